@@ -1,0 +1,116 @@
+#include "delay_line.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace wirelink {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::vector<std::byte> bytes(std::size_t size, int value = 0) {
+    return std::vector<std::byte>(size, static_cast<std::byte>(value));
+}
+
+std::string drain(delay_line& line, nanoseconds now) {
+    std::string seen;
+    line.pop_due(now, [&](std::span<const std::byte> packet) {
+        seen += static_cast<char>(std::to_integer<int>(packet[0]));
+    });
+    return seen;
+}
+
+TEST(delay_line, delivers_after_exactly_the_delay) {
+    delay_line line({.delay = 27ms});
+    ASSERT_TRUE(line.push(1s, bytes(1, 'a')));
+    EXPECT_EQ(line.next_due(), std::optional<nanoseconds>(1s + 27ms));
+    EXPECT_EQ(drain(line, 1s + 27ms - 1ns), "");
+    EXPECT_EQ(drain(line, 1s + 27ms), "a");
+    EXPECT_EQ(line.next_due(), std::nullopt);
+}
+
+TEST(delay_line, a_rate_limit_spaces_packets_by_their_serialisation_time) {
+    // 1,000 bytes at 8 Mbit/s take 1 ms each.
+    delay_line line({.delay = 10ms, .rate_bits_per_second = 8'000'000});
+    for (char name : {'a', 'b', 'c'}) ASSERT_TRUE(line.push(0s, bytes(1000, name)));
+    EXPECT_EQ(drain(line, 11ms), "a");
+    EXPECT_EQ(drain(line, 12ms - 1ns), "");
+    EXPECT_EQ(drain(line, 12ms), "b");
+    EXPECT_EQ(drain(line, 13ms), "c");
+}
+
+TEST(delay_line, an_idle_link_does_not_save_up_credit) {
+    delay_line line({.rate_bits_per_second = 8'000'000});
+    ASSERT_TRUE(line.push(0s, bytes(1000, 'a')));
+    ASSERT_TRUE(line.push(1s, bytes(1000, 'b')));
+    EXPECT_EQ(drain(line, 1s), "a");
+    EXPECT_EQ(drain(line, 1s + 1ms), "b");
+}
+
+TEST(delay_line, the_queue_drops_its_tail_and_takes_again_when_drained) {
+    delay_line line({.delay = 100ms, .rate_bits_per_second = 8'000'000, .queue_packets = 2});
+    EXPECT_TRUE(line.push(0s, bytes(1000, 'a')));
+    EXPECT_TRUE(line.push(0s, bytes(1000, 'b')));
+    EXPECT_FALSE(line.push(0s, bytes(1000, 'c')));
+    EXPECT_EQ(line.counters().overflowed, 1u);
+    // `a` has left the bottleneck at 1 ms though it is still on its way.
+    EXPECT_TRUE(line.push(1ms, bytes(1000, 'd')));
+    EXPECT_EQ(drain(line, 1s), "abd");
+}
+
+TEST(delay_line, loss_is_counted_and_close_to_its_probability) {
+    delay_line line({.loss = 0.1, .seed = 7});
+    int taken = 0;
+    for (int i = 0; i < 10'000; ++i) taken += line.push(0s, bytes(1)) ? 1 : 0;
+    EXPECT_EQ(line.counters().lost, 10'000u - static_cast<unsigned>(taken));
+    EXPECT_NEAR(static_cast<double>(line.counters().lost), 1'000, 100);
+}
+
+TEST(delay_line, the_same_seed_loses_the_same_packets) {
+    const path_options options{.loss = 0.3, .seed = 42};
+    delay_line first(options);
+    delay_line second(options);
+    for (int i = 0; i < 1'000; ++i) EXPECT_EQ(first.push(0s, bytes(1)), second.push(0s, bytes(1)));
+}
+
+TEST(delay_line, jitter_stays_in_its_band_and_never_reorders) {
+    delay_line line({.delay = 20ms, .jitter = 5ms, .seed = 3});
+    for (int i = 0; i < 200; ++i) ASSERT_TRUE(line.push(nanoseconds{i * 100'000}, bytes(1, i % 100)));
+    int expected = 0;
+    nanoseconds now{0};
+    while (line.next_due()) {
+        now = *line.next_due();
+        EXPECT_GE(now, 15ms);
+        line.pop_due(now, [&](std::span<const std::byte> packet) {
+            EXPECT_EQ(std::to_integer<int>(packet[0]), expected++ % 100);
+        });
+    }
+    EXPECT_LE(now, 199 * 100us + 25ms);
+    EXPECT_EQ(expected, 200);
+}
+
+TEST(delay_line, a_reordered_packet_overtakes_those_in_flight) {
+    delay_line line({.delay = 20ms, .reorder = 0.5, .seed = 5});
+    std::string sent;
+    for (char name = 'a'; name <= 'z'; ++name) {
+        ASSERT_TRUE(line.push(0s, bytes(1, name)));
+        sent += name;
+    }
+    const std::string first = drain(line, 0s);
+    EXPECT_EQ(first.size(), line.counters().reordered);
+    EXPECT_GT(first.size(), 0u);
+    EXPECT_LT(first.size(), sent.size());
+    EXPECT_EQ(first.size() + drain(line, 20ms).size(), sent.size());
+}
+
+TEST(delay_line, packets_in_flight_are_bounded) {
+    delay_line line({.delay = 1h, .queue_packets = delay_line::max_packets_in_flight * 2});
+    std::size_t taken = 0;
+    for (std::size_t i = 0; i < delay_line::max_packets_in_flight + 10; ++i) taken += line.push(0s, bytes(1)) ? 1 : 0;
+    EXPECT_EQ(taken, delay_line::max_packets_in_flight);
+    EXPECT_EQ(line.counters().overflowed, 10u);
+}
+
+}  // namespace
+}  // namespace wirelink

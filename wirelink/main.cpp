@@ -1,0 +1,171 @@
+// wirelink: a wide-area link on one machine. Two network namespaces, a TUN device in each, and this process between
+// them, delaying, limiting, losing and reordering IP packets. Handshakes, slow start and delayed acknowledgements pay
+// as they would on a real path, which no TCP proxy can show.
+#include "delay_line.hpp"
+#include "namespaces.hpp"
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+namespace {
+
+using wirelink::delay_line;
+using wirelink::endpoint;
+using std::chrono::nanoseconds;
+
+constexpr int exit_setup = 2;   // the link could not be made
+constexpr int exit_usage = 64;  // sysexits(3) EX_USAGE
+
+nanoseconds monotonic_now() {
+    return std::chrono::steady_clock::now().time_since_epoch();
+}
+
+// The packet size that a TUN device can hand over at once; the device's MTU is 1500 and stays so.
+using packet_buffer = std::array<std::byte, 65536>;
+
+void take_arrivals(int tun, delay_line& line, packet_buffer& buffer) {
+    for (;;) {
+        const ssize_t size = ::read(tun, buffer.data(), buffer.size());
+        if (size <= 0) return;  // EAGAIN: all taken
+        line.push(monotonic_now(), {buffer.data(), static_cast<std::size_t>(size)});
+    }
+}
+
+void deliver_due(int tun, delay_line& line) {
+    line.pop_due(monotonic_now(), [tun](std::span<const std::byte> packet) {
+        // A device whose queue is full drops the packet, as a router would; TCP repairs it.
+        [[maybe_unused]] const ssize_t written = ::write(tun, packet.data(), packet.size());
+    });
+}
+
+void arm(int timer, const delay_line& first, const delay_line& second) {
+    itimerspec when{};
+    for (const delay_line* line : {&first, &second}) {
+        const auto due = line->next_due();
+        if (!due) continue;
+        const auto count = due->count() > 0 ? due->count() : 1;
+        const auto armed = when.it_value.tv_sec * 1'000'000'000LL + when.it_value.tv_nsec;
+        if (armed != 0 && armed <= count) continue;
+        when.it_value.tv_sec = count / 1'000'000'000;
+        when.it_value.tv_nsec = count % 1'000'000'000;
+    }
+    ::timerfd_settime(timer, TFD_TIMER_ABSTIME, &when, nullptr);
+}
+
+// Carries packets until SIGINT or SIGTERM.
+void relay(const endpoint& server, const endpoint& client, delay_line& upstream, delay_line& downstream, int signals) {
+    const int timer = ::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+    if (timer < 0) throw wirelink::setup_error(fmt::format("timerfd_create: {}", std::strerror(errno)));
+    packet_buffer buffer;
+    std::array<pollfd, 4> watched{{{server.tun, POLLIN, 0}, {client.tun, POLLIN, 0}, {timer, POLLIN, 0}, {signals, POLLIN, 0}}};
+    while (true) {
+        arm(timer, upstream, downstream);
+        if (::poll(watched.data(), watched.size(), -1) < 0 && errno != EINTR) break;
+        if (watched[3].revents != 0) break;
+        if (watched[2].revents != 0) {
+            std::uint64_t expirations = 0;
+            [[maybe_unused]] const ssize_t size = ::read(timer, &expirations, sizeof(expirations));
+        }
+        take_arrivals(server.tun, downstream, buffer);
+        take_arrivals(client.tun, upstream, buffer);
+        deliver_due(server.tun, upstream);
+        deliver_due(client.tun, downstream);
+    }
+    ::close(timer);
+}
+
+std::string counters_json(const wirelink::path_counters& counters) {
+    return fmt::format(R"({{"forwarded":{},"bytes":{},"lost":{},"overflowed":{},"reordered":{}}})", counters.forwarded,
+                       counters.bytes, counters.lost, counters.overflowed, counters.reordered);
+}
+
+int run(const wirelink::path_options& each_way) {
+    sigset_t ending;
+    sigemptyset(&ending);
+    sigaddset(&ending, SIGINT);
+    sigaddset(&ending, SIGTERM);
+    ::sigprocmask(SIG_BLOCK, &ending, nullptr);
+    const int signals = ::signalfd(-1, &ending, SFD_CLOEXEC | SFD_NONBLOCK);
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+
+    wirelink::become_root_in_user_namespace();
+    // 198.18.0.0/15 is set apart for benchmarks of network devices (RFC 2544) and routed nowhere.
+    const endpoint server("198.18.0.1", "wan0");
+    const endpoint client("198.18.0.2", "wan0");
+    wirelink::path_options back = each_way;
+    back.seed += 1;
+    delay_line upstream(each_way);
+    delay_line downstream(back);
+
+    fmt::print(R"({{"schema":"wirelink/1","server":{{"pid":{},"address":"{}"}},"client":{{"pid":{},"address":"{}"}},)"
+               R"("rtt_ns":{},"jitter_ns":{},"rate_bits_per_second":{},"loss":{},"reorder":{},"queue_packets":{},"seed":{}}})"
+               "\n",
+               server.holder, server.address, client.holder, client.address, 2 * each_way.delay.count(),
+               each_way.jitter.count(), each_way.rate_bits_per_second, each_way.loss, each_way.reorder,
+               each_way.queue_packets, each_way.seed);
+    std::fflush(stdout);
+    relay(server, client, upstream, downstream, signals);
+    fmt::print("{{\"upstream\":{},\"downstream\":{}}}\n", counters_json(upstream.counters()),
+               counters_json(downstream.counters()));
+    return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    CLI::App app{
+        "Emulates a wide-area link between two network namespaces of this machine.\n\n"
+        "Prints one JSON line that names a process in each namespace and the address of each end, then carries packets\n"
+        "until SIGINT or SIGTERM, and ends with a JSON line of what it carried. Run a command at an end with\n"
+        "  nsenter --net --target PID COMMAND                                as root\n"
+        "  nsenter --user --preserve-credentials --net --target PID COMMAND  otherwise\n",
+        "wirelink"};
+    double rtt_ms = 0;
+    double jitter_ms = 0;
+    double rate_mbit = 0;
+    double loss_percent = 0;
+    double reorder_percent = 0;
+    wirelink::path_options each_way;
+    app.add_option("--rtt-ms", rtt_ms, "Round trip of the link in ms; half of it each way")
+        ->required()
+        ->check(CLI::Range(0.0, 60'000.0));
+    app.add_option("--jitter-ms", jitter_ms, "Uniform jitter each way, never reordering")->check(CLI::Range(0.0, 60'000.0));
+    app.add_option("--rate-mbit", rate_mbit, "Bottleneck each way in Mbit/s; 0 means none")->check(CLI::Range(0.0, 1e6));
+    app.add_option("--loss-percent", loss_percent, "Packets lost each way")->check(CLI::Range(0.0, 100.0));
+    app.add_option("--reorder-percent", reorder_percent, "Packets that overtake those before them")
+        ->check(CLI::Range(0.0, 100.0));
+    app.add_option("--queue-packets", each_way.queue_packets, "Packets that may wait for the bottleneck")
+        ->check(CLI::Range(std::size_t{1}, delay_line::max_packets_in_flight));
+    app.add_option("--seed", each_way.seed, "Seed of loss, reordering and jitter");
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+        return app.exit(error) == 0 ? 0 : exit_usage;
+    }
+    const auto milliseconds = [](double value) { return nanoseconds{static_cast<std::int64_t>(value * 1e6)}; };
+    each_way.delay = milliseconds(rtt_ms / 2);
+    each_way.jitter = milliseconds(jitter_ms);
+    each_way.rate_bits_per_second = static_cast<std::uint64_t>(rate_mbit * 1e6);
+    each_way.loss = loss_percent / 100;
+    each_way.reorder = reorder_percent / 100;
+    if (each_way.jitter > each_way.delay) {
+        fmt::print(stderr, "wirelink: --jitter-ms: expected at most half of --rtt-ms ({} ms), got {} ms\n", rtt_ms / 2, jitter_ms);
+        return exit_usage;
+    }
+    try {
+        return run(each_way);
+    } catch (const std::exception& error) {
+        fmt::print(stderr, "wirelink: {}\n", error.what());
+        return exit_setup;
+    }
+}

@@ -1,0 +1,125 @@
+#include "namespaces.hpp"
+
+#include <arpa/inet.h>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <fcntl.h>
+#include <linux/if_tun.h>
+#include <net/if.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace wirelink {
+namespace {
+
+[[noreturn]] void fail(const std::string& what, const std::string& remedy) {
+    throw setup_error(what + ": " + std::strerror(errno) + "; " + remedy);
+}
+
+void write_file(const char* path, const std::string& text) {
+    const int file = ::open(path, O_WRONLY | O_CLOEXEC);
+    if (file < 0 || ::write(file, text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
+        const int error = errno;
+        if (file >= 0) ::close(file);
+        errno = error;
+        fail(std::string("writing ") + path, "run as root, or allow user namespaces to this user");
+    }
+    ::close(file);
+}
+
+sockaddr ipv4(const std::string& text) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    if (::inet_pton(AF_INET, text.c_str(), &address.sin_addr) != 1) {
+        throw setup_error("not an IPv4 address: " + text);
+    }
+    sockaddr out{};
+    std::memcpy(&out, &address, sizeof(out));
+    return out;
+}
+
+// Gives the device of the current namespace its address and brings it up.
+void configure(const std::string& device, const std::string& address, const char* netmask) {
+    const int control = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (control < 0) fail("opening a socket to configure " + device, "check the limits of this process");
+    ifreq request{};
+    device.copy(request.ifr_name, IFNAMSIZ - 1);
+    const char* remedy = "run as root, or allow user namespaces to this user";
+    request.ifr_addr = ipv4(address);
+    if (::ioctl(control, SIOCSIFADDR, &request) < 0) fail("setting the address of " + device, remedy);
+    request.ifr_addr = ipv4(netmask);
+    if (::ioctl(control, SIOCSIFNETMASK, &request) < 0) fail("setting the netmask of " + device, remedy);
+    if (::ioctl(control, SIOCGIFFLAGS, &request) < 0) fail("reading the flags of " + device, remedy);
+    request.ifr_flags = static_cast<short>(request.ifr_flags | IFF_UP);
+    if (::ioctl(control, SIOCSIFFLAGS, &request) < 0) fail("bringing up " + device, remedy);
+    ::close(control);
+}
+
+int open_tun(const std::string& device) {
+    const int tun = ::open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    if (tun < 0) fail("opening /dev/net/tun", "load the tun module and allow this user to open the device");
+    ifreq request{};
+    device.copy(request.ifr_name, IFNAMSIZ - 1);
+    request.ifr_flags = IFF_TUN | IFF_NO_PI;
+    if (::ioctl(tun, TUNSETIFF, &request) < 0) {
+        fail("creating the TUN device " + device, "run as root, or allow user namespaces to this user");
+    }
+    return tun;
+}
+
+pid_t start_holder() {
+    const pid_t parent = ::getpid();
+    const pid_t child = ::fork();
+    if (child < 0) fail("starting a process to hold the namespace", "check the limit on processes");
+    if (child == 0) {
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (::getppid() != parent) ::_exit(0);
+        ::signal(SIGINT, SIG_IGN);  // a Ctrl-C reaches the whole group; the parent ends this process
+        ::signal(SIGTERM, SIG_DFL);
+        sigset_t none;
+        sigemptyset(&none);
+        ::sigprocmask(SIG_SETMASK, &none, nullptr);
+        for (;;) ::pause();
+    }
+    return child;
+}
+
+}  // namespace
+
+void become_root_in_user_namespace() {
+    if (::geteuid() == 0) return;
+    const auto user = std::to_string(::geteuid());
+    const auto group = std::to_string(::getegid());
+    if (::unshare(CLONE_NEWUSER) < 0) {
+        fail("creating a user namespace", "run as root, or set kernel.unprivileged_userns_clone=1");
+    }
+    // setgroups must be denied before an unprivileged process may map its group: user_namespaces(7).
+    write_file("/proc/self/setgroups", "deny");
+    write_file("/proc/self/uid_map", "0 " + user + " 1");
+    write_file("/proc/self/gid_map", "0 " + group + " 1");
+}
+
+endpoint::endpoint(const std::string& own_address, const std::string& device) : address(own_address) {
+    if (::unshare(CLONE_NEWNET) < 0) {
+        fail("creating a network namespace", "run as root, or allow user namespaces to this user");
+    }
+    tun = open_tun(device);
+    configure("lo", "127.0.0.1", "255.0.0.0");
+    configure(device, own_address, "255.255.255.0");
+    holder = start_holder();
+}
+
+endpoint::~endpoint() {
+    if (holder > 0) {
+        ::kill(holder, SIGKILL);
+        ::waitpid(holder, nullptr, 0);
+    }
+    if (tun >= 0) ::close(tun);
+}
+
+}  // namespace wirelink
