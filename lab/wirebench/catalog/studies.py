@@ -1,0 +1,423 @@
+"""Studies: which cells a study has, what load each puts on a contestant, and how much of it a preset measures.
+
+A study is one TOML file in ``studies/``. A ``[[cells]]`` entry is one cell, or, with ``over = { key = [...] }``,
+one cell for each combination of the listed values (``{key}`` in the id and title stands for the value). A preset names the
+cells it measures and how long; ``[presets.NAME.change.CELL]`` gives a cell another amount of the same load.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from wirebench.catalog.errors import CatalogError
+
+Role = Literal["server", "client"]
+Kind = Literal["closed", "each", "ramp", "client"]
+Policy = Literal["reuse", "new"]
+Pacing = Literal["serial", "burst"]
+
+METRICS = (
+    "throughput_per_s",
+    "p50_ns",
+    "p90_ns",
+    "p99_ns",
+    "p999_ns",
+    "mean_ns",
+    "max_ns",
+    "cpu_per_request_ns",
+    "server_rss_peak_bytes",
+    "memory_per_connection_bytes",
+    "connect_ns",
+    "makespan_ns",
+    "success_ratio",
+    "round_trip_ns",
+    "round_trip_p99_ns",
+    "cpu_per_operation_ns",
+    "connections_opened",
+    "ready_ns",
+)
+"""The metrics a trial may give. The unit is in the name."""
+
+HIGHER_IS_BETTER = frozenset({"throughput_per_s", "success_ratio"})
+"""Every other metric is a cost: less is better."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClosedLoad:
+    """A fixed number of connections, each sending its next request after the reply to the last."""
+
+    connections: int
+    in_flight: int = 1
+    warmup_ns: int
+    window_ns: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class EachLoad:
+    """A fixed number of producers, each sending a fixed number of requests one after another."""
+
+    producers: int
+    messages: int
+    delay_ms: int
+    policy: Policy
+    threads: int | None
+    """Handler threads of the server; None means as many as the host has hardware threads."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RampLoad:
+    """Rounds: each opens ``add`` more connections, then every open one sends ``messages`` and waits for the replies."""
+
+    rounds: int
+    add: int
+    messages: int
+    pacing: Pacing
+
+    @property
+    def total_messages(self) -> int:
+        return self.messages * self.add * self.rounds * (self.rounds + 1) // 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClientLoad:
+    """Operations of a client library, one after another."""
+
+    scheme: str
+    policy: Policy
+    payload_bytes: int
+    warmup: int
+    operations: int
+    typical_ns: int
+    """About how long one operation takes. Only the estimate of a run's length uses it."""
+
+
+Load = ClosedLoad | EachLoad | RampLoad | ClientLoad
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One cell of a study: one load on every contestant, compared by one primary metric."""
+
+    id: str
+    title: str
+    kind: Kind
+    primary: str
+    workload: str
+    """What a server must serve to be in this cell; for a client study, what the server it calls serves."""
+    load: Load
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preset:
+    """How much of a study to measure: the cells with their loads, and when to stop."""
+
+    name: str
+    title: str
+    cells: tuple[Cell, ...]
+    min_blocks: int
+    max_blocks: int
+    budget_ns: int | None
+    precision: float
+    """Blocks are added until the interval of every ratio to the floor is within 1 +/- this."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Study:
+    name: str
+    title: str
+    question: str
+    role: Role
+    servers: tuple[str, ...]
+    """For a client study: who serves. The first that is installed and serves the cell's workload is used."""
+    presets: Mapping[str, Preset]
+
+    def preset(self, name: str) -> Preset:
+        try:
+            return self.presets[name]
+        except KeyError:
+            known = ", ".join(sorted(self.presets))
+            raise CatalogError(f"study {self.name} has no preset {name!r}; it has: {known}") from None
+
+
+# --- the file's form -------------------------------------------------------------------------------------------------
+
+_UNITS = {"us": 1_000, "ms": 1_000_000, "s": 1_000_000_000, "m": 60_000_000_000, "h": 3_600_000_000_000}
+
+
+def parse_duration(text: object) -> int:
+    """``500ms``, ``10s``, ``5m`` as integer nanoseconds."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)(us|ms|s|m|h)", text) if isinstance(text, str) else None
+    if match is None:
+        raise ValueError("expected a duration such as '500ms', '10s' or '5m'")
+    return round(float(match[1]) * _UNITS[match[2]])
+
+
+Duration = Annotated[int, BeforeValidator(parse_duration)]
+Identifier = Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")]
+Count = Annotated[int, Field(ge=1)]
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class _CellBase(_Table):
+    id: Identifier
+    title: Annotated[str, Field(min_length=1)]
+    primary: Literal[METRICS]  # type: ignore[valid-type]  # one list of the names, used here and by readers
+    workload: str | None = None
+
+
+class _ClosedCell(_CellBase):
+    kind: Literal["closed"]
+    connections: Count
+    in_flight: Count = 1
+    warmup: Duration | None = None
+    window: Duration | None = None
+
+
+class _EachCell(_CellBase):
+    kind: Literal["each"]
+    producers: Count
+    messages: Count
+    delay_ms: Annotated[int, Field(ge=0)]
+    policy: Policy
+    threads: Count | Literal["hardware"]
+
+
+class _RampCell(_CellBase):
+    kind: Literal["ramp"]
+    rounds: Count
+    add: Count
+    messages: Count
+    pacing: Pacing
+
+
+class _ClientCell(_CellBase):
+    kind: Literal["client"]
+    scheme: Literal["http", "https", "ws", "wss"]
+    policy: Policy
+    payload_bytes: Count
+    warmup: Annotated[int, Field(ge=0)]
+    operations: Count
+    typical: Duration
+
+
+_AnyCell = _ClosedCell | _EachCell | _RampCell | _ClientCell
+_CELL_MODELS: dict[str, type[_AnyCell]] = {
+    "closed": _ClosedCell,
+    "each": _EachCell,
+    "ramp": _RampCell,
+    "client": _ClientCell,
+}
+
+
+class _Preset(_Table):
+    title: str = ""
+    cells: list[str]
+    min_blocks: Annotated[int, Field(ge=6)] = 6
+    max_blocks: Annotated[int, Field(ge=6)] = 6
+    budget: Duration | None = None
+    precision: Annotated[float, Field(gt=0, lt=1)] = 0.02
+    warmup: Duration = 500_000_000
+    window: Duration = 2_000_000_000
+    change: dict[str, dict[str, Any]] = Field(default_factory=dict)
+
+
+class _StudyFile(_Table):
+    name: Identifier
+    title: str
+    question: str
+    role: Role
+    workload: str | None = None
+    servers: list[str] = Field(default_factory=list)
+    cells: list[dict[str, Any]]
+    presets: dict[str, _Preset]
+
+
+# --- from file to dataclasses ----------------------------------------------------------------------------------------
+
+
+def load_studies(folder: Path) -> dict[str, Study]:
+    """Every study of the folder by name, in the order of their file names."""
+    studies = [load_study(path) for path in sorted(folder.glob("*.toml"))]
+    if not studies:
+        raise CatalogError(f"{folder}: expected study files (*.toml), got none")
+    return {study.name: study for study in studies}
+
+
+def load_study(path: Path) -> Study:
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise CatalogError(f"{path}: expected TOML, got {error}") from error
+    return parse_study(data, path=path)
+
+
+def parse_study(data: Mapping[str, Any], *, path: Path) -> Study:
+    file = _validate(_StudyFile, data, path=path)
+    if file.name != path.stem:
+        raise CatalogError(f"{path}: name: expected {path.stem!r} as the file is called, got {file.name!r}")
+    expanded = [raw for index, entry in enumerate(file.cells) for raw in _expand(entry, f"{path}: cells.{index}")]
+    raw_cells: dict[str, dict[str, Any]] = {}
+    for raw in expanded:
+        identity = str(raw.get("id"))
+        if identity in raw_cells:
+            raise CatalogError(f"{path}: cells: expected ids that differ, got {identity!r} twice")
+        _cell_model(raw, path=path)
+        raw_cells[identity] = raw
+    presets = {
+        name: _preset(name, preset, raw_cells, file=file, path=path) for name, preset in file.presets.items()
+    }
+    return Study(
+        name=file.name,
+        title=file.title,
+        question=file.question,
+        role=file.role,
+        servers=tuple(file.servers),
+        presets=presets,
+    )
+
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def _validate(model: type[Model], data: Mapping[str, Any], *, path: Path, prefix: str = "") -> Model:
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        lines = []
+        for item in error.errors():
+            key = ".".join([*([prefix] if prefix else []), *(str(part) for part in item["loc"])])
+            expected = "no such key" if item["type"] == "extra_forbidden" else item["msg"].removeprefix("Value error, ")
+            got = "nothing" if item["type"] == "missing" else repr(item["input"])
+            lines.append(f"{path}: {key}: expected {expected.removeprefix('expected ')}, got {got}")
+        raise CatalogError("\n".join(lines)) from error
+
+
+def _expand(raw: dict[str, Any], where: str) -> Iterator[dict[str, Any]]:
+    over = raw.get("over")
+    if over is None:
+        yield raw
+        return
+    if not isinstance(over, dict) or not all(isinstance(values, list) and values for values in over.values()):
+        raise CatalogError(f"{where}.over: expected a table of lists, got {over!r}")
+    rest = {key: value for key, value in raw.items() if key != "over"}
+    for combination in itertools.product(*over.values()):
+        chosen = dict(zip(over, combination, strict=True))
+        cell = {**rest, **chosen}
+        for key in ("id", "title"):
+            if isinstance(cell.get(key), str):
+                cell[key] = _substitute(cell[key], chosen, f"{where}.{key}")
+        yield cell
+
+
+def _substitute(text: str, values: Mapping[str, object], where: str) -> str:
+    def value(match: re.Match[str]) -> str:
+        if match[1] not in values:
+            raise CatalogError(f"{where}: expected one of {', '.join(values)} in braces, got {match[1]!r}")
+        return str(values[match[1]])
+
+    return re.sub(r"\{(\w+)\}", value, text)
+
+
+def _cell_model(raw: Mapping[str, Any], *, path: Path) -> _AnyCell:
+    kind = raw.get("kind")
+    model = _CELL_MODELS.get(kind) if isinstance(kind, str) else None
+    where = f"cells.{raw.get('id', '?')}"
+    if model is None:
+        raise CatalogError(f"{path}: {where}.kind: expected one of {', '.join(_CELL_MODELS)}, got {kind!r}")
+    return _validate(model, raw, path=path, prefix=where)
+
+
+def _preset(
+    name: str, preset: _Preset, raw_cells: Mapping[str, dict[str, Any]], *, file: _StudyFile, path: Path
+) -> Preset:
+    where = f"presets.{name}"
+    names = list(raw_cells) if preset.cells == ["*"] else preset.cells
+    for wanted in [*names, *preset.change]:
+        if wanted not in raw_cells:
+            known = ", ".join(raw_cells)
+            raise CatalogError(f"{path}: {where}: expected a cell of this study ({known}), got {wanted!r}")
+    if preset.max_blocks < preset.min_blocks:
+        raise CatalogError(
+            f"{path}: {where}.max_blocks: expected at least min_blocks ({preset.min_blocks}), got {preset.max_blocks}"
+        )
+    cells = []
+    for wanted in names:
+        raw = {**raw_cells[wanted], **preset.change.get(wanted, {})}
+        cells.append(_cell(_cell_model(raw, path=path), preset, file=file, path=path))
+    return Preset(
+        name=name,
+        title=preset.title,
+        cells=tuple(cells),
+        min_blocks=preset.min_blocks,
+        max_blocks=preset.max_blocks,
+        budget_ns=preset.budget,
+        precision=preset.precision,
+    )
+
+
+def _cell(model: _AnyCell, preset: _Preset, *, file: _StudyFile, path: Path) -> Cell:
+    workload = model.workload or file.workload
+    if workload is None:
+        raise CatalogError(f"{path}: cells.{model.id}.workload: expected a workload here or for the study, got none")
+    if (model.kind == "client") != (file.role == "client"):
+        raise CatalogError(f"{path}: cells.{model.id}.kind: expected a kind for role {file.role}, got {model.kind!r}")
+    return Cell(
+        id=model.id,
+        title=model.title,
+        kind=model.kind,
+        primary=model.primary,
+        workload=workload,
+        load=_load(model, preset),
+    )
+
+
+def _load(model: _AnyCell, preset: _Preset) -> Load:
+    match model:
+        case _ClosedCell():
+            return ClosedLoad(
+                connections=model.connections,
+                in_flight=model.in_flight,
+                warmup_ns=model.warmup if model.warmup is not None else preset.warmup,
+                window_ns=model.window if model.window is not None else preset.window,
+            )
+        case _EachCell():
+            return EachLoad(
+                producers=model.producers,
+                messages=model.messages,
+                delay_ms=model.delay_ms,
+                policy=model.policy,
+                threads=None if model.threads == "hardware" else model.threads,
+            )
+        case _RampCell():
+            return RampLoad(rounds=model.rounds, add=model.add, messages=model.messages, pacing=model.pacing)
+        case _ClientCell():
+            return ClientLoad(
+                scheme=model.scheme,
+                policy=model.policy,
+                payload_bytes=model.payload_bytes,
+                warmup=model.warmup,
+                operations=model.operations,
+                typical_ns=model.typical,
+            )
+
+
+def select_cells(preset: Preset, wanted: tuple[str, ...]) -> Preset:
+    """The preset with only the named cells; a name no cell has is an error that lists the ones there are."""
+    if not wanted:
+        return preset
+    known = {cell.id: cell for cell in preset.cells}
+    for name in wanted:
+        if name not in known:
+            raise CatalogError(f"--cells: expected one of {', '.join(known)}, got {name!r}")
+    return replace(preset, cells=tuple(cell for cell in preset.cells if cell.id in wanted))

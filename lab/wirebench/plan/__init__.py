@@ -1,0 +1,1 @@
+"""What will be measured, in which order: blocks of trials, reproducible from one seed."""
