@@ -77,3 +77,38 @@ class AbsentRecord:
     kind: Literal["not_installed", "disabled"]
     reason: str
     install: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selection:
+    """What was asked for: enough to plan the same run again."""
+
+    studies: tuple[str, ...]
+    preset: str
+    only: tuple[str, ...] = ()
+    cells: tuple[str, ...] = ()
+    blocks: int | None = None
+    budget_ns: int | None = None
+    seed: int
+
+
+RunStatus = Literal["running", "interrupted", "complete", "failed"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunInfo:
+    """``run.json``. The status is ``running`` while the run goes on, and stays so when it was killed."""
+
+    schema: int = SCHEMA
+    name: str
+    wirebench: str
+    status: RunStatus
+    command: tuple[str, ...]
+    """The arguments that repeat the run."""
+    selection: Selection
+    started_unix_ns: int
+    ended_unix_ns: int | None = None
+    exit_code: int | None = None
+    absent: tuple[AbsentRecord, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What a reader of the figures must know, such as one core for both server and generator."""

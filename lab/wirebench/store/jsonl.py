@@ -1,0 +1,79 @@
+"""Files that survive a kill at any moment: whole-file writes that are atomic, and line files where only the last line can be torn."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+
+class StoreError(Exception):
+    """A run directory that cannot be read or used; the message says what, where and what to do."""
+
+
+def write_whole(path: Path, value: Any) -> None:
+    """Replace the file in one step: a reader, or a kill, sees the old content or the new, never a part."""
+    scratch = path.with_name(f".{path.name}.new")
+    with scratch.open("w", encoding="utf-8") as file:
+        json.dump(value, file, indent=1, ensure_ascii=False, allow_nan=False)
+        file.write("\n")
+        file.flush()
+        os.fsync(file.fileno())
+    scratch.replace(path)
+    _sync_folder(path.parent)
+
+
+def read_whole(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise StoreError(f"{path}: expected a file of a run, got none; is {path.parent} a run directory?") from None
+    except ValueError as error:
+        raise StoreError(f"{path}: expected JSON, got {error}") from error
+
+
+class LineFile:
+    """Appends JSON lines, each on disk before ``append`` returns. A torn last line, left by a kill, is cut off first."""
+
+    def __init__(self, path: Path) -> None:
+        existed = path.exists()
+        self._file = path.open("ab")
+        self._file.truncate(_whole_bytes(path))
+        if not existed:
+            _sync_folder(path.parent)
+
+    def append(self, value: Any) -> None:
+        line = json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+        self._file.write(line.encode() + b"\n")
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def read_lines(path: Path) -> Iterator[tuple[int, Any]]:
+    """Line numbers and values. A last line without its end is ignored; any other line that is not JSON is an error."""
+    if not path.exists():
+        return
+    content = path.read_bytes()[: _whole_bytes(path)]
+    for number, line in enumerate(content.splitlines(), start=1):
+        try:
+            yield number, json.loads(line)
+        except ValueError as error:
+            raise StoreError(f"{path}: line {number}: expected JSON, got {error}") from error
+
+
+def _whole_bytes(path: Path) -> int:
+    """How many bytes of the file are whole lines."""
+    return path.read_bytes().rfind(b"\n") + 1
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
