@@ -1,0 +1,64 @@
+// Bounds on everything that a peer controls. All are finite by default.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+namespace wire {
+
+struct limits {
+    // Request target. RFC 9112 section 3 recommends supporting at least 8,000 octets in a request line.
+    std::size_t max_uri_bytes = 8192;
+
+    // Start line and all fields together. Node's http and hyper's practice: 16 KiB.
+    std::size_t max_header_bytes = 16 * 1024;
+
+    // Fields in one message. Apache's LimitRequestFields and hyper: 100.
+    std::size_t max_headers = 100;
+
+    // Body of one message after transfer decoding. nginx's client_max_body_size: 1 MiB.
+    std::uint64_t max_body_bytes = 1024 * 1024;
+
+    // All chunk extensions of one message together. RFC 9112 section 7.1.1 asks for such a limit.
+    std::size_t max_chunk_extension_bytes = 4096;
+
+    // Trailer fields of one message together (validated, then dropped: RFC 9110 section 6.5.1).
+    std::size_t max_trailer_bytes = 8192;
+
+    // Interim (1xx) responses before a final one. Go's net/http transport: 5.
+    std::size_t max_interim_responses = 5;
+
+    // Requests read ahead on one connection while an earlier one is unanswered. Bounds what
+    // RFC 9112 section 9.3.2 lets a client pipeline; reading pauses there.
+    std::size_t max_pipelined = 16;
+
+    // One WebSocket message, all fragments together (RFC 6455 section 10.4). tungstenite's frame limit: 16 MiB.
+    std::uint64_t max_message_bytes = 16 * 1024 * 1024;
+
+    // Unsent bytes that one connection may gather before its reads pause. Go's HTTP/2 and Node's
+    // stream high-water marks lie between 16 KiB and 1 MiB.
+    std::size_t max_unsent_bytes = 1024 * 1024;
+
+    // Connections open at once in one server. Beyond it, accepted sockets are closed at once.
+    std::size_t max_connections = 100'000;
+
+    // From the first byte of a request to the end of its head; nginx's client_header_timeout is 60 s,
+    // Apache's mod_reqtimeout 20 s.
+    std::chrono::milliseconds header_timeout{20'000};
+
+    // Between two reads of a body. nginx's client_body_timeout: 60 s.
+    std::chrono::milliseconds body_timeout{60'000};
+
+    // A connection without a request in progress. nginx's keepalive_timeout: 75 s.
+    std::chrono::milliseconds idle_timeout{75'000};
+
+    // Between two successful writes while bytes are waiting. nginx's send_timeout: 60 s.
+    std::chrono::milliseconds write_timeout{60'000};
+
+    // From our close frame to the peer's (RFC 6455 section 7.1.1), and lingering after an error reply
+    // (RFC 9112 section 9.6).
+    std::chrono::milliseconds close_timeout{5'000};
+};
+
+}  // namespace wire

@@ -1,0 +1,131 @@
+// Errors are values: an enum that programs branch on and a message that people read.
+#pragma once
+
+#include <cassert>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+namespace wire {
+
+// Every way in which an operation of this library can fail. Parsers and codecs return the bare enum
+// (nothing to allocate on the hot path); calls that touch the system return an `error` with detail.
+enum class errc : std::uint8_t {
+    none = 0,
+
+    // Sockets.
+    refused,          // nobody listens there
+    reset,            // the peer aborted the connection
+    closed_early,     // the peer closed in the middle of a message
+    timed_out,        // a time limit passed
+    unreachable,      // no route to the host or network
+    address_in_use,   // local address and port are taken, or no local port is free
+    not_resolved,     // the name has no address
+    system_error,     // any other failure of a system call; the message names it
+    stopped,          // the loop, server or client is stopping
+
+    // Misuse by the caller.
+    bad_argument,
+
+    // HTTP syntax and framing (RFC 9112).
+    bad_request_line,
+    bad_status_line,
+    bad_version,            // an HTTP version that is not 1.x
+    bad_target,             // a request target in none of the four forms of RFC 9112 section 3.2
+    bad_line_end,           // a line that does not end in CRLF: bare LF or bare CR
+    bad_header_name,        // not a token, or white space before the colon
+    bad_header_value,       // a control character in a field value
+    folded_header,          // obs-fold, RFC 9112 section 5.2
+    bad_host,               // missing, repeated or malformed Host in a request
+    bad_content_length,     // not a plain decimal number
+    conflicting_length,     // several Content-Length, or Content-Length with Transfer-Encoding
+    bad_transfer_encoding,  // chunked is not the last coding, or is given twice, or HTTP/1.0 names any
+    unknown_transfer_encoding,  // a coding other than chunked
+    bad_chunk,              // malformed chunk size, extension or chunk end
+    header_too_large,       // start line and fields together beyond limits::max_header_bytes
+    too_many_headers,
+    uri_too_long,
+    body_too_large,
+    chunk_extension_too_large,
+
+    // URL.
+    bad_url,
+
+    // WebSocket (RFC 6455).
+    bad_handshake,
+    bad_frame,              // reserved bits or opcodes, wrong masking, malformed control frame
+    bad_close_code,
+    bad_utf8,
+    message_too_large,
+};
+
+// A short lower-case phrase, such as "connection refused"; static storage.
+std::string_view to_string(errc code) noexcept;
+
+struct error {
+    errc code = errc::none;
+    std::string message;  // what, where and, when known, what to do
+
+    error() = default;
+    error(errc c) : code(c), message(to_string(c)) {}  // NOLINT: conversion intended
+    error(errc c, std::string text) : code(c), message(std::move(text)) {}
+};
+
+// The enum value for an errno; `errc::system_error` where there is no closer one.
+errc from_errno(int number) noexcept;
+
+// "<what>: <text of errno>", with the enum value of that errno.
+error system_failure(int number, std::string_view what);
+
+// Either a value or an error. (std::expected needs C++23.)
+template <typename T>
+class [[nodiscard]] result {
+public:
+    result(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // NOLINT
+    result(wire::error e) : state_(std::in_place_index<1>, std::move(e)) {}    // NOLINT
+    result(errc code) : state_(std::in_place_index<1>, wire::error(code)) {}   // NOLINT
+
+    explicit operator bool() const noexcept { return state_.index() == 0; }
+    bool ok() const noexcept { return state_.index() == 0; }
+
+    // Precondition for the four below: ok().
+    T& operator*() & noexcept { return *std::get_if<0>(&state_); }
+    const T& operator*() const& noexcept { return *std::get_if<0>(&state_); }
+    T&& operator*() && noexcept { return std::move(*std::get_if<0>(&state_)); }
+    T* operator->() noexcept { return std::get_if<0>(&state_); }
+    const T* operator->() const noexcept { return std::get_if<0>(&state_); }
+
+    // Precondition: !ok().
+    const wire::error& error() const noexcept {
+        assert(!ok());
+        return *std::get_if<1>(&state_);
+    }
+    errc code() const noexcept { return ok() ? errc::none : error().code; }
+
+private:
+    std::variant<T, wire::error> state_;
+};
+
+template <>
+class [[nodiscard]] result<void> {
+public:
+    result() = default;
+    result(wire::error e) : error_(std::move(e)) {}     // NOLINT
+    result(errc code) : error_(wire::error(code)) {}    // NOLINT
+
+    explicit operator bool() const noexcept { return !error_.has_value(); }
+    bool ok() const noexcept { return !error_.has_value(); }
+    const wire::error& error() const noexcept {
+        assert(!ok());
+        return *error_;
+    }
+    errc code() const noexcept { return ok() ? errc::none : error_->code; }
+
+private:
+    std::optional<wire::error> error_;
+};
+
+}  // namespace wire

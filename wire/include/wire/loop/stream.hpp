@@ -1,0 +1,95 @@
+// A connected TCP socket on a loop: derive from it. The loop reads and writes; the stream is handed bytes and
+// hands over bytes, so that the way they travel (readiness or completion) is the loop's own affair.
+//
+// It owns no receive buffer: bytes arrive in the loop's scratch, and what on_data() does not use up it keeps itself.
+// Storage for bytes to send is lent by the loop's pool until they are gone.
+//
+// Any callback may close() the stream, and may destroy it as the last thing it does. After close(), a failure or
+// destruction no callback comes. Not movable: the loop knows its address.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "wire/base/buffer.hpp"
+#include "wire/base/result.hpp"
+#include "wire/loop/event_loop.hpp"
+#include "wire/loop/socket.hpp"
+
+namespace wire {
+
+class stream : private io_source, private turn_hook {
+public:
+    stream() noexcept;
+    virtual ~stream();  // closes
+    stream(const stream&) = delete;
+    stream& operator=(const stream&) = delete;
+
+    // Takes over a connected, non-blocking socket.
+    result<void> attach(event_loop& loop, unique_fd socket);
+    // Begins to connect; on_open() or on_failure() follows from the loop, never from inside this call.
+    result<void> connect(event_loop& loop, const address& to, const connect_options& options = {});
+
+    bool is_open() const noexcept { return state_ == state::open; }
+    bool is_closed() const noexcept { return state_ == state::closed; }
+    // Null once closed.
+    event_loop* loop() const noexcept { return io_source::loop(); }
+    int fd() const noexcept { return io_source::fd(); }
+
+    // Bytes to send. Append to the buffer, then call flush_later(): they leave at the end of the turn, together with
+    // those of all other streams. write() does both.
+    buffer& out();
+    void flush_later() noexcept;
+    void write(std::string_view bytes) {
+        out().append(bytes);
+        flush_later();
+    }
+    // Sends now what can be sent. False when the stream failed; on_failure() comes from the loop then.
+    bool flush() noexcept;
+    std::size_t unsent() const noexcept { return out_.size(); }
+
+    // Backpressure toward the peer.
+    void pause_reading() noexcept;
+    void resume_reading() noexcept;
+    bool reading() const noexcept { return reading_; }
+
+    // Sends FIN once what is unsent has gone.
+    void shutdown_write() noexcept;
+    // Drops what is unsent and closes at once. With `reset` the peer sees RST, and the port does not linger in TIME_WAIT.
+    void close(bool reset = false) noexcept;
+
+protected:
+    virtual void on_open() {}
+    // `bytes` may be changed in place; they die when this returns.
+    virtual void on_data(std::span<char> bytes) = 0;
+    // The peer will send no more. The stream stays open for writing until close().
+    virtual void on_end() = 0;
+    // It broke, or could not connect; already closed.
+    virtual void on_failure(const error& why) = 0;
+    // Just before bytes are handed to the kernel: the moment for a send time-stamp.
+    virtual void before_send() {}
+    // All bytes have gone, after some had to wait.
+    virtual void on_drained() {}
+
+private:
+    enum class state : std::uint8_t { closed, connecting, open };
+
+    static void ready_callback(io_source& source, ready what) noexcept;
+    static void hook_callback(turn_hook& hook) noexcept;
+    void on_connect_ready() noexcept;
+    void fail(int number, std::string_view what) noexcept;
+    bool send_some(int& number) noexcept;
+    void update_interest() noexcept;
+
+    buffer out_;
+    int failed_errno_ = 0;       // found by flush(), reported at the end of the turn
+    state state_ = state::closed;
+    bool reading_ = true;
+    bool waiting_to_write_ = false;
+    bool ended_ = false;         // the peer's FIN was seen
+    bool shutdown_wanted_ = false;
+};
+
+}  // namespace wire

@@ -1,0 +1,49 @@
+// The opening handshake, both roles (RFC 6455 section 4).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "wire/base/buffer.hpp"
+#include "wire/base/result.hpp"
+#include "wire/proto/http_parser.hpp"
+
+namespace wire::ws {
+
+// Sec-WebSocket-Accept for a Sec-WebSocket-Key.
+std::string accept_key(std::string_view key);
+
+// Sec-WebSocket-Key from 16 random bytes, which the caller supplies (this layer has no randomness).
+std::string make_key(std::span<const std::uint8_t, 16> random);
+
+// ---- client ----
+
+// Appends the request. `extra` fields are added as they are given (Origin, cookies, subprotocols).
+[[nodiscard]] errc write_upgrade_request(buffer& out, std::string_view target, std::string_view host, std::string_view key,
+                                         std::span<const http::header> extra = {});
+// Whether the response accepts: 101, Upgrade, Connection, the right Accept, and no extension (none was offered) nor
+// subprotocol outside `offered_protocols` (comma-separated).
+result<void> check_upgrade_response(const http::response_head& head, std::string_view key,
+                                    std::string_view offered_protocols = {});
+
+// ---- server ----
+
+// The request is a WebSocket opening handshake in form (section 4.2.1): true, false when it asks for
+// something else, or an error when it asks for a WebSocket wrongly. The status with which to refuse that is
+// 426 for a version other than 13 (with Sec-WebSocket-Version: 13), else 400: `refusal`.
+struct upgrade_check {
+    bool wanted = false;
+    errc error = errc::none;
+    int refusal = 0;
+    std::string_view key;
+};
+upgrade_check check_upgrade_request(const http::request_head& head);
+
+// Appends the 101. `protocol`: the one chosen of those offered, or none.
+[[nodiscard]] errc write_upgrade_response(buffer& out, std::string_view key, std::string_view protocol = {},
+                                          std::span<const http::header> extra = {});
+
+}  // namespace wire::ws

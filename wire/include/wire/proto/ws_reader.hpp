@@ -1,0 +1,66 @@
+// WebSocket messages from bytes: frames, masking, fragments, UTF-8 and limits together. No socket, no clock.
+//
+//     auto step = reader.read(bytes);     // until need_more; drop `step.consumed` bytes each time
+//
+//     event       meaning
+//     need_more   nothing further without more bytes (it may have consumed a part of a message)
+//     message     a whole text or binary message in `data`
+//     ping, pong  its payload in `data`; answering a ping is the caller's part
+//     close       `code` (none_given when the frame had no body) and reason in `data`; the caller answers with
+//                 the same code and reads no more
+//     error       refuse with close_code_for(error); every later call says the same
+//
+// A message that lies in `bytes` whole and in one frame is unmasked in place and handed out without a copy;
+// others are gathered inside. Text is checked while it arrives. Views die at the next call or when `bytes` move.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "wire/base/limits.hpp"
+#include "wire/base/result.hpp"
+#include "wire/proto/utf8.hpp"
+#include "wire/proto/ws_frame.hpp"
+
+namespace wire::ws {
+
+enum class event : std::uint8_t { need_more, message, ping, pong, close, error };
+
+struct step {
+    std::size_t consumed = 0;
+    event what = event::need_more;
+    errc error = errc::none;
+    opcode op = opcode::text;  // of a message: text or binary
+    std::uint16_t code = 0;    // of a close
+    std::string_view data{};
+};
+
+// `limits` must outlive it.
+class message_reader {
+public:
+    message_reader(role r, const limits& l) noexcept : limits_(&l), role_(r) {}
+
+    step read(std::span<char> in);
+
+private:
+    step fail(errc code) noexcept;
+    step control(std::size_t consumed, std::string_view payload) noexcept;
+    bool gather(std::span<char> piece);
+
+    const limits* limits_;
+    std::string gathered_;          // fragments so far
+    std::uint64_t remaining_ = 0;   // payload bytes of the current frame still to come
+    std::uint64_t offset_ = 0;      // payload bytes of the current frame seen, for the mask
+    frame_header frame_{};
+    utf8_validator utf8_;
+    role role_;
+    errc error_ = errc::none;
+    opcode message_ = opcode::continuation;  // of the message in progress; continuation: none
+    bool in_frame_ = false;                  // a data frame's header was consumed, its payload not all
+    bool delivered_ = false;                 // gathered_ was handed out and goes at the next call
+};
+
+}  // namespace wire::ws
