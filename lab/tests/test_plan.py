@@ -1,0 +1,111 @@
+"""Blocks, twins and the stop rule."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from wirebench.catalog.studies import Cell, ClientLoad, ClosedLoad, EachLoad, RampLoad
+from wirebench.plan.blocks import MAX_ENVIRONMENT_BYTES, Entry, choose_twin, draw_block, entries_of
+from wirebench.plan.estimate import Pace, trial_ns
+from wirebench.plan.stop import wants_more
+
+NAMES = ("cpp/floor", "go/net-http", "node/http", "python/aiohttp")
+ENTRIES = entries_of(NAMES, twin="node/http")
+
+
+def draw(seed: int = 1, block: int = 1, cell: str = "c50") -> list[tuple[str, int, int]]:
+    trials = draw_block(ENTRIES, seed=seed, study="concurrency", cell=cell, block=block)
+    return [(trial.entry.name, trial.environment_bytes, trial.port_seed) for trial in trials]
+
+
+def test_a_block_holds_every_entry_once_and_the_twin_under_its_own_name() -> None:
+    trials = draw_block(ENTRIES, seed=3, study="concurrency", cell="c50", block=2)
+    assert Counter(trial.entry.name for trial in trials) == Counter([*NAMES, "node/http~twin"])
+    twin = next(trial for trial in trials if trial.entry.twin_of)
+    assert twin.entry == Entry(name="node/http~twin", contestant="node/http", twin_of="node/http")
+    assert [trial.position for trial in trials] == [1, 2, 3, 4, 5]
+    assert len({trial.id for trial in trials}) == 5
+    assert twin.id == "concurrency.c50.b02.node.http~twin"
+
+
+def test_blocks_come_again_from_the_same_seed_and_differ_otherwise() -> None:
+    assert draw() == draw()
+    assert draw(seed=2) != draw()
+    assert draw(block=2) != draw()
+    assert draw(cell="c1000") != draw()
+
+
+def test_every_entry_takes_every_place_and_environments_vary() -> None:
+    drawn = [draw(block=block) for block in range(1, 200)]
+    for place in range(5):
+        share = Counter(order[place][0] for order in drawn)
+        assert set(share) == {entry.name for entry in ENTRIES}
+        assert max(share.values()) < 80  # of 199: about 40 each
+    sizes = [size for order in drawn for _, size, _ in order]
+    assert min(sizes) >= 0
+    assert max(sizes) <= MAX_ENVIRONMENT_BYTES
+    assert len(set(sizes)) > 500
+
+
+def test_the_twin_is_never_the_floor_unless_it_is_alone() -> None:
+    def twin(names: tuple[str, ...], seed: int = 0, cell: str = "c50") -> str | None:
+        return choose_twin(names, floors=("cpp/floor",), seed=seed, study="concurrency", cell=cell)
+
+    drawn = {twin(NAMES, seed) for seed in range(60)}
+    assert drawn == set(NAMES) - {"cpp/floor"}
+    assert twin(NAMES, 7) == twin(tuple(reversed(NAMES)), 7)
+    assert twin(("cpp/floor",)) == "cpp/floor"
+    assert twin(()) is None
+
+
+def looks_taken(*, max_blocks: int, narrow_after: int) -> tuple[int, list[int]]:
+    asked: list[int] = []
+
+    def settled(_: str, blocks: int) -> bool:
+        asked.append(blocks)
+        return blocks >= narrow_after
+
+    done = 0
+    while wants_more("c", done=done, min_blocks=6, max_blocks=max_blocks, settled=settled):
+        done += 1
+    return done, asked
+
+
+def test_a_cell_stops_at_the_first_look_at_which_its_intervals_are_narrow() -> None:
+    assert looks_taken(max_blocks=28, narrow_after=6) == (6, [6])
+    assert looks_taken(max_blocks=28, narrow_after=10) == (13, [6, 9, 13])
+    assert looks_taken(max_blocks=28, narrow_after=99) == (28, [6, 9, 13, 19])
+
+
+def test_a_fixed_number_of_blocks_asks_nothing() -> None:
+    assert looks_taken(max_blocks=6, narrow_after=0) == (6, [])
+
+
+def cell(load: ClosedLoad | EachLoad | RampLoad | ClientLoad) -> Cell:
+    return Cell(id="x", title="x", kind="closed", primary="p50_ns", workload="rest", load=load)
+
+
+def test_the_estimate_follows_the_load() -> None:
+    def closed(window: int) -> int:
+        load = ClosedLoad(connections=50, warmup_ns=0, window_ns=window)
+        return trial_ns(cell(load), hardware_threads=2)
+
+    assert closed(3_000_000_000) - closed(1_000_000_000) == 2_000_000_000
+
+    def delayed(threads: int | None, hardware: int) -> int:
+        load = EachLoad(producers=10, messages=200, delay_ms=200, policy="new", threads=threads)
+        idle = EachLoad(producers=10, messages=200, delay_ms=0, policy="new", threads=threads)
+        return trial_ns(cell(load), hardware_threads=hardware) - trial_ns(cell(idle), hardware_threads=hardware)
+
+    # N t max(1, P/C), the ideal time of the published study
+    assert delayed(4, 2) == 100_000_000_000
+    assert delayed(None, 28) == 40_000_000_000
+
+
+def test_pace_prefers_what_was_seen() -> None:
+    pace = Pace(estimated={"s.c": 1000})
+    assert pace.trial("s.c", "a") == 1000
+    pace.add("s.c", "a", 400)
+    assert pace.trial("s.c", "b") == 400
+    pace.add("s.c", "b", 800)
+    assert (pace.trial("s.c", "a"), pace.trial("s.c", "b"), pace.trial("s.c", "c")) == (400, 800, 600)

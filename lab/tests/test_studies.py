@@ -1,0 +1,157 @@
+"""The study files: what they hold, and what the parser says about wrong ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wirebench.catalog.errors import CatalogError
+from wirebench.catalog.studies import (
+    ClientLoad,
+    ClosedLoad,
+    EachLoad,
+    RampLoad,
+    load_studies,
+    load_study,
+    parse_duration,
+    parse_study,
+    select_cells,
+)
+
+STUDIES = Path(__file__).resolve().parents[2] / "studies"
+
+
+def minimal() -> dict[str, Any]:
+    return {
+        "name": "tiny",
+        "title": "Tiny",
+        "question": "?",
+        "role": "server",
+        "workload": "http.hello",
+        "cells": [
+            {
+                "id": "c{connections}",
+                "title": "{connections} connections",
+                "kind": "closed",
+                "primary": "throughput_per_s",
+                "over": {"connections": [1, 8]},
+            }
+        ],
+        "presets": {"quick": {"cells": ["c8"], "window": "500ms", "warmup": "100ms"}, "full": {"cells": ["*"]}},
+    }
+
+
+def parse(data: dict[str, Any]) -> Any:
+    return parse_study(data, path=Path("studies/tiny.toml"))
+
+
+def test_the_four_studies_are_there_with_both_presets() -> None:
+    studies = load_studies(STUDIES)
+    assert set(studies) == {"roundtrip", "concurrency", "rest", "websocket"}
+    for study in studies.values():
+        assert {"quick", "full"} <= set(study.presets)
+        assert all(preset.min_blocks >= 6 for preset in study.presets.values())
+
+
+def test_full_presets_hold_the_published_matrices() -> None:
+    studies = load_studies(STUDIES)
+    roundtrip = [cell.load for cell in studies["roundtrip"].preset("full").cells]
+    clients = [load for load in roundtrip if isinstance(load, ClientLoad)]
+    assert {(load.scheme, load.policy, load.payload_bytes) for load in clients} == {
+        (scheme, policy, payload)
+        for scheme in ("http", "ws")
+        for policy in ("reuse", "new")
+        for payload in (16, 1024, 65536, 1048576)
+    }
+    assert len(clients) == len(roundtrip) == 16
+    ladder = [cell.load for cell in studies["concurrency"].preset("full").cells]
+    assert [load.connections for load in ladder if isinstance(load, ClosedLoad)] == [
+        50, 1000, 2000, 3000, 4000, 5000, 10000, 15000,
+    ]  # fmt: skip
+    rest = [cell.load for cell in studies["rest"].preset("full").cells]
+    assert {
+        (load.threads, load.messages, load.delay_ms, load.policy) for load in rest if isinstance(load, EachLoad)
+    } == {
+        (threads, messages, delay, policy)
+        for threads in (None, 4)
+        for messages, delay in ((1000, 0), (200, 200), (1000, 200))
+        for policy in ("new", "reuse")
+    }
+    ramps = [cell.load for cell in studies["websocket"].preset("full").cells]
+    assert [load.total_messages for load in ramps if isinstance(load, RampLoad)] == [50_500_000, 50_500_000]
+
+
+def test_one_cell_for_each_combination() -> None:
+    study = parse(minimal())
+    assert [(cell.id, cell.title) for cell in study.preset("full").cells] == [
+        ("c1", "1 connections"),
+        ("c8", "8 connections"),
+    ]
+
+
+def test_a_preset_sets_window_and_changes_a_cell() -> None:
+    data = minimal()
+    data["presets"]["quick"]["change"] = {"c8": {"window": "1s"}}
+    study = parse(data)
+    (quick,) = study.preset("quick").cells
+    assert quick.load == ClosedLoad(connections=8, warmup_ns=100_000_000, window_ns=1_000_000_000)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (("role",), "proxy", "role: expected"),
+        (("surprise",), 1, "surprise: expected no such key, got 1"),
+        (("cells", 0, "kind"), "open", "cells.c1.kind: expected one of closed, each, ramp, client, got 'open'"),
+        (("cells", 0, "primary"), "speed", "cells.c1.primary: expected"),
+        (("cells", 0, "over"), {"connections": [0]}, "cells.c0.connections: expected"),
+        (("cells", 0, "over"), {"connections": 3}, "cells.0.over: expected a table of lists"),
+        (("cells", 0, "id"), "c{conections}", "cells.0.id: expected one of connections in braces, got 'conections'"),
+        (("cells", 0, "id"), "same", "expected ids that differ, got 'same' twice"),
+        (("presets", "quick", "cells"), ["c9"], "presets.quick: expected a cell of this study (c1, c8), got 'c9'"),
+        (("presets", "quick", "window"), "5", "presets.quick.window: expected a duration"),
+        (("presets", "quick", "min_blocks"), 3, "presets.quick.min_blocks: expected"),
+        (("presets", "quick", "min_blocks"), 9, "presets.quick.max_blocks: expected at least min_blocks (9), got 6"),
+        (("name",), "other", "name: expected 'tiny' as the file is called, got 'other'"),
+    ],
+)
+def test_errors_name_file_and_key(path: tuple[str | int, ...], value: object, message: str) -> None:
+    data: Any = minimal()
+    target = data
+    for key in path[:-1]:
+        target = target[key]
+    target[path[-1]] = value
+    with pytest.raises(CatalogError) as error:
+        parse(data)
+    assert "studies/tiny.toml: " in str(error.value)
+    assert message in str(error.value)
+
+
+def test_a_client_cell_in_a_server_study_is_refused() -> None:
+    data = minimal()
+    data["role"] = "client"
+    with pytest.raises(CatalogError, match="expected a kind for role client, got 'closed'"):
+        parse(data)
+
+
+def test_a_file_that_is_not_toml_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "broken.toml"
+    file.write_text("name = ")
+    with pytest.raises(CatalogError, match="broken.toml: expected TOML"):
+        load_study(file)
+
+
+def test_unknown_names_list_the_known_ones() -> None:
+    study = parse(minimal())
+    with pytest.raises(CatalogError, match="no preset 'slow'; it has: full, quick"):
+        study.preset("slow")
+    with pytest.raises(CatalogError, match="expected one of c1, c8, got 'c2'"):
+        select_cells(study.preset("full"), ("c2",))
+    assert [cell.id for cell in select_cells(study.preset("full"), ("c8",)).cells] == ["c8"]
+
+
+@pytest.mark.parametrize(("text", "ns"), [("500us", 500_000), ("1.5s", 1_500_000_000), ("5m", 300_000_000_000)])
+def test_durations(text: str, ns: int) -> None:
+    assert parse_duration(text) == ns

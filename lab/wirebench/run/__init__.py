@@ -1,0 +1,1 @@
+"""A run from its plan to its stored trials: build, verify, measure, resume, stop."""

@@ -1,0 +1,156 @@
+"""The measuring loop: blocks of trials until every cell has enough, each stored as soon as it is done.
+
+It knows neither processes nor clocks: both come in as arguments, so that the tests run it with fakes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from wirebench.plan.blocks import PlannedTrial
+from wirebench.plan.estimate import Pace
+from wirebench.plan.model import Plan, PlannedCell
+from wirebench.plan.stop import Settled, wants_more
+from wirebench.store.records import FailureRecord, TrialRecord
+
+GIVE_UP_AFTER = 2
+"""An entry that failed in the same way in this many blocks of a cell is not run in the cell's other blocks. Our own choice."""
+
+
+class Watcher(Protocol):
+    """Is told of each trial before it starts and after it ended: never while one is timed."""
+
+    def before(self, trial: PlannedTrial, *, left_ns: int) -> None: ...
+
+    def after(self, record: TrialRecord, *, left_ns: int) -> None: ...
+
+
+RunTrial = Callable[[PlannedTrial, PlannedCell], TrialRecord]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """Why the loop ended, and how many blocks each cell has."""
+
+    blocks: dict[str, int]
+    out_of_budget: bool
+
+
+@dataclass(kw_only=True)
+class _Failures:
+    """Counts failures by cell, entry and kind, over the blocks of this and the interrupted run."""
+
+    counts: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+
+    def add(self, record: TrialRecord) -> None:
+        if record.status == "failed" and record.failure is not None and record.block > 0:
+            self.counts[f"{record.study}.{record.cell}", record.entry, record.failure.kind] += 1
+
+    def gives_up(self, cell: str, entry: str) -> str | None:
+        """The kind of failure for which the entry is not run again in the cell."""
+        for (at_cell, at_entry, kind), count in self.counts.items():
+            if (at_cell, at_entry) == (cell, entry) and count >= GIVE_UP_AFTER:
+                return kind
+        return None
+
+
+def measure(
+    plan: Plan,
+    *,
+    done: Iterable[TrialRecord],
+    run_trial: RunTrial,
+    keep: Callable[[TrialRecord], None],
+    settled: Settled,
+    clock_ns: Callable[[], int],
+    pace: Pace,
+    watcher: Watcher,
+) -> Measured:
+    """Run every trial of the plan that is not among ``done``; ``keep`` stores each before the next one starts."""
+    failures = _Failures()
+    finished: set[str] = set()
+    spent_before = 0
+    for record in done:
+        failures.add(record)
+        finished.add(record.trial)
+        spent_before += record.elapsed_ns
+        if record.status != "not_run":
+            pace.add(f"{record.study}.{record.cell}", record.entry, record.elapsed_ns)
+    begun = clock_ns()
+    blocks = {cell.key: 0 for cell in plan.cells}
+    active = [cell for cell in plan.cells if cell.entries]
+    number = 0
+    out_of_budget = False
+    while active:
+        active = [
+            cell
+            for cell in active
+            if wants_more(
+                cell.key,
+                done=blocks[cell.key],
+                min_blocks=cell.min_blocks,
+                max_blocks=cell.max_blocks,
+                settled=settled,
+            )
+        ]
+        number += 1
+        for cell in active:
+            trials = [trial for trial in cell.block(number, seed=plan.seed) if trial.id not in finished]
+            if plan.budget_ns is not None and trials and number > 1:
+                needs = sum(pace.trial(cell.key, trial.entry.name) for trial in trials)
+                if spent_before + clock_ns() - begun + needs > plan.budget_ns:
+                    out_of_budget = True
+                    continue
+            for index, trial in enumerate(trials):
+                left = _left(plan, active, number, cell, trials[index:], pace)
+                kind = failures.gives_up(cell.key, trial.entry.name)
+                if kind is not None:
+                    record = not_run(trial, kind)
+                else:
+                    watcher.before(trial, left_ns=left)
+                    record = run_trial(trial, cell)
+                    pace.add(cell.key, trial.entry.name, record.elapsed_ns)
+                keep(record)
+                failures.add(record)
+                watcher.after(record, left_ns=left - pace.trial(cell.key, trial.entry.name))
+            blocks[cell.key] = number
+        if out_of_budget:
+            break
+    return Measured(blocks=blocks, out_of_budget=out_of_budget)
+
+
+def not_run(trial: PlannedTrial, kind: str) -> TrialRecord:
+    """The record of a trial that its entry's earlier failures made pointless."""
+    message = f"not run: {trial.entry.name} failed with {kind} in {GIVE_UP_AFTER} earlier blocks of this cell"
+    return TrialRecord(
+        trial=trial.id,
+        study=trial.study,
+        cell=trial.cell,
+        block=trial.block,
+        position=trial.position,
+        entry=trial.entry.name,
+        contestant=trial.entry.contestant,
+        twin_of=trial.entry.twin_of,
+        status="not_run",
+        failure=FailureRecord(kind=kind, phase="plan", message=message),
+        started_unix_ns=0,
+        elapsed_ns=0,
+    )
+
+
+def _left(
+    plan: Plan, active: list[PlannedCell], number: int, at: PlannedCell, here: list[PlannedTrial], pace: Pace
+) -> int:
+    """What is left of the blocks that are certain to run; those a stop rule may add are not counted."""
+    total = sum(pace.trial(at.key, trial.entry.name) for trial in here)
+    passed = True
+    for cell in active:
+        if cell.key == at.key:
+            passed = False
+            blocks = cell.min_blocks - number
+        else:
+            blocks = cell.min_blocks - number + (0 if passed else 1)
+        total += max(0, blocks) * sum(pace.trial(cell.key, entry.name) for entry in cell.entries)
+    return total
