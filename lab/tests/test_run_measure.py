@@ -1,0 +1,199 @@
+"""The measuring loop with fake contestants and a fake clock: no process, no waiting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from test_store import plan as small_plan
+
+from wirebench.plan.blocks import PlannedTrial, entries_of
+from wirebench.plan.estimate import Pace
+from wirebench.plan.model import Plan, PlannedCell
+from wirebench.run.measure import Measured, measure
+from wirebench.store.records import FailureRecord, TrialRecord
+
+TRIAL_NS = 1_000_000_000
+
+
+class Killed(Exception):
+    """Stands for a signal between two trials."""
+
+
+@dataclass
+class FakeLab:
+    """Runs trials in no time on a clock of its own; ``fails`` says which entries fail, and how."""
+
+    fails: Callable[[PlannedTrial], str | None] = lambda _: None
+    now_ns: int = 0
+    kept: list[TrialRecord] = field(default_factory=list)
+    ran: list[str] = field(default_factory=list)
+    left: list[int] = field(default_factory=list)
+    die_after: int | None = None
+
+    def clock_ns(self) -> int:
+        return self.now_ns
+
+    def run_trial(self, trial: PlannedTrial, cell: PlannedCell) -> TrialRecord:
+        if self.die_after is not None and len(self.ran) >= self.die_after:
+            raise Killed
+        assert cell.key == f"{trial.study}.{trial.cell}"
+        self.ran.append(trial.id)
+        self.now_ns += TRIAL_NS
+        kind = self.fails(trial)
+        return TrialRecord(
+            trial=trial.id,
+            study=trial.study,
+            cell=trial.cell,
+            block=trial.block,
+            position=trial.position,
+            entry=trial.entry.name,
+            contestant=trial.entry.contestant,
+            twin_of=trial.entry.twin_of,
+            status="ok" if kind is None else "failed",
+            failure=None if kind is None else FailureRecord(kind=kind, phase="window", message=kind),
+            started_unix_ns=self.now_ns,
+            elapsed_ns=TRIAL_NS,
+        )
+
+    def before(self, trial: PlannedTrial, *, left_ns: int) -> None:
+        self.left.append(left_ns)
+
+    def after(self, record: TrialRecord, *, left_ns: int) -> None:
+        assert self.kept[-1] is record, "a trial is stored before anything else is done with it"
+
+    def measure(
+        self, plan: Plan, *, done: tuple[TrialRecord, ...] = (), settled: Callable[[str, int], bool] = lambda *_: True
+    ) -> Measured:
+        return measure(
+            plan,
+            done=done,
+            run_trial=self.run_trial,
+            keep=self.kept.append,
+            settled=settled,
+            clock_ns=self.clock_ns,
+            pace=Pace(estimated={cell.key: TRIAL_NS for cell in plan.cells}),
+            watcher=self,
+        )
+
+
+def plan(*, max_blocks: int = 6, budget_ns: int | None = None) -> Plan:
+    """Two cells: three entries with the twin, and four."""
+    base = small_plan()
+    first = replace(base.cells[0], max_blocks=max_blocks)
+    entries = entries_of(("cpp/floor", "go/x", "node/y"), twin="node/y")
+    second = replace(first, cell=replace(first.cell, id="c1000"), entries=entries)
+    return replace(base, cells=(first, second), budget_ns=budget_ns)
+
+
+def test_every_entry_runs_once_in_each_block_and_cells_take_turns() -> None:
+    lab = FakeLab()
+    result = lab.measure(plan())
+    assert result.blocks == {"concurrency.c50": 6, "concurrency.c1000": 6}
+    assert lab.ran == [trial.id for trial in plan().blocks(range(1, 7))]
+    assert len(lab.ran) == len(set(lab.ran)) == 6 * (3 + 4)
+    assert [record.cell for record in lab.kept[:10]] == ["c50"] * 3 + ["c1000"] * 4 + ["c50"] * 3
+
+
+def test_the_time_left_counts_down_to_the_last_trial() -> None:
+    lab = FakeLab()
+    lab.measure(plan())
+    assert lab.left == [number * TRIAL_NS for number in range(42, 0, -1)]
+
+
+def test_a_resumed_run_runs_exactly_the_missing_trials_in_the_same_order() -> None:
+    whole = FakeLab()
+    whole.measure(plan())
+    for cut in range(0, 42, 5):
+        first = FakeLab(die_after=cut)
+        try:
+            first.measure(plan())
+        except Killed:
+            pass
+        second = FakeLab()
+        result = second.measure(plan(), done=tuple(first.kept))
+        assert first.ran + second.ran == whole.ran
+        assert result.blocks == {"concurrency.c50": 6, "concurrency.c1000": 6}
+
+
+def test_a_finished_run_has_nothing_left_to_resume() -> None:
+    whole = FakeLab()
+    whole.measure(plan())
+    again = FakeLab()
+    again.measure(plan(), done=tuple(whole.kept))
+    assert again.ran == []
+
+
+def test_an_entry_that_fails_twice_the_same_way_is_not_run_again_in_that_cell() -> None:
+    def fails(trial: PlannedTrial) -> str | None:
+        return "crashed" if trial.entry.name == "go/x" and trial.cell == "c50" else None
+
+    lab = FakeLab(fails=fails)
+    lab.measure(plan())
+    rows = [record for record in lab.kept if (record.entry, record.cell) == ("go/x", "c50")]
+    assert [record.status for record in rows] == ["failed", "failed", *["not_run"] * 4]
+    assert rows[2].failure is not None
+    assert "failed with crashed in 2 earlier blocks" in rows[2].failure.message
+    others = [record for record in lab.kept if (record.entry, record.cell) != ("go/x", "c50")]
+    assert {record.status for record in others} == {"ok"}
+    assert len(others) == 6 * 6
+
+
+def test_different_failures_do_not_add_up() -> None:
+    kinds = iter(["crashed", "hung", "wrong_reply"])
+
+    def fails(trial: PlannedTrial) -> str | None:
+        return next(kinds, None) if trial.entry.name == "node/y" else None
+
+    lab = FakeLab(fails=fails)
+    lab.measure(plan())
+    assert "not_run" not in {record.status for record in lab.kept}
+
+
+def test_failures_before_an_interruption_count_after_it() -> None:
+    def fails(trial: PlannedTrial) -> str | None:
+        return "crashed" if trial.entry.name == "go/x" and trial.cell == "c50" else None
+
+    whole = FakeLab(fails=fails)
+    whole.measure(plan())
+    first = FakeLab(fails=fails, die_after=20)
+    try:
+        first.measure(plan())
+    except Killed:
+        pass
+    second = FakeLab(fails=fails)
+    second.measure(plan(), done=tuple(first.kept))
+    assert [(record.trial, record.status) for record in first.kept + second.kept] == [
+        (record.trial, record.status) for record in whole.kept
+    ]
+
+
+def test_cells_stop_each_by_its_own_precision() -> None:
+    def settled(key: str, blocks: int) -> bool:
+        return key == "concurrency.c50" or blocks >= 9
+
+    lab = FakeLab()
+    result = lab.measure(plan(max_blocks=19), settled=settled)
+    assert result.blocks == {"concurrency.c50": 6, "concurrency.c1000": 9}
+    assert not result.out_of_budget
+
+
+def test_the_budget_ends_the_run_between_blocks() -> None:
+    lab = FakeLab()
+    result = lab.measure(plan(max_blocks=28, budget_ns=45 * TRIAL_NS), settled=lambda *_: False)
+    assert result.out_of_budget
+    assert lab.now_ns <= 45 * TRIAL_NS
+    whole_blocks = sum(result.blocks[cell.key] * len(cell.entries) for cell in plan().cells)
+    assert len(lab.ran) == whole_blocks == 45
+
+
+def test_the_budget_counts_what_an_interrupted_run_has_spent() -> None:
+    budget = plan(max_blocks=28, budget_ns=45 * TRIAL_NS)
+    first = FakeLab(die_after=30)
+    try:
+        first.measure(budget, settled=lambda *_: False)
+    except Killed:
+        pass
+    second = FakeLab()
+    second.measure(budget, done=tuple(first.kept), settled=lambda *_: False)
+    assert len(first.ran) + len(second.ran) == 45
