@@ -1,0 +1,9 @@
+"""wirebench: test HTTP and WebSocket libraries before you depend on them.
+
+The packages follow the pipeline, and each imports only those before it:
+``catalog``, ``host``, ``build``, ``trial``, ``verify``, ``plan``, ``store``, ``run``, ``stats``, ``report``, ``cli``.
+"""
+
+from __future__ import annotations
+
+__version__ = "0.1.0"

@@ -1,0 +1,37 @@
+"""What can be measured: contestants from their manifests, and studies (``wirebench.catalog.studies``)."""
+
+from __future__ import annotations
+
+from wirebench.catalog.contestants import Catalog, ManifestError, contestant_folders, find_root, load_catalog
+from wirebench.catalog.errors import CatalogError
+from wirebench.catalog.model import (
+    SCHEMES,
+    TIERS,
+    WORKLOADS,
+    Contestant,
+    Disabled,
+    Needs,
+    Role,
+    Scheme,
+    Tier,
+    Workload,
+)
+
+__all__ = [
+    "SCHEMES",
+    "TIERS",
+    "WORKLOADS",
+    "Catalog",
+    "CatalogError",
+    "Contestant",
+    "Disabled",
+    "ManifestError",
+    "Needs",
+    "Role",
+    "Scheme",
+    "Tier",
+    "Workload",
+    "contestant_folders",
+    "find_root",
+    "load_catalog",
+]

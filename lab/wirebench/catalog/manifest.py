@@ -1,0 +1,196 @@
+"""``manifest.toml`` and ``language.toml``: their form, and how the one takes defaults from the other.
+
+One level of inheritance: what a manifest leaves out comes from its language. Scalars and lists replace, they never merge; the
+tables ``needs``, ``build`` and ``run`` are taken key by key.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+
+from wirebench.catalog.errors import CatalogError, explain
+from wirebench.catalog.model import Contestant, Disabled, Needs, Scheme, Tier, Workload
+
+MANIFEST = "manifest.toml"
+LANGUAGE = "language.toml"
+PLACEHOLDERS = ("source", "build", "root", "jobs")
+_INHERITED = ("needs", "build", "run")
+
+
+def _distinct(values: list[str]) -> list[str]:
+    repeated = sorted({value for value in values if values.count(value) > 1})
+    if repeated:
+        raise ValueError(f"expected values that differ, {', '.join(repeated)} is there twice")
+    return values
+
+
+def _known_placeholders(word: str) -> str:
+    for found in re.findall(r"\{(\w+)\}", word):
+        if found not in PLACEHOLDERS:
+            known = ", ".join(f"{{{name}}}" for name in PLACEHOLDERS)
+            raise ValueError(f"expected only the placeholders {known}")
+    return word
+
+
+def _inside_project(folder: str) -> str:
+    path = Path(folder)
+    if path.is_absolute() or ".." in path.parts:
+        raise ValueError("expected a path inside the project, relative to its root")
+    return folder
+
+
+Text = Annotated[str, Field(min_length=1)]
+Line = Annotated[str, Field(min_length=1, pattern=r"^[^\n]*$")]
+Word = Annotated[str, Field(min_length=1), AfterValidator(_known_placeholders)]
+Command = Annotated[list[Word], Field(min_length=1)]
+Address = Annotated[str, Field(pattern=r"^https?://\S+$")]
+# A name that apt-get can take only as a package, never as an option, and a command that is no path.
+PackageName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9+.-]+$")]
+CommandName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_+.-]*$")]
+InsideProject = Annotated[str, Field(min_length=1), AfterValidator(_inside_project)]
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class _Needs(_Table):
+    commands: Annotated[list[CommandName], AfterValidator(_distinct)] = []
+    debian: Annotated[list[PackageName], AfterValidator(_distinct)] = []
+    files: Annotated[list[Text], AfterValidator(_distinct)] = []
+
+
+class _Build(_Table):
+    steps: list[Command] = []
+    inputs: list[InsideProject] = []
+
+
+class _Run(_Table):
+    server: Command | None = None
+    client: Command | None = None
+
+
+class _Disabled(_Table):
+    reason: Line
+    since: datetime.date
+
+
+class _Manifest(_Table):
+    library: Line
+    version: Line
+    license: Line
+    homepage: Address
+    tier: Tier
+    serves: Annotated[list[Workload], AfterValidator(_distinct)] = []
+    calls: Annotated[list[Scheme], AfterValidator(_distinct)] = []
+    tls: bool = False
+    needs: _Needs = _Needs()
+    published: Line | None = None
+    note: Text | None = None
+    disabled: _Disabled | None = None
+    build: _Build = _Build()
+    run: _Run = _Run()
+
+
+class _Language(_Table):
+    title: Line
+    needs: _Needs = _Needs()
+    build: _Build = _Build()
+    run: _Run = _Run()
+
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise CatalogError(f"{path}: expected TOML, got {error}") from error
+    except OSError as error:
+        raise CatalogError(f"{path}: expected a readable file, got {error.strerror}") from error
+
+
+def _validate(model: type[Model], data: Mapping[str, Any], *, path: Path) -> Model:
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        raise CatalogError(explain(error, path=path)) from error
+
+
+def read_language(folder: Path) -> dict[str, Any]:
+    """The defaults of a language, as written. A language needs no file: then there are none."""
+    path = folder / LANGUAGE
+    if not path.is_file():
+        return {"title": folder.name}
+    data = read_toml(path)
+    _validate(_Language, data, path=path)
+    return data
+
+
+def inherit(manifest: Mapping[str, Any], language: Mapping[str, Any]) -> dict[str, Any]:
+    """The effective manifest: what ``wirebench show`` prints."""
+    merged = dict(manifest)
+    for key in _INHERITED:
+        default, own = language.get(key), manifest.get(key)
+        if default is None:
+            continue
+        merged[key] = {**default, **own} if isinstance(own, dict) else default if own is None else own
+    return merged
+
+
+def read_contestant(folder: Path, *, root: Path) -> Contestant:
+    """The contestant of a folder ``contestants/<language>/<name>``. ``CatalogError`` says what is wrong with it."""
+    path = folder / MANIFEST
+    language = read_language(folder.parent)
+    own = read_toml(path)
+    # First alone, so that a mistake in it is not blamed on a file merged with another.
+    _validate(_Manifest, own, path=path)
+    file = _validate(_Manifest, inherit(own, language), path=path)
+    _check_roles(file, path=path)
+    for given in file.build.inputs:
+        if not (root / given).exists():
+            raise CatalogError(f"{path}: build.inputs: expected a folder or file of the project, got {given!r}")
+    return Contestant(
+        identity=f"{folder.parent.name}/{folder.name}",
+        language=folder.parent.name,
+        language_title=language["title"],
+        name=folder.name,
+        folder=folder,
+        library=file.library,
+        version=file.version,
+        license=file.license,
+        homepage=file.homepage,
+        tier=file.tier,
+        serves=tuple(file.serves),
+        calls=tuple(file.calls),
+        tls=file.tls,
+        needs=Needs(
+            commands=tuple(file.needs.commands),
+            debian=tuple(file.needs.debian),
+            files=tuple(file.needs.files),
+        ),
+        published=file.published,
+        note=file.note,
+        build_steps=tuple(tuple(step) for step in file.build.steps),
+        build_inputs=tuple(file.build.inputs),
+        server_command=tuple(file.run.server) if file.serves and file.run.server else None,
+        client_command=tuple(file.run.client) if file.calls and file.run.client else None,
+        disabled=Disabled(reason=file.disabled.reason, since=file.disabled.since) if file.disabled else None,
+    )
+
+
+def _check_roles(file: _Manifest, *, path: Path) -> None:
+    if not file.serves and not file.calls:
+        raise CatalogError(f"{path}: serves: expected at least one workload here, or a scheme in calls, got nothing")
+    if file.serves and file.run.server is None:
+        raise CatalogError(f"{path}: run.server: expected a command here or in {LANGUAGE}, got nothing")
+    if file.calls and file.run.client is None:
+        raise CatalogError(f"{path}: run.client: expected a command here or in {LANGUAGE}, got nothing")

@@ -1,0 +1,68 @@
+"""A contestant as the rest of the lab sees it: the manifest with its language's defaults, checked."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+Tier = Literal["idiomatic", "tuned", "floor"]
+Workload = Literal["http.hello", "http.payload", "rest", "ws.echo", "ws.count"]
+Scheme = Literal["http", "ws"]
+Role = Literal["server", "client"]
+
+TIERS: tuple[Tier, ...] = ("idiomatic", "tuned", "floor")
+WORKLOADS: tuple[Workload, ...] = ("http.hello", "http.payload", "rest", "ws.echo", "ws.count")
+SCHEMES: tuple[Scheme, ...] = ("http", "ws")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Needs:
+    """What must be on the host before a contestant can be built."""
+
+    commands: tuple[str, ...] = ()
+    """Programs of the toolchain, such as ``go``."""
+    debian: tuple[str, ...] = ()
+    """Debian packages by name."""
+    files: tuple[str, ...] = ()
+    """Files of a system install that no package manager makes: absolute, or relative to an include folder."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Disabled:
+    reason: str
+    since: datetime.date
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contestant:
+    identity: str
+    """``<language>/<name>``, which is also its path below ``contestants/``."""
+    language: str
+    language_title: str
+    name: str
+    folder: Path
+    """Where its manifest and source are. Never written to."""
+    library: str
+    version: str
+    license: str
+    homepage: str
+    tier: Tier
+    serves: tuple[Workload, ...] = ()
+    calls: tuple[Scheme, ...] = ()
+    tls: bool = False
+    needs: Needs = Needs()
+    published: str | None = None
+    """Where its authors publish a library that no package registry carries."""
+    note: str | None = None
+    build_steps: tuple[tuple[str, ...], ...] = ()
+    build_inputs: tuple[str, ...] = ()
+    """Folders its build reads besides its own, relative to the project's root."""
+    server_command: tuple[str, ...] | None = None
+    client_command: tuple[str, ...] | None = None
+    disabled: Disabled | None = None
+
+    def command(self, role: Role) -> tuple[str, ...] | None:
+        """The command with its placeholders; ``wirebench.build.resolve_command`` fills them."""
+        return self.server_command if role == "server" else self.client_command
