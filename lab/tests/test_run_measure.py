@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
@@ -16,7 +17,7 @@ from wirebench.store.records import FailureRecord, TrialRecord
 TRIAL_NS = 1_000_000_000
 
 
-class Killed(Exception):
+class KilledError(Exception):
     """Stands for a signal between two trials."""
 
 
@@ -36,7 +37,7 @@ class FakeLab:
 
     def run_trial(self, trial: PlannedTrial, cell: PlannedCell) -> TrialRecord:
         if self.die_after is not None and len(self.ran) >= self.die_after:
-            raise Killed
+            raise KilledError
         assert cell.key == f"{trial.study}.{trial.cell}"
         self.ran.append(trial.id)
         self.now_ns += TRIAL_NS
@@ -106,10 +107,8 @@ def test_a_resumed_run_runs_exactly_the_missing_trials_in_the_same_order() -> No
     whole.measure(plan())
     for cut in range(0, 42, 5):
         first = FakeLab(die_after=cut)
-        try:
+        with contextlib.suppress(KilledError):
             first.measure(plan())
-        except Killed:
-            pass
         second = FakeLab()
         result = second.measure(plan(), done=tuple(first.kept))
         assert first.ran + second.ran == whole.ran
@@ -157,10 +156,8 @@ def test_failures_before_an_interruption_count_after_it() -> None:
     whole = FakeLab(fails=fails)
     whole.measure(plan())
     first = FakeLab(fails=fails, die_after=20)
-    try:
+    with contextlib.suppress(KilledError):
         first.measure(plan())
-    except Killed:
-        pass
     second = FakeLab(fails=fails)
     second.measure(plan(), done=tuple(first.kept))
     assert [(record.trial, record.status) for record in first.kept + second.kept] == [
@@ -190,10 +187,8 @@ def test_the_budget_ends_the_run_between_blocks() -> None:
 def test_the_budget_counts_what_an_interrupted_run_has_spent() -> None:
     budget = plan(max_blocks=28, budget_ns=45 * TRIAL_NS)
     first = FakeLab(die_after=30)
-    try:
+    with contextlib.suppress(KilledError):
         first.measure(budget, settled=lambda *_: False)
-    except Killed:
-        pass
     second = FakeLab()
     second.measure(budget, done=tuple(first.kept), settled=lambda *_: False)
     assert len(first.ran) + len(second.ran) == 45

@@ -70,9 +70,7 @@ def plan() -> Plan:
         max_blocks=6,
         precision=0.02,
     )
-    text = StudyText(
-        name="concurrency", title="Many", question="?", role="server", preset="quick", preset_title="small"
-    )
+    text = StudyText(name="concurrency", title="Many", question="?", role="server", preset="quick", preset_title="small")
     return Plan(
         seed=7,
         studies=(text,),
@@ -203,7 +201,7 @@ def test_runs_of_one_second_get_names_of_their_own_and_latest_is_the_last(tmp_pa
 
 
 def test_a_folder_that_is_no_run_says_so(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="is .* a run directory"):
+    with pytest.raises(StoreError, match=r"is .* a run directory"):
         read_run(tmp_path)
 
 

@@ -17,9 +17,9 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from wirebench.catalog.errors import CatalogError
+from wirebench.catalog.errors import CatalogError, explain
+from wirebench.catalog.model import Role, Workload
 
-Role = Literal["server", "client"]
 Kind = Literal["closed", "each", "ramp", "client"]
 Policy = Literal["reuse", "new"]
 Pacing = Literal["serial", "burst"]
@@ -110,7 +110,7 @@ class Cell:
     title: str
     kind: Kind
     primary: str
-    workload: str
+    workload: Workload
     """What a server must serve to be in this cell; for a client study, what the server it calls serves."""
     load: Load
 
@@ -173,7 +173,7 @@ class _CellBase(_Table):
     id: Identifier
     title: Annotated[str, Field(min_length=1)]
     primary: Literal[METRICS]  # type: ignore[valid-type]  # one list of the names, used here and by readers
-    workload: str | None = None
+    workload: Workload | None = None
 
 
 class _ClosedCell(_CellBase):
@@ -237,7 +237,7 @@ class _StudyFile(_Table):
     title: str
     question: str
     role: Role
-    workload: str | None = None
+    workload: Workload | None = None
     servers: list[str] = Field(default_factory=list)
     cells: list[dict[str, Any]]
     presets: dict[str, _Preset]
@@ -274,9 +274,7 @@ def parse_study(data: Mapping[str, Any], *, path: Path) -> Study:
             raise CatalogError(f"{path}: cells: expected ids that differ, got {identity!r} twice")
         _cell_model(raw, path=path)
         raw_cells[identity] = raw
-    presets = {
-        name: _preset(name, preset, raw_cells, file=file, path=path) for name, preset in file.presets.items()
-    }
+    presets = {name: _preset(name, preset, raw_cells, file=file, path=path) for name, preset in file.presets.items()}
     return Study(
         name=file.name,
         title=file.title,
@@ -294,13 +292,7 @@ def _validate(model: type[Model], data: Mapping[str, Any], *, path: Path, prefix
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        lines = []
-        for item in error.errors():
-            key = ".".join([*([prefix] if prefix else []), *(str(part) for part in item["loc"])])
-            expected = "no such key" if item["type"] == "extra_forbidden" else item["msg"].removeprefix("Value error, ")
-            got = "nothing" if item["type"] == "missing" else repr(item["input"])
-            lines.append(f"{path}: {key}: expected {expected.removeprefix('expected ')}, got {got}")
-        raise CatalogError("\n".join(lines)) from error
+        raise CatalogError(explain(error, path=f"{path}: {prefix}" if prefix else path)) from error
 
 
 def _expand(raw: dict[str, Any], where: str) -> Iterator[dict[str, Any]]:
@@ -338,9 +330,7 @@ def _cell_model(raw: Mapping[str, Any], *, path: Path) -> _AnyCell:
     return _validate(model, raw, path=path, prefix=where)
 
 
-def _preset(
-    name: str, preset: _Preset, raw_cells: Mapping[str, dict[str, Any]], *, file: _StudyFile, path: Path
-) -> Preset:
+def _preset(name: str, preset: _Preset, raw_cells: Mapping[str, dict[str, Any]], *, file: _StudyFile, path: Path) -> Preset:
     where = f"presets.{name}"
     names = list(raw_cells) if preset.cells == ["*"] else preset.cells
     for wanted in [*names, *preset.change]:

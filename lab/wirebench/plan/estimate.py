@@ -1,7 +1,7 @@
 """How long a run will take, summed over its plan, before anything is measured.
 
-The figures below are our own, read on two cores; only the estimate uses them. Once trials are done their own durations are better,
-and :class:`Pace` uses those.
+The figures below are our own, read on two cores; only the estimate uses them. Once trials are done, :class:`Pace` uses
+their own durations.
 """
 
 from __future__ import annotations

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from wirebench.catalog.studies import Cell, Role
+from wirebench.catalog.model import Role
+from wirebench.catalog.studies import Cell
 from wirebench.plan.blocks import Entry, PlannedTrial, draw_block
 
 SCHEMA = 1

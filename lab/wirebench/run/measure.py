@@ -140,9 +140,7 @@ def not_run(trial: PlannedTrial, kind: str) -> TrialRecord:
     )
 
 
-def _left(
-    plan: Plan, active: list[PlannedCell], number: int, at: PlannedCell, here: list[PlannedTrial], pace: Pace
-) -> int:
+def _left(plan: Plan, active: list[PlannedCell], number: int, at: PlannedCell, here: list[PlannedTrial], pace: Pace) -> int:
     """What is left of the blocks that are certain to run; those a stop rule may add are not counted."""
     total = sum(pace.trial(at.key, trial.entry.name) for trial in here)
     passed = True

@@ -1,4 +1,4 @@
-"""Files that survive a kill at any moment: whole-file writes that are atomic, and line files where only the last line can be torn."""
+"""Files that survive a kill at any moment: atomic whole-file writes, and line files where only the last line can be torn."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 
 class StoreError(Exception):
     """A run directory that cannot be read or used; the message says what, where and what to do."""
 
 
-def write_whole(path: Path, value: Any) -> None:
+def write_whole(path: Path, value: object) -> None:
     """Replace the file in one step: a reader, or a kill, sees the old content or the new, never a part."""
     scratch = path.with_name(f".{path.name}.new")
     with scratch.open("w", encoding="utf-8") as file:
@@ -25,7 +24,7 @@ def write_whole(path: Path, value: Any) -> None:
     _sync_folder(path.parent)
 
 
-def read_whole(path: Path) -> Any:
+def read_whole(path: Path) -> object:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -44,7 +43,7 @@ class LineFile:
         if not existed:
             _sync_folder(path.parent)
 
-    def append(self, value: Any) -> None:
+    def append(self, value: object) -> None:
         line = json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
         self._file.write(line.encode() + b"\n")
         self._file.flush()
@@ -54,7 +53,7 @@ class LineFile:
         self._file.close()
 
 
-def read_lines(path: Path) -> Iterator[tuple[int, Any]]:
+def read_lines(path: Path) -> Iterator[tuple[int, object]]:
     """Line numbers and values. A last line without its end is ignored; any other line that is not JSON is an error."""
     if not path.exists():
         return

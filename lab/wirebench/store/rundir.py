@@ -27,6 +27,7 @@ LATEST = "latest"
 
 Typed = TypeVar("Typed")
 
+_HOST = TypeAdapter(dict[str, Any])
 _RUN = TypeAdapter(RunInfo)
 _PLAN = TypeAdapter(Plan)
 _TRIAL = TypeAdapter(TrialRecord)
@@ -106,7 +107,7 @@ def point_latest(path: Path) -> None:
 def read_run(path: Path) -> StoredRun:
     """The run in this directory, whole or as far as it came."""
     info = _typed(_RUN, read_whole(path / RUN_FILE), path / RUN_FILE)
-    host = read_whole(path / HOST_FILE) if (path / HOST_FILE).exists() else {}
+    host = _HOST.validate_python(read_whole(path / HOST_FILE)) if (path / HOST_FILE).exists() else {}
     has_plan = (path / PLAN_FILE).exists()
     plan = _typed(_PLAN, read_whole(path / PLAN_FILE), path / PLAN_FILE) if has_plan else None
     return StoredRun(
@@ -123,7 +124,7 @@ def _lines(adapter: TypeAdapter[Typed], path: Path) -> tuple[Typed, ...]:
     return tuple(_typed(adapter, value, path, line=number) for number, value in read_lines(path))
 
 
-def _typed(adapter: TypeAdapter[Typed], value: Any, path: Path, *, line: int | None = None) -> Typed:
+def _typed(adapter: TypeAdapter[Typed], value: object, path: Path, *, line: int | None = None) -> Typed:
     where = str(path) if line is None else f"{path}: line {line}"
     schema = value.get("schema") if isinstance(value, dict) else None
     if schema != SCHEMA:
