@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
-from wirebench.catalog.studies import Cell, ClientLoad, ClosedLoad, EachLoad, RampLoad
+from wirebench.catalog.model import Contestant
+from wirebench.catalog.studies import Cell, ClientLoad, ClosedLoad, EachLoad, RampLoad, load_studies
 from wirebench.plan.blocks import MAX_ENVIRONMENT_BYTES, Entry, choose_twin, draw_block, entries_of
+from wirebench.plan.choose import choose, plan_cell
 from wirebench.plan.estimate import Pace, trial_ns
 from wirebench.plan.stop import wants_more
 
@@ -109,3 +112,64 @@ def test_pace_prefers_what_was_seen() -> None:
     assert pace.trial("s.c", "b") == 400
     pace.add("s.c", "b", 800)
     assert (pace.trial("s.c", "a"), pace.trial("s.c", "b"), pace.trial("s.c", "c")) == (400, 800, 600)
+
+
+def contestant(
+    identity: str, *, tier: str = "idiomatic", serves: tuple[str, ...] = (), calls: tuple[str, ...] = ()
+) -> Contestant:
+    language, name = identity.split("/")
+    return Contestant(
+        identity=identity,
+        language=language,
+        language_title=language,
+        name=name,
+        folder=Path("contestants") / identity,
+        library=name,
+        version="1",
+        license="MIT",
+        homepage="https://example.org",
+        tier=tier,  # type: ignore[arg-type]
+        serves=serves,  # type: ignore[arg-type]
+        calls=calls,  # type: ignore[arg-type]
+    )
+
+
+EVERYBODY = {
+    one.identity: one
+    for one in (
+        contestant("cpp/floor", tier="floor", serves=("http.hello", "http.payload", "ws.echo"), calls=("http", "ws")),
+        contestant("cpp/curl", calls=("http",)),
+        contestant("python/aiohttp", serves=("http.hello",)),
+        contestant("python/mine", serves=("http.hello", "ws.count")),
+    )
+}
+
+
+def chosen(study: str, only: tuple[str, ...]) -> dict[str, tuple[list[str], list[str]]]:
+    one = load_studies(Path(__file__).resolve().parents[2] / "studies")[study]
+    wanted = [EVERYBODY[name] for name in only]
+    cells = choose([(one, one.preset("quick"))], wanted=wanted, everybody=EVERYBODY)
+    return {
+        cell.cell.id: ([one.identity for one in cell.contestants], [one.identity for one in cell.servers]) for cell in cells
+    }
+
+
+def test_a_cell_has_those_who_do_its_workload_and_always_the_floor() -> None:
+    everybody = tuple(EVERYBODY)
+    assert chosen("concurrency", everybody)["c50"][0] == ["cpp/floor", "python/aiohttp", "python/mine"]
+    assert chosen("concurrency", ("python/mine",))["c50"][0] == ["cpp/floor", "python/mine"]
+
+
+def test_a_client_cell_has_callers_and_a_server_that_was_not_asked_for() -> None:
+    cells = chosen("roundtrip", ("cpp/curl",))
+    assert cells["http-reuse-16"] == (["cpp/floor", "cpp/curl"], ["cpp/floor"])
+    assert cells["ws-reuse-16"] == (["cpp/floor"], ["cpp/floor"])
+
+
+def test_a_planned_cell_leaves_out_who_cannot_be_used() -> None:
+    study = load_studies(Path(__file__).resolve().parents[2] / "studies")["concurrency"]
+    (cell, *_) = choose([(study, study.preset("quick"))], wanted=tuple(EVERYBODY.values()), everybody=EVERYBODY)
+    planned = plan_cell(cell, usable={"cpp/floor", "python/mine"}, server=None, seed=1, blocks=8)
+    assert [entry.name for entry in planned.entries] == ["cpp/floor", "python/mine", "python/mine~twin"]
+    assert (planned.floors, planned.twin) == (("cpp/floor",), "python/mine")
+    assert (planned.min_blocks, planned.max_blocks) == (8, 8)

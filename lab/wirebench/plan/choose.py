@@ -1,0 +1,75 @@
+"""Who takes part in which cell."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from wirebench.catalog.model import Contestant
+from wirebench.catalog.studies import Cell, ClientLoad, Preset, Study
+from wirebench.plan.blocks import choose_twin, entries_of
+from wirebench.plan.model import PlannedCell
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chosen:
+    """One cell before the twin is drawn: everybody who can be in it, and for a client study who serves."""
+
+    study: Study
+    preset: Preset
+    cell: Cell
+    contestants: tuple[Contestant, ...]
+    servers: tuple[Contestant, ...]
+    """For a client study: who may serve, the first choice first."""
+
+    @property
+    def key(self) -> str:
+        return f"{self.study.name}.{self.cell.id}"
+
+
+def takes_part(contestant: Contestant, cell: Cell) -> bool:
+    """Whether the contestant does what the cell asks of it: serve the workload, or call the scheme."""
+    if isinstance(cell.load, ClientLoad):
+        return cell.load.scheme in contestant.calls
+    return cell.workload in contestant.serves
+
+
+def choose(
+    studies: Sequence[tuple[Study, Preset]],
+    *,
+    wanted: Sequence[Contestant],
+    everybody: Mapping[str, Contestant],
+) -> tuple[Chosen, ...]:
+    """The cells with the wanted contestants, and the floor even when it was not asked for: it is in every block."""
+    names = {one.identity for one in wanted}
+    chosen = []
+    for study, preset in studies:
+        for cell in preset.cells:
+            members = tuple(
+                one for one in everybody.values() if takes_part(one, cell) and (one.identity in names or one.tier == "floor")
+            )
+            servers = tuple(
+                everybody[name] for name in study.servers if name in everybody and cell.workload in everybody[name].serves
+            )
+            chosen.append(Chosen(study=study, preset=preset, cell=cell, contestants=members, servers=servers))
+    return tuple(chosen)
+
+
+def plan_cell(chosen: Chosen, *, usable: Collection[str], server: str | None, seed: int, blocks: int | None) -> PlannedCell:
+    """The cell with those of its contestants that are usable (built, and right in their replies), and the twin."""
+    members = [one for one in chosen.contestants if one.identity in usable]
+    floors = tuple(one.identity for one in members if one.tier == "floor")
+    names = [one.identity for one in members]
+    twin = choose_twin(names, floors=floors, seed=seed, study=chosen.study.name, cell=chosen.cell.id)
+    return PlannedCell(
+        study=chosen.study.name,
+        role=chosen.study.role,
+        cell=chosen.cell,
+        entries=entries_of(names, twin=twin),
+        floors=floors,
+        twin=twin,
+        server=server,
+        min_blocks=blocks or chosen.preset.min_blocks,
+        max_blocks=blocks or chosen.preset.max_blocks,
+        precision=chosen.preset.precision,
+    )

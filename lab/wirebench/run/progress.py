@@ -1,0 +1,111 @@
+"""What the user sees while a run goes on. Drawn between trials only: drawing would take time from a timed window."""
+
+from __future__ import annotations
+
+from types import TracebackType
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, TaskID, TextColumn
+
+from wirebench.plan.blocks import PlannedTrial
+from wirebench.plan.model import Plan
+from wirebench.store.records import TrialRecord
+
+
+def duration(ns: int) -> str:
+    """A duration for people: ``45 s``, ``3 min 05 s``, ``2 h 10 min``."""
+    seconds = max(0, round(ns / 1e9))
+    if seconds < 60:
+        return f"{seconds} s"
+    if seconds < 3600:
+        return f"{seconds // 60} min {seconds % 60:02d} s"
+    return f"{seconds // 3600} h {seconds % 3600 // 60:02d} min"
+
+
+def failure_line(record: TrialRecord) -> str:
+    what = f"{record.failure.kind}: {record.failure.message}" if record.failure else "failed"
+    return f"{record.entry} in {record.study} {record.cell}, block {record.block}: {what}"
+
+
+class Bar:
+    """A progress bar on a terminal. It has no thread of its own: nothing is drawn but by ``before`` and ``after``."""
+
+    def __init__(self, plan: Plan, console: Console) -> None:
+        self._console = console
+        self._blocks = {cell.key: cell.min_blocks for cell in plan.cells}
+        self._spent = 0
+        self._progress = Progress(
+            TextColumn("{task.percentage:>3.0f}%"),
+            BarColumn(bar_width=24),
+            TextColumn("{task.fields[left]} left"),
+            TextColumn("{task.description}"),
+            console=console,
+            auto_refresh=False,
+            transient=True,
+        )
+        self._task: TaskID = self._progress.add_task("", total=1, left="")
+
+    def __enter__(self) -> Bar:
+        self._progress.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._progress.stop()
+
+    def before(self, trial: PlannedTrial, *, left_ns: int) -> None:
+        blocks = self._blocks[f"{trial.study}.{trial.cell}"]
+        where = f"{trial.study} {trial.cell}, block {trial.block} of {max(blocks, trial.block)}: {trial.entry.name}"
+        self._draw(where, left_ns)
+
+    def after(self, record: TrialRecord, *, left_ns: int) -> None:
+        self._spent += record.elapsed_ns
+        if record.status == "failed":
+            self._console.print(f"[red]failed[/] {escape(failure_line(record))}", highlight=False, soft_wrap=True)
+
+    def _draw(self, where: str, left_ns: int) -> None:
+        self._progress.update(
+            self._task,
+            total=max(1, self._spent + left_ns),
+            completed=self._spent,
+            description=escape(where),
+            left=duration(left_ns),
+        )
+        self._progress.refresh()
+
+
+class Lines:
+    """One line at the start of each block of a cell, for logs and pipes."""
+
+    def __init__(self, plan: Plan, console: Console) -> None:
+        self._console = console
+        self._cells = {cell.key: cell for cell in plan.cells}
+        self._shown: set[tuple[str, int]] = set()
+
+    def __enter__(self) -> Lines:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        pass
+
+    def before(self, trial: PlannedTrial, *, left_ns: int) -> None:
+        key = f"{trial.study}.{trial.cell}"
+        if (key, trial.block) in self._shown:
+            return
+        self._shown.add((key, trial.block))
+        cell = self._cells[key]
+        self._say(
+            f"{trial.study} {trial.cell}: block {trial.block} of {max(cell.min_blocks, trial.block)}, "
+            f"{len(cell.entries)} trials, about {duration(left_ns)} left"
+        )
+
+    def after(self, record: TrialRecord, *, left_ns: int) -> None:
+        if record.status == "failed":
+            self._say(f"failed {failure_line(record)}")
+
+    def _say(self, line: str) -> None:
+        self._console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def watcher_for(plan: Plan, console: Console) -> Bar | Lines:
+    return Bar(plan, console) if console.is_terminal else Lines(plan, console)
