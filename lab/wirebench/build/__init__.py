@@ -1,0 +1,15 @@
+"""From a contestant's source to something that can be started."""
+
+from __future__ import annotations
+
+from wirebench.build.builder import (
+    LOG,
+    BuildEvent,
+    BuildResult,
+    BuildStatus,
+    build,
+    builds_folder,
+    resolve_command,
+)
+
+__all__ = ["LOG", "BuildEvent", "BuildResult", "BuildStatus", "build", "builds_folder", "resolve_command"]

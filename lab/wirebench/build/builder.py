@@ -1,0 +1,194 @@
+"""Building one contestant into a folder of its own below ``build/contestants/``; nothing is written beside its source."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import re
+import shlex
+import shutil
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from wirebench.build.cache import build_key, source_digest
+from wirebench.build.supervise import StepTimeoutError, run_step
+from wirebench.catalog import CatalogError, Contestant, Role
+from wirebench.host.commands import search_path
+from wirebench.host.presence import presence
+
+BuildStatus = Literal["ok", "not_installed", "failed", "disabled"]
+
+LOG = "build.log"
+STEP_TIMEOUT_S = 1800.0
+_DONE = ".wirebench-built"
+_TAIL_LINES = 40
+_TAIL_BYTES = 8192
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildResult:
+    contestant: Contestant
+    status: BuildStatus
+    folder: Path | None
+    """Where it was built; None if it was not."""
+    message: str = ""
+    """Why it was not built, for the user."""
+    log_tail: str = ""
+    """The end of the log of a build that failed."""
+    cached: bool = False
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildEvent:
+    """A step begins."""
+
+    contestant: Contestant
+    step: int
+    """From 1."""
+    steps: int
+    command: str
+
+
+OnEvent = Callable[[BuildEvent], None]
+
+
+def build(contestant: Contestant, root: Path, *, jobs: int, on_event: OnEvent | None = None) -> BuildResult:
+    """Builds a contestant, or finds that it was built from the same things before."""
+    if contestant.disabled is not None:
+        since = contestant.disabled.since.isoformat()
+        return _unbuilt(contestant, "disabled", f"disabled since {since}: {contestant.disabled.reason}")
+    found = presence(contestant)
+    if not found.complete:
+        return _unbuilt(contestant, "not_installed", found.describe(contestant))
+    root = root.resolve()
+    folder = builds_folder(contestant, root) / f"{contestant.name}-{build_key(contestant, root, found)}"
+    if (folder / _DONE).exists():
+        return BuildResult(contestant=contestant, status="ok", folder=folder, cached=True)
+    began = time.monotonic()
+    with _locked(folder):
+        if (folder / _DONE).exists():
+            return BuildResult(contestant=contestant, status="ok", folder=folder, cached=True)
+        message = _run_steps(contestant, root, folder, jobs=jobs, on_event=on_event)
+        if not message:
+            (folder / _DONE).touch()
+            _remove_older(folder)
+    seconds = time.monotonic() - began
+    if message:
+        return BuildResult(
+            contestant=contestant,
+            status="failed",
+            folder=None,
+            message=f"{message}; log: {_relative(folder / LOG, root)}",
+            log_tail=_tail(folder / LOG),
+            seconds=seconds,
+        )
+    return BuildResult(contestant=contestant, status="ok", folder=folder, seconds=seconds)
+
+
+def builds_folder(contestant: Contestant, root: Path) -> Path:
+    return root / "build" / "contestants" / contestant.language
+
+
+def resolve_command(contestant: Contestant, build_folder: Path, role: Role) -> list[str]:
+    """The command that starts a contestant, ready to be run."""
+    command = contestant.command(role)
+    if command is None:
+        offers = ", ".join([*contestant.serves, *contestant.calls])
+        raise CatalogError(f"{contestant.identity}: expected a {role}, got a contestant for {offers} only")
+    return fill(command, contestant, build_folder, contestant.folder.parents[2], jobs=1)
+
+
+def fill(command: Sequence[str], contestant: Contestant, build_folder: Path, root: Path, *, jobs: int) -> list[str]:
+    """A command with its placeholders filled."""
+    values = {"source": str(contestant.folder), "build": str(build_folder), "root": str(root), "jobs": str(jobs)}
+    return [re.sub(r"\{(source|build|root|jobs)\}", lambda match: values[match[1]], word) for word in command]
+
+
+def _unbuilt(contestant: Contestant, status: BuildStatus, message: str) -> BuildResult:
+    return BuildResult(contestant=contestant, status=status, folder=None, message=message)
+
+
+def _run_steps(contestant: Contestant, root: Path, folder: Path, *, jobs: int, on_event: OnEvent | None) -> str:
+    """Returns what went wrong, or nothing."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    env = build_environment(root)
+    before = source_digest(contestant, root)
+    steps = [fill(step, contestant, folder, root, jobs=jobs) for step in contestant.build_steps]
+    with (folder / LOG).open("ab", buffering=0) as log:
+        for number, argv in enumerate(steps, start=1):
+            shown = _shorten(shlex.join(argv), root)
+            log.write(f"$ {shlex.join(argv)}\n".encode())
+            if on_event is not None:
+                on_event(BuildEvent(contestant=contestant, step=number, steps=len(steps), command=shown))
+            where = f"step {number} of {len(steps)}, {shown}"
+            if shutil.which(argv[0], path=env["PATH"]) is None and not (folder / argv[0]).exists():
+                return f"{where}: expected the program {argv[0]}, got none in PATH"
+            try:
+                status = run_step(argv, cwd=folder, env=env, log=log, timeout_s=STEP_TIMEOUT_S)
+            except StepTimeoutError as error:
+                return f"{where}: {error}"
+            if status != 0:
+                return f"{where}: {_describe_status(status)}"
+    if source_digest(contestant, root) != before:
+        return "its sources changed while it was built (a build writes to {build} only)"
+    return ""
+
+
+def build_environment(root: Path) -> dict[str, str]:
+    """The user's environment without what changes builds from outside."""
+    dropped = ("MAKEFLAGS", "MFLAGS", "VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME")
+    env = {key: value for key, value in os.environ.items() if key not in dropped and not key.startswith("WIREBENCH_")}
+    env["PATH"] = search_path()
+    if not env.get("HOME"):
+        # Package managers keep their caches below HOME and some refuse to work without.
+        home = root / "build" / "home"
+        home.mkdir(parents=True, exist_ok=True)
+        env["HOME"] = str(home)
+    return env
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """One build of a contestant at a time, also among processes. The lock goes when its holder does."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    name = folder.name.rpartition("-")[0]
+    with (folder.parent / f".{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _remove_older(folder: Path) -> None:
+    """Keeps the newest other build, which a run that is under way may be using, and removes those before."""
+    name = folder.name.rpartition("-")[0]
+    pattern = re.compile(re.escape(name) + r"-[0-9a-f]{12}")
+    others = [path for path in folder.parent.iterdir() if path != folder and pattern.fullmatch(path.name)]
+    others.sort(key=lambda path: path.stat().st_mtime, reverse=True)
+    for path in others[1:]:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _describe_status(status: int) -> str:
+    return f"exited with {status}" if status >= 0 else f"was killed by signal {-status}"
+
+
+def _shorten(text: str, root: Path) -> str:
+    return text.replace(f"{root}/", "")
+
+
+def _relative(path: Path, root: Path) -> str:
+    return str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
+
+
+def _tail(log: Path) -> str:
+    try:
+        content = log.read_bytes()
+    except OSError:
+        return ""
+    text = content[-_TAIL_BYTES:].decode(errors="replace")
+    return "\n".join(text.splitlines()[-_TAIL_LINES:])

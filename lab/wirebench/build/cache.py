@@ -1,0 +1,58 @@
+"""When a build can be used again: while everything it was made from is the same."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from wirebench.catalog import Contestant
+from wirebench.catalog.manifest import LANGUAGE
+from wirebench.host.presence import Presence
+
+_IGNORED = frozenset({"__pycache__", ".DS_Store"})
+
+
+def content_digest(path: Path) -> str:
+    """A digest of a file, or of every file below a folder: names, contents, whether it can be run."""
+    digest = hashlib.sha256()
+    for file in _files(path):
+        name = os.fsencode(file.relative_to(path)) if file != path else b""
+        if file.is_symlink():
+            kind, content = b"link", os.fsencode(file.readlink())
+        else:
+            kind, content = (b"run" if os.access(file, os.X_OK) else b"file"), file.read_bytes()
+        # Lengths first, so that no two trees give the same bytes.
+        digest.update(b"%s %d %d\n" % (kind, len(name), len(content)) + name + content)
+    return digest.hexdigest()
+
+
+def _files(path: Path) -> Iterator[Path]:
+    if not path.is_dir() or path.is_symlink():
+        yield path
+        return
+    for folder, folders, files in os.walk(path):
+        folders[:] = sorted(name for name in folders if name not in _IGNORED)
+        links = [name for name in folders if Path(folder, name).is_symlink()]
+        yield from (Path(folder, name) for name in sorted([*files, *links]) if name not in _IGNORED)
+
+
+def source_digest(contestant: Contestant, root: Path) -> str:
+    """A digest of all the files that a contestant is built from."""
+    parts = [content_digest(contestant.folder)]
+    language = contestant.folder.parent / LANGUAGE
+    parts.append(content_digest(language) if language.is_file() else "-")
+    parts += [f"{given} {content_digest(root / given)}" for given in contestant.build_inputs]
+    return _digest(parts)
+
+
+def build_key(contestant: Contestant, root: Path, found: Presence) -> str:
+    """Twelve hexadecimal digits that change when a rebuild is due: sources, tools or system packages changed."""
+    tools = [f"{name} {version}" for name, version in sorted((found.commands | found.packages).items())]
+    # The root is part of it: programs such as virtual environments hold absolute paths.
+    return _digest([source_digest(contestant, root), str(root), *tools])[:12]
+
+
+def _digest(parts: list[str]) -> str:
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()

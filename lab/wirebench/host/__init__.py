@@ -1,0 +1,26 @@
+"""The machine: what is installed, what it allows, what a figure was measured on."""
+
+from __future__ import annotations
+
+from wirebench.host.commands import command_version, command_versions, find_command
+from wirebench.host.doctor import Problem, diagnose, host_problems, installable
+from wirebench.host.fingerprint import Fingerprint, capture
+from wirebench.host.limits import Limits, read_limits
+from wirebench.host.presence import Presence, presence, presences
+
+__all__ = [
+    "Fingerprint",
+    "Limits",
+    "Presence",
+    "Problem",
+    "capture",
+    "command_version",
+    "command_versions",
+    "diagnose",
+    "find_command",
+    "host_problems",
+    "installable",
+    "presence",
+    "presences",
+    "read_limits",
+]

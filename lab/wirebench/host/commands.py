@@ -1,0 +1,91 @@
+"""Programs of the toolchains: which are here, in which version, and which Debian package brings one that is not."""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+import subprocess
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+_VERSION_ARGUMENT = {"go": "version", "java": "-version", "nginx": "-v"}
+"""Where it is not ``--version``."""
+
+_SYSTEM_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
+"""Not in every user's PATH, but servers such as nginx live there."""
+
+PACKAGE_OF = {
+    "cargo": "cargo",
+    "clang++": "clang",
+    "cmake": "cmake",
+    "composer": "composer",
+    "g++": "g++",
+    "gcc": "gcc",
+    "go": "golang-go",
+    "java": "default-jdk-headless",
+    "javac": "default-jdk-headless",
+    "make": "make",
+    "mvn": "maven",
+    "nginx": "nginx-light",
+    "ninja": "ninja-build",
+    "node": "nodejs",
+    "npm": "npm",
+    "php": "php-cli",
+    "pkg-config": "pkg-config",
+    "python3": "python3",
+    "rustc": "rustc",
+    "setpriv": "util-linux",
+}
+"""The Debian package of a command, where it has one."""
+
+
+def search_path(path: str | None = None) -> str:
+    """PATH, with the system's own folders after it."""
+    given = os.environ.get("PATH", os.defpath) if path is None else path
+    folders = [folder for folder in given.split(os.pathsep) if folder]
+    return os.pathsep.join([*folders, *(folder for folder in _SYSTEM_FOLDERS if folder not in folders)])
+
+
+def find_command(name: str) -> str | None:
+    return shutil.which(name, path=search_path())
+
+
+def command_version(name: str) -> str | None:
+    """The first line a command prints about its version; None when it is not there or does not run."""
+    path = find_command(name)
+    return None if path is None else _ask_version(path, _VERSION_ARGUMENT.get(name, "--version"))
+
+
+@functools.cache
+def _ask_version(path: str, argument: str) -> str | None:
+    try:
+        answer = subprocess.run(
+            [path, argument],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=60,
+            check=False,
+            start_new_session=True,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    if answer.returncode != 0:
+        return None
+    lines = [line.strip() for line in (answer.stdout + "\n" + answer.stderr).splitlines() if line.strip()]
+    return lines[0] if lines else Path(path).name
+
+
+def command_versions(names: Iterable[str]) -> dict[str, str | None]:
+    """The versions of several commands, asked at the same time: some of them start a virtual machine to answer."""
+    wanted = sorted(set(names))
+    with ThreadPoolExecutor(max_workers=8) as pool:
+        return dict(zip(wanted, pool.map(command_version, wanted), strict=True))
+
+
+def forget_versions() -> None:
+    """Ask again: something was installed."""
+    _ask_version.cache_clear()

@@ -1,0 +1,105 @@
+"""Debian packages: which are installed, and installing more through apt-get."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+_POLICY = Path("/usr/sbin/policy-rc.d")
+_POLICY_TEXT = """#!/bin/sh
+# Written by wirebench setup: services of the packages it installs are not started (the lab starts what it measures itself).
+# Without WIREBENCH_SETUP in the environment this file changes nothing.
+[ -z "$WIREBENCH_SETUP" ] || exit 101
+exit 0
+"""
+
+
+def has_dpkg() -> bool:
+    return shutil.which("dpkg-query") is not None
+
+
+def installed_versions(packages: Iterable[str]) -> dict[str, str | None]:
+    """The installed version of each package; None for those that are not installed."""
+    wanted = sorted(set(packages))
+    versions: dict[str, str | None] = dict.fromkeys(wanted)
+    if not wanted:
+        return versions
+    # ${Provides} too: a package may be satisfied by another that provides it (libcurl-dev, say).
+    answer = subprocess.run(
+        ["dpkg-query", "-W", "-f", "${db:Status-Status}\t${Package}\t${Version}\t${Provides}\n"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    for line in answer.stdout.splitlines():
+        status, package, version, provides = line.split("\t")
+        if status != "installed":
+            continue
+        if package in versions:
+            versions[package] = version
+        for provided in provides.split(","):
+            name = provided.strip().split(" ")[0].split(":")[0]
+            if name in versions and versions[name] is None:
+                versions[name] = f"{package} {version}"
+    return versions
+
+
+def is_root() -> bool:
+    return os.geteuid() == 0
+
+
+def install_line(packages: Iterable[str], *, root: bool | None = None) -> str:
+    """The one line that installs the packages, to be run by a user in a shell."""
+    sudo = "" if (is_root() if root is None else root) else "sudo "
+    names = " ".join(shlex.quote(name) for name in packages)
+    return f"{sudo}apt-get update && {sudo}apt-get install -y --no-install-recommends {names}"
+
+
+def install(packages: Iterable[str], *, on_line: Callable[[str], None] = lambda _line: None) -> list[str]:
+    """Installs packages by name, as root. Returns those that could not be installed."""
+    wanted = list(dict.fromkeys(packages))
+    if not wanted:
+        return []
+    with _services_stay_stopped():
+        _apt(["update"], on_line)
+        command = ["install", "-y", "--no-install-recommends"]
+        if _apt([*command, *wanted], on_line) == 0:
+            return []
+        # One name that this release does not have fails the whole line; the others are still wanted.
+        return [package for package in wanted if _apt([*command, package], on_line) != 0]
+
+
+def _apt(arguments: list[str], on_line: Callable[[str], None]) -> int:
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "WIREBENCH_SETUP": "1", "LC_ALL": "C.UTF-8"}
+    with subprocess.Popen(
+        ["apt-get", "-o", "DPkg::Lock::Timeout=300", *arguments],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        env=environment,
+    ) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            on_line(line.rstrip("\n"))
+        return process.wait()
+
+
+@contextmanager
+def _services_stay_stopped() -> Iterator[None]:
+    """invoke-rc.d and deb-systemd-invoke ask policy-rc.d (Debian Policy 9.3.3). One that is there already is left alone."""
+    if _POLICY.exists():
+        yield
+        return
+    _POLICY.write_text(_POLICY_TEXT, encoding="utf-8")
+    _POLICY.chmod(0o755)
+    try:
+        yield
+    finally:
+        _POLICY.unlink(missing_ok=True)
