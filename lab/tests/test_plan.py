@@ -163,7 +163,11 @@ def test_a_cell_has_those_who_do_its_workload_and_always_the_floor() -> None:
 def test_a_client_cell_has_callers_and_a_server_that_was_not_asked_for() -> None:
     cells = chosen("roundtrip", ("cpp/curl",))
     assert cells["http-reuse-16"] == (["cpp/floor", "cpp/curl"], ["cpp/floor"])
-    assert cells["ws-reuse-16"] == (["cpp/floor"], ["cpp/floor"])
+
+
+def test_the_floor_is_alone_in_a_cell_only_when_asked_for_alone() -> None:
+    assert "ws-reuse-16" not in chosen("roundtrip", ("cpp/curl", "cpp/floor"))
+    assert chosen("roundtrip", ("cpp/floor",))["ws-reuse-16"] == (["cpp/floor"], ["cpp/floor"])
 
 
 def test_a_planned_cell_leaves_out_who_cannot_be_used() -> None:

@@ -146,9 +146,12 @@ def test_unknown_names_list_the_known_ones() -> None:
     study = parse(minimal())
     with pytest.raises(CatalogError, match="no preset 'slow'; it has: full, quick"):
         study.preset("slow")
+    full = [(study, study.preset("full"))]
     with pytest.raises(CatalogError, match="expected one of c1, c8, got 'c2'"):
-        select_cells(study.preset("full"), ("c2",))
-    assert [cell.id for cell in select_cells(study.preset("full"), ("c8",)).cells] == ["c8"]
+        select_cells(full, ("c2",))
+    ((_, chosen),) = select_cells(full, ("c8",))
+    assert [cell.id for cell in chosen.cells] == ["c8"]
+    assert select_cells(full, ()) == full
 
 
 @pytest.mark.parametrize(("text", "ns"), [("500us", 500_000), ("1.5s", 1_500_000_000), ("5m", 300_000_000_000)])

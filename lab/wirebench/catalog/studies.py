@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -402,12 +402,18 @@ def _load(model: _AnyCell, preset: _Preset) -> Load:
             )
 
 
-def select_cells(preset: Preset, wanted: tuple[str, ...]) -> Preset:
-    """The preset with only the named cells; a name no cell has is an error that lists the ones there are."""
+def select_cells(presets: Sequence[tuple[Study, Preset]], wanted: Sequence[str]) -> list[tuple[Study, Preset]]:
+    """The presets with only the named cells, and without the studies that have none of them; all when none is named.
+
+    A name that no cell has is an error that lists the ones there are.
+    """
     if not wanted:
-        return preset
-    known = {cell.id: cell for cell in preset.cells}
+        return list(presets)
+    known = [cell.id for _, preset in presets for cell in preset.cells]
     for name in wanted:
         if name not in known:
             raise CatalogError(f"--cells: expected one of {', '.join(known)}, got {name!r}")
-    return replace(preset, cells=tuple(cell for cell in preset.cells if cell.id in wanted))
+    chosen = [
+        (study, replace(preset, cells=tuple(cell for cell in preset.cells if cell.id in wanted))) for study, preset in presets
+    ]
+    return [(study, preset) for study, preset in chosen if preset.cells]

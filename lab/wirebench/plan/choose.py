@@ -40,14 +40,20 @@ def choose(
     wanted: Sequence[Contestant],
     everybody: Mapping[str, Contestant],
 ) -> tuple[Chosen, ...]:
-    """The cells with the wanted contestants, and the floor even when it was not asked for: it is in every block."""
+    """The cells with the wanted contestants, and the floor even when it was not asked for: it is in every block.
+
+    A cell in which the floor would be alone is left out, unless only the floor was asked for.
+    """
     names = {one.identity for one in wanted}
+    floors = {one.identity for one in wanted if one.tier == "floor"}
     chosen = []
     for study, preset in studies:
         for cell in preset.cells:
             members = tuple(
                 one for one in everybody.values() if takes_part(one, cell) and (one.identity in names or one.tier == "floor")
             )
+            if names and all(one.tier == "floor" for one in members) and not names <= floors:
+                continue
             servers = tuple(
                 everybody[name] for name in study.servers if name in everybody and cell.workload in everybody[name].serves
             )

@@ -15,6 +15,7 @@ from wirebench.plan.estimate import Pace
 from wirebench.plan.model import Plan, PlannedCell
 from wirebench.plan.stop import Settled, wants_more
 from wirebench.store.records import FailureRecord, TrialRecord
+from wirebench.trial.interrupt import hold
 
 GIVE_UP_AFTER = 2
 """An entry that failed in the same way in this many blocks of a cell is not run in the cell's other blocks. Our own choice."""
@@ -106,13 +107,13 @@ def measure(
             for index, trial in enumerate(trials):
                 left = _left(plan, active, number, cell, trials[index:], pace)
                 kind = failures.gives_up(cell.key, trial.entry.name)
-                if kind is not None:
-                    record = not_run(trial, kind)
-                else:
+                if kind is None:
                     watcher.before(trial, left_ns=left)
-                    record = run_trial(trial, cell)
+                with hold():  # a trial that was finished is also stored
+                    record = not_run(trial, kind) if kind is not None else run_trial(trial, cell)
+                    keep(record)
+                if kind is None:
                     pace.add(cell.key, trial.entry.name, record.elapsed_ns)
-                keep(record)
                 failures.add(record)
                 watcher.after(record, left_ns=left - pace.trial(cell.key, trial.entry.name))
             blocks[cell.key] = number

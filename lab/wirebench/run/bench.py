@@ -1,0 +1,91 @@
+"""What a run asks of the earlier stages. The tests give it a bench of their own; ``wirebench.run.local`` is the real one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from wirebench.catalog.model import Contestant, Role, Workload
+from wirebench.catalog.studies import Cell, EachLoad
+from wirebench.store.records import FailureRecord, TrialRecord, VerifyRecord
+from wirebench.trial.types import TrialSpec
+
+
+@dataclass(frozen=True, kw_only=True)
+class Absence:
+    """Why a contestant cannot be run here, and the line that changes it."""
+
+    kind: Literal["not_installed", "disabled"]
+    reason: str
+    install: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Built:
+    """A build: its key, or why there is none."""
+
+    key: str | None
+    failure: FailureRecord | None
+    cached: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """One conformance check: of a server for a workload, or of a client with the server it calls."""
+
+    contestant: Contestant
+    role: Role
+    workload: Workload
+    server: Contestant | None = None
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return (self.contestant.identity, check_name(self.role, self.workload))
+
+
+def check_name(role: Role, workload: Workload) -> str:
+    """The ``workload`` of a :class:`VerifyRecord`. A contestant may both serve a workload and call it."""
+    return workload if role == "server" else f"client:{workload}"
+
+
+class Bench(Protocol):
+    """The machine with its contestants."""
+
+    @property
+    def hardware_threads(self) -> int: ...
+
+    def host(self) -> Mapping[str, Any]:
+        """The host's fingerprint. Its ``host_id`` is the same as long as figures can be compared."""
+        ...
+
+    def absent(self, contestants: Mapping[str, Contestant]) -> Mapping[str, Absence]:
+        """Those of the contestants that cannot be run here."""
+        ...
+
+    def build_key(self, contestant: Contestant) -> str:
+        """Changes when a rebuild is due."""
+        ...
+
+    def is_built(self, contestant: Contestant) -> bool: ...
+
+    def build(self, contestant: Contestant) -> Built: ...
+
+    def verify(self, check: Check) -> VerifyRecord: ...
+
+    def run_trial(self, spec: TrialSpec) -> TrialRecord: ...
+
+    def sweep(self) -> tuple[str, ...]:
+        """End whatever of the lab's processes is still there; says what it had to end."""
+        ...
+
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of any figure of this host must know."""
+        ...
+
+
+def threads_of(cell: Cell, *, hardware_threads: int) -> int:
+    """``WIREBENCH_THREADS`` of a server in this cell."""
+    if isinstance(cell.load, EachLoad):
+        return cell.load.threads or hardware_threads
+    return 1
