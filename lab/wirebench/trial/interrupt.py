@@ -1,0 +1,127 @@
+"""SIGINT, SIGTERM and SIGHUP as an exception, at moments where nothing can be lost.
+
+Inside ``interruptible()`` the first such signal raises ``Interrupted`` in the main thread, once. Code that owns a process, a
+folder or an unwritten record runs under ``hold()``: there the signal waits. Where such code itself waits for something slow, it
+does so under ``waiting()``, which lets the signal through; ``check()`` lets it through at one point::
+
+    with interruptible(), Supervisor() as supervisor:   # cleans up whatever happens inside
+        for trial in trials:
+            with hold():                                # a trial that was finished is also stored
+                result = run_trial(trial, ...)          # waits under waiting()
+                store(result)
+
+Once ``Interrupted`` has been raised no other follows: what still runs is cleaning up, and a second signal only makes that
+less patient (``impatient()``).
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType, TracebackType
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Interrupted(KeyboardInterrupt):
+    """The user or the system asked the lab to end. Not an ``Exception``: no handler of errors swallows it."""
+
+    def __init__(self, signum: int) -> None:
+        super().__init__(f"interrupted by {signal.Signals(signum).name}")
+        self.signum = signum
+
+    @property
+    def exit_code(self) -> int:
+        """What a shell expects of a program that a signal ended."""
+        return 128 + self.signum
+
+
+@dataclass
+class _State:
+    active: bool = False
+    held: int = 0
+    pending: int | None = None
+    received: int = 0
+    raised: bool = False
+
+    def begin(self) -> None:
+        self.active, self.pending, self.received, self.raised = True, None, 0, False
+
+    def deliver(self) -> None:
+        if self.active and self.held == 0 and self.pending is not None and not self.raised:
+            signum, self.pending, self.raised = self.pending, None, True
+            raise Interrupted(signum)
+
+
+_state = _State()
+
+
+def _on_signal(signum: int, _frame: FrameType | None) -> None:
+    _state.received += 1
+    if _state.pending is None:
+        _state.pending = signum
+    _state.deliver()
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Handle the signals inside the block. A signal that was ignored before (``nohup``) stays ignored."""
+    if threading.current_thread() is not threading.main_thread():
+        raise RuntimeError("interruptible() must be entered in the main thread: only there Python handles signals")
+    if _state.active:
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    _state.begin()
+    try:
+        for number, handler in before.items():
+            if handler is not signal.SIG_IGN:
+                signal.signal(number, _on_signal)
+        yield
+        _state.deliver()
+    finally:
+        _state.active = False
+        for number, handler in before.items():
+            # None: the handler was not set from Python, and cannot be set again from here.
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+
+
+class hold:  # noqa: N801  # reads as the statement it is used as
+    """Inside the block signals wait; they are delivered at its end, also when it ends by an error."""
+
+    def __enter__(self) -> None:
+        _state.held += 1
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        _state.held -= 1
+        _state.deliver()
+
+
+class waiting:  # noqa: N801
+    """Inside ``hold()``: signals raise here. For waits that end by ``try ... finally`` of what is held."""
+
+    def __enter__(self) -> None:
+        self._held = _state.held
+        try:
+            _state.held = 0
+            _state.deliver()
+        except Interrupted:
+            _state.held = self._held
+            raise
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        _state.held = self._held
+
+
+def check() -> None:
+    """Raise ``Interrupted`` if a signal waits."""
+    with waiting():
+        pass
+
+
+def impatient() -> bool:
+    """Whether the user asked twice: cleaning up then gives nobody time to end by themselves."""
+    return _state.received > 1

@@ -1,0 +1,238 @@
+"""A process with its descendants: start, wait, account, end."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import resource
+import select
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+from wirebench.trial import cgroup, interrupt, procfs
+
+GRACE_S = 2.0
+"""How long a process has between SIGTERM and SIGKILL: the server contract's limit."""
+TAIL_BYTES = 16 * 1024
+"""How much of a process's output is kept: its end, where errors are."""
+MAX_OPEN_FILES = 1_048_576
+"""Some runtimes close or allocate for every descriptor they may open; a hard limit of billions would stall them."""
+_PR_SET_PDEATHSIG = 1  # prctl(2)
+
+# Runs in the new process: enter the cgroup first, so that all CPU time of the program is counted there. No core files in build
+# folders; as many open files as the host allows.
+_PRELUDE = 'ulimit -c 0; ulimit -S -n "$1"; if [ -n "$0" ]; then echo $$ >"$0/cgroup.procs" || exit 126; fi; shift; exec "$@"'
+
+
+class Tail:
+    """The last bytes of a stream, read by a thread so that the writer never blocks."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self._data = bytearray()
+        self._lock = threading.Lock()
+        self._thread = threading.Thread(target=self._read, name="wirebench-output", daemon=True)
+        self._thread.start()
+
+    def _read(self) -> None:
+        descriptor = self._stream.fileno()
+        while True:
+            try:
+                chunk = os.read(descriptor, 65536)
+            except OSError:
+                return
+            if not chunk:
+                return
+            with self._lock:
+                self._data += chunk
+                del self._data[:-TAIL_BYTES]
+
+    def text(self) -> str:
+        with self._lock:
+            return self._data.decode(errors="replace")
+
+    def close(self, patience_s: float) -> None:
+        """Read what is left. Ends when every writer is gone, or after ``patience_s``."""
+        self._thread.join(patience_s)
+        if not self._thread.is_alive():
+            self._stream.close()
+
+
+@dataclass(kw_only=True)
+class Process:
+    """Started by ``Scope.start``; ends at the latest with its scope."""
+
+    name: str
+    argv: tuple[str, ...]
+    pid: int
+    started_ns: int
+    """On the monotonic clock."""
+    group: Path | None
+    output: Tail
+    """Standard output, and standard error too unless that is in ``errors``."""
+    errors: Tail | None
+    _popen: subprocess.Popen[bytes]
+    _marker: str
+    _stopped: bool = False
+    _ignored_sigterm: bool = field(default=False)
+
+    @property
+    def watch(self) -> str:
+        """What a generator is told to account: the cgroup, or the process with its descendants."""
+        return str(self.group) if self.group is not None else str(self.pid)
+
+    def pids(self) -> set[int]:
+        """The living processes of the tree."""
+        if self.group is not None:
+            return set(cgroup.members(self.group))
+        return procfs.living_tree([self.pid])
+
+    def exit_code(self) -> int | None:
+        """None while it runs; minus the signal's number if one ended it."""
+        return self._popen.poll()
+
+    def wait(self, timeout_s: float) -> int | None:
+        """Wait for its end, letting signals through. None if it still runs then."""
+        with interrupt.waiting():
+            try:
+                return self._wait(timeout_s)
+            except subprocess.TimeoutExpired:
+                return None
+
+    def _wait(self, timeout_s: float) -> int:
+        # Popen.wait with a timeout polls, on the core of what is measured; a pidfd does not.
+        try:
+            descriptor = os.pidfd_open(self.pid)
+        except OSError:
+            return self._popen.wait(timeout_s)
+        try:
+            poller = select.poll()
+            poller.register(descriptor, select.POLLIN)
+            poller.poll(max(0.0, timeout_s) * 1000)
+        finally:
+            os.close(descriptor)
+        return self._popen.wait(0)
+
+    def signal(self, number: signal.Signals) -> None:
+        if self._popen.poll() is None:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, number)
+
+    def stop(self, grace_s: float = GRACE_S) -> bool:
+        """SIGTERM, wait, SIGKILL to whatever of the tree is left. False if SIGTERM alone did not do."""
+        if self._stopped:
+            return not self._ignored_sigterm
+        with interrupt.hold():
+            self.signal(signal.SIGTERM)
+            deadline = time.monotonic() + grace_s
+            pause_s = 0.001
+            while self._popen.poll() is None or self.pids():
+                if time.monotonic() > deadline or interrupt.impatient():
+                    self._ignored_sigterm = True
+                    break
+                time.sleep(pause_s)
+                pause_s = min(pause_s * 2, 0.02)
+            self._kill()
+            self._stopped = True
+        return not self._ignored_sigterm
+
+    def _kill(self) -> None:
+        if self.group is not None:
+            cgroup.kill(self.group)
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)
+        kill_all(lambda: self.pids() | (set() if self.group else procfs.living_tree([self.pid], marker=self._marker)))
+        self._popen.wait()
+        _reap_orphans()
+        for tail in (self.output, self.errors):
+            if tail is not None:
+                tail.close(1.0)
+        if self.group is not None:
+            cgroup.remove(self.group)
+
+
+def spawn(
+    argv: Sequence[str],
+    *,
+    name: str,
+    cwd: Path,
+    env: Mapping[str, str],
+    cores: Sequence[int],
+    group: Path | None,
+    marker: str,
+    merge_output: bool,
+) -> Process:
+    """Only for ``Scope.start``, which owns the result. The caller holds signals."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    files = MAX_OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, MAX_OPEN_FILES)
+    prelude = ["/bin/sh", "-c", _PRELUDE, str(group) if group is not None else "", str(files)]
+    setpriv = shutil.which("setpriv")
+    dies_with_lab = [setpriv, "--pdeathsig", "KILL", "--"] if setpriv is not None else []
+    before = os.sched_getaffinity(0)
+    try:
+        if cores:
+            # Inherited by the new process: no program in between is needed to pin it.
+            os.sched_setaffinity(0, cores)
+        started_ns = time.monotonic_ns()
+        popen = subprocess.Popen(
+            [*prelude, *dies_with_lab, *argv],
+            cwd=cwd,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT if merge_output else subprocess.PIPE,
+            start_new_session=True,
+            preexec_fn=None if setpriv is not None else _die_with_parent,
+        )
+    finally:
+        os.sched_setaffinity(0, before)
+    if popen.stdout is None:
+        raise RuntimeError("subprocess: expected a pipe for standard output, got none")
+    return Process(
+        name=name,
+        argv=tuple(argv),
+        pid=popen.pid,
+        started_ns=started_ns,
+        group=group,
+        output=Tail(popen.stdout),
+        errors=Tail(popen.stderr) if popen.stderr is not None else None,
+        _popen=popen,
+        _marker=marker,
+    )
+
+
+def _die_with_parent() -> None:
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+def kill_all(find: Callable[[], set[int]], *, patience_s: float = 2.0) -> None:
+    """SIGKILL until ``find`` finds nobody: a process may fork between being found and being killed."""
+    deadline = time.monotonic() + patience_s
+    while True:
+        found = find()
+        if not found or time.monotonic() > deadline:
+            return
+        for pid in found:
+            with suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.001)
+
+
+def _reap_orphans() -> None:
+    """Reap dead descendants that became children of the lab. Its own children are their Popen's to reap."""
+    own = os.getpid()
+    for pid in list(procfs.pids()):
+        found = procfs.stat(pid)
+        # What the lab starts leads its own session; an orphan of it does not (unless it called setsid: then it stays a zombie
+        # until the lab ends, and holds nothing).
+        if found is not None and found.parent == own and found.state == "Z" and found.session != found.pid:
+            with suppress(ChildProcessError):
+                os.waitpid(pid, os.WNOHANG)

@@ -1,0 +1,170 @@
+"""What /proc says about processes, sockets and the host. Everything may vanish while it is read: then it counts as gone."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+PROC = Path("/proc")
+_TCP_LISTEN = "0A"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stat:
+    """Fields of /proc/PID/stat (proc(5))."""
+
+    pid: int
+    state: str
+    parent: int
+    session: int
+    started_ticks: int
+    """Since boot. Tells a process from a later one with the same id."""
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return None
+
+
+def _entries(folder: Path) -> list[Path]:
+    try:
+        return list(folder.iterdir())
+    except OSError:
+        return []
+
+
+def stat(pid: int) -> Stat | None:
+    data = _read(PROC / str(pid) / "stat")
+    if data is None:
+        return None
+    # The second field is the name in parentheses, which may hold spaces and parentheses itself.
+    fields = data[data.rindex(b")") + 2 :].split()
+    return Stat(
+        pid=pid,
+        state=fields[0].decode(),
+        parent=int(fields[1]),
+        session=int(fields[3]),
+        started_ticks=int(fields[19]),
+    )
+
+
+def pids() -> Iterator[int]:
+    for entry in PROC.iterdir():
+        if entry.name.isdigit():
+            yield int(entry.name)
+
+
+def has_environment(pid: int, setting: str) -> bool:
+    """Whether the process was started with ``NAME=value`` in its environment (readable for the same user only)."""
+    data = _read(PROC / str(pid) / "environ")
+    return data is not None and setting.encode() in data.split(b"\0")
+
+
+def environment_value(pid: int, name: str) -> str | None:
+    data = _read(PROC / str(pid) / "environ")
+    prefix = name.encode() + b"="
+    for part in (data or b"").split(b"\0"):
+        if part.startswith(prefix):
+            return part[len(prefix) :].decode(errors="replace")
+    return None
+
+
+def command_line(pid: int) -> str:
+    """For messages: the arguments, cut."""
+    data = _read(PROC / str(pid) / "cmdline") or b""
+    return data.replace(b"\0", b" ").decode(errors="replace").strip()[:200]
+
+
+def living_tree(roots: Iterable[int], *, marker: str | None = None) -> set[int]:
+    """Living processes that descend from ``roots`` or are of their sessions, and those that carry the environment ``marker``.
+
+    The marker finds those whose parents are gone. Zombies are not living. The caller is never in the result.
+    """
+    stats = {found.pid: found for found in map(stat, pids()) if found is not None}
+    roots = set(roots)
+    members = set(roots)
+    grew = True
+    while grew:
+        new = {s.pid for s in stats.values() if s.pid not in members and s.parent in members}
+        grew = bool(new)
+        members |= new
+    members |= {s.pid for s in stats.values() if s.session in roots}
+    if marker is not None:
+        members |= {pid for pid in stats if pid not in members and has_environment(pid, marker)}
+    return {pid for pid in members if pid in stats and stats[pid].state not in "ZX"} - {os.getpid()}
+
+
+def resident_bytes(pids: Iterable[int]) -> int:
+    """Resident memory, summed: pages that processes share count once for each."""
+    page = os.sysconf("SC_PAGE_SIZE")
+    total = 0
+    for pid in pids:
+        data = _read(PROC / str(pid) / "statm")
+        if data:
+            total += int(data.split()[1]) * page
+    return total
+
+
+def involuntary_switches(pids: Iterable[int]) -> int:
+    """How often the kernel took the core away from a thread of these processes."""
+    total = 0
+    for pid in pids:
+        for task in _entries(PROC / str(pid) / "task"):
+            for line in (_read(task / "status") or b"").splitlines():
+                if line.startswith(b"nonvoluntary_ctxt_switches:"):
+                    total += int(line.split()[1])
+    return total
+
+
+def listener_inodes(port: int) -> set[int]:
+    """Sockets that listen on the TCP port, by inode."""
+    found = set()
+    for table in ("tcp", "tcp6"):
+        for line in (_read(PROC / "net" / table) or b"").decode().splitlines()[1:]:
+            fields = line.split()
+            if fields[3] == _TCP_LISTEN and int(fields[1].rsplit(":", 1)[1], 16) == port:
+                found.add(int(fields[9]))
+    return found
+
+
+def owns_socket(pids: Iterable[int], inodes: set[int]) -> bool:
+    wanted = {f"socket:[{inode}]" for inode in inodes}
+    for pid in pids:
+        for descriptor in _entries(PROC / str(pid) / "fd"):
+            with suppress(OSError):
+                if str(descriptor.readlink()) in wanted:
+                    return True
+    return False
+
+
+# --- the host ----------------------------------------------------------------------------------------------------------
+
+
+def steal_ns() -> int | None:
+    """Time the hypervisor gave to others, all cores together, since boot."""
+    for line in (_read(PROC / "stat") or b"").splitlines():
+        if line.startswith(b"cpu "):
+            fields = line.split()
+            return int(fields[8]) * 1_000_000_000 // os.sysconf("SC_CLK_TCK") if len(fields) > 8 else None
+    return None
+
+
+def cpu_pressure_us() -> int | None:
+    """Time in which some task waited for a core, since boot (pressure stall information). None where the kernel has none."""
+    for line in (_read(PROC / "pressure" / "cpu") or b"").splitlines():
+        if line.startswith(b"some "):
+            return int(line.rsplit(b"total=", 1)[1])
+    return None
+
+
+def tcp_counters() -> dict[str, int]:
+    """The Tcp line of /proc/net/snmp by name (RFC 1213: ``RetransSegs``, ``PassiveOpens`` ...), of this network namespace."""
+    lines = [line.split() for line in (_read(PROC / "net" / "snmp") or b"").decode().splitlines() if line[:4] == "Tcp:"]
+    if len(lines) != 2:
+        return {}
+    return {name: int(value) for name, value in zip(lines[0][1:], lines[1][1:], strict=True)}
