@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Iterable
@@ -15,6 +16,8 @@ _VERSION_ARGUMENT = {"go": "version", "java": "-version", "nginx": "-v"}
 
 _SYSTEM_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 """Not in every user's PATH, but servers such as nginx live there."""
+
+_COLOUR = re.compile("\x1b\\[[0-9;]*m")
 
 PACKAGE_OF = {
     "cargo": "cargo",
@@ -75,7 +78,8 @@ def _ask_version(path: str, argument: str) -> str | None:
         return None
     if answer.returncode != 0:
         return None
-    lines = [line.strip() for line in (answer.stdout + "\n" + answer.stderr).splitlines() if line.strip()]
+    text = _COLOUR.sub("", answer.stdout + "\n" + answer.stderr)
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
     return lines[0] if lines else Path(path).name
 
 

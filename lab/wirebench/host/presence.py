@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from wirebench.catalog import Contestant
-from wirebench.host.commands import PACKAGE_OF, command_versions
+from wirebench.host.commands import PACKAGE_OF, command_version, command_versions
 from wirebench.host.debian import has_dpkg, install_line, installed_versions
 
 _INCLUDE_FOLDERS = (Path("/usr/include"), Path("/usr/local/include"))
@@ -28,6 +28,11 @@ class Presence:
         return not (self.missing_commands or self.missing_debian or self.missing_files)
 
     @property
+    def missing(self) -> tuple[str, ...]:
+        """Everything that is missing, by name."""
+        return (*self.missing_commands, *self.missing_debian, *self.missing_files)
+
+    @property
     def installable(self) -> tuple[str, ...]:
         """The Debian packages that bring what is missing, as far as packages do."""
         of_commands = [PACKAGE_OF[name] for name in self.missing_commands if name in PACKAGE_OF]
@@ -35,8 +40,7 @@ class Presence:
 
     def describe(self, contestant: Contestant) -> str:
         """What is missing and what to do about it, in one line."""
-        missing = [*self.missing_commands, *(f"package {name}" for name in self.missing_debian), *self.missing_files]
-        text = f"needs {', '.join(missing)}"
+        text = f"needs {', '.join(self.missing)}"
         if self.installable:
             text += f"; install: {install_line(self.installable)}"
         elsewhere = [*self.missing_files, *(name for name in self.missing_commands if name not in PACKAGE_OF)]
@@ -62,11 +66,21 @@ def presences(contestants: Iterable[Contestant]) -> dict[str, Presence]:
     installed: dict[str, str | None] = dict.fromkeys(packages, "unknown")
     if has_dpkg():
         installed = installed_versions(packages)
+        for name in packages:
+            installed[name] = installed[name] or _installed_otherwise(name)
     return {one.identity: _presence(one, versions, installed) for one in wanted}
 
 
 def presence(contestant: Contestant) -> Presence:
     return presences([contestant])[contestant.identity]
+
+
+def _installed_otherwise(package: str) -> str | None:
+    """A toolchain may have come without its Debian package: what counts is that all the package's commands run."""
+    commands = [name for name, brings in PACKAGE_OF.items() if brings == package]
+    versions = [command_version(name) for name in commands]
+    known = [version for version in versions if version is not None]
+    return ", ".join(known) if known and len(known) == len(commands) else None
 
 
 def _presence(one: Contestant, versions: dict[str, str | None], installed: dict[str, str | None]) -> Presence:

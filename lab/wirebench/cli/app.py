@@ -1,0 +1,39 @@
+"""The app, put together from the command files."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from typing import Annotated
+
+import typer
+
+from wirebench import __version__
+
+COMMANDS = ("quick", "run", "list_", "show", "new", "doctor", "setup", "build", "verify", "report", "compare")
+"""Modules of this package, in the order in which ``--help`` shows their commands."""
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"wirebench {__version__}")
+        raise typer.Exit
+
+
+def _root(
+    _version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_show_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Test HTTP and WebSocket libraries before you depend on them."""
+
+
+def make_app() -> typer.Typer:
+    app = typer.Typer(name="wirebench", no_args_is_help=True, rich_markup_mode="rich", pretty_exceptions_enable=False)
+    app.callback()(_root)
+    for name in COMMANDS:
+        module = f"wirebench.cli.{name}"
+        if importlib.util.find_spec(module) is None:
+            continue
+        importlib.import_module(module).register(app)
+    return app

@@ -1,0 +1,34 @@
+"""Arguments that several commands share."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated
+
+import typer
+
+from wirebench.catalog import Catalog, CatalogError, find_root, load_catalog
+from wirebench.cli.console import say_warning
+
+SELECTOR_HELP = (
+    "Which contestants: an identity (go/net-http), a name, a language, a tier (floor) or a glob ('go/*'), "
+    "several with commas or spaces. All of them if there is none."
+)
+
+Selectors = Annotated[list[str] | None, typer.Argument(metavar="[CONTESTANT]...", help=SELECTOR_HELP)]
+Jobs = Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Build jobs at a time. As many as cores if not given.")]
+
+
+def open_catalog(*, warn: bool = True) -> Catalog:
+    """The catalog of the project we are in. Wrong manifests are said, the others stand."""
+    catalog = load_catalog(find_root())
+    if warn:
+        for error in catalog.errors:
+            say_warning(f"{error.identity} is left out: {error.message}")
+    if not catalog.contestants and not catalog.errors:
+        raise CatalogError(f"{catalog.root}: expected contestants (contestants/LANG/NAME/manifest.toml), got none")
+    return catalog
+
+
+def default_jobs(given: int | None) -> int:
+    return given if given is not None else len(os.sched_getaffinity(0))

@@ -1,0 +1,71 @@
+"""``wirebench build``: builds contestants, each into a folder of its own, unless nothing changed."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Annotated
+
+import typer
+
+from wirebench.build import BuildEvent, BuildResult, build
+from wirebench.cli.arguments import Jobs, Selectors, default_jobs, open_catalog
+from wirebench.cli.console import EXIT_FAILED, console, error_console
+
+_STYLES = {"ok": "green", "failed": "bold red", "not_installed": "yellow", "disabled": "dim"}
+_WORDS = {"ok": "built", "failed": "failed", "not_installed": "not installed", "disabled": "disabled"}
+
+
+def register(app: typer.Typer) -> None:
+    app.command("build")(build_contestants)
+
+
+def build_contestants(
+    selectors: Selectors = None,
+    jobs: Jobs = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON line for each contestant on stdout.")] = False,
+) -> None:
+    """Build contestants. What is built already from the same sources and tools is not built again.
+
+    Exit code 1 if one failed (the others are built all the same) or if none could be built.
+    """
+    catalog = open_catalog()
+    chosen = catalog.select(selectors or ())
+    counts: Counter[str] = Counter()
+    words = error_console() if as_json else console()
+    with words.status("") as status:
+
+        def show_step(event: BuildEvent) -> None:
+            status.update(f"{event.contestant.identity}: step {event.step} of {event.steps}")
+
+        for one in chosen:
+            status.update(one.identity)
+            result = build(one, catalog.root, jobs=default_jobs(jobs), on_event=show_step)
+            counts[result.status] += 1
+            if as_json:
+                typer.echo(json.dumps(_to_json(result)))
+            words.print(f"[{_STYLES[result.status]}]{_WORDS[result.status]}[/] {one.identity}{_detail(result)}", soft_wrap=True)
+            if result.message:
+                words.print(f"  {result.message}", markup=False, soft_wrap=True)
+            for line in result.log_tail.splitlines():
+                words.print(f"  | {line}", markup=False, soft_wrap=True)
+    words.print(", ".join(f"{counts[status]} {word}" for status, word in _WORDS.items() if counts[status]))
+    if counts["failed"] or not counts["ok"] or (catalog.errors and not selectors):
+        raise typer.Exit(EXIT_FAILED)
+
+
+def _detail(result: BuildResult) -> str:
+    if result.status != "ok":
+        return ""
+    return " (as before)" if result.cached else f" in {result.seconds:.1f} s"
+
+
+def _to_json(result: BuildResult) -> dict[str, object]:
+    return {
+        "contestant": result.contestant.identity,
+        "status": result.status,
+        "folder": None if result.folder is None else str(result.folder),
+        "message": result.message,
+        "cached": result.cached,
+        "seconds": result.seconds,
+    }

@@ -1,0 +1,49 @@
+"""Where words go: results to stdout, everything else to stderr. Rich honours NO_COLOR by itself."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import IO, NoReturn
+
+import typer
+from rich.console import Console
+
+EXIT_OK = 0
+EXIT_FAILED = 1
+"""A contestant failed, or something is missing."""
+EXIT_USAGE = 64
+"""Wrong usage or an unknown name (EX_USAGE of sysexits.h)."""
+EXIT_BUG = 70
+EXIT_INTERRUPTED = 130
+
+_WIDTH_OF_FILES = 200
+
+
+def console(file: IO[str] | None = None) -> Console:
+    """A console for stdout, or another stream. Wide when it is no terminal, so that tables in pipes are whole."""
+    stream = sys.stdout if file is None else file
+    width = None if stream.isatty() or os.environ.get("COLUMNS") else _WIDTH_OF_FILES
+    return Console(file=stream, width=width, highlight=False)
+
+
+def error_console() -> Console:
+    return console(sys.stderr)
+
+
+def say_error(message: str) -> None:
+    errors = error_console()
+    errors.print("[bold red]error:[/] ", end="")
+    errors.print(message, markup=False, soft_wrap=True)
+
+
+def say_warning(message: str) -> None:
+    errors = error_console()
+    errors.print("[yellow]warning:[/] ", end="")
+    errors.print(message, markup=False, soft_wrap=True)
+
+
+def fail(message: str, *, code: int = EXIT_FAILED) -> NoReturn:
+    """Ends the command with a message."""
+    say_error(message)
+    raise typer.Exit(code)

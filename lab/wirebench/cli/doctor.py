@@ -1,0 +1,46 @@
+"""``wirebench doctor``: what is missing on this host, why it matters, and the line that mends it."""
+
+from __future__ import annotations
+
+import typer
+
+from wirebench.cli.arguments import open_catalog
+from wirebench.cli.console import EXIT_FAILED, console
+from wirebench.host import Problem, capture, diagnose, installable
+from wirebench.host.debian import install_line
+
+_STYLES = {"missing": "bold red", "warning": "yellow", "note": "dim"}
+
+
+def register(app: typer.Typer) -> None:
+    app.command("doctor")(doctor)
+
+
+def doctor() -> None:
+    """Say what is missing or stands in the way of good figures. Exit code 1 if something can be installed or mended."""
+    catalog = open_catalog(warn=False)
+    host = capture()
+    out = console()
+    memory = host.memory_bytes / 2**30
+    out.print(f"{host.cpu_model}, {host.cores} cores, {memory:.0f} GiB, {host.distribution}, Linux {host.kernel}", markup=False)
+    problems = diagnose(catalog, fingerprint=host)
+    for problem in problems:
+        _print(problem)
+    missing = [problem for problem in problems if problem.severity == "missing"]
+    packages = installable(catalog.contestants.values())
+    if packages:
+        out.print("\neverything at once: [bold]wirebench setup[/], which runs")
+        out.print(f"  {install_line(packages)}", markup=False, soft_wrap=True)
+    if not missing:
+        out.print("[green]nothing is missing[/]")
+    else:
+        raise typer.Exit(EXIT_FAILED)
+
+
+def _print(problem: Problem) -> None:
+    out = console()
+    out.print(f"[{_STYLES[problem.severity]}]{problem.severity}[/]: ", end="")
+    out.print(problem.what, markup=False, soft_wrap=True)
+    out.print(f"  why: {problem.why}", markup=False, soft_wrap=True)
+    if problem.fix is not None:
+        out.print(f"  fix: {problem.fix}", markup=False, soft_wrap=True)

@@ -1,0 +1,60 @@
+"""The entry point: runs the app and turns errors into one clear line and an exit code."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import traceback
+from collections.abc import Sequence
+from types import FrameType
+from typing import NoReturn
+
+import typer
+
+from wirebench.catalog import CatalogError
+from wirebench.cli.app import make_app
+from wirebench.cli.console import EXIT_BUG, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, say_error
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def run_app(arguments: Sequence[str]) -> int:
+    """Runs one command; the exit code."""
+    try:
+        code = typer.main.get_command(make_app()).main(list(arguments), prog_name="wirebench", standalone_mode=False)
+    except CatalogError as error:
+        say_error(str(error))
+        return EXIT_USAGE
+    except typer.TyperException as error:
+        # With standalone_mode off these are only what the user typed: an unknown command, option or value.
+        context = getattr(error, "ctx", None)
+        path = context.command_path if context is not None else "wirebench"
+        say_error(f"{_one_line(error.format_message())}; see '{path} --help'")
+        return EXIT_USAGE
+    except (typer.Abort, KeyboardInterrupt):
+        return EXIT_INTERRUPTED
+    except Exception:  # the last resort: a bug of ours, said as one
+        traceback.print_exc()
+        say_error("this is a mistake in wirebench itself; please report the lines above")
+        return EXIT_BUG
+    return code if isinstance(code, int) else EXIT_OK
+
+
+def _one_line(message: str) -> str:
+    return " ".join(message.split()).rstrip(".")
+
+
+def main() -> NoReturn:
+    # So that every ``finally`` runs, and ends what was started, whichever way we are asked to stop.
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupt)
+    code = run_app(sys.argv[1:])
+    if code == EXIT_INTERRUPTED:
+        say_error("interrupted")
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()
