@@ -1,0 +1,365 @@
+#include "options.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <sstream>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "duration.hpp"
+#include "suggest.hpp"
+#include "wire/proto/http_types.hpp"
+
+namespace wireload {
+namespace {
+
+using std::chrono::nanoseconds;
+
+// Thrown and caught inside this file only: the text after "wireload: ".
+struct usage_error {
+    std::string text;
+};
+
+template <typename... Args>
+[[noreturn]] void refuse(fmt::format_string<Args...> format, Args&&... args) {
+    throw usage_error{fmt::format(format, std::forward<Args>(args)...)};
+}
+
+// What was given, as text: conversion is ours, so that every message names the flag, the value and the remedy.
+struct raw_options {
+    std::string url, connections, requests, each, duration, warmup, threads, method, body, body_file, pipeline, timeout;
+    std::string expect_status, expect_body, expect_body_file, message, message_file, check;
+    std::string ramp_rounds, ramp_add, ramp_messages, ramp_pacing;
+    std::string interval, json, hdr_log, watch, cpu, source, seed;
+    std::vector<std::string> headers;
+    bool no_keepalive = false, no_histogram = false, quiet = false, binary = false, help = false, version = false;
+};
+
+std::uint64_t number(std::string_view flag, std::string_view text, std::uint64_t low, std::uint64_t high) {
+    std::uint64_t value = 0;
+    const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (failure != std::errc() || end != text.data() + text.size() || value < low || value > high) {
+        refuse("{} {}: give a whole number from {} to {}", flag, text, low, high);
+    }
+    return value;
+}
+
+nanoseconds duration(std::string_view flag, const std::string& text, nanoseconds low) {
+    const auto parsed = parse_duration(text);
+    if (!parsed) {
+        const bool bare = !text.empty() && text.find_first_not_of("0123456789.") == std::string::npos;
+        refuse("{} {}: give a time with its unit, such as {}", flag, text, bare ? text + "s or " + text + "ms" : "10s or 500ms");
+    }
+    if (*parsed < low) refuse("{} {}: give at least {}", flag, text, format_duration(static_cast<double>(low.count())));
+    return *parsed;
+}
+
+std::string file_content(std::string_view flag, const std::string& path) {
+    std::ifstream in(path, std::ios::binary);
+    std::ostringstream content;
+    if (!in || !(content << in.rdbuf()).good()) {
+        // An empty file makes operator<< fail as well; that one is fine.
+        if (in.is_open() && content.str().empty() && in.peek() == std::ifstream::traits_type::eof()) return {};
+        refuse("{} {}: cannot read this file; check its name and permissions", flag, path);
+    }
+    return content.str();
+}
+
+std::string text_or_file(const CLI::App& app, std::string_view flag, const std::string& text, const std::string& file) {
+    const std::string file_flag = fmt::format("{}-file", flag);
+    if (app.count(std::string(flag)) != 0 && app.count(file_flag) != 0) {
+        refuse("{} and {} say the same thing twice; give one of them", flag, file_flag);
+    }
+    return app.count(file_flag) != 0 ? file_content(file_flag, file) : text;
+}
+
+std::pair<std::string, std::string> header(const std::string& text) {
+    const std::size_t colon = text.find(':');
+    if (colon == std::string::npos) refuse("--header '{}': write it as 'Name: value'", text);
+    std::string name = text.substr(0, colon);
+    std::string value = text.substr(std::min(text.find_first_not_of(" \t", colon + 1), text.size()));
+    while (!value.empty() && (value.back() == ' ' || value.back() == '\t')) value.pop_back();
+    if (!wire::http::is_token(name)) refuse("--header '{}': '{}' is not a header name", text, name);
+    if (!wire::http::is_field_value(value)) refuse("--header '{}': the value holds a control character", name);
+    for (const char* own : {"Content-Length", "Transfer-Encoding", "Connection", "Upgrade"}) {
+        if (wire::http::equals_ignoring_case(name, own)) {
+            refuse("--header '{}': wireload sets this field itself; leave it out (see --body and --no-keepalive)", name);
+        }
+    }
+    return {std::move(name), std::move(value)};
+}
+
+// Every option is text or a flag to CLI11; the names also feed the suggestions.
+void declare(CLI::App& app, raw_options& raw) {
+    app.set_help_flag();
+    app.allow_extras();
+    const auto text = [&](const char* names, std::string& into) {
+        app.add_option(names, into)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    };
+    app.add_option("URL", raw.url);
+    text("-c,--connections", raw.connections);
+    text("-n,--requests", raw.requests);
+    text("--each", raw.each);
+    text("-d,--duration", raw.duration);
+    text("--warmup", raw.warmup);
+    text("-t,--threads", raw.threads);
+    app.add_option("-H,--header", raw.headers)->allow_extra_args(false);
+    text("-m,--method", raw.method);
+    text("-b,--body", raw.body);
+    text("--body-file", raw.body_file);
+    text("--pipeline", raw.pipeline);
+    app.add_flag("--no-keepalive", raw.no_keepalive);
+    text("--timeout", raw.timeout);
+    text("--expect-status", raw.expect_status);
+    text("--expect-body", raw.expect_body);
+    text("--expect-body-file", raw.expect_body_file);
+    text("--message", raw.message);
+    text("--message-file", raw.message_file);
+    app.add_flag("--binary", raw.binary);
+    text("--check", raw.check);
+    text("--ramp-rounds", raw.ramp_rounds);
+    text("--ramp-add", raw.ramp_add);
+    text("--ramp-messages", raw.ramp_messages);
+    text("--ramp-pacing", raw.ramp_pacing);
+    text("--interval", raw.interval);
+    text("--json", raw.json);
+    text("--hdr-log", raw.hdr_log);
+    app.add_flag("--no-histogram", raw.no_histogram);
+    text("--watch", raw.watch);
+    text("--cpu", raw.cpu);
+    text("--source", raw.source);
+    text("--seed", raw.seed);
+    app.add_flag("-q,--quiet", raw.quiet);
+    app.add_flag("--version", raw.version);
+    app.add_flag("-h,--help", raw.help);
+}
+
+std::vector<std::string> flag_names(const CLI::App& app) {
+    std::vector<std::string> names;
+    for (const CLI::Option* option : app.get_options()) {
+        for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+        for (const std::string& name : option->get_snames()) names.push_back("-" + name);
+    }
+    return names;
+}
+
+void refuse_extras(const CLI::App& app) {
+    const std::vector<std::string> extras = app.remaining();
+    if (extras.empty()) return;
+    const auto flag = std::find_if(extras.begin(), extras.end(), [](const auto& e) { return e.size() > 1 && e[0] == '-'; });
+    if (flag == extras.end()) refuse("'{}' is one URL too many; give one (or quote what belongs together)", extras.front());
+    const std::string name = flag->substr(0, flag->find('='));
+    if (const auto advice = advice_for_foreign_flag(name); !advice.empty()) refuse("there is no {}; {}", name, advice);
+    const std::string near = name.starts_with("--") ? nearest(name, flag_names(app)) : std::string();
+    if (!near.empty()) refuse("there is no {}; did you mean {}?", name, near);
+    refuse("there is no {}; see wireload --help", name);
+}
+
+void read_load(const CLI::App& app, const raw_options& raw, options& out) {
+    const auto given = [&](const char* name) { return app.count(name) != 0; };
+    if (given("--connections")) {
+        out.connections = static_cast<std::uint32_t>(number("--connections", raw.connections, 1, 1'000'000));
+    }
+    if (given("--requests")) out.requests = number("--requests", raw.requests, 1, UINT64_MAX / 4);
+    if (given("--each")) out.each = number("--each", raw.each, 1, UINT64_MAX / 4 / 1'000'000);
+    if (given("--duration")) out.duration = duration("--duration", raw.duration, std::chrono::milliseconds(1));
+    if (given("--warmup")) out.warmup = duration("--warmup", raw.warmup, nanoseconds(0));
+    if (given("--timeout")) out.timeout = duration("--timeout", raw.timeout, std::chrono::milliseconds(1));
+    if (given("--pipeline")) out.in_flight = static_cast<std::uint32_t>(number("--pipeline", raw.pipeline, 1, 65'536));
+    out.keep_alive = !raw.no_keepalive;
+    if (out.requests && out.each) refuse("--requests is a total and --each a count for one connection; give one of them");
+    if (!out.keep_alive && out.in_flight > 1) {
+        refuse("--pipeline needs connections that stay open; leave out --no-keepalive or --pipeline");
+    }
+
+    for (const char* name : {"--ramp-add", "--ramp-messages", "--ramp-pacing"}) {
+        if (given(name) && !given("--ramp-rounds")) refuse("{} belongs to a ramp; say how many rounds with --ramp-rounds", name);
+    }
+    if (!given("--ramp-rounds")) {
+        if (!out.requests && !out.each && !out.duration) out.duration = std::chrono::seconds(10);
+        return;
+    }
+    for (const char* name : {"--connections", "--requests", "--each", "--duration", "--warmup", "--pipeline", "--no-keepalive"}) {
+        if (given(name)) {
+            refuse("{} has no meaning in a ramp; its load is --ramp-rounds, --ramp-add, --ramp-messages and --ramp-pacing", name);
+        }
+    }
+    ramp_options ramp;
+    ramp.rounds = static_cast<std::uint32_t>(number("--ramp-rounds", raw.ramp_rounds, 1, 100'000));
+    if (given("--ramp-add")) ramp.add = static_cast<std::uint32_t>(number("--ramp-add", raw.ramp_add, 1, 1'000'000));
+    if (given("--ramp-messages")) {
+        ramp.messages = static_cast<std::uint32_t>(number("--ramp-messages", raw.ramp_messages, 1, 65'536));
+    }
+    if (given("--ramp-pacing")) {
+        if (raw.ramp_pacing != "serial" && raw.ramp_pacing != "burst") {
+            refuse("--ramp-pacing {}: give serial or burst", raw.ramp_pacing);
+        }
+        ramp.pacing = raw.ramp_pacing == "burst" ? ramp_pacing::burst : ramp_pacing::serial;
+    }
+    if (std::uint64_t{ramp.rounds} * ramp.add > 1'000'000) {
+        refuse("--ramp-rounds {} with --ramp-add {} ends at {} connections; the most is 1000000", ramp.rounds, ramp.add,
+               std::uint64_t{ramp.rounds} * ramp.add);
+    }
+    out.connections = ramp.rounds * ramp.add;
+    out.in_flight = ramp.pacing == ramp_pacing::burst ? ramp.messages : 1;
+    if (!given("--timeout")) out.timeout = std::chrono::seconds(30);
+    out.ramp = ramp;
+}
+
+void read_exchange(const CLI::App& app, const raw_options& raw, options& out) {
+    const auto given = [&](const char* name) { return app.count(name) != 0; };
+    for (const std::string& h : raw.headers) out.headers.push_back(header(h));
+    if (given("--expect-status")) {
+        const auto set = status_set::parse(raw.expect_status);
+        if (!set) refuse("--expect-status {}: give statuses such as 200 or 200,204 or 2xx", raw.expect_status);
+        out.expect_status = *set;
+    }
+    const char* http_only[] = {"--method", "--body", "--body-file", "--expect-status", "--expect-body", "--expect-body-file"};
+    const char* ws_only[] = {"--message", "--message-file", "--binary", "--check"};
+    if (out.websocket) {
+        for (const char* name : http_only) {
+            if (given(name)) refuse("{} is for http URLs; for ws there are --message and --check", name);
+        }
+    } else {
+        for (const char* name : ws_only) {
+            if (given(name)) refuse("{} is for ws URLs; for http there are --body and --expect-body", name);
+        }
+    }
+    out.body = text_or_file(app, "--body", raw.body, raw.body_file);
+    if (given("--body") || given("--body-file")) out.method = "POST";
+    if (given("--method")) out.method = raw.method;
+    if (!wire::http::is_token(out.method)) refuse("--method '{}': give a method such as GET or POST", out.method);
+    if (out.method == "CONNECT") refuse("--method CONNECT: asks for a tunnel, which wireload does not use; give another method");
+    if (given("--expect-body") || given("--expect-body-file")) {
+        out.expect_body = text_or_file(app, "--expect-body", raw.expect_body, raw.expect_body_file);
+    }
+    if (given("--check")) {
+        if (raw.check == "echo") out.check = reply_check::echo;
+        else if (raw.check == "count") out.check = reply_check::count;
+        else if (raw.check == "none") out.check = reply_check::none;
+        else refuse("--check {}: give echo, count or none", raw.check);
+    }
+    out.binary = raw.binary;
+    out.message = out.check == reply_check::count ? "{\"c\":{c}}" : "hello from wireload";
+    if (given("--message") || given("--message-file")) {
+        out.message = text_or_file(app, "--message", raw.message, raw.message_file);
+        const std::size_t counter = out.message.find("{c}");
+        if (counter != std::string::npos && out.message.find("{c}", counter + 1) != std::string::npos) {
+            refuse("--message: {{c}} stands in it twice; once is the most");
+        }
+        if (out.check == reply_check::count && counter == std::string::npos) {
+            refuse("--message: --check count needs the counter in it, as in '{{\"c\":{{c}}}}'");
+        }
+    }
+}
+
+void read_place(const CLI::App& app, const raw_options& raw, unsigned allowed_cpus, options& out) {
+    const auto given = [&](const char* name) { return app.count(name) != 0; };
+    if (given("--cpu")) {
+        const auto cpus = parse_cpu_list(raw.cpu);
+        if (!cpus) refuse("--cpu {}: give CPU numbers such as 1 or 0-3,6", raw.cpu);
+        out.cpus = *cpus;
+    }
+    const auto usable = out.cpus.empty() ? std::max(1U, allowed_cpus) : static_cast<unsigned>(out.cpus.size());
+    out.threads = given("--threads") ? static_cast<std::uint32_t>(number("--threads", raw.threads, 1, 1024)) : usable;
+    out.threads = std::min(out.threads, out.ramp ? out.ramp->add : out.connections);
+    std::istringstream sources(raw.source);
+    for (std::string one; std::getline(sources, one, ',');) out.sources.push_back(one);
+    if (given("--source") && out.sources.empty()) refuse("--source: give addresses of this host, separated by commas");
+    if (given("--seed")) out.seed = number("--seed", raw.seed, 0, UINT64_MAX);
+    if (given("--watch")) {
+        if (raw.watch.empty()) refuse("--watch: give a process id or a cgroup v2 folder");
+        out.watch = raw.watch;
+    }
+    if (given("--interval")) out.interval = duration("--interval", raw.interval, std::chrono::milliseconds(1));
+    out.keep_histogram = !raw.no_histogram;
+    out.json_path = raw.json;
+    out.hdr_log_path = raw.hdr_log;
+    out.quiet = raw.quiet;
+}
+
+options read(const CLI::App& app, const raw_options& raw, unsigned allowed_cpus) {
+    refuse_extras(app);
+    options out;
+    if (raw.url.empty()) refuse("which server? give a URL such as http://127.0.0.1:8080/ (see wireload --help)");
+    out.url = raw.url;
+    if (out.url.find("://") == std::string::npos) {
+        refuse("{}: begin the URL with http:// or ws://, as in http://{}", out.url, out.url);
+    }
+    const std::string scheme = out.url.substr(0, out.url.find("://"));
+    if (scheme == "https" || scheme == "wss") {
+        refuse("{}: this version has no TLS; use {}://", out.url, scheme == "wss" ? "ws" : "http");
+    }
+    if (scheme != "http" && scheme != "ws") refuse("{}: '{}' is not http or ws", out.url, scheme);
+    out.websocket = scheme == "ws";
+    read_load(app, raw, out);
+    read_exchange(app, raw, out);
+    read_place(app, raw, allowed_cpus, out);
+    return out;
+}
+
+}  // namespace
+
+std::optional<status_set> status_set::parse(std::string_view text) {
+    status_set out;
+    out.text_ = text;
+    while (true) {
+        const std::string_view item = text.substr(0, text.find(','));
+        if (item.size() != 3 || item[0] < '1' || item[0] > '5') return std::nullopt;
+        const std::size_t base = static_cast<std::size_t>(item[0] - '1') * 100;
+        if (item.substr(1) == "xx") {
+            std::fill_n(out.allowed_.begin() + static_cast<std::ptrdiff_t>(base), 100, true);
+        } else if (item[1] >= '0' && item[1] <= '9' && item[2] >= '0' && item[2] <= '9') {
+            out.allowed_[base + static_cast<std::size_t>((item[1] - '0') * 10 + (item[2] - '0'))] = true;
+        } else {
+            return std::nullopt;
+        }
+        if (item.size() == text.size()) return out;
+        text.remove_prefix(4);
+    }
+}
+
+std::optional<std::vector<int>> parse_cpu_list(std::string_view text) {
+    std::vector<int> cpus;
+    while (true) {
+        const std::string_view item = text.substr(0, text.find(','));
+        int first = 0;
+        const char* const end = item.data() + item.size();
+        auto [next, failure] = std::from_chars(item.data(), end, first);
+        if (failure != std::errc() || first < 0 || first > 4095) return std::nullopt;
+        int last = first;
+        if (next != end) {
+            if (*next != '-') return std::nullopt;
+            const auto [after, bad] = std::from_chars(next + 1, end, last);
+            if (bad != std::errc() || after != end || last < first || last > 4095) return std::nullopt;
+        }
+        for (int cpu = first; cpu <= last; ++cpu) {
+            if (std::find(cpus.begin(), cpus.end(), cpu) == cpus.end()) cpus.push_back(cpu);
+        }
+        if (item.size() == text.size()) return cpus;
+        text.remove_prefix(item.size() + 1);
+    }
+}
+
+std::variant<options, early_exit> parse_command_line(const std::vector<std::string>& argv, unsigned allowed_cpus) {
+    raw_options raw;
+    CLI::App app;
+    declare(app, raw);
+    try {
+        std::vector<std::string> arguments(argv.rbegin(), argv.rend() - 1);  // CLI11 takes them last first
+        app.parse(arguments);
+        if (raw.help) return early_exit{exit_ok, std::string(help_text())};
+        if (raw.version) return early_exit{exit_ok, fmt::format("wireload {}\n", version_text())};
+        options out = read(app, raw, allowed_cpus);
+        out.command = argv;
+        return out;
+    } catch (const usage_error& wrong) {
+        return early_exit{exit_usage, fmt::format("wireload: {}\n", wrong.text)};
+    } catch (const CLI::ParseError& wrong) {
+        return early_exit{exit_usage, fmt::format("wireload: {}; see wireload --help\n", wrong.what())};
+    }
+}
+
+}  // namespace wireload

@@ -1,0 +1,104 @@
+// The command line: what the user asked for, checked, before anything is opened.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace wireload {
+
+// Exit codes, as --help states them.
+inline constexpr int exit_ok = 0;
+inline constexpr int exit_with_errors = 1;
+inline constexpr int exit_nothing_measured = 2;
+inline constexpr int exit_usage = 64;
+
+enum class reply_check : std::uint8_t { none, echo, count };
+enum class ramp_pacing : std::uint8_t { serial, burst };
+
+// Statuses that count as right: single ones and whole classes ("200,204", "2xx").
+class status_set {
+public:
+    // Absent when `text` is not such a list.
+    static std::optional<status_set> parse(std::string_view text);
+    bool contains(int status) const noexcept {
+        return status >= 100 && status <= 599 && allowed_[static_cast<std::size_t>(status - 100)];
+    }
+    const std::string& text() const noexcept { return text_; }
+
+private:
+    std::vector<bool> allowed_ = std::vector<bool>(500, false);
+    std::string text_;
+};
+
+struct ramp_options {
+    std::uint32_t rounds = 0;
+    std::uint32_t add = 100;       // further connections in each round
+    std::uint32_t messages = 100;  // on each connection in each round
+    ramp_pacing pacing = ramp_pacing::serial;
+};
+
+struct options {
+    std::string url;
+    bool websocket = false;
+
+    // Load. A run ends at the first of `duration` and the counts; an unset one does not end it.
+    std::uint32_t connections = 10;
+    std::optional<std::uint64_t> requests;  // in all, shared by the connections
+    std::optional<std::uint64_t> each;      // by each connection
+    std::optional<std::chrono::nanoseconds> duration;
+    std::chrono::nanoseconds warmup{0};
+    std::optional<ramp_options> ramp;
+    std::uint32_t in_flight = 1;  // on one connection
+    bool keep_alive = true;
+    std::chrono::nanoseconds timeout = std::chrono::seconds(5);
+
+    // Request and reply (HTTP).
+    std::string method = "GET";
+    std::vector<std::pair<std::string, std::string>> headers;
+    std::string body;
+    status_set expect_status = *status_set::parse("2xx");
+    std::optional<std::string> expect_body;
+
+    // Message and reply (WebSocket).
+    std::string message;  // "{c}" stands for the connection's counter
+    bool binary = false;
+    reply_check check = reply_check::echo;
+
+    // Where it runs.
+    std::uint32_t threads = 1;
+    std::vector<int> cpus;              // empty: not pinned
+    std::vector<std::string> sources;   // literal addresses to connect from; empty: chosen
+    std::uint64_t seed = 1;
+    std::string watch;  // a process id or a cgroup v2 folder; empty: none
+
+    // What it writes.
+    std::chrono::nanoseconds interval = std::chrono::milliseconds(100);
+    bool keep_histogram = true;
+    std::string json_path;  // "-": standard output
+    std::string hdr_log_path;
+    bool quiet = false;
+
+    std::vector<std::string> command;  // argv, for the document
+};
+
+// The command line asked for text (--help, --version), or was wrong.
+struct early_exit {
+    int code = exit_ok;
+    std::string text;  // for standard output when `code` is 0, else for standard error
+};
+
+// `allowed_cpus`: how many the process may run on, the default number of threads.
+std::variant<options, early_exit> parse_command_line(const std::vector<std::string>& argv, unsigned allowed_cpus);
+
+// "0-2,5" as {0,1,2,5}; absent when malformed.
+std::optional<std::vector<int>> parse_cpu_list(std::string_view text);
+
+std::string_view help_text();
+std::string_view version_text();
+
+}  // namespace wireload

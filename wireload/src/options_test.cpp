@@ -1,0 +1,188 @@
+#include "options.hpp"
+
+#include <cstdio>
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "suggest.hpp"
+
+namespace wireload {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::variant<options, early_exit> parse(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "wireload");
+    return parse_command_line(arguments, 4);
+}
+
+options good(std::vector<std::string> arguments) {
+    auto parsed = parse(std::move(arguments));
+    if (const auto* wrong = std::get_if<early_exit>(&parsed)) throw std::runtime_error(wrong->text);
+    return std::get<options>(std::move(parsed));
+}
+
+std::string refusal(std::vector<std::string> arguments) {
+    auto parsed = parse(std::move(arguments));
+    const auto* wrong = std::get_if<early_exit>(&parsed);
+    if (wrong == nullptr) return "accepted";
+    EXPECT_EQ(wrong->code, exit_usage);
+    return wrong->text;
+}
+
+TEST(Options, DefaultsLoadTenConnectionsForTenSeconds) {
+    const options o = good({"http://h/"});
+    EXPECT_EQ(o.connections, 10U);
+    EXPECT_EQ(o.duration, seconds(10));
+    EXPECT_EQ(o.threads, 4U);
+    EXPECT_EQ(o.method, "GET");
+    EXPECT_EQ(o.timeout, seconds(5));
+    EXPECT_TRUE(o.keep_alive);
+    EXPECT_TRUE(o.expect_status.contains(204));
+    EXPECT_FALSE(o.expect_status.contains(404));
+    EXPECT_FALSE(o.expect_body.has_value());
+}
+
+TEST(Options, ReadsEveryForm) {
+    const options o = good({"-c50", "--duration=1m30s", "-t", "2", "-H", "A: b", "-H", "C:d", "-m", "PUT", "--cpu", "0-1,3",
+                            "--expect-status", "200,4xx", "--expect-body", "ok", "--seed", "7", "http://h:1/x"});
+    EXPECT_EQ(o.connections, 50U);
+    EXPECT_EQ(o.duration, seconds(90));
+    EXPECT_EQ(o.threads, 2U);
+    EXPECT_THAT(o.headers, ElementsAre(std::pair<std::string, std::string>("A", "b"), std::pair<std::string, std::string>("C", "d")));
+    EXPECT_EQ(o.method, "PUT");
+    EXPECT_THAT(o.cpus, ElementsAre(0, 1, 3));
+    EXPECT_TRUE(o.expect_status.contains(200));
+    EXPECT_TRUE(o.expect_status.contains(451));
+    EXPECT_FALSE(o.expect_status.contains(201));
+    EXPECT_EQ(o.expect_body, "ok");
+    EXPECT_EQ(o.seed, 7U);
+}
+
+TEST(Options, AHeaderDoesNotSwallowTheUrl) {
+    const options o = good({"-H", "A: b", "http://h/"});
+    EXPECT_EQ(o.url, "http://h/");
+}
+
+TEST(Options, ACountAloneHasNoTimeLimit) {
+    EXPECT_FALSE(good({"-n", "5", "http://h/"}).duration.has_value());
+    EXPECT_FALSE(good({"--each", "5", "http://h/"}).duration.has_value());
+    EXPECT_EQ(good({"-n", "5", "-d", "1s", "http://h/"}).duration, seconds(1));
+}
+
+TEST(Options, ABodyIsPosted) {
+    EXPECT_EQ(good({"-b", "x", "http://h/"}).method, "POST");
+    EXPECT_EQ(good({"-b", "x", "-m", "PUT", "http://h/"}).method, "PUT");
+}
+
+TEST(Options, FilesGiveBodies) {
+    const std::string path = testing::TempDir() + "wireload_options_test_body";
+    std::ofstream(path) << std::string("a\0b", 3);
+    EXPECT_EQ(good({"--body-file", path, "http://h/"}).body, std::string("a\0b", 3));
+    std::ofstream(path, std::ios::trunc).close();
+    EXPECT_EQ(good({"--body-file", path, "http://h/"}).body, "");
+    std::remove(path.c_str());
+    EXPECT_THAT(refusal({"--body-file", path, "http://h/"}), HasSubstr("cannot read"));
+    EXPECT_THAT(refusal({"-b", "x", "--body-file", path, "http://h/"}), HasSubstr("give one of them"));
+}
+
+TEST(Options, ThreadsNeverExceedConnections) {
+    EXPECT_EQ(good({"-c", "3", "http://h/"}).threads, 3U);
+    EXPECT_EQ(good({"-c", "3", "-t", "8", "http://h/"}).threads, 3U);
+    EXPECT_EQ(good({"--cpu", "1", "http://h/"}).threads, 1U);
+}
+
+TEST(Options, RampSetsItsOwnLoad) {
+    const options o = good({"--ramp-rounds", "4", "--ramp-add", "25", "--ramp-messages", "20", "--ramp-pacing", "burst", "--check",
+                            "count", "ws://h/"});
+    ASSERT_TRUE(o.ramp.has_value());
+    EXPECT_EQ(o.connections, 100U);
+    EXPECT_EQ(o.in_flight, 20U);
+    EXPECT_EQ(o.message, "{\"c\":{c}}");
+    EXPECT_EQ(o.timeout, seconds(30));
+    EXPECT_THAT(refusal({"--ramp-rounds", "4", "-c", "3", "ws://h/"}), HasSubstr("no meaning in a ramp"));
+    EXPECT_THAT(refusal({"--ramp-add", "4", "ws://h/"}), HasSubstr("--ramp-rounds"));
+}
+
+TEST(Options, UnknownFlagsGetASuggestion) {
+    EXPECT_THAT(refusal({"--duratoin", "10s", "http://h/"}), HasSubstr("there is no --duratoin; did you mean --duration?"));
+    EXPECT_THAT(refusal({"--dur=10s", "http://h/"}), HasSubstr("did you mean --duration?"));
+    EXPECT_THAT(refusal({"-k", "http://h/"}), HasSubstr("--no-keepalive"));
+    EXPECT_THAT(refusal({"--zzzzzzzzzz", "http://h/"}), HasSubstr("see wireload --help"));
+}
+
+TEST(Options, RefusalsSayWhatToDo) {
+    EXPECT_THAT(refusal({}), HasSubstr("give a URL"));
+    EXPECT_THAT(refusal({"127.0.0.1:80"}), HasSubstr("http://127.0.0.1:80"));
+    EXPECT_THAT(refusal({"https://h/"}), HasSubstr("no TLS"));
+    EXPECT_THAT(refusal({"ftp://h/"}), HasSubstr("not http or ws"));
+    EXPECT_THAT(refusal({"-d", "10", "http://h/"}), HasSubstr("10s or 10ms"));
+    EXPECT_THAT(refusal({"-d", "soon", "http://h/"}), HasSubstr("such as 10s"));
+    EXPECT_THAT(refusal({"-c", "0", "http://h/"}), HasSubstr("from 1 to"));
+    EXPECT_THAT(refusal({"-c", "5x", "http://h/"}), HasSubstr("whole number"));
+    EXPECT_THAT(refusal({"-c"}), HasSubstr("--help"));
+    EXPECT_THAT(refusal({"-n", "1", "--each", "1", "http://h/"}), HasSubstr("give one of them"));
+    EXPECT_THAT(refusal({"--pipeline", "2", "--no-keepalive", "http://h/"}), HasSubstr("stay open"));
+    EXPECT_THAT(refusal({"--message", "x", "http://h/"}), HasSubstr("--body"));
+    EXPECT_THAT(refusal({"-b", "x", "ws://h/"}), HasSubstr("--message"));
+    EXPECT_THAT(refusal({"-H", "nocolon", "http://h/"}), HasSubstr("'Name: value'"));
+    EXPECT_THAT(refusal({"-H", "A: b\r\nC: d", "http://h/"}), HasSubstr("control character"));
+    EXPECT_THAT(refusal({"-H", "Content-Length: 3", "http://h/"}), HasSubstr("itself"));
+    EXPECT_THAT(refusal({"--expect-status", "20", "http://h/"}), HasSubstr("2xx"));
+    EXPECT_THAT(refusal({"--check", "some", "ws://h/"}), HasSubstr("echo, count or none"));
+    EXPECT_THAT(refusal({"--check", "count", "--message", "{}", "ws://h/"}), HasSubstr("{c}"));
+    EXPECT_THAT(refusal({"--message", "{c}{c}", "ws://h/"}), HasSubstr("twice"));
+    EXPECT_THAT(refusal({"--cpu", "3-1", "http://h/"}), HasSubstr("--cpu"));
+    EXPECT_THAT(refusal({"http://h/", "http://i/"}), HasSubstr("too many"));
+}
+
+TEST(Options, HelpAndVersionExitWithZero) {
+    const auto help = parse({"--help"});
+    ASSERT_TRUE(std::holds_alternative<early_exit>(help));
+    EXPECT_EQ(std::get<early_exit>(help).code, exit_ok);
+    EXPECT_THAT(std::get<early_exit>(help).text, HasSubstr("EXIT STATUS"));
+    EXPECT_THAT(std::get<early_exit>(parse({"--version"})).text, HasSubstr("wireload 0."));
+}
+
+// Every flag that is accepted is described, and every flag that is described is accepted.
+TEST(Options, HelpNamesExactlyTheFlagsThatExist) {
+    std::vector<std::string> named;
+    const std::string help(help_text());
+    for (std::size_t at = help.find("--"); at != std::string::npos; at = help.find("--", at + 2)) {
+        const std::size_t end = help.find_first_not_of("abcdefghijklmnopqrstuvwxyz-", at);
+        const std::string flag = help.substr(at, end - at);
+        if (flag.size() > 2) named.push_back(flag);
+    }
+    for (const std::string& flag : named) {
+        const auto parsed = parse({flag});
+        EXPECT_THAT(std::get<early_exit>(parsed).text, testing::Not(HasSubstr("there is no"))) << flag;
+    }
+    // The other way round through the suggestions: a misspelt flag is answered with its right spelling.
+    for (const char* flag : {"--connections", "--requests", "--each", "--duration", "--warmup", "--threads", "--header", "--method",
+                             "--body", "--body-file", "--pipeline", "--no-keepalive", "--timeout", "--expect-status",
+                             "--expect-body", "--expect-body-file", "--message", "--message-file", "--binary", "--check",
+                             "--ramp-rounds", "--ramp-add", "--ramp-messages", "--ramp-pacing", "--interval", "--json", "--hdr-log",
+                             "--no-histogram", "--watch", "--cpu", "--source", "--seed", "--quiet", "--version", "--help"}) {
+        EXPECT_THAT(named, testing::Contains(flag));
+    }
+}
+
+TEST(StatusSet, RefusesWhatIsNotAList) {
+    for (const char* text : {"", "2", "2x", "600", "0xx", "200,", ",200", "200;201", "2x0"}) {
+        EXPECT_FALSE(status_set::parse(text).has_value()) << text;
+    }
+}
+
+TEST(Suggest, KnowsSwapsAndShortWords) {
+    EXPECT_EQ(nearest("--thraeds", {"--threads", "--header"}), "--threads");
+    EXPECT_EQ(nearest("--conn", {"--connections", "--check"}), "--connections");
+    EXPECT_EQ(nearest("--qqqqqq", {"--threads"}), "");
+}
+
+}  // namespace
+}  // namespace wireload
