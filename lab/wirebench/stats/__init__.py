@@ -1,0 +1,1 @@
+"""From trials to verdicts: pure functions of what is stored, with explicit seeds."""

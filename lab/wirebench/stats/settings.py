@@ -1,0 +1,44 @@
+"""Every number of the statistics that is our own choice, or a convention others might choose differently."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    resamples: int = 10_000
+    seed: int = 20_230_719
+    """Of the bootstrap. Fixed: the same trials give the same report."""
+    confidence: float = 0.95
+    min_blocks: int = 6
+    """Fewer blocks give no interval and no verdict (Hoefler & Belli, SC 2015, rule on non-parametric intervals)."""
+    min_noise: float = 0.03
+    """The noise band is never narrower than 1 +/- this."""
+    noise_percentile: float = 95.0
+    own_band_twins: int = 20
+    """A study with at least this many twins on this host has a band of its own; else the twins of all studies make one."""
+    max_more_blocks: int = 200
+    """More blocks than this are not suggested: the two are too close to the band's edge to ever be told apart."""
+    bound_share: float = 0.70
+    """Of the floor's throughput: beyond it the generator may be what is measured."""
+    bound_cpu: float = 0.80
+    """Generator's share of its core beyond which its latencies are not the server's."""
+    little_tolerance: float = 0.05
+    steal_share: float = 0.05
+    """A block is dropped when the hypervisor took more than this share of one core in any of its trials.
+
+    Steal is the only covariate with a limit: no contestant can cause it. Pressure, involuntary switches and retransmits
+    depend on what the contestant does, so that dropping by them would be dropping by outcome; they are published instead.
+    """
+    pelt_penalty: float = 15.0
+    """Times ln n (Barrett et al., OOPSLA 2017)."""
+    min_intervals: int = 12
+    """A series with fewer intervals has no warm-up class."""
+    steady_share: float = 0.25
+    """The last part of the window that must be free of change points."""
+    same_level: float = 0.03
+    """Segments whose levels differ by less are the same level."""
+
+
+DEFAULT = Settings()

@@ -1,0 +1,277 @@
+"""What the statistics say about a run: all that a table or a report prints is in these.
+
+Ratios are always of the metric itself, A over B: 0.9 of a throughput is worse, 0.9 of a round trip is better. Words
+such as ``faster`` are about which is better, whatever the metric's direction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from wirebench.catalog.model import Role
+from wirebench.catalog.studies import Kind
+from wirebench.store.records import TrialRecord as TrialView
+
+__all__ = [
+    "CellAnalysis",
+    "DroppedBlock",
+    "EntryAnalysis",
+    "EntrySummary",
+    "FailureCount",
+    "GeneratorBound",
+    "LittleCheck",
+    "Mark",
+    "MetricSummary",
+    "NoiseBand",
+    "Pair",
+    "Ratio",
+    "RunAnalysis",
+    "Standing",
+    "TrialView",
+    "TwinRecord",
+    "TwinVerdict",
+    "Verdict",
+    "VerdictKind",
+    "WarmUp",
+]
+
+VerdictKind = Literal["faster", "slower", "equivalent", "undecided"]
+Mark = Literal["best", "worst", "middle", "tie"]
+WarmUp = Literal["flat", "warms up", "slows down", "never steady", "too short"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ratio:
+    """``exp(median)`` of the log-ratios of the blocks, with its 95% interval."""
+
+    estimate: float
+    low: float | None
+    high: float | None
+    """None with too few blocks for an interval."""
+    blocks: int
+    note: str | None = None
+    """What a careful reader should know of the interval, such as a degenerate jackknife."""
+
+    def __str__(self) -> str:
+        if self.low is None or self.high is None:
+            return f"{self.estimate:.2f}x"
+        return f"{self.estimate:.2f}x [{self.low:.2f}, {self.high:.2f}]"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    kind: VerdictKind
+    blocks_needed: int | None = None
+    """Undecided: about how many more blocks would decide it; None when that cannot be said or would be absurdly many."""
+    reason: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetricSummary:
+    """One metric of one entry over its valid trials, in the metric's own unit."""
+
+    median: float
+    mean: float
+    """Harmonic for rates, arithmetic for costs."""
+    least: float
+    greatest: float
+    trials: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class EntrySummary:
+    metrics: Mapping[str, MetricSummary]
+    trials: int
+    """Valid trials: measured, every reply right, not voided, not in a dropped block."""
+    failed: int
+    not_run: int
+    voided: int
+    """Trials whose figures contradict themselves (Little's law)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Standing:
+    """Where an entry stands in its cell by one metric. The floor and the twin's second entry have a ratio but no rank."""
+
+    ratio: Ratio | None
+    """To the floor; None for the floor itself, without a floor, and without common blocks."""
+    verdict: Verdict | None
+    """Against the floor."""
+    group: int | None
+    """Tie group, from 1, the best. None: not ranked."""
+    tied: bool
+    """Whether others are in the same group."""
+    rank_low: int | None
+    rank_high: int | None
+    mark: Mark | None
+    """``best`` and ``worst`` only when at least two groups can be told apart; ``tie`` when nothing can."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pair:
+    """A over B."""
+
+    a: str
+    b: str
+    ratio: Ratio | None
+    p: float | None
+    """Holm-adjusted: that the difference is not beyond the noise band."""
+    verdict: Verdict
+
+
+@dataclass(frozen=True, kw_only=True)
+class FailureCount:
+    """Trials of one entry that failed in the same way; the texts are the first one's. They may be hostile: escape them."""
+
+    kind: str
+    phase: str
+    message: str
+    sent: str | None
+    expected: str | None
+    received: str | None
+    count: int
+    blocks: tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GeneratorBound:
+    bound: bool
+    share_of_floor: float | None
+    """Throughput over the floor's, median over blocks."""
+    generator_cpu: float | None
+    """Share of a core the generator used, median over trials."""
+    reason: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class LittleCheck:
+    """Little's law on an entry's trials: X R / N should be 1."""
+
+    median: float | None
+    worst: float | None
+    """The one farthest from 1."""
+    voided: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class EntryAnalysis:
+    entry: str
+    contestant: str
+    twin_of: str | None
+    is_floor: bool
+    summary: EntrySummary
+    standing: Standing
+    """By the cell's primary metric."""
+    standings: Mapping[str, Standing]
+    """By each metric of the decision table, the primary one among them."""
+    unranked: str | None
+    """Why the entry has no rank; None when it has one."""
+    generator: GeneratorBound
+    little: LittleCheck
+    warm_up: WarmUp
+    failures: tuple[FailureCount, ...] = ()
+    warnings: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def mark(self) -> Mark | None:
+        return self.standing.mark
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoiseBand:
+    """Differences within 1 +/- d are noise on this host."""
+
+    d: float
+    source: str
+    """Which twins it comes from, in words."""
+    twins: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class TwinVerdict:
+    """What the lab says of one contestant entered twice. Anything but ``equivalent`` or ``undecided`` is a false alarm."""
+
+    study: str
+    cell: str
+    contestant: str
+    ratio: Ratio | None
+    verdict: Verdict
+    """Against a band that does not contain this twin's own ratio."""
+    band: float
+
+    @property
+    def false_alarm(self) -> bool:
+        return self.verdict.kind in ("faster", "slower")
+
+
+@dataclass(frozen=True, kw_only=True)
+
+@dataclass(frozen=True, kw_only=True)
+class TwinRecord:
+    """The twin of one cell of an earlier run on the same host."""
+
+    run: str
+    started_unix_ns: int
+    host_id: str
+    study: str
+    cell: str
+    contestant: str
+    ratio: float
+    blocks: int
+    false_alarm: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class DroppedBlock:
+    block: int
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class CellAnalysis:
+    study: str
+    cell: str
+    title: str
+    kind: Kind
+    role: Role
+    metric: str
+    """The primary one."""
+    higher_is_better: bool
+    floor: str | None
+    server: str | None
+    """For a client study: who serves."""
+    blocks: int
+    """Blocks in which anything was measured, the dropped ones not counted."""
+    dropped: tuple[DroppedBlock, ...]
+    band: NoiseBand
+    twin: TwinVerdict | None
+    entries: tuple[EntryAnalysis, ...]
+    """The ranked ones best first, then the floor, the twin's second entry, and those without a rank."""
+    pairs: tuple[Pair, ...]
+    """Of the ranked entries, by the primary metric; the verdicts are Holm-corrected over these."""
+
+    @property
+    def key(self) -> str:
+        return f"{self.study}.{self.cell}"
+
+    def entry(self, name: str) -> EntryAnalysis | None:
+        return next((one for one in self.entries if one.entry == name), None)
+
+    def pair(self, a: str, b: str) -> Pair | None:
+        return next((pair for pair in self.pairs if (pair.a, pair.b) == (a, b)), None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunAnalysis:
+    cells: tuple[CellAnalysis, ...]
+    """In the order of the plan."""
+    twins: tuple[TwinVerdict, ...]
+    false_alarms: int
+    """Of this host's whole life, this run among it."""
+    twin_trials: int
+    """How many twins that is out of."""
+
+    def of_study(self, study: str) -> tuple[CellAnalysis, ...]:
+        return tuple(cell for cell in self.cells if cell.study == study)
