@@ -1,0 +1,308 @@
+// The floor client: blocking sockets and the contract's operations, for http and ws.
+#include "client.hpp"
+#include "websocket.hpp"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+namespace {
+
+using wirebench::settings;
+
+constexpr std::size_t max_head_bytes = 16 * 1024;
+constexpr time_t timeout_s = 10;
+
+struct address {
+    std::string scheme, host, port, path;
+};
+
+address parse_url(const std::string& url) {
+    address out;
+    const auto scheme_end = url.find("://");
+    const auto authority = scheme_end == url.npos ? url.npos : scheme_end + 3;
+    const auto path = url.find('/', authority);
+    out.scheme = url.substr(0, scheme_end);
+    if (authority == url.npos || (out.scheme != "http" && out.scheme != "ws"))
+        throw std::invalid_argument("WIREBENCH_URL: expected http://... or ws://..., got '" + url + "'");
+    auto host = url.substr(authority, path == url.npos ? path : path - authority);
+    const auto colon = host.rfind(':');
+    const bool has_port = colon != host.npos && host.find(']', colon) == host.npos;
+    out.port = has_port ? host.substr(colon + 1) : "80";
+    if (has_port) host.resize(colon);
+    if (host.size() > 2 && host.front() == '[') host = host.substr(1, host.size() - 2);
+    out.host = host;
+    out.path = path == url.npos ? "/" : url.substr(path);
+    return out;
+}
+
+// One blocking connection and the bytes received but not used yet.
+class stream {
+public:
+    explicit stream(const address& to) {
+        addrinfo hints{};
+        hints.ai_socktype = SOCK_STREAM;
+        hints.ai_flags = AI_NUMERICSERV;
+        addrinfo* found = nullptr;
+        if (const int failure = getaddrinfo(to.host.c_str(), to.port.c_str(), &hints, &found))
+            throw std::runtime_error(to.host + ": " + gai_strerror(failure));
+        fd_ = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        const timeval timeout{.tv_sec = timeout_s, .tv_usec = 0};
+        const int on = 1;
+        setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
+        setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
+        setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+        const int connected = connect(fd_, found->ai_addr, found->ai_addrlen);
+        const int failure = errno;
+        freeaddrinfo(found);
+        if (connected < 0) {
+            ::close(fd_);
+            throw std::system_error(failure, std::generic_category(), "connect");
+        }
+    }
+    ~stream() { ::close(fd_); }
+    stream(const stream&) = delete;
+    stream& operator=(const stream&) = delete;
+
+    void send_all(std::string_view bytes) const {
+        while (!bytes.empty()) {
+            const auto sent = send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+            if (sent < 0) throw std::system_error(errno, std::generic_category(), "send");
+            bytes.remove_prefix(static_cast<std::size_t>(sent));
+        }
+    }
+
+    // What has arrived and is not used; valid until the next call of `more`.
+    std::string_view received() const { return {buffer_.data() + begin_, end_ - begin_}; }
+    void use(std::size_t size) { begin_ += size; }
+
+    // Receives until there are at least `size` bytes.
+    std::string_view at_least(std::size_t size) {
+        while (end_ - begin_ < size) more(size);
+        return received();
+    }
+
+    // Receives once; `expected` bytes in all are known to come.
+    void more(std::size_t expected) {
+        if (begin_ == end_) {
+            begin_ = end_ = 0;
+        } else if (begin_ + expected > buffer_.size()) {
+            std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
+            end_ -= std::exchange(begin_, 0);
+        }
+        if (expected > buffer_.size()) buffer_.resize(expected);
+        if (end_ == buffer_.size()) buffer_.resize(buffer_.size() * 2);
+        const auto got = recv(fd_, buffer_.data() + end_, buffer_.size() - end_, 0);
+        if (got < 0) throw std::system_error(errno, std::generic_category(), "recv");
+        if (got == 0) throw std::runtime_error("the server closed the connection early");
+        end_ += static_cast<std::size_t>(got);
+    }
+
+    // Receives until the blank line after a head, and takes the head.
+    std::string take_head() {
+        std::size_t end = 0;
+        while ((end = received().find("\r\n\r\n")) == std::string_view::npos) {
+            if (received().size() > max_head_bytes) throw std::runtime_error("the response head is too long");
+            more(received().size() + 1);
+        }
+        std::string head(received().substr(0, end + 2));
+        use(end + 4);
+        return head;
+    }
+
+private:
+    int fd_ = -1;
+    std::string buffer_ = std::string(64 * 1024, '\0');
+    std::size_t begin_ = 0;
+    std::size_t end_ = 0;
+};
+
+// The value of a field in a head whose lines all end with CRLF.
+std::optional<std::string_view> field(std::string_view head, std::string_view name) {
+    for (auto at = head.find("\r\n"); at + 2 < head.size(); at = head.find("\r\n", at + 2)) {
+        const auto line = head.substr(at + 2, head.find("\r\n", at + 2) - at - 2);
+        if (line.size() <= name.size() || line[name.size()] != ':' || strncasecmp(line.data(), name.data(), name.size()) != 0) continue;
+        auto value = line.substr(name.size() + 1);
+        while (value.starts_with(' ') || value.starts_with('\t')) value.remove_prefix(1);
+        while (value.ends_with(' ') || value.ends_with('\t')) value.remove_suffix(1);
+        return value;
+    }
+    return std::nullopt;
+}
+
+void expect_status(std::string_view head, std::string_view status) {
+    if (!head.starts_with("HTTP/1.1 ") || head.substr(9, 3) != status)
+        throw std::runtime_error("expected status " + std::string(status) + ", got " + std::string(head.substr(0, head.find('\r'))));
+}
+
+class raw_client : public wirebench::client {
+public:
+    raw_client(const settings& settings, address to) : settings_(settings), to_(std::move(to)) {}
+    void open() override {
+        stream_.emplace(to_);
+        ++connections_;
+    }
+    void close() override { stream_.reset(); }
+    std::uint64_t connections() const override { return connections_; }
+
+protected:
+    settings settings_;
+    address to_;
+    std::optional<stream> stream_;
+    std::uint64_t connections_ = 0;
+};
+
+class http_client : public raw_client {
+public:
+    http_client(const settings& settings, address to)
+        : raw_client(settings, std::move(to)), request_("GET " + to_.path + " HTTP/1.1\r\nHost: " + to_.host + ":" + to_.port + "\r\n\r\n") {}
+
+    std::string_view operation() override {
+        if (server_closed_) {  // as `Connection: close` asked for
+            close();
+            open();
+            server_closed_ = false;
+        }
+        stream_->use(used_);
+        used_ = 0;
+        stream_->send_all(request_);
+        const auto head = stream_->take_head();
+        expect_status(head, "200");
+        const auto text = field(head, "content-length");
+        std::size_t length = 0;
+        if (!text || std::from_chars(text->data(), text->data() + text->size(), length).ptr != text->data() + text->size() || text->empty())
+            throw std::runtime_error("expected a Content-Length, got none that is a number");
+        const auto connection = field(head, "connection");
+        server_closed_ = connection && connection->size() == 5 && strncasecmp(connection->data(), "close", 5) == 0;
+        used_ = length;
+        return stream_->at_least(length).substr(0, length);
+    }
+
+    void close() override {
+        used_ = 0;
+        server_closed_ = false;
+        raw_client::close();
+    }
+
+private:
+    std::string request_;
+    std::size_t used_ = 0;  // of what was received, by the body handed out last
+    bool server_closed_ = false;
+};
+
+class ws_client : public raw_client {
+public:
+    using raw_client::raw_client;
+
+    void open() override {
+        raw_client::open();
+        // RFC 6455 asks for a random key and mask against confused proxies; the floor has none between, and takes fixed ones.
+        constexpr std::string_view key = "d2lyZWJlbmNoLWZsb29yIQ==";
+        try {
+            stream_->send_all("GET " + to_.path + " HTTP/1.1\r\nHost: " + to_.host + ":" + to_.port +
+                              "\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: " + std::string(key) +
+                              "\r\nSec-WebSocket-Version: 13\r\n\r\n");
+            const auto head = stream_->take_head();
+            expect_status(head, "101");
+            if (field(head, "sec-websocket-accept") != wirebench::websocket::accept_key(key))
+                throw std::runtime_error("the server's Sec-WebSocket-Accept does not answer our key");
+        } catch (...) {
+            stream_.reset();
+            throw;
+        }
+    }
+
+    std::string_view operation() override {
+        using namespace wirebench::websocket;
+        frame_.clear();
+        append_masked(text, settings_.message);
+        stream_->send_all(frame_);
+        message_.clear();
+        bool begun = false;
+        for (;;) {
+            const auto frame = receive();
+            if (frame.op == ping) {
+                frame_.clear();
+                append_masked(pong, frame.payload);
+                stream_->send_all(frame_);
+                continue;
+            }
+            if (frame.op == pong) continue;
+            if (frame.op != (begun ? continuation : text)) throw std::runtime_error("expected a text message, got opcode " + std::to_string(frame.op));
+            if (!begun && frame.final) return frame.payload;
+            begun = true;
+            message_.append(frame.payload);
+            if (frame.final) return message_;
+        }
+    }
+
+    void close() override {
+        used_ = 0;
+        try {
+            using namespace wirebench::websocket;
+            frame_.clear();
+            append_masked(wirebench::websocket::close, std::string_view("\x03\xe8", 2));
+            stream_->send_all(frame_);
+            while (receive().op != wirebench::websocket::close) continue;
+        } catch (const std::exception&) {
+            // It is being closed: a peer that has gone first is no error.
+        }
+        used_ = 0;
+        raw_client::close();
+    }
+
+private:
+    void append_masked(unsigned op, std::string_view payload) {
+        constexpr char mask[] = {0x37, static_cast<char>(0xfa), 0x21, 0x3d};
+        wirebench::websocket::append_head(frame_, op, payload.size());
+        frame_[1] = static_cast<char>(frame_[1] | 0x80);
+        frame_.append(mask, 4).append(payload);
+        wirebench::websocket::apply_mask(frame_.data() + frame_.size() - payload.size(), payload.size(), mask);
+    }
+
+    // Receives one frame; its payload is valid until the next call.
+    wirebench::websocket::frame receive() {
+        stream_->use(std::exchange(used_, 0));
+        auto bytes = stream_->at_least(2);
+        const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
+        std::uint64_t length = byte(1);
+        if (length >= 128) throw std::runtime_error("the server sent a masked frame");
+        std::size_t head = 2;
+        if (length >= 126) {
+            head += length == 126 ? 2 : 8;
+            bytes = stream_->at_least(head);
+            length = 0;
+            for (std::size_t i = 2; i < head; ++i) length = length << 8 | byte(i);
+            if (length > wirebench::websocket::max_message_bytes) throw std::runtime_error("the server sent a frame of " + std::to_string(length) + " bytes");
+        }
+        bytes = stream_->at_least(head + length);
+        used_ = head + length;
+        return {.final = (byte(0) & 0x80) != 0, .op = byte(0) & 0x0fu, .payload = bytes.substr(head, length)};
+    }
+
+    std::string frame_;    // what is sent
+    std::string message_;  // a message received in several frames
+    std::size_t used_ = 0; // of what was received, by the frame handed out last
+};
+
+}  // namespace
+
+std::unique_ptr<wirebench::client> wirebench::make_client(const settings& settings) {
+    auto to = parse_url(settings.url);
+    if (to.scheme == "http") return std::make_unique<http_client>(settings, std::move(to));
+    return std::make_unique<ws_client>(settings, std::move(to));
+}

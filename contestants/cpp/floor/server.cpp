@@ -1,0 +1,116 @@
+// The floor server: what the server contract says, by the shortest route.
+#include "event_loop.hpp"
+#include "services.hpp"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+namespace {
+
+std::string text_of(const char* name, const char* otherwise) {
+    const char* value = std::getenv(name);
+    return value != nullptr && *value != '\0' ? value : otherwise;
+}
+
+long number_of(const char* name, const char* otherwise, long least, long most) {
+    const auto text = text_of(name, otherwise);
+    long value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc{} || end != text.data() + text.size() || value < least || value > most)
+        throw std::invalid_argument(std::string(name) + ": expected a number from " + std::to_string(least) + " to " +
+                                    std::to_string(most) + ", got '" + text + "'");
+    return value;
+}
+
+void set(int fd, int level, int option) {
+    const int on = 1;
+    if (setsockopt(fd, level, option, &on, sizeof on) < 0) throw std::system_error(errno, std::generic_category(), "setsockopt");
+}
+
+int listen_on(const std::string& host, const std::string& port, bool shared) {
+    addrinfo hints{};
+    hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
+    hints.ai_socktype = SOCK_STREAM;
+    addrinfo* found = nullptr;
+    if (const int failure = getaddrinfo(host.c_str(), port.c_str(), &hints, &found))
+        throw std::runtime_error("WIREBENCH_HOST " + host + ": " + gai_strerror(failure));
+    const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> address(found, freeaddrinfo);
+    const int fd = socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0) throw std::system_error(errno, std::generic_category(), "socket");
+    set(fd, SOL_SOCKET, SO_REUSEADDR);
+    if (shared) set(fd, SOL_SOCKET, SO_REUSEPORT);
+    set(fd, IPPROTO_TCP, TCP_NODELAY);  // accepted sockets inherit it
+    if (bind(fd, found->ai_addr, found->ai_addrlen) < 0)
+        throw std::system_error(errno, std::generic_category(), "bind " + host + ":" + port);
+    if (listen(fd, 65535) < 0) throw std::system_error(errno, std::generic_category(), "listen");
+    return fd;
+}
+
+std::unique_ptr<wirebench::service> make_service(std::string_view workload, std::int64_t delay_ns, std::size_t threads) {
+    if (workload == "http.hello") return wirebench::make_hello();
+    if (workload == "http.payload") return wirebench::make_payload();
+    if (workload == "rest") return wirebench::make_rest(delay_ns, threads);
+    if (workload == "ws.echo") return wirebench::make_websocket(wirebench::websocket_kind::echo);
+    if (workload == "ws.count") return wirebench::make_websocket(wirebench::websocket_kind::count);
+    throw std::invalid_argument("WIREBENCH_WORKLOAD: expected http.hello, http.payload, rest, ws.echo or ws.count, got '" +
+                                std::string(workload) + "'");
+}
+
+void allow_many_files() {
+    rlimit files{};
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0) return;
+    files.rlim_cur = files.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &files);
+}
+
+void serve() {
+    const auto workload = text_of("WIREBENCH_WORKLOAD", "");
+    const auto host = text_of("WIREBENCH_HOST", "127.0.0.1");
+    const auto port = std::to_string(number_of("WIREBENCH_PORT", "", 1, 65535));
+    const auto threads = static_cast<std::size_t>(number_of("WIREBENCH_THREADS", "1", 1, 1024));
+    const auto delay_ns = std::int64_t{number_of("WIREBENCH_DELAY_MS", "0", 0, 3'600'000)} * 1'000'000;
+    const auto loops = workload == "rest" ? 1 : threads;  // `rest`: see make_rest
+
+    allow_many_files();
+    std::vector<int> listeners;
+    std::vector<std::unique_ptr<wirebench::service>> services;
+    for (std::size_t i = 0; i < loops; ++i) {
+        services.push_back(make_service(workload, delay_ns, threads));
+        listeners.push_back(listen_on(host, port, loops > 1));
+    }
+    std::vector<std::thread> others;
+    for (std::size_t i = 1; i < loops; ++i)
+        others.emplace_back([&, i] { wirebench::event_loop(listeners[i], *services[i]).run(); });
+    wirebench::event_loop(listeners[0], *services[0]).run();
+}
+
+}  // namespace
+
+int main() {
+    std::signal(SIGTERM, [](int) { _exit(0); });
+    std::signal(SIGINT, [](int) { _exit(0); });
+    std::signal(SIGPIPE, SIG_IGN);
+    try {
+        serve();
+    } catch (const std::exception& failure) {
+        std::fprintf(stderr, "floor server: %s\n", failure.what());
+        return 1;
+    }
+}
