@@ -75,10 +75,6 @@ class Bench(Protocol):
 
     def run_trial(self, spec: TrialSpec) -> TrialRecord: ...
 
-    def sweep(self) -> tuple[str, ...]:
-        """End whatever of the lab's processes is still there; says what it had to end."""
-        ...
-
     def notes(self) -> tuple[str, ...]:
         """What a reader of any figure of this host must know."""
         ...

@@ -110,7 +110,7 @@ def measure(
                 if kind is None:
                     watcher.before(trial, left_ns=left)
                 with hold():  # a trial that was finished is also stored
-                    record = not_run(trial, kind) if kind is not None else run_trial(trial, cell)
+                    record = not_run(trial, given_up(trial, kind)) if kind is not None else run_trial(trial, cell)
                     keep(record)
                 if kind is None:
                     pace.add(cell.key, trial.entry.name, record.elapsed_ns)
@@ -122,9 +122,14 @@ def measure(
     return Measured(blocks=blocks, out_of_budget=out_of_budget)
 
 
-def not_run(trial: PlannedTrial, kind: str) -> TrialRecord:
-    """The record of a trial that its entry's earlier failures made pointless."""
+def given_up(trial: PlannedTrial, kind: str) -> FailureRecord:
+    """Why a trial is not run: its entry failed before, in the same way."""
     message = f"not run: {trial.entry.name} failed with {kind} in {GIVE_UP_AFTER} earlier blocks of this cell"
+    return FailureRecord(kind=kind, phase="plan", message=message)
+
+
+def not_run(trial: PlannedTrial, why: FailureRecord) -> TrialRecord:
+    """The record of a trial that was planned and not run."""
     return TrialRecord(
         trial=trial.id,
         study=trial.study,
@@ -135,7 +140,7 @@ def not_run(trial: PlannedTrial, kind: str) -> TrialRecord:
         contestant=trial.entry.contestant,
         twin_of=trial.entry.twin_of,
         status="not_run",
-        failure=FailureRecord(kind=kind, phase="plan", message=message),
+        failure=why,
         started_unix_ns=0,
         elapsed_ns=0,
     )

@@ -10,7 +10,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 from wirebench.plan.blocks import PlannedTrial
 from wirebench.plan.model import Plan
-from wirebench.store.records import TrialRecord
+from wirebench.store.records import FailureRecord, TrialRecord, VerifyRecord
 
 
 def duration(ns: int) -> str:
@@ -105,6 +105,46 @@ class Lines:
 
     def _say(self, line: str) -> None:
         self._console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+class Steps:
+    """What happens before the trials: builds and checks. One changing line on a terminal, one line each elsewhere."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._status = console.status("") if console.is_terminal else None
+
+    def __enter__(self) -> Steps:
+        if self._status is not None:
+            self._status.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._status is not None:
+            self._status.stop()
+
+    def building(self, name: str, number: int, count: int) -> None:
+        self._now(f"building {name} ({number} of {count})")
+
+    def built(self, name: str, failure: FailureRecord | None) -> None:
+        if failure is not None:
+            self._failed(f"{name}: {failure.kind}: {failure.message}")
+
+    def verifying(self, name: str, workload: str, number: int, count: int) -> None:
+        self._now(f"checking {name}: {workload} ({number} of {count})")
+
+    def verified(self, record: VerifyRecord) -> None:
+        if record.failure is not None:
+            self._failed(f"{record.contestant} {record.workload}: {record.failure.kind}: {record.failure.message}")
+
+    def _now(self, line: str) -> None:
+        if self._status is not None:
+            self._status.update(escape(line))
+        else:
+            self._console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+    def _failed(self, line: str) -> None:
+        self._console.print(f"[red]failed[/] {escape(line)}", highlight=False, soft_wrap=True)
 
 
 def watcher_for(plan: Plan, console: Console) -> Bar | Lines:

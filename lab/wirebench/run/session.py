@@ -15,7 +15,7 @@ from wirebench.plan.estimate import VERIFY_NS, Pace, block_ns, build_ns, trial_n
 from wirebench.plan.model import Plan, PlannedCell, StudyText
 from wirebench.plan.stop import Settled
 from wirebench.run.bench import Absence, Bench, Check, check_name, threads_of
-from wirebench.run.measure import Measured, Watcher, measure
+from wirebench.run.measure import Measured, Watcher, measure, not_run
 from wirebench.store.jsonl import StoreError
 from wirebench.store.records import (
     AbsentRecord,
@@ -295,6 +295,9 @@ class Session:
 
     def _run_trial(self, trial: PlannedTrial, cell: PlannedCell) -> TrialRecord:
         everybody = self.scope.needed
+        for name in (trial.entry.contestant, *([cell.server] if cell.server is not None else [])):
+            if name not in everybody or name in self._unbuildable:  # only when a resume was forced
+                return not_run(trial, FailureRecord(kind="not_installed", phase="plan", message=f"{name} is not here any more"))
         return self.bench.run_trial(
             TrialSpec(
                 trial=trial.id,
