@@ -9,9 +9,12 @@ import shutil
 import signal
 import subprocess
 import time
+import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO
+
+_MARK = "WIREBENCH_STEP"
 
 _GRACE_S = 2.0
 """Between asking a step to end and killing it."""
@@ -30,53 +33,57 @@ def _dies_with_us() -> tuple[str, ...]:
 def run_step(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], log: BinaryIO, timeout_s: float) -> int:
     """Runs a command in a session of its own, its output to ``log``. Returns its exit status.
 
-    Whatever ends the call, an interruption included, every process of the session has ended when it returns.
+    Whatever ends the call, an interruption included, everything the command started has ended when it returns.
     """
-    process = subprocess.Popen(
-        [*_dies_with_us(), *argv],
-        cwd=cwd,
-        env=dict(env),
-        stdin=subprocess.DEVNULL,
-        stdout=log,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-    )
+    mark = f"{_MARK}={uuid.uuid4().hex}"
+    process: subprocess.Popen[bytes] | None = None
     try:
+        process = subprocess.Popen(
+            [*_dies_with_us(), *argv],
+            cwd=cwd,
+            env={**env, _MARK: mark.partition("=")[2]},
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
         return process.wait(timeout=timeout_s)
     except subprocess.TimeoutExpired:
         raise StepTimeoutError(f"still running after {timeout_s:.0f} s") from None
     finally:
-        _end_session(process)
+        _end_marked(mark.encode(), process)
 
 
-def _end_session(process: subprocess.Popen[bytes]) -> None:
-    """Ends what is left of the session: the step itself if we were interrupted, else helpers it left in the background."""
+def _end_marked(mark: bytes, process: subprocess.Popen[bytes] | None) -> None:
+    """Ends what is left: the step itself if we were interrupted, else helpers that it left in the background."""
     deadline = time.monotonic() + _GRACE_S
     wanted = signal.SIGTERM
-    while members := _session_members(process.pid):
+    while members := _marked(mark):
         for pid in members:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, wanted)
-        if process.poll() is None and wanted == signal.SIGKILL:
-            process.wait()
+        if process is not None:
+            process.poll()
         if time.monotonic() > deadline:
             wanted = signal.SIGKILL
         time.sleep(0.02)
-    process.wait()
+    if process is not None:
+        process.wait()
 
 
-def _session_members(session: int) -> list[int]:
-    """Processes of a session that have not ended. A zombie has: it only waits to be reaped."""
+def _marked(mark: bytes) -> list[int]:
+    """Processes with the mark in their environment, which children inherit whatever session they move to.
+
+    One that has ended and waits to be reaped shows no environment any more (proc(5)).
+    """
     members = []
     for entry in os.scandir("/proc"):
         if not entry.name.isdigit():
             continue
         try:
-            stat = Path(entry.path, "stat").read_bytes()
+            environment = Path(entry.path, "environ").read_bytes()
         except OSError:
             continue
-        # The command's name is in brackets and may hold anything, so count from the last bracket (proc(5)).
-        fields = stat[stat.rindex(b")") + 2 :].split()
-        if int(fields[3]) == session and fields[0] not in (b"Z", b"X"):
+        if mark in environment.split(b"\0"):
             members.append(int(entry.name))
     return members

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 import traceback
 from collections.abc import Sequence
-from types import FrameType
 from typing import NoReturn
 
 import typer
@@ -14,10 +12,7 @@ import typer
 from wirebench.catalog import CatalogError
 from wirebench.cli.app import make_app
 from wirebench.cli.console import EXIT_BUG, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, say_error
-
-
-def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
-    raise KeyboardInterrupt
+from wirebench.trial.interrupt import interruptible
 
 
 def run_app(arguments: Sequence[str]) -> int:
@@ -48,9 +43,8 @@ def _one_line(message: str) -> str:
 
 def main() -> NoReturn:
     # So that every ``finally`` runs, and ends what was started, whichever way we are asked to stop.
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _interrupt)
-    code = run_app(sys.argv[1:])
+    with interruptible():
+        code = run_app(sys.argv[1:])
     if code == EXIT_INTERRUPTED:
         say_error("interrupted")
     sys.exit(code)
