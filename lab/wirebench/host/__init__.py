@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from wirebench.host.commands import command_version, command_versions, find_command
-from wirebench.host.doctor import Problem, diagnose, host_problems, installable
+from wirebench.host.doctor import Problem, diagnose, ensure_libraries, host_problems, installable
 from wirebench.host.fingerprint import Fingerprint, capture
 from wirebench.host.limits import Limits, read_limits
 from wirebench.host.presence import Presence, presence, presences
@@ -17,6 +17,7 @@ __all__ = [
     "command_version",
     "command_versions",
     "diagnose",
+    "ensure_libraries",
     "find_command",
     "host_problems",
     "installable",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import shutil
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
 from wirebench.catalog import Catalog, Contestant
-from wirebench.host.debian import install_line, is_root
+from wirebench.host.commands import forget_versions
+from wirebench.host.debian import install, install_line, is_root
 from wirebench.host.fingerprint import Fingerprint, capture
 from wirebench.host.presence import Presence, presences
 
@@ -53,6 +55,21 @@ def installable(contestants: Iterable[Contestant], *, toolchain_present: bool = 
         if not (toolchain_present and (found.missing_commands or found.missing_files)):
             packages.extend(found.installable)
     return sorted(set(packages))
+
+
+def ensure_libraries(contestants: Iterable[Contestant], *, say: Callable[[str], None]) -> None:
+    """As root: installs the libraries of those contestants whose compilers and runtimes are here, and says so.
+
+    Otherwise, and where apt-get refuses, nothing changes: the contestants stay "not installed", with the line that installs them.
+    """
+    packages = installable(contestants, toolchain_present=True)
+    if not packages or not is_root() or shutil.which("apt-get") is None:
+        return
+    say(f"installing Debian packages: {' '.join(packages)}")
+    refused = install(packages)
+    forget_versions()
+    if refused:
+        say(f"apt-get could not install {' '.join(refused)}")
 
 
 def _manifest_problems(catalog: Catalog) -> Iterable[Problem]:
