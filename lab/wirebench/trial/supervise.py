@@ -172,10 +172,14 @@ class Scope:
         own = {OWNER: self._owner, SCOPE: self._name, TMP: str(self.folder), "TMPDIR": str(self.folder)}
         return {**kept, **own, **env}
 
+    def stop(self) -> list[Process]:
+        """End all processes, the last first. Those that did not end by SIGTERM alone."""
+        with interrupt.hold():
+            return [process for process in reversed(self._processes) if not process.stop()]
+
     def close(self) -> None:
         with interrupt.hold():
-            for process in reversed(self._processes):
-                process.stop()
+            self.stop()
             if self._group is not None:
                 cgroup.kill(self._group)
                 cgroup.remove(self._group)

@@ -1,0 +1,64 @@
+"""A free port for a server, whose it then is, and that it is free again afterwards."""
+
+from __future__ import annotations
+
+import random
+import socket
+from contextlib import suppress
+from pathlib import Path
+
+from wirebench.trial import procfs
+
+HOST = "127.0.0.1"
+"""A literal address: looking up ``localhost`` may try ::1 first and wait."""
+_LOWEST = 10_240
+_HIGHEST = 60_999
+_TRIES = 200
+
+
+class NoPortError(Exception):
+    """Nothing was free where ports are looked for."""
+
+
+def port_range() -> range:
+    """Below the ports the kernel gives to outgoing connections: one of those could take a server's port before it does."""
+    lowest_outgoing = _HIGHEST
+    with suppress(OSError, ValueError):
+        lowest_outgoing = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    return range(_LOWEST, lowest_outgoing if lowest_outgoing >= _LOWEST + 2 * _TRIES else _HIGHEST)
+
+
+def free_port(seed: int) -> int:
+    """A port nobody listens on and no old connection lingers at: not every server sets SO_REUSEADDR."""
+    chooser = random.Random(seed)
+    ports = port_range()
+    for _ in range(_TRIES):
+        port = chooser.choice(ports)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind((HOST, port))
+            return port
+    raise NoPortError(f"ports {ports.start}-{ports.stop - 1}: expected a free one, got {_TRIES} that are in use")
+
+
+def is_free(port: int) -> bool:
+    """Whether a server could listen there. Connections that only linger (TIME_WAIT) do not count."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+            probe.listen(1)
+        except OSError:
+            return False
+        return True
+
+
+def accepts(port: int, *, timeout_s: float = 0.2) -> bool:
+    with socket.socket() as probe:
+        probe.settimeout(timeout_s)
+        return probe.connect_ex((HOST, port)) == 0
+
+
+def listens_for(pids: set[int], port: int) -> bool:
+    """Whether one of these processes owns the port's listening socket. True where that cannot be seen."""
+    inodes = procfs.listener_inodes(port)
+    return not inodes or procfs.owns_socket(pids, inodes)

@@ -1,0 +1,165 @@
+"""The figures of a server's trial from the generator's document, and whether they count."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from wirebench.catalog.studies import EachLoad, RampLoad
+from wirebench.trial.types import Failure, FailureKind
+from wirebench.trial.wireload import Document, ServerLoad
+
+MIN_CONNECTIONS_FOR_MEMORY = 500
+"""With fewer, the code and heap that the first requests touch weigh more than the connections. Our own choice."""
+
+_CONNECT = ("connect_refused", "connect_timeout", "connect_failed", "tls")
+_BY_KIND: Mapping[str, FailureKind] = {
+    "read_timeout": "hung",
+    "connect_timeout": "hung",
+    "closed_early": "closed_early",
+    "connect_refused": "closed_early",
+    "connect_failed": "closed_early",
+    "tls": "closed_early",
+    "bad_status": "bad_status",
+    "bad_body": "wrong_reply",
+    "protocol": "wrong_reply",
+}
+
+Metrics = dict[str, float | int | None]
+
+
+def metrics(document: Document, load: ServerLoad, *, ready_ns: int, idle_rss_bytes: int | None) -> Metrics:
+    """``idle_rss_bytes``: the server's memory before the first request of the load."""
+    found = _ramp_metrics(document, load) if isinstance(load, RampLoad) else _loop_metrics(document, load)
+    server, ok = document.server, document.requests.ok
+    if server is not None:
+        found["server_rss_peak_bytes"] = server.rss_peak_bytes
+        if server.cpu_ns is not None and ok > 0:
+            found["cpu_per_request_ns"] = server.cpu_ns / ok
+        connections = document.connect.opened
+        if None not in (server.rss_bytes, idle_rss_bytes) and connections >= MIN_CONNECTIONS_FOR_MEMORY:
+            found["memory_per_connection_bytes"] = max(0, (server.rss_bytes or 0) - (idle_rss_bytes or 0)) / connections
+    found["ready_ns"] = ready_ns
+    return found
+
+
+def _loop_metrics(document: Document, load: ServerLoad) -> Metrics:
+    found: Metrics = {
+        "throughput_per_s": document.requests.rate_per_s,
+        **_latency(document),
+        "connect_ns": document.connect.elapsed_ns,
+        "success_ratio": _success(document.requests.ok, document.requests.ok + document.requests.errors),
+    }
+    if isinstance(load, EachLoad):
+        found["makespan_ns"] = document.window.elapsed_ns
+        found["success_ratio"] = _success(document.requests.ok, load.producers * load.messages)
+    return found
+
+
+def _ramp_metrics(document: Document, load: RampLoad) -> Metrics:
+    rounds = document.rounds or ()
+    answered = sum(one.answered for one in rounds)
+    exchanging_ns = sum(one.elapsed_ns or 0 for one in rounds)
+    connecting_ns = sum(one.connect_elapsed_ns or 0 for one in rounds)
+    return {
+        "throughput_per_s": answered / exchanging_ns * 1e9 if exchanging_ns else None,
+        **_latency(document),
+        "connect_ns": connecting_ns if rounds else None,
+        "makespan_ns": connecting_ns + exchanging_ns if rounds else None,
+        # Of all the load asked for: rounds that were never reached count as unanswered.
+        "success_ratio": _success(answered, load.total_messages),
+    }
+
+
+def _success(right: int, all_of_them: int) -> float | None:
+    return right / all_of_them if all_of_them else None
+
+
+def _latency(document: Document) -> Metrics:
+    percentiles = document.latency.percentiles_ns
+    return {
+        "p50_ns": percentiles.get("50"),
+        "p90_ns": percentiles.get("90"),
+        "p99_ns": percentiles.get("99"),
+        "p999_ns": percentiles.get("99.9"),
+        "mean_ns": document.latency.mean_ns,
+        "max_ns": document.latency.max_ns,
+    }
+
+
+Judgement = Literal["right", "partly", "failed"]
+
+
+def judge(document: Document, load: ServerLoad) -> Judgement:
+    """``failed``: no figure. A ramp goes on until it breaks, so it counts if its first round held; others must be all right."""
+    if isinstance(load, RampLoad):
+        rounds = document.rounds or ()
+        if not rounds or rounds[0].answered < load.add * load.messages:
+            return "failed"
+        all_held = len(rounds) == load.rounds and all(one.answered == one.round * load.add * load.messages for one in rounds)
+        return "right" if all_held and document.requests.errors == 0 else "partly"
+    if document.requests.errors or document.connect.failed or any(document.errors.values()):
+        return "failed"
+    if document.window.stopped_by not in ("duration", "requests"):
+        return "failed"
+    if isinstance(load, EachLoad) and document.requests.ok != load.producers * load.messages:
+        return "failed"
+    return "right" if document.requests.ok > 0 else "failed"
+
+
+def failure_of(document: Document, *, server_end: str | None, output: str) -> Failure:
+    """Why replies are missing or wrong. ``server_end`` says how the server ended, if it did."""
+    errors = {kind: count for kind, count in document.errors.items() if count}
+    counts = ", ".join(f"{kind} {count}" for kind, count in sorted(errors.items(), key=lambda item: -item[1]))
+    figures = f"{document.requests.ok} right replies of {document.requests.sent} requests; errors: {counts or 'none'}"
+    first = document.first_error
+    sent, expected, received = (first.sent, first.expected, first.received) if first else (None, None, None)
+    if server_end is not None:
+        return Failure(
+            kind="crashed",
+            phase="load",
+            message=f"the server {server_end} under load; {figures}",
+            sent=sent,
+            expected=expected or "a reply to each request",
+            received=f"its last output: {output}",
+        )
+    kind = _kind(document, errors)
+    return Failure(
+        kind=kind,
+        phase="load",
+        message=f"{_WORDS[kind]}; {figures}",
+        sent=sent,
+        expected=expected or "a reply to each request",
+        received=received or "nothing",
+    )
+
+
+_WORDS: Mapping[FailureKind, str] = {
+    "hung": "the server stopped answering",
+    "closed_early": "the server closed connections it should have answered on",
+    "bad_status": "the server answered with a wrong status",
+    "wrong_reply": "the server gave a wrong reply",
+    "generator_failed": "the generator could not put the load on the server",
+}
+
+
+def _kind(document: Document, errors: Mapping[str, int]) -> FailureKind:
+    """By the first error: those after it are often its consequences. Without one, by the most frequent."""
+    if document.first_error is not None and document.first_error.kind in _BY_KIND:
+        return _BY_KIND[document.first_error.kind]
+    if errors:
+        return _BY_KIND.get(max(errors, key=lambda kind: errors[kind]), "generator_failed")
+    # Connected and asked, but not one reply or error inside the window: replies never came.
+    return "hung" if document.connect.opened > 0 else "generator_failed"
+
+
+def partial_errors(document: Document, load: ServerLoad) -> str:
+    """The warning of a ramp that broke: where, and how."""
+    errors = ", ".join(f"{kind} {count}" for kind, count in sorted(document.errors.items()) if count)
+    broke = "after its last round"
+    if isinstance(load, RampLoad):
+        for one in document.rounds or ():
+            if one.answered < one.round * load.add * load.messages:
+                broke = f"in round {one.round} with {one.clients} connections"
+                break
+    return f"partial_errors: {broke}: {errors or 'unanswered messages'}"

@@ -1,0 +1,159 @@
+"""Start a server and wait until it takes connections; say what happened when it does not."""
+
+from __future__ import annotations
+
+import base64
+import random
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from wirebench.trial import interrupt, ports
+from wirebench.trial.process import Process
+from wirebench.trial.supervise import Scope
+from wirebench.trial.types import Failure, Program
+
+START_TIMEOUT_NS = 20_000_000_000
+"""A virtual machine that compiles itself on a busy core needs a few seconds."""
+_PORT_TRIES = 3
+_TAKEN = ("address already in use", "eaddrinuse", "errno 98", "os error 98", "address in use")
+_TAIL_CHARACTERS = 2000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Server:
+    """A server that took a connection."""
+
+    process: Process
+    port: int
+    ready_ns: int
+
+
+class StartError(Exception):
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerSettings:
+    """What the server contract's environment says, but for the port."""
+
+    workload: str
+    threads: int = 1
+    delay_ms: int = 0
+    environment_bytes: int = 0
+    tls_cert: str = ""
+    tls_key: str = ""
+
+
+def server_environment(settings: ServerSettings, port: int) -> dict[str, str]:
+    return {
+        "WIREBENCH_WORKLOAD": settings.workload,
+        "WIREBENCH_HOST": ports.HOST,
+        "WIREBENCH_PORT": str(port),
+        "WIREBENCH_THREADS": str(settings.threads),
+        "WIREBENCH_DELAY_MS": str(settings.delay_ms),
+        "WIREBENCH_TLS_CERT": settings.tls_cert,
+        "WIREBENCH_TLS_KEY": settings.tls_key,
+        "WIREBENCH_PAD": pad(settings.environment_bytes),
+    }
+
+
+def pad(size: int) -> str:
+    """A filler of that many bytes that no program gives a meaning to."""
+    return base64.b64encode(random.Random(size).randbytes(size)).decode()[:size]
+
+
+def start_server(
+    scope: Scope,
+    program: Program,
+    settings: ServerSettings,
+    *,
+    cores: Sequence[int] = (),
+    port_seed: int = 0,
+    port: int | None = None,
+    timeout_ns: int = START_TIMEOUT_NS,
+    extra_env: Mapping[str, str] | None = None,
+) -> Server:
+    """Start it on a free port, or on ``port``. ``StartError`` if it does not get to take connections.
+
+    The port may be taken between the choice and the server's own bind; then another is tried.
+    """
+    for attempt in range(_PORT_TRIES):
+        chosen = ports.free_port(port_seed + attempt) if port is None else port
+        process = scope.start(
+            program.argv,
+            name="server",
+            cwd=program.folder,
+            env={**server_environment(settings, chosen), **(extra_env or {})},
+            cores=cores,
+        )
+        outcome = _wait_ready(process, chosen, timeout_ns)
+        if isinstance(outcome, int):
+            return Server(process=process, port=chosen, ready_ns=outcome)
+        if outcome is not None and (port is not None or attempt == _PORT_TRIES - 1):
+            raise StartError(outcome)
+        process.stop()
+        if outcome is not None and not _port_was_taken(process, chosen):
+            raise StartError(outcome)
+    raise StartError(
+        Failure(
+            kind="start_crashed",
+            phase="start",
+            message=f"could not listen: {_PORT_TRIES} ports in turn were taken by other programs as the server started",
+        )
+    )
+
+
+def _wait_ready(process: Process, port: int, timeout_ns: int) -> int | Failure | None:
+    """Nanoseconds to the first connection, the failure, or None if another program has the port."""
+    deadline = process.started_ns + timeout_ns
+    pause_s = 0.0005
+    while True:
+        if ports.accepts(port):
+            ready_ns = time.monotonic_ns() - process.started_ns
+            return ready_ns if ports.listens_for(process.pids(), port) else None
+        if process.exit_code() is not None:
+            process.stop()
+            return Failure(
+                kind="start_crashed",
+                phase="start",
+                message=f"the server {describe_end(process)} before it took a connection on port {port}",
+                expected=f"a connection on {ports.HOST}:{port}",
+                received=tail_of(process),
+            )
+        if time.monotonic_ns() > deadline:
+            process.stop()
+            return Failure(
+                kind="start_timeout",
+                phase="start",
+                message=f"the server runs, but took no connection on port {port} in {timeout_ns / 1e9:g} s",
+                expected=f"a connection on {ports.HOST}:{port}",
+                received=tail_of(process),
+            )
+        with interrupt.waiting():
+            time.sleep(pause_s)
+        pause_s = min(pause_s * 1.5, 0.01)
+
+
+def _port_was_taken(process: Process, port: int) -> bool:
+    text = process.output.text().lower()
+    return not ports.is_free(port) or any(words in text for words in _TAKEN)
+
+
+def describe_end(process: Process) -> str:
+    code = process.exit_code()
+    if code is None:
+        return "still runs"
+    return f"exited with {code}" if code >= 0 else f"was ended by signal {-code}"
+
+
+def tail_of(process: Process) -> str:
+    """What it printed last, for a failure's ``received``."""
+    text = process.output.text().strip()
+    if process.errors is not None:
+        text = f"{text}\n{process.errors.text().strip()}".strip()
+    if not text:
+        return "(it printed nothing)"
+    return text if len(text) <= _TAIL_CHARACTERS else "..." + text[-_TAIL_CHARACTERS:]

@@ -1,0 +1,78 @@
+"""One trial from its specification to its result, with everything it started gone again."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from wirebench.trial import interrupt, ports
+from wirebench.trial.client_trial import client_trial
+from wirebench.trial.outcome import Outcome
+from wirebench.trial.server_trial import server_trial
+from wirebench.trial.start import StartError
+from wirebench.trial.supervise import Scope, Supervisor
+from wirebench.trial.types import Failure, Program, TrialResult, TrialSpec
+
+
+def run_trial(
+    spec: TrialSpec, *, program: Program, supervisor: Supervisor, wireload: Path, server_program: Program | None = None
+) -> TrialResult:
+    """Run a trial. Whatever the contestant does is in the result; ``Interrupted`` is all it raises.
+
+    ``program``: the contestant. ``server_program``: who serves, in role ``client``.
+    """
+    started_unix_ns, began_ns = time.time_ns(), time.monotonic_ns()
+    outcome = Outcome()
+    with interrupt.hold():
+        with supervisor.scope() as scope:
+            try:
+                if spec.role == "server":
+                    server_trial(spec, outcome, program=program, scope=scope, generator=wireload)
+                elif server_program is None:
+                    raise TypeError(f"{spec.trial}: expected the program of a server for a client's trial, got none")
+                else:
+                    client_trial(spec, outcome, program=program, server_program=server_program, scope=scope)
+            except StartError as error:
+                outcome.failure = error.failure
+            except ports.NoPortError as error:
+                outcome.failure = Failure(kind="generator_failed", phase="start", message=str(error))
+            outcome.warnings += _stop(scope)
+        if outcome.port is not None and not ports.is_free(outcome.port):
+            outcome.warnings.append(f"port_in_use: another program took port {outcome.port} as the trial ended")
+        return _result(spec, outcome, started_unix_ns=started_unix_ns, elapsed_ns=time.monotonic_ns() - began_ns)
+
+
+def _stop(scope: Scope) -> list[str]:
+    return [
+        f"ignored_sigterm: {process.name} had to be killed 2 s after SIGTERM"
+        for process in scope.stop()
+        if process.name == "server"
+    ]
+
+
+def _result(spec: TrialSpec, outcome: Outcome, *, started_unix_ns: int, elapsed_ns: int) -> TrialResult:
+    return TrialResult(
+        trial=spec.trial,
+        study=spec.study,
+        cell=spec.cell,
+        block=spec.block,
+        position=spec.position,
+        entry=spec.entry,
+        contestant=spec.contestant.identity,
+        twin_of=spec.twin_of,
+        status="ok" if outcome.failure is None else "failed",
+        failure=outcome.failure,
+        warnings=tuple(outcome.warnings),
+        started_unix_ns=started_unix_ns,
+        elapsed_ns=elapsed_ns,
+        port=outcome.port,
+        environment_bytes=spec.environment_bytes,
+        ready_ns=outcome.ready_ns,
+        metrics=outcome.metrics,
+        series=outcome.series,
+        rounds=outcome.rounds,
+        histogram=outcome.histogram,
+        validity=outcome.validity,
+        covariates=outcome.covariates,
+        load=outcome.load,
+    )

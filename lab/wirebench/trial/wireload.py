@@ -1,0 +1,229 @@
+"""The load generator: its command line for a load, and its document, checked where it comes in."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from wirebench.catalog.errors import explain
+from wirebench.catalog.studies import ClosedLoad, EachLoad, RampLoad
+from wirebench.trial.ports import HOST
+from wirebench.trial.workloads import HttpRequest, WebSocketMessage
+
+ServerLoad = ClosedLoad | EachLoad | RampLoad
+
+EXIT_OK, EXIT_WITH_ERRORS, EXIT_NOTHING_MEASURED, EXIT_USAGE = 0, 1, 2, 64
+_INTERVALS = 20
+"""Points of a trial's series. Our own choice."""
+_SHORTEST_INTERVAL_NS = 25_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Aim:
+    """Where the load goes and what besides is told to the generator."""
+
+    port: int
+    request: HttpRequest | WebSocketMessage
+    cores: tuple[int, ...]
+    watch: str
+    """The server's process id or cgroup folder."""
+    timeout_ns: int
+    seed: int
+    json_file: Path
+
+
+def command(wireload: Path, load: ServerLoad, aim: Aim) -> list[str]:
+    words = [str(wireload), "--quiet", "--json", str(aim.json_file), "--threads", str(len(aim.cores))]
+    words += ["--cpu", ",".join(map(str, aim.cores)), "--watch", aim.watch]
+    words += ["--timeout", duration(aim.timeout_ns), "--seed", str(aim.seed)]
+    words += _load_words(load)
+    words += _request_words(aim.request)
+    scheme = "http" if isinstance(aim.request, HttpRequest) else "ws"
+    return [*words, f"{scheme}://{HOST}:{aim.port}{aim.request.path}"]
+
+
+def _load_words(load: ServerLoad) -> list[str]:
+    match load:
+        case ClosedLoad():
+            words = ["-c", str(load.connections), "--pipeline", str(load.in_flight)]
+            words += ["--warmup", duration(load.warmup_ns), "-d", duration(load.window_ns)]
+            return [*words, "--interval", duration(max(load.window_ns // _INTERVALS, _SHORTEST_INTERVAL_NS))]
+        case EachLoad():
+            words = ["-c", str(load.producers), "--each", str(load.messages)]
+            return words if load.policy == "reuse" else [*words, "--no-keepalive"]
+        case RampLoad():
+            words = ["--ramp-rounds", str(load.rounds), "--ramp-add", str(load.add)]
+            return [*words, "--ramp-messages", str(load.messages), "--ramp-pacing", load.pacing]
+
+
+def _request_words(request: HttpRequest | WebSocketMessage) -> list[str]:
+    if isinstance(request, WebSocketMessage):
+        return ["--message", request.text, "--check", request.check]
+    words = ["--method", request.method, "--expect-status", str(request.status), "--expect-body", request.reply]
+    for header in request.headers:
+        words += ["--header", header]
+    return words if request.body is None else [*words, "--body", request.body]
+
+
+def duration(ns: int) -> str:
+    """In the largest unit that is exact; below a microsecond it is cut."""
+    for unit, size in (("s", 1_000_000_000), ("ms", 1_000_000)):
+        if ns % size == 0:
+            return f"{ns // size}{unit}"
+    return f"{ns // 1000}us"
+
+
+# --- the document ------------------------------------------------------------------------------------------------------
+
+
+class DocumentError(Exception):
+    """The generator wrote nothing that can be read, or not what its schema says."""
+
+
+class _Part(BaseModel):
+    # A newer generator may say more.
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class Latency(_Part):
+    count: int
+    min_ns: int | None = None
+    mean_ns: float | None = None
+    stddev_ns: float | None = None
+    max_ns: int | None = None
+    percentiles_ns: Mapping[str, int | None] = {}
+    histogram: str | None = None
+
+
+class Connect(_Part):
+    attempted: int
+    opened: int
+    failed: int
+    elapsed_ns: int | None = None
+
+
+class Window(_Part):
+    start_unix_ns: int | None = None
+    elapsed_ns: int | None = None
+    stopped_by: str | None = None
+
+
+class Requests(_Part):
+    sent: int
+    ok: int
+    errors: int
+    rate_per_s: float | None = None
+    connections_opened: int | None = None
+
+
+class FirstError(_Part):
+    kind: str
+    sent: str | None = None
+    expected: str | None = None
+    received: str | None = None
+
+
+class Little(_Part):
+    ratio: float | None = None
+
+
+class Generator(_Part):
+    cpu_share: float | None = None
+    involuntary_switches: int | None = None
+
+
+class ServerUse(_Part):
+    cpu_user_ns: int | None = None
+    cpu_system_ns: int | None = None
+    rss_bytes: int | None = None
+    rss_peak_bytes: int | None = None
+    pss_bytes: int | None = None
+    processes: int | None = None
+
+    @property
+    def cpu_ns(self) -> int | None:
+        if self.cpu_user_ns is None or self.cpu_system_ns is None:
+            return None
+        return self.cpu_user_ns + self.cpu_system_ns
+
+
+class Round(_Part):
+    round: int
+    clients: int
+    opened: int
+    connect_elapsed_ns: int | None = None
+    sent: int
+    answered: int
+    success_ratio: float | None = None
+    elapsed_ns: int | None = None
+
+
+class Document(_Part):
+    connect: Connect
+    window: Window
+    requests: Requests
+    errors: Mapping[str, int]
+    first_error: FirstError | None = None
+    latency: Latency
+    little: Little | None = None
+    generator: Generator
+    server: ServerUse | None = None
+    rounds: tuple[Round, ...] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """A document, checked and as it came."""
+
+    document: Document
+    raw: Mapping[str, Any]
+
+    @property
+    def load(self) -> dict[str, Any]:
+        """What a trial keeps of it beside what has a place of its own: no histogram, series or rounds."""
+        kept = {key: value for key, value in self.raw.items() if key not in ("series", "rounds")}
+        for part in ("latency", "connect"):
+            if isinstance(kept.get(part), dict):
+                kept[part] = _without_histograms(kept[part])
+        return kept
+
+    @property
+    def series(self) -> Mapping[str, Any] | None:
+        value = self.raw.get("series")
+        return value if isinstance(value, dict) else None
+
+    @property
+    def rounds(self) -> tuple[Mapping[str, Any], ...] | None:
+        value = self.raw.get("rounds")
+        if not isinstance(value, list):
+            return None
+        return tuple(_without_histograms(entry) for entry in value)
+
+
+def _without_histograms(part: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        key: _without_histograms(value) if isinstance(value, dict) else value
+        for key, value in part.items()
+        if key != "histogram"
+    }
+
+
+def read_document(path: Path) -> Measured:
+    try:
+        raw = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise DocumentError("wireload: expected a document, got none") from None
+    except ValueError as error:
+        raise DocumentError(f"wireload: expected a JSON document, got {error}") from error
+    schema = raw.get("schema") if isinstance(raw, dict) else None
+    if schema != "wireload/1":
+        raise DocumentError(f"wireload: schema: expected 'wireload/1', got {schema!r}")
+    try:
+        return Measured(document=Document.model_validate(raw), raw=raw)
+    except ValidationError as error:
+        raise DocumentError(explain(error, path="wireload")) from error

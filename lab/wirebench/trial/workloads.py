@@ -1,0 +1,55 @@
+"""The request a server is asked under load for each workload, and the reply that alone counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from wirebench.catalog.model import Workload
+
+REST_BODY = '{"param1":42,"param2":"test"}'
+"""The published comparison's body, made valid JSON."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HttpRequest:
+    method: str
+    path: str
+    body: str | None
+    headers: tuple[str, ...]
+    status: int
+    reply: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class WebSocketMessage:
+    path: str
+    text: str
+    """``{c}`` stands for a number that the connection counts up."""
+    check: Literal["echo", "count"]
+
+
+_REQUESTS: dict[Workload, HttpRequest | WebSocketMessage] = {
+    "http.hello": HttpRequest(method="GET", path="/route_01", body=None, headers=(), status=200, reply="hello from route_01"),
+    "http.payload": HttpRequest(method="GET", path="/payload/16", body=None, headers=(), status=200, reply="abcdefghijklmnop"),
+    "rest": HttpRequest(
+        method="POST",
+        path="/test",
+        body=REST_BODY,
+        headers=("Content-Type: application/json",),
+        status=200,
+        reply=f"Sending response: {REST_BODY}",
+    ),
+    "ws.echo": WebSocketMessage(path="/", text="message {c}", check="echo"),
+    "ws.count": WebSocketMessage(path="/", text='{"c":{c}}', check="count"),
+}
+
+
+def request_of(workload: Workload) -> HttpRequest | WebSocketMessage:
+    return _REQUESTS[workload]
+
+
+def payload(size: int) -> bytes:
+    """What ``http.payload`` serves and WebSocket clients send: byte i is 'a' + i % 26."""
+    alphabet = bytes(range(ord("a"), ord("z") + 1))
+    return (alphabet * (size // 26 + 1))[:size]
