@@ -130,10 +130,13 @@ public:
 
     // Runs turns until stop(). Callbacks must not throw.
     void run();
-    // One turn, waiting at most `longest` (0: not at all). The number of events and timers served.
-    std::size_t run_once(clock::duration longest);
+    // One turn, waiting at most `longest` (0: not at all) for something to happen. How many events, timers
+    // and posted calls it served.
+    std::size_t run_once(clock::duration longest = forever);
+    static constexpr clock::duration forever = clock::duration::max();
 
-    // Any thread, and async-signal-safe: run() returns after its present turn. A later run() starts anew.
+    // Any thread, and async-signal-safe: run() returns after its present turn, or, when it is not running, at once when it
+    // is next called.
     void stop() noexcept;
     // Any thread: `work` runs on the loop's thread. The only way to it from another.
     void post(unique_function<void()> work);
@@ -148,6 +151,7 @@ public:
 
     // Call it at `deadline`, or soon after; moves one that is armed already.
     void arm(timer& t, time_point deadline);
+    // `delay` counts from now(), the beginning of this turn.
     void arm_after(timer& t, clock::duration delay) { arm(t, now_ + delay); }
     void disarm(timer& t) noexcept;
 
@@ -170,14 +174,18 @@ private:
         timer* t;
     };
 
+    friend class timer;
+
     explicit event_loop(const loop_options& options);
-    std::size_t dispatch(int timeout_from, clock::duration longest);
+    int wait(clock::duration longest) noexcept;
+    std::size_t take_events(clock::duration longest);
     std::size_t run_timers();
     std::size_t run_posted();
     void run_hooks() noexcept;
     void sift_up(std::size_t i) noexcept;
     void sift_down(std::size_t i) noexcept;
     void drop_entry(std::size_t i) noexcept;
+    void forget(timer& t) noexcept;
     void place(std::size_t i, timer_entry e) noexcept;
     void wake() noexcept;
     static void on_wake(io_source& source, ready) noexcept;
@@ -197,8 +205,9 @@ private:
     std::mutex posted_mutex_;
     std::vector<unique_function<void()>> posted_;   // guarded by posted_mutex_
     std::vector<unique_function<void()>> running_;
+    std::atomic<bool> has_posted_{false};
     std::atomic<bool> stopping_{false};
-    std::atomic<bool> wake_pending_{false};
+    bool coarse_wait_ = false;  // the kernel has no epoll_pwait2
 };
 
 }  // namespace wire

@@ -30,6 +30,7 @@ private:
         listener* self;
     };
 
+    event_loop* loop_ = nullptr;
     unique_fd fd_;
     accept_handler on_accept_;
     source source_;

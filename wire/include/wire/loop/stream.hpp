@@ -46,7 +46,7 @@ public:
         out().append(bytes);
         flush_later();
     }
-    // Sends now what can be sent. False when the stream failed; on_failure() comes from the loop then.
+    // Sends now what can be sent. False when the stream is closed or broken; on_failure() then comes from the loop.
     bool flush() noexcept;
     std::size_t unsent() const noexcept { return out_.size(); }
 
@@ -66,9 +66,9 @@ protected:
     virtual void on_data(std::span<char> bytes) = 0;
     // The peer will send no more. The stream stays open for writing until close().
     virtual void on_end() = 0;
-    // It broke, or could not connect; already closed.
+    // It broke, could not connect, or (errc::none) both directions have finished; already closed.
     virtual void on_failure(const error& why) = 0;
-    // Just before bytes are handed to the kernel: the moment for a send time-stamp.
+    // Just before bytes are handed to the kernel (again for what it left over): the moment for a send time-stamp.
     virtual void before_send() {}
     // All bytes have gone, after some had to wait.
     virtual void on_drained() {}

@@ -77,20 +77,26 @@ public:
 
     bool failed() const noexcept { return error_ != errc::none; }
     // Nothing of a message has been seen since the last `end`, so that closing here loses nothing.
-    bool between_messages() const noexcept { return state_ == state::start && checked_ == 0; }
+    bool between_messages() const noexcept { return state_ == state::start && !partial_; }
 
 protected:
     enum class state : std::uint8_t {
-        start, length_body, close_body, chunk_size, chunk_size_rest, chunk_extension, chunk_size_lf,
+        start, length_body, close_body, chunk_size, chunk_space, chunk_extension, chunk_size_lf,
         chunk_data, chunk_data_cr, chunk_data_lf, trailer, finished, upgraded, broken,
     };
+    enum class scan : std::uint8_t { incomplete, complete, failed };
 
     step fail(errc code) noexcept;
-    step begin_body(framing f, std::uint64_t length, std::size_t consumed, event what) noexcept;
+    // The head is complete: what its body will be.
+    void begin_body(framing f, std::uint64_t length) noexcept;
     step parse_body(std::string_view in) noexcept;
-    // Field lines from `at` to the empty line. Returns the offset after it, 0 when incomplete (then `checked`
-    // is the offset of the first line not yet complete), or sets error_.
-    std::size_t scan_fields(std::string_view in, std::size_t at, header_list& out) noexcept;
+    step parse_chunk_framing(std::string_view in) noexcept;
+    step parse_trailer(std::string_view in, std::size_t at) noexcept;
+    // Field lines from `at` to the empty line, which leaves `at` behind it. When incomplete, checked_ is where
+    // the first line that is not yet whole begins.
+    scan scan_fields(std::string_view in, std::size_t& at, header_list& out);
+    // The answer to an incomplete head of which `in` is all there is.
+    step need_more_head(std::string_view in, std::size_t skipped) noexcept;
 
     const limits* limits_;
     std::uint64_t remaining_ = 0;       // of the body or chunk
@@ -103,6 +109,7 @@ protected:
     errc error_ = errc::none;
     std::uint8_t size_digits_ = 0;
     bool skipped_empty_line_ = false;
+    bool partial_ = false;              // a part of a head has been seen
 };
 
 }  // namespace detail
@@ -117,6 +124,9 @@ public:
 
     step parse(std::string_view in, request_head& head);
     void reset() noexcept { *this = request_parser(*limits_); }
+
+private:
+    scan scan_request_line(std::string_view in, std::size_t& at, request_head& head) noexcept;
 };
 
 // Client role. `limits` must outlive it.
@@ -143,8 +153,11 @@ public:
     void reset() noexcept { *this = response_parser(*limits_); }
 
 private:
+    scan scan_status_line(std::string_view in, std::size_t& at, response_head& head) noexcept;
+
     method request_ = method::get;
-    std::uint8_t interim_ = 0;
+    bool tunnel_ = false;        // the message being parsed is the last of HTTP here
+    std::uint16_t interim_ = 0;
 };
 
 // The status with which a server refuses a request that failed to parse.

@@ -26,7 +26,7 @@ struct url {
 // characters that may not stand in a request target. A fragment is dropped.
 result<url> parse_url(std::string_view text);
 
-// Percent-decodes; nullopt-like error for "%" without two hex digits.
+// "%41" becomes "A". Refused: "%" without two hexadecimal digits.
 result<std::string> percent_decode(std::string_view text);
 
 }  // namespace wire

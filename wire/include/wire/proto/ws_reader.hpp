@@ -47,8 +47,8 @@ public:
 
 private:
     step fail(errc code) noexcept;
-    step control(std::size_t consumed, std::string_view payload) noexcept;
-    bool gather(std::span<char> piece);
+    step control(std::size_t consumed, opcode op, std::string_view payload) noexcept;
+    step deliver(std::size_t consumed, std::string_view data) noexcept;
 
     const limits* limits_;
     std::string gathered_;          // fragments so far

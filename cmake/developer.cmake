@@ -1,0 +1,12 @@
+# Warnings, sanitizers and tests, for those who work on the project. Applies to the directories added after it.
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+if(WIREBENCH_DEVELOPER)
+  add_compile_options(-Wall -Wextra -Wpedantic -Werror)
+  enable_testing()
+endif()
+
+if(WIREBENCH_SANITIZE)
+  add_compile_options(-fsanitize=${WIREBENCH_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${WIREBENCH_SANITIZE})
+endif()

@@ -1,0 +1,78 @@
+#include "wire/base/buffer.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <limits>
+#include <new>
+#include <stdexcept>
+
+namespace wire {
+
+void buffer::release() noexcept {
+    std::free(data_);
+    data_ = nullptr;
+    begin_ = end_ = capacity_ = 0;
+}
+
+// Moves the bytes to the front if that frees enough and little has to move, else grows by doubling.
+void buffer::make_room(std::size_t n) {
+    const std::size_t used = size();
+    if (begin_ > 0 && used + n <= capacity_ && used <= capacity_ / 2) {
+        std::memmove(data_, data_ + begin_, used);
+        begin_ = 0;
+        end_ = static_cast<std::uint32_t>(used);
+        return;
+    }
+    constexpr std::size_t most = std::numeric_limits<std::uint32_t>::max();
+    if (n > most - used) throw std::length_error("wire::buffer: beyond 4 GiB");
+    const std::size_t wanted = std::min(most, std::max({used + n, std::size_t{capacity_} * 2, std::size_t{256}}));
+    auto* grown = static_cast<char*>(std::malloc(wanted));
+    if (grown == nullptr) throw std::bad_alloc();
+    if (used > 0) std::memcpy(grown, data_ + begin_, used);
+    std::free(data_);
+    data_ = grown;
+    begin_ = 0;
+    end_ = static_cast<std::uint32_t>(used);
+    capacity_ = static_cast<std::uint32_t>(wanted);
+}
+
+void buffer::append_number(std::uint64_t value) {
+    auto space = prepare(20);
+    const auto end = std::to_chars(space.data(), space.data() + 20, value).ptr;
+    commit(static_cast<std::size_t>(end - space.data()));
+}
+
+buffer_pool::buffer_pool(std::size_t block_bytes, std::size_t max_kept)
+    : block_bytes_(block_bytes), max_kept_(max_kept) {
+    blocks_.reserve(max_kept);  // so that reclaim() cannot throw
+}
+
+buffer_pool::~buffer_pool() {
+    for (char* block : blocks_) std::free(block);
+}
+
+void buffer_pool::lend(buffer& b) {
+    if (b.data_ != nullptr) return;
+    if (blocks_.empty()) {
+        b.data_ = static_cast<char*>(std::malloc(block_bytes_));
+        if (b.data_ == nullptr) throw std::bad_alloc();
+    } else {
+        b.data_ = blocks_.back();
+        blocks_.pop_back();
+    }
+    b.capacity_ = static_cast<std::uint32_t>(block_bytes_);
+}
+
+void buffer_pool::reclaim(buffer& b) noexcept {
+    if (b.data_ == nullptr) return;
+    if (b.capacity_ != block_bytes_ || blocks_.size() == max_kept_) {
+        b.release();
+        return;
+    }
+    blocks_.push_back(b.data_);
+    b.data_ = nullptr;
+    b.begin_ = b.end_ = b.capacity_ = 0;
+}
+
+}  // namespace wire

@@ -1,0 +1,214 @@
+#include "wire/loop/event_loop.hpp"
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace wire {
+
+namespace {
+
+std::uint32_t epoll_mask(ready interest) noexcept {
+    return (has(interest, ready::read) ? EPOLLIN : 0U) | (has(interest, ready::write) ? EPOLLOUT : 0U);
+}
+
+ready from_epoll(std::uint32_t events) noexcept {
+    ready r = ready::none;
+    if ((events & EPOLLIN) != 0) r = r | ready::read;
+    if ((events & EPOLLOUT) != 0) r = r | ready::write;
+    if ((events & (EPOLLERR | EPOLLHUP)) != 0) r = r | ready::failed;
+    return r;
+}
+
+constexpr auto forever = event_loop::forever;
+
+}  // namespace
+
+io_source::~io_source() {
+    if (loop_ != nullptr) loop_->unwatch(*this);
+}
+
+timer::~timer() {
+    if (loop_ != nullptr) loop_->forget(*this);
+}
+
+event_loop::event_loop(const loop_options& options)
+    : hooks_(nullptr),
+      events_(std::max<std::size_t>(options.events_per_wait, 16)),
+      scratch_(std::max<std::size_t>(options.receive_bytes, 1024)),
+      pool_(std::max<std::size_t>(options.block_bytes, 512)),
+      wake_source_(&event_loop::on_wake) {
+    hooks_.next_ = hooks_.previous_ = &hooks_;
+    refresh_now();
+}
+
+result<std::unique_ptr<event_loop>> event_loop::create(const loop_options& options) {
+    std::unique_ptr<event_loop> loop(new event_loop(options));
+    loop->epoll_ = ::epoll_create1(EPOLL_CLOEXEC);
+    if (loop->epoll_ < 0) return system_failure(errno, "cannot make an epoll instance");
+    loop->wake_fd_ = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (loop->wake_fd_ < 0) return system_failure(errno, "cannot make an eventfd");
+    if (auto r = loop->watch(loop->wake_source_, loop->wake_fd_, ready::read); !r) return r.error();
+    return loop;
+}
+
+event_loop::~event_loop() {
+    running_.clear();
+    posted_.clear();
+    hooks_.next_ = hooks_.previous_ = nullptr;
+    for (const timer_entry& e : heap_) {
+        e.t->loop_ = nullptr;
+        e.t->deadline_ = time_point::max();
+    }
+    unwatch(wake_source_);
+    if (wake_fd_ >= 0) ::close(wake_fd_);
+    if (epoll_ >= 0) ::close(epoll_);
+}
+
+result<void> event_loop::watch(io_source& source, int fd, ready interest) {
+    epoll_event event{};
+    event.events = epoll_mask(interest);
+    event.data.ptr = &source;
+    if (::epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event) != 0) return system_failure(errno, "cannot watch a descriptor");
+    source.loop_ = this;
+    source.fd_ = fd;
+    source.interest_ = interest;
+    return {};
+}
+
+void event_loop::rewatch(io_source& source, ready interest) noexcept {
+    if (source.interest_ == interest) return;
+    epoll_event event{};
+    event.events = epoll_mask(interest);
+    event.data.ptr = &source;
+    // Cannot fail for a descriptor that is watched and open.
+    ::epoll_ctl(epoll_, EPOLL_CTL_MOD, source.fd_, &event);
+    source.interest_ = interest;
+}
+
+void event_loop::unwatch(io_source& source) noexcept {
+    if (source.loop_ != this) return;
+    epoll_event ignored{};
+    ::epoll_ctl(epoll_, EPOLL_CTL_DEL, source.fd_, &ignored);
+    source.loop_ = nullptr;
+    source.fd_ = -1;
+    source.interest_ = ready::none;
+    // It may be gone before its turn comes in the events already taken.
+    for (std::size_t i = event_next_; i < event_end_; ++i) {
+        if (events_[i].data.ptr == &source) events_[i].data.ptr = nullptr;
+    }
+}
+
+// Takes all that is ready: asks again, without waiting, as long as the answer fills the array. The bound on that keeps timers
+// from starving under a flood.
+std::size_t event_loop::take_events(clock::duration longest) {
+    constexpr int most_waits = 16;
+    std::size_t served = 0;
+    for (int i = 0; i < most_waits; ++i) {
+        const int n = wait(i == 0 ? longest : clock::duration::zero());
+        if (i == 0) refresh_now();
+        if (n <= 0) break;
+        event_end_ = static_cast<std::size_t>(n);
+        for (event_next_ = 0; event_next_ < event_end_;) {
+            const epoll_event& event = events_[event_next_++];
+            if (auto* source = static_cast<io_source*>(event.data.ptr)) {
+                source->on_ready_(*source, from_epoll(event.events));
+                ++served;
+            }
+        }
+        event_next_ = event_end_ = 0;
+        if (static_cast<std::size_t>(n) < events_.size()) break;
+    }
+    return served;
+}
+
+int event_loop::wait(clock::duration longest) noexcept {
+    const int size = static_cast<int>(events_.size());
+    if (longest <= clock::duration::zero()) return ::epoll_wait(epoll_, events_.data(), size, 0);
+    if (longest == forever) return ::epoll_wait(epoll_, events_.data(), size, -1);
+    if (!coarse_wait_) {
+        // Nanoseconds rather than milliseconds, since Linux 5.11: schedules of a load generator need them.
+        const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(longest);
+        timespec limit{};
+        limit.tv_sec = static_cast<time_t>(seconds.count());
+        limit.tv_nsec = static_cast<long>(std::chrono::nanoseconds(longest - seconds).count());
+        const int n = ::epoll_pwait2(epoll_, events_.data(), size, &limit, nullptr);
+        if (n >= 0 || (errno != ENOSYS && errno != EPERM)) return n;
+        coarse_wait_ = true;
+    }
+    const auto whole = std::chrono::ceil<std::chrono::milliseconds>(longest).count();
+    return ::epoll_wait(epoll_, events_.data(), size, static_cast<int>(std::min<long long>(whole, 1 << 30)));
+}
+
+std::size_t event_loop::run_once(clock::duration longest) {
+    if (!heap_.empty() && longest > clock::duration::zero()) {
+        const auto until = heap_.front().at - clock::now();
+        longest = std::clamp(until, clock::duration::zero(), longest);
+    }
+    if (hooks_.next_ != &hooks_) longest = clock::duration::zero();  // queued from outside a turn
+    std::size_t served = take_events(longest);
+    served += run_timers();
+    served += run_posted();
+    run_hooks();
+    return served;
+}
+
+void event_loop::run() {
+    while (!stopping_.load(std::memory_order_acquire)) run_once(forever);
+    stopping_.store(false, std::memory_order_release);
+}
+
+void event_loop::stop() noexcept {
+    stopping_.store(true, std::memory_order_release);
+    wake();
+}
+
+void event_loop::wake() noexcept {
+    const std::uint64_t one = 1;
+    // It can only fail when the counter is full, and then the loop is being woken already.
+    [[maybe_unused]] const auto n = ::write(wake_fd_, &one, sizeof one);
+}
+
+void event_loop::on_wake(io_source& source, ready) noexcept {
+    std::uint64_t count = 0;
+    [[maybe_unused]] const auto n = ::read(source.fd(), &count, sizeof count);
+}
+
+void event_loop::post(unique_function<void()> work) {
+    bool first = false;
+    {
+        const std::lock_guard lock(posted_mutex_);
+        first = posted_.empty();
+        posted_.push_back(std::move(work));
+    }
+    has_posted_.store(true, std::memory_order_release);
+    if (first) wake();
+}
+
+std::size_t event_loop::run_posted() {
+    if (!has_posted_.load(std::memory_order_acquire)) return 0;
+    {
+        const std::lock_guard lock(posted_mutex_);
+        running_.swap(posted_);
+        has_posted_.store(false, std::memory_order_release);
+    }
+    // What these post in turn waits for the next turn.
+    for (auto& work : running_) work();
+    const std::size_t n = running_.size();
+    running_.clear();
+    return n;
+}
+
+// Hooks may queue others, and unlink or destroy any.
+void event_loop::run_hooks() noexcept {
+    while (hooks_.next_ != &hooks_) {
+        turn_hook& hook = *hooks_.next_;
+        hook.unlink();
+        hook.fn_(hook);
+    }
+}
+
+}  // namespace wire

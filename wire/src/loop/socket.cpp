@@ -1,0 +1,87 @@
+#include "wire/loop/socket.hpp"
+
+#include <netinet/tcp.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace wire {
+
+namespace {
+
+bool set_option(int fd, int level, int name, int value) noexcept {
+    return setsockopt(fd, level, name, &value, sizeof value) == 0;
+}
+
+result<unique_fd> new_socket(int family) {
+    unique_fd fd(::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP));
+    if (!fd) {
+        const int number = errno;
+        error e = system_failure(number, "cannot open a socket");
+        if (number == EMFILE) e.message += " (raise the limit of open files, ulimit -n)";
+        return e;
+    }
+    return fd;
+}
+
+}  // namespace
+
+void unique_fd::reset() noexcept {
+    if (fd_ >= 0) ::close(std::exchange(fd_, -1));
+}
+
+result<unique_fd> listen_tcp(const address& at, const listen_options& options) {
+    auto fd = new_socket(at.family());
+    if (!fd) return fd;
+    const std::string where = "cannot listen on " + at.to_string();
+    const int s = fd->get();
+    if (!set_option(s, SOL_SOCKET, SO_REUSEADDR, 1) ||
+        (options.reuse_port && !set_option(s, SOL_SOCKET, SO_REUSEPORT, 1)) ||
+        (options.v6_only && !set_option(s, IPPROTO_IPV6, IPV6_V6ONLY, 1)) ||
+        ::bind(s, at.raw(), at.size()) != 0 || ::listen(s, options.backlog) != 0) {
+        return system_failure(errno, where);
+    }
+    return fd;
+}
+
+result<unique_fd> connect_tcp(const address& to, const connect_options& options) {
+    auto fd = new_socket(to.family());
+    if (!fd) return fd;
+    const int s = fd->get();
+    if (options.no_delay) set_option(s, IPPROTO_TCP, TCP_NODELAY, 1);
+    if (options.source) {
+        if (options.source->port() == 0) set_option(s, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
+        if (::bind(s, options.source->raw(), options.source->size()) != 0) {
+            return system_failure(errno, "cannot bind to " + options.source->to_string());
+        }
+    }
+    if (::connect(s, to.raw(), to.size()) != 0 && errno != EINPROGRESS) {
+        return system_failure(errno, "cannot connect to " + to.to_string());
+    }
+    return fd;
+}
+
+errc take_socket_error(int fd) noexcept {
+    int number = 0;
+    socklen_t size = sizeof number;
+    if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &number, &size) != 0) number = errno;
+    return from_errno(number);
+}
+
+namespace {
+
+template <typename Call>
+result<address> name_of(int fd, Call call, std::string_view what) {
+    sockaddr_storage storage{};
+    socklen_t size = sizeof storage;
+    auto* raw = reinterpret_cast<sockaddr*>(&storage);
+    if (call(fd, raw, &size) != 0) return system_failure(errno, what);
+    return address::from(raw);
+}
+
+}  // namespace
+
+result<address> local_address(int fd) { return name_of(fd, ::getsockname, "getsockname"); }
+result<address> peer_address(int fd) { return name_of(fd, ::getpeername, "getpeername"); }
+
+}  // namespace wire

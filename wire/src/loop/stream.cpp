@@ -1,0 +1,192 @@
+#include "wire/loop/stream.hpp"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace wire {
+
+stream::stream() noexcept : io_source(&stream::ready_callback), turn_hook(&stream::hook_callback) {}
+
+stream::~stream() { close(); }
+
+result<void> stream::attach(event_loop& loop, unique_fd socket) {
+    close();
+    out_.release();
+    reading_ = true;
+    if (auto r = loop.watch(*this, socket.get(), ready::read); !r) return r;
+    socket.release();
+    state_ = state::open;
+    return {};
+}
+
+result<void> stream::connect(event_loop& loop, const address& to, const connect_options& options) {
+    close();
+    out_.release();
+    reading_ = true;
+    auto socket = connect_tcp(to, options);
+    if (!socket) return socket.error();
+    if (auto r = loop.watch(*this, socket->get(), ready::write); !r) return r;
+    socket->release();
+    state_ = state::connecting;
+    return {};
+}
+
+void stream::close(bool reset) noexcept {
+    if (state_ == state::closed) return;
+    state_ = state::closed;
+    turn_hook::unlink();
+    loop()->pool().reclaim(out_);
+    const int fd = io_source::fd();
+    loop()->unwatch(*this);
+    if (reset) {
+        const linger now{.l_onoff = 1, .l_linger = 0};
+        ::setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+    }
+    ::close(fd);
+    failed_errno_ = 0;
+    waiting_to_write_ = ended_ = shutdown_wanted_ = false;
+}
+
+void stream::ready_callback(io_source& source, ready what) noexcept {
+    auto& s = static_cast<stream&>(source);
+    if (s.state_ == state::connecting) {
+        s.on_connect_ready();
+        return;
+    }
+    if (s.waiting_to_write_ && has(what, ready::write | ready::failed)) {
+        int number = 0;
+        if (!s.send_some(number)) {
+            s.fail(number, "send");
+            return;
+        }
+        if (!s.waiting_to_write_) {
+            // Readable bytes are announced again in the next turn: the callback may have destroyed the stream.
+            s.on_drained();
+            return;
+        }
+    }
+    if (!s.reading_ || s.ended_) {
+        // The kernel announces to those who do not ask only that nothing more will happen.
+        if (has(what, ready::failed)) {
+            int number = 0;
+            socklen_t size = sizeof number;
+            ::getsockopt(s.fd(), SOL_SOCKET, SO_ERROR, &number, &size);
+            if (number == 0 && s.ended_) {
+                s.close();
+                s.on_failure(error(errc::none, "both directions have finished"));
+            } else {
+                s.fail(number != 0 ? number : ECONNRESET, "connection");
+            }
+        }
+        return;
+    }
+    const auto space = s.loop()->scratch();
+    const ssize_t n = ::recv(s.fd(), space.data(), space.size(), 0);
+    if (n > 0) {
+        s.on_data(space.first(static_cast<std::size_t>(n)));
+    } else if (n == 0) {
+        s.ended_ = true;
+        s.update_interest();
+        s.on_end();
+    } else if (errno != EAGAIN && errno != EINTR) {
+        s.fail(errno, "receive");
+    }
+}
+
+void stream::on_connect_ready() noexcept {
+    int number = 0;
+    socklen_t size = sizeof number;
+    if (::getsockopt(fd(), SOL_SOCKET, SO_ERROR, &number, &size) != 0) number = errno;
+    if (number != 0) {
+        fail(number, "connect");
+        return;
+    }
+    state_ = state::open;
+    update_interest();
+    if (!out_.empty() || shutdown_wanted_) flush_later();  // asked for while it was connecting
+    on_open();
+}
+
+void stream::fail(int number, std::string_view what) noexcept {
+    close();
+    on_failure(system_failure(number, what));
+}
+
+buffer& stream::out() {
+    if (state_ != state::closed) loop()->pool().lend(out_);
+    return out_;
+}
+
+void stream::flush_later() noexcept {
+    if (state_ == state::open) loop()->at_turn_end(*this);
+}
+
+void stream::hook_callback(turn_hook& hook) noexcept {
+    auto& s = static_cast<stream&>(hook);
+    int number = s.failed_errno_;
+    if (number != 0 || !s.send_some(number)) s.fail(number, "send");
+}
+
+bool stream::flush() noexcept {
+    if (state_ == state::connecting) return true;
+    if (state_ == state::closed || failed_errno_ != 0) return false;
+    int number = 0;
+    if (send_some(number)) return true;
+    failed_errno_ = number;
+    loop()->at_turn_end(*this);
+    return false;
+}
+
+// Sends what the socket takes. False, with the errno, when it is broken.
+bool stream::send_some(int& number) noexcept {
+    if (!out_.empty()) before_send();
+    while (!out_.empty()) {
+        const ssize_t n = ::send(fd(), out_.data(), out_.size(), MSG_NOSIGNAL);
+        if (n >= 0) {
+            out_.consume(static_cast<std::size_t>(n));
+        } else if (errno == EAGAIN) {
+            break;
+        } else if (errno != EINTR) {
+            number = errno;
+            return false;
+        }
+    }
+    if (out_.empty()) {
+        loop()->pool().reclaim(out_);
+        if (shutdown_wanted_) {
+            shutdown_wanted_ = false;
+            ::shutdown(fd(), SHUT_WR);
+        }
+    }
+    if (waiting_to_write_ == out_.empty()) {
+        waiting_to_write_ = !out_.empty();
+        update_interest();
+    }
+    return true;
+}
+
+void stream::pause_reading() noexcept {
+    reading_ = false;
+    update_interest();
+}
+
+void stream::resume_reading() noexcept {
+    reading_ = true;
+    update_interest();
+}
+
+void stream::shutdown_write() noexcept {
+    if (state_ == state::closed) return;
+    shutdown_wanted_ = true;
+    flush_later();
+}
+
+void stream::update_interest() noexcept {
+    if (state_ != state::open) return;
+    const ready read = reading_ && !ended_ ? ready::read : ready::none;
+    loop()->rewatch(*this, waiting_to_write_ ? read | ready::write : read);
+}
+
+}  // namespace wire

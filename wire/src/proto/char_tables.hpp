@@ -1,0 +1,63 @@
+// Character classes of RFC 9110, and the search that decides how fast a head is parsed.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+namespace wire::http::detail {
+
+constexpr char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
+constexpr bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
+
+constexpr std::array<bool, 256> make_token_table() {
+    std::array<bool, 256> table{};
+    for (int c = '0'; c <= '9'; ++c) table[static_cast<std::size_t>(c)] = true;
+    for (int c = 'a'; c <= 'z'; ++c) table[static_cast<std::size_t>(c)] = true;
+    for (int c = 'A'; c <= 'Z'; ++c) table[static_cast<std::size_t>(c)] = true;
+    for (const char c : std::string_view("!#$%&'*+-.^_`|~")) table[static_cast<unsigned char>(c)] = true;
+    return table;
+}
+inline constexpr std::array<bool, 256> token_table = make_token_table();
+constexpr bool is_token_char(char c) noexcept { return token_table[static_cast<unsigned char>(c)]; }
+
+constexpr bool is_control_char(char c) noexcept {
+    const auto u = static_cast<unsigned char>(c);
+    return (u < 0x20 && u != '\t') || u == 0x7F;
+}
+
+// The first byte that may not stand in a field value (a control character other than tab), or `end`.
+inline const char* find_control(const char* p, const char* end) noexcept {
+#if defined(__SSE2__)
+    const __m128i space = _mm_set1_epi8(0x1F);
+    const __m128i tab = _mm_set1_epi8('\t');
+    const __m128i del = _mm_set1_epi8(0x7F);
+    for (; end - p >= 16; p += 16) {
+        const __m128i v = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+        // Unsigned v <= 0x1F, as min(v, 0x1F) == v.
+        const __m128i low = _mm_cmpeq_epi8(_mm_min_epu8(v, space), v);
+        const __m128i bad = _mm_or_si128(_mm_andnot_si128(_mm_cmpeq_epi8(v, tab), low), _mm_cmpeq_epi8(v, del));
+        const auto mask = static_cast<unsigned>(_mm_movemask_epi8(bad));
+        if (mask != 0) return p + std::countr_zero(mask);
+    }
+#endif
+    for (; p != end; ++p) {
+        if (is_control_char(*p)) return p;
+    }
+    return end;
+}
+
+// Without spaces and tabs around it.
+constexpr std::string_view trim(std::string_view s) noexcept {
+    while (!s.empty() && (s.front() == ' ' || s.front() == '\t')) s.remove_prefix(1);
+    while (!s.empty() && (s.back() == ' ' || s.back() == '\t')) s.remove_suffix(1);
+    return s;
+}
+
+}  // namespace wire::http::detail

@@ -1,0 +1,102 @@
+#include "field_line.hpp"
+
+#include <limits>
+
+#include "char_tables.hpp"
+
+namespace wire::http::detail {
+
+void length_fields::content_length(std::string_view value) noexcept {
+    ++lengths_;
+    // 19 digits always fit 64 bits.
+    if (value.empty() || value.size() > 19) {
+        bad_length_ = true;
+        return;
+    }
+    std::uint64_t n = 0;
+    for (const char c : value) {
+        if (!is_digit(c)) {
+            bad_length_ = true;
+            return;
+        }
+        n = n * 10 + static_cast<unsigned>(c - '0');
+    }
+    length_ = n;
+}
+
+void length_fields::transfer_encoding(std::string_view value) noexcept {
+    codings_ = true;
+    for (;;) {
+        const std::size_t comma = value.find(',');
+        const std::string_view coding = trim(value.substr(0, comma));
+        if (!coding.empty()) {  // empty list elements count for nothing: RFC 9110 section 5.6.1
+            last_is_chunked_ = equals_ignoring_case(coding, "chunked");
+            if (last_is_chunked_) {
+                ++chunked_count_;
+            } else {
+                unknown_coding_ = true;
+            }
+        }
+        if (comma == std::string_view::npos) return;
+        value.remove_prefix(comma + 1);
+    }
+}
+
+errc length_fields::check(int minor_version) const noexcept {
+    if (lengths_ > 1 || (lengths_ > 0 && codings_)) return errc::conflicting_length;
+    if (bad_length_) return errc::bad_content_length;
+    if (!codings_) return errc::none;
+    // RFC 9112 section 6.1: HTTP/1.0 with Transfer-Encoding is faulty framing.
+    if (minor_version == 0 || !last_is_chunked_ || chunked_count_ != 1) return errc::bad_transfer_encoding;
+    return unknown_coding_ ? errc::unknown_transfer_encoding : errc::none;
+}
+
+namespace {
+
+constexpr bool is_hex(char c) noexcept {
+    return is_digit(c) || (lower(c) >= 'a' && lower(c) <= 'f');
+}
+
+// reg-name or IPv4address (RFC 3986 section 3.2.2).
+bool is_reg_name(std::string_view s) noexcept {
+    for (std::size_t i = 0; i < s.size(); ++i) {
+        const char c = s[i];
+        if (c == '%') {
+            if (s.size() - i < 3 || !is_hex(s[i + 1]) || !is_hex(s[i + 2])) return false;
+            i += 2;
+            continue;
+        }
+        const bool alphanumeric = is_digit(c) || (lower(c) >= 'a' && lower(c) <= 'z');
+        if (!alphanumeric && std::string_view("-._~!$&'()*+,;=").find(c) == std::string_view::npos) return false;
+    }
+    return true;
+}
+
+bool is_port(std::string_view s) noexcept {
+    unsigned value = 0;
+    for (const char c : s) {
+        if (!is_digit(c)) return false;
+        value = value * 10 + static_cast<unsigned>(c - '0');
+        if (value > 65535) return false;
+    }
+    return true;  // an empty one is allowed by RFC 3986
+}
+
+}  // namespace
+
+bool is_authority(std::string_view text) noexcept {
+    if (!text.empty() && text.front() == '[') {
+        const std::size_t close = text.find(']');
+        if (close == std::string_view::npos || close < 3) return false;
+        for (const char c : text.substr(1, close - 1)) {
+            if (!is_hex(c) && c != ':' && c != '.') return false;
+        }
+        const std::string_view rest = text.substr(close + 1);
+        return rest.empty() || (rest.front() == ':' && is_port(rest.substr(1)));
+    }
+    const std::size_t colon = text.find(':');
+    if (!is_reg_name(text.substr(0, colon))) return false;
+    return colon == std::string_view::npos || is_port(text.substr(colon + 1));
+}
+
+}  // namespace wire::http::detail

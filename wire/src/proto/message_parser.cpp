@@ -1,0 +1,260 @@
+// What requests and responses have in common: field lines and bodies.
+#include <algorithm>
+
+#include "char_tables.hpp"
+#include "field_line.hpp"
+#include "wire/proto/http_parser.hpp"
+
+namespace wire::http::detail {
+
+line_scan scan_field_line(std::string_view in, std::size_t& at, header& out, errc& error) noexcept {
+    const char* const end = in.data() + in.size();
+    const char* p = in.data() + at;
+    if (p == end) return line_scan::incomplete;
+    const char* const name = p;
+    while (is_token_char(*p)) {
+        if (++p == end) return line_scan::incomplete;
+    }
+    if (p == name) {
+        if (*p == '\r') {
+            if (p + 1 == end) return line_scan::incomplete;
+            if (p[1] == '\n') {
+                at += 2;
+                return line_scan::empty;
+            }
+            error = errc::bad_line_end;
+        } else if (*p == '\n') {
+            error = errc::bad_line_end;
+        } else if (*p == ' ' || *p == '\t') {
+            error = errc::folded_header;
+        } else {
+            error = errc::bad_header_name;
+        }
+        return line_scan::failed;
+    }
+    if (*p != ':') {  // among others, white space before the colon: RFC 9112 section 5.1
+        error = errc::bad_header_name;
+        return line_scan::failed;
+    }
+    const char* const name_end = p++;
+    while (p != end && (*p == ' ' || *p == '\t')) ++p;
+    const char* const value = p;
+    p = find_control(p, end);
+    if (p == end) return line_scan::incomplete;
+    if (*p != '\r') {
+        error = *p == '\n' ? errc::bad_line_end : errc::bad_header_value;
+        return line_scan::failed;
+    }
+    if (p + 1 == end) return line_scan::incomplete;
+    if (p[1] != '\n') {
+        error = errc::bad_line_end;
+        return line_scan::failed;
+    }
+    const char* value_end = p;
+    while (value_end != value && (value_end[-1] == ' ' || value_end[-1] == '\t')) --value_end;
+    out.name = {name, static_cast<std::size_t>(name_end - name)};
+    out.value = {value, static_cast<std::size_t>(value_end - value)};
+    at = static_cast<std::size_t>(p + 2 - in.data());
+    return line_scan::complete;
+}
+
+step message_parser::fail(errc code) noexcept {
+    state_ = state::broken;
+    error_ = code;
+    return {0, event::error, code, {}};
+}
+
+auto message_parser::scan_fields(std::string_view in, std::size_t& at, header_list& out) -> scan {
+    header line;
+    for (;;) {
+        switch (scan_field_line(in, at, line, error_)) {
+            case line_scan::complete:
+                if (fields_ == limits_->max_headers) {
+                    error_ = errc::too_many_headers;
+                    return scan::failed;
+                }
+                ++fields_;
+                out.push_back(line);
+                break;
+            case line_scan::empty: return scan::complete;
+            case line_scan::incomplete:
+                checked_ = static_cast<std::uint32_t>(at);
+                return scan::incomplete;
+            case line_scan::failed: return scan::failed;
+        }
+    }
+}
+
+step message_parser::need_more_head(std::string_view in, std::size_t skipped) noexcept {
+    if (in.size() >= limits_->max_header_bytes) return fail(errc::header_too_large);
+    partial_ = !in.empty();
+    return {skipped, event::need_more, errc::none, {}};
+}
+
+void message_parser::begin_body(framing f, std::uint64_t length) noexcept {
+    checked_ = extension_bytes_ = trailer_bytes_ = 0;
+    fields_ = 0;
+    size_digits_ = 0;
+    body_total_ = 0;
+    skipped_empty_line_ = false;
+    partial_ = false;
+    remaining_ = length;
+    switch (f) {
+        case framing::none: state_ = state::finished; break;
+        case framing::length: state_ = length == 0 ? state::finished : state::length_body; break;
+        case framing::chunked:
+            remaining_ = 0;
+            state_ = state::chunk_size;
+            break;
+        case framing::until_close: state_ = state::close_body; break;
+    }
+}
+
+step message_parser::parse_body(std::string_view in) noexcept {
+    switch (state_) {
+        case state::finished:
+            state_ = state::start;
+            return {0, event::end, errc::none, {}};
+        case state::broken: return {0, event::error, error_, {}};
+        case state::upgraded:
+        case state::start: return {};
+        case state::length_body: {
+            if (in.empty()) return {};
+            const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(remaining_, in.size()));
+            remaining_ -= n;
+            if (remaining_ == 0) state_ = state::finished;
+            return {n, event::body, errc::none, in.substr(0, n)};
+        }
+        case state::close_body:
+            if (in.empty()) return {};
+            if (in.size() > limits_->max_body_bytes - body_total_) return fail(errc::body_too_large);
+            body_total_ += in.size();
+            return {in.size(), event::body, errc::none, in};
+        default: return parse_chunk_framing(in);
+    }
+}
+
+namespace {
+
+int hex_value(char c) noexcept {
+    if (is_digit(c)) return c - '0';
+    const char l = lower(c);
+    return l >= 'a' && l <= 'f' ? l - 'a' + 10 : -1;
+}
+
+}  // namespace
+
+// RFC 9112 section 7.1, a byte at a time: chunk framing is short.
+step message_parser::parse_chunk_framing(std::string_view in) noexcept {
+    std::size_t at = 0;
+    while (at < in.size()) {
+        const char c = in[at];
+        switch (state_) {
+            case state::chunk_size:
+                if (const int digit = hex_value(c); digit >= 0) {
+                    if (++size_digits_ > 15) return fail(errc::bad_chunk);  // 60 bits; no overflow
+                    remaining_ = remaining_ * 16 + static_cast<unsigned>(digit);
+                } else if (size_digits_ == 0) {
+                    return fail(errc::bad_chunk);
+                } else if (c == '\r') {
+                    state_ = state::chunk_size_lf;
+                } else if (c == ';') {
+                    state_ = state::chunk_extension;
+                } else if (c == ' ' || c == '\t') {
+                    state_ = state::chunk_space;
+                } else {
+                    return fail(errc::bad_chunk);
+                }
+                break;
+            case state::chunk_space:  // only white space before an extension, which is "bad" but allowed
+                if (++extension_bytes_ > limits_->max_chunk_extension_bytes) return fail(errc::chunk_extension_too_large);
+                if (c == ';') {
+                    state_ = state::chunk_extension;
+                } else if (c != ' ' && c != '\t') {
+                    return fail(errc::bad_chunk);
+                }
+                break;
+            case state::chunk_extension:
+                if (c == '\r') {
+                    state_ = state::chunk_size_lf;
+                    break;
+                }
+                if (is_control_char(c)) return fail(errc::bad_chunk);
+                if (++extension_bytes_ > limits_->max_chunk_extension_bytes) return fail(errc::chunk_extension_too_large);
+                break;
+            case state::chunk_size_lf:
+                if (c != '\n') return fail(errc::bad_chunk);
+                if (remaining_ == 0) {
+                    state_ = state::trailer;
+                    fields_ = 0;
+                    return parse_trailer(in, at + 1);
+                }
+                if (remaining_ > limits_->max_body_bytes - body_total_) return fail(errc::body_too_large);
+                body_total_ += remaining_;
+                state_ = state::chunk_data;
+                break;
+            case state::chunk_data: {
+                const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(remaining_, in.size() - at));
+                remaining_ -= n;
+                if (remaining_ == 0) state_ = state::chunk_data_cr;
+                return {at + n, event::body, errc::none, in.substr(at, n)};
+            }
+            case state::chunk_data_cr:
+                if (c != '\r') return fail(errc::bad_chunk);
+                state_ = state::chunk_data_lf;
+                break;
+            case state::chunk_data_lf:
+                if (c != '\n') return fail(errc::bad_chunk);
+                size_digits_ = 0;
+                state_ = state::chunk_size;
+                break;
+            default: return parse_trailer(in, at);
+        }
+        ++at;
+    }
+    return {at, event::need_more, errc::none, {}};
+}
+
+// Consumed line by line: nothing of a trailer is kept.
+step message_parser::parse_trailer(std::string_view in, std::size_t at) noexcept {
+    for (;;) {
+        const std::size_t allowed = limits_->max_trailer_bytes - trailer_bytes_;
+        const std::string_view rest = in.substr(0, at + std::min(allowed, in.size() - at));
+        std::size_t next = at;
+        header line;
+        switch (scan_field_line(rest, next, line, error_)) {
+            case line_scan::complete:
+                if (++fields_ > limits_->max_headers) return fail(errc::too_many_headers);
+                trailer_bytes_ += static_cast<std::uint32_t>(next - at);
+                at = next;
+                break;
+            case line_scan::empty:
+                begin_body(framing::none, 0);
+                state_ = state::start;
+                return {next, event::end, errc::none, {}};
+            case line_scan::incomplete:
+                if (in.size() - at >= allowed) return fail(errc::header_too_large);
+                return {at, event::need_more, errc::none, {}};
+            case line_scan::failed: return fail(error_);
+        }
+    }
+}
+
+}  // namespace wire::http::detail
+
+namespace wire::http {
+
+int status_for(errc code) noexcept {
+    switch (code) {
+        case errc::uri_too_long: return 414;
+        case errc::body_too_large: return 413;
+        case errc::header_too_large:
+        case errc::too_many_headers: return 431;
+        case errc::bad_version: return 505;
+        case errc::unknown_transfer_encoding: return 501;
+        case errc::timed_out: return 408;
+        default: return 400;
+    }
+}
+
+}  // namespace wire::http

@@ -1,0 +1,152 @@
+#include "char_tables.hpp"
+#include "field_line.hpp"
+#include "start_line.hpp"
+#include "wire/proto/http_parser.hpp"
+
+namespace wire::http {
+
+using namespace detail;
+
+namespace {
+
+// RFC 9112 section 6.3.
+errc interpret(const limits& l, method request, response_head& head) noexcept {
+    length_fields lengths;
+    bool close = false;
+    bool keep = false;
+    for (const header& h : head.headers) {
+        switch (h.name.size()) {
+            case 10:
+                if (equals_ignoring_case(h.name, "connection")) {
+                    close = close || list_has_token(h.value, "close");
+                    keep = keep || list_has_token(h.value, "keep-alive");
+                }
+                break;
+            case 14:
+                if (equals_ignoring_case(h.name, "content-length")) lengths.content_length(h.value);
+                break;
+            case 17:
+                if (equals_ignoring_case(h.name, "transfer-encoding")) lengths.transfer_encoding(h.value);
+                break;
+            default: break;
+        }
+    }
+    head.content_length = 0;
+    head.framing = framing::none;
+    head.keep_alive = !close && (head.minor_version > 0 || keep);
+    const int status = head.status;
+    // Fields of a response that cannot have a body do not frame anything.
+    if (status < 200 || status == 204 || (request == method::connect && status < 300)) return errc::none;
+    if (const errc e = lengths.check(head.minor_version); e != errc::none) return e;
+    head.content_length = lengths.length();
+    if (request == method::head || status == 304) return errc::none;
+    if (lengths.chunked()) {
+        head.framing = framing::chunked;
+    } else if (lengths.has_length()) {
+        if (lengths.length() > l.max_body_bytes) return errc::body_too_large;
+        head.framing = framing::length;
+    } else {
+        head.framing = framing::until_close;
+        head.keep_alive = false;
+    }
+    return errc::none;
+}
+
+}  // namespace
+
+// HTTP-version SP status-code SP [ reason-phrase ] CRLF (RFC 9112 section 4). The second space may be missing where there is
+// no reason: common enough, and it cannot be mistaken for anything else.
+auto response_parser::scan_status_line(std::string_view in, std::size_t& at, response_head& head) noexcept -> scan {
+    const char* const end = in.data() + in.size();
+    const char* p = in.data();
+    const auto refuse = [this](errc code) {
+        error_ = code;
+        return scan::failed;
+    };
+    switch (scan_version(p, end, head.minor_version, error_, errc::bad_status_line)) {
+        case version_scan::incomplete: return scan::incomplete;
+        case version_scan::failed: return scan::failed;
+        case version_scan::complete: break;
+    }
+    if (p == end) return scan::incomplete;
+    if (*p++ != ' ') return refuse(errc::bad_status_line);
+    head.status = 0;
+    for (int i = 0; i < 3; ++i, ++p) {
+        if (p == end) return scan::incomplete;
+        if (!is_digit(*p) || (i == 0 && *p == '0')) return refuse(errc::bad_status_line);
+        head.status = head.status * 10 + (*p - '0');
+    }
+    if (p == end) return scan::incomplete;
+    head.reason = {};
+    if (*p == ' ') {
+        const char* const reason = ++p;
+        p = find_control(p, end);
+        if (p == end) return scan::incomplete;
+        head.reason = {reason, static_cast<std::size_t>(p - reason)};
+    }
+    if (*p != '\r') return refuse(*p == '\n' ? errc::bad_line_end : errc::bad_status_line);
+    if (++p == end) return scan::incomplete;
+    if (*p != '\n') return refuse(errc::bad_line_end);
+    at = static_cast<std::size_t>(p + 1 - in.data());
+    return scan::complete;
+}
+
+step response_parser::parse(std::string_view in, response_head& head) {
+    if (state_ != state::start) {
+        const step s = parse_body(in);
+        if (s.what == event::end) {
+            if (tunnel_) state_ = state::upgraded;
+            request_ = method::get;
+            interim_ = 0;
+        }
+        return s;
+    }
+    const std::string_view all = in;
+    in = in.substr(0, limits_->max_header_bytes);
+    std::size_t at = checked_;
+    const bool resumed = at != 0;
+    scan result = resumed ? scan::complete : scan_status_line(in, at, head);
+    if (result == scan::complete) {
+        head.headers.clear();
+        result = scan_fields(in, at, head.headers);
+    }
+    if (result == scan::complete && resumed) {
+        // Lines seen earlier were checked but not kept (`head` is shared): gather them now.
+        fields_ = 0;
+        at = 0;
+        head.headers.clear();
+        result = scan_status_line(in, at, head);
+        if (result == scan::complete) result = scan_fields(in, at, head.headers);
+    }
+    if (result == scan::failed) return fail(error_);
+    if (result == scan::incomplete) return need_more_head(all, 0);
+    if (const errc e = interpret(*limits_, request_, head); e != errc::none) return fail(e);
+    begin_body(head.framing, head.content_length);
+    if (head.status < 200 && head.status != 101) {
+        if (++interim_ > limits_->max_interim_responses) return fail(errc::header_too_large);
+        state_ = state::start;
+        return {at, event::interim, errc::none, {}};
+    }
+    tunnel_ = head.status == 101 || (request_ == method::connect && head.status < 300);
+    return {at, event::head, errc::none, {}};
+}
+
+step response_parser::finish() noexcept {
+    switch (state_) {
+        case state::broken: return {0, event::error, error_, {}};
+        case state::upgraded: return {};
+        case state::start:
+            if (!partial_ && interim_ == 0) return {};
+            break;
+        case state::close_body:
+        case state::finished:
+            state_ = tunnel_ ? state::upgraded : state::start;
+            request_ = method::get;
+            interim_ = 0;
+            return {0, event::end, errc::none, {}};
+        default: break;
+    }
+    return fail(errc::closed_early);
+}
+
+}  // namespace wire::http

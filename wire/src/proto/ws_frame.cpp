@@ -1,0 +1,151 @@
+#include "wire/proto/ws_frame.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+namespace wire::ws {
+
+namespace {
+
+// The key repeated to eight bytes, beginning at key byte `offset` % 4, as it lies in memory.
+std::uint64_t repeated(mask_key key, std::size_t offset) noexcept {
+    std::array<std::uint8_t, 8> bytes;
+    for (std::size_t i = 0; i < 8; ++i) bytes[i] = key[(offset + i) % 4];
+    return std::bit_cast<std::uint64_t>(bytes);
+}
+
+}  // namespace
+
+// Words of eight bytes through memcpy (alignment does not matter); compilers turn the loop of four into vectors.
+void copy_masked(char* to, std::string_view from, mask_key key, std::size_t offset) noexcept {
+    const std::uint64_t word = repeated(key, offset);
+    const char* p = from.data();
+    std::size_t left = from.size();
+    while (left >= 32) {
+        std::array<std::uint64_t, 4> block;
+        std::memcpy(block.data(), p, 32);
+        for (std::uint64_t& w : block) w ^= word;
+        std::memcpy(to, block.data(), 32);
+        p += 32;
+        to += 32;
+        left -= 32;
+    }
+    while (left >= 8) {
+        std::uint64_t w;
+        std::memcpy(&w, p, 8);
+        w ^= word;
+        std::memcpy(to, &w, 8);
+        p += 8;
+        to += 8;
+        left -= 8;
+    }
+    const auto bytes = std::bit_cast<std::array<char, 8>>(word);
+    for (std::size_t i = 0; i < left; ++i) to[i] = static_cast<char>(p[i] ^ bytes[i]);
+}
+
+void apply_mask(std::span<char> data, mask_key key, std::size_t offset) noexcept {
+    copy_masked(data.data(), {data.data(), data.size()}, key, offset);
+}
+
+header_step read_frame_header(std::string_view in, role r) noexcept {
+    header_step step;
+    const auto byte = [in](std::size_t i) { return static_cast<std::uint8_t>(in[i]); };
+    const auto refuse = [&step] {
+        step.error = errc::bad_frame;
+        return step;
+    };
+    if (in.empty()) return step;
+    frame_header& h = step.header;
+    h.fin = (byte(0) & 0x80) != 0;
+    h.reserved = byte(0) >> 4 & 7;
+    const std::uint8_t op = byte(0) & 15;
+    if (h.reserved != 0 || (op > 2 && op < 8) || op > 10) return refuse();
+    h.op = static_cast<opcode>(op);
+    if (is_control(h.op) && !h.fin) return refuse();
+    if (in.size() < 2) return step;
+    h.masked = (byte(1) & 0x80) != 0;
+    if (h.masked != (r == role::server)) return refuse();
+    const std::uint8_t length = byte(1) & 127;
+    if (is_control(h.op) && length > 125) return refuse();
+    const std::size_t extra = length < 126 ? 0 : length == 126 ? 2 : 8;
+    const std::size_t size = 2 + extra + (h.masked ? 4 : 0);
+    h.length = length;
+    if (extra > 0) {
+        // The topmost bits are decided by the first byte; refuse it as soon as it is seen.
+        if (extra == 8 && in.size() > 2 && (byte(2) & 0x80) != 0) return refuse();
+        if (in.size() < 2 + extra) return step;
+        h.length = 0;
+        for (std::size_t i = 0; i < extra; ++i) h.length = h.length << 8 | byte(2 + i);
+        if (h.length < (extra == 2 ? 126U : 65536U)) return refuse();  // section 5.2: the minimal number of bytes
+    }
+    if (in.size() < size) return step;
+    if (h.masked) std::memcpy(h.key.data(), in.data() + size - 4, 4);
+    step.size = size;
+    return step;
+}
+
+std::size_t write_frame_header(std::span<char, max_frame_header_bytes> to, opcode op, std::uint64_t length, bool fin,
+                               std::optional<mask_key> key) noexcept {
+    const unsigned mask_bit = key ? 0x80 : 0;
+    to[0] = static_cast<char>((fin ? 0x80U : 0U) | static_cast<unsigned>(op));
+    std::size_t at = 2;
+    if (length < 126) {
+        to[1] = static_cast<char>(mask_bit | static_cast<unsigned>(length));
+    } else {
+        const int bytes = length < 65536 ? 2 : 8;
+        to[1] = static_cast<char>(mask_bit | (bytes == 2 ? 126U : 127U));
+        for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8) to[at++] = static_cast<char>(length >> shift & 0xFF);
+    }
+    if (key) {
+        std::memcpy(&to[at], key->data(), 4);
+        at += 4;
+    }
+    return at;
+}
+
+void append_frame(buffer& out, opcode op, std::string_view payload, std::optional<mask_key> key, bool fin) {
+    char* const space = out.prepare(max_frame_header_bytes + payload.size()).data();
+    const std::size_t n =
+        write_frame_header(std::span<char, max_frame_header_bytes>(space, max_frame_header_bytes), op, payload.size(), fin, key);
+    if (key) {
+        copy_masked(space + n, payload, *key);
+    } else if (!payload.empty()) {
+        std::memcpy(space + n, payload.data(), payload.size());
+    }
+    out.commit(n + payload.size());
+}
+
+bool is_valid_close_code(std::uint16_t code) noexcept {
+    return (code >= 1000 && code <= 1003) || (code >= 1007 && code <= 1014) || (code >= 3000 && code <= 4999);
+}
+
+std::uint16_t close_code_for(errc error) noexcept {
+    switch (error) {
+        case errc::none: return close_code::normal;
+        case errc::bad_utf8: return close_code::bad_data;
+        case errc::message_too_large: return close_code::too_big;
+        case errc::bad_frame:
+        case errc::bad_close_code: return close_code::protocol_error;
+        case errc::timed_out:
+        case errc::stopped: return close_code::going_away;
+        default: return close_code::internal_error;
+    }
+}
+
+void append_close(buffer& out, std::uint16_t code, std::string_view reason, std::optional<mask_key> key) {
+    if (code == close_code::none_given) {
+        append_frame(out, opcode::close, {}, key);
+        return;
+    }
+    std::array<char, 125> payload;
+    payload[0] = static_cast<char>(code >> 8);
+    payload[1] = static_cast<char>(code & 0xFF);
+    std::size_t n = std::min<std::size_t>(reason.size(), 123);
+    // Not in the middle of a character: back to before its lead byte.
+    while (n < reason.size() && n > 0 && (static_cast<unsigned char>(reason[n]) & 0xC0) == 0x80) --n;
+    std::copy_n(reason.data(), n, payload.data() + 2);
+    append_frame(out, opcode::close, {payload.data(), n + 2}, key);
+}
+
+}  // namespace wire::ws

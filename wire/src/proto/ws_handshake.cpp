@@ -1,0 +1,106 @@
+#include "wire/proto/ws_handshake.hpp"
+
+#include "wire/proto/base64.hpp"
+#include "wire/proto/http_writer.hpp"
+#include "wire/proto/sha1.hpp"
+
+namespace wire::ws {
+
+namespace {
+
+// The value of the one field of that name; `count` says how many there were.
+std::string_view only_field(const http::header_list& headers, std::string_view name, unsigned& count) noexcept {
+    std::string_view value;
+    count = 0;
+    for (const http::header& h : headers) {
+        if (http::equals_ignoring_case(h.name, name)) {
+            value = h.value;
+            ++count;
+        }
+    }
+    return value;
+}
+
+error refused(std::string_view why) {
+    return {errc::bad_handshake, "WebSocket handshake: " + std::string(why)};
+}
+
+}  // namespace
+
+std::string accept_key(std::string_view key) {
+    std::string text(key);
+    text += "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
+    return base64_encode(sha1(text));
+}
+
+std::string make_key(std::span<const std::uint8_t, 16> random) { return base64_encode(random); }
+
+errc write_upgrade_request(buffer& out, std::string_view target, std::string_view host, std::string_view key,
+                           std::span<const http::header> extra) {
+    auto head = http::head_writer::request(out, "GET", target);
+    head.field("Host", host)
+        .raw("Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n")
+        .field("Sec-WebSocket-Key", key);
+    for (const http::header& h : extra) head.field(h.name, h.value);
+    return head.finish();
+}
+
+result<void> check_upgrade_response(const http::response_head& head, std::string_view key,
+                                    std::string_view offered_protocols) {
+    if (head.status != 101) return refused("the server answered " + std::to_string(head.status) + ", not 101");
+    if (!head.headers.has_token("Upgrade", "websocket")) return refused("no \"Upgrade: websocket\" in the response");
+    if (!head.headers.has_token("Connection", "upgrade")) return refused("no \"Connection: Upgrade\" in the response");
+    unsigned count = 0;
+    if (only_field(head.headers, "Sec-WebSocket-Accept", count) != accept_key(key) || count != 1) {
+        return refused("Sec-WebSocket-Accept is not the answer to our key");
+    }
+    only_field(head.headers, "Sec-WebSocket-Extensions", count);
+    if (count != 0) return refused("the server chose an extension that was not offered");
+    const std::string_view protocol = only_field(head.headers, "Sec-WebSocket-Protocol", count);
+    if (count > 1) return refused("more than one subprotocol in the response");
+    if (count == 1) {
+        // Subprotocol names are compared exactly (RFC 6455 section 11.5).
+        bool offered = false;
+        std::string_view rest = offered_protocols;
+        while (!rest.empty() && !offered) {
+            const std::size_t comma = rest.find(',');
+            std::string_view name = rest.substr(0, comma);
+            while (!name.empty() && name.front() == ' ') name.remove_prefix(1);
+            while (!name.empty() && name.back() == ' ') name.remove_suffix(1);
+            offered = name == protocol;
+            rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
+        }
+        if (!offered) return refused("the server chose a subprotocol that was not offered");
+    }
+    return {};
+}
+
+upgrade_check check_upgrade_request(const http::request_head& head) {
+    if (!head.wants_upgrade || !head.headers.has_token("Upgrade", "websocket")) return {};
+    upgrade_check check{.wanted = true, .error = errc::bad_handshake, .refusal = 400, .key = {}};
+    if (head.method != http::method::get) return check;
+    unsigned count = 0;
+    const std::string_view version = only_field(head.headers, "Sec-WebSocket-Version", count);
+    if (count != 1) return check;
+    if (version != "13") {
+        check.refusal = 426;
+        return check;
+    }
+    const std::string_view key = only_field(head.headers, "Sec-WebSocket-Key", count);
+    if (count != 1) return check;
+    if (const auto nonce = base64_decode(key); !nonce || nonce->size() != 16) return check;
+    // An opening handshake has no body: what follows it are frames.
+    if (head.framing == http::framing::chunked || head.content_length > 0) return check;
+    return {.wanted = true, .error = errc::none, .refusal = 0, .key = key};
+}
+
+errc write_upgrade_response(buffer& out, std::string_view key, std::string_view protocol,
+                            std::span<const http::header> extra) {
+    auto head = http::head_writer::response(out, 101);
+    head.raw("Upgrade: websocket\r\nConnection: Upgrade\r\n").field("Sec-WebSocket-Accept", accept_key(key));
+    if (!protocol.empty()) head.field("Sec-WebSocket-Protocol", protocol);
+    for (const http::header& h : extra) head.field(h.name, h.value);
+    return head.finish();
+}
+
+}  // namespace wire::ws

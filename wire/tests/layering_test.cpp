@@ -1,0 +1,59 @@
+// The layers stay apart: proto/ knows no socket, clock, TLS or loop; nothing below knows what is above it; the
+// library does not print, abort or read the environment.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<fs::path> sources(const std::string& layer) {
+    std::vector<fs::path> out;
+    for (const std::string part : {"src/", "include/wire/"}) {
+        const fs::path folder = fs::path(WIRE_SOURCE_DIR) / (part + layer);
+        if (!fs::exists(folder)) continue;
+        for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+            const std::string name = entry.path().filename().string();
+            if (entry.is_regular_file() && name.find("_test.") == std::string::npos) out.push_back(entry.path());
+        }
+    }
+    return out;
+}
+
+void expect_absent(const std::string& layer, const std::string& pattern) {
+    const auto files = sources(layer);
+    ASSERT_FALSE(files.empty()) << layer;
+    const std::regex expression(pattern);
+    for (const fs::path& file : files) {
+        std::ifstream in(file);
+        std::string line;
+        for (int number = 1; std::getline(in, line); ++number) {
+            line = line.substr(0, line.find("//"));
+            EXPECT_FALSE(std::regex_search(line, expression)) << file.string() << ":" << number << ": " << line;
+        }
+    }
+}
+
+constexpr const char* system_headers =
+    R"(#include\s*[<"](sys/|netinet/|arpa/|netdb|unistd|poll|fcntl|signal|time\.h|ctime|openssl/))";
+
+TEST(layering, base_knows_only_itself) { expect_absent("base", R"(wire/(proto|loop|tls|server|client)/)"); }
+TEST(layering, base_has_no_sockets) { expect_absent("base", system_headers); }
+TEST(layering, proto_has_no_sockets_or_clocks) {
+    expect_absent("proto", system_headers);
+    expect_absent("proto", R"(wire/(loop|tls|server|client)/|#include\s*<(thread|mutex|atomic|random)>|::now\s*\()");
+}
+TEST(layering, loop_knows_no_protocol) { expect_absent("loop", R"(wire/(proto|tls|server|client)/)"); }
+TEST(layering, no_printing_aborting_or_environment) {
+    for (const std::string layer : {"base", "proto", "loop"}) {
+        expect_absent(layer, R"(\b(printf|fprintf|puts|abort|exit|getenv|cout|cerr|iostream)\b)");
+    }
+}
+
+}  // namespace

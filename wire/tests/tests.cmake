@@ -1,0 +1,8 @@
+find_package(GTest REQUIRED)
+include(GoogleTest)
+
+add_executable(wire_test ${wire_tests} tests/layering_test.cpp)
+target_include_directories(wire_test PRIVATE tests)
+target_compile_definitions(wire_test PRIVATE WIRE_SOURCE_DIR="${CMAKE_CURRENT_SOURCE_DIR}")
+target_link_libraries(wire_test PRIVATE wire::wire GTest::gtest_main)
+gtest_discover_tests(wire_test DISCOVERY_TIMEOUT 60)
