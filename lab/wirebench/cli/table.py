@@ -1,0 +1,155 @@
+"""The results of a run as tables for a terminal or a text file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from wirebench.catalog.studies import HIGHER_IS_BETTER, Kind
+from wirebench.plan.model import StudyText
+from wirebench.stats.types import CellAnalysis, EntryAnalysis, RunAnalysis
+
+WIDTH = 140
+SIGNS = {"best": "▲", "worst": "▼", "tie": "≈", "middle": " "}
+STYLES = {"best": "green", "worst": "red", "tie": "bright_black", "middle": ""}
+
+COLUMNS: dict[Kind, tuple[str, ...]] = {
+    "closed": ("throughput_per_s", "p50_ns", "p99_ns", "cpu_per_request_ns", "memory_per_connection_bytes"),
+    "each": ("makespan_ns", "p50_ns", "p99_ns", "cpu_per_request_ns", "server_rss_peak_bytes"),
+    "ramp": ("throughput_per_s", "p50_ns", "p99_ns", "success_ratio", "connect_ns", "server_rss_peak_bytes"),
+    "client": ("round_trip_ns", "round_trip_p99_ns", "cpu_per_operation_ns", "connections_opened"),
+}
+"""The absolute figures beside the ratio, by the cell's kind."""
+
+TITLES = {
+    "throughput_per_s": "per second",
+    "p50_ns": "p50",
+    "p99_ns": "p99",
+    "cpu_per_request_ns": "CPU/request",
+    "memory_per_connection_bytes": "memory/conn.",
+    "makespan_ns": "makespan",
+    "server_rss_peak_bytes": "memory",
+    "round_trip_ns": "round trip",
+    "round_trip_p99_ns": "p99",
+    "success_ratio": "answered",
+    "connect_ns": "connecting",
+    "cpu_per_operation_ns": "CPU/operation",
+    "connections_opened": "connections",
+}
+
+
+def figure(metric: str, value: float | None) -> str:
+    """A value for people, with three or four digits; blank when it is not known."""
+    if value is None:
+        return ""
+    if metric.endswith("_ns"):
+        return _scaled(value, ((1e9, "s"), (1e6, "ms"), (1e3, "us"), (1, "ns")))
+    if metric.endswith("_bytes"):
+        return _scaled(value, ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B")))
+    if metric.endswith("_ratio"):
+        return f"{value * 100:.1f}%"
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def _scaled(value: float, units: Sequence[tuple[float, str]]) -> str:
+    for size, unit in units:
+        if abs(value) >= size:
+            scaled = value / size
+            digits = 0 if scaled >= 100 else 1 if scaled >= 10 else 2
+            return f"{scaled:.{digits}f} {unit}"
+    return f"0 {units[-1][1]}"
+
+
+def cell_table(cell: CellAnalysis) -> RenderableType:
+    """One cell: a heading, a row for each entry, and what limits the figures."""
+    metrics = COLUMNS[cell.kind]
+    table = Table(box=None, padding=(0, 1), header_style="bold", show_edge=False)
+    table.add_column("", width=1)
+    table.add_column("rank", justify="right")
+    table.add_column("contestant", no_wrap=True)
+    table.add_column("to the floor", no_wrap=True)
+    for metric in metrics:
+        table.add_column(TITLES[metric], justify="right", no_wrap=True)
+    table.add_column("")
+    for entry in cell.entries:
+        table.add_row(*_row(entry, metrics), style=STYLES[entry.mark] if entry.mark else "")
+    heading = Text.assemble((f"{cell.study} {cell.cell}", "bold"), f"  {cell.title}. {_direction(cell)}")
+    return Group(heading, table, *(Text(f"  {line}", style="bright_black") for line in _footnotes(cell)), Text(""))
+
+
+def _direction(cell: CellAnalysis) -> str:
+    name = TITLES.get(cell.metric, cell.metric)
+    return f"Ranked by {name}, {'more' if cell.metric in HIGHER_IS_BETTER else 'less'} is better."
+
+
+def _row(entry: EntryAnalysis, metrics: Sequence[str]) -> list[RenderableType]:
+    sign = SIGNS[entry.mark] if entry.mark else ""
+    standing = entry.standing
+    rank = ""
+    if standing.rank_low is not None:
+        rank = str(standing.rank_low)
+        if standing.rank_high not in (None, standing.rank_low):
+            rank += f"-{standing.rank_high}"
+    values = [entry.summary.metrics.get(metric) for metric in metrics]
+    shown = [figure(metric, value.median if value else None) for metric, value in zip(metrics, values, strict=True)]
+    ratio = "the floor" if entry.is_floor else str(standing.ratio) if standing.ratio else ""
+    return [sign, rank, Text(entry.entry), ratio, *shown, Text(_remarks(entry))]
+
+
+def _remarks(entry: EntryAnalysis) -> str:
+    remarks = []
+    if entry.failures:
+        remarks += [f"{one.kind} ({one.count} of {_tried(entry)})" if one.count else one.kind for one in entry.failures]
+    elif entry.unranked and not entry.is_floor and entry.twin_of is None:
+        remarks.append(entry.unranked)
+    if entry.generator.bound:
+        remarks.append("generator-bound: at least this")
+    if entry.warm_up in ("never steady", "slows down"):
+        remarks.append(entry.warm_up)
+    if entry.summary.voided:
+        remarks.append(f"{entry.summary.voided} void")
+    if entry.twin_of is not None:
+        remarks.append("twin: only noise")
+    remarks += [f"{warning} ({count})" for warning, count in entry.warnings.items()]
+    return ", ".join(remarks)
+
+
+def _tried(entry: EntryAnalysis) -> int:
+    return entry.summary.trials + entry.summary.failed + entry.summary.not_run + entry.summary.voided
+
+
+def _footnotes(cell: CellAnalysis) -> Iterable[str]:
+    yield f"{cell.blocks} blocks; differences within {cell.band.d:.1%} are noise ({cell.band.source})"
+    if cell.twin is not None and cell.twin.ratio is not None:
+        alarm = "; A FALSE ALARM: trust nothing here that is not far larger" if cell.twin.false_alarm else ""
+        yield f"twin {cell.twin.contestant}: {cell.twin.ratio}, {cell.twin.verdict.kind}{alarm}"
+    if cell.server is not None:
+        yield f"served by {cell.server}"
+    if cell.dropped:
+        dropped = "; ".join(f"block {one.block}: {one.reason}" for one in cell.dropped)
+        yield f"{len(cell.dropped)} blocks dropped ({dropped})"
+
+
+def run_tables(analysis: RunAnalysis, studies: Sequence[StudyText]) -> Iterable[RenderableType]:
+    """Every cell by study, and how to read the signs."""
+    for study in studies:
+        cells = analysis.of_study(study.name)
+        if not cells:
+            continue
+        yield Text.assemble((study.title, "bold underline"), f"\n{study.question}\n")
+        yield from (cell_table(cell) for cell in cells)
+    yield Text(
+        f"{SIGNS['best']} best and {SIGNS['worst']} worst group that can be told apart, {SIGNS['tie']} nothing can; "
+        "ranks are ranges. Ratios: median over the blocks, with the 95% interval.",
+        style="bright_black",
+    )
+
+
+def write_tables(path: Path, draw: Callable[[Console], None]) -> None:
+    """The same tables as plain text."""
+    with path.open("w", encoding="utf-8") as file:
+        draw(Console(file=file, width=WIDTH, color_system=None, highlight=False))

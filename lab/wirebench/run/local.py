@@ -1,0 +1,123 @@
+"""The bench that is this machine: builds, checks and trials by the earlier stages."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from wirebench.build import LOG, build, builds_folder, resolve_command
+from wirebench.build.cache import build_key
+from wirebench.catalog.errors import CatalogError
+from wirebench.catalog.model import Contestant, Role
+from wirebench.host import capture, presence, presences
+from wirebench.host.debian import install_line
+from wirebench.run.bench import Absence, Built
+from wirebench.store.records import FailureRecord, TrialRecord
+from wirebench.trial.cores import choose_cores
+from wirebench.trial.supervise import Supervisor
+from wirebench.trial.trial import run_trial
+from wirebench.trial.types import Failure, Program, TrialSpec
+
+GENERATOR = "wireload"
+
+
+def find_generator() -> Path:
+    """The load generator: beside the Python that runs this, where the package puts it, or in PATH."""
+    beside = Path(sys.executable).parent / GENERATOR
+    if os.access(beside, os.X_OK):
+        return beside
+    found = shutil.which(GENERATOR)
+    if found is None:
+        raise CatalogError(f"{beside}: expected the load generator, got none there or in PATH; './wirebench doctor' builds it")
+    return Path(found)
+
+
+class LocalBench:
+    """Use as a context manager: what it starts has ended when it is left."""
+
+    def __init__(self, *, root: Path, jobs: int) -> None:
+        self._root = root
+        self._jobs = jobs
+        self._generator = find_generator()
+        self._supervisor = Supervisor()
+        self._folders: dict[str, Path] = {}
+        self._host: Mapping[str, Any] | None = None
+
+    def __enter__(self) -> LocalBench:
+        self._supervisor.__enter__()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._supervisor.__exit__(kind, error, trace)
+
+    @property
+    def hardware_threads(self) -> int:
+        return len(os.sched_getaffinity(0))
+
+    def host(self) -> Mapping[str, Any]:
+        if self._host is None:
+            self._host = capture().to_json()
+        return self._host
+
+    def absent(self, contestants: Mapping[str, Contestant]) -> Mapping[str, Absence]:
+        found = presences(contestants.values())
+        absences = {}
+        for name, contestant in contestants.items():
+            if contestant.disabled is not None:
+                reason = f"disabled since {contestant.disabled.since.isoformat()}: {contestant.disabled.reason}"
+                absences[name] = Absence(kind="disabled", reason=reason, install=None)
+            elif not found[name].complete:
+                packages = found[name].installable
+                absences[name] = Absence(
+                    kind="not_installed",
+                    reason=found[name].describe(contestant),
+                    install=install_line(packages) if packages else None,
+                )
+        return absences
+
+    def build_key(self, contestant: Contestant) -> str:
+        return build_key(contestant, self._root.resolve(), presence(contestant))
+
+    def is_built(self, contestant: Contestant) -> bool:
+        """Whether it has a build folder. Only the estimate asks: a build that failed has one too."""
+        folder = builds_folder(contestant, self._root.resolve()) / f"{contestant.name}-{self.build_key(contestant)}"
+        return (folder / LOG).exists()
+
+    def build(self, contestant: Contestant) -> Built:
+        result = build(contestant, self._root, jobs=self._jobs)
+        if result.folder is None:
+            received = result.log_tail or None
+            kind = "not_installed" if result.status == "not_installed" else "build_failed"
+            return Built(key=None, failure=FailureRecord(kind=kind, phase="build", message=result.message, received=received))
+        self._folders[contestant.identity] = result.folder
+        return Built(key=result.folder.name.rpartition("-")[2], failure=None, cached=result.cached)
+
+    def run_trial(self, spec: TrialSpec) -> TrialRecord:
+        result = run_trial(
+            spec,
+            program=self._program(spec.contestant, spec.role),
+            supervisor=self._supervisor,
+            wireload=self._generator,
+            server_program=self._program(spec.server, "server") if spec.server is not None else None,
+        )
+        values = {**result.record(), "failure": failure_record(result.failure)}
+        return TrialRecord(**values)
+
+    def notes(self) -> tuple[str, ...]:
+        if choose_cores().shared:
+            return ("server and generator share one core: throughput is of both together",)
+        return ()
+
+    def _program(self, contestant: Contestant, role: Role) -> Program:
+        folder = self._folders[contestant.identity]
+        return Program(argv=tuple(resolve_command(contestant, folder, role)), folder=folder)
+
+
+def failure_record(failure: Failure | None) -> FailureRecord | None:
+    return None if failure is None else FailureRecord(**asdict(failure))
