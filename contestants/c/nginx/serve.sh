@@ -1,0 +1,50 @@
+#!/bin/sh
+# Writes a configuration and the static files into WIREBENCH_TMP and becomes nginx, in the foreground.
+set -eu
+
+where=$WIREBENCH_TMP/nginx
+mkdir -p "$where/files/payload"
+ulimit -n "$(ulimit -Hn)" 2>/dev/null || :
+files=$(ulimit -n)
+[ "$files" != unlimited ] && [ "$files" -le 65536 ] || files=65536
+
+for size in 16 1024 65536 1048576; do
+    yes abcdefghijklmnopqrstuvwxyz | tr -d '\n' | head -c "$size" > "$where/files/payload/$size"
+done
+
+# As root, nginx would let its workers run as a user who cannot read our folder.
+[ "$(id -u)" -ne 0 ] || user="user root root;"
+
+cat > "$where/nginx.conf" <<EOF
+${user-}
+daemon off;
+worker_processes ${WIREBENCH_THREADS:-1};
+pid $where/pid;
+error_log stderr crit;
+events {
+    worker_connections $files;
+}
+http {
+    access_log off;
+    sendfile on;
+    tcp_nopush on;
+    keepalive_timeout 3600s;
+    keepalive_requests 1000000000;
+    client_body_temp_path $where/body;
+    proxy_temp_path $where/proxy;
+    fastcgi_temp_path $where/fastcgi;
+    uwsgi_temp_path $where/uwsgi;
+    scgi_temp_path $where/scgi;
+    server {
+        listen $WIREBENCH_HOST:$WIREBENCH_PORT backlog=4096;
+        root $where/files;
+        location = /route_01 { default_type text/plain; return 200 "hello from route_01"; }
+        location = /route_02 { default_type text/plain; return 200 "hello from route_02"; }
+        location ~ ^/payload/(16|1024|65536|1048576)\$ { default_type application/octet-stream; }
+        location / { return 404; }
+    }
+}
+EOF
+
+nginx=$(PATH=$PATH:/usr/sbin:/usr/local/sbin command -v nginx) || { echo "nginx is not installed" >&2; exit 1; }
+exec "$nginx" -e stderr -p "$where" -c "$where/nginx.conf"
