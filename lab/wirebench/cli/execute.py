@@ -279,7 +279,7 @@ def publish(path: Path, out: Console) -> None:
     studies = run.plan.studies if run.plan is not None else ()
 
     def draw(console: Console) -> None:
-        for part in run_tables(analysis, studies):
+        for part in run_tables(analysis, studies, width=console.width):
             console.print(part)
 
     write_tables(path / TABLE_FILE, draw)

@@ -14,6 +14,9 @@ from wirebench.plan.model import StudyText
 from wirebench.stats.types import CellAnalysis, EntryAnalysis, RunAnalysis
 
 WIDTH = 140
+RATIO = "to the floor"
+MAX_REMARK = 30
+"""Longer remarks are wrapped."""
 SIGNS = {"best": "▲", "worst": "▼", "tie": "≈", "middle": " "}
 STYLES = {"best": "green", "worst": "red", "tie": "bright_black", "middle": ""}
 
@@ -26,7 +29,6 @@ COLUMNS: dict[Kind, tuple[str, ...]] = {
 """The absolute figures beside the ratio, by the cell's kind."""
 
 TITLES = {
-    "throughput_per_s": "per second",
     "p50_ns": "p50",
     "p99_ns": "p99",
     "cpu_per_request_ns": "CPU/request",
@@ -64,40 +66,74 @@ def _scaled(value: float, units: Sequence[tuple[float, str]]) -> str:
     return f"0 {units[-1][1]}"
 
 
-def cell_table(cell: CellAnalysis) -> RenderableType:
-    """One cell: a heading, a row for each entry, and what limits the figures."""
-    metrics = COLUMNS[cell.kind]
+def cell_table(cell: CellAnalysis, *, width: int = WIDTH) -> RenderableType:
+    """One cell: a heading, a row for each entry, and what limits the figures. A narrow one has fewer of the figures."""
+    leading = [[_sign(entry), _rank(entry), entry.entry, _ratio(entry)] for entry in cell.entries]
+    remarks = [_remarks(entry) for entry in cell.entries]
+    room = width - sum(2 + max(map(len, column)) for column in zip(("", "rank", "contestant", RATIO), *leading, strict=True))
+    room -= min(MAX_REMARK, max((len(remark) for remark in remarks), default=0)) + 2
+    figures = _fitting([(_title(cell, metric), _figures(cell, metric)) for metric in COLUMNS[cell.kind]], room)
     table = Table(box=None, padding=(0, 1), header_style="bold", show_edge=False)
-    table.add_column("", width=1)
-    table.add_column("rank", justify="right")
-    table.add_column("contestant", no_wrap=True)
-    table.add_column("to the floor", no_wrap=True)
-    for metric in metrics:
-        table.add_column(TITLES[metric], justify="right", no_wrap=True)
+    for title, justify in (("", "left"), ("rank", "right"), ("contestant", "left"), (RATIO, "left")):
+        table.add_column(title, justify=justify, no_wrap=True)  # type: ignore[arg-type]
+    for title, _ in figures:
+        table.add_column(title, justify="right", no_wrap=True)
     table.add_column("")
-    for entry in cell.entries:
-        table.add_row(*_row(entry, metrics), style=STYLES[entry.mark] if entry.mark else "")
+    for index, entry in enumerate(cell.entries):
+        words = [*leading[index], *(values[index] for _, values in figures), remarks[index]]
+        table.add_row(*(Text(word) for word in words), style=STYLES[entry.mark] if entry.mark else "")
     heading = Text.assemble((f"{cell.study} {cell.cell}", "bold"), f"  {cell.title}. {_direction(cell)}")
     return Group(heading, table, *(Text(f"  {line}", style="bright_black") for line in _footnotes(cell)), Text(""))
 
 
+def _title(cell: CellAnalysis, metric: str) -> str:
+    if metric == "throughput_per_s":
+        return "messages/s" if cell.kind == "ramp" else "requests/s"
+    return TITLES.get(metric, metric)
+
+
 def _direction(cell: CellAnalysis) -> str:
-    name = TITLES.get(cell.metric, cell.metric)
-    return f"Ranked by {name}, {'more' if cell.metric in HIGHER_IS_BETTER else 'less'} is better."
+    return f"Ranked by {_title(cell, cell.metric)}, {'more' if cell.metric in HIGHER_IS_BETTER else 'less'} is better."
 
 
-def _row(entry: EntryAnalysis, metrics: Sequence[str]) -> list[RenderableType]:
-    sign = SIGNS[entry.mark] if entry.mark else ""
-    standing = entry.standing
-    rank = ""
-    if standing.rank_low is not None:
-        rank = str(standing.rank_low)
-        if standing.rank_high not in (None, standing.rank_low):
-            rank += f"-{standing.rank_high}"
-    values = [entry.summary.metrics.get(metric) for metric in metrics]
-    shown = [figure(metric, value.median if value else None) for metric, value in zip(metrics, values, strict=True)]
-    ratio = "the floor" if entry.is_floor else str(standing.ratio) if standing.ratio else ""
-    return [sign, rank, Text(entry.entry), ratio, *shown, Text(_remarks(entry))]
+def _figures(cell: CellAnalysis, metric: str) -> list[str]:
+    """A metric's column: the median over the trials, and what can only be a lower bound marked as one."""
+    values = []
+    for entry in cell.entries:
+        summary = entry.summary.metrics.get(metric)
+        text = figure(metric, summary.median if summary else None)
+        values.append(f"≥ {text}" if text and entry.generator.bound and metric == "throughput_per_s" else text)
+    return values
+
+
+def _fitting(columns: Sequence[tuple[str, list[str]]], room: int) -> list[tuple[str, list[str]]]:
+    """The columns that have a value and fit, the first ones first; the very first even if the remarks must wrap for it."""
+    fitting: list[tuple[str, list[str]]] = []
+    for title, values in columns:
+        if not any(values):
+            continue
+        room -= 2 + max(map(len, (title, *values)))
+        if room < 0 and fitting:
+            break
+        fitting.append((title, values))
+    return fitting
+
+
+def _sign(entry: EntryAnalysis) -> str:
+    return SIGNS[entry.mark] if entry.mark else ""
+
+
+def _rank(entry: EntryAnalysis) -> str:
+    low, high = entry.standing.rank_low, entry.standing.rank_high
+    if low is None:
+        return ""
+    return str(low) if high in (None, low) else f"{low}-{high}"
+
+
+def _ratio(entry: EntryAnalysis) -> str:
+    if entry.is_floor:
+        return "the floor"
+    return str(entry.standing.ratio) if entry.standing.ratio else ""
 
 
 def _remarks(entry: EntryAnalysis) -> str:
@@ -107,13 +143,13 @@ def _remarks(entry: EntryAnalysis) -> str:
     elif entry.unranked and not entry.is_floor and entry.twin_of is None:
         remarks.append(entry.unranked)
     if entry.generator.bound:
-        remarks.append("generator-bound: at least this")
+        remarks.append("generator-bound")
     if entry.warm_up in ("never steady", "slows down"):
         remarks.append(entry.warm_up)
     if entry.summary.voided:
         remarks.append(f"{entry.summary.voided} void")
     if entry.twin_of is not None:
-        remarks.append("twin: only noise")
+        remarks.append("only noise")
     remarks += [f"{warning} ({count})" for warning, count in entry.warnings.items()]
     return ", ".join(remarks)
 
@@ -134,14 +170,14 @@ def _footnotes(cell: CellAnalysis) -> Iterable[str]:
         yield f"{len(cell.dropped)} blocks dropped ({dropped})"
 
 
-def run_tables(analysis: RunAnalysis, studies: Sequence[StudyText]) -> Iterable[RenderableType]:
+def run_tables(analysis: RunAnalysis, studies: Sequence[StudyText], *, width: int = WIDTH) -> Iterable[RenderableType]:
     """Every cell by study, and how to read the signs."""
     for study in studies:
         cells = analysis.of_study(study.name)
         if not cells:
             continue
         yield Text.assemble((study.title, "bold underline"), f"\n{study.question}\n")
-        yield from (cell_table(cell) for cell in cells)
+        yield from (cell_table(cell, width=width) for cell in cells)
     yield Text(
         f"{SIGNS['best']} best and {SIGNS['worst']} worst group that can be told apart, {SIGNS['tie']} nothing can; "
         "ranks are ranges. Ratios: median over the blocks, with the 95% interval.",

@@ -1,0 +1,134 @@
+"""The terminal tables: what a reader of them is told."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from test_store import plan as small_plan
+from test_store import trial
+from wirebench.cli.execute import failure_lines
+from wirebench.cli.table import figure, run_tables
+from wirebench.plan.blocks import entries_of
+from wirebench.plan.model import Plan
+from wirebench.stats import analyse
+from wirebench.store.records import FailureRecord, TrialRecord
+
+RATES = {"cpp/floor": 100_000.0, "go/fast": 80_000.0, "go/same": 80_100.0, "python/slow": 9_000.0}
+FAILURE = FailureRecord(
+    kind="wrong_reply", phase="load", message="3 of 9", sent="GET /", expected="hello", received="[red]bye[/]"
+)
+
+
+def plan() -> Plan:
+    base = small_plan()
+    entries = entries_of((*RATES, "rust/broken"), twin="go/same")
+    return replace(base, cells=(replace(base.cells[0], entries=entries, floors=("cpp/floor",), twin="go/same"),))
+
+
+def trials() -> list[TrialRecord]:
+    records = []
+    for block in range(1, 10):
+        for number, entry in enumerate(plan().cells[0].entries):
+            wobble = 1 + 0.01 * ((block * 7 + number * 3) % 5 - 2)
+            record = trial(
+                block,
+                trial=f"concurrency.c50.b{block:02d}.{entry.name}",
+                entry=entry.name,
+                contestant=entry.contestant,
+                twin_of=entry.twin_of,
+                metrics={"throughput_per_s": RATES.get(entry.contestant, 1.0) * wobble, "p99_ns": 1_250_000},
+            )
+            if entry.contestant == "rust/broken":
+                status = "failed" if block < 3 else "not_run"
+                record = replace(record, status=status, failure=FAILURE, metrics={})  # type: ignore[arg-type]
+            records.append(record)
+    return records
+
+
+def drawn(records: list[TrialRecord], width: int = 140) -> str:
+    file = io.StringIO()
+    console = Console(file=file, width=width, color_system=None)
+    for part in run_tables(analyse(records, plan()), plan().studies, width=width):
+        console.print(part)
+    return file.getvalue()
+
+
+def row(text: str, name: str) -> str:
+    return next(line for line in text.splitlines() if f"{name} " in line and "twin " not in line.split(name)[0])
+
+
+def test_a_row_has_rank_ratio_with_interval_figures_and_a_sign() -> None:
+    text = drawn(trials())
+    slow = row(text, "python/slow")
+    assert slow.split()[0] == "▼"
+    assert slow.split()[1] == "3"
+    assert "0.09x [0.09, 0.09]" in slow
+    assert "9,000" in slow
+    assert "1.25 ms" in slow
+    assert "≥ 80,000" in row(text, "go/fast"), "beyond 70% of the floor the generator may be the limit"
+    assert "generator-bound" in row(text, "go/fast")
+    fast = row(text, "go/fast")
+    assert fast.split()[:2] == ["▲", "1-2"], "two that cannot be told apart share a range of ranks"
+
+
+def test_the_floor_and_the_twin_have_no_rank_and_the_twin_is_said() -> None:
+    text = drawn(trials())
+    assert row(text, "cpp/floor").split()[0] == "cpp/floor"
+    assert "the floor" in row(text, "cpp/floor")
+    assert "only noise" in row(text, "go/same~twin")
+    assert "twin go/same: 0.99x [" in text
+    assert "are noise" in text
+
+
+def test_a_failed_entry_stands_with_its_reason_and_no_figures() -> None:
+    broken = row(drawn(trials()), "rust/broken")
+    assert "wrong_reply" in broken
+    assert "0.0" not in broken
+
+
+def test_a_narrow_terminal_keeps_names_and_ratios_whole() -> None:
+    text = drawn(trials(), width=80)
+    assert all(len(line) <= 80 for line in text.splitlines())
+    for name in (*RATES, "rust/broken"):
+        assert name in text
+    assert "0.09x [0.09, 0.09]" in text
+    assert "9,000" in text
+
+
+def test_an_unfinished_run_is_tabulated_as_far_as_it_came() -> None:
+    text = drawn(trials()[: 6 * 3])
+    assert "3 blocks" in text
+    assert "80,000" in text
+    assert "[0.09" not in text, "too few blocks for an interval"
+
+
+def test_failures_are_named_once_with_what_was_sent_expected_and_received() -> None:
+    said = list(failure_lines(trials()))
+    assert said == [
+        "failed: rust/broken (concurrency c50): wrong_reply: 3 of 9",
+        "  sent     GET /",
+        "  expected hello",
+        "  received [red]bye[/]",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("metric", "value", "text"),
+    [
+        ("p50_ns", 950.0, "950 ns"),
+        ("p50_ns", 12_340.0, "12.3 us"),
+        ("makespan_ns", 2.5e9, "2.50 s"),
+        ("server_rss_peak_bytes", 3 * 2**20, "3.00 MiB"),
+        ("success_ratio", 0.5, "50.0%"),
+        ("throughput_per_s", 123456.0, "123,456"),
+        ("connections_opened", 1, "1"),
+        ("p50_ns", None, ""),
+        ("cpu_per_request_ns", 0, "0 ns"),
+    ],
+)
+def test_figures_for_people(metric: str, value: float | None, text: str) -> None:
+    assert figure(metric, value) == text
