@@ -1,0 +1,104 @@
+"""aiohttp as a client: http and ws."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import resource
+import socket
+import sys
+import time
+from array import array
+from collections.abc import Awaitable, Callable
+
+import aiohttp
+
+URL = os.environ["WIREBENCH_URL"]
+REUSE = os.environ["WIREBENCH_POLICY"] == "reuse"
+EXPECTED = (b"abcdefghijklmnopqrstuvwxyz" * (int(os.environ["WIREBENCH_PAYLOAD_BYTES"]) // 26 + 1))[
+    : int(os.environ["WIREBENCH_PAYLOAD_BYTES"])
+]
+MESSAGE = EXPECTED.decode()
+WARMUP = int(os.environ["WIREBENCH_WARMUP"])
+OPERATIONS = int(os.environ["WIREBENCH_OPERATIONS"])
+
+connections = 0
+
+
+def open_socket(address: tuple) -> socket.socket:
+    global connections
+    connections += 1
+    family, kind, protocol, _, _ = address
+    return socket.socket(family, kind, protocol)
+
+
+def new_session() -> aiohttp.ClientSession:
+    return aiohttp.ClientSession(connector=aiohttp.TCPConnector(socket_factory=open_socket))
+
+
+async def get(session: aiohttp.ClientSession) -> bool:
+    async with session.get(URL) as response:
+        return await response.read() == EXPECTED and response.status == 200
+
+
+async def exchange(ws: aiohttp.ClientWebSocketResponse) -> bool:
+    await ws.send_str(MESSAGE)
+    return await ws.receive_str() == MESSAGE
+
+
+async def get_once() -> bool:
+    async with new_session() as session:
+        return await get(session)
+
+
+async def exchange_once() -> bool:
+    async with new_session() as session, session.ws_connect(URL) as ws:
+        return await exchange(ws)
+
+
+async def measure(operation: Callable[[], Awaitable[bool]]) -> int:
+    samples = array("Q", bytes(8 * OPERATIONS))
+    errors = 0
+    for i in range(-WARMUP, OPERATIONS):
+        if i == 0:
+            before, began = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter_ns()
+        start = time.perf_counter_ns()
+        try:
+            ok = await operation()
+        except (aiohttp.ClientError, OSError, TypeError):  # TypeError: receive_str got a close
+            ok = False
+        if i >= 0:
+            samples[i] = time.perf_counter_ns() - start
+        errors += not ok
+    wall, after = time.perf_counter_ns() - began, resource.getrusage(resource.RUSAGE_SELF)
+    if sys.byteorder == "big":
+        samples.byteswap()
+    with open(os.environ["WIREBENCH_SAMPLES"], "wb") as file:
+        samples.tofile(file)
+    print(
+        json.dumps({
+            "operations": OPERATIONS,
+            "errors": errors,
+            "connections": connections,
+            "wall_ns": wall,
+            "cpu_user_ns": round((after.ru_utime - before.ru_utime) * 1e9),
+            "cpu_system_ns": round((after.ru_stime - before.ru_stime) * 1e9),
+        })
+    )
+    return errors
+
+
+async def main() -> int:
+    if URL.startswith("http"):
+        if not REUSE:
+            return await measure(get_once)
+        async with new_session() as session:
+            return await measure(lambda: get(session))
+    if not REUSE:
+        return await measure(exchange_once)
+    async with new_session() as session, session.ws_connect(URL) as ws:
+        return await measure(lambda: exchange(ws))
+
+
+sys.exit(1 if asyncio.run(main()) else 0)

@@ -1,0 +1,105 @@
+"""aiohttp as a server: http.hello, rest, ws.echo, ws.count."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import signal
+import sys
+import time
+from multiprocessing import Process
+
+from aiohttp import WSMsgType, web
+
+DELAY_S = int(os.environ.get("WIREBENCH_DELAY_MS") or 0) / 1000
+THREADS = int(os.environ.get("WIREBENCH_THREADS") or 1)
+
+logging.disable()  # otherwise a traceback for each connection that just drops
+routes = web.RouteTableDef()
+
+
+@routes.get("/route_01")
+async def route_01(request: web.Request) -> web.Response:
+    return web.Response(text="hello from route_01")
+
+
+@routes.get("/route_02")
+async def route_02(request: web.Request) -> web.Response:
+    return web.Response(text="hello from route_02")
+
+
+@routes.post("/test")
+async def post_test(request: web.Request) -> web.Response:
+    body = await request.read()
+    try:
+        json.loads(body)
+    except ValueError:
+        raise web.HTTPBadRequest(text="expected JSON") from None
+    if DELAY_S:
+        await asyncio.sleep(DELAY_S)
+    return web.Response(body=b"Sending response: " + body, content_type="text/plain")
+
+
+@routes.get("/test/status")
+async def status(request: web.Request) -> web.Response:
+    return web.Response(text="OK")
+
+
+@routes.get("/test/labels/{label}")
+async def label(request: web.Request) -> web.Response:
+    return web.Response(text="label: " + request.match_info["label"])
+
+
+async def echo(request: web.Request) -> web.WebSocketResponse:
+    socket = web.WebSocketResponse()
+    await socket.prepare(request)
+    async for message in socket:
+        if message.type is WSMsgType.TEXT:
+            await socket.send_str(message.data)
+        elif message.type is WSMsgType.BINARY:
+            await socket.send_bytes(message.data)
+    return socket
+
+
+async def count(request: web.Request) -> web.WebSocketResponse:
+    socket = web.WebSocketResponse()
+    await socket.prepare(request)
+    async for message in socket:
+        if message.type is WSMsgType.TEXT:
+            await socket.send_json({"c": message.json()["c"], "ts": int(time.time())})
+    return socket
+
+
+SOCKETS = {"ws.echo": [web.get("/", echo)], "ws.count": [web.get("/", count)]}
+
+
+def serve() -> None:
+    # A worker does not inherit the parent's handler; aiohttp's own would wait for open WebSockets.
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    app = web.Application()
+    app.add_routes(SOCKETS.get(os.environ.get("WIREBENCH_WORKLOAD", ""), routes))
+    web.run_app(
+        app,
+        host=os.environ["WIREBENCH_HOST"],
+        port=int(os.environ["WIREBENCH_PORT"]),
+        backlog=4096,
+        reuse_port=THREADS > 1,
+        handle_signals=False,
+        access_log=None,
+        print=None,
+    )
+
+
+if __name__ == "__main__":
+    if THREADS == 1:
+        serve()
+    else:
+        # Daemonic processes are ended when this one exits.
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+        workers = [Process(target=serve, daemon=True) for _ in range(THREADS)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()

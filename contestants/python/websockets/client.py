@@ -1,0 +1,79 @@
+"""websockets as a client: ws."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import resource
+import sys
+import time
+from array import array
+from collections.abc import Awaitable, Callable
+
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import WebSocketException
+
+URL = os.environ["WIREBENCH_URL"]
+PAYLOAD_BYTES = int(os.environ["WIREBENCH_PAYLOAD_BYTES"])
+MESSAGE = ("abcdefghijklmnopqrstuvwxyz" * (PAYLOAD_BYTES // 26 + 1))[:PAYLOAD_BYTES]
+WARMUP = int(os.environ["WIREBENCH_WARMUP"])
+OPERATIONS = int(os.environ["WIREBENCH_OPERATIONS"])
+
+connections = 0
+
+
+async def exchange(websocket: ClientConnection) -> bool:
+    await websocket.send(MESSAGE)
+    return await websocket.recv() == MESSAGE
+
+
+async def exchange_once() -> bool:
+    global connections
+    async with connect(URL) as websocket:
+        connections += 1
+        return await exchange(websocket)
+
+
+async def measure(operation: Callable[[], Awaitable[bool]]) -> int:
+    samples = array("Q", bytes(8 * OPERATIONS))
+    errors = 0
+    for i in range(-WARMUP, OPERATIONS):
+        if i == 0:
+            before, began = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter_ns()
+        start = time.perf_counter_ns()
+        try:
+            ok = await operation()
+        except (WebSocketException, OSError):
+            ok = False
+        if i >= 0:
+            samples[i] = time.perf_counter_ns() - start
+        errors += not ok
+    wall, after = time.perf_counter_ns() - began, resource.getrusage(resource.RUSAGE_SELF)
+    if sys.byteorder == "big":
+        samples.byteswap()
+    with open(os.environ["WIREBENCH_SAMPLES"], "wb") as file:
+        samples.tofile(file)
+    print(
+        json.dumps({
+            "operations": OPERATIONS,
+            "errors": errors,
+            "connections": connections,
+            "wall_ns": wall,
+            "cpu_user_ns": round((after.ru_utime - before.ru_utime) * 1e9),
+            "cpu_system_ns": round((after.ru_stime - before.ru_stime) * 1e9),
+        })
+    )
+    return errors
+
+
+async def main() -> int:
+    global connections
+    if os.environ["WIREBENCH_POLICY"] != "reuse":
+        return await measure(exchange_once)
+    async with connect(URL) as websocket:
+        connections = 1
+        return await measure(lambda: exchange(websocket))
+
+
+sys.exit(1 if asyncio.run(main()) else 0)
