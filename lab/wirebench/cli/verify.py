@@ -1,0 +1,170 @@
+"""``wirebench verify``: does each contestant give exactly the right replies?"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from wirebench.build import BuildResult, build, resolve_command
+from wirebench.catalog import WORKLOADS, CatalogError, Contestant, Role, Workload
+from wirebench.cli.arguments import Jobs, Selectors, default_jobs, open_catalog
+from wirebench.cli.console import EXIT_FAILED, console
+
+# Imported where it is used: it brings NumPy, and --help should not wait for that.
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from wirebench.verify import CheckResult, Verdict
+
+CALLED: dict[str, Workload] = {"http": "http.payload", "ws": "ws.echo"}
+"""What a client's scheme is checked against."""
+
+
+def register(app: typer.Typer) -> None:
+    app.command("verify")(verify_contestants)
+
+
+def verify_contestants(
+    selectors: Selectors = None,
+    workload: Annotated[
+        str | None, typer.Option("--workload", "-w", metavar="WORKLOAD", help=f"Only this one: {', '.join(WORKLOADS)}.")
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Show every check, not only those that failed.")] = False,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write all results there, one JSON line each.")
+    ] = None,
+    jobs: Jobs = None,
+) -> None:
+    """Check that contestants answer as their workloads ask, exactly. What is not built is built first.
+
+    Exit code 0: all conform. 1: one does not, or could not be built. What is not installed is listed and skipped.
+    """
+    if workload is not None and workload not in WORKLOADS:
+        raise CatalogError(f"--workload: expected one of {', '.join(WORKLOADS)}, got {workload!r}")
+    catalog = open_catalog()
+    chosen = [(one, duties(one, workload)) for one in catalog.select(selectors or ())]
+    chosen = [(one, found) for one, found in chosen if found]
+    if not chosen:
+        raise CatalogError(f"--workload: expected one that a chosen contestant has to do with, got {workload!r}")
+    session = _Session(out=console(), everything=everything, json_file=json_file)
+    session.check_all(chosen, root=catalog.root, jobs=default_jobs(jobs))
+    broken = len(catalog.errors) if not selectors else 0
+    session.out.print(f"{session.passed} passed, {session.failed + broken} failed, {session.skipped} skipped")
+    if session.failed or broken:
+        raise typer.Exit(EXIT_FAILED)
+
+
+def duties(contestant: Contestant, workload: str | None) -> list[tuple[Role, Workload]]:
+    """What there is to check about a contestant."""
+    found: list[tuple[Role, Workload]] = [("server", one) for one in contestant.serves]
+    found += [("client", CALLED[scheme]) for scheme in contestant.calls]
+    return [duty for duty in found if workload in (None, duty[1])]
+
+
+def _name(role: Role, workload: Workload) -> str:
+    return workload if role == "server" else f"client of {workload}"
+
+
+class _Session:
+    def __init__(self, *, out: Console, everything: bool, json_file: Path | None) -> None:
+        self.out = out
+        self.passed = self.failed = self.skipped = 0
+        self._everything = everything
+        self._json_file = json_file
+        if json_file is not None:
+            json_file.write_text("")
+
+    def check_all(self, chosen: list[tuple[Contestant, list[tuple[Role, Workload]]]], *, root: Path, jobs: int) -> None:
+        from wirebench.trial.interrupt import interruptible
+        from wirebench.trial.supervise import Supervisor
+        from wirebench.trial.types import Program
+        from wirebench.verify import verify
+
+        with interruptible(), Supervisor() as supervisor, self.out.status("") as status:
+            for contestant, found in chosen:
+                status.update(f"{contestant.identity}: building")
+                built = build(contestant, root, jobs=jobs)
+                if built.folder is None:
+                    self._unbuilt(contestant, built, found)
+                    continue
+                for role, workload in found:
+                    status.update(f"{contestant.identity}: {_name(role, workload)}")
+                    program = Program(argv=tuple(resolve_command(contestant, built.folder, role)), folder=built.folder)
+                    self._checked(verify(contestant.identity, role, workload, program, supervisor))
+
+    def _unbuilt(self, contestant: Contestant, built: BuildResult, found: list[tuple[Role, Workload]]) -> None:
+        skipped = built.status != "failed"
+        if skipped:
+            self.skipped += len(found)
+        else:
+            self.failed += len(found)
+        style, word = ("yellow", "skipped") if skipped else ("bold red", "failed")
+        self.out.print(f"[{style}]{word}[/] {contestant.identity}: ", end="")
+        self.out.print(built.message, markup=False, soft_wrap=True)
+        for line in built.log_tail.splitlines():
+            self.out.print(f"    | {line}", markup=False, soft_wrap=True)
+        for role, workload in found:
+            kind = {"failed": "build_failed"}.get(built.status, built.status)
+            failure = {"kind": kind, "phase": "build", "message": built.message, "received": built.log_tail or None}
+            self._write(
+                {
+                    "contestant": contestant.identity,
+                    "role": role,
+                    "workload": workload,
+                    "checks": [],
+                    "failure": failure,
+                    "elapsed_ns": 0,
+                    "passed": False,
+                }
+            )
+
+    def _checked(self, verdict: Verdict) -> None:
+        self._write(verdict.record())
+        if verdict.passed:
+            self.passed += 1
+        else:
+            self.failed += 1
+        style, word = ("green", "passed") if verdict.passed else ("bold red", "failed")
+        right = sum(check.passed for check in verdict.checks)
+        self.out.print(
+            f"[{style}]{word}[/] {verdict.contestant} {_name(verdict.role, _workload(verdict))}: "
+            f"{right} of {len(verdict.checks)} checks in {verdict.elapsed_ns / 1e9:.1f} s",
+            soft_wrap=True,
+        )
+        for line in _details(verdict, everything=self._everything):
+            self.out.print(line, markup=False, soft_wrap=True)
+
+    def _write(self, record: object) -> None:
+        if self._json_file is not None:
+            with self._json_file.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(record) + "\n")
+
+
+def _workload(verdict: Verdict) -> Workload:
+    return next(one for one in WORKLOADS if one == verdict.workload)
+
+
+def _details(verdict: Verdict, *, everything: bool) -> Iterator[str]:
+    failure = verdict.failure
+    if failure is not None and failure.kind != "nonconformant":
+        yield f"    {failure.kind}: {failure.message}"
+        for name, text in (("sent", failure.sent), ("expected", failure.expected), ("received", failure.received)):
+            if text is not None:
+                yield f"      {name:<9}{text}"
+    for check in verdict.checks:
+        if everything or not check.passed:
+            yield from _explain(check)
+
+
+def _explain(check: CheckResult) -> Iterator[str]:
+    if check.passed:
+        yield f"    ok      {check.id}"
+        return
+    yield f"    {'FAILED ' if check.required else 'advice '} {check.id}"
+    yield f"      sent     {check.sent}"
+    yield f"      expected {check.expected}"
+    yield f"      received {check.received}"

@@ -1,0 +1,18 @@
+"""The conformance check before timing: a contestant whose replies are not exactly right is not measured."""
+
+from __future__ import annotations
+
+from wirebench.catalog.model import Role, Workload
+from wirebench.trial.supervise import Supervisor
+from wirebench.trial.types import Program
+from wirebench.verify.client import verify_client
+from wirebench.verify.server import verify_server
+from wirebench.verify.types import CheckResult, Verdict
+
+__all__ = ["CheckResult", "Verdict", "verify", "verify_client", "verify_server"]
+
+
+def verify(contestant: str, role: Role, workload: Workload, program: Program, supervisor: Supervisor) -> Verdict:
+    """Check a server for a workload, or a client against what it calls (``http.payload`` or ``ws.echo``)."""
+    check = verify_server if role == "server" else verify_client
+    return check(contestant, workload, program, supervisor)

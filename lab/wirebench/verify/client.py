@@ -1,0 +1,178 @@
+"""The conformance check of a client: what it does and what it says, against the lab's own counting server."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Literal
+
+from wirebench.catalog.model import Workload
+from wirebench.catalog.studies import ClientLoad, Policy
+from wirebench.trial.client_trial import ClientRun, run_client
+from wirebench.trial.process import Process
+from wirebench.trial.start import describe_end, tail_of
+from wirebench.trial.supervise import Scope, Supervisor
+from wirebench.trial.types import Program
+from wirebench.verify.counting_server import Counts, Misbehaviour, serving
+from wirebench.verify.types import CheckResult, Verdict, verdict
+
+WARMUP, OPERATIONS = 3, 17
+LIMIT_NS = 20_000_000_000
+"""Of one run of the client. A virtual machine takes a second to start; the operations take none."""
+_TYPICAL_NS = 1_000_000
+
+Scheme = Literal["http", "ws"]
+SCHEMES: dict[Workload, Scheme] = {"http.payload": "http", "ws.echo": "ws"}
+_SIZES = (16, 65_536)
+_WRONGS: tuple[Misbehaviour, ...] = ("wrong_body", "short_body", "not_found")
+
+
+def verify_client(contestant: str, workload: Workload, program: Program, supervisor: Supervisor) -> Verdict:
+    """Run the client against a right server with both policies, and against wrong ones."""
+    began = time.monotonic_ns()
+    results: list[CheckResult] = []
+    with supervisor.scope() as scope:
+        for result in _checks(scope, program, SCHEMES[workload]):
+            results.append(result)
+            if not result.passed and result.id.endswith(".ends"):
+                # One that hangs does so each time: the other checks would only wait.
+                break
+    return verdict(contestant, "client", workload, tuple(results), elapsed_ns=time.monotonic_ns() - began)
+
+
+def _checks(scope: Scope, program: Program, scheme: Scheme) -> Iterator[CheckResult]:
+    for policy in ("reuse", "new"):
+        for size in _SIZES:
+            yield from _right(scope, program, _load(scheme, policy, size))
+    for wrong in _WRONGS:
+        yield from _wrong(scope, program, _load(scheme, "reuse", 1024), wrong)
+    if scheme == "http":
+        yield from _closing(scope, program, _load(scheme, "reuse", 16))
+
+
+def _load(scheme: Scheme, policy: Literal["reuse", "new"], size: int) -> ClientLoad:
+    chosen: Policy = policy
+    return ClientLoad(
+        scheme=scheme, policy=chosen, payload_bytes=size, warmup=WARMUP, operations=OPERATIONS, typical_ns=_TYPICAL_NS
+    )
+
+
+def _run(scope: Scope, program: Program, load: ClientLoad, misbehaviour: Misbehaviour) -> tuple[ClientRun, Process, Counts]:
+    with serving(misbehaviour) as server:
+        run, process = run_client(scope, program, load, port=server.port, cores=(), limit_ns=LIMIT_NS)
+    return run, process, server.counts
+
+
+class _Says:
+    """Results of one run of the client, under one prefix."""
+
+    def __init__(self, name: str, load: ClientLoad, besides: str = "") -> None:
+        self._name = name
+        self._sent = (
+            f"{load.scheme}, {load.policy}, {load.payload_bytes} bytes, {load.warmup} to warm up, {load.operations} operations"
+            + (f", {besides}" if besides else "")
+        )
+
+    def that(self, what: str, passed: bool, *, expected: object, received: object, required: bool = True) -> CheckResult:
+        return CheckResult(
+            id=f"{self._name}.{what}",
+            passed=passed,
+            required=required,
+            sent=self._sent,
+            expected=str(expected),
+            received=str(received),
+        )
+
+
+def _ends(says: _Says, run: ClientRun, process: Process) -> CheckResult:
+    return says.that(
+        "ends",
+        run.exit_code is not None,
+        expected=f"an end within {LIMIT_NS / 1e9:g} s",
+        received=describe_end(process) if run.exit_code is not None else f"still running, and killed: {tail_of(process)}",
+    )
+
+
+def _right(scope: Scope, program: Program, load: ClientLoad) -> Iterator[CheckResult]:
+    run, process, counts = _run(scope, program, load, "none")
+    says = _Says(f"{load.policy}.{load.payload_bytes}", load)
+    ends = _ends(says, run, process)
+    yield ends
+    if not ends.passed:
+        return
+    printed = tail_of(process)
+    yield says.that("exit_code", run.exit_code == 0, expected="exit code 0", received=f"{describe_end(process)}: {printed}")
+    report = run.report
+    yield says.that("json_line", report is not None, expected="one JSON line", received=run.problem or printed)
+    yield says.that(
+        "protocol", not counts.problems, expected="right requests", received=counts.problems[:1] or "right requests"
+    )
+    wanted = WARMUP + OPERATIONS
+    yield says.that(
+        "requests", counts.requests == wanted, expected=f"{wanted} requests at the server", received=counts.requests
+    )
+    if report is None:
+        return
+    yield says.that("operations", report.operations == OPERATIONS, expected=OPERATIONS, received=report.operations)
+    yield says.that("errors", report.errors == 0, expected="0 errors", received=f"{report.errors}: {printed}")
+    yield says.that(
+        "connections_said",
+        report.connections == counts.connections,
+        expected=f"what the server counted: {counts.connections}",
+        received=report.connections,
+    )
+    opens = 1 if load.policy == "reuse" else wanted
+    yield says.that(
+        "connections", counts.connections == opens, expected=f"{opens} connections at the server", received=counts.connections
+    )
+    yield from _samples(says, run, wall_ns=report.wall_ns)
+    cpu_ns = report.cpu_user_ns + report.cpu_system_ns
+    yield says.that("cpu", cpu_ns > 0, expected="processor time above 0", received=f"{cpu_ns} ns", required=False)
+
+
+def _samples(says: _Says, run: ClientRun, *, wall_ns: int) -> Iterator[CheckResult]:
+    samples = run.samples
+    yield says.that(
+        "samples",
+        len(samples) == OPERATIONS and bool((samples > 0).all()),
+        expected=f"{OPERATIONS} samples above 0 in WIREBENCH_SAMPLES",
+        received=f"{len(samples)} samples: {samples[:5].tolist()}",
+    )
+    # Operations follow one another, so their times add up to no more than the whole.
+    total = int(samples.sum()) if len(samples) else 0
+    yield says.that("samples_sum", total <= wall_ns, expected=f"samples of {wall_ns} ns in all at most", received=f"{total} ns")
+
+
+def _wrong(scope: Scope, program: Program, load: ClientLoad, misbehaviour: Misbehaviour) -> Iterator[CheckResult]:
+    """A client that counts wrong replies as operations would be the fastest of all."""
+    run, process, _ = _run(scope, program, load, misbehaviour)
+    says = _Says(f"wrong.{misbehaviour}", load, f"from a server that misbehaves: {misbehaviour}")
+    ends = _ends(says, run, process)
+    yield ends
+    if not ends.passed:
+        return
+    errors = run.report.errors if run.report is not None else None
+    said = f"{describe_end(process)}, {'no JSON line' if errors is None else f'{errors} errors'}"
+    yield says.that(
+        "reported",
+        run.exit_code != 0 and errors != 0,
+        expected="exit code 1, and errors in the JSON line if there is one",
+        received=said,
+    )
+
+
+def _closing(scope: Scope, program: Program, load: ClientLoad) -> Iterator[CheckResult]:
+    """Servers close kept connections after some requests. A client that opens new ones must say how many."""
+    run, process, counts = _run(scope, program, load, "close_each")
+    says = _Says("closing", load, "from a server that closes after each reply")
+    ends = _ends(says, run, process)
+    yield ends
+    if not ends.passed or run.report is None:
+        return
+    said = run.report.connections
+    yield says.that(
+        "connections_said",
+        said == counts.connections,
+        expected=f"what the server counted: {counts.connections}",
+        received=f"{said}, with {run.report.errors} errors",
+    )

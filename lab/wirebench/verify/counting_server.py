@@ -1,0 +1,206 @@
+"""The lab's own server for checking clients: it serves what the contract says, or something wrong on purpose, and counts.
+
+One thread with one asyncio loop. It serves http (``GET /payload/N``) and WebSocket echo (``GET /`` with Upgrade) on one port.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Literal
+
+from wirebench.trial.ports import HOST
+from wirebench.trial.workloads import payload
+from wirebench.verify.websocket import (
+    BINARY,
+    CLOSE,
+    CONTINUATION,
+    PING,
+    PONG,
+    TEXT,
+    accept_key,
+    apply_mask,
+    encode_frame,
+)
+
+Misbehaviour = Literal["none", "wrong_body", "short_body", "not_found", "close_each"]
+MAX_MESSAGE_BYTES = 16 * 1024 * 1024
+
+
+class _ProtocolError(Exception):
+    """The client did not speak the protocol. The text is shown to the user."""
+
+
+@dataclass(kw_only=True)
+class Counts:
+    connections: int = 0
+    requests: int = 0
+    """Requests or messages that came whole."""
+    handshakes: int = 0
+    problems: list[str] = field(default_factory=list)
+    """What clients sent that no client may send."""
+
+
+class CountingServer:
+    """Use ``serving()``. ``counts`` may be read when the client has ended."""
+
+    def __init__(self, misbehaviour: Misbehaviour = "none") -> None:
+        self.port = 0
+        self.counts = Counts()
+        self._misbehaviour = misbehaviour
+        self._loop = asyncio.new_event_loop()
+        self._server: asyncio.Server | None = None
+        self._thread = threading.Thread(target=self._loop.run_forever, name="wirebench-counting-server", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+        asyncio.run_coroutine_threadsafe(self._listen(), self._loop).result()
+
+    def stop(self) -> None:
+        asyncio.run_coroutine_threadsafe(self._shut(), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    async def _listen(self) -> None:
+        self._server = await asyncio.start_server(self._serve, HOST, 0, limit=MAX_MESSAGE_BYTES)
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    async def _shut(self) -> None:
+        if self._server is not None:
+            self._server.close()
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.counts.connections += 1
+        try:
+            await self._talk(reader, writer)
+        except _ProtocolError as error:
+            self.counts.problems.append(str(error))
+        except (asyncio.IncompleteReadError, ConnectionError):
+            # The client went away, as it may between requests.
+            pass
+        finally:
+            with suppress(OSError, RuntimeError):
+                writer.close()
+                await writer.wait_closed()
+
+    async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while True:
+            head = await reader.readuntil(b"\r\n\r\n")
+            method, path, headers = _parse_head(head)
+            if headers.get("upgrade", "").lower() == "websocket":
+                await self._websocket(reader, writer, headers)
+                return
+            await reader.readexactly(int(headers.get("content-length", "0")))
+            self.counts.requests += 1
+            closes = self._misbehaviour == "close_each" or headers.get("connection", "").lower() == "close"
+            writer.write(self._response(method, path, closes=closes))
+            await writer.drain()
+            if closes:
+                return
+
+    def _response(self, method: str, path: str, *, closes: bool) -> bytes:
+        size = path.removeprefix("/payload/")
+        found = method == "GET" and path.startswith("/payload/") and size.isdigit()
+        if self._misbehaviour == "not_found" or not found:
+            status, body = "404 Not Found", b"not found"
+        else:
+            status, body = "200 OK", self._spoil(payload(int(size)))
+        head = f"HTTP/1.1 {status}\r\nContent-Type: application/octet-stream\r\nContent-Length: {len(body)}\r\n"
+        return (head + ("Connection: close\r\n" if closes else "") + "\r\n").encode() + body
+
+    def _spoil(self, body: bytes) -> bytes:
+        match self._misbehaviour:
+            case "wrong_body":
+                # The right length and one wrong byte at the end: a client that checks less than all of it will not see it.
+                return body[:-1] + b"!"
+            case "short_body":
+                return body[:-1]
+            case _:
+                return body
+
+    # --- WebSocket ------------------------------------------------------------------------------------------------------
+
+    async def _websocket(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, headers: dict[str, str]) -> None:
+        if self._misbehaviour == "not_found":
+            writer.write(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
+            await writer.drain()
+            return
+        if headers.get("sec-websocket-version") != "13" or "sec-websocket-key" not in headers:
+            raise _ProtocolError(f"a WebSocket handshake with the headers {headers}")
+        accept = accept_key(headers["sec-websocket-key"])
+        writer.write(
+            "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            f"Sec-WebSocket-Accept: {accept}\r\n\r\n".encode()
+        )
+        await writer.drain()
+        self.counts.handshakes += 1
+        message, kind = b"", TEXT
+        while True:
+            opcode, fin, data = await _read_frame(reader)
+            if opcode == CLOSE:
+                writer.write(encode_frame(CLOSE, data[:2], mask=False))
+                await writer.drain()
+                return
+            if opcode == PING:
+                writer.write(encode_frame(PONG, data, mask=False))
+            if opcode not in (TEXT, BINARY, CONTINUATION):
+                continue
+            kind = kind if opcode == CONTINUATION else opcode
+            message += data
+            if not fin:
+                continue
+            self.counts.requests += 1
+            writer.write(encode_frame(kind, self._spoil(message), mask=False))
+            await writer.drain()
+            message = b""
+            if self._misbehaviour == "close_each":
+                writer.write(encode_frame(CLOSE, b"\x03\xe8", mask=False))
+                await writer.drain()
+                return
+
+
+async def _read_frame(reader: asyncio.StreamReader) -> tuple[int, bool, bytes]:
+    first, second = await reader.readexactly(2)
+    if not second & 0x80:
+        raise _ProtocolError("a frame without a mask from a client (RFC 6455 section 5.1)")
+    size = second & 0x7F
+    if size >= 126:
+        size = int.from_bytes(await reader.readexactly(2 if size == 126 else 8), "big")
+    if size > MAX_MESSAGE_BYTES:
+        raise _ProtocolError(f"a frame of {size} bytes")
+    key = await reader.readexactly(4)
+    return first & 0x0F, bool(first & 0x80), apply_mask(await reader.readexactly(size), key)
+
+
+def _parse_head(head: bytes) -> tuple[str, str, dict[str, str]]:
+    lines = head.decode("latin-1").split("\r\n")
+    words = lines[0].split(" ")
+    if len(words) != 3 or words[2] != "HTTP/1.1":
+        raise _ProtocolError(f"the request line {lines[0]!r}")
+    headers = {}
+    for line in lines[1:-2]:
+        name, colon, value = line.partition(":")
+        if not colon:
+            raise _ProtocolError(f"the header line {line!r}")
+        headers[name.lower()] = value.strip()
+    if "host" not in headers:
+        raise _ProtocolError("a request without Host (RFC 9112 section 3.2)")
+    return words[0], words[1], headers
+
+
+@contextmanager
+def serving(misbehaviour: Misbehaviour = "none") -> Iterator[CountingServer]:
+    server = CountingServer(misbehaviour)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.stop()

@@ -1,0 +1,231 @@
+"""HTTP/1.1 by hand over a plain socket: the checks must see what was really sent, and send what no client library would.
+
+The reader is strict where a load generator would be misled: CRLF line ends, an HTTP/1.1 status line, a body whose end is known.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from wirebench.trial import interrupt
+from wirebench.trial.ports import HOST
+
+TIMEOUT_S = 5.0
+MAX_HEAD_BYTES = 65_536
+MAX_BODY_BYTES = 16 * 1024 * 1024
+
+
+class PeerError(Exception):
+    """The peer did not send what the protocol asks for. The text is what a result shows as received."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Response:
+    status: int
+    reason: str
+    headers: tuple[tuple[str, str], ...]
+    """Names in lower case."""
+    body: bytes
+
+    def header(self, name: str) -> str | None:
+        """All values of the header, in order, as one list (RFC 9110 section 5.2)."""
+        values = [value for key, value in self.headers if key == name]
+        return ", ".join(values) if values else None
+
+    @property
+    def media_type(self) -> str | None:
+        """The content type without its parameters, in lower case."""
+        value = self.header("content-type")
+        return value.partition(";")[0].strip().lower() if value is not None else None
+
+    def describe(self) -> str:
+        return f"{self.status} {self.reason}, {self.header('content-type') or 'no Content-Type'}: {show(self.body)}"
+
+
+class Connection:
+    """A connection with a buffer of what came and is not read yet."""
+
+    def __init__(self, port: int, *, timeout_s: float = TIMEOUT_S) -> None:
+        self._timeout_s = timeout_s
+        self._buffer = bytearray()
+        self._closed_by_peer = False
+        self.port = port
+        with interrupt.waiting():
+            try:
+                self._socket = socket.create_connection((HOST, port), timeout=timeout_s)
+            except OSError as error:
+                raise PeerError(f"no connection: {error}") from error
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def send(self, data: bytes) -> None:
+        with interrupt.waiting():
+            try:
+                self._socket.sendall(data)
+            except OSError as error:
+                raise PeerError(f"the connection broke while sending: {error}") from error
+
+    def send_in_pieces(self, data: bytes, *, size: int = 1, pause_s: float = 0.0005) -> None:
+        """Each piece in a segment of its own, as far as the kernel lets us say so."""
+        for start in range(0, len(data), size):
+            self.send(data[start : start + size])
+            with interrupt.waiting():
+                time.sleep(pause_s)
+
+    def read_exactly(self, count: int, what: str) -> bytes:
+        while len(self._buffer) < count:
+            if not self._fill():
+                raise PeerError(f"closed in {what}, after {show(bytes(self._buffer))}")
+        data = bytes(self._buffer[:count])
+        del self._buffer[:count]
+        return data
+
+    def read_until(self, end: bytes, what: str) -> bytes:
+        """Up to and with ``end``."""
+        while (found := self._buffer.find(end)) < 0:
+            if len(self._buffer) > MAX_HEAD_BYTES:
+                raise PeerError(f"no end of {what} in {MAX_HEAD_BYTES} bytes: {show(bytes(self._buffer))}")
+            if not self._fill():
+                got = show(bytes(self._buffer)) if self._buffer else "nothing"
+                raise PeerError(f"closed in {what}, after {got}")
+        data = bytes(self._buffer[: found + len(end)])
+        del self._buffer[: found + len(end)]
+        return data
+
+    def read_to_end(self, limit: int = MAX_BODY_BYTES) -> bytes:
+        while len(self._buffer) <= limit and self._fill():
+            pass
+        data = bytes(self._buffer)
+        self._buffer.clear()
+        return data
+
+    def is_closed_by_peer(self, within_s: float) -> bool:
+        """Whether the peer ends the connection in time, sending nothing more."""
+        before, self._timeout_s = self._timeout_s, within_s
+        try:
+            return not self._buffer and not self._fill()
+        except PeerError:
+            return False
+        finally:
+            self._timeout_s = before
+
+    def _fill(self) -> bool:
+        """Read some more. False at the end of the stream."""
+        if self._closed_by_peer:
+            return False
+        self._socket.settimeout(self._timeout_s)
+        with interrupt.waiting():
+            try:
+                data = self._socket.recv(262_144)
+            except TimeoutError:
+                got = show(bytes(self._buffer)) if self._buffer else "nothing"
+                raise PeerError(f"{got}, and no more in {self._timeout_s:g} s") from None
+            except ConnectionResetError:
+                data = b""
+            except OSError as error:
+                raise PeerError(f"the connection broke: {error}") from error
+        if not data:
+            self._closed_by_peer = True
+        self._buffer += data
+        return bool(data)
+
+    # --- HTTP ----------------------------------------------------------------------------------------------------------
+
+    def read_response(self) -> Response:
+        status, reason, headers = self.read_head()
+        named = dict(headers)
+        if status in (204, 304) or 100 <= status < 200:
+            body = b""
+        elif "transfer-encoding" in named:
+            if named["transfer-encoding"].strip().lower() != "chunked":
+                raise PeerError(f"Transfer-Encoding: {named['transfer-encoding']}")
+            if "content-length" in named:
+                raise PeerError("both Transfer-Encoding and Content-Length (RFC 9112 section 6.2 forbids it)")
+            body = self._read_chunks()
+        elif "content-length" in named:
+            text = named["content-length"]
+            if not (text.isascii() and text.isdigit()) or int(text) > MAX_BODY_BYTES:
+                raise PeerError(f"Content-Length: {text}")
+            body = self.read_exactly(int(text), f"a body of {text} bytes")
+        else:
+            # Legal (RFC 9112 section 6.3), though no connection survives it.
+            body = self.read_to_end()
+        return Response(status=status, reason=reason, headers=headers, body=body)
+
+    def read_head(self) -> tuple[int, str, tuple[tuple[str, str], ...]]:
+        head = self.read_until(b"\r\n\r\n", "a response head")
+        lines = head[:-4].split(b"\r\n")
+        version, _, rest = lines[0].decode("latin-1").partition(" ")
+        code, _, reason = rest.partition(" ")
+        if version != "HTTP/1.1" or len(code) != 3 or not code.isdigit():
+            raise PeerError(f"a status line {show(lines[0])}")
+        headers = []
+        for line in lines[1:]:
+            name, colon, value = line.decode("latin-1").partition(":")
+            if not colon or not name or name != name.strip() or "\n" in value:
+                raise PeerError(f"a header line {show(line)}")
+            headers.append((name.lower(), value.strip()))
+        return int(code), reason, tuple(headers)
+
+    def _read_chunks(self) -> bytes:
+        body = bytearray()
+        while True:
+            line = self.read_until(b"\r\n", "a chunk size")[:-2]
+            try:
+                size = int(line.partition(b";")[0].strip(), 16)
+            except ValueError:
+                raise PeerError(f"a chunk size {show(line)}") from None
+            if size == 0:
+                while self.read_until(b"\r\n", "a trailer") != b"\r\n":
+                    pass
+                return bytes(body)
+            if len(body) + size > MAX_BODY_BYTES:
+                raise PeerError(f"a chunked body of more than {MAX_BODY_BYTES} bytes")
+            body += self.read_exactly(size, "a chunk")
+            if self.read_exactly(2, "a chunk's end") != b"\r\n":
+                raise PeerError("a chunk that does not end where its size says")
+
+
+@contextmanager
+def connect(port: int, *, timeout_s: float = TIMEOUT_S) -> Iterator[Connection]:
+    connection = Connection(port, timeout_s=timeout_s)
+    try:
+        yield connection
+    finally:
+        connection.close()
+
+
+def request(
+    method: str, path: str, *, port: int, body: bytes | None = None, content_type: str | None = None, close: bool = False
+) -> bytes:
+    lines = [f"{method} {path} HTTP/1.1", f"Host: {HOST}:{port}"]
+    if content_type is not None:
+        lines.append(f"Content-Type: {content_type}")
+    if body is not None:
+        lines.append(f"Content-Length: {len(body)}")
+    if close:
+        lines.append("Connection: close")
+    return "\r\n".join(lines).encode() + b"\r\n\r\n" + (body or b"")
+
+
+def exchange(port: int, data: bytes, *, timeout_s: float = TIMEOUT_S) -> Response:
+    """One request on a connection of its own."""
+    with connect(port, timeout_s=timeout_s) as connection:
+        connection.send(data)
+        return connection.read_response()
+
+
+SHOWN_BYTES = 300
+
+
+def show(data: bytes) -> str:
+    """Bytes as a reader of a report can take them: text with escapes, cut."""
+    cut = data[:SHOWN_BYTES]
+    text = cut.decode("utf-8", errors="backslashreplace").encode("unicode_escape").decode()
+    return f'"{text}"' + (f"... ({len(data)} bytes)" if len(data) > SHOWN_BYTES else "")

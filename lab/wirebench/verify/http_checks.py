@@ -1,0 +1,165 @@
+"""What every HTTP server must do, whatever it serves; the workloads add what they answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from wirebench.verify.checks import Check, Mismatch
+from wirebench.verify.http import Connection, PeerError, Response, connect, exchange, request
+
+MANY_REQUESTS = 1_100
+"""More than the limits of requests for each connection that servers have by default (100 and 1000): under load, a server that
+closes then is measured reconnecting."""
+MANY_CONNECTIONS = 50
+PIPELINED = 3
+_CLOSE_WITHIN_S = 2.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exchange:
+    """A request and the one right reply."""
+
+    method: str
+    path: str
+    body: bytes | None = None
+    content_type: str | None = None
+    status: int = 200
+    media_type: str | None = None
+    """None: any, or none."""
+    reply: bytes | None = None
+    """None: any."""
+
+    def request(self, port: int, *, close: bool = False) -> bytes:
+        return request(self.method, self.path, port=port, body=self.body, content_type=self.content_type, close=close)
+
+    @property
+    def sent(self) -> str:
+        with_body = "" if self.body is None else f" with {len(self.body)} bytes: {self.body[:100].decode(errors='replace')}"
+        return f"{self.method} {self.path}{with_body}"
+
+    @property
+    def expected(self) -> str:
+        words = [str(self.status)]
+        if self.media_type is not None:
+            words.append(self.media_type)
+        if self.reply is not None:
+            text = self.reply[:100].decode(errors="replace")
+            words.append(f'"{text}"' if len(self.reply) <= 100 else f'"{text}"... ({len(self.reply)} bytes)')
+        return ", ".join(words)
+
+    def judge(self, response: Response, *, where: str = "") -> str:
+        """What was received. ``Mismatch`` if that is not right."""
+        right = (
+            response.status == self.status
+            and (self.media_type is None or response.media_type == self.media_type)
+            and (self.reply is None or response.body == self.reply)
+        )
+        if not right:
+            raise Mismatch(expected=f"{where}{self.expected}", received=f"{where}{response.describe()}")
+        return response.describe()
+
+
+def answers(id_: str, port: int, asked: Exchange, *, required: bool = True) -> Check:
+    """The reply to one request on a connection of its own."""
+
+    def run() -> str:
+        return asked.judge(exchange(port, asked.request(port)))
+
+    return Check(id=id_, sent=asked.sent, expected=asked.expected, run=run, required=required)
+
+
+def connection_checks(port: int, asked: Exchange, *, concurrent_required: bool) -> Iterator[Check]:
+    """How the server treats connections, shown on a request whose reply is known."""
+
+    def check(name: str, what: str, expected: str, run: Callable[[], str], *, required: bool = True) -> Check:
+        return Check(id=name, sent=f"{asked.sent}, {what}", expected=expected, run=run, required=required)
+
+    right = f"each time {asked.expected}"
+    yield check("http.keep_alive", f"{MANY_REQUESTS} times on one connection", right, lambda: _keep_alive(port, asked))
+    yield check(
+        "http.connection_close",
+        "with Connection: close",
+        f"{asked.expected}, then the end of the connection within {_CLOSE_WITHIN_S:g} s",
+        lambda: _connection_close(port, asked),
+    )
+    yield check("http.split_reads", "one byte at a time", asked.expected, lambda: _split(port, asked))
+    yield check("http.many_connections", f"on {MANY_CONNECTIONS} connections in turn", right, lambda: _in_turn(port, asked))
+    yield check(
+        "http.concurrent",
+        f"on {MANY_CONNECTIONS} connections that are all open",
+        right,
+        lambda: _concurrent(port, asked),
+        required=concurrent_required,
+    )
+    yield check(
+        "http.pipelining",
+        f"{PIPELINED} times in one piece on one connection",
+        f"{PIPELINED} times {asked.expected}",
+        lambda: _pipelined(port, asked),
+        required=False,
+    )
+
+
+def _keep_alive(port: int, asked: Exchange) -> str:
+    with connect(port) as connection:
+        for number in range(1, MANY_REQUESTS + 1):
+            where = f"request {number}: "
+            try:
+                connection.send(asked.request(port))
+                asked.judge(connection.read_response(), where=where)
+            except PeerError as error:
+                raise PeerError(f"{where}{error}") from error
+    return f"{MANY_REQUESTS} right replies"
+
+
+def _connection_close(port: int, asked: Exchange) -> str:
+    with connect(port) as connection:
+        connection.send(asked.request(port, close=True))
+        response = connection.read_response()
+        asked.judge(response)
+        if not connection.is_closed_by_peer(_CLOSE_WITHIN_S):
+            raise Mismatch(
+                expected=f"the end of the connection within {_CLOSE_WITHIN_S:g} s of the reply",
+                received=f"Connection: {response.header('connection')}, and the connection stays open",
+            )
+    return "the reply, then the end of the connection"
+
+
+def _split(port: int, asked: Exchange) -> str:
+    with connect(port) as connection:
+        connection.send_in_pieces(asked.request(port))
+        return asked.judge(connection.read_response())
+
+
+def _in_turn(port: int, asked: Exchange) -> str:
+    for number in range(1, MANY_CONNECTIONS + 1):
+        asked.judge(exchange(port, asked.request(port)), where=f"connection {number}: ")
+    return f"{MANY_CONNECTIONS} right replies"
+
+
+def _concurrent(port: int, asked: Exchange) -> str:
+    with ExitStack() as stack:
+        connections: list[Connection] = []
+        for _ in range(MANY_CONNECTIONS):
+            connection = Connection(port)
+            stack.callback(connection.close)
+            connections.append(connection)
+        for connection in connections:
+            connection.send(asked.request(port))
+        for number, connection in enumerate(connections, start=1):
+            where = f"connection {number} of {MANY_CONNECTIONS}: "
+            try:
+                asked.judge(connection.read_response(), where=where)
+            except PeerError as error:
+                raise PeerError(f"{where}{error}") from error
+    return f"{MANY_CONNECTIONS} right replies"
+
+
+def _pipelined(port: int, asked: Exchange) -> str:
+    with connect(port) as connection:
+        connection.send(asked.request(port) * PIPELINED)
+        for number in range(1, PIPELINED + 1):
+            asked.judge(connection.read_response(), where=f"reply {number}: ")
+    return f"{PIPELINED} right replies"

@@ -1,0 +1,79 @@
+"""What the conformance check says: named results, one for each thing a contestant must or should do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from wirebench.catalog.model import Role
+from wirebench.trial.types import Failure
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckResult:
+    id: str
+    """Such as ``rest.bad_json``."""
+    passed: bool
+    required: bool
+    """False: worth knowing, but no reason to refuse a contestant."""
+    sent: str
+    expected: str
+    received: str
+
+    def record(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """One contestant in one role for one workload (a client: of the server it calls)."""
+
+    contestant: str
+    role: Role
+    workload: str
+    checks: tuple[CheckResult, ...]
+    failure: Failure | None
+    """Set if a required check failed, or the contestant could not be checked at all."""
+    elapsed_ns: int
+
+    @property
+    def passed(self) -> bool:
+        return self.failure is None
+
+    @property
+    def failed(self) -> tuple[CheckResult, ...]:
+        return tuple(check for check in self.checks if check.required and not check.passed)
+
+    @property
+    def advice(self) -> tuple[CheckResult, ...]:
+        """What the contestant should do and does not."""
+        return tuple(check for check in self.checks if not check.required and not check.passed)
+
+    def record(self) -> Mapping[str, Any]:
+        return {**asdict(self), "passed": self.passed}
+
+
+def verdict(
+    contestant: str,
+    role: Role,
+    workload: str,
+    checks: tuple[CheckResult, ...],
+    *,
+    elapsed_ns: int,
+    failure: Failure | None = None,
+) -> Verdict:
+    """``failure``: why there are no more checks than these; else it is made of the required ones that failed."""
+    failed = [check for check in checks if check.required and not check.passed]
+    if failure is None and failed:
+        names = ", ".join(check.id for check in failed)
+        first = failed[0]
+        failure = Failure(
+            kind="nonconformant",
+            phase="verify",
+            message=f"{len(failed)} of {len(checks)} checks failed: {names}",
+            sent=first.sent,
+            expected=first.expected,
+            received=first.received,
+        )
+    return Verdict(contestant=contestant, role=role, workload=workload, checks=checks, failure=failure, elapsed_ns=elapsed_ns)

@@ -1,0 +1,236 @@
+"""What a server must answer for ``ws.echo`` and ``ws.count``."""
+
+from __future__ import annotations
+
+import json
+import struct
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+
+from wirebench.trial.workloads import payload
+from wirebench.verify.checks import Check, Mismatch
+from wirebench.verify.http import Connection, PeerError, exchange, request, show
+from wirebench.verify.websocket import (
+    BINARY,
+    CLOSE,
+    CONTINUATION,
+    PING,
+    PONG,
+    TEXT,
+    Frame,
+    WebSocket,
+    encode_frame,
+    open_websocket,
+    shake_hands,
+)
+
+MANY_MESSAGES = 1_000
+MANY_CONNECTIONS = 50
+CLOCK_TOLERANCE_S = 5.0
+_CLOSE_WITHIN_S = 2.0
+_NORMAL = 1000  # RFC 6455 section 7.4.1
+
+# Lengths around the steps of the frame's length field (RFC 6455 section 5.2).
+_LENGTHS = (0, 125, 126, 65_535, 65_536)
+
+Talk = Callable[[WebSocket], str]
+
+
+def _on_connection(port: int, talk: Talk) -> Callable[[], str]:
+    def run() -> str:
+        with open_websocket(port) as websocket:
+            return talk(websocket)
+
+    return run
+
+
+def echo_checks(port: int) -> Iterator[Check]:
+    yield _handshake(port)
+    yield _echo(port, "text", TEXT, b"hello")
+    yield _echo(port, "text_utf8", TEXT, "grün, 水, 🙂".encode())
+    yield _echo(port, "binary", BINARY, bytes(range(256)))
+    for length in _LENGTHS:
+        yield _echo(port, f"text_{length}", TEXT, payload(length))
+        yield _echo(port, f"binary_{length}", BINARY, payload(length))
+    yield _echo(port, "text_1048576", TEXT, payload(1_048_576), required=False)
+    yield Check(
+        id="echo.fragments",
+        sent='a text message "abc" in three frames, with a ping "p" between them',
+        expected='pong "p" and text "abc"',
+        run=_on_connection(port, _fragments),
+    )
+    yield from _session_checks(port, asking=lambda number: f"message {number}", judge=_judge_echo)
+
+
+def count_checks(port: int) -> Iterator[Check]:
+    yield _handshake(port)
+    for number in (0, 1, 1_000_000):
+        yield _count(port, f"count.{number}", f'{{"c":{number}}}', number)
+    yield _count(port, "count.2147483648", '{"c":2147483648}', 2_147_483_648, required=False)
+    yield _count(port, "count.spaces", '{ "c" :\n 7 }', 7)
+    yield _count(port, "count.other_keys", '{"x":{"c":1},"c":8}', 8)
+    yield _count(port, "count.escaped_key", '{"\\u0063":9}', 9)
+    yield from _session_checks(port, asking=lambda number: f'{{"c":{number}}}', judge=_judge_count)
+
+
+def _echo(port: int, name: str, opcode: int, data: bytes, *, required: bool = True) -> Check:
+    what = Frame(opcode=opcode, payload=data).describe()
+
+    def talk(websocket: WebSocket) -> str:
+        websocket.send(opcode, data)
+        return _same(websocket.read_message(), opcode, data)
+
+    return Check(id=f"echo.{name}", sent=what, expected=what, run=_on_connection(port, talk), required=required)
+
+
+def _same(got: Frame, opcode: int, data: bytes, where: str = "") -> str:
+    if got.opcode != opcode or got.payload != data:
+        wanted = Frame(opcode=opcode, payload=data)
+        raise Mismatch(expected=f"{where}{wanted.describe()}", received=f"{where}{got.describe()}")
+    return got.describe()
+
+
+def _judge_echo(got: Frame, number: int, where: str) -> str:
+    return _same(got, TEXT, f"message {number}".encode(), where)
+
+
+def _judge_count(got: Frame, number: int, where: str) -> str:
+    expected = f'{where}text {{"c":{number},"ts":<unix seconds>}}'
+    wrong = Mismatch(expected=expected, received=f"{where}{got.describe()}")
+    try:
+        reply = json.loads(got.payload)
+    except ValueError:
+        raise wrong from None
+    if got.opcode != TEXT or not isinstance(reply, dict) or set(reply) != {"c", "ts"}:
+        raise wrong
+    count, stamp = reply["c"], reply["ts"]
+    # bool is a kind of int in Python; in JSON true is no number.
+    if isinstance(count, bool) or isinstance(stamp, bool) or not isinstance(stamp, int | float) or count != number:
+        raise wrong
+    if abs(stamp - time.time()) > CLOCK_TOLERANCE_S:
+        raise Mismatch(expected=f"{where}ts near {time.time():.0f}", received=f"{where}{got.describe()}")
+    return got.describe()
+
+
+def _count(port: int, id_: str, message: str, number: int, *, required: bool = True) -> Check:
+    def talk(websocket: WebSocket) -> str:
+        websocket.send_text(message)
+        return _judge_count(websocket.read_message(), number, "")
+
+    expected = f'text {{"c":{number},"ts":<unix seconds>}}'
+    return Check(id=id_, sent=f"text {message}", expected=expected, run=_on_connection(port, talk), required=required)
+
+
+def _handshake(port: int) -> Check:
+    def talk(_: WebSocket) -> str:
+        return "101 with the right Sec-WebSocket-Accept"
+
+    return Check(
+        id="ws.handshake",
+        sent="GET / with Upgrade: websocket and a random Sec-WebSocket-Key",
+        expected="101, Upgrade: websocket, Connection: Upgrade, the right Sec-WebSocket-Accept, no extension",
+        run=_on_connection(port, talk),
+    )
+
+
+def _fragments(websocket: WebSocket) -> str:
+    websocket.send(TEXT, b"a", fin=False)
+    websocket.send(CONTINUATION, b"b", fin=False)
+    websocket.send(PING, b"p")
+    websocket.send(CONTINUATION, b"c")
+    # A pong may come before the message is whole or, where a server answers in its own time, after it.
+    got = {frame.opcode: frame for frame in (websocket.read_message(), websocket.read_message())}
+    if got.keys() != {TEXT, PONG} or got[TEXT].payload != b"abc" or got[PONG].payload != b"p":
+        described = ", ".join(frame.describe() for frame in got.values())
+        raise Mismatch(expected='pong "p" and text "abc"', received=described)
+    return 'pong "p" and text "abc"'
+
+
+def _session_checks(port: int, *, asking: Callable[[int], str], judge: Callable[[Frame, int, str], str]) -> Iterator[Check]:
+    """How the server treats connections, shown on messages whose replies are known."""
+
+    def ping(websocket: WebSocket) -> str:
+        websocket.send(PING, b"are you there")
+        return _same(websocket.read_message(), PONG, b"are you there")
+
+    def burst(websocket: WebSocket) -> str:
+        websocket.send_many([asking(number) for number in range(MANY_MESSAGES)])
+        for number in range(MANY_MESSAGES):
+            judge(websocket.read_message(), number, f"reply {number + 1}: ")
+        return f"{MANY_MESSAGES} right replies, in order"
+
+    def in_turn(websocket: WebSocket) -> str:
+        for number in range(MANY_MESSAGES):
+            websocket.send_text(asking(number))
+            judge(websocket.read_message(), number, f"reply {number + 1}: ")
+        return f"{MANY_MESSAGES} right replies"
+
+    def split() -> str:
+        with open_websocket(port, in_pieces=True) as websocket:
+            websocket.connection.send_in_pieces(encode_frame(TEXT, asking(5).encode()))
+            return judge(websocket.read_message(), 5, "")
+
+    def check(name: str, sent: str, expected: str, run: Callable[[], str], *, required: bool = True) -> Check:
+        return Check(id=f"ws.{name}", sent=sent, expected=expected, run=run, required=required)
+
+    one, many = f"text {asking(5)}", f"{MANY_MESSAGES} messages like {asking(5)}"
+    yield check("ping", 'ping "are you there"', 'pong "are you there"', _on_connection(port, ping))
+    yield check("split_reads", f"the handshake and {one}, one byte at a time", "the right reply", split)
+    yield check("in_turn", f"{many}, each after the reply to the last", "a right reply to each", _on_connection(port, in_turn))
+    yield check("burst", f"{many} in one piece", "a right reply to each, in order", _on_connection(port, burst))
+    yield check(
+        "concurrent",
+        f"{one} on {MANY_CONNECTIONS} connections that are all open",
+        "a right reply on each",
+        lambda: _concurrent(port, asking, judge),
+    )
+    yield check(
+        "close",
+        f"close {_NORMAL}",
+        f"close {_NORMAL}, then the end of the connection within {_CLOSE_WITHIN_S:g} s",
+        _on_connection(port, _close),
+    )
+    yield check("plain_http", "GET / without Upgrade", "a status of 400 or more", lambda: _plain(port), required=False)
+
+
+def _concurrent(port: int, asking: Callable[[int], str], judge: Callable[[Frame, int, str], str]) -> str:
+    with ExitStack() as stack:
+        websockets = []
+        for number in range(MANY_CONNECTIONS):
+            connection = Connection(port)
+            stack.callback(connection.close)
+            try:
+                websockets.append(shake_hands(connection))
+            except PeerError as error:
+                raise PeerError(f"connection {number + 1} of {MANY_CONNECTIONS}: {error}") from error
+        for number, websocket in enumerate(websockets):
+            websocket.send_text(asking(number))
+        for number, websocket in enumerate(websockets):
+            where = f"connection {number + 1} of {MANY_CONNECTIONS}: "
+            try:
+                judge(websocket.read_message(), number, where)
+            except PeerError as error:
+                raise PeerError(f"{where}{error}") from error
+    return f"{MANY_CONNECTIONS} right replies"
+
+
+def _close(websocket: WebSocket) -> str:
+    websocket.send(CLOSE, struct.pack(">H", _NORMAL))
+    got = websocket.read_message()
+    # A server may leave the code out (RFC 6455 section 5.5.1: it typically echoes it).
+    if got.opcode != CLOSE or got.payload[:2] not in (b"", struct.pack(">H", _NORMAL)):
+        raise Mismatch(expected=f"close {_NORMAL}", received=got.describe())
+    if not websocket.connection.is_closed_by_peer(_CLOSE_WITHIN_S):
+        raise Mismatch(
+            expected=f"the end of the connection within {_CLOSE_WITHIN_S:g} s (RFC 6455 section 7.1.1)",
+            received=f"close {show(got.payload)}, and the connection stays open",
+        )
+    return "a close frame, then the end of the connection"
+
+
+def _plain(port: int) -> str:
+    response = exchange(port, request("GET", "/", port=port))
+    if response.status < 400:
+        raise Mismatch(expected="a status of 400 or more", received=response.describe())
+    return response.describe()
