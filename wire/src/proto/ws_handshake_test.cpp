@@ -1,0 +1,101 @@
+#include "wire/proto/ws_handshake.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace wire::ws {
+namespace {
+
+const std::string sample_key = "dGhlIHNhbXBsZSBub25jZQ==";  // RFC 6455 section 1.3
+
+upgrade_check check(const std::string& fields, const std::string& method = "GET") {
+    static limits l;
+    static http::request_head head;
+    static std::string text;  // the views in the answer point into it
+    http::request_parser parser(l);
+    text = method + " /chat HTTP/1.1\r\nHost: a\r\n" + fields + "\r\n";
+    EXPECT_EQ(parser.parse(text, head).what, http::event::head) << text;
+    return check_upgrade_request(head);
+}
+result<void> answer(const std::string& response, std::string_view offered = {}) {
+    limits l;
+    http::response_head head;
+    http::response_parser parser(l);
+    EXPECT_EQ(parser.parse(response, head).what, http::event::head) << response;
+    return check_upgrade_response(head, sample_key, offered);
+}
+const std::string good = "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: " + sample_key + "\r\n";
+const std::string accepted = "HTTP/1.1 101 X\r\nUpgrade: WebSocket\r\nConnection: upgrade\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n";
+
+TEST(ws_handshake, the_sample_of_the_rfc) { EXPECT_EQ(accept_key(sample_key), "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="); }
+TEST(ws_handshake, requests_accepted) {
+    const auto c = check(good);
+    EXPECT_TRUE(c.wanted);
+    EXPECT_EQ(c.error, errc::none);
+    EXPECT_EQ(c.key, sample_key);
+    EXPECT_EQ(check("UPGRADE: h2c, WebSocket\r\nConnection: keep-alive, upgrade\r\nsec-websocket-version: 13\r\nSec-WebSocket-Key: " +
+                    sample_key + "\r\n").error, errc::none);
+}
+TEST(ws_handshake, other_requests_are_none_of_its_business) {
+    EXPECT_FALSE(check("").wanted);
+    EXPECT_FALSE(check("Upgrade: h2c\r\nConnection: Upgrade\r\n").wanted);
+    EXPECT_FALSE(check("Upgrade: websocket\r\n").wanted);
+}
+TEST(ws_handshake, requests_refused) {
+    const auto refusal = [](const std::string& fields, const std::string& method = "GET") {
+        const auto c = check(fields, method);
+        EXPECT_TRUE(c.wanted);
+        EXPECT_EQ(c.error, errc::bad_handshake);
+        return c.refusal;
+    };
+    const std::string base = "Upgrade: websocket\r\nConnection: Upgrade\r\n";
+    const std::string version = "Sec-WebSocket-Version: 13\r\n";
+    EXPECT_EQ(refusal(good, "POST"), 400);
+    EXPECT_EQ(refusal(base + "Sec-WebSocket-Version: 8\r\nSec-WebSocket-Key: " + sample_key + "\r\n"), 426);
+    EXPECT_EQ(refusal(base + "Sec-WebSocket-Key: " + sample_key + "\r\n"), 400);
+    EXPECT_EQ(refusal(base + version), 400);
+    EXPECT_EQ(refusal(good + "Sec-WebSocket-Key: " + sample_key + "\r\n"), 400);
+    EXPECT_EQ(refusal(base + version + "Sec-WebSocket-Key: c2hvcnQ=\r\n"), 400);
+    EXPECT_EQ(refusal(base + version + "Sec-WebSocket-Key: not base64!\r\n"), 400);
+    EXPECT_EQ(refusal(good + "Content-Length: 3\r\n"), 400);
+}
+TEST(ws_handshake, responses) {
+    EXPECT_TRUE(answer(accepted + "\r\n"));
+    EXPECT_TRUE(answer(accepted + "Sec-WebSocket-Protocol: chat\r\n\r\n", "super, chat"));
+    const auto refused = [](const std::string& text, std::string_view offered = {}) {
+        const auto r = answer(text, offered);
+        return r ? std::string("accepted") : r.error().message;
+    };
+    EXPECT_EQ(refused("HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n"), "WebSocket handshake: the server answered 403, not 101");
+    EXPECT_NE(refused(accepted + "Sec-WebSocket-Extensions: permessage-deflate\r\n\r\n").find("extension"), std::string::npos);
+    EXPECT_NE(refused(accepted + "Sec-WebSocket-Protocol: chat\r\n\r\n").find("subprotocol"), std::string::npos);
+    EXPECT_NE(refused(accepted + "Sec-WebSocket-Protocol: Chat\r\n\r\n", "chat").find("subprotocol"), std::string::npos);
+    EXPECT_NE(refused("HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: upgrade\r\nSec-WebSocket-Accept: x\r\n\r\n").find("Accept"), std::string::npos);
+    EXPECT_NE(refused("HTTP/1.1 101 X\r\nConnection: upgrade\r\n\r\n").find("Upgrade"), std::string::npos);
+    EXPECT_NE(refused("HTTP/1.1 101 X\r\nUpgrade: websocket\r\n\r\n").find("Connection"), std::string::npos);
+}
+TEST(ws_handshake, both_roles_understand_each_other) {
+    const std::array<std::uint8_t, 16> random{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
+    const std::string key = make_key(random);
+    buffer request;
+    const std::array<http::header, 1> extra{{{"Origin", "http://x"}}};
+    ASSERT_EQ(write_upgrade_request(request, "/chat?x", "example.org", key, extra), errc::none);
+    limits l;
+    http::request_parser server(l);
+    http::request_head asked;
+    ASSERT_EQ(server.parse(request.view(), asked).what, http::event::head);
+    EXPECT_EQ(asked.headers.find("origin"), "http://x");
+    const auto c = check_upgrade_request(asked);
+    ASSERT_EQ(c.error, errc::none);
+    buffer response;
+    ASSERT_EQ(write_upgrade_response(response, c.key, "chat"), errc::none);
+    http::response_parser client(l);
+    http::response_head answered;
+    ASSERT_EQ(client.parse(response.view(), answered).what, http::event::head);
+    EXPECT_TRUE(check_upgrade_response(answered, key, "chat"));
+    EXPECT_EQ(write_upgrade_response(response, c.key, "a\r\nb"), errc::bad_header_value);
+}
+
+}  // namespace
+}  // namespace wire::ws
