@@ -1,0 +1,66 @@
+// An HTTP client of libcurl's easy interface.
+#include "client.hpp"
+
+#include <curl/curl.h>
+
+#include <stdexcept>
+#include <string>
+
+namespace {
+
+void check(CURLcode code) {
+    if (code != CURLE_OK) throw std::runtime_error(curl_easy_strerror(code));
+}
+
+size_t append(char* data, size_t, size_t size, void* body) {
+    static_cast<std::string*>(body)->append(data, size);
+    return size;
+}
+
+class curl_client : public wirebench::client {
+public:
+    explicit curl_client(const wirebench::settings& settings) : settings_(settings) {}
+
+    // libcurl connects with the first request.
+    void open() override {
+        handle_ = curl_easy_init();
+        if (handle_ == nullptr) throw std::runtime_error("curl_easy_init failed");
+        curl_easy_setopt(handle_, CURLOPT_URL, settings_.url.c_str());
+        curl_easy_setopt(handle_, CURLOPT_WRITEFUNCTION, append);
+        curl_easy_setopt(handle_, CURLOPT_WRITEDATA, &body_);
+        curl_easy_setopt(handle_, CURLOPT_PROXY, "");  // whatever the environment says of proxies
+        curl_easy_setopt(handle_, CURLOPT_NOSIGNAL, 1L);
+        curl_easy_setopt(handle_, CURLOPT_TIMEOUT, 10L);
+        if (!settings_.ca_file.empty()) curl_easy_setopt(handle_, CURLOPT_CAINFO, settings_.ca_file.c_str());
+    }
+
+    std::string_view operation() override {
+        body_.clear();
+        const auto result = curl_easy_perform(handle_);
+        long opened = 0;
+        curl_easy_getinfo(handle_, CURLINFO_NUM_CONNECTS, &opened);
+        connections_ += static_cast<std::uint64_t>(opened);
+        check(result);
+        long status = 0;
+        check(curl_easy_getinfo(handle_, CURLINFO_RESPONSE_CODE, &status));
+        if (status != 200) throw std::runtime_error("expected status 200, got " + std::to_string(status));
+        return body_;
+    }
+
+    void close() override { curl_easy_cleanup(handle_); }
+    std::uint64_t connections() const override { return connections_; }
+
+private:
+    wirebench::settings settings_;
+    CURL* handle_ = nullptr;
+    std::string body_;
+    std::uint64_t connections_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<wirebench::client> wirebench::make_client(const settings& settings) {
+    if (settings.url.rfind("http", 0) != 0) throw std::invalid_argument("WIREBENCH_URL: expected http://..., got " + settings.url);
+    check(curl_global_init(CURL_GLOBAL_DEFAULT));
+    return std::make_unique<curl_client>(settings);
+}
