@@ -18,7 +18,7 @@ from wirebench.build.cache import build_key, source_digest
 from wirebench.build.supervise import StepTimeoutError, run_step
 from wirebench.catalog import CatalogError, Contestant, Role
 from wirebench.host.commands import search_path
-from wirebench.host.presence import presence
+from wirebench.host.installed import presence
 
 BuildStatus = Literal["ok", "not_installed", "failed", "disabled"]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from wirebench.catalog import Contestant
 from wirebench.catalog.manifest import LANGUAGE
-from wirebench.host.presence import Presence
+from wirebench.host.installed import Presence
 
 _IGNORED = frozenset({"__pycache__", ".DS_Store"})
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from wirebench.host.commands import command_version, command_versions, find_command
 from wirebench.host.doctor import Problem, diagnose, ensure_libraries, host_problems, installable
 from wirebench.host.fingerprint import Fingerprint, capture
+from wirebench.host.installed import Presence, presence, presences
 from wirebench.host.limits import Limits, read_limits
-from wirebench.host.presence import Presence, presence, presences
 
 __all__ = [
     "Fingerprint",

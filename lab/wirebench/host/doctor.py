@@ -11,7 +11,7 @@ from wirebench.catalog import Catalog, Contestant
 from wirebench.host.commands import forget_versions
 from wirebench.host.debian import install, install_line, is_root
 from wirebench.host.fingerprint import Fingerprint, capture
-from wirebench.host.presence import Presence, presences
+from wirebench.host.installed import Presence, presences
 
 Severity = Literal["missing", "warning", "note"]
 """missing: something cannot be measured that could be. warning: figures may be worse. note: good to know."""
@@ -60,7 +60,7 @@ def installable(contestants: Iterable[Contestant], *, toolchain_present: bool = 
 def ensure_libraries(contestants: Iterable[Contestant], *, say: Callable[[str], None]) -> None:
     """As root: installs the libraries of those contestants whose compilers and runtimes are here, and says so.
 
-    Otherwise, and where apt-get refuses, nothing changes: the contestants stay "not installed", with the line that installs them.
+    Otherwise, and where apt-get refuses, nothing changes: the contestants stay "not installed", with what installs them.
     """
     packages = installable(contestants, toolchain_present=True)
     if not packages or not is_root() or shutil.which("apt-get") is None:

@@ -1,0 +1,211 @@
+"""Runs the test suites and adds up what they say: the program behind ``./test`` and ``.ci/run``.
+
+Each suite ends in a count of passed, failed and skipped tests, from JUnit files where the runner writes them. Results are in
+``build/test-results``. Exit codes: 0 all passed, 1 something failed, 69 a Debian package is missing and we may not install it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+import tomllib
+import xml.etree.ElementTree as ET
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from bootstrap import CONSTRAINTS, MISSING, ROOT, VENV
+from wirebench.host.debian import has_dpkg, install, install_line, installed_versions, is_root
+
+RESULTS = ROOT / "build" / "test-results"
+SUMMARY = RESULTS / "summary.json"
+PACKAGES = ("libgtest-dev", "libbenchmark-dev", "nginx-light", "chromium")
+"""Debian packages that tests need beyond what the core does."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Count:
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+
+    def __add__(self, other: Count) -> Count:
+        return Count(passed=self.passed + other.passed, failed=self.failed + other.failed, skipped=self.skipped + other.skipped)
+
+    def __str__(self) -> str:
+        skipped = f", {self.skipped} skipped" if self.skipped else ""
+        return f"{self.passed} passed, {self.failed} failed{skipped}"
+
+
+ONE_PASSED = Count(passed=1)
+ONE_FAILED = Count(failed=1)
+
+
+def count_junit(path: Path) -> Count:
+    """The tests of a JUnit file. One that is not there or empty is a failure: the runner did not get to its end."""
+    try:
+        cases = list(ET.parse(path).iter("testcase"))  # noqa: S314  # written by our own runner
+    except (OSError, ET.ParseError):
+        return ONE_FAILED
+    total = Count()
+    for case in cases:
+        if case.find("failure") is not None or case.find("error") is not None:
+            total += ONE_FAILED
+        elif case.find("skipped") is not None or case.get("status") in ("disabled", "notrun"):
+            total += Count(skipped=1)
+        else:
+            total += ONE_PASSED
+    return total if cases else ONE_FAILED
+
+
+def run(command: Sequence[str], *, env: dict[str, str] | None = None) -> int:
+    print(f"$ {' '.join(command)}", flush=True)
+    return subprocess.run(command, cwd=ROOT, env={**os.environ, **(env or {})}, check=False).returncode
+
+
+def _tool(*arguments: str) -> int:
+    return run([str(VENV / "bin" / "python"), "-m", *arguments])
+
+
+def _one(status: int) -> Count:
+    return ONE_PASSED if status == 0 else ONE_FAILED
+
+
+# --- the suites ------------------------------------------------------------------------------------------------------
+
+
+def lint() -> Count:
+    """Python style: ruff, as linter and as formatter."""
+    return _one(_tool("ruff", "check", "lab")) + _one(_tool("ruff", "format", "--check", "-q", "lab"))
+
+
+def types() -> Count:
+    """Python types: mypy, strict."""
+    return _one(_tool("mypy"))
+
+
+def python() -> Count:
+    """The lab's tests."""
+    report = RESULTS / "python.xml"
+    report.unlink(missing_ok=True)
+    status = _tool("pytest", "-W", "error", "--durations=10", f"--junitxml={report}")
+    return _checked(count_junit(report), status)
+
+
+def cpp() -> Count:
+    """The native tests, warnings as errors."""
+    return _ctest("dev")
+
+
+def asan() -> Count:
+    """The native tests under AddressSanitizer and UndefinedBehaviorSanitizer."""
+    return _ctest("asan")
+
+
+def _ctest(preset: str) -> Count:
+    jobs = str(len(os.sched_getaffinity(0)))
+    report = RESULTS / f"cpp-{preset}.xml"
+    if run(["cmake", "--preset", preset], env={"CMAKE_GENERATOR": "Ninja"}) != 0:
+        return ONE_FAILED
+    if run(["cmake", "--build", "--preset", preset, "-j", jobs]) != 0:
+        return ONE_FAILED
+    command = ["ctest", "--preset", preset, "-j", jobs, "--timeout", "120", "--progress", "--output-junit", str(report)]
+    report.unlink(missing_ok=True)
+    status = run(command)
+    return _checked(count_junit(report), status)
+
+
+def contestants() -> Count:
+    """Every contestant: built, and its replies verified."""
+    wirebench = str(VENV / "bin" / "wirebench")
+    run([wirebench, "setup"])
+    return _build_all(wirebench) + _verify_all(wirebench)
+
+
+def _build_all(wirebench: str) -> Count:
+    answer = subprocess.run([wirebench, "build", "--json"], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
+    results = [json.loads(line) for line in answer.stdout.splitlines()]
+    kinds = {"ok": ONE_PASSED, "failed": ONE_FAILED, "not_installed": Count(skipped=1), "disabled": Count(skipped=1)}
+    return _checked(add(kinds[result["status"]] for result in results), answer.returncode)
+
+
+def _verify_all(wirebench: str) -> Count:
+    return _one(run([wirebench, "verify", "--all"]))
+
+
+def _checked(count: Count, status: int) -> Count:
+    """A runner that failed although no test of it did has failed itself."""
+    return count + ONE_FAILED if status != 0 and count.failed == 0 else count
+
+
+def add(counts: Iterable[Count]) -> Count:
+    return sum(counts, start=Count())
+
+
+SUITES: dict[str, Callable[[], Count]] = {
+    "lint": lint,
+    "types": types,
+    "python": python,
+    "cpp": cpp,
+    "asan": asan,
+    "contestants": contestants,
+}
+DEFAULT = ("lint", "types", "cpp", "python", "asan")
+
+
+# --- what they need --------------------------------------------------------------------------------------------------
+
+
+def install_needs() -> None:
+    """Debian packages and the development packages of pyproject.toml."""
+    if has_dpkg():
+        missing = [name for name, version in installed_versions(PACKAGES).items() if version is None]
+        if missing and not is_root():
+            print(f"tests need these Debian packages; install them with:\n  {install_line(missing)}", file=sys.stderr)
+            sys.exit(MISSING)
+        if missing:
+            print(f"installing Debian packages: {' '.join(missing)}", flush=True)
+            for name in install(missing):
+                print(f"apt-get could not install {name}: tests that need it are skipped or fail", file=sys.stderr)
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        wanted = tomllib.load(file)["project"]["optional-dependencies"]["dev"]
+    if _tool("pip", "--disable-pip-version-check", "install", "-q", "-c", str(CONSTRAINTS), *wanted) != 0:
+        sys.exit(MISSING)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Run the tests.", prog="./test")
+    described = "; ".join(f"{name}: {suite.__doc__}" for name, suite in SUITES.items())
+    parser.add_argument("suites", nargs="*", metavar="SUITE", help=f"all but 'contestants' if not given. {described}")
+    parser.add_argument("--after-test", action="store_true", help="add what ./test counted before")
+    given = parser.parse_args()
+    for name in given.suites:
+        if name not in SUITES:
+            parser.error(f"{name}: expected one of {', '.join(SUITES)}")
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    before = Count(**json.loads(SUMMARY.read_text(encoding="utf-8"))) if given.after_test else Count()
+    if not given.after_test:
+        install_needs()
+    counts: dict[str, Count] = {}
+    for name in given.suites or DEFAULT:
+        began = time.monotonic()
+        print(f"\n=== {name}", flush=True)
+        counts[name] = SUITES[name]()
+        print(f"=== {name}: {counts[name]} ({time.monotonic() - began:.0f} s)", flush=True)
+    total = before + add(counts.values())
+    SUMMARY.write_text(json.dumps(asdict(total)), encoding="utf-8")
+    print()
+    for name, count in counts.items():
+        print(f"{name:12} {count}")
+    if total.skipped:
+        print(f"{total.skipped} skipped")
+    print(f"{total.passed} passed, {total.failed} failed", flush=True)
+    return 1 if total.failed or not total.passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

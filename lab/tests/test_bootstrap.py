@@ -1,0 +1,193 @@
+"""``./wirebench``: when it makes its environment, which parts of it, and what it says when it cannot."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import bootstrap
+
+REAL_ROOT = Path(__file__).resolve().parents[2]
+PROJECT = """
+[build-system]
+requires = ["scikit-build-core"]
+build-backend = "scikit_build_core.build"
+[project]
+name = "wirebench"
+dependencies = ["rich>=14"]
+[tool.scikit-build]
+minimum-version = "0.11"
+[tool.ruff]
+line-length = 100
+"""
+
+
+class FakeInstaller:
+    """In place of ``bootstrap.run``: notes commands, and makes what they would."""
+
+    def __init__(self, venv: Path) -> None:
+        self.venv = venv
+        self.kinds: list[str] = []
+        self.stop_at: str | None = None
+
+    def __call__(self, command: list[str], **_options: object) -> None:
+        kind = "venv" if "venv" in command else "native" if "-e" in command else "packages" if "pip" in command else command[0]
+        if kind == self.stop_at:
+            raise KeyboardInterrupt
+        self.kinds.append(kind)
+        (self.venv / "bin").mkdir(parents=True, exist_ok=True)
+        if kind == "venv":
+            (self.venv / "bin/python").touch()
+        if kind == "native":
+            for name in bootstrap.PROGRAMS:
+                (self.venv / "bin" / name).touch()
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "lab").mkdir()
+    (tmp_path / "wire/tests").mkdir(parents=True)
+    (tmp_path / "pyproject.toml").write_text(PROJECT)
+    (tmp_path / "lab/constraints.txt").write_text("rich==15.0.0\n")
+    (tmp_path / "CMakeLists.txt").write_text("project(wirebench)\n")
+    (tmp_path / "wire/wire.cpp").write_text("int wire;\n")
+    monkeypatch.setattr(bootstrap, "ROOT", tmp_path)
+    monkeypatch.setattr(bootstrap, "VENV", tmp_path / ".venv")
+    monkeypatch.setattr(bootstrap, "STAMP", tmp_path / ".venv/wirebench.stamp")
+    monkeypatch.setattr(bootstrap, "LOG", tmp_path / "build/bootstrap.log")
+    monkeypatch.setattr(bootstrap, "CONSTRAINTS", tmp_path / "lab/constraints.txt")
+    monkeypatch.setattr(bootstrap, "missing_system_packages", list)
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+    return tmp_path
+
+
+@pytest.fixture
+def installer(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> FakeInstaller:
+    fake = FakeInstaller(checkout / ".venv")
+    monkeypatch.setattr(bootstrap, "run", fake)
+    return fake
+
+
+def made_by(installer: FakeInstaller) -> list[str]:
+    """What is done at the next start."""
+    installer.kinds.clear()
+    if not bootstrap.up_to_date():
+        bootstrap.make()
+    assert bootstrap.up_to_date()
+    return installer.kinds
+
+
+def test_the_first_start_makes_everything_and_the_second_nothing(installer: FakeInstaller) -> None:
+    assert made_by(installer) == ["venv", "packages", "native"]
+    assert made_by(installer) == []
+
+
+def test_only_what_changed_is_made_again(checkout: Path, installer: FakeInstaller) -> None:
+    made_by(installer)
+    (checkout / "wire/wire.cpp").write_text("int wire = 1;\n")
+    assert made_by(installer) == ["native"]
+    (checkout / "wire/new.hpp").write_text("\n")
+    assert made_by(installer) == ["native"]
+    (checkout / "wire/wire_test.cpp").write_text("\n")
+    (checkout / "wire/tests/data").write_text("\n")
+    (checkout / "pyproject.toml").write_text(PROJECT.replace("line-length = 100", "line-length = 99"))
+    assert made_by(installer) == [], "tests and linters have no part in it"
+    (checkout / "lab/constraints.txt").write_text("rich==15.0.1\n")
+    assert made_by(installer) == ["packages", "native"]
+    (checkout / "pyproject.toml").write_text(PROJECT.replace("rich>=14", "rich>=15"))
+    assert made_by(installer) == ["packages", "native"]
+    (checkout / ".venv/bin/wireload").unlink()
+    assert made_by(installer) == ["native"]
+
+
+@pytest.mark.parametrize(
+    ("stop_at", "then"),
+    [
+        ("venv", ["venv", "packages", "native"]),
+        ("packages", ["venv", "packages", "native"]),
+        ("native", ["native"]),
+    ],
+)
+def test_after_an_interruption_the_next_start_mends_it(installer: FakeInstaller, stop_at: str, then: list[str]) -> None:
+    installer.stop_at = stop_at
+    with pytest.raises(SystemExit) as caught:
+        bootstrap.make()
+    assert caught.value.code == 130
+    assert not bootstrap.up_to_date()
+    installer.stop_at = None
+    assert made_by(installer) == then
+
+
+def test_a_checkout_that_was_moved_starts_again(
+    checkout: Path, installer: FakeInstaller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made_by(installer)
+    stamp = json.loads(bootstrap.STAMP.read_text())
+    bootstrap.STAMP.write_text(json.dumps({**stamp, "root": "/elsewhere"}))
+    started: list[list[str]] = []
+    monkeypatch.setattr("os.execv", lambda _program, arguments: started.append(arguments))
+    monkeypatch.setattr(bootstrap, "_write_stamp", lambda _stamp: None)
+    bootstrap.make()
+    assert started[0][:2] == ["sh", str(checkout / "wirebench")]
+    assert not bootstrap.STAMP.exists()
+
+
+def test_missing_packages_are_one_line_to_run_for_those_who_are_not_root(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    with pytest.raises(SystemExit) as caught:
+        bootstrap.install_system_packages(["g++", "libfmt-dev"])
+    assert caught.value.code == 69
+    line = "sudo apt-get update && sudo apt-get install -y --no-install-recommends g++ libfmt-dev"
+    assert line in [text.strip() for text in capsys.readouterr().err.splitlines()]
+
+
+def test_root_installs_missing_packages_by_name(installer: FakeInstaller, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
+    bootstrap.install_system_packages(["g++", "libfmt-dev"])
+    assert installer.kinds == ["apt-get", "apt-get"]
+
+
+def test_what_is_missing_is_found_by_looking(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(bootstrap, "SYSTEM", (("sh", "dash"), ("no-such-tool", "tool"), ("no/such.hpp", "libsuch-dev")))
+    assert bootstrap.missing_system_packages() == ["tool", "libsuch-dev"]
+
+
+def test_a_command_that_fails_shows_the_end_of_its_log(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bootstrap.LOG.parent.mkdir()
+    with pytest.raises(SystemExit) as caught:
+        bootstrap.run(["sh", "-c", "echo why it failed; exit 7"])
+    assert caught.value.code == 70
+    said = capsys.readouterr().err
+    assert "  | why it failed" in said
+    assert "exited with 7; log: build/bootstrap.log" in said
+
+
+def test_without_a_python_that_suits(tmp_path: Path) -> None:
+    (tmp_path / "lab").mkdir()
+    shutil.copy(REAL_ROOT / "wirebench", tmp_path)
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for name in ("dirname", "readlink"):
+        (tools / name).symlink_to(shutil.which(name) or "")
+    old = tools / "python3"
+    old.write_text('#!/bin/sh\n[ "$1" = --version ] && echo Python 3.9.2\nexit 1\n')
+    old.chmod(0o755)
+    # The system's own Python is tried by its path: let that be the old one too.
+    script = (tmp_path / "wirebench").read_text().replace("/usr/bin/python3 ", f"{old} ")
+    (tmp_path / "wirebench").write_text(script)
+    answer = subprocess.run(["/bin/sh", "wirebench"], cwd=tmp_path, env={"PATH": str(tools)}, capture_output=True, text=True)
+    assert answer.returncode == 69
+    assert "expected Python 3.11 or newer, got Python 3.9.2" in answer.stderr
+
+
+def test_the_stamp_of_this_checkout_names_all_native_parts() -> None:
+    assert all((REAL_ROOT / name).exists() for name in bootstrap.NATIVE)
+    assert os.access(REAL_ROOT / "wirebench", os.X_OK)

@@ -1,0 +1,176 @@
+"""Builds: what is built, when it is built again, how failures read, and that nothing is left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from conftest import MANIFEST, RUN, Project
+from wirebench.build import BuildEvent, BuildResult, build, resolve_command
+from wirebench.catalog import CatalogError
+
+
+def steps(*commands: str, needs: str = "") -> str:
+    """A manifest whose steps are these shell commands."""
+    quoted = ", ".join(f"['sh', '-c', '''{command}''']" for command in commands)
+    return f"{MANIFEST}{needs}\n[build]\nsteps = [{quoted}]\n{RUN}"
+
+
+def made(project: Project, identity: str = "sh/mine") -> BuildResult:
+    return build(project.contestant(identity), project.root, jobs=2)
+
+
+def folder_of(result: BuildResult) -> Path:
+    assert result.folder is not None, result.message
+    return result.folder
+
+
+def test_steps_run_in_the_build_folder_with_placeholders_filled(project: Project) -> None:
+    where = 'echo "$0" >where; pwd >>where; echo {jobs} {root} >>where; cp {source}/input.txt out'
+    project.add("sh/mine", steps(where), input_txt="hi")
+    events: list[BuildEvent] = []
+    one = project.contestant("sh/mine")
+    result = build(one, project.root, jobs=3, on_event=events.append)
+    folder = folder_of(result)
+    assert folder.parent == project.root / "build/contestants/sh"
+    assert folder.name.startswith("mine-")
+    assert len(folder.name) == len("mine-") + 12
+    assert (folder / "where").read_text().splitlines() == ["sh", str(folder), f"3 {project.root}"]
+    assert (folder / "out").read_text() == "hi"
+    assert [(event.step, event.steps) for event in events] == [(1, 1)]
+    assert resolve_command(one, folder, "server") == [f"{folder}/server"]
+    with pytest.raises(CatalogError, match=r"sh/mine: expected a client, got a contestant for http\.hello only"):
+        resolve_command(one, folder, "client")
+
+
+def test_what_was_built_is_not_built_again_until_something_it_is_made_from_changes(project: Project) -> None:
+    project.add("sh/mine", steps("date +%N >stamp").replace("[build]", '[build]\ninputs = ["shared"]'), server_py="1")
+    project.write("shared/common.h", "1")
+    first = made(project)
+    again = made(project)
+    assert (again.cached, again.folder) == (True, first.folder)
+
+    folders = {first.folder}
+    for change in ("contestants/sh/mine/server.py", "shared/common.h", "contestants/sh/language.toml"):
+        project.write(change, "title = 'Shell'\n")
+        result = made(project)
+        assert not result.cached, change
+        folders.add(result.folder)
+    assert len(folders) == 4
+    project.write("contestants/sh/mine/__pycache__/server.pyc", "not a source")
+    assert made(project).cached
+
+
+def test_builds_of_long_ago_are_removed_and_those_of_others_are_not(project: Project) -> None:
+    project.add("sh/mine", steps("true"), server_py="0")
+    project.add("sh/mine-2", steps("true"))
+    other = folder_of(made(project, "sh/mine-2"))
+    built = []
+    for version in ("1", "2", "3"):
+        project.write("contestants/sh/mine/server.py", version)
+        built.append(folder_of(made(project)))
+        os.utime(built[-1], (int(version), int(version)))
+    assert [folder.exists() for folder in [*built, other]] == [False, True, True, True]
+
+
+def test_a_step_that_fails_is_named_with_the_end_of_its_log(project: Project) -> None:
+    project.add("sh/mine", steps("echo first", "echo what went wrong >&2; exit 3", "echo never"))
+    result = made(project)
+    assert (result.status, result.folder) == ("failed", None)
+    where, _, log = result.message.partition("; log: ")
+    assert where == "step 2 of 3, sh -c 'echo what went wrong >&2; exit 3': exited with 3"
+    assert (project.root / log).read_text().endswith("what went wrong\n")
+    assert result.log_tail.splitlines()[-1] == "what went wrong"
+    assert "never" not in result.log_tail.splitlines()
+    # It is tried again, from nothing.
+    assert made(project).cached is False
+
+
+def test_a_program_that_is_not_there(project: Project) -> None:
+    project.add("sh/mine", MANIFEST + '[build]\nsteps = [["no-such-compiler", "x"]]\n' + RUN)
+    assert made(project).message.startswith(
+        "step 1 of 1, no-such-compiler x: expected the program no-such-compiler, got none in PATH"
+    )
+
+
+def test_what_is_needed_and_not_here(project: Project) -> None:
+    needs = """
+published = "https://example.org/get"
+needs = { commands = ["no-such-go"], debian = ["no-such-lib-dev"], files = ["no/such.hpp"] }
+"""
+    project.add("sh/mine", steps("touch built", needs=needs))
+    result = made(project)
+    assert (result.status, result.folder) == ("not_installed", None)
+    assert "needs no-such-go, no-such-lib-dev, no/such.hpp" in result.message
+    assert "apt-get install -y --no-install-recommends no-such-lib-dev" in result.message
+    assert "published at https://example.org/get" in result.message
+
+
+def test_disabled(project: Project) -> None:
+    project.add("sh/mine", steps("true", needs='disabled = { reason = "broken upstream", since = 2026-01-31 }'))
+    result = made(project)
+    assert (result.status, result.message) == ("disabled", "disabled since 2026-01-31: broken upstream")
+
+
+def test_a_build_that_writes_beside_its_source_fails(project: Project) -> None:
+    project.add("sh/mine", steps("touch {source}/left-over"))
+    result = made(project)
+    assert result.status == "failed"
+    assert "sources changed while it was built" in result.message
+
+
+def test_the_environment_does_not_change_builds(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MAKEFLAGS", "-j99")
+    monkeypatch.setenv("VIRTUAL_ENV", "/elsewhere")
+    monkeypatch.delenv("HOME")
+    project.add("sh/mine", steps("env >environment"))
+    environment = dict(line.split("=", 1) for line in (folder_of(made(project)) / "environment").read_text().splitlines())
+    assert "MAKEFLAGS" not in environment
+    assert "VIRTUAL_ENV" not in environment
+    assert environment["HOME"] == str(project.root / "build/home")
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in ("Z", "X")
+    except FileNotFoundError:
+        return False
+
+
+def wait_for(path: Path) -> str:
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        if path.exists() and (text := path.read_text().strip()):
+            return text
+        time.sleep(0.01)
+    raise AssertionError(f"{path} did not come")
+
+
+def test_a_helper_left_in_the_background_is_ended(project: Project) -> None:
+    project.add("sh/mine", steps("setsid sleep 1000 & echo $! >{root}/pid"))
+    assert made(project).status == "ok"
+    assert not alive(int((project.root / "pid").read_text()))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_build_leaves_no_process_and_is_not_taken_for_built(project: Project, number: signal.Signals) -> None:
+    """The step ignores what is asked of it and has a child in a session of its own; both are gone when the command returns."""
+    stubborn = "trap '' TERM INT; echo $$ >{root}/step.pid; setsid sleep 1000 & echo $! >{root}/child.pid; wait; sleep 1000"
+    project.add("sh/mine", steps(stubborn))
+    command = [sys.executable, "-m", "wirebench.cli.main", "build", "sh/mine"]
+    environment = {**os.environ, "WIREBENCH_ROOT": str(project.root)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment) as process:
+        pids = [int(wait_for(project.root / name)) for name in ("step.pid", "child.pid")]
+        process.send_signal(number)
+        said, _ = process.communicate(timeout=30)
+    assert process.returncode == 130, said
+    assert "Traceback" not in said
+    assert [pid for pid in pids if alive(pid)] == []
+    project.add("sh/mine", steps("true"))
+    assert made(project).status == "ok"

@@ -1,0 +1,214 @@
+"""Manifests: what is accepted, what is said about what is not, what a language gives, and who is chosen by name."""
+
+from __future__ import annotations
+
+import datetime
+import shutil
+from pathlib import Path
+
+import pytest
+
+from conftest import MANIFEST, RUN, Project
+from wirebench.catalog import CatalogError, find_root, load_catalog
+from wirebench.catalog.manifest import read_contestant
+
+REAL_ROOT = Path(__file__).resolve().parents[2]
+
+
+def error_of(project: Project, manifest: str, language: str | None = None) -> str:
+    """What is said about this manifest, without the path."""
+    folder = project.add("python/mine", manifest)
+    if language is not None:
+        project.write("contestants/python/language.toml", language)
+    with pytest.raises(CatalogError) as caught:
+        read_contestant(folder, root=project.root)
+    return str(caught.value).replace(f"{folder}/manifest.toml: ", "")
+
+
+def test_a_manifest_becomes_a_contestant(project: Project) -> None:
+    project.add(
+        "python/mine",
+        MANIFEST
+        + """
+        tls = true
+        published = "https://example.org/download"
+        note = "quick"
+        needs = { commands = ["python3"], debian = ["libevent-dev"], files = ["mine.hpp"] }
+        disabled = { reason = "does not build", since = 2026-01-31 }
+        [build]
+        steps = [["make", "-C", "{source}", "-j", "{jobs}"]]
+        inputs = ["contestants"]
+        """
+        + RUN,
+    )
+    one = project.contestant("python/mine")
+    assert (one.identity, one.language, one.name) == ("python/mine", "python", "mine")
+    assert one.folder == project.root / "contestants/python/mine"
+    assert (one.library, one.version, one.license, one.tier) == ("mine", "1.0", "MIT", "idiomatic")
+    assert (one.serves, one.calls, one.tls) == (("http.hello",), (), True)
+    assert (one.needs.commands, one.needs.debian, one.needs.files) == (("python3",), ("libevent-dev",), ("mine.hpp",))
+    assert one.build_steps == (("make", "-C", "{source}", "-j", "{jobs}"),)
+    assert one.build_inputs == ("contestants",)
+    assert one.command("server") == ("{build}/server",)
+    assert one.command("client") is None
+    assert one.disabled is not None
+    assert one.disabled.since == datetime.date(2026, 1, 31)
+
+
+def test_what_a_manifest_leaves_out_comes_from_its_language(project: Project) -> None:
+    project.write(
+        "contestants/python/language.toml",
+        """
+        title = "Python"
+        needs = { commands = ["python3"], debian = ["python3-venv"] }
+        [build]
+        steps = [["one"], ["two"]]
+        [run]
+        server = ["{build}/venv/bin/python", "{source}/server.py"]
+        client = ["{build}/venv/bin/python", "{source}/client.py"]
+        """,
+    )
+    project.add("python/plain", MANIFEST)
+    project.add(
+        "python/special",
+        MANIFEST + 'needs = { debian = ["libuv1-dev"] }\n[build]\nsteps = [["three"]]\n' + RUN,
+    )
+    plain, special = project.contestant("python/plain"), project.contestant("python/special")
+    assert plain.language_title == "Python"
+    assert plain.build_steps == (("one",), ("two",))
+    assert plain.server_command == ("{build}/venv/bin/python", "{source}/server.py")
+    assert plain.client_command is None, "it calls nothing, so it has no client although its language has one"
+    # Lists replace whole, tables are taken key by key.
+    assert special.needs.debian == ("libuv1-dev",)
+    assert special.needs.commands == ("python3",)
+    assert special.build_steps == (("three",),)
+    assert special.server_command == ("{build}/server",)
+
+
+@pytest.mark.parametrize(
+    ("manifest", "expected"),
+    [
+        (MANIFEST.replace('tier = "idiomatic"', 'tier = "fast"'), "tier: expected 'idiomatic', 'tuned' or 'floor', got 'fast'"),
+        (MANIFEST.replace('version = "1.0"', "version = 1.0"), "version: expected a valid string, got 1.0"),
+        (MANIFEST.replace('license = "MIT"', ""), "license: expected a value, got nothing"),
+        (MANIFEST + "serve = []", "serve: expected no such key, got []"),
+        (MANIFEST.replace("https:", "ftp:"), "homepage: expected String should match pattern"),
+        (MANIFEST.replace('["http.hello"]', '["http"]'), "serves.0: expected 'http.hello', 'http.payload', 'rest'"),
+        (MANIFEST.replace('["http.hello"]', "[]"), "serves: expected at least one workload here, or a scheme in calls"),
+        (MANIFEST, "run.server: expected a command here or in language.toml, got nothing"),
+        (MANIFEST + '[run]\nserver = ["{bild}/server"]', "run.server.0: expected only the placeholders {source}, {build}"),
+        (MANIFEST + "[run]\nserver = []", "run.server: expected List should have at least 1 item"),
+        (MANIFEST + '[build]\ninputs = ["../x"]\n' + RUN, "build.inputs.0: expected a path inside the project"),
+        (MANIFEST + '[build]\ninputs = ["lib"]\n' + RUN, "build.inputs: expected a folder or file of the project, got 'lib'"),
+        (MANIFEST + 'needs = { debian = ["-o=x"] }\n' + RUN, "needs.debian.0: expected String should match pattern"),
+        (MANIFEST + 'needs = { commands = ["a/b"] }\n' + RUN, "needs.commands.0: expected String should match pattern"),
+        (MANIFEST + 'disabled = { reason = "old" }\n' + RUN, "disabled.since: expected a value, got nothing"),
+        ('library = "mine', "expected TOML, got"),
+    ],
+)
+def test_a_mistake_is_named_by_file_and_key(project: Project, manifest: str, expected: str) -> None:
+    assert error_of(project, manifest).startswith(expected)
+
+
+def test_a_mistake_in_the_language_is_blamed_on_the_language(project: Project) -> None:
+    message = error_of(project, MANIFEST, language='title = "Python"\n[run]\nservr = ["x"]')
+    assert message == f"{project.root}/contestants/python/language.toml: run.servr: expected no such key, got ['x']"
+
+
+def test_one_wrong_manifest_leaves_the_others(project: Project) -> None:
+    project.add("python/good")
+    project.add("python/bad", "library = 3")
+    project.add("python/Bad_Name")
+    catalog = project.catalog()
+    assert list(catalog.contestants) == ["python/good"]
+    assert [error.identity for error in catalog.errors] == ["python/Bad_Name", "python/bad"]
+    assert "Bad_Name: expected a folder name of a-z" in catalog.errors[0].message
+    with pytest.raises(CatalogError, match=r"python/bad/manifest.toml: library: expected a valid string, got 3"):
+        catalog.select(["python/bad"])
+
+
+def test_folders_without_manifest_and_templates_are_no_contestants(project: Project) -> None:
+    project.add("python/_template")
+    project.add("python/good")
+    project.write("contestants/python/common/shared.py", "")
+    catalog = project.catalog()
+    assert list(catalog.contestants) == ["python/good"]
+    assert catalog.errors == ()
+
+
+@pytest.fixture
+def several(project: Project) -> Project:
+    floor = MANIFEST.replace("idiomatic", "floor")
+    project.add("cpp/floor", floor + RUN)
+    project.add("c/floor", floor + RUN)
+    for identity in ("go/net-http", "go/gorilla", "node/http", "python/http", "python/aiohttp"):
+        project.add(identity)
+    return project
+
+
+@pytest.mark.parametrize(
+    ("selectors", "expected"),
+    [
+        (["go/gorilla"], ["go/gorilla"]),
+        (["aiohttp"], ["python/aiohttp"]),
+        (["go/*"], ["go/gorilla", "go/net-http"]),
+        (["floor"], ["c/floor", "cpp/floor"]),
+        (["node"], ["node/http"]),
+        (["python/aiohttp,floor", "cpp/floor"], ["c/floor", "cpp/floor", "python/aiohttp"]),
+        (
+            [],
+            ["c/floor", "cpp/floor", "go/gorilla", "go/net-http", "node/http", "python/aiohttp", "python/http"],
+        ),
+    ],
+)
+def test_selectors(several: Project, selectors: list[str], expected: list[str]) -> None:
+    assert [one.identity for one in several.catalog().select(selectors)] == expected
+
+
+@pytest.mark.parametrize(
+    ("selector", "expected"),
+    [
+        ("aiohtp", "aiohtp: no contestant has this name; did you mean python/aiohttp"),
+        ("go/gorila", "did you mean go/gorilla?"),
+        ("flor", "did you mean floor"),
+        ("http", "expected a name that one contestant has, got node/http, python/http"),
+        ("php/*", "php/*: no contestant has this name; 'wirebench list' shows them all"),
+    ],
+)
+def test_a_selector_that_names_nothing(several: Project, selector: str, expected: str) -> None:
+    with pytest.raises(CatalogError) as caught:
+        several.catalog().select([selector])
+    assert expected in str(caught.value)
+
+
+def test_the_root_is_found_from_below_and_not_in_the_build_folder(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("WIREBENCH_ROOT")
+    inside = project.root / "build" / "contestants" / "python"
+    inside.mkdir(parents=True)
+    assert find_root(inside) == project.root
+    monkeypatch.setenv("WIREBENCH_ROOT", "/nonexistent")
+    with pytest.raises(CatalogError, match="WIREBENCH_ROOT: expected a folder that holds contestants/, got '/nonexistent'"):
+        find_root(inside)
+
+
+# --- the real ones ---------------------------------------------------------------------------------------------------
+
+
+def test_every_manifest_of_the_project_is_right() -> None:
+    assert [error.message for error in load_catalog(REAL_ROOT).errors] == []
+
+
+@pytest.mark.parametrize("identity", load_catalog(REAL_ROOT).contestants)
+def test_removing_a_contestant_leaves_the_others_as_they_were(tmp_path: Path, identity: str) -> None:
+    """No other contestant takes anything from its folder: not a default, not a file that its build reads."""
+    shutil.copytree(REAL_ROOT / "contestants", tmp_path / "contestants")
+    for name in {given for one in load_catalog(REAL_ROOT).contestants.values() for given in one.build_inputs}:
+        (tmp_path / name).mkdir(parents=True, exist_ok=True)
+    before = load_catalog(tmp_path)
+    shutil.rmtree(tmp_path / "contestants" / identity)
+    after = load_catalog(tmp_path)
+    assert after.errors == before.errors == ()
+    assert after.contestants == {key: one for key, one in before.contestants.items() if key != identity}
+    for one in after.contestants.values():
+        for given in one.build_inputs:
+            assert not given.startswith(f"contestants/{identity}"), f"{one.identity} reads another contestant's folder"

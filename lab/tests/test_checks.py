@@ -1,0 +1,39 @@
+"""``./test``: what it counts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from checks import Count, add, count_junit
+
+
+def test_counts_are_added_and_printed() -> None:
+    total = add([Count(passed=2), Count(failed=1), Count(skipped=3)])
+    assert str(total) == "2 passed, 1 failed, 3 skipped"
+    assert str(Count(passed=1)) == "1 passed, 0 failed"
+
+
+def test_junit_of_pytest_and_of_ctest(tmp_path: Path) -> None:
+    report = tmp_path / "report.xml"
+    report.write_text(
+        """<testsuites><testsuite name="pytest">
+        <testcase name="a"/><testcase name="b"><failure message="x"/></testcase>
+        <testcase name="c"><error message="x"/></testcase><testcase name="d"><skipped/></testcase>
+        </testsuite></testsuites>"""
+    )
+    assert count_junit(report) == Count(passed=1, failed=2, skipped=1)
+    report.write_text(
+        """<testsuite tests="3"><testcase name="a" status="run"/><testcase name="b" status="fail"><failure/></testcase>
+        <testcase name="c" status="disabled"/><testcase name="d" status="notrun"/></testsuite>"""
+    )
+    assert count_junit(report) == Count(passed=1, failed=1, skipped=2)
+
+
+@pytest.mark.parametrize("content", [None, "", "<testsuite>", "<testsuite/>"])
+def test_a_runner_that_did_not_get_to_its_end_has_failed(tmp_path: Path, content: str | None) -> None:
+    report = tmp_path / "report.xml"
+    if content is not None:
+        report.write_text(content)
+    assert count_junit(report) == Count(failed=1)

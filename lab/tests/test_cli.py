@@ -1,0 +1,199 @@
+"""The commands: what they print, how they fail, and with which exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from conftest import MANIFEST, Project
+from wirebench.cli.app import COMMANDS, make_app
+from wirebench.cli.main import run_app
+
+LANGUAGE = """
+title = "Shell"
+needs = { commands = ["sh"] }
+[build]
+steps = [["true"]]
+[run]
+server = ["sh", "{source}/server.sh"]
+"""
+
+
+@pytest.fixture
+def shell(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """A project with a language, a template and two contestants; ``sh`` says its version."""
+    tools = project.root / "tools"
+    tools.mkdir()
+    (tools / "sh").write_text('#!/bin/sh\n[ "$1" = --version ] && echo sh 1.0 || exec /bin/sh "$@"\n')
+    (tools / "sh").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}{os.pathsep}{os.environ['PATH']}")
+    project.write("contestants/sh/language.toml", LANGUAGE)
+    project.add(
+        "sh/_template", MANIFEST.replace('"mine"', '"@NAME@"  # EDIT: the library'), server_sh="# @NAME@\nserve  # EDIT\n"
+    )
+    project.add("sh/good", MANIFEST)
+    project.add("sh/absent", MANIFEST + 'needs = { commands = ["no-such-tool"] }\n')
+    return project
+
+
+def test_every_command_file_is_there_and_has_help(capsys: pytest.CaptureFixture[str]) -> None:
+    names = [command.name for command in make_app().registered_commands]
+    assert names == [name.rstrip("_") for name in COMMANDS]
+    for name in names:
+        assert name is not None
+        assert run_app([name, "--help"]) == 0
+        assert f"wirebench {name}" in capsys.readouterr().out
+
+
+def test_list(shell: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_app(["list"]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert rows[1] == ["sh/absent", "mine", "1.0", "idiomatic", "http.hello", "not", "installed:", "no-such-tool"]
+    assert rows[2] == ["sh/good", "mine", "1.0", "idiomatic", "http.hello", "ready"]
+
+
+def test_list_as_json_with_a_wrong_manifest_among_them(shell: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    shell.add("sh/bad", "library = 1")
+    assert run_app(["list", "--json"]) == 1
+    said = capsys.readouterr()
+    rows = json.loads(said.out)
+    assert [(row["contestant"], row["status"]) for row in rows] == [
+        ("sh/absent", "not_installed"),
+        ("sh/good", "ready"),
+        ("sh/bad", "bad_manifest"),
+    ]
+    assert "sh/bad is left out" in said.err
+    assert "sh/bad/manifest.toml: library: expected a valid string, got 1" in said.err
+
+
+def test_show_prints_the_effective_manifest(shell: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    shell.add(
+        "sh/own", MANIFEST + 'disabled = { reason = "why \\"not\\"", since = 2026-01-31 }\n[build]\ninputs = ["studies"]\n'
+    )
+    assert run_app(["show", "own"]) == 0
+    shown = capsys.readouterr().out
+    effective = tomllib.loads(shown)
+    own = tomllib.loads((shell.root / "contestants/sh/own/manifest.toml").read_text())
+    language = tomllib.loads(LANGUAGE)
+    assert effective["build"] == {**language["build"], "inputs": ["studies"]}
+    assert effective["run"] == language["run"]
+    assert effective["disabled"] == own["disabled"]
+    assert [line for line in shown.splitlines() if line.startswith("steps")] == ['steps = [["true"]]  # *']
+    # Shown, it is a manifest that means the same.
+    before = shell.contestant("sh/own")
+    shell.add("sh/own", shown)
+    assert shell.contestant("sh/own") == before
+
+
+def test_new_makes_a_contestant_that_works_and_says_what_to_edit(shell: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_app(["new", "sh/fresh"]) == 0
+    said = capsys.readouterr().out
+    assert "contestants/sh/fresh/manifest.toml:2:" in said
+    assert "contestants/sh/fresh/server.sh:2: serve  # EDIT" in said
+    assert "wirebench verify sh/fresh" in said
+    assert shell.contestant("sh/fresh").library == "fresh"
+    assert (shell.root / "contestants/sh/fresh/server.sh").read_text().startswith("# fresh\n")
+    assert sorted(path.name for path in (shell.root / "contestants/sh").iterdir()) == [
+        "_template", "absent", "fresh", "good", "language.toml",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["new", "sh/good"], "sh/good: expected a new name, got one that is there: contestants/sh/good"),
+        (
+            ["new", "shh/mine"],
+            "shh: expected a language with a template (contestants/shh/_template), got none; did you mean sh",
+        ),
+        (["new", "sh"], "sh: expected LANG/NAME of a-z, 0-9, '-' and '_', such as python/mine"),
+        (["new", "../x/y"], "../x/y: expected LANG/NAME"),
+        (["show", "sh/goood"], "sh/goood: no contestant has this name; did you mean sh/good?"),
+        (["build", "nothing-like-it"], "nothing-like-it: no contestant has this name; 'wirebench list' shows them all"),
+        (["lst"], "No such command 'lst'"),
+        (["list", "--jsn"], "No such option: --jsn"),
+        (["build", "--jobs", "many"], "--jobs"),
+        (["show"], "Missing argument 'CONTESTANT'; see 'wirebench show --help'"),
+    ],
+)
+def test_what_the_user_wrote_wrongly_is_one_line(
+    shell: Project, capsys: pytest.CaptureFixture[str], arguments: list[str], expected: str
+) -> None:
+    assert run_app(arguments) == 64
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith("error: ")
+    assert len(said.err.splitlines()) == 1
+    assert expected in said.err
+
+
+def test_outside_a_project(project: Project, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run_app(["list"]) == 64
+    assert "expected contestants (contestants/LANG/NAME/manifest.toml), got none" in capsys.readouterr().err
+
+
+def test_build_says_what_became_of_each(shell: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    shell.add("sh/failing", MANIFEST + '[build]\nsteps = [["sh", "-c", "echo [red]no luck; exit 1"]]\n')
+    assert run_app(["build"]) == 1
+    said = capsys.readouterr().out
+    assert "not installed sh/absent" in said
+    assert "  needs no-such-tool" in said
+    assert "failed sh/failing" in said
+    assert "  | [red]no luck" in said
+    assert "built sh/good in" in said
+    assert said.splitlines()[-1] == "1 built, 1 failed, 1 not installed"
+    assert run_app(["build", "sh/good"]) == 0
+    assert "built sh/good (as before)" in capsys.readouterr().out
+    assert run_app(["build", "sh/absent"]) == 1, "nothing was built"
+
+
+def test_build_as_json(shell: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_app(["build", "--json"]) == 0
+    results = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [(result["contestant"], result["status"]) for result in results] == [
+        ("sh/absent", "not_installed"),
+        ("sh/good", "ok"),
+    ]
+    assert Path(results[1]["folder"]).is_dir()
+
+
+def test_setup_prints_the_line_when_it_may_not_install(
+    shell: Project, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shell.add("sh/library", MANIFEST + 'needs = { commands = ["sh"], debian = ["libnone-dev"] }\n')
+    monkeypatch.setattr("wirebench.cli.setup.is_root", lambda: False)
+    monkeypatch.setattr("wirebench.host.debian.is_root", lambda: False)
+    assert run_app(["setup"]) == 1
+    assert capsys.readouterr().out.splitlines() == [
+        "sudo apt-get update && sudo apt-get install -y --no-install-recommends libnone-dev"
+    ]
+    assert run_app(["setup", "sh/good"]) == 0
+
+
+def test_doctor_exits_by_whether_something_is_missing(shell: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_app(["doctor"]) == 0, "a tool that no package brings is a note"
+    assert "sh/absent: needs no-such-tool; no-such-tool: see https://example.org/mine" in capsys.readouterr().out
+    shell.add("sh/library", MANIFEST + 'needs = { debian = ["libnone-dev"] }\n')
+    assert run_app(["doctor"]) == 1
+    said = capsys.readouterr().out
+    assert "missing: not installed: libnone-dev" in said
+    assert "why: not measured without: sh/library" in said
+
+
+def test_no_colour_in_pipes_nor_with_no_color(shell: Project) -> None:
+    command = [sys.executable, "-m", "wirebench.cli.main", "list"]
+    for extra in ({"NO_COLOR": "1", "TERM": "xterm-256color"}, {}):
+        answer = subprocess.run(command, capture_output=True, env={**os.environ, **extra}, check=True)
+        assert b"\x1b[" not in answer.stdout + answer.stderr
+
+
+def test_a_closed_pipe_is_no_mistake_of_ours(shell: Project) -> None:
+    script = f"{sys.executable} -m wirebench.cli.main list | true"
+    answer = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
+    assert "Traceback" not in answer.stderr

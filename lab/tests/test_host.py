@@ -1,0 +1,181 @@
+"""What is said about a host: from the real one, and from ones made up."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from conftest import MANIFEST, RUN, Project
+from wirebench.host import Fingerprint, capture, command_version, debian, diagnose, host_problems, installable, presence
+from wirebench.host.commands import forget_versions
+from wirebench.host.installed import find_file
+
+GOOD = capture()
+GOOD = replace(
+    GOOD,
+    cores=8,
+    governor="performance",
+    clocksource="tsc",
+    limits=replace(
+        GOOD.limits,
+        nofile_hard=1_000_000,
+        somaxconn=4096,
+        port_range=(15000, 65000),
+        io_uring=True,
+        cgroup=Path("/sys/fs/cgroup"),
+        netem=True,
+    ),
+)
+
+
+def program(folder: Path, name: str, body: str) -> None:
+    path = folder / name
+    path.write_text(f"#!/bin/sh\n{body}\n")
+    path.chmod(0o755)
+
+
+@pytest.fixture
+def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder first in PATH."""
+    folder = tmp_path / "tools"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+    forget_versions()
+    return folder
+
+
+def test_the_fingerprint_can_be_stored() -> None:
+    host = capture(["sh-that-is-not-there"])
+    data = json.loads(json.dumps(host.to_json()))
+    assert data["schema"] == 1
+    assert data["cores"] == len(os.sched_getaffinity(0))
+    assert data["memory_bytes"] > 2**20
+    assert data["kernel"] == os.uname().release
+    assert data["limits"]["nofile_soft"] <= data["limits"]["nofile_hard"]
+    assert data["tools"] == {}
+    assert capture().host_id == host.host_id
+    assert os.uname().nodename not in json.dumps(data).split('"'), "the host's name is nobody's business"
+
+
+def test_a_command_is_present_when_it_says_its_version(tools: Path) -> None:
+    program(tools, "good", "printf '\\033[1mgood 1.2\\033[m\\nmore\\n'")
+    program(tools, "on-stderr", "echo 'version 3' >&2")
+    program(tools, "broken", "echo broken 1.0; exit 1")
+    program(tools, "go", '[ "$1" = version ] && echo go version go9')
+    assert command_version("good") == "good 1.2"
+    assert command_version("on-stderr") == "version 3"
+    assert command_version("broken") is None
+    assert command_version("go") == "go version go9"
+    assert command_version("not-there-at-all") is None
+
+
+def test_files_are_found_by_path_and_in_include_folders(tmp_path: Path) -> None:
+    header = tmp_path / "mine.hpp"
+    assert find_file(str(header)) is None
+    header.touch()
+    assert find_file(str(header)) == header
+    assert find_file("linux/limits.h") == Path("/usr/include/linux/limits.h")
+
+
+def test_a_toolchain_that_came_without_its_debian_package_counts(
+    project: Project, tools: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("wirebench.host.installed.installed_versions", lambda names: dict.fromkeys(names))
+    monkeypatch.setattr("wirebench.host.installed.has_dpkg", lambda: True)
+    program(tools, "go", "echo go version go9")
+    project.add("go/mine", MANIFEST + 'needs = { commands = ["go"], debian = ["golang-go", "libevent-dev"] }\n' + RUN)
+    found = presence(project.contestant("go/mine"))
+    assert found.missing_debian == ("libevent-dev",)
+    assert found.packages == {"golang-go": "go version go9"}
+
+
+def test_packages_that_dpkg_knows(tools: Path) -> None:
+    program(
+        tools,
+        "dpkg-query",
+        "printf 'installed\\tlibfoo1\\t1.0\\t\\ninstalled\\tlibfoo-openssl-dev\\t1.0-2\\tlibfoo-dev (= 1.0), libfoo4-dev\\n'"
+        "; printf 'config-files\\tgone\\t3\\t\\n'",
+    )
+    assert debian.installed_versions(["libfoo1", "libfoo-dev", "gone", "never"]) == {
+        "gone": None,
+        "libfoo-dev": "libfoo-openssl-dev 1.0-2",
+        "libfoo1": "1.0",
+        "never": None,
+    }
+
+
+def test_packages_are_installed_by_name_and_one_refused_does_not_stop_the_others(
+    tools: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    policy = tmp_path / "policy-rc.d"
+    monkeypatch.setattr(debian, "_POLICY", policy)
+    calls = tmp_path / "calls"
+    program(
+        tools,
+        "apt-get",
+        f'echo "$@" >>{calls}; [ -x {policy} ] || echo no policy >>{calls}; {policy} && echo services start >>{calls}'
+        '; case "$*" in *bad*) echo "E: Unable to locate package bad"; exit 100;; esac',
+    )
+    said: list[str] = []
+    assert debian.install(["good", "bad", "fine"], on_line=said.append) == ["bad"]
+    asked = [line.rpartition("=300 ")[2] for line in calls.read_text().splitlines()]
+    install = "install -y --no-install-recommends"
+    assert asked == ["update", f"{install} good bad fine", f"{install} good", f"{install} bad", f"{install} fine"]
+    assert "E: Unable to locate package bad" in said
+    assert not policy.exists()
+
+
+def test_the_line_to_run() -> None:
+    line = "apt-get update && apt-get install -y --no-install-recommends a b"
+    assert debian.install_line(["a", "b"], root=True) == line
+    assert debian.install_line(["a"], root=False).count("sudo apt-get") == 2
+
+
+def test_a_good_host_has_no_problems() -> None:
+    assert list(host_problems(GOOD)) == []
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    [
+        (replace(GOOD, cores=1), "one core"),
+        (replace(GOOD, governor="powersave"), "governor is powersave"),
+        (replace(GOOD, clocksource="hpet"), "the clock is hpet"),
+        (replace(GOOD, limits=replace(GOOD.limits, nofile_hard=1024)), "may open 1024 files"),
+        (replace(GOOD, limits=replace(GOOD.limits, somaxconn=128)), "somaxconn is 128"),
+        (replace(GOOD, limits=replace(GOOD.limits, port_range=(60000, 61000))), "ip_local_port_range is 60000-61000"),
+        (replace(GOOD, limits=replace(GOOD.limits, cgroup=None)), "no cgroup v2 folder"),
+        (replace(GOOD, limits=replace(GOOD.limits, io_uring=False)), "io_uring is not allowed"),
+        (replace(GOOD, limits=replace(GOOD.limits, netem=False, tun=False)), "neither netem nor /dev/net/tun"),
+    ],
+)
+def test_each_problem_says_why_it_matters(host: Fingerprint, expected: str) -> None:
+    (problem,) = host_problems(host)
+    assert expected in problem.what
+    assert problem.why
+
+
+def test_what_contestants_miss_is_put_together_by_what_installs_it(project: Project, tools: Path) -> None:
+    program(tools, "gcc", "echo gcc 12")
+    project.add("c/one", MANIFEST + 'needs = { commands = ["gcc"], debian = ["libnone-dev"] }\n' + RUN)
+    project.add("c/two", MANIFEST + 'needs = { debian = ["libnone-dev"] }\n' + RUN)
+    project.add("c/header", MANIFEST + 'published = "https://example.org/get"\nneeds = { files = ["no/such.h"] }\n' + RUN)
+    off = 'disabled = { reason = "x", since = 2026-01-31 }\n'
+    project.add("c/off", MANIFEST + off + 'needs = { debian = ["liboff-dev"] }\n' + RUN)
+    project.add("c/bad", "library = 1")
+    project.add("x/other", MANIFEST + 'needs = { commands = ["no-such-tool"], debian = ["libother-dev"] }\n' + RUN)
+    catalog = project.catalog()
+    problems = diagnose(catalog, fingerprint=GOOD)
+    assert [problem.severity for problem in problems] == ["missing"] * 3 + ["note"]
+    assert "c/bad/manifest.toml: library: expected a valid string, got 1" in problems[0].what
+    assert problems[1].what == "not installed: libnone-dev"
+    assert problems[1].why == "not measured without: c/one, c/two"
+    assert problems[1].fix is not None
+    assert problems[1].fix.endswith("apt-get install -y --no-install-recommends libnone-dev")
+    assert "https://example.org/get" in problems[3].what
+    assert installable(catalog.contestants.values()) == ["libnone-dev", "libother-dev"]
+    assert installable(catalog.contestants.values(), toolchain_present=True) == ["libnone-dev"]
