@@ -8,6 +8,8 @@
 namespace wire {
 
 void event_loop::arm(timer& t, time_point deadline) {
+    // One armed from a timer's callback for a moment that has passed waits for the next turn.
+    if (ringing_) deadline = std::max(deadline, now_ + clock::duration(1));
     t.deadline_ = deadline;
     if (t.loop_ == nullptr) {
         heap_.push_back({deadline, &t});
@@ -29,9 +31,8 @@ void event_loop::forget(timer& t) noexcept {
 
 std::size_t event_loop::run_timers() {
     std::size_t served = 0;
-    // A timer that arms itself again for a moment that has passed waits for the next turn.
-    std::size_t budget = heap_.size();
-    while (budget-- > 0 && !heap_.empty() && heap_.front().at <= now_) {
+    ringing_ = true;
+    while (!heap_.empty() && heap_.front().at <= now_) {
         timer& t = *heap_.front().t;
         if (t.deadline_ > now_) {
             if (t.deadline_ == time_point::max()) {
@@ -47,6 +48,7 @@ std::size_t event_loop::run_timers() {
         t.fn_(t.context_);  // may destroy the timer, or arm it again
         ++served;
     }
+    ringing_ = false;
     return served;
 }
 

@@ -194,6 +194,7 @@ private:
     int wake_fd_ = -1;
     time_point now_{};
     std::vector<timer_entry> heap_;  // 4-ary, earliest first
+    bool ringing_ = false;           // inside run_timers()
     turn_hook hooks_;                // list head, circular
     std::vector<epoll_event> events_;
     std::size_t event_next_ = 0;     // the part of events_ not yet dispatched

@@ -1,0 +1,32 @@
+#include "wire/loop/address.hpp"
+
+#include <gtest/gtest.h>
+
+namespace wire {
+namespace {
+
+TEST(address, literals) {
+    EXPECT_EQ(address::parse("127.0.0.1", 80)->to_string(), "127.0.0.1:80");
+    EXPECT_EQ(address::parse("::1", 8080)->to_string(), "[::1]:8080");
+    EXPECT_EQ(address::parse("::1", 8080)->port(), 8080);
+    EXPECT_EQ(address::loopback_v4(1).to_string(), "127.0.0.1:1");
+    EXPECT_EQ(address::any_v4(65535).to_string(), "0.0.0.0:65535");
+    EXPECT_EQ(address::parse("localhost", 1).code(), errc::bad_argument);
+    EXPECT_EQ(address::parse("", 1).code(), errc::bad_argument);
+    const auto six = address::parse("fe80::2", 5);
+    EXPECT_EQ(address::from(six->raw()).to_string(), six->to_string());
+}
+TEST(resolve, literals_need_no_resolver) {
+    const auto found = resolve("127.0.0.1", 81);
+    ASSERT_TRUE(found);
+    ASSERT_EQ(found->size(), 1U);
+    EXPECT_EQ((*found)[0].to_string(), "127.0.0.1:81");
+}
+TEST(resolve, names_that_cannot_exist) {
+    const auto found = resolve("no such name", 1);
+    EXPECT_EQ(found.code(), errc::not_resolved);
+    EXPECT_NE(found.error().message.find("no such name"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace wire
