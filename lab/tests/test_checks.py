@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
-from checks import Count, add, count_junit
+from checks import Count, add, count_junit, count_verified
 
 
 def test_counts_are_added_and_printed() -> None:
@@ -37,3 +38,12 @@ def test_a_runner_that_did_not_get_to_its_end_has_failed(tmp_path: Path, content
     if content is not None:
         report.write_text(content)
     assert count_junit(report) == Count(failed=1)
+
+
+def test_what_is_not_installed_is_skipped_and_not_passed(tmp_path: Path) -> None:
+    report = tmp_path / "verify.jsonl"
+    assert count_verified(report) == Count(failed=1), "verify did not get to its first contestant"
+    failures = (None, {"kind": "not_installed"}, {"kind": "disabled"}, {"kind": "build_failed"}, {"kind": "nonconformant"})
+    records = [{"passed": failure is None, "failure": failure} for failure in failures]
+    report.write_text("".join(json.dumps(record) + "\n" for record in records))
+    assert count_verified(report) == Count(passed=1, failed=2, skipped=2)
