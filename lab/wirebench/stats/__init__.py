@@ -1,1 +1,35 @@
 """From trials to verdicts: pure functions of what is stored, with explicit seeds."""
+
+from __future__ import annotations
+
+from wirebench.stats.analyse import analyse, settled
+from wirebench.stats.history import load_history
+from wirebench.stats.settings import DEFAULT, Settings
+from wirebench.stats.types import (
+    CellAnalysis,
+    EntryAnalysis,
+    EntrySummary,
+    Ratio,
+    RunAnalysis,
+    Standing,
+    TrialView,
+    TwinRecord,
+    Verdict,
+)
+
+__all__ = [
+    "DEFAULT",
+    "CellAnalysis",
+    "EntryAnalysis",
+    "EntrySummary",
+    "Ratio",
+    "RunAnalysis",
+    "Settings",
+    "Standing",
+    "TrialView",
+    "TwinRecord",
+    "Verdict",
+    "analyse",
+    "load_history",
+    "settled",
+]

@@ -102,11 +102,11 @@ class Standing:
     group: int | None
     """Tie group, from 1, the best. None: not ranked."""
     tied: bool
-    """Whether others are in the same group."""
+    """Whether some other entry cannot be told from it: the rank is a range."""
     rank_low: int | None
     rank_high: int | None
     mark: Mark | None
-    """``best`` and ``worst`` only when at least two groups can be told apart; ``tie`` when nothing can."""
+    """``best``: nobody beats it, and it beats somebody. ``worst``: the other way round. ``tie``: neither."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,8 +205,6 @@ class TwinVerdict:
     def false_alarm(self) -> bool:
         return self.verdict.kind in ("faster", "slower")
 
-
-@dataclass(frozen=True, kw_only=True)
 
 @dataclass(frozen=True, kw_only=True)
 class TwinRecord:

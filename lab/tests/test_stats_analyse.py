@@ -1,0 +1,204 @@
+"""Whole runs: from stored trials to verdicts, made-up truth against what is said."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from synthetic_run import FLOOR, World, make_plan, make_trials, write_run
+from wirebench.stats import RunAnalysis, TwinRecord, analyse, load_history, settled
+from wirebench.stats.history import TWINS_FILE
+from wirebench.store.rundir import read_run
+
+WORLD = World(samples=5)
+
+
+@pytest.fixture(scope="module")
+def analysis() -> RunAnalysis:
+    plan = make_plan(WORLD)
+    return analyse(make_trials(WORLD, plan), plan)
+
+
+def test_the_truth_is_found_in_spite_of_blocks_that_differ_by_tens_of_percents(analysis: RunAnalysis) -> None:
+    cell = analysis.of_study("rest")[0]
+    names = [entry.entry for entry in cell.entries if entry.unranked is None]
+    assert names == ["rust/axum", "go/net-http", "cpp/cpp-httplib", "node/http", "python/aiohttp", "python/flask"]
+    aiohttp = cell.entry("python/aiohttp")
+    assert aiohttp is not None
+    assert aiohttp.standing.ratio is not None
+    assert aiohttp.standing.ratio.estimate == pytest.approx(9.0, rel=0.05)
+    assert [entry.mark for entry in cell.entries][:6] == ["best", "middle", "middle", "middle", "middle", "worst"]
+
+
+def test_the_floor_and_the_twin_have_ratios_and_no_rank(analysis: RunAnalysis) -> None:
+    for cell in analysis.cells:
+        floor = cell.entry(FLOOR)
+        assert floor is not None
+        assert (floor.standing.rank_low, floor.standing.ratio, floor.mark) == (None, None, None)
+        (twin,) = [entry for entry in cell.entries if entry.twin_of is not None]
+        assert twin.standing.ratio is not None
+        assert twin.standing.rank_low is None
+
+
+def test_twins_are_not_called_different(analysis: RunAnalysis) -> None:
+    assert len(analysis.twins) == len(analysis.cells)
+    assert analysis.twin_trials == len(analysis.twins)
+    assert not any(twin.false_alarm for twin in analysis.twins)
+
+
+def test_equals_are_not_told_apart_by_a_generator_at_its_limit(analysis: RunAnalysis) -> None:
+    cell = analysis.of_study("concurrency")[0]
+    for name in ("rust/axum", "rust/hyper"):
+        entry = cell.entry(name)
+        assert entry is not None
+        assert entry.generator.bound
+        assert (entry.standing.rank_low, entry.standing.rank_high) == (1, 2)
+    pair = cell.pair("rust/axum", "rust/hyper")
+    assert pair is not None
+    assert pair.verdict.reason is not None
+    assert "generator-bound" in pair.verdict.reason
+
+
+def test_a_failed_block_is_missing_for_that_entry_only(analysis: RunAnalysis) -> None:
+    cell = analysis.of_study("concurrency")[1]
+    broken, other = cell.entry("java/broken"), cell.entry("go/net-http")
+    assert broken is not None
+    assert other is not None
+    assert (broken.summary.trials, broken.summary.failed) == (4, 2)
+    assert broken.unranked is not None
+    assert "4 valid blocks" in broken.unranked
+    assert (broken.failures[0].count, broken.failures[0].blocks) == (2, (2, 5))
+    assert other.standing.ratio is not None
+    assert other.standing.ratio.blocks == 6
+
+
+def test_one_that_always_fails_is_blank_with_the_reason(analysis: RunAnalysis) -> None:
+    flask = analysis.of_study("concurrency")[1].entry("python/flask")
+    assert flask is not None
+    assert flask.summary.metrics == {}
+    assert flask.unranked is not None
+    assert flask.unranked.startswith("closed early: ")
+    absent = analysis.of_study("rest")[0].entry("java/broken")
+    assert absent is not None
+    assert absent.failures[0].kind == "nonconformant"
+
+
+def test_a_trial_that_breaks_littles_law_is_void(analysis: RunAnalysis) -> None:
+    node = analysis.of_study("concurrency")[0].entry("node/http")
+    assert node is not None
+    assert (node.summary.voided, node.summary.trials, node.little.worst) == (1, 5, 0.91)
+
+
+def test_every_number_is_the_same_again(analysis: RunAnalysis) -> None:
+    plan = make_plan(WORLD)
+    assert analyse(make_trials(WORLD, plan), plan) == analysis
+
+
+def test_steal_drops_the_block_for_all() -> None:
+    plan = make_plan(World(studies=("rest",), blocks=7, samples=5))
+    trials = make_trials(World(studies=("rest",), blocks=7, samples=5), plan)
+    index = next(i for i, one in enumerate(trials) if one.block == 3 and one.cell == plan.cells[0].cell.id)
+    trials[index] = replace(trials[index], covariates={"steal_ns": trials[index].elapsed_ns})
+    cell = analyse(trials, plan).cells[0]
+    assert [one.block for one in cell.dropped] == [3]
+    assert cell.blocks == 6
+    assert {entry.summary.trials for entry in cell.entries if entry.entry != "java/broken"} == {6}
+
+
+def test_two_blocks_give_figures_and_no_verdicts() -> None:
+    world = World(blocks=2, samples=5)
+    plan = make_plan(world)
+    cell = analyse(make_trials(world, plan), plan).of_study("rest")[0]
+    first = cell.entries[0]
+    assert first.is_floor
+    ranked = [entry for entry in cell.entries if entry.standing.rank_low is not None]
+    assert ranked == []
+    named = next(entry for entry in cell.entries if entry.entry == "rust/axum")
+    assert named.unranked == "2 valid blocks; a rank needs 6"
+    assert named.standing.ratio is not None
+    assert named.standing.ratio.low is None
+
+
+def test_without_the_floor_entries_are_still_compared() -> None:
+    plan = make_plan(World(studies=("rest",), samples=5))
+    trials = [one for one in make_trials(World(studies=("rest",), samples=5), plan) if one.entry != FLOOR]
+    bare = replace(plan, cells=tuple(replace(cell, floors=()) for cell in plan.cells))
+    cell = analyse(trials, bare).cells[0]
+    assert [entry.entry for entry in cell.entries][:2] == ["rust/axum", "go/net-http"]
+    assert cell.entries[0].mark == "best"
+    assert cell.entries[0].standing.ratio is None
+
+
+def test_nothing_measured_gives_an_empty_analysis() -> None:
+    assert analyse([], None).cells == ()
+    plan = make_plan(WORLD)
+    empty = analyse([], plan)
+    assert all(entry.summary.trials == 0 for cell in empty.cells for entry in cell.entries)
+
+
+def test_settled_when_intervals_are_narrow() -> None:
+    quiet, loud = World(noise=0.002, samples=5), World(noise=0.2, samples=5)
+    plan = make_plan(quiet)
+    cell = plan.cells[0]
+    assert settled(make_trials(quiet, plan), cell)
+    assert not settled(make_trials(loud, plan), cell)
+
+
+def record(ratio: float, *, alarm: bool = False) -> TwinRecord:
+    return TwinRecord(
+        run="earlier",
+        started_unix_ns=1,
+        host_id=WORLD.host_id,
+        study="rest",
+        cell="x",
+        contestant="go/x",
+        ratio=ratio,
+        blocks=6,
+        false_alarm=alarm,
+    )
+
+
+def test_earlier_twins_widen_the_band_and_count_for_the_lifetime_rate() -> None:
+    plan = make_plan(WORLD)
+    history = [record(1.25, alarm=True)] + [record(1.01)] * 5
+    found = analyse(make_trials(WORLD, plan), plan, history)
+    assert found.cells[0].band.d == pytest.approx(0.25)
+    assert (found.false_alarms, found.twin_trials) == (1, len(plan.cells) + 6)
+
+
+def test_the_twin_is_judged_by_a_band_it_did_not_make() -> None:
+    plan = make_plan(WORLD)
+    trials = [
+        replace(one, metrics={**one.metrics, "makespan_ns": float(one.metrics["makespan_ns"] or 0) * 1.5})
+        if one.twin_of is not None and one.study == "rest" and one.cell == "new-c4-n100-t0"
+        else one
+        for one in make_trials(WORLD, plan)
+    ]
+    found = analyse(trials, plan)
+    assert [twin.false_alarm for twin in found.twins].count(True) == 1
+    assert found.cells[0].band.d > 0.4
+
+
+def test_history_is_of_this_hosts_earlier_complete_runs_and_is_kept(tmp_path: Path) -> None:
+    day = 86_400_000_000_000
+    first = World(samples=5, studies=("rest",))
+    old = write_run(tmp_path, first)
+    write_run(tmp_path, replace(first, host_id="ffffffffffff"))
+    write_run(tmp_path, replace(first, seed=8), status="interrupted")
+    later = write_run(tmp_path, replace(first, seed=9, started_unix_ns=first.started_unix_ns + day))
+    run = read_run(later)
+    found = load_history(tmp_path, host_id=first.host_id, before_unix_ns=run.info.started_unix_ns)
+    assert {one.run for one in found} == {old.name}
+    assert {one.cell for one in found} == {cell.cell.id for cell in make_plan(first).cells}
+    lines = (tmp_path / TWINS_FILE).read_text().splitlines()
+    assert {json.loads(line)["run"] for line in lines} >= {old.name, later.name}
+
+    for name in ("trials.jsonl", "plan.json"):
+        (old / name).unlink()
+    (old / "run.json").write_text("spoilt")
+    again = load_history(tmp_path, host_id=first.host_id, before_unix_ns=run.info.started_unix_ns)
+    assert again == found
+    assert len((tmp_path / TWINS_FILE).read_text().splitlines()) == len(lines)

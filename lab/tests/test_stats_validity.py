@@ -1,0 +1,152 @@
+"""Warm-up classes, Little's law, the generator's headroom, dropped blocks and summaries."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from wirebench.catalog.studies import Cell, ClosedLoad, EachLoad
+from wirebench.stats.summary import mean, summarise
+from wirebench.stats.types import TrialView
+from wirebench.stats.validity import breaks_little, dropped_blocks, generator_bound, little_check
+from wirebench.stats.warmup import change_points, combine, warm_up_class
+
+CLOSED = Cell(
+    id="c50",
+    title="50 connections",
+    kind="closed",
+    primary="throughput_per_s",
+    workload="http.hello",
+    load=ClosedLoad(connections=50, warmup_ns=1, window_ns=1),
+)
+DELAYED = Cell(
+    id="t20",
+    title="delayed",
+    kind="each",
+    primary="makespan_ns",
+    workload="rest",
+    load=EachLoad(producers=10, messages=10, delay_ms=20, policy="reuse", threads=4),
+)
+
+
+def trial(block: int = 1, entry: str = "go/x", **changes: object) -> TrialView:
+    one = TrialView(
+        trial=f"s.c.b{block}.{entry}",
+        study="s",
+        cell="c",
+        block=block,
+        position=1,
+        entry=entry,
+        contestant=entry,
+        twin_of=None,
+        status="ok",
+        failure=None,
+        started_unix_ns=1,
+        elapsed_ns=1_000_000_000,
+    )
+    return replace(one, **changes)  # type: ignore[arg-type]
+
+
+def noisy(*levels: tuple[float, int]) -> list[float]:
+    random = np.random.default_rng(31)
+    return [float(value) for level, count in levels for value in level * (1 + random.normal(0, 0.005, count))]
+
+
+def test_change_point_is_found_where_it_is() -> None:
+    points = change_points(np.array(noisy((100.0, 20), (130.0, 30))))
+    assert points == [20]
+
+
+def test_no_change_point_in_noise() -> None:
+    assert change_points(np.array(noisy((100.0, 60)))) == []
+    assert change_points(np.array([1.0, 2.0, 3.0])) == []
+    assert change_points(np.full(40, 7.0)) == []
+
+
+@pytest.mark.parametrize(
+    ("series", "name"),
+    [
+        (noisy((100.0, 40)), "flat"),
+        (noisy((60.0, 15), (100.0, 25)), "warms up"),
+        (noisy((120.0, 15), (100.0, 25)), "slows down"),
+        (noisy((100.0, 34), (70.0, 6)), "never steady"),
+        (noisy((100.0, 15), (101.0, 25)), "flat"),
+        ([100.0] * 5, "too short"),
+        ([100.0] * 19 + [float("nan")], "too short"),
+    ],
+)
+def test_warm_up_classes_of_a_rate(series: list[float], name: str) -> None:
+    assert warm_up_class(series, higher_is_better=True) == name
+
+
+def test_a_falling_latency_warms_up() -> None:
+    assert warm_up_class(noisy((120.0, 15), (100.0, 25)), higher_is_better=False) == "warms up"
+
+
+def test_an_entry_has_the_class_of_most_of_its_trials() -> None:
+    assert combine(["flat", "flat", "warms up"]) == "flat"
+    assert combine(["flat", "never steady"]) == "never steady"
+    assert combine(["too short", "flat"]) == "flat"
+    assert combine([]) == "too short"
+
+
+def test_little_voids_beyond_five_percent() -> None:
+    good, bad = trial(validity={"little_ratio": 1.049}), trial(validity={"little_ratio": 0.94})
+    assert not breaks_little(good)
+    assert breaks_little(bad)
+    assert not breaks_little(trial(validity={"little_ratio": None}))
+    check = little_check([good, bad])
+    assert (check.worst, check.voided) == (0.94, 1)
+    assert little_check([trial()]).median is None
+
+
+def test_a_block_with_steal_goes_as_a_whole_and_says_why() -> None:
+    trials = [
+        trial(1, covariates={"steal_ns": 10_000_000}),
+        trial(2, covariates={"steal_ns": 90_000_000}),
+        trial(3, covariates={"steal_ns": None}),
+    ]
+    dropped = dropped_blocks(trials)
+    assert [one.block for one in dropped] == [2]
+    assert "9% of a core" in dropped[0].reason
+
+
+def rated(block: int, rate: float, cpu: float = 0.5) -> TrialView:
+    return trial(block, metrics={"throughput_per_s": rate}, validity={"generator_cpu_share": cpu})
+
+
+@pytest.mark.parametrize(("rate", "bound"), [(71.0, True), (69.0, False)])
+def test_beyond_seventy_percent_of_the_floor_is_generator_bound(rate: float, bound: bool) -> None:
+    floor = {block: rated(block, 100.0) for block in (1, 2, 3)}
+    own = {block: rated(block, rate) for block in (2, 3, 4)}
+    found = generator_bound(own, floor, cell=CLOSED, role="server", is_floor=False)
+    assert found.bound is bound
+    assert found.share_of_floor == pytest.approx(rate / 100)
+    assert not generator_bound(own, floor, cell=CLOSED, role="client", is_floor=False).bound
+
+
+def test_a_busy_generator_matters_where_time_is_measured() -> None:
+    own = {1: trial(metrics={"makespan_ns": 5e8}, validity={"generator_cpu_share": 0.85})}
+    assert generator_bound(own, {}, cell=DELAYED, role="server", is_floor=False).bound
+    assert not generator_bound({1: rated(1, 10.0, 0.99)}, {}, cell=CLOSED, role="server", is_floor=False).bound
+
+
+def test_a_delay_is_no_generator_limit() -> None:
+    own = {1: trial(metrics={"makespan_ns": 5.0e8}, validity={"generator_cpu_share": 0.1})}
+    floor = {1: trial(metrics={"makespan_ns": 5.0e8}, validity={"generator_cpu_share": 0.1})}
+    assert not generator_bound(own, floor, cell=DELAYED, role="server", is_floor=False).bound
+
+
+def test_rates_have_a_harmonic_mean_and_costs_an_arithmetic_one() -> None:
+    assert mean([40.0, 60.0], rate=True) == pytest.approx(48.0)
+    assert mean([40.0, 60.0], rate=False) == pytest.approx(50.0)
+    assert mean([0.0, 60.0], rate=True) == 0.0
+
+
+def test_summary_skips_what_is_null_and_takes_medians_over_trials() -> None:
+    found = summarise([{"p99_ns": 10, "p999_ns": None}, {"p99_ns": 30}, {"p99_ns": 11, "throughput_per_s": 5.0}])
+    assert "p999_ns" not in found
+    assert (found["p99_ns"].median, found["p99_ns"].least, found["p99_ns"].greatest) == (11.0, 10.0, 30.0)
+    assert found["throughput_per_s"].trials == 1

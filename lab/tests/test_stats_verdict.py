@@ -1,0 +1,161 @@
+"""Noise band, verdicts, Holm's correction and ranks."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats as reference
+
+from wirebench.stats.ranks import places
+from wirebench.stats.settings import DEFAULT
+from wirebench.stats.verdict import Twin, holm, judge, more_blocks, noise_band, p_beyond
+
+
+def test_band_is_three_percent_without_twins_and_with_quiet_ones() -> None:
+    assert noise_band("rest", []).d == DEFAULT.min_noise
+    quiet = noise_band("rest", [Twin(study="rest", ratio=1.01)] * 30)
+    assert (quiet.d, quiet.twins) == (DEFAULT.min_noise, 30)
+
+
+def test_band_is_the_largest_of_few_twins_and_counts_both_directions() -> None:
+    band = noise_band("rest", [Twin(study="rest", ratio=value) for value in (1.0, 0.92, 1.05)])
+    assert band.d == pytest.approx(0.08)
+
+
+def test_band_leaves_out_the_top_five_percent_of_many_twins() -> None:
+    ratios = [1.0 + index / 1000 for index in range(100)] + [2.0]
+    band = noise_band("rest", [Twin(study="rest", ratio=value) for value in ratios])
+    assert band.d == pytest.approx(0.095)
+
+
+def test_a_study_with_enough_twins_has_its_own_band() -> None:
+    loud = [Twin(study="rest", ratio=1.5)] * 20
+    quiet = [Twin(study="concurrency", ratio=1.0)] * 20
+    assert noise_band("concurrency", [*loud, *quiet]).d == DEFAULT.min_noise
+    assert noise_band("concurrency", [*loud, *quiet[:19]]).d == pytest.approx(0.5)
+
+
+def spread(centre: float, deviation: float, blocks: int = 6) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """Log-ratios with exactly this median."""
+    return math.log(centre) + deviation * np.linspace(-1, 1, blocks)
+
+
+@pytest.mark.parametrize(
+    ("centre", "deviation", "higher", "kind"),
+    [
+        (1.2, 0.01, True, "faster"),
+        (1.2, 0.01, False, "slower"),
+        (0.8, 0.01, True, "slower"),
+        (0.8, 0.01, False, "faster"),
+        (1.0, 0.01, True, "equivalent"),
+        (1.03, 0.01, True, "undecided"),
+        (1.2, 0.30, True, "undecided"),
+    ],
+)
+def test_verdicts(centre: float, deviation: float, higher: bool, kind: str) -> None:
+    verdict = judge(spread(centre, deviation), d=0.03, higher_is_better=higher)
+    assert verdict.kind == kind
+    assert (verdict.reason is not None) == (kind == "undecided")
+
+
+def test_too_few_blocks_are_not_decided_and_say_how_many_are_missing() -> None:
+    verdict = judge(spread(5.0, 0.001, blocks=4), d=0.03, higher_is_better=True)
+    assert (verdict.kind, verdict.blocks_needed) == ("undecided", 2)
+
+
+def test_among_many_pairs_a_clear_interval_is_not_enough() -> None:
+    verdict = judge(spread(1.2, 0.01), d=0.03, higher_is_better=True, adjusted_p=0.2, pairs=40)
+    assert verdict.kind == "undecided"
+    assert verdict.reason is not None
+    assert "40 comparisons" in verdict.reason
+
+
+def test_more_blocks_grow_with_noise_and_are_not_suggested_without_end() -> None:
+    near, far = spread(1.06, 0.10), spread(1.3, 0.40)
+    few, many = more_blocks(far, d=0.03, pairs=1), more_blocks(near, d=0.03, pairs=1)
+    assert few is not None
+    assert many is not None
+    assert 1 <= few < many
+    assert more_blocks(spread(1.0301, 0.1), d=0.03, pairs=1) is None
+
+
+def test_suggested_blocks_do_decide() -> None:
+    """Truly 10% apart with 6% noise: with the suggested number of blocks most of the comparisons are decided."""
+    random = np.random.default_rng(17)
+    decided = tried = 0
+    for _ in range(150):
+        logs = math.log(1.10) + random.normal(0, 0.06, 6)
+        more = more_blocks(logs, d=0.03, pairs=1)
+        if judge(logs, d=0.03, higher_is_better=True).kind != "undecided" or more is None:
+            continue
+        tried += 1
+        longer = np.concatenate([logs, math.log(1.10) + random.normal(0, 0.06, more)])
+        decided += judge(longer, d=0.03, higher_is_better=True).kind != "undecided"
+    assert tried > 40
+    assert decided / tried > 0.5
+
+
+def test_holm_known_answer() -> None:
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([]) == []
+    assert holm([0.9, 0.8]) == [1.0, 1.0]
+
+
+def test_p_is_one_inside_the_band_and_never_below_the_t_test() -> None:
+    assert p_beyond(spread(1.02, 0.01), 0.03) == 1.0
+    logs = spread(1.5, 0.1)
+    edge = math.log(1.03)
+    expected = reference.ttest_1samp(logs, edge).pvalue
+    assert p_beyond(logs, 0.03) == pytest.approx(max(expected, 2 / 10_001), rel=1e-6)
+
+
+def test_twins_are_called_equivalent_and_seldom_different() -> None:
+    """1% noise is well inside the band: nearly all equivalent. 10% noise: too few blocks, seldom a false alarm."""
+    random = np.random.default_rng(11)
+    calm = [judge(random.normal(0, 0.01, 9), d=0.03, higher_is_better=True).kind for _ in range(300)]
+    assert calm.count("equivalent") > 280
+    assert calm.count("faster") == calm.count("slower") == 0
+    wild = [judge(random.normal(0, 0.10, 6), d=0.03, higher_is_better=True).kind for _ in range(300)]
+    assert wild.count("faster") + wild.count("slower") <= 9
+
+
+def test_a_table_of_equals_seldom_has_a_winner() -> None:
+    """Eight equal entries, 28 pairs, 5% noise: in at most 5% of the tables is any pair called different."""
+    random = np.random.default_rng(23)
+    wrong = 0
+    for _ in range(60):
+        speeds = random.normal(0, 0.05, (8, 9))
+        logs = [speeds[a] - speeds[b] for a in range(8) for b in range(a)]
+        adjusted = holm([p_beyond(one, 0.03) for one in logs])
+        kinds = {judge(one, d=0.03, higher_is_better=True, adjusted_p=p).kind for one, p in zip(logs, adjusted, strict=True)}
+        wrong += bool(kinds & {"faster", "slower"})
+    assert wrong <= 3
+
+
+def test_clear_ranks() -> None:
+    found = places(["a", "b", "c"], {"a": frozenset("bc"), "b": frozenset("c")})
+    assert [(one.rank_low, one.rank_high, one.group, one.mark, one.tied) for one in found.values()] == [
+        (1, 1, 1, "best", False),
+        (2, 2, 2, "middle", False),
+        (3, 3, 3, "worst", False),
+    ]
+
+
+def test_one_that_cannot_be_told_from_either_end_is_grey() -> None:
+    found = places(["a", "b", "c"], {"a": frozenset("c")})
+    assert [found[name].mark for name in "abc"] == ["best", "tie", "worst"]
+    assert [(found[name].rank_low, found[name].rank_high) for name in "abc"] == [(1, 2), (1, 3), (2, 3)]
+    assert [found[name].group for name in "abc"] == [1, 1, 2]
+
+
+def test_nothing_can_be_told_apart() -> None:
+    found = places(["a", "b", "c"], {})
+    assert {one.mark for one in found.values()} == {"tie"}
+    assert {(one.rank_low, one.rank_high, one.group) for one in found.values()} == {(1, 3, 1)}
+
+
+def test_a_lone_entry_wins_nothing() -> None:
+    alone = places(["a"], {})["a"]
+    assert (alone.rank_low, alone.rank_high, alone.mark, alone.tied) == (1, 1, "tie", False)

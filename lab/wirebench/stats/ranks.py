@@ -1,0 +1,64 @@
+"""Rank ranges, tie groups and marks from the verdicts of all pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from wirebench.stats.types import Mark
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    group: int
+    tied: bool
+    rank_low: int
+    rank_high: int
+    mark: Mark
+
+
+def places(order: Sequence[str], beats: Mapping[str, frozenset[str]]) -> dict[str, Place]:
+    """Rank range, tie group and mark of every entry.
+
+    ``order`` lists the entries by their estimates, best first; ``beats`` says which others each is better than beyond doubt.
+
+    * Rank range: from 1 + those that beat it to n - those it beats.
+    * Tie group: the best entry not yet in a group, with all that it does not beat.
+    * Mark: ``best`` if nobody beats it and it beats somebody; ``worst`` if it beats nobody and somebody beats it; ``tie`` if
+      neither (nothing is known to be better or worse); else ``middle``. So with A = B, B = C and A better than C, A is
+      best, C is worst, and B, which cannot be told from either, is grey.
+    """
+    groups = _groups(order, beats)
+    found = {}
+    for entry in order:
+        beaten_by = sum(1 for other in order if entry in beats.get(other, frozenset()))
+        beaten = len(beats.get(entry, frozenset()))
+        found[entry] = Place(
+            group=groups[entry],
+            tied=1 + beaten_by != len(order) - beaten,
+            rank_low=1 + beaten_by,
+            rank_high=len(order) - beaten,
+            mark=_mark(beaten_by=beaten_by, beaten=beaten),
+        )
+    return found
+
+
+def _groups(order: Sequence[str], beats: Mapping[str, frozenset[str]]) -> dict[str, int]:
+    groups: dict[str, int] = {}
+    left = list(order)
+    while left:
+        leader = left[0]
+        number = 1 + max(groups.values(), default=0)
+        for entry in left:
+            if entry not in beats.get(leader, frozenset()):
+                groups[entry] = number
+        left = [entry for entry in left if entry not in groups]
+    return groups
+
+
+def _mark(*, beaten_by: int, beaten: int) -> Mark:
+    if beaten_by and beaten:
+        return "middle"
+    if beaten:
+        return "best"
+    return "worst" if beaten_by else "tie"
