@@ -1,0 +1,121 @@
+// gorilla/websocket as a client: ws.
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"log"
+	"os"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/gorilla/websocket"
+)
+
+var (
+	url         = os.Getenv("WIREBENCH_URL")
+	expected    = payload(number("WIREBENCH_PAYLOAD_BYTES"))
+	errWrong    = errors.New("wrong reply")
+	connections int
+)
+
+func number(name string) int {
+	n, err := strconv.Atoi(os.Getenv(name))
+	if err != nil {
+		log.Fatalf("%s: expected a number, got %q", name, os.Getenv(name))
+	}
+	return n
+}
+
+func payload(n int) []byte {
+	return bytes.Repeat([]byte("abcdefghijklmnopqrstuvwxyz"), n/26+1)[:n]
+}
+
+func dial() (*websocket.Conn, error) {
+	conn, _, err := websocket.DefaultDialer.Dial(url, nil)
+	if err == nil {
+		connections++
+	}
+	return conn, err
+}
+
+func exchange(conn *websocket.Conn) error {
+	if err := conn.WriteMessage(websocket.TextMessage, expected); err != nil {
+		return err
+	}
+	kind, message, err := conn.ReadMessage()
+	if err == nil && (kind != websocket.TextMessage || !bytes.Equal(message, expected)) {
+		err = errWrong
+	}
+	return err
+}
+
+func exchangeOnce() error {
+	conn, err := dial()
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if err := exchange(conn); err != nil {
+		return err
+	}
+	// The closing handshake: say goodbye, then read until the peer has answered.
+	goodbye := websocket.FormatCloseMessage(websocket.CloseNormalClosure, "")
+	if err := conn.WriteControl(websocket.CloseMessage, goodbye, time.Now().Add(time.Second)); err != nil {
+		return err
+	}
+	if _, _, err := conn.NextReader(); !websocket.IsCloseError(err, websocket.CloseNormalClosure, websocket.CloseNoStatusReceived) {
+		return err
+	}
+	return nil
+}
+
+func main() {
+	operation := exchangeOnce
+	if os.Getenv("WIREBENCH_POLICY") == "reuse" {
+		conn, err := dial()
+		if err != nil {
+			log.Fatal(err)
+		}
+		defer conn.Close()
+		operation = func() error { return exchange(conn) }
+	}
+	warmup, operations := number("WIREBENCH_WARMUP"), number("WIREBENCH_OPERATIONS")
+	samples := make([]byte, 0, 8*operations)
+	failed := 0
+	for i := 0; i < warmup; i++ {
+		if operation() != nil {
+			failed++
+		}
+	}
+	var before, after syscall.Rusage
+	syscall.Getrusage(syscall.RUSAGE_SELF, &before)
+	began := time.Now()
+	for i := 0; i < operations; i++ {
+		start := time.Now()
+		err := operation()
+		samples = binary.LittleEndian.AppendUint64(samples, uint64(time.Since(start)))
+		if err != nil {
+			failed++
+		}
+	}
+	wall := time.Since(began)
+	syscall.Getrusage(syscall.RUSAGE_SELF, &after)
+	if err := os.WriteFile(os.Getenv("WIREBENCH_SAMPLES"), samples, 0o644); err != nil {
+		log.Fatal(err)
+	}
+	json.NewEncoder(os.Stdout).Encode(map[string]int64{
+		"operations":    int64(operations),
+		"errors":        int64(failed),
+		"connections":   int64(connections),
+		"wall_ns":       wall.Nanoseconds(),
+		"cpu_user_ns":   after.Utime.Nano() - before.Utime.Nano(),
+		"cpu_system_ns": after.Stime.Nano() - before.Stime.Nano(),
+	})
+	if failed > 0 {
+		os.Exit(1)
+	}
+}

@@ -1,0 +1,115 @@
+// net/http as a client: http.
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+var (
+	url         = os.Getenv("WIREBENCH_URL")
+	expected    = payload(number("WIREBENCH_PAYLOAD_BYTES"))
+	errWrong    = errors.New("wrong reply")
+	connections atomic.Int64 // the transport dials in goroutines of its own
+)
+
+func number(name string) int {
+	n, err := strconv.Atoi(os.Getenv(name))
+	if err != nil {
+		log.Fatalf("%s: expected a number, got %q", name, os.Getenv(name))
+	}
+	return n
+}
+
+func payload(n int) []byte {
+	return bytes.Repeat([]byte("abcdefghijklmnopqrstuvwxyz"), n/26+1)[:n]
+}
+
+// newClient is http.DefaultTransport's set-up with a dialer that counts.
+func newClient() *http.Client {
+	dialer := net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.Proxy = nil
+	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		connections.Add(1)
+		return dialer.DialContext(ctx, network, address)
+	}
+	return &http.Client{Transport: transport}
+}
+
+func get(client *http.Client) error {
+	response, err := client.Get(url)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return err
+	}
+	if response.StatusCode != http.StatusOK || !bytes.Equal(body, expected) {
+		return errWrong
+	}
+	return nil
+}
+
+func getOnce() error {
+	client := newClient()
+	defer client.CloseIdleConnections()
+	return get(client)
+}
+
+func main() {
+	kept := newClient()
+	operation := func() error { return get(kept) }
+	if os.Getenv("WIREBENCH_POLICY") != "reuse" {
+		operation = getOnce
+	}
+	warmup, operations := number("WIREBENCH_WARMUP"), number("WIREBENCH_OPERATIONS")
+	samples := make([]byte, 0, 8*operations)
+	failed := 0
+	for i := 0; i < warmup; i++ {
+		if operation() != nil {
+			failed++
+		}
+	}
+	var before, after syscall.Rusage
+	syscall.Getrusage(syscall.RUSAGE_SELF, &before)
+	began := time.Now()
+	for i := 0; i < operations; i++ {
+		start := time.Now()
+		err := operation()
+		samples = binary.LittleEndian.AppendUint64(samples, uint64(time.Since(start)))
+		if err != nil {
+			failed++
+		}
+	}
+	wall := time.Since(began)
+	syscall.Getrusage(syscall.RUSAGE_SELF, &after)
+	if err := os.WriteFile(os.Getenv("WIREBENCH_SAMPLES"), samples, 0o644); err != nil {
+		log.Fatal(err)
+	}
+	json.NewEncoder(os.Stdout).Encode(map[string]int64{
+		"operations":    int64(operations),
+		"errors":        int64(failed),
+		"connections":   connections.Load(),
+		"wall_ns":       wall.Nanoseconds(),
+		"cpu_user_ns":   after.Utime.Nano() - before.Utime.Nano(),
+		"cpu_system_ns": after.Stime.Nano() - before.Stime.Nano(),
+	})
+	if failed > 0 {
+		os.Exit(1)
+	}
+}

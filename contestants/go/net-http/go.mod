@@ -1,0 +1,3 @@
+module wirebench/nethttp
+
+go 1.22

@@ -1,0 +1,75 @@
+// node:http as a client: http.
+'use strict';
+
+const fs = require('node:fs');
+const http = require('node:http');
+
+const url = new URL(process.env.WIREBENCH_URL);
+const reuse = process.env.WIREBENCH_POLICY === 'reuse';
+const expected = Buffer.alloc(Number(process.env.WIREBENCH_PAYLOAD_BYTES), 'abcdefghijklmnopqrstuvwxyz');
+const warmup = Number(process.env.WIREBENCH_WARMUP);
+const operations = Number(process.env.WIREBENCH_OPERATIONS);
+
+let connections = 0;
+
+class CountingAgent extends http.Agent {
+  createConnection(...args) {
+    connections += 1;
+    return super.createConnection(...args);
+  }
+}
+
+function get(agent) {
+  return new Promise((resolve, reject) => {
+    const request = http.get(url, { agent }, (response) => {
+      const chunks = [];
+      response.on('data', (chunk) => chunks.push(chunk));
+      response.on('end', () => resolve(response.statusCode === 200 && expected.equals(Buffer.concat(chunks))));
+      response.on('error', reject);
+    });
+    request.on('error', reject);
+  });
+}
+
+async function getOnce() {
+  const agent = new CountingAgent();
+  try {
+    return await get(agent);
+  } finally {
+    agent.destroy();
+  }
+}
+
+async function main() {
+  const agent = new CountingAgent({ keepAlive: true, maxSockets: 1 });
+  const operation = reuse ? () => get(agent) : getOnce;
+  const samples = Buffer.alloc(8 * operations);
+  let errors = 0;
+  let cpu;
+  let began;
+  for (let i = -warmup; i < operations; i += 1) {
+    if (i === 0) {
+      cpu = process.cpuUsage();
+      began = process.hrtime.bigint();
+    }
+    const start = process.hrtime.bigint();
+    const ok = await operation().catch(() => false);
+    if (i >= 0) samples.writeBigUInt64LE(process.hrtime.bigint() - start, 8 * i);
+    if (!ok) errors += 1;
+  }
+  const wall = process.hrtime.bigint() - began;
+  cpu = process.cpuUsage(cpu);
+  agent.destroy();
+  fs.writeFileSync(process.env.WIREBENCH_SAMPLES, samples);
+  console.log(JSON.stringify({
+    operations,
+    errors,
+    connections,
+    wall_ns: Number(wall),
+    cpu_user_ns: cpu.user * 1000,
+    cpu_system_ns: cpu.system * 1000,
+  }));
+  process.exitCode = errors ? 1 : 0;
+}
+
+main();

@@ -1,0 +1,74 @@
+// ws as a client: ws.
+'use strict';
+
+const { once } = require('node:events');
+const fs = require('node:fs');
+const { WebSocket } = require('ws');
+
+const url = process.env.WIREBENCH_URL;
+const reuse = process.env.WIREBENCH_POLICY === 'reuse';
+const expected = Buffer.alloc(Number(process.env.WIREBENCH_PAYLOAD_BYTES), 'abcdefghijklmnopqrstuvwxyz');
+const message = expected.toString();
+const warmup = Number(process.env.WIREBENCH_WARMUP);
+const operations = Number(process.env.WIREBENCH_OPERATIONS);
+
+let connections = 0;
+
+async function open() {
+  const socket = new WebSocket(url);
+  await once(socket, 'open');
+  connections += 1;
+  return socket;
+}
+
+function exchange(socket) {
+  return new Promise((resolve, reject) => {
+    socket.onmessage = (event) => resolve(event.data === message);
+    socket.onclose = () => reject(new Error('closed'));
+    socket.onerror = reject;
+    socket.send(message);
+  });
+}
+
+async function exchangeOnce() {
+  const socket = await open();
+  const ok = await exchange(socket);
+  socket.onclose = null;
+  socket.close();
+  await once(socket, 'close');
+  return ok;
+}
+
+async function main() {
+  const kept = reuse ? await open() : null;
+  const operation = reuse ? () => exchange(kept) : exchangeOnce;
+  const samples = Buffer.alloc(8 * operations);
+  let errors = 0;
+  let cpu;
+  let began;
+  for (let i = -warmup; i < operations; i += 1) {
+    if (i === 0) {
+      cpu = process.cpuUsage();
+      began = process.hrtime.bigint();
+    }
+    const start = process.hrtime.bigint();
+    const ok = await operation().catch(() => false);
+    if (i >= 0) samples.writeBigUInt64LE(process.hrtime.bigint() - start, 8 * i);
+    if (!ok) errors += 1;
+  }
+  const wall = process.hrtime.bigint() - began;
+  cpu = process.cpuUsage(cpu);
+  if (kept) kept.close();
+  fs.writeFileSync(process.env.WIREBENCH_SAMPLES, samples);
+  console.log(JSON.stringify({
+    operations,
+    errors,
+    connections,
+    wall_ns: Number(wall),
+    cpu_user_ns: cpu.user * 1000,
+    cpu_system_ns: cpu.system * 1000,
+  }));
+  process.exitCode = errors ? 1 : 0;
+}
+
+main();

@@ -1,0 +1,39 @@
+// ws as a server: ws.echo, ws.count.
+'use strict';
+
+const cluster = require('node:cluster');
+const { WebSocketServer } = require('ws');
+
+const threads = Number(process.env.WIREBENCH_THREADS || 1);
+
+function echo(socket) {
+  socket.on('message', (data, isBinary) => socket.send(data, { binary: isBinary }));
+}
+
+function count(socket) {
+  socket.on('message', (data) => {
+    let c;
+    try {
+      ({ c } = JSON.parse(data));
+    } catch {
+      socket.close(1007, 'expected JSON');
+      return;
+    }
+    socket.send(JSON.stringify({ c, ts: Math.floor(Date.now() / 1000) }));
+  });
+}
+
+if (threads > 1 && cluster.isPrimary) {
+  for (let i = 0; i < threads; i += 1) cluster.fork();
+} else {
+  const handler = process.env.WIREBENCH_WORKLOAD === 'ws.echo' ? echo : count;
+  const server = new WebSocketServer({
+    host: process.env.WIREBENCH_HOST,
+    port: Number(process.env.WIREBENCH_PORT),
+    backlog: 4096,
+  });
+  server.on('connection', (socket) => {
+    socket.on('error', () => {}); // a peer's protocol error closes its connection, not the server
+    handler(socket);
+  });
+}

@@ -1,0 +1,49 @@
+//! axum as a server: http.hello, rest.
+
+use std::env;
+use std::time::Duration;
+
+use axum::body::Bytes;
+use axum::extract::Path;
+use axum::http::StatusCode;
+use axum::routing::{get, post};
+use axum::serve::ListenerExt;
+use axum::Router;
+use tokio::net::TcpListener;
+
+fn number(name: &str, default: u64) -> u64 {
+    env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+async fn post_test(delay: Duration, body: Bytes) -> Result<String, (StatusCode, &'static str)> {
+    let expected_json = |_| (StatusCode::BAD_REQUEST, "expected JSON");
+    let text = std::str::from_utf8(&body).map_err(|_| (StatusCode::BAD_REQUEST, "expected JSON"))?;
+    serde_json::from_str::<serde_json::Value>(text).map_err(expected_json)?;
+    if !delay.is_zero() {
+        tokio::time::sleep(delay).await;
+    }
+    Ok(format!("Sending response: {text}"))
+}
+
+async fn run() -> std::io::Result<()> {
+    let delay = Duration::from_millis(number("WIREBENCH_DELAY_MS", 0));
+    let app = Router::new()
+        .route("/route_01", get(|| async { "hello from route_01" }))
+        .route("/route_02", get(|| async { "hello from route_02" }))
+        .route("/test", post(move |body: Bytes| post_test(delay, body)))
+        .route("/test/status", get(|| async { "OK" }))
+        .route("/test/labels/{label}", get(|Path(label): Path<String>| async move { format!("label: {label}") }));
+    let address = (env::var("WIREBENCH_HOST").expect("WIREBENCH_HOST"), number("WIREBENCH_PORT", 0) as u16);
+    let listener = TcpListener::bind(address).await?.tap_io(|connection| {
+        let _ = connection.set_nodelay(true);
+    });
+    axum::serve(listener, app).await
+}
+
+fn main() -> std::io::Result<()> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(number("WIREBENCH_THREADS", 1).max(1) as usize)
+        .enable_all()
+        .build()?
+        .block_on(run())
+}
