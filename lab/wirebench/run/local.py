@@ -17,12 +17,13 @@ from wirebench.catalog.errors import CatalogError
 from wirebench.catalog.model import Contestant, Role
 from wirebench.host import capture, presence, presences
 from wirebench.host.debian import install_line
-from wirebench.run.bench import Absence, Built
-from wirebench.store.records import FailureRecord, TrialRecord
+from wirebench.run.bench import Absence, Built, Check
+from wirebench.store.records import FailureRecord, TrialRecord, VerifyRecord
 from wirebench.trial.cores import choose_cores
 from wirebench.trial.supervise import Supervisor
 from wirebench.trial.trial import run_trial
 from wirebench.trial.types import Failure, Program, TrialSpec
+from wirebench.verify import verify
 
 GENERATOR = "wireload"
 
@@ -85,7 +86,9 @@ class LocalBench:
         return build_key(contestant, self._root.resolve(), presence(contestant))
 
     def is_built(self, contestant: Contestant) -> bool:
-        """Whether it has a build folder. Only the estimate asks: a build that failed has one too."""
+        """Whether it has a build folder, or needs none. Only the estimate asks: a build that failed has one too."""
+        if not contestant.build_steps:
+            return True
         folder = builds_folder(contestant, self._root.resolve()) / f"{contestant.name}-{self.build_key(contestant)}"
         return (folder / LOG).exists()
 
@@ -97,6 +100,19 @@ class LocalBench:
             return Built(key=None, failure=FailureRecord(kind=kind, phase="build", message=result.message, received=received))
         self._folders[contestant.identity] = result.folder
         return Built(key=result.folder.name.rpartition("-")[2], failure=None, cached=result.cached)
+
+    def verify(self, check: Check) -> VerifyRecord:
+        program = self._program(check.contestant, check.role)
+        verdict = verify(check.contestant.identity, check.role, check.workload, program, self._supervisor)
+        name, workload = check.key
+        return VerifyRecord(
+            contestant=name,
+            workload=workload,
+            status="ok" if verdict.passed else "failed",
+            failure=failure_record(verdict.failure),
+            elapsed_ns=verdict.elapsed_ns,
+            checks=tuple(one.record() for one in verdict.checks),
+        )
 
     def run_trial(self, spec: TrialSpec) -> TrialRecord:
         result = run_trial(

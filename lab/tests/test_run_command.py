@@ -1,0 +1,85 @@
+"""``wirebench run`` and ``wirebench quick`` as a user calls them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from run_project import SERVER, Project
+from wirebench.store.rundir import read_run
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project(tmp_path / "project")
+
+
+def test_quick_says_what_it_will_do_and_ends_with_a_table_and_a_report(project: Project) -> None:
+    code, output = project.run("quick")
+    assert code == 0, output
+    assert "measuring  about" in output
+    assert output.index("measuring  about") < output.index("block 1 of 6") < output.index("python/plain~twin")
+    run = read_run(project.only_run())
+    assert run.info.status == "complete"
+    assert run.info.command[:2] == ("wirebench", "quick")
+    assert str(run.path / "report.html") in output
+    assert "python/floor" in (run.path / "table.txt").read_text()
+    assert {record.status for record in run.trials} == {"ok"}
+    assert project.survivors() == []
+    assert project.leftovers() == []
+
+
+def test_the_command_of_a_run_repeats_it(project: Project) -> None:
+    project.run("run", "concurrency", "--quick", "--blocks", "2")
+    first = read_run(project.only_run())
+    code, output = project.run(*first.info.command[1:])
+    assert code == 0, output
+    second = read_run(project.root / "results" / "latest")
+    assert second.path != first.path
+    assert [record.trial for record in second.trials] == [record.trial for record in first.trials]
+    assert second.info.selection == first.info.selection
+
+
+def test_a_wrong_contestant_is_named_with_what_it_was_sent_and_the_others_stand(project: Project) -> None:
+    project.add("wrong", server=SERVER.replace("hello from route_01", "hullo from route_01"))
+    code, output = project.run("run", "concurrency", "--quick", "--blocks", "2")
+    assert code == 1, output
+    assert "python/wrong" in output
+    assert "nonconformant" in output
+    assert "hello from route_01" in output
+    assert "hullo from route_01" in output
+    run = read_run(project.only_run())
+    assert {record.entry for record in run.trials if record.status == "ok"} >= {"python/plain", "python/floor"}
+
+
+def test_a_contestant_that_is_not_installed_is_listed_and_is_no_failure(project: Project) -> None:
+    project.add("absent")
+    manifest = project.root / "contestants" / "python" / "absent" / "manifest.toml"
+    manifest.write_text(manifest.read_text() + 'needs = { commands = ["no-such-toolchain"] }\n')
+    code, output = project.run("run", "concurrency", "--quick", "--blocks", "1")
+    assert code == 0, output
+    assert "without python/absent" in output
+    assert "no-such-toolchain" in output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("run",), "expected a study or --resume RUN"),
+        (("run", "speed"), "STUDY: expected one of concurrency, got 'speed'"),
+        (("run", "concurrency", "--preset", "slow"), "has no preset 'slow'; it has: full, quick"),
+        (("run", "concurrency", "--quick", "--cells", "c3"), "--cells: expected one of c2, got 'c3'"),
+        (("run", "concurrency", "--quick", "--budget", "soon"), "--budget: expected a duration"),
+        (("run", "concurrency", "--quick", "--only", "python/none"), "python/none: no contestant has this name"),
+        (("run", "--resume", "no-such-run"), "is .* a run directory"),
+        (("quick", "--blocks", "0"), "--blocks.*greater than or equal to 1"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_64(project: Project, arguments: tuple[str, ...], message: str) -> None:
+    code, output = project.run(*arguments)
+    assert code == 64, output
+    assert re.search(message, output), output
+    assert "Traceback" not in output
+    assert not (project.root / "results").exists()
