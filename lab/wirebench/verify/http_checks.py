@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from wirebench.verify.checks import Check, Mismatch
-from wirebench.verify.http import Connection, PeerError, Response, connect, exchange, request
+from wirebench.verify.http import TIMEOUT_S, Connection, PeerError, Response, connect, exchange, request
 
 MANY_REQUESTS = 1_100
 """More than the limits of requests for each connection that servers have by default (100 and 1000): under load, a server that
@@ -15,6 +15,8 @@ closes then is measured reconnecting."""
 MANY_CONNECTIONS = 50
 PIPELINED = 3
 _CLOSE_WITHIN_S = 2.0
+_ADVICE_TIMEOUT_S = 2.0
+"""What is only worth knowing is not waited for as long."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +92,7 @@ def connection_checks(port: int, asked: Exchange, *, concurrent_required: bool) 
         "http.concurrent",
         f"on {MANY_CONNECTIONS} connections that are all open",
         right,
-        lambda: _concurrent(port, asked),
+        lambda: _concurrent(port, asked, timeout_s=TIMEOUT_S if concurrent_required else _ADVICE_TIMEOUT_S),
         required=concurrent_required,
     )
     yield check(
@@ -139,11 +141,11 @@ def _in_turn(port: int, asked: Exchange) -> str:
     return f"{MANY_CONNECTIONS} right replies"
 
 
-def _concurrent(port: int, asked: Exchange) -> str:
+def _concurrent(port: int, asked: Exchange, *, timeout_s: float) -> str:
     with ExitStack() as stack:
         connections: list[Connection] = []
         for _ in range(MANY_CONNECTIONS):
-            connection = Connection(port)
+            connection = Connection(port, timeout_s=timeout_s)
             stack.callback(connection.close)
             connections.append(connection)
         for connection in connections:
@@ -158,7 +160,7 @@ def _concurrent(port: int, asked: Exchange) -> str:
 
 
 def _pipelined(port: int, asked: Exchange) -> str:
-    with connect(port) as connection:
+    with connect(port, timeout_s=_ADVICE_TIMEOUT_S) as connection:
         connection.send(asked.request(port) * PIPELINED)
         for number in range(1, PIPELINED + 1):
             asked.judge(connection.read_response(), where=f"reply {number}: ")
