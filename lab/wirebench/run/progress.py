@@ -6,7 +6,7 @@ from types import TracebackType
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, TaskID, TextColumn
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from wirebench.plan.blocks import PlannedTrial
 from wirebench.plan.model import Plan
@@ -108,38 +108,45 @@ class Lines:
 
 
 class Steps:
-    """What happens before the trials: builds and checks. One changing line on a terminal, one line each elsewhere."""
+    """What happens before the trials: builds and checks. A bar on a terminal, one line each elsewhere."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._status = console.status("") if console.is_terminal else None
+        self._progress = Progress(
+            TextColumn("{task.percentage:>3.0f}%"),
+            BarColumn(bar_width=24),
+            TextColumn("{task.description}"),
+            TimeElapsedColumn(),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        self._task: TaskID = self._progress.add_task("", total=None)
 
     def __enter__(self) -> Steps:
-        if self._status is not None:
-            self._status.start()
+        self._progress.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if self._status is not None:
-            self._status.stop()
+        self._progress.stop()
 
     def building(self, name: str, number: int, count: int) -> None:
-        self._now(f"building {name} ({number} of {count})")
+        self._now(f"building {name} ({number} of {count})", number, count)
 
     def built(self, name: str, failure: FailureRecord | None) -> None:
         if failure is not None:
             self._failed(f"{name}: {failure.kind}: {failure.message}")
 
     def verifying(self, name: str, workload: str, number: int, count: int) -> None:
-        self._now(f"checking {name}: {workload} ({number} of {count})")
+        self._now(f"checking {name}: {workload} ({number} of {count})", number, count)
 
     def verified(self, record: VerifyRecord) -> None:
         if record.failure is not None:
             self._failed(f"{record.contestant} {record.workload}: {record.failure.kind}: {record.failure.message}")
 
-    def _now(self, line: str) -> None:
-        if self._status is not None:
-            self._status.update(escape(line))
+    def _now(self, line: str, number: int, count: int) -> None:
+        if self._console.is_terminal:
+            self._progress.update(self._task, total=count, completed=number - 1, description=escape(line))
         else:
             self._console.print(line, markup=False, highlight=False, soft_wrap=True)
 
