@@ -140,7 +140,8 @@ def missing_system_packages() -> list[str]:
 
 
 def _venv_package() -> str:
-    # /usr/bin/python3.12 -> python3.12-venv: also right where python3 is another version.
+    if Path(sys.executable).resolve() == Path("/usr/bin/python3").resolve():
+        return "python3-venv"
     return f"python{sys.version_info.major}.{sys.version_info.minor}-venv"
 
 

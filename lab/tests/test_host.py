@@ -93,6 +93,17 @@ def test_a_toolchain_that_came_without_its_debian_package_counts(
     assert found.packages == {"golang-go": "go version go9"}
 
 
+def test_a_command_stands_for_the_package_that_brings_it(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wirebench.host.installed.installed_versions", lambda names: dict.fromkeys(names))
+    monkeypatch.setattr("wirebench.host.installed.command_versions", lambda names: dict.fromkeys(names))
+    monkeypatch.setattr("wirebench.host.installed.command_version", lambda _name: None)
+    needs = 'needs = { commands = ["go", "strange"], debian = ["golang-go", "libx-dev"], files = ["no/such.h"] }\n'
+    project.add("go/mine", MANIFEST + needs + RUN)
+    found = presence(project.contestant("go/mine"))
+    assert found.missing == ("go", "strange", "libx-dev", "no/such.h")
+    assert found.installable == ("golang-go", "libx-dev")
+
+
 def test_packages_that_dpkg_knows(tools: Path) -> None:
     program(
         tools,

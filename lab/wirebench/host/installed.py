@@ -29,8 +29,10 @@ class Presence:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Everything that is missing, by name."""
-        return (*self.missing_commands, *self.missing_debian, *self.missing_files)
+        """Everything that is missing, by name; a command stands for the package that brings it."""
+        brought = {PACKAGE_OF.get(name) for name in self.missing_commands}
+        packages = [name for name in self.missing_debian if name not in brought]
+        return (*self.missing_commands, *packages, *self.missing_files)
 
     @property
     def installable(self) -> tuple[str, ...]:
