@@ -75,7 +75,7 @@ class _Execution:
     def carry_out(self) -> int:
         from wirebench.run.local import LocalBench
         from wirebench.run.session import finish
-        from wirebench.trial.interrupt import Interrupted, interruptible
+        from wirebench.trial.interrupt import Interrupted, hold, interruptible
 
         out = console()
         before = self._stored(self.request.resume)
@@ -83,7 +83,8 @@ class _Execution:
         session, status, code = None, "failed", 1
         with interruptible(), LocalBench(root=self.catalog.root, jobs=default_jobs(self.request.jobs)) as bench:
             try:
-                session = self._open(selection, before, bench, out)
+                with hold():  # either there is a run with all its files, or none
+                    session = self._open(selection, before, bench, out)
                 self._measure(session, out)
                 status, code = "complete", session.exit_code()
             except Interrupted as interrupted:
@@ -92,7 +93,10 @@ class _Execution:
                 if session is not None:
                     finish(session, status=status, exit_code=code)
                     session.directory.close()
-        return code if session is None else _conclude(session, status=status, code=code, out=out)
+        if session is None:
+            out.print("interrupted before anything was measured", highlight=False)
+            return code
+        return _conclude(session, status=status, code=code, out=out)
 
     def _stored(self, name: str | None) -> StoredRun | None:
         from wirebench.store.rundir import read_run
@@ -194,6 +198,10 @@ def _command(request: Request, selection: Selection) -> tuple[str, ...]:
     return (*words, "--seed", str(selection.seed))
 
 
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
 def _too_few(blocks: int) -> str:
     return f": verdicts need {MIN_BLOCKS}" if blocks < MIN_BLOCKS else ""
 
@@ -206,12 +214,13 @@ def _announce(scope: Scope, path: Path, before: StoredRun | None, out: Console) 
     entries = sum(len(cell.contestants) + 1 for cell in scope.cells if cell.contestants)
     blocks = selection.blocks or max((cell.preset.min_blocks for cell in scope.cells), default=0)
     names = ", ".join(study.name for study, _ in scope.studies)
-    out.print(f"[bold]{names}[/] ({escape(selection.preset)}): {len(scope.needed)} contestants, {len(scope.cells)} cells")
+    counts = f"{_count(len(scope.needed), 'contestant')}, {_count(len(scope.cells), 'cell')}"
+    out.print(f"[bold]{names}[/] ({escape(selection.preset)}): {counts}", highlight=False)
     if scope.unbuilt:
         count = f"{len(scope.unbuilt)} of {len(scope.needed)} are not built yet; once built they stay so"
         out.print(f"  building   about {duration(scope.building_ns)} ({count})", highlight=False)
     out.print(f"  checking   about {duration(scope.verifying_ns)}", highlight=False)
-    trials = f"{entries} entries in {blocks} blocks, floor and twins among them"
+    trials = f"{entries} entries in {_count(blocks, 'block')}, floor and twins among them"
     out.print(f"  measuring  about {duration(scope.measuring_ns)} ({trials})", highlight=False)
     if before is not None:
         done = sum(1 for record in before.trials if record.block > 0)
