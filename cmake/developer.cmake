@@ -8,5 +8,8 @@ endif()
 
 if(WIREBENCH_SANITIZE)
   add_compile_options(-fsanitize=${WIREBENCH_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    add_compile_options(-Wno-maybe-uninitialized)  # false in instrumented standard library code
+  endif()
   add_link_options(-fsanitize=${WIREBENCH_SANITIZE})
 endif()
