@@ -110,8 +110,8 @@ static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *use
             free(reply);
         }
         return 0;
-    default:
-        return 0;
+    default:  // plain HTTP among others, which is refused
+        return lws_callback_http_dummy(wsi, reason, user, bytes, size);
     }
 }
 

@@ -48,7 +48,9 @@ int main() {
         response.set_content("label: " + request.matches[1].str(), "text/plain");
     });
     server.set_error_handler([](const httplib::Request& request, httplib::Response& response) {
-        if (response.status == 404 && is_known(request.path)) response.status = 405;
+        if (response.status != 404 || !is_known(request.path)) return;
+        response.status = 405;
+        response.set_header("Allow", request.path == "/test" ? "POST" : "GET");
     });
 
     const auto host = variable("WIREBENCH_HOST", "127.0.0.1");

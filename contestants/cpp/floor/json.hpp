@@ -66,7 +66,8 @@ private:
                 space();
                 const char* name = at_;
                 if (!string()) return false;
-                const bool is_count = depth_ == 1 && std::string_view(name, static_cast<std::size_t>(at_ - name)) == "\"c\"";
+                const std::string_view spelled(name, static_cast<std::size_t>(at_ - name));
+                const bool is_count = depth_ == 1 && (spelled == R"("c")" || spelled == R"("\u0063")");  // there is no third way
                 space();
                 if (!take(':')) return false;
                 space();
