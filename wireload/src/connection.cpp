@@ -1,0 +1,282 @@
+#include "connection.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "duration.hpp"
+
+namespace wireload {
+namespace {
+
+// Appended to a socket's buffer at a time: large requests leave in pieces, so that waiting connections hold little.
+constexpr std::size_t chunk_bytes = 16 * 1024;
+
+// After a failure: 10 ms, doubled with each further one in a row, so that a server that refuses or closes is asked again
+// often enough to see it recover, and never in a busy loop.
+constexpr nanos first_delay = 10'000'000;
+constexpr nanos longest_delay = 1'000'000'000;
+// Failures in a row after which a connection counts as broken; when all are, the run ends. With the delays above some
+// three seconds of refusals. A time-out counts for several: it has cost seconds already.
+constexpr std::uint8_t broken_after = 10;
+constexpr std::uint8_t timeout_weight = 4;
+
+error_kind connect_kind(wire::errc code) {
+    if (code == wire::errc::refused) return error_kind::connect_refused;
+    if (code == wire::errc::timed_out) return error_kind::connect_timeout;
+    return error_kind::connect_failed;
+}
+
+}  // namespace
+
+connection::connection(worker& w, nanos* times, std::uint32_t mask)
+    : worker_(w), times_(times != nullptr ? times : &time_), mask_(mask) {}
+
+void connection::open() {
+    since_ = clock_now();
+    phase_ = phase::connecting;
+    worker_.connecting();
+    // A port that we chose may be taken by somebody else: try the next ones.
+    for (int tries = 0;; ++tries) {
+        const auto begun = connect(worker_.loop(), worker_.the_plan().server, worker_.connect_options());
+        if (begun) return;
+        if (begun.error().code == wire::errc::address_in_use && worker_.the_plan().choose_ports && tries < 256) continue;
+        fail(connect_kind(begun.error().code), begun.error().message);
+        return;
+    }
+}
+
+void connection::begin_load(std::uint64_t quota) {
+    quota_ = quota;
+    finished_ = false;
+    const bool reachable = phase_ == phase::open || worker_.may_reconnect() || !worker_.the_plan().asked.keep_alive;
+    if (reachable) {
+        worker_.due(*this);
+    } else {
+        finish();
+    }
+}
+
+void connection::finish() {
+    if (finished_) return;
+    finished_ = true;
+    worker_.finished();
+}
+
+void connection::serve_due() {
+    due_ = false;
+    if (!worker_.loading()) return;
+    if (phase_ == phase::open) {
+        if (unsent() == 0) send_some();
+        return;
+    }
+    if (phase_ != phase::idle || finished_) return;
+    if (!worker_.take_turn(*this)) {
+        finish();
+        return;
+    }
+    if (worker_.the_plan().asked.keep_alive) {
+        owed_ = true;
+    } else {
+        const nanos now = clock_now();
+        worker_.advance(now);
+        stamp(now);
+        to_write_ = true;
+    }
+    open();
+}
+
+void connection::serve_retry() {
+    if (phase_ == phase::idle && !finished_) worker_.due(*this);
+}
+
+void connection::on_open() { begin_session(); }
+
+void connection::session_ready() {
+    phase_ = phase::open;
+    const nanos now = clock_now();
+    worker_.session_opened(now - since_, now);
+    if (worker_.loading()) worker_.due(*this);
+}
+
+void connection::on_drained() {
+    if (phase_ == phase::open) worker_.due(*this);
+}
+
+void connection::stamp(nanos now) {
+    ++sent_;
+    times_[sent_ & mask_] = now;
+    ++flying_;
+    worker_.stamped();
+}
+
+bool connection::take_request(nanos now) {
+    if (to_write_) {
+        to_write_ = false;
+        return true;
+    }
+    if (flying_ >= worker_.in_flight_limit() || times_[(sent_ + 1) & mask_] != 0) return false;
+    if (owed_) {
+        owed_ = false;
+    } else if (finished_ || !worker_.take_turn(*this)) {
+        if (flying_ == 0) finish();
+        return false;
+    }
+    stamp(now);
+    return true;
+}
+
+void connection::send_some() {
+    bool more = true;
+    while (more && unsent() == 0) {
+        const nanos now = clock_now();
+        worker_.advance(now);
+        if (offset_ == 0 && !take_request(now)) return;
+        wire::buffer& bytes = out();
+        do {
+            const std::size_t room = chunk_bytes - std::min(chunk_bytes - 1, bytes.size());
+            offset_ = append_request(bytes, sent_, offset_, room);
+        } while (bytes.size() < chunk_bytes && (offset_ != 0 || take_request(now)));
+        more = bytes.size() >= chunk_bytes;
+        worker_.count_out(bytes.size());
+        if (!flush()) return;  // on_failure() follows
+    }
+}
+
+nanos connection::arrival(std::size_t bytes_read, bool continued) const {
+    constexpr std::size_t one_arrival = 16 * 1024;  // beyond it the last bytes may be younger than the turn
+    return continued || mask_ != 0 || bytes_read > one_arrival ? clock_now() : worker_.turn_time();
+}
+
+void connection::answered(std::uint64_t counter, nanos at) {
+    worker_.advance(at);
+    nanos& slot = times_[counter & mask_];
+    worker_.right_reply(slot, at);
+    slot = 0;
+    --flying_;
+    ++done_;
+    if (failures_ != 0) recovered();
+}
+
+void connection::answered_wrongly(std::uint64_t counter, nanos at, error_kind kind, std::string_view received) {
+    worker_.advance(at);
+    report(kind, counter, at, received);
+    worker_.wrong_replies(kind, 1, 1, at);
+    times_[counter & mask_] = 0;
+    --flying_;
+    ++done_;
+    if (failures_ != 0) recovered();  // it does answer
+}
+
+void connection::recovered() {
+    if (failures_ >= broken_after) worker_.mended();
+    failures_ = 0;
+}
+
+void connection::next_request(bool keep) {
+    if (keep) {
+        worker_.due(*this);
+    } else if (flying_ != 0) {
+        fail(error_kind::closed_early, "a reply that closes the connection before the requests behind it were answered", false);
+    } else {
+        back_to_idle(false);
+        worker_.due(*this);
+    }
+}
+
+void connection::back_to_idle(bool reset) {
+    if (phase_ == phase::open) worker_.session_closed();
+    close(reset);
+    phase_ = phase::idle;
+    offset_ = 0;
+    to_write_ = false;
+    forget();
+}
+
+void connection::on_failure(const wire::error& why) {
+    if (phase_ == phase::idle) return;
+    fail(phase_ == phase::connecting    ? connect_kind(why.code)
+         : phase_ == phase::handshaking ? error_kind::connect_failed
+                                        : error_kind::closed_early,
+         why.message);
+}
+
+void connection::fail(error_kind kind, std::string_view received, bool reset) {
+    const nanos now = clock_now();
+    worker_.advance(now);
+    const bool opening = phase_ == phase::connecting || phase_ == phase::handshaking;
+    if (worker_.opening_phase()) {
+        if (opening) {
+            report(kind, sent_ + 1, now, received);
+            back_to_idle(reset);
+            worker_.open_failed(kind);
+        } else {
+            back_to_idle(reset);
+        }
+        return;
+    }
+    std::uint64_t lost = flying_ + (owed_ ? 1U : 0U);
+    // Nothing in flight, but a request was about to leave: that one is lost.
+    if (lost == 0 && !finished_ && worker_.take_turn(*this)) lost = 1;
+    if (lost != 0) {
+        report(kind, flying_ != 0 ? oldest() : sent_ + 1, now, received);
+        worker_.wrong_replies(kind, lost, flying_, now);
+    }
+    if (flying_ != 0) std::fill_n(times_, std::size_t{mask_} + 1, 0);
+    flying_ = 0;
+    owed_ = false;
+    done_ = sent_;
+    back_to_idle(reset);
+    if (!worker_.loading() || finished_) return;
+    if (!worker_.may_reconnect()) {
+        finish();
+        return;
+    }
+    const bool was_broken = failures_ >= broken_after;
+    const bool waited = kind == error_kind::read_timeout || kind == error_kind::connect_timeout;
+    failures_ = static_cast<std::uint8_t>(std::min(200, failures_ + (waited ? timeout_weight : 1)));
+    if (!was_broken && failures_ >= broken_after) worker_.broke();
+    worker_.retry_later(*this, std::min(longest_delay, first_delay << std::min(failures_ - 1, 10)));
+}
+
+nanos connection::check_deadline(nanos now) {
+    const nanos timeout = worker_.the_plan().asked.timeout.count();
+    const bool opening = phase_ == phase::connecting || phase_ == phase::handshaking;
+    nanos since = never;
+    if (opening) {
+        since = since_;
+    } else if (flying_ != 0) {
+        for (std::uint32_t i = 0; i <= mask_; ++i) {
+            if (times_[i] != 0) since = std::min(since, times_[i]);
+        }
+    }
+    if (since == never) return never;
+    if (since + timeout > now) return since + timeout;
+    fail(opening ? error_kind::connect_timeout : error_kind::read_timeout,
+         fmt::format("nothing complete within {}", format_duration(static_cast<double>(timeout))));
+    return never;
+}
+
+void connection::say_goodbye() {
+    if (phase_ == phase::open && unsent() == 0) {
+        append_goodbye(out());
+        (void)flush();
+    }
+    back_to_idle(false);
+}
+
+void connection::report(error_kind kind, std::uint64_t counter, nanos at, std::string_view received) {
+    if (!worker_.wants_report()) return;
+    error_report first{kind, {}, {}, printable(received)};
+    if (phase_ == phase::connecting || phase_ == phase::handshaking) {
+        first.sent = phase_ == phase::connecting ? "a connection request" : "an opening handshake";
+        first.sent += " to " + worker_.the_plan().server.to_string();
+        first.expected = "an open connection";
+    } else {
+        first.sent = printable(sent_text(counter));
+        first.expected = expected_text(counter);
+    }
+    worker_.report(std::move(first), at);
+}
+
+}  // namespace wireload

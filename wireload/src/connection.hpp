@@ -1,0 +1,114 @@
+// One connection slot: opens a socket, keeps it busy, opens another when it is lost. The protocols derive from it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "tally.hpp"
+#include "wire/loop/stream.hpp"
+#include "worker.hpp"
+
+namespace wireload {
+
+class connection : public wire::stream {
+public:
+    // `times`: a ring of `mask` + 1 (a power of two) numbers that outlives the connection; null for one in flight.
+    connection(worker& w, nanos* times, std::uint32_t mask);
+
+    // Opens without a request in mind (the connect phase).
+    void open();
+    bool is_idle() const { return phase_ == phase::idle; }
+
+    void begin_load(std::uint64_t quota);
+    bool has_quota() const { return quota_ != 0; }
+    void use_quota() { --quota_; }
+
+    // Whether it has to be put in line for the end of the turn; not a second time.
+    bool become_due() { return !std::exchange(due_, true); }
+    // At the end of a turn: sends what may be sent, opening the connection first where that is needed.
+    void serve_due();
+    void serve_retry();
+    // Fails what has waited too long. Returns the moment at which to look again.
+    nanos check_deadline(nanos now);
+    // At the end of the run.
+    void say_goodbye();
+
+protected:
+    enum class phase : std::uint8_t { idle, connecting, handshaking, open };
+
+    // ---- what a protocol adds ----
+
+    // The socket is connected. Calls session_ready() at once or after its handshake.
+    virtual void begin_session() = 0;
+    // Appends request `counter` from byte `offset` on, about `most` bytes; returns the offset reached, 0 when complete.
+    virtual std::size_t append_request(wire::buffer& out, std::uint64_t counter, std::size_t offset, std::size_t most) = 0;
+    // For a report.
+    virtual std::string sent_text(std::uint64_t counter) const = 0;
+    virtual std::string expected_text(std::uint64_t counter) const = 0;
+    // The socket is gone: forget what had come half.
+    virtual void forget() = 0;
+    // Bytes to end a session with, if any.
+    virtual void append_goodbye(wire::buffer&) {}
+
+    // ---- what a protocol calls ----
+
+    void session_ready();
+    void enter_handshake() { phase_ = phase::handshaking; }
+    bool is_handshaking() const { return phase_ == phase::handshaking; }
+    // When a reply that is complete with the present read arrived.
+    nanos arrival(std::size_t bytes_read, bool continued) const;
+
+    std::uint32_t in_flight() const { return flying_; }
+    // The oldest in flight; with replies out of order some other one may be meant. Precondition: in_flight() != 0.
+    std::uint64_t oldest() const {
+        std::uint64_t n = done_ + 1;
+        while (times_[n & mask_] == 0) ++n;
+        return n;
+    }
+    bool is_in_flight(std::uint64_t counter) const {
+        return counter <= sent_ && sent_ - counter <= mask_ && times_[counter & mask_] != 0;
+    }
+    // Request `counter` was answered rightly or wrongly; the connection goes on.
+    void answered(std::uint64_t counter, nanos at);
+    void answered_wrongly(std::uint64_t counter, nanos at, error_kind kind, std::string_view received);
+    // After the reply: the next request, on this socket or a new one.
+    void next_request(bool keep);
+    // The connection is of no use any more: all that is in flight failed.
+    void fail(error_kind kind, std::string_view received, bool reset = true);
+
+    worker& worker_;
+
+private:
+    void on_open() final;
+    void on_failure(const wire::error& why) final;
+    void on_drained() final;
+
+    void send_some();
+    void finish();
+    void recovered();
+    bool take_request(nanos now);
+    void stamp(nanos now);
+    void back_to_idle(bool reset);
+    void report(error_kind kind, std::uint64_t counter, nanos at, std::string_view received);
+
+    nanos* times_;  // when request n was sent, at n & mask_; 0: not in flight
+    nanos time_ = 0;
+    std::uint64_t sent_ = 0;  // counter of the last request begun; never starts anew, so that no late reply fits
+    std::uint64_t done_ = 0;
+    std::uint64_t quota_ = 0;
+    nanos since_ = 0;  // connecting since
+    std::uint32_t offset_ = 0;  // of the request that is half written
+    std::uint32_t mask_;
+    std::uint32_t flying_ = 0;
+    phase phase_ = phase::idle;
+    std::uint8_t failures_ = 0;  // in a row
+    bool due_ = false;
+    bool finished_ = true;
+    bool owed_ = false;      // a turn was taken, its request not begun: it waits for the connection
+    bool to_write_ = false;  // begun (its latency includes connecting), not written yet
+};
+
+}  // namespace wireload

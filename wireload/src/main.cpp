@@ -1,0 +1,129 @@
+// wireload: see help.cpp for what it does, run.cpp for how.
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <fstream>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "document.hpp"
+#include "histogram_log.hpp"
+#include "options.hpp"
+#include "plan.hpp"
+#include "process_watch.hpp"
+#include "run.hpp"
+#include "summary.hpp"
+
+namespace {
+
+using namespace wireload;
+
+unsigned allowed_cpus() {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+    return static_cast<unsigned>(std::max(1, CPU_COUNT(&set)));
+}
+
+void complain(const std::string& text) { std::fputs(fmt::format("wireload: {}\n", text).c_str(), stderr); }
+
+// Opened before the run, so that a name that cannot be written is known before ten minutes are spent.
+bool open_output(std::ofstream& file, const char* flag, const std::string& path) {
+    if (path.empty() || path == "-") return true;
+    file.open(path);
+    if (file) return true;
+    complain(fmt::format("{} {}: cannot write this file: {}; give another name", flag, path, std::strerror(errno)));
+    return false;
+}
+
+bool close_output(std::ofstream& file) {
+    if (!file.is_open()) return true;
+    file.close();
+    return !file.fail();
+}
+
+void write_log(std::ostream& out, const plan& p, const run_result& r) {
+    const auto start = std::chrono::nanoseconds(r.window_start_unix_ns);
+    histogram_log_writer log(out, fmt::format("wireload {}, latencies in nanoseconds, {}", version_text(), p.asked.url), start);
+    nanos at = 0;
+    for (std::size_t i = 0; i < r.series->records().size(); ++i) {
+        const nanos left = p.asked.ramp ? (i < r.rounds.size() ? r.rounds[i].elapsed : 0) : std::min<nanos>(r.interval, r.elapsed - at);
+        if (const histogram* h = r.series->latencies_of(i)) log.write(*h, std::chrono::nanoseconds(at), std::chrono::nanoseconds(left));
+        at += left;
+    }
+}
+
+int load(options asked) {
+    auto made = make_plan(std::move(asked));
+    if (const auto* problem = std::get_if<std::string>(&made)) {
+        complain(*problem);
+        return exit_usage;
+    }
+    const plan& p = *std::get<std::unique_ptr<plan>>(made);
+    std::ofstream json_file, log_file;
+    if (!open_output(json_file, "--json", p.asked.json_path) || !open_output(log_file, "--hdr-log", p.asked.hdr_log_path)) {
+        return exit_usage;
+    }
+    std::optional<process_watch> watch;
+    if (!p.asked.watch.empty()) {
+        auto opened = process_watch::open(p.asked.watch);
+        if (const auto* problem = std::get_if<std::string>(&opened)) {
+            complain(*problem);
+            return exit_usage;
+        }
+        watch = std::get<process_watch>(std::move(opened));
+    }
+
+    auto outcome = run(p, watch ? &*watch : nullptr);
+    if (const auto* problem = std::get_if<std::string>(&outcome)) {
+        complain(*problem);
+        return exit_nothing_measured;
+    }
+    const run_result& result = std::get<run_result>(outcome);
+
+    const bool json_on_stdout = p.asked.json_path == "-";
+    if (!p.asked.quiet) {
+        std::FILE* const screen = json_on_stdout ? stderr : stdout;
+        std::fputs(summary(p, result, wants_colour(fileno(screen))).c_str(), screen);
+    }
+    if (!p.asked.json_path.empty()) {
+        const std::string text = to_text(to_document(p, result));
+        if (json_on_stdout) {
+            std::fwrite(text.data(), 1, text.size(), stdout);
+        } else {
+            json_file << text;
+        }
+    }
+    if (!p.asked.hdr_log_path.empty()) write_log(log_file.is_open() ? static_cast<std::ostream&>(log_file) : std::cout, p, result);
+    if (std::fflush(stdout) != 0 || !close_output(json_file) || !close_output(log_file)) {
+        complain("the result could not be written whole; is the disk full?");
+        return exit_nothing_measured;
+    }
+    if (result.nothing_measured()) return exit_nothing_measured;
+    return result.counts.errors.total() == 0 ? exit_ok : exit_with_errors;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    try {
+        auto parsed = parse_command_line(std::vector<std::string>(argv, argv + argc), allowed_cpus());
+        if (const auto* early = std::get_if<early_exit>(&parsed)) {
+            std::fputs(early->text.c_str(), early->code == exit_ok ? stdout : stderr);
+            return early->code;
+        }
+        return load(std::get<options>(std::move(parsed)));
+    } catch (const std::exception& broken) {
+        complain(fmt::format("stopped: {}", broken.what()));
+        return exit_nothing_measured;
+    }
+}

@@ -1,0 +1,296 @@
+#include "run.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "control.hpp"
+#include "generator_meter.hpp"
+#include "worker.hpp"
+
+namespace wireload {
+namespace {
+
+// Sockets that one thread has connecting at a time before a closed loop begins: enough to be quick, few enough for the
+// listen queues of ordinary servers. A ramp opens all of a round at once, as the published one does.
+constexpr std::uint32_t opened_at_once = 64;
+
+// How often the memory of a watched server is looked at.
+constexpr nanos watch_every = 100'000'000;
+
+std::int64_t unix_now() {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+std::uint32_t share_of(std::uint32_t total, std::uint32_t parts, std::uint32_t index) {
+    return total / parts + (index < total % parts ? 1 : 0);
+}
+
+class runner {
+public:
+    runner(const plan& p, process_watch* watch)
+        : plan_(p), watch_(watch), sources_(p.sources, p.choose_ports, p.ports, p.asked.seed),
+          series_(std::make_unique<series_collector>(p.asked.threads, p.asked.ramp || !p.asked.hdr_log_path.empty())) {}
+
+    std::variant<run_result, std::string> run() {
+        if (std::string problem = start_threads(); !problem.empty()) return problem;
+        if (plan_.asked.ramp) {
+            ramp(*plan_.asked.ramp);
+        } else {
+            closed_loop();
+        }
+        for (auto& w : workers_) w->order_end();
+        for (auto& w : workers_) w->join();
+        series_->finish();
+        out_.series = std::move(series_);
+        return std::move(out_);
+    }
+
+private:
+    std::string start_threads() {
+        // The main thread keeps off the CPUs of the server as well.
+        if (!plan_.asked.cpus.empty()) {
+            cpu_set_t set;
+            CPU_ZERO(&set);
+            for (const int cpu : plan_.asked.cpus) CPU_SET(static_cast<std::size_t>(cpu), &set);
+            if (sched_setaffinity(0, sizeof set, &set) != 0) {
+                return "--cpu: this process may not run on these CPUs; see /proc/self/status, Cpus_allowed_list";
+            }
+        }
+        for (std::uint32_t i = 0; i < plan_.asked.threads; ++i) {
+            workers_.push_back(std::make_unique<worker>(plan_, sources_, *series_, control_, i,
+                                                        share_of(plan_.asked.connections, plan_.asked.threads, i)));
+            if (auto started = workers_.back()->start(); !started) return started.error().message;
+        }
+        return {};
+    }
+
+    unsigned used_cpus() const {
+        const auto pinned = static_cast<unsigned>(plan_.asked.cpus.size());
+        return pinned == 0 ? plan_.asked.threads : std::min(plan_.asked.threads, pinned);
+    }
+    bool all_done() const {
+        return std::all_of(workers_.begin(), workers_.end(), [](const auto& w) { return w->done(); });
+    }
+    bool all_dead() const {
+        return std::all_of(workers_.begin(), workers_.end(), [](const auto& w) { return w->dead(); });
+    }
+
+    // Waits for the orders to be done; looks at the server's memory meanwhile if `watching`. When the user or the
+    // failure of everything ends the run first, the orders are cut short and the reason is noted.
+    void wait_for_orders(bool watching) {
+        const auto over = [this] { return all_done() || all_dead(); };
+        while (!over() && !control_.interrupted()) {
+            control_.wait(watching && watch_ != nullptr ? clock_now() + watch_every : never, over);
+            if (watching && watch_ != nullptr && !over()) watch_->sample();
+        }
+        if (all_done()) return;
+        cut_ = control_.interrupted() ? stop_reason::signal : stop_reason::error;
+        for (auto& w : workers_) w->order_cut();
+        while (!all_done()) std::this_thread::sleep_for(std::chrono::microseconds(200));  // a turn of each loop
+    }
+
+    // Opens connections up to `total`. Returns how many are open then.
+    std::uint64_t open(std::uint32_t total, std::uint32_t at_once, nanos& elapsed, std::uint64_t& failures) {
+        const nanos start = clock_now();
+        for (std::uint32_t i = 0; i < workers_.size(); ++i) {
+            workers_[i]->order_open(share_of(total, plan_.asked.threads, i), at_once);
+        }
+        wait_for_orders(false);
+        std::uint64_t open_now = 0;
+        nanos last = start;
+        elapsed = 0;
+        failures = 0;
+        for (const auto& w : workers_) {
+            const connect_tally& c = w->connects();
+            open_now += c.open_now;
+            last = std::max(last, c.last_opened);
+            failures += c.errors.total();
+            out_.connect.attempted += c.attempted;
+            out_.connect.opened += c.opened;
+            out_.connect.failed += c.errors.total();
+            out_.connect.latency.merge(w->connect_latencies());
+            tally failed;
+            failed.errors = c.errors;
+            failed.first_error = c.first_error;
+            failed.first_error_at = start;
+            out_.counts.add(failed);
+        }
+        elapsed = last - start;
+        out_.connect.elapsed += elapsed;
+        return open_now;
+    }
+
+    void order_load(const load_order& order) {
+        for (auto& w : workers_) w->order_load(order);
+    }
+
+    tally gather() {
+        tally sum;
+        for (const auto& w : workers_) sum.add(w->result());
+        return sum;
+    }
+
+    void closed_loop() {
+        const options& o = plan_.asked;
+        std::uint64_t failures = 0;
+        const std::uint64_t open_now =
+            open(o.connections, o.keep_alive ? std::max(1U, opened_at_once / o.threads) : 0, out_.connect.elapsed, failures);
+        if (cut_ || (o.keep_alive && open_now == 0)) {
+            out_.stopped_by = cut_.value_or(stop_reason::error);
+            return;
+        }
+        const bool counted = o.requests || o.each;
+        if (counted && o.warmup.count() > 0) {
+            // A count is exact only when nothing is in flight at its start.
+            load_order warm_up;
+            warm_up.window_start = never;
+            warm_up.send_until = clock_now() + o.warmup.count();
+            order_load(warm_up);
+            wait_for_orders(false);
+            if (cut_) {
+                out_.counts.add(gather());
+                out_.stopped_by = *cut_;
+                return;
+            }
+        }
+        std::atomic<std::int64_t> budget{static_cast<std::int64_t>(o.requests.value_or(0))};
+        load_order order;
+        order.window_start = clock_now() + (counted ? 0 : o.warmup.count());
+        if (o.duration) order.window_end = order.window_start + o.duration->count();
+        order.kind = o.requests ? load_order::quota::shared : o.each ? load_order::quota::each : load_order::quota::endless;
+        order.each = o.each.value_or(0);
+        order.shared = &budget;
+        order.interval = o.interval.count();
+        order_load(order);
+        if (order.window_start > clock_now()) {
+            control_.wait(order.window_start, [this] { return all_done() || all_dead(); });
+        }
+        generator_meter meter;
+        meter.begin();
+        if (watch_ != nullptr) watch_->begin();
+        out_.window_start_unix_ns = unix_now();
+        wait_for_orders(true);
+        const nanos end = std::min(clock_now(), order.window_end);
+        if (watch_ != nullptr) out_.server = watch_->end();
+
+        const tally counts = gather();
+        out_.elapsed = std::max<nanos>(0, end - order.window_start);
+        out_.generator = meter.end(out_.elapsed, used_cpus());
+        out_.stopped_by = cut_ ? *cut_ : order.window_end <= end ? stop_reason::duration : stop_reason::requests;
+        // A count is over with its last reply, not when we hear of it.
+        if (out_.stopped_by == stop_reason::requests) out_.elapsed = std::max<nanos>(0, counts.last_done - order.window_start);
+        out_.interval = o.interval.count();
+        out_.counts.add(counts);
+        out_.connections_opened = counts.connections_opened + (o.keep_alive ? out_.connect.opened : 0);
+        if (!o.keep_alive) note_connects_of_window();
+        note_in_flight();
+    }
+
+    // Without keep-alive, connecting is a part of the window.
+    void note_connects_of_window() {
+        for (const auto& w : workers_) {
+            const connect_tally& c = w->connects();
+            out_.connect.attempted += c.attempted;
+            out_.connect.opened += c.opened;
+            out_.connect.latency.merge(w->connect_latencies());
+        }
+        out_.connect.failed = out_.counts.errors[error_kind::connect_refused] + out_.counts.errors[error_kind::connect_timeout] +
+                              out_.counts.errors[error_kind::connect_failed];
+        out_.connect.elapsed = out_.elapsed;
+    }
+
+    // Each thread samples at moments of its own; the sum of their means is the mean of the sum.
+    void note_in_flight() {
+        double mean = 0;
+        for (const auto& w : workers_) {
+            if (w->result().in_flight_samples == 0) return;
+            mean += static_cast<double>(w->result().in_flight_sum) / static_cast<double>(w->result().in_flight_samples);
+        }
+        out_.in_flight_mean = mean;
+    }
+
+    void ramp(const ramp_options& r) {
+        generator_meter meter;
+        meter.begin();
+        out_.window_start_unix_ns = unix_now();
+        out_.stopped_by = stop_reason::requests;
+        const nanos start = clock_now();
+        server_usage server_sum;
+        for (std::uint32_t number = 1; number <= r.rounds; ++number) {
+            round_result round;
+            round.clients = number * r.add;
+            round.opened = open(round.clients, round.clients, round.connect_elapsed, round.connect_failures);
+            if (cut_) break;
+            if (watch_ != nullptr) watch_->begin();
+            load_order order;
+            order.window_start = clock_now();
+            order.kind = load_order::quota::each;
+            order.each = r.messages;
+            order.reconnect = false;
+            order.first_interval = number - 1;
+            order_load(order);
+            wait_for_orders(true);
+            if (watch_ != nullptr) {
+                round.server = watch_->end();
+                server_sum.cpu_user_ns += round.server->cpu_user_ns;
+                server_sum.cpu_system_ns += round.server->cpu_system_ns;
+                server_sum.rss_bytes = round.server->rss_bytes;
+                server_sum.rss_peak_bytes = std::max(server_sum.rss_peak_bytes, round.server->rss_peak_bytes);
+                server_sum.pss_bytes = round.server->pss_bytes;
+                server_sum.processes = round.server->processes;
+                out_.server = server_sum;
+            }
+            round.counts = gather();
+            round.elapsed = std::max<nanos>(0, (cut_ ? clock_now() : round.counts.last_done) - order.window_start);
+            round.success_ratio = static_cast<double>(round.counts.ok) / (static_cast<double>(round.clients) * r.messages);
+            out_.counts.add(round.counts);
+            out_.elapsed += round.elapsed;
+            const bool works = round.counts.ok > 0;
+            out_.rounds.push_back(std::move(round));
+            if (cut_) break;
+            if (!works) {
+                cut_ = stop_reason::error;
+                break;
+            }
+        }
+        if (cut_) out_.stopped_by = *cut_;
+        out_.connections_opened = out_.connect.opened;
+        out_.generator = meter.end(clock_now() - start, used_cpus());
+    }
+
+    const plan& plan_;
+    process_watch* watch_;
+    control control_;  // before the threads: they inherit its signal mask
+    source_ports sources_;
+    std::unique_ptr<series_collector> series_;
+    std::vector<std::unique_ptr<worker>> workers_;
+    std::optional<stop_reason> cut_;
+    run_result out_;
+};
+
+}  // namespace
+
+std::string_view name_of(stop_reason reason) {
+    switch (reason) {
+        case stop_reason::duration: return "duration";
+        case stop_reason::requests: return "requests";
+        case stop_reason::signal: return "signal";
+        case stop_reason::error: break;
+    }
+    return "error";
+}
+
+bool run_result::nothing_measured() const {
+    const error_counts& e = counts.errors;
+    return counts.ok == 0 && e[error_kind::bad_status] == 0 && e[error_kind::bad_body] == 0;
+}
+
+std::variant<run_result, std::string> run(const plan& p, process_watch* watch) { return runner(p, watch).run(); }
+
+}  // namespace wireload

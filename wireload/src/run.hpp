@@ -1,0 +1,70 @@
+// A whole run: open, warm up, measure, stop; or a ramp in rounds.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "histogram.hpp"
+#include "plan.hpp"
+#include "process_watch.hpp"
+#include "series.hpp"
+#include "tally.hpp"
+
+namespace wireload {
+
+enum class stop_reason : std::uint8_t { duration, requests, signal, error };
+std::string_view name_of(stop_reason reason);
+
+struct connect_result {
+    std::uint64_t attempted = 0;
+    std::uint64_t opened = 0;
+    std::uint64_t failed = 0;
+    nanos elapsed = 0;  // from the start until the last one was open
+    histogram latency;
+};
+
+struct generator_usage {
+    std::uint64_t cpu_user_ns = 0;
+    std::uint64_t cpu_system_ns = 0;
+    double cpu_share = 0;  // of the time of its threads' CPUs; 1 means that the generator could do no more
+    std::uint64_t rss_peak_bytes = 0;
+    std::uint64_t voluntary_switches = 0;
+    std::uint64_t involuntary_switches = 0;
+};
+
+struct round_result {
+    std::uint32_t clients = 0;
+    std::uint64_t opened = 0;
+    nanos connect_elapsed = 0;
+    tally counts;
+    std::uint64_t connect_failures = 0;
+    double success_ratio = 0;  // of the replies that the round called for
+    nanos elapsed = 0;
+    std::optional<server_usage> server;
+};
+
+struct run_result {
+    connect_result connect;
+    std::int64_t window_start_unix_ns = 0;
+    nanos elapsed = 0;  // of the window; of a ramp the sum over its rounds
+    stop_reason stopped_by = stop_reason::duration;
+    tally counts;  // errors of the connect phase are among them
+    std::uint64_t connections_opened = 0;
+    std::optional<double> in_flight_mean;
+    generator_usage generator;
+    std::optional<server_usage> server;
+    nanos interval = 0;
+    std::unique_ptr<series_collector> series;  // by interval, or by round of a ramp
+    std::vector<round_result> rounds;          // of a ramp
+
+    // Not one complete reply came, right or wrong.
+    bool nothing_measured() const;
+};
+
+// `watch` may be null. The string says why the run could not begin.
+std::variant<run_result, std::string> run(const plan& p, process_watch* watch);
+
+}  // namespace wireload

@@ -1,0 +1,59 @@
+// Results by interval (or by round of a ramp), put together from all threads in bounded memory.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "histogram.hpp"
+
+namespace wireload {
+
+struct interval_record {
+    std::uint64_t ok = 0;
+    std::uint64_t errors = 0;
+    std::optional<std::uint64_t> p50_ns;
+    std::optional<std::uint64_t> max_ns;
+};
+
+// Each thread records into a histogram of its own and hands it in when an interval ends. When the last thread has done
+// so, the interval becomes one record and its histogram is reused: only intervals in progress hold one.
+class series_collector {
+public:
+    // With `keep`, the histogram of every interval stays (for an HdrHistogram log, or the rounds of a ramp).
+    series_collector(unsigned threads, bool keep) : threads_(threads), keep_(keep) {}
+
+    // Any thread; once for each interval by each, in order.
+    void submit(std::size_t interval, const histogram& latencies, std::uint64_t ok, std::uint64_t errors);
+    // After the threads have ended: closes what some of them did not reach.
+    void finish();
+
+    // After finish().
+    const std::vector<interval_record>& records() const { return records_; }
+    const histogram& total() const { return total_; }
+    // Of one interval; null unless kept.
+    const histogram* latencies_of(std::size_t interval) const;
+
+private:
+    struct slot {
+        std::unique_ptr<histogram> latencies;
+        std::uint64_t ok = 0;
+        std::uint64_t errors = 0;
+        unsigned submitted = 0;
+    };
+    void close_first();
+
+    std::mutex mutex_;  // guards all below until finish()
+    const unsigned threads_;
+    const bool keep_;
+    std::map<std::size_t, slot> open_;
+    std::vector<std::unique_ptr<histogram>> spare_;
+    std::vector<interval_record> records_;
+    std::vector<std::unique_ptr<histogram>> kept_;
+    histogram total_;
+};
+
+}  // namespace wireload

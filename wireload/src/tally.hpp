@@ -1,0 +1,61 @@
+// What one thread counted in one window.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "error_kind.hpp"
+#include "histogram.hpp"
+#include "wire/loop/event_loop.hpp"
+
+namespace wireload {
+
+// Nanoseconds of the steady clock: one number to store for each request in flight.
+using nanos = std::int64_t;
+inline constexpr nanos never = INT64_MAX;
+
+inline nanos to_nanos(wire::time_point t) {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(t.time_since_epoch()).count();
+}
+inline wire::time_point to_time_point(nanos t) { return wire::time_point(std::chrono::nanoseconds(t)); }
+inline nanos clock_now() { return to_nanos(wire::clock::now()); }
+
+struct tally {
+    std::uint64_t sent = 0;  // requests begun, those among them that found no connection
+    std::uint64_t ok = 0;
+    error_counts errors;
+    std::uint64_t bytes_in = 0;
+    std::uint64_t bytes_out = 0;
+    std::uint64_t connections_opened = 0;
+    std::array<std::uint64_t, 500> statuses{};  // 100 to 599
+    nanos last_done = 0;                        // the last reply or error
+    std::optional<error_report> first_error;
+    nanos first_error_at = never;
+
+    // Mean number in flight, sampled at random moments (see worker::advance).
+    std::uint64_t in_flight_samples = 0;
+    std::uint64_t in_flight_sum = 0;
+
+    void add(const tally& other) {
+        sent += other.sent;
+        ok += other.ok;
+        errors.add(other.errors);
+        bytes_in += other.bytes_in;
+        bytes_out += other.bytes_out;
+        connections_opened += other.connections_opened;
+        for (std::size_t i = 0; i < statuses.size(); ++i) statuses[i] += other.statuses[i];
+        last_done = std::max(last_done, other.last_done);
+        in_flight_samples += other.in_flight_samples;
+        in_flight_sum += other.in_flight_sum;
+        if (other.first_error && other.first_error_at < first_error_at) {
+            first_error = other.first_error;
+            first_error_at = other.first_error_at;
+        }
+    }
+};
+
+}  // namespace wireload

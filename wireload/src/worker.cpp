@@ -1,0 +1,334 @@
+#include "worker.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <new>
+
+#include <fmt/format.h>
+
+#include "control.hpp"
+#include "http_connection.hpp"
+#include "ws_connection.hpp"
+
+namespace wireload {
+namespace {
+
+// Mean distance of the moments at which the number in flight is sampled. They are exponentially distributed, so that they
+// see time averages (Wolff 1982: Poisson arrivals see time averages) and never fall into step with the load.
+constexpr double sample_every_ns = 500'000;
+
+}  // namespace
+
+worker::worker(const plan& p, source_ports& sources, series_collector& series, control& main, unsigned index, std::uint32_t connections)
+    : plan_(p), sources_(sources), series_(series), main_(main), index_(index), share_(connections),
+      random_(p.asked.seed * 0x9e3779b97f4a7c15U + index),
+      retry_timer_(wire::timer::calling<&worker::serve_retries>(this)),
+      deadline_timer_(wire::timer::calling<&worker::sweep_deadlines>(this)),
+      edge_timer_(wire::timer::calling<&worker::on_edge_timer>(this)) {}
+
+worker::~worker() { join(); }
+
+wire::result<void> worker::start() {
+    wire::loop_options options;
+    // One wait takes every event there can be: the turn's time is then right for all of them.
+    options.events_per_wait = share_ + 8;
+    auto loop = wire::event_loop::create(options);
+    if (!loop) return loop.error();
+    loop_ = std::move(*loop);
+    if (plan_.asked.in_flight > 1) {
+        const std::uint32_t ring = std::bit_ceil(plan_.asked.in_flight);
+        ring_mask_ = ring - 1;
+        rings_.reset(static_cast<nanos*>(std::calloc(std::size_t{ring} * share_, sizeof(nanos))));
+        if (rings_ == nullptr) throw std::bad_alloc();
+    }
+    connections_.reserve(share_);
+    due_.reserve(share_);
+    serving_.reserve(share_);
+    thread_ = std::thread([this] {
+        pin();
+        loop_->run();
+        say_goodbye();
+    });
+    return {};
+}
+
+void worker::pin() const {
+    if (plan_.asked.cpus.empty()) return;
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(static_cast<std::size_t>(plan_.asked.cpus[index_ % plan_.asked.cpus.size()]), &set);
+    sched_setaffinity(0, sizeof set, &set);  // that these CPUs may be used was checked at the start
+}
+
+void worker::order_open(std::uint32_t connections, std::uint32_t at_once) {
+    ++orders_given_;
+    loop_->post([this, connections, at_once] { begin_open(connections, at_once); });
+}
+
+void worker::order_load(const load_order& order) {
+    ++orders_given_;
+    loop_->post([this, order] { begin_load(order); });
+}
+
+void worker::order_cut() {
+    loop_->post([this] {
+        const nanos now = clock_now();
+        advance(now);
+        if (loading_) close_window();
+        if (opening_phase_) {
+            opening_phase_ = false;
+            order_finished();
+        }
+    });
+}
+
+void worker::order_end() { loop_->stop(); }
+
+void worker::join() {
+    if (thread_.joinable()) thread_.join();
+}
+
+void worker::order_finished() {
+    orders_done_.fetch_add(1, std::memory_order_release);
+    main_.notify();
+}
+
+void worker::say_goodbye() {
+    for (auto& c : connections_) c->say_goodbye();
+}
+
+// ---- opening ----
+
+void worker::add_connections(std::uint32_t count) {
+    while (connections_.size() < count) {
+        nanos* const ring = rings_ == nullptr ? nullptr : &rings_[connections_.size() * (std::size_t{ring_mask_} + 1)];
+        if (plan_.asked.websocket) {
+            connections_.push_back(std::make_unique<ws_connection>(*this, ring, ring_mask_));
+        } else {
+            connections_.push_back(std::make_unique<http_connection>(*this, ring, ring_mask_));
+        }
+    }
+}
+
+void worker::begin_open(std::uint32_t count, std::uint32_t at_once) {
+    add_connections(count);
+    connects_ = {};
+    connect_latencies_.clear();
+    loop_->arm(deadline_timer_, loop_->now() + plan_.asked.timeout);
+    if (at_once == 0) {
+        order_finished();
+        return;
+    }
+    opening_phase_ = true;
+    open_next_ = opening_ = 0;
+    at_once_ = at_once;
+    loop_->at_turn_end(end_of_turn_);
+}
+
+void worker::pump_opens() {
+    while (opening_ < at_once_ && open_next_ < connections_.size()) {
+        connection& c = *connections_[open_next_++];
+        if (!c.is_idle()) continue;
+        ++opening_;
+        c.open();
+    }
+    if (opening_ != 0 || open_next_ < connections_.size()) return;
+    opening_phase_ = false;
+    connects_.open_now = open_count_;
+    order_finished();
+}
+
+wire::connect_options worker::connect_options() {
+    wire::connect_options out;
+    if (!sources_.kernel_chooses()) out.source = sources_.next();
+    return out;
+}
+
+void worker::connecting() {
+    if (opening_phase_ || (!plan_.asked.keep_alive && loading_)) ++connects_.attempted;
+}
+
+void worker::session_opened(nanos latency, nanos at) {
+    ++open_count_;
+    ++tally_.connections_opened;
+    if (!opening_phase_ && (plan_.asked.keep_alive || !loading_)) return;
+    ++connects_.opened;
+    connects_.last_opened = at;
+    connect_latencies_.record(static_cast<std::uint64_t>(std::max<nanos>(latency, 0)));
+    if (!opening_phase_) return;
+    --opening_;
+    loop_->at_turn_end(end_of_turn_);
+}
+
+void worker::open_failed(error_kind kind) {
+    ++connects_.errors[kind];
+    --opening_;
+    loop_->at_turn_end(end_of_turn_);
+}
+
+void worker::report(error_report&& first, nanos at) {
+    if (opening_phase_) {
+        connects_.first_error = std::move(first);
+    } else {
+        tally_.first_error = std::move(first);
+        tally_.first_error_at = at;
+    }
+}
+
+// ---- loading ----
+
+void worker::begin_load(const load_order& order) {
+    order_ = order;
+    loading_ = true;
+    sending_stopped_ = window_open_ = false;
+    tally_ = {};
+    latencies_.clear();
+    budget_ = 0;
+    interval_ = order.first_interval;
+    next_sample_ = interval_end_ = never;
+    next_edge_ = next_event_ = std::min(order.window_start, order.send_until);
+    active_ = static_cast<std::uint32_t>(connections_.size());
+    loop_->arm(deadline_timer_, loop_->now() + plan_.asked.timeout);
+    advance(clock_now());
+    if (next_edge_ != never) loop_->arm(edge_timer_, to_time_point(next_edge_));
+    for (auto& c : connections_) c->begin_load(order.each);
+}
+
+void worker::due(connection& c) {
+    if (!c.become_due()) return;
+    due_.push_back(&c);
+    loop_->at_turn_end(end_of_turn_);
+}
+
+void worker::serve_due() {
+    if (opening_phase_) pump_opens();
+    serving_.swap(due_);
+    for (connection* c : serving_) c->serve_due();
+    serving_.clear();
+}
+
+bool worker::take_turn(connection& c) {
+    if (!loading_ || sending_stopped_) return false;
+    if (order_.kind == load_order::quota::each) {
+        if (!c.has_quota()) return false;
+        c.use_quota();
+    } else if (order_.kind == load_order::quota::shared) {
+        if (budget_ == 0) {
+            // A few at a time, so that threads do not fight over the count, and singly at its end, so that none is
+            // left with a heap of them.
+            const std::int64_t left = order_.shared->load(std::memory_order_relaxed);
+            const std::int64_t wanted = std::clamp<std::int64_t>(left / (8 * std::int64_t{plan_.asked.threads}), 1, 64);
+            budget_ = std::clamp<std::int64_t>(order_.shared->fetch_sub(wanted, std::memory_order_relaxed), 0, wanted);
+            if (budget_ == 0) return false;
+        }
+        --budget_;
+    }
+    ++tally_.sent;
+    return true;
+}
+
+void worker::finished() {
+    if (--active_ == 0 && loading_) close_window();
+}
+
+void worker::retry_later(connection& c, nanos delay) {
+    retries_.push({clock_now() + delay, &c});
+    loop_->arm(retry_timer_, to_time_point(retries_.top().at));
+}
+
+void worker::serve_retries() {
+    const nanos now = turn_time();
+    while (!retries_.empty() && retries_.top().at <= now) {
+        connection* const c = retries_.top().who;
+        retries_.pop();
+        if (loading_) c->serve_retry();
+    }
+    if (!retries_.empty()) loop_->arm(retry_timer_, to_time_point(retries_.top().at));
+}
+
+void worker::check_dead() {
+    if (broken_ < connections_.size()) return;
+    dead_.store(true, std::memory_order_relaxed);
+    main_.notify();
+}
+
+// Time-outs cost nothing while requests are answered: nothing is set or moved for a request. Now and then all connections
+// are looked at, and the next look is due when the oldest of their requests would time out; in a healthy run that is once
+// in a time-out's length, and never late.
+void worker::sweep_deadlines() {
+    const nanos now = turn_time();
+    nanos next = now + plan_.asked.timeout.count();
+    for (auto& c : connections_) next = std::min(next, c->check_deadline(now));
+    loop_->arm(deadline_timer_, to_time_point(std::max(next, now + 1'000'000)));
+}
+
+// ---- the window ----
+
+void worker::on_edge_timer() {
+    advance(turn_time());
+    if (next_edge_ != never) loop_->arm(edge_timer_, to_time_point(next_edge_));
+}
+
+void worker::pass_events(nanos t) {
+    while (t >= next_event_) {
+        const nanos at = next_event_;
+        if (at == next_sample_) {
+            ++tally_.in_flight_samples;
+            tally_.in_flight_sum += in_flight_;
+            next_sample_ = at + 1 + static_cast<nanos>(std::exponential_distribution<double>(1 / sample_every_ns)(random_));
+        } else if (!sending_stopped_ && at == order_.send_until) {
+            sending_stopped_ = true;
+        } else if (!window_open_) {
+            open_window(at);
+        } else if (at >= order_.window_end) {
+            close_window();
+            return;
+        } else {
+            submit_interval();
+            interval_end_ = at + order_.interval;
+        }
+        next_edge_ = window_open_ ? std::min(interval_end_, order_.window_end) : order_.window_start;
+        if (!sending_stopped_) next_edge_ = std::min(next_edge_, order_.send_until);
+        next_event_ = std::min(next_edge_, next_sample_);
+    }
+}
+
+void worker::open_window(nanos at) {
+    window_open_ = true;
+    tally_ = {};
+    latencies_.clear();
+    if (!plan_.asked.keep_alive) {
+        connects_ = {};
+        connect_latencies_.clear();
+    }
+    ok_before_ = errors_before_ = 0;
+    interval_end_ = order_.interval == never ? never : at + order_.interval;
+    next_sample_ = at + static_cast<nanos>(std::exponential_distribution<double>(1 / sample_every_ns)(random_));
+}
+
+void worker::submit_interval() {
+    const std::uint64_t errors = tally_.errors.total();
+    series_.submit(interval_++, latencies_, tally_.ok - ok_before_, errors - errors_before_);
+    latencies_.clear();
+    ok_before_ = tally_.ok;
+    errors_before_ = errors;
+}
+
+void worker::close_window() {
+    if (window_open_) submit_interval();
+    // Of a window that never opened only what went wrong is worth telling.
+    result_ = window_open_ ? tally_ : tally{};
+    if (!window_open_) {
+        result_.errors = tally_.errors;
+        result_.first_error = tally_.first_error;
+        result_.first_error_at = tally_.first_error_at;
+    }
+    loading_ = window_open_ = false;
+    next_edge_ = next_sample_ = next_event_ = never;
+    order_finished();
+}
+
+}  // namespace wireload

@@ -1,0 +1,228 @@
+// One thread of the generator: a loop, its share of the connections, and what they counted.
+//
+// How latency is kept truthful with few clock readings: a request's time is read just before its bytes are handed to the
+// kernel. A reply's time is the one at which the loop took the turn's events, since a reply that made its socket ready had
+// arrived by then; replies that need more than one read, or that come several to a read, are timed after the read.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <queue>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "histogram.hpp"
+#include "plan.hpp"
+#include "series.hpp"
+#include "source_ports.hpp"
+#include "tally.hpp"
+#include "wire/loop/event_loop.hpp"
+#include "wire/loop/socket.hpp"
+#include "wire/proto/http_parser.hpp"
+
+namespace wireload {
+
+class connection;
+class control;
+
+// "Send requests until ...". Times are those of the steady clock.
+struct load_order {
+    enum class quota : std::uint8_t { endless, shared, each };
+
+    nanos window_start = 0;    // what comes before is not counted
+    nanos window_end = never;  // the load is cut there; what is in flight does not count
+    nanos send_until = never;  // no request is begun after it; the order is done when the last was answered
+    quota kind = quota::endless;
+    std::uint64_t each = 0;
+    std::atomic<std::int64_t>* shared = nullptr;
+    bool reconnect = true;
+    nanos interval = never;  // of the series
+    std::size_t first_interval = 0;
+};
+
+// How the connections of one order_open() fared.
+struct connect_tally {
+    std::uint64_t attempted = 0;
+    std::uint64_t opened = 0;
+    std::uint64_t open_now = 0;  // when the order was done
+    error_counts errors;
+    nanos last_opened = 0;
+    std::optional<error_report> first_error;
+};
+
+class worker {
+public:
+    // All that is passed by reference must outlive it.
+    worker(const plan& p, source_ports& sources, series_collector& series, control& main, unsigned index,
+           std::uint32_t connections);
+    ~worker();
+    worker(const worker&) = delete;
+    worker& operator=(const worker&) = delete;
+
+    // ---- from the main thread ----
+
+    wire::result<void> start();
+    // Orders are carried out one after another. open and load are "done" at some time after the call; `control` is
+    // notified, and then their results may be read until the next order.
+    //
+    // Brings the number of connections to `connections`, opening those that are not open, `at_once` at a time; with 0 they
+    // are only made ready to open when they have something to send.
+    void order_open(std::uint32_t connections, std::uint32_t at_once);
+    void order_load(const load_order& order);
+    // Ends the present order now; at the latest in the next turn.
+    void order_cut();
+    // Closes all connections and ends the thread.
+    void order_end();
+    void join();
+
+    bool done() const { return orders_done_.load(std::memory_order_acquire) == orders_given_; }
+    // Every connection failed many times in a row, and none works.
+    bool dead() const { return dead_.load(std::memory_order_relaxed); }
+
+    const connect_tally& connects() const { return connects_; }
+    const histogram& connect_latencies() const { return connect_latencies_; }
+    const tally& result() const { return result_; }
+
+    // ---- for the connections, on the worker's own thread ----
+
+    const plan& the_plan() const { return plan_; }
+    wire::event_loop& loop() { return *loop_; }
+    wire::http::response_head& head_scratch() { return head_; }
+    nanos turn_time() const { return to_nanos(loop_->now()); }
+    std::uint64_t random() { return random_(); }
+    std::uint32_t in_flight_limit() const { return plan_.asked.in_flight; }
+
+    // Serves the connection at the end of this turn.
+    void due(connection& c);
+    void retry_later(connection& c, nanos delay);
+    // Whether the connection may begin one more request; it then must.
+    bool take_turn(connection& c);
+    // A connection has sent all that it may and has all its replies.
+    void finished();
+    bool loading() const { return loading_; }
+    bool may_reconnect() const { return order_.reconnect; }
+    wire::connect_options connect_options();
+
+    // Time has come to `t`: passes all edges and sampling moments up to it. Call it before the counts change.
+    void advance(nanos t) {
+        if (t >= next_event_) [[unlikely]] pass_events(t);
+    }
+    void stamped() { ++in_flight_; }
+    void count_in(std::size_t bytes) { tally_.bytes_in += bytes; }
+    void count_out(std::size_t bytes) { tally_.bytes_out += bytes; }
+    void count_status(int status) {
+        if (status >= 100 && status < 600) ++tally_.statuses[static_cast<std::size_t>(status - 100)];
+    }
+    void right_reply(nanos sent_at, nanos at) {
+        --in_flight_;
+        ++tally_.ok;
+        tally_.last_done = at;
+        latencies_.record(static_cast<std::uint64_t>(at > sent_at ? at - sent_at : 0));
+    }
+    // `flying` of the `count` requests were in flight.
+    void wrong_replies(error_kind kind, std::uint64_t count, std::uint64_t flying, nanos at) {
+        in_flight_ -= flying;
+        tally_.errors[kind] += count;
+        tally_.last_done = at;
+    }
+    bool wants_report() const { return opening_phase_ ? !connects_.first_error : !tally_.first_error; }
+    void report(error_report&& first, nanos at);
+
+    void connecting();
+    void session_opened(nanos latency, nanos at);
+    void open_failed(error_kind kind);
+    bool opening_phase() const { return opening_phase_; }
+    void session_closed() { --open_count_; }
+    void broke() { ++broken_; check_dead(); }
+    void mended() { --broken_; }
+
+private:
+    struct retry {
+        nanos at;
+        connection* who;
+        bool operator<(const retry& other) const { return at > other.at; }  // earliest on top
+    };
+    struct end_of_turn : wire::turn_hook {
+        explicit end_of_turn(worker& w) : turn_hook([](wire::turn_hook& h) noexcept { static_cast<end_of_turn&>(h).self.serve_due(); }), self(w) {}
+        worker& self;
+    };
+
+    void begin_open(std::uint32_t connections, std::uint32_t at_once);
+    void add_connections(std::uint32_t count);
+    void begin_load(const load_order& order);
+    void order_finished();
+    void serve_due();
+    void pump_opens();
+    void serve_retries();
+    void sweep_deadlines();
+    void on_edge_timer();
+    void pass_events(nanos t);
+    void open_window(nanos at);
+    void close_window();
+    void submit_interval();
+    void check_dead();
+    void say_goodbye();
+    void pin() const;
+
+    const plan& plan_;
+    source_ports& sources_;
+    series_collector& series_;
+    control& main_;
+    const unsigned index_;
+    const std::uint32_t share_;  // connections that this worker may come to have
+
+    std::unique_ptr<wire::event_loop> loop_;
+    std::thread thread_;
+    std::uint64_t orders_given_ = 0;
+    std::atomic<std::uint64_t> orders_done_{0};
+    std::atomic<bool> dead_{false};
+
+    // Everything below belongs to the worker's thread (its results to the main thread between orders).
+    std::mt19937_64 random_;
+    struct release {
+        void operator()(nanos* times) const noexcept { std::free(times); }
+    };
+    std::unique_ptr<nanos[], release> rings_;  // of the connections, when more than one request is in flight
+    std::uint32_t ring_mask_ = 0;
+    std::vector<std::unique_ptr<connection>> connections_;
+    std::vector<connection*> due_;
+    std::vector<connection*> serving_;
+    std::priority_queue<retry> retries_;
+    wire::http::response_head head_;
+    end_of_turn end_of_turn_{*this};
+    wire::timer retry_timer_;
+    wire::timer deadline_timer_;
+    wire::timer edge_timer_;
+
+    connect_tally connects_;
+    histogram connect_latencies_;
+    bool opening_phase_ = false;
+    std::uint32_t open_next_ = 0;
+    std::uint32_t opening_ = 0;
+    std::uint32_t at_once_ = 0;
+    std::uint32_t open_count_ = 0;
+    std::uint32_t broken_ = 0;
+
+    load_order order_;
+    bool loading_ = false;
+    bool sending_stopped_ = false;
+    std::uint32_t active_ = 0;       // connections that may still send in this load
+    std::int64_t budget_ = 0;        // taken from the shared count, not used yet
+    bool window_open_ = false;
+    nanos next_event_ = never;
+    nanos next_edge_ = never;
+    nanos next_sample_ = never;
+    std::size_t interval_ = 0;
+    std::uint64_t ok_before_ = 0;      // at the start of the interval
+    std::uint64_t errors_before_ = 0;
+    nanos interval_end_ = never;
+    std::uint64_t in_flight_ = 0;
+    tally tally_;
+    tally result_;
+    histogram latencies_;  // of the present interval
+};
+
+}  // namespace wireload

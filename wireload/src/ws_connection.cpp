@@ -1,0 +1,195 @@
+#include "ws_connection.hpp"
+
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "count_reply.hpp"
+#include "wire/proto/utf8.hpp"
+#include "wire/proto/ws_handshake.hpp"
+
+namespace wireload {
+namespace {
+
+using wire::ws::opcode;
+
+// SplitMix64's finaliser (Steele, Lea and Flood 2014): numbers in, random-looking numbers out.
+std::uint64_t mix(std::uint64_t x) {
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
+    return x ^ (x >> 31);
+}
+
+}  // namespace
+
+wire::ws::mask_key ws_connection::key_for(std::uint64_t number) const {
+    const auto bits = static_cast<std::uint32_t>(mix(secret_ + number * 0x9e3779b97f4a7c15U));
+    wire::ws::mask_key key;
+    std::memcpy(key.data(), &bits, key.size());
+    return key;
+}
+
+std::string ws_connection::handshake_key() const {
+    std::array<std::uint8_t, 16> random{};
+    const std::uint64_t words[] = {mix(~secret_), mix(secret_ ^ 0x5851f42d4c957f2dU)};
+    std::memcpy(random.data(), words, random.size());
+    return wire::ws::make_key(random);
+}
+
+void ws_connection::begin_session() {
+    const plan& p = worker_.the_plan();
+    secret_ = worker_.random();
+    enter_handshake();
+    // Target, host and fields were checked when the command line was read.
+    (void)wire::ws::write_upgrade_request(out(), p.url.target, p.url.authority(), handshake_key(), p.upgrade_fields);
+    flush_later();
+}
+
+std::size_t ws_connection::append_request(wire::buffer& out, std::uint64_t counter, std::size_t offset, std::size_t most) {
+    return worker_.the_plan().message.append_frame(out, counter, key_for(counter), offset, most);
+}
+
+void ws_connection::append_goodbye(wire::buffer& out) {
+    wire::ws::append_close(out, wire::ws::close_code::normal, {}, key_for(0));
+}
+
+std::string ws_connection::sent_text(std::uint64_t counter) const { return worker_.the_plan().message.text(counter); }
+
+std::string ws_connection::expected_text(std::uint64_t counter) const {
+    switch (worker_.the_plan().asked.check) {
+        case reply_check::echo: return "the same message";
+        case reply_check::count: return fmt::format("JSON with \"c\":{} and a number \"ts\"", counter);
+        case reply_check::none: break;
+    }
+    return "a message";
+}
+
+void ws_connection::on_data(std::span<char> in) {
+    worker_.count_in(in.size());
+    const nanos at = arrival(in.size(), unfinished_ != nullptr);
+    if (is_handshaking()) {
+        in = take_handshake(in);
+        if (in.empty() || !is_open() || is_handshaking()) return;
+    }
+    if (unfinished_ == nullptr) in = take_whole_messages(in, at);
+    if (is_open() && !in.empty()) take_pieces(in);
+}
+
+std::span<char> ws_connection::take_handshake(std::span<char> in) {
+    if (unfinished_ == nullptr) unfinished_ = std::make_unique<unfinished>(worker_.the_plan().limits);
+    std::string& bytes = unfinished_->bytes;
+    const std::size_t before = bytes.size();
+    bytes.append(in.data(), in.size());
+    wire::http::response_parser parser(worker_.the_plan().limits);
+    wire::http::response_head& head = worker_.head_scratch();
+    std::string_view rest = bytes;
+    while (true) {
+        const wire::http::step step = parser.parse(rest, head);
+        rest.remove_prefix(step.consumed);
+        if (step.what == wire::http::event::need_more) return {};
+        if (step.what == wire::http::event::error) {
+            fail(error_kind::connect_failed, fmt::format("{}: {}", wire::to_string(step.error), bytes.substr(0, 600)));
+            return {};
+        }
+        if (step.what == wire::http::event::head) break;
+    }
+    if (const auto accepted = wire::ws::check_upgrade_response(head, handshake_key()); !accepted) {
+        fail(error_kind::connect_failed, fmt::format("{}: {}", accepted.error().message, bytes.substr(0, 600)));
+        return {};
+    }
+    const std::size_t used = bytes.size() - rest.size() - before;  // the head ended in this read
+    unfinished_.reset();
+    session_ready();
+    return in.subspan(used);
+}
+
+std::span<char> ws_connection::take_whole_messages(std::span<char> in, nanos at) {
+    while (!in.empty()) {
+        const auto step = wire::ws::read_frame_header({in.data(), in.size()}, wire::ws::role::client);
+        const auto& frame = step.header;
+        const bool whole = step.error == wire::errc::none && step.size != 0 && frame.fin && frame.length <= in.size() - step.size &&
+                           (frame.op == opcode::text || frame.op == opcode::binary) &&
+                           frame.length <= worker_.the_plan().limits.max_message_bytes;
+        if (!whole) break;  // the reader has the rest of the rules
+        const std::string_view text(in.data() + step.size, static_cast<std::size_t>(frame.length));
+        in = in.subspan(step.size + text.size());
+        if (frame.op == opcode::text && !wire::is_utf8(text)) {
+            fail(error_kind::protocol, fmt::format("a text message that is not UTF-8: {}", text.substr(0, 600)));
+            return {};
+        }
+        if (!on_message(frame.op, text, at)) return {};
+    }
+    return in;
+}
+
+void ws_connection::take_pieces(std::span<char> in) {
+    // Held here: what is called below may end in forget().
+    std::unique_ptr<unfinished> held = std::move(unfinished_);
+    if (held == nullptr) held = std::make_unique<unfinished>(worker_.the_plan().limits);
+    if (!held->bytes.empty()) {
+        held->bytes.append(in.data(), in.size());
+        in = held->bytes;
+    }
+    bool between = false;
+    while (true) {
+        const wire::ws::step step = held->reader.read(in);
+        in = in.subspan(step.consumed);
+        if (step.what == wire::ws::event::need_more) break;
+        between = false;
+        switch (step.what) {
+            case wire::ws::event::message:
+                if (!on_message(step.op, step.data, arrival(0, true))) return;
+                between = true;
+                break;
+            case wire::ws::event::ping:
+                wire::ws::append_frame(out(), opcode::pong, step.data, key_for(worker_.random()));
+                flush_later();
+                break;
+            case wire::ws::event::pong: break;
+            case wire::ws::event::close:
+                fail(error_kind::closed_early, fmt::format("a close frame, code {}, reason \"{}\"", step.code, step.data), false);
+                return;
+            default:
+                fail(error_kind::protocol, fmt::format("{}: {}", wire::to_string(step.error),
+                                                       std::string_view(in.data(), std::min<std::size_t>(in.size(), 600))));
+                return;
+        }
+    }
+    if (between && in.empty()) return;  // back to messages that come whole
+    std::string left(in.data(), in.size());
+    held->bytes = std::move(left);
+    unfinished_ = std::move(held);
+}
+
+bool ws_connection::on_message(opcode op, std::string_view text, nanos at) {
+    const plan& p = worker_.the_plan();
+    if (in_flight() == 0) {
+        fail(error_kind::bad_body, fmt::format("a message that answers none of ours: {}", text.substr(0, 600)));
+        return false;
+    }
+    std::uint64_t counter = oldest();
+    bool right = true;
+    if (p.asked.check == reply_check::echo) {
+        right = op == p.message.op() && p.message.equals(text, counter);
+    } else if (p.asked.check == reply_check::count) {
+        // A server with several threads may answer out of order: the number says to what.
+        const auto said = parse_count_reply(text);
+        right = said && *said != 0 && is_in_flight(*said);
+        if (right) counter = *said;
+    }
+    if (right) {
+        answered(counter, at);
+    } else {
+        answered_wrongly(counter, at, error_kind::bad_body, text);
+    }
+    next_request(p.asked.keep_alive);
+    return p.asked.keep_alive;
+}
+
+void ws_connection::on_end() {
+    fail(is_handshaking() ? error_kind::connect_failed : error_kind::closed_early, "the connection's end", false);
+}
+
+}  // namespace wireload
