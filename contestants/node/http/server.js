@@ -47,6 +47,8 @@ function handle(request, response) {
 
 if (threads > 1 && cluster.isPrimary) {
   for (let i = 0; i < threads; i += 1) cluster.fork();
+  // The primary ends when its last worker has.
+  process.once('SIGTERM', () => Object.values(cluster.workers).forEach((worker) => worker.process.kill()));
 } else {
   const server = http.createServer({ keepAliveTimeout: 75_000 }, handle);
   server.listen({ host: process.env.WIREBENCH_HOST, port: Number(process.env.WIREBENCH_PORT), backlog: 4096 });

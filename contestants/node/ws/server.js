@@ -25,6 +25,8 @@ function count(socket) {
 
 if (threads > 1 && cluster.isPrimary) {
   for (let i = 0; i < threads; i += 1) cluster.fork();
+  // The primary ends when its last worker has.
+  process.once('SIGTERM', () => Object.values(cluster.workers).forEach((worker) => worker.process.kill()));
 } else {
   const handler = process.env.WIREBENCH_WORKLOAD === 'ws.echo' ? echo : count;
   const server = new WebSocketServer({
