@@ -82,7 +82,9 @@ class Process:
     _popen: subprocess.Popen[bytes]
     _marker: str
     _stopped: bool = False
-    _ignored_sigterm: bool = field(default=False)
+    _ignored_sigterm: bool = False
+    _seen: set[int] = field(default_factory=set)
+    """Every process the tree was seen to have."""
 
     @property
     def watch(self) -> str:
@@ -91,9 +93,9 @@ class Process:
 
     def pids(self) -> set[int]:
         """The living processes of the tree."""
-        if self.group is not None:
-            return set(cgroup.members(self.group))
-        return procfs.living_tree([self.pid])
+        found = set(cgroup.members(self.group)) if self.group is not None else procfs.living_tree([self.pid])
+        self._seen |= found
+        return found
 
     def exit_code(self) -> int | None:
         """None while it runs; minus the signal's number if one ended it."""
@@ -149,14 +151,32 @@ class Process:
             cgroup.kill(self.group)
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
-        kill_all(lambda: self.pids() | (set() if self.group else procfs.living_tree([self.pid], marker=self._marker)))
+        kill_all(self._members)
         self._popen.wait()
-        _reap_orphans()
+        self._reap()
         for tail in (self.output, self.errors):
             if tail is not None:
                 tail.close(1.0)
         if self.group is not None:
             cgroup.remove(self.group)
+
+    def _members(self) -> set[int]:
+        if self.group is not None:
+            return self.pids()
+        # By the marker too: those whose parents are gone and that made a session of their own.
+        self._seen |= (found := procfs.living_tree([self.pid], marker=self._marker))
+        return found
+
+    def _reap(self) -> None:
+        """Its dead descendants became the lab's children, and stay in the process table until they are waited for."""
+        own = os.getpid()
+        for pid in list(procfs.pids()):
+            found = procfs.stat(pid)
+            if found is None or found.parent != own or found.state != "Z" or pid == self.pid:
+                continue
+            if pid in self._seen or found.session == self.pid:
+                with suppress(ChildProcessError):
+                    os.waitpid(pid, os.WNOHANG)
 
 
 def spawn(
@@ -224,15 +244,3 @@ def kill_all(find: Callable[[], set[int]], *, patience_s: float = 2.0) -> None:
             with suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
         time.sleep(0.001)
-
-
-def _reap_orphans() -> None:
-    """Reap dead descendants that became children of the lab. Its own children are their Popen's to reap."""
-    own = os.getpid()
-    for pid in list(procfs.pids()):
-        found = procfs.stat(pid)
-        # What the lab starts leads its own session; an orphan of it does not (unless it called setsid: then it stays a zombie
-        # until the lab ends, and holds nothing).
-        if found is not None and found.parent == own and found.state == "Z" and found.session != found.pid:
-            with suppress(ChildProcessError):
-                os.waitpid(pid, os.WNOHANG)

@@ -73,7 +73,7 @@ def start_server(
     cores: Sequence[int] = (),
     port_seed: int = 0,
     port: int | None = None,
-    timeout_ns: int = START_TIMEOUT_NS,
+    timeout_ns: int | None = None,
     extra_env: Mapping[str, str] | None = None,
 ) -> Server:
     """Start it on a free port, or on ``port``. ``StartError`` if it does not get to take connections.
@@ -89,7 +89,7 @@ def start_server(
             env={**server_environment(settings, chosen), **(extra_env or {})},
             cores=cores,
         )
-        outcome = _wait_ready(process, chosen, timeout_ns)
+        outcome = _wait_ready(process, chosen, START_TIMEOUT_NS if timeout_ns is None else timeout_ns)
         if isinstance(outcome, int):
             return Server(process=process, port=chosen, ready_ns=outcome)
         if outcome is not None and (port is not None or attempt == _PORT_TRIES - 1):

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from wirebench.catalog.model import Workload
 from wirebench.trial import interrupt, ports
 from wirebench.trial.process import GRACE_S
-from wirebench.trial.start import START_TIMEOUT_NS, Server, ServerSettings, StartError, describe_end, start_server, tail_of
+from wirebench.trial.start import Server, ServerSettings, StartError, describe_end, start_server, tail_of
 from wirebench.trial.supervise import Scope, Supervisor
 from wirebench.trial.types import Failure, Program
 from wirebench.trial.workloads import REST_BODY
@@ -37,7 +37,7 @@ def verify_server(
     supervisor: Supervisor,
     *,
     port_seed: int = 0,
-    start_timeout_ns: int = START_TIMEOUT_NS,
+    start_timeout_ns: int | None = None,
 ) -> Verdict:
     """Start the server twice on one port and ask it everything its workload is about."""
     began = time.monotonic_ns()
@@ -54,7 +54,7 @@ def verify_server(
 
 
 def _first_start(
-    scope: Scope, workload: Workload, program: Program, results: list[CheckResult], *, port_seed: int, timeout_ns: int
+    scope: Scope, workload: Workload, program: Program, results: list[CheckResult], *, port_seed: int, timeout_ns: int | None
 ) -> Failure | None:
     server = start_server(scope, program, ServerSettings(workload=workload), port_seed=port_seed, timeout_ns=timeout_ns)
 
@@ -88,7 +88,9 @@ def _sigterm(server: Server, id_: str, sent: str, *, required: bool = True) -> C
     )
 
 
-def _second_start(scope: Scope, workload: Workload, program: Program, port: int, *, timeout_ns: int) -> Iterator[CheckResult]:
+def _second_start(
+    scope: Scope, workload: Workload, program: Program, port: int, *, timeout_ns: int | None
+) -> Iterator[CheckResult]:
     """The port of a server that has just ended must do for the next; and the settings left at their defaults."""
     settings = ServerSettings(workload=workload, threads=THREADS, delay_ms=DELAY_MS if workload == "rest" else 0)
     sent, expected = "a start on the port it had before", f"a connection on {ports.HOST}:{port}"

@@ -1,0 +1,81 @@
+"""A client for http that does one thing wrong, or none: ``client.py FAULT``. Standard library only."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import socket
+import struct
+import sys
+import time
+import urllib.parse
+from pathlib import Path
+
+fault = sys.argv[1]
+target = urllib.parse.urlsplit(os.environ["WIREBENCH_URL"])
+policy = os.environ["WIREBENCH_POLICY"]
+size = int(os.environ["WIREBENCH_PAYLOAD_BYTES"])
+warmup, operations = int(os.environ["WIREBENCH_WARMUP"]), int(os.environ["WIREBENCH_OPERATIONS"])
+wanted = bytes(ord("a") + i % 26 for i in range(size))
+request = f"GET {target.path} HTTP/1.1\r\nHost: {target.netloc}\r\n\r\n".encode()
+connections = 0
+connection: socket.socket | None = None
+
+
+def operate() -> bool:
+    global connections, connection
+    if connection is None:
+        connection = socket.create_connection((target.hostname, target.port), timeout=5)
+        connections += 1
+    connection.sendall(request)
+    stream = connection.makefile("rb")
+    status = int(stream.readline().split()[1])
+    headers = {}
+    while (line := stream.readline().strip()) != b"":
+        name, _, value = line.partition(b":")
+        headers[name.lower()] = value.strip()
+    body = stream.read(int(headers[b"content-length"]))
+    stream.close()
+    if policy == "new" or headers.get(b"connection") == b"close" or fault == "reconnects":
+        connection.close()
+        connection = None
+    if fault == "checks_nothing":
+        return True
+    if fault == "checks_the_length":
+        return status == 200 and len(body) == size
+    return status == 200 and body == wanted
+
+
+def cpu() -> tuple[int, int]:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return round(used.ru_utime * 1e9), round(used.ru_stime * 1e9)
+
+
+if fault == "hangs":
+    time.sleep(3600)
+errors = sum(not operate() for _ in range(warmup if fault != "skips_the_warmup" else 0))
+samples = []
+before, began = cpu(), time.perf_counter_ns()
+for _ in range(operations):
+    start = time.perf_counter_ns()
+    errors += not operate()
+    samples.append(time.perf_counter_ns() - start)
+wall, after = time.perf_counter_ns() - began, cpu()
+if fault == "crashes":
+    os.abort()
+if fault == "loses_a_sample":
+    samples.pop()
+Path(os.environ["WIREBENCH_SAMPLES"]).write_bytes(struct.pack(f"<{len(samples)}Q", *samples))
+if fault == "prints_nothing":
+    sys.exit(0)
+said = {
+    "operations": operations,
+    "errors": errors,
+    "connections": 1 if fault == "says_one_connection" else connections + 5000 * (fault == "says_too_many"),
+    "wall_ns": wall,
+    "cpu_user_ns": after[0] - before[0],
+    "cpu_system_ns": after[1] - before[1],
+}
+print("a line of chatter" if fault == "chatters" else json.dumps(said))
+sys.exit(1 if errors else 0)

@@ -1,0 +1,178 @@
+"""Trials of contestants that misbehave: reported with what was sent, expected and received, and nothing left behind."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from misbehaving.support import CALLS, assert_free, generator, leaves_nothing, program, spec
+from wirebench.catalog.studies import EachLoad
+from wirebench.trial import ports, start, watchdog
+from wirebench.trial.supervise import Supervisor
+from wirebench.trial.trial import run_trial
+from wirebench.trial.types import Failure, Program, TrialResult
+
+
+@pytest.fixture
+def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    with leaves_nothing(scratch) as found:
+        yield found
+
+
+def serve(fault: str, supervisor: Supervisor, tmp_path: Path, **changes: object) -> TrialResult:
+    result = run_trial(
+        replace(spec(fault, tmp_path), **changes),  # type: ignore[arg-type]
+        program=program("server.py", fault),
+        supervisor=supervisor,
+        wireload=generator(tmp_path),
+    )
+    if result.port is not None:
+        assert_free(result.port)
+    return result
+
+
+def failure_of(result: TrialResult) -> Failure:
+    assert result.status == "failed"
+    assert result.failure is not None
+    return result.failure
+
+
+def test_one_that_does_all_right_has_its_figures(supervisor: Supervisor, tmp_path: Path) -> None:
+    result = serve("none", supervisor, tmp_path)
+    assert result.failure is None
+    assert result.status == "ok"
+    assert result.warnings == ()
+    assert (result.metrics["throughput_per_s"] or 0) > 0
+    assert result.metrics["success_ratio"] == 1.0
+    assert result.metrics["ready_ns"] == result.ready_ns
+    assert result.validity == {"little_ratio": 1.0, "generator_cpu_share": 0.5, "completed": True}
+    assert result.series is not None
+    assert result.load is not None
+    assert "series" not in result.load
+    assert "histogram" not in result.load["latency"]
+    assert result.environment_bytes == 100
+    assert result.covariates.keys() == {"steal_ns", "psi_cpu_some_us", "involuntary_switches", "retransmits"}
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind", "received"),
+    [
+        ("wrong_body", "wrong_reply", "hallo from route_01"),
+        ("wrong_later", "wrong_reply", "hallo from route_01"),
+        ("not_found", "bad_status", "404 Not Found"),
+        ("closes_each", "closed_early", "closed"),
+        ("closes_at_100", "closed_early", "closed"),
+        ("hangs", "hung", "nothing"),
+        ("never_accepts", "hung", "nothing"),
+    ],
+)
+def test_a_wrong_reply_is_a_failure_and_no_figure(
+    fault: str, kind: str, received: str, supervisor: Supervisor, tmp_path: Path
+) -> None:
+    failure = failure_of(serve(fault, supervisor, tmp_path, timeout_ns=200_000_000))
+    assert failure.kind == kind
+    assert failure.phase == "load"
+    assert failure.sent is not None
+    assert "GET /route_01" in failure.sent
+    assert failure.expected is not None
+    assert "hello from route_01" in failure.expected
+    assert failure.received is not None
+    assert received in failure.received
+
+
+def test_a_crash_at_start_is_told_with_its_last_words(supervisor: Supervisor, tmp_path: Path) -> None:
+    failure = failure_of(serve("crashes_at_start", supervisor, tmp_path))
+    assert failure.kind == "start_crashed"
+    assert failure.phase == "start"
+    assert "exited with 3" in failure.message
+    assert failure.received == "no such table: users"
+
+
+def test_a_program_that_is_not_there_is_a_crash_at_start(supervisor: Supervisor, tmp_path: Path) -> None:
+    result = run_trial(
+        spec("gone", tmp_path),
+        program=Program(argv=(str(tmp_path / "gone"),), folder=tmp_path),
+        supervisor=supervisor,
+        wireload=generator(tmp_path),
+    )
+    failure = failure_of(result)
+    assert failure.kind == "start_crashed"
+    assert failure.received is not None
+    assert "gone" in failure.received
+
+
+def test_never_listening_is_told_from_a_crash(supervisor: Supervisor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(start, "START_TIMEOUT_NS", 700_000_000)
+    failure = failure_of(serve("never_listens", supervisor, tmp_path))
+    assert failure.kind == "start_timeout"
+    assert failure.received == "still thinking"
+
+
+def test_a_crash_under_load_is_told_with_its_last_words(supervisor: Supervisor, tmp_path: Path) -> None:
+    result = serve("crashes_under_load", supervisor, tmp_path)
+    failure = failure_of(result)
+    assert failure.kind == "crashed"
+    assert "exited with 7" in failure.message
+    assert failure.received is not None
+    assert "the cat sat on the keyboard" in failure.received
+    assert result.load is not None, "what was measured until then is kept"
+
+
+def test_a_stalled_load_is_stopped_by_the_watchdog(
+    supervisor: Supervisor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watchdog, "limit_ns", lambda *_, **__: 600_000_000)
+    load = EachLoad(producers=1, messages=1, delay_ms=0, policy="reuse", threads=1)
+    failure = failure_of(serve("hangs", supervisor, tmp_path, load=load, timeout_ns=60_000_000_000))
+    assert failure.kind == "hung"
+    assert "not done after" in failure.message
+
+
+def test_a_generator_that_says_nothing_is_not_blamed_on_the_server(supervisor: Supervisor, tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    broken.write_text("#!/bin/sh\necho out of paper >&2\nexit 64\n")
+    broken.chmod(0o755)
+    result = run_trial(spec("none", tmp_path), program=program("server.py"), supervisor=supervisor, wireload=broken)
+    failure = failure_of(result)
+    assert failure.kind == "generator_failed"
+    assert failure.received == "out of paper"
+    assert_free(result.port)
+
+
+@pytest.mark.parametrize("fault", ["ignores_sigterm", "leaves_children"])
+def test_one_that_does_not_end_is_killed_with_all_its_children_and_a_warning(
+    fault: str, supervisor: Supervisor, tmp_path: Path
+) -> None:
+    result = serve(fault, supervisor, tmp_path)
+    assert result.status == "ok", "its replies were right"
+    assert len(result.warnings) == 1
+    assert result.warnings[0].startswith("ignored_sigterm: ")
+
+
+def test_a_port_that_is_taken_meanwhile_is_not_the_servers_fault(
+    supervisor: Supervisor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    free = ports.free_port(7)
+    with socket.create_server((ports.HOST, 0)) as other:
+        taken = other.getsockname()[1]
+        choices = iter([taken, free])
+        monkeypatch.setattr(ports, "free_port", lambda _seed: next(choices))
+        result = serve("none", supervisor, tmp_path)
+    assert result.status == "ok"
+    assert result.port == free
+
+
+def test_load_for_the_wrong_role_is_a_mistake_of_the_lab(supervisor: Supervisor, tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="expected a load for a server"):
+        serve("none", supervisor, tmp_path, load=CALLS)
+
+
+def test_results_stand_beside_failures(supervisor: Supervisor, tmp_path: Path) -> None:
+    statuses = [serve(fault, supervisor, tmp_path).status for fault in ("none", "crashes_under_load", "none")]
+    assert statuses == ["ok", "failed", "ok"]
