@@ -11,7 +11,7 @@ import pytest
 
 from misbehaving.support import CALLS, assert_free, generator, leaves_nothing, program, spec
 from wirebench.catalog.studies import EachLoad
-from wirebench.trial import ports, start, watchdog
+from wirebench.trial import cgroup, ports, start, watchdog
 from wirebench.trial.supervise import Supervisor
 from wirebench.trial.trial import run_trial
 from wirebench.trial.types import Failure, Program, TrialResult
@@ -145,11 +145,18 @@ def test_a_generator_that_says_nothing_is_not_blamed_on_the_server(supervisor: S
     assert_free(result.port)
 
 
+@pytest.mark.parametrize("groups", [True, False], ids=["as the host has them", "no cgroups"])
 @pytest.mark.parametrize("fault", ["ignores_sigterm", "leaves_children"])
 def test_one_that_does_not_end_is_killed_with_all_its_children_and_a_warning(
-    fault: str, supervisor: Supervisor, tmp_path: Path
+    fault: str, groups: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    result = serve(fault, supervisor, tmp_path)
+    if not groups:
+        monkeypatch.setattr(cgroup, "parent_folder", lambda: None)
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    with leaves_nothing(scratch) as supervisor:
+        result = serve(fault, supervisor, tmp_path)
+        assert supervisor.uses_cgroups <= groups
     assert result.status == "ok", "its replies were right"
     assert len(result.warnings) == 1
     assert result.warnings[0].startswith("ignored_sigterm: ")

@@ -93,7 +93,11 @@ class Process:
 
     def pids(self) -> set[int]:
         """The living processes of the tree."""
-        found = set(cgroup.members(self.group)) if self.group is not None else procfs.living_tree([self.pid])
+        if self.group is not None:
+            found = set(cgroup.members(self.group))
+        else:
+            # By the marker too: those whose parents are gone and that made a session of their own.
+            found = procfs.living_tree([self.pid], marker=self._marker)
         self._seen |= found
         return found
 
@@ -151,7 +155,7 @@ class Process:
             cgroup.kill(self.group)
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
-        kill_all(self._members)
+        kill_all(self.pids)
         self._popen.wait()
         self._reap()
         for tail in (self.output, self.errors):
@@ -159,13 +163,6 @@ class Process:
                 tail.close(1.0)
         if self.group is not None:
             cgroup.remove(self.group)
-
-    def _members(self) -> set[int]:
-        if self.group is not None:
-            return self.pids()
-        # By the marker too: those whose parents are gone and that made a session of their own.
-        self._seen |= (found := procfs.living_tree([self.pid], marker=self._marker))
-        return found
 
     def _reap(self) -> None:
         """Its dead descendants became the lab's children, and stay in the process table until they are waited for."""

@@ -23,11 +23,12 @@ from pathlib import Path
 from types import TracebackType
 
 from wirebench.trial import cgroup, interrupt, procfs
-from wirebench.trial.process import Process, kill_all, spawn
+from wirebench.trial.process import Process, spawn
 
 OWNER = "WIREBENCH_OWNER"
 """In the environment of everything the lab starts: which lab it belongs to."""
-SCOPE = "WIREBENCH_SCOPE"
+PROCESS = "WIREBENCH_PROCESS"
+"""Inherited by its children: whose tree they are of, also when their parents are gone."""
 TMP = "WIREBENCH_TMP"
 
 _PREFIX = "wirebench-"
@@ -151,25 +152,27 @@ class Scope:
     ) -> Process:
         """Start a process. ``env`` is added to this process's environment without its WIREBENCH_ variables."""
         group = None
+        number = len(self._processes)
         if self._group is not None:
-            group = self._group / f"{len(self._processes)}-{name}"
+            group = self._group / f"{number}-{name}"
             group.mkdir()
+        marker = f"{self._name}.{number}"
         process = spawn(
             argv,
             name=name,
             cwd=cwd,
-            env=self.environment(env),
+            env=self._environment(env, marker),
             cores=cores,
             group=group,
-            marker=f"{SCOPE}={self._name}",
+            marker=f"{PROCESS}={marker}",
             merge_output=merge_output,
         )
         self._processes.append(process)
         return process
 
-    def environment(self, env: Mapping[str, str]) -> dict[str, str]:
+    def _environment(self, env: Mapping[str, str], marker: str) -> dict[str, str]:
         kept = {key: value for key, value in os.environ.items() if not key.startswith("WIREBENCH_")}
-        own = {OWNER: self._owner, SCOPE: self._name, TMP: str(self.folder), "TMPDIR": str(self.folder)}
+        own = {OWNER: self._owner, PROCESS: marker, TMP: str(self.folder), "TMPDIR": str(self.folder)}
         return {**kept, **own, **env}
 
     def stop(self) -> list[Process]:
@@ -183,8 +186,6 @@ class Scope:
             if self._group is not None:
                 cgroup.kill(self._group)
                 cgroup.remove(self._group)
-            elif self._processes:
-                kill_all(lambda: procfs.living_tree((), marker=f"{SCOPE}={self._name}"))
             self._processes.clear()
             shutil.rmtree(self.folder, ignore_errors=True)
 
