@@ -277,14 +277,11 @@ def _conclude(session: Session, *, status: str, code: int, out: Console) -> int:
 def publish(path: Path, out: Console) -> None:
     """Tables to the terminal and into the run's directory, the report, and ``latest``."""
     from wirebench.cli.table import run_tables, write_tables
-    from wirebench.report import write_report
-    from wirebench.stats import analyse, load_history
+    from wirebench.report import analyse_run, write_report
     from wirebench.store.rundir import TABLE_FILE, point_latest, read_run
 
     run = read_run(path)
-    host = str(run.host.get("host_id", ""))
-    history = load_history(path.parent, host_id=host, before_unix_ns=run.info.started_unix_ns)
-    analysis = analyse(run.trials, run.plan, history)
+    analysis = analyse_run(run)
     studies = run.plan.studies if run.plan is not None else ()
 
     def draw(console: Console) -> None:
