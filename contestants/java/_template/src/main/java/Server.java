@@ -20,18 +20,18 @@ public final class Server extends WebSocketServer { // EDIT
     private static final Map<String, String> ENV = System.getenv();
     private static final boolean IS_ECHO = "ws.echo".equals(ENV.get("WIREBENCH_WORKLOAD"));
 
-    private static String count(String message) {
-        try {
-            long c = JSON.readValue(message, Request.class).c();
-            return JSON.writeValueAsString(Map.of("c", c, "ts", System.currentTimeMillis() / 1000));
-        } catch (JsonProcessingException error) {
-            throw new IllegalArgumentException(error);
-        }
+    private static String count(String message) throws JsonProcessingException {
+        long c = JSON.readValue(message, Request.class).c();
+        return JSON.writeValueAsString(Map.of("c", c, "ts", System.currentTimeMillis() / 1000));
     }
 
     @Override
     public void onMessage(WebSocket socket, String message) { // EDIT: text
-        socket.send(IS_ECHO ? message : count(message));
+        try {
+            socket.send(IS_ECHO ? message : count(message)); // EDIT
+        } catch (JsonProcessingException error) {
+            socket.close(); // EDIT
+        }
     }
 
     @Override
