@@ -3,7 +3,6 @@
 #include <sstream>
 #include <vector>
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <zlib.h>
 
@@ -83,7 +82,7 @@ TEST(LogWriter, WritesFormat13) {
               "#[StartTime: 1441812279.474 (seconds since epoch), Wed Sep 09 15:24:39 UTC 2015]\n"
               "\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"\n"
               "0.127,1.007,2.500,");
-    EXPECT_THAT(out.str(), testing::EndsWith("\n"));
+    EXPECT_TRUE(out.str().ends_with("\n"));
 }
 
 }  // namespace

@@ -9,13 +9,10 @@
 #include <filesystem>
 #include <fstream>
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace wireload {
 namespace {
-
-using testing::HasSubstr;
 
 std::uint64_t own_cpu_ns() {
     timespec t{};
@@ -114,9 +111,9 @@ TEST(ProcessWatch, SaysWhatIsWrong) {
         const auto* text = std::get_if<std::string>(&opened);
         return text == nullptr ? "accepted" : *text;
     };
-    EXPECT_THAT(refusal("2147483646"), HasSubstr("no such process"));
-    EXPECT_THAT(refusal("99999999999999999999"), HasSubstr("no such process"));
-    EXPECT_THAT(refusal("/nonexistent"), HasSubstr("not a cgroup v2 folder"));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "no such process", refusal("2147483646"));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "no such process", refusal("99999999999999999999"));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "not a cgroup v2 folder", refusal("/nonexistent"));
 }
 
 }  // namespace
