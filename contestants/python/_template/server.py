@@ -1,8 +1,8 @@
 """@NAME@: ws.echo and ws.count.
 
 The lines to edit are marked EDIT: the library's import, its two handlers, and how it listens. The lab gives the workload, the
-address and the number of workers (WIREBENCH_THREADS; one here, ../websockets shows more) in the environment, takes the server for ready
-when it accepts, and ends it with SIGTERM.
+address and the number of workers (WIREBENCH_THREADS; one here, ../websockets shows more) in the environment, takes the server
+for ready when it accepts, and ends it with SIGTERM.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ import sys
 import time
 from array import array
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 import aiohttp
 
@@ -74,17 +75,19 @@ async def measure(operation: Callable[[], Awaitable[bool]]) -> int:
     wall, after = time.perf_counter_ns() - began, resource.getrusage(resource.RUSAGE_SELF)
     if sys.byteorder == "big":
         samples.byteswap()
-    with open(os.environ["WIREBENCH_SAMPLES"], "wb") as file:
+    with Path(os.environ["WIREBENCH_SAMPLES"]).open("wb") as file:
         samples.tofile(file)
     print(
-        json.dumps({
-            "operations": OPERATIONS,
-            "errors": errors,
-            "connections": connections,
-            "wall_ns": wall,
-            "cpu_user_ns": round((after.ru_utime - before.ru_utime) * 1e9),
-            "cpu_system_ns": round((after.ru_stime - before.ru_stime) * 1e9),
-        })
+        json.dumps(
+            {
+                "operations": OPERATIONS,
+                "errors": errors,
+                "connections": connections,
+                "wall_ns": wall,
+                "cpu_user_ns": round((after.ru_utime - before.ru_utime) * 1e9),
+                "cpu_system_ns": round((after.ru_stime - before.ru_stime) * 1e9),
+            }
+        )
     )
     return errors
 
