@@ -1,0 +1,107 @@
+"""The series behind the line charts: medians over the blocks at each step of a load."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from wirebench.catalog.studies import Cell, ClosedLoad
+from wirebench.report.charts import Curve
+from wirebench.report.figures import duration, figure
+from wirebench.report.histograms import Point, curve, merge
+from wirebench.stats.types import CellAnalysis, TrialView
+from wirebench.stats.validity import number
+
+
+def percentile_curves(cell: CellAnalysis, trials: Iterable[TrialView]) -> dict[str, list[Point]]:
+    """By entry, those of its trials merged; the twin's second entry is left out."""
+    texts: dict[str, list[str]] = {entry.entry: [] for entry in cell.entries if entry.twin_of is None}
+    gone = {one.block for one in cell.dropped}
+    for trial in trials:
+        if trial.status == "ok" and trial.histogram and trial.block not in gone and trial.entry in texts:
+            texts[trial.entry].append(trial.histogram)
+    found = {}
+    for entry, encoded in texts.items():
+        merged = merge(encoded)
+        points = curve(merged) if merged is not None else []
+        if points:
+            found[entry] = points
+    return found
+
+
+_RAMP = (
+    ("round trip, median", "time", "round_trip"),
+    ("messages answered", "share", "success"),
+    ("time to open the round's connections", "time", "connect"),
+)
+
+
+def ramp_curves(cell: CellAnalysis, trials: Iterable[TrialView]) -> list[Curve]:
+    """Round trip, success and connection time against the number of clients: the median over the blocks of each round."""
+    samples: dict[tuple[str, str, int], list[float]] = {}
+    for trial in trials:
+        if trial.twin_of is not None or trial.status != "ok":
+            continue
+        for one in trial.rounds or ():
+            clients = number(one.get("clients"))
+            if clients is None:
+                continue
+            for name, value in _round_figures(one).items():
+                if value is not None:
+                    samples.setdefault((name, trial.entry, int(clients)), []).append(value)
+    curves = []
+    for title, kind, name in _RAMP:
+        rows = [
+            {"entry": entry, "x": clients, "y": float(np.median(values)), "text": _text(kind, float(np.median(values)))}
+            for (which, entry, clients), values in sorted(samples.items())
+            if which == name and (kind == "share" or float(np.median(values)) > 0)
+        ]
+        curves.append(Curve(rows=rows, names=_names(cell, rows), title=title, kind=kind, x_title="clients"))  # type: ignore[arg-type]
+    return [one for one in curves if one.rows]
+
+
+def _round_figures(one: Mapping[str, Any]) -> dict[str, float | None]:
+    latency = one.get("latency")
+    percentiles = latency.get("percentiles_ns") if isinstance(latency, Mapping) else None
+    return {
+        "round_trip": number(percentiles.get("50")) if isinstance(percentiles, Mapping) else None,
+        "success": number(one.get("success_ratio")),
+        "connect": number(one.get("connect_elapsed_ns")),
+    }
+
+
+def _text(kind: str, value: float) -> str:
+    return f"{value:.1%}" if kind == "share" else duration(value)
+
+
+def ladder_curves(cells: Sequence[tuple[CellAnalysis, Cell]]) -> list[Curve]:
+    """Throughput and 99th percentile against the number of connections, for a study with several rungs."""
+    rungs = [(analysis, cell.load.connections) for analysis, cell in cells if isinstance(cell.load, ClosedLoad)]
+    if len(rungs) < 2:
+        return []
+    curves = []
+    for metric, title, kind in (("throughput_per_s", "requests/s", "rate"), ("p99_ns", "99th percentile", "time")):
+        rows = [
+            {
+                "entry": entry.entry,
+                "x": connections,
+                "y": entry.summary.metrics[metric].median,
+                "text": figure(metric, entry.summary.metrics[metric].median),
+            }
+            for analysis, connections in rungs
+            for entry in analysis.entries
+            if entry.twin_of is None and metric in entry.summary.metrics
+        ]
+        if rows:
+            names = _names(rungs[0][0], rows)
+            curves.append(Curve(rows=rows, names=names, title=title, kind=kind, x_title="connections", log_x=True))  # type: ignore[arg-type]
+    return curves
+
+
+def _names(cell: CellAnalysis, rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """The entries of the rows, in the cell's order."""
+    present = {str(row["entry"]) for row in rows}
+    known = [entry.entry for entry in cell.entries if entry.entry in present]
+    return (*known, *sorted(present - set(known)))

@@ -1,0 +1,109 @@
+"""What is known of each contestant beside its figures: library, version, licence, and what the conformance check said.
+
+The first report of a run writes them to ``contestants.json`` in its directory, so that a report made again later, when
+manifests have moved on, still names what was measured.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+
+from pydantic import TypeAdapter, ValidationError
+
+from wirebench.catalog import CatalogError, find_root, load_catalog
+from wirebench.store.jsonl import StoreError, read_whole, write_whole
+from wirebench.store.records import VerifyRecord
+from wirebench.store.rundir import StoredRun
+
+FACTS_FILE = "contestants.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    library: str
+    version: str
+    license: str
+    homepage: str
+    tier: str
+    note: str | None = None
+
+
+_FACTS = TypeAdapter(dict[str, Facts])
+
+
+def facts_of(run: StoredRun) -> Mapping[str, Facts]:
+    """By contestant. One whose folder is gone, and that no earlier report knew, is missing."""
+    path = run.path / FACTS_FILE
+    known: dict[str, Facts] = {}
+    if path.exists():
+        try:
+            known = _FACTS.validate_python(read_whole(path))
+        except (StoreError, ValidationError):
+            known = {}
+    wanted = {trial.contestant for trial in run.trials}
+    if run.plan is not None:
+        wanted |= {entry.contestant for cell in run.plan.cells for entry in cell.entries}
+        wanted |= {cell.server for cell in run.plan.cells if cell.server is not None}
+    missing = wanted - known.keys()
+    found = _from_catalog(missing) if missing else {}
+    if found:
+        known |= found
+        # A run directory that may only be read has its report all the same.
+        with contextlib.suppress(OSError):
+            write_whole(path, {name: asdict(facts) for name, facts in sorted(known.items())})
+    return known
+
+
+def _from_catalog(wanted: Iterable[str]) -> dict[str, Facts]:
+    try:
+        catalog = load_catalog(find_root())
+    except CatalogError:
+        return {}
+    return {
+        name: Facts(
+            library=one.library,
+            version=one.version,
+            license=one.license,
+            homepage=one.homepage,
+            tier=one.tier,
+            note=one.note,
+        )
+        for name in wanted
+        if (one := catalog.contestants.get(name)) is not None
+    }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conformance:
+    """Of one contestant over the workloads of one study."""
+
+    passed: int
+    total: int
+    advice: tuple[str, ...]
+    """What it should do and does not."""
+    failed: bool
+
+    @property
+    def text(self) -> str:
+        if self.failed:
+            return "failed"
+        return f"{self.passed}/{self.total}" if self.total else "passed"
+
+
+def conformance(records: Iterable[VerifyRecord], workloads: frozenset[str]) -> dict[str, Conformance]:
+    """Checks passed of those made, by contestant. One that was not checked is missing."""
+    found: dict[str, Conformance] = {}
+    for record in records:
+        if record.workload not in workloads:
+            continue
+        before = found.get(record.contestant, Conformance(passed=0, total=0, advice=(), failed=False))
+        missed = tuple(str(check.get("id", "?")) for check in record.checks if check.get("passed") is False)
+        found[record.contestant] = Conformance(
+            passed=before.passed + len(record.checks) - len(missed),
+            total=before.total + len(record.checks),
+            advice=(*before.advice, *missed),
+            failed=before.failed or record.status == "failed",
+        )
+    return found

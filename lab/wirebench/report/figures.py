@@ -1,0 +1,128 @@
+"""Numbers and names for people. Everything before the report keeps integers of nanoseconds and bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+
+from wirebench.catalog.studies import Kind
+from wirebench.stats.types import Ratio, Standing
+
+COLUMNS: Mapping[Kind, tuple[str, ...]] = {
+    "closed": ("throughput_per_s", "p50_ns", "p99_ns", "cpu_per_request_ns", "memory_per_connection_bytes"),
+    "each": ("makespan_ns", "throughput_per_s", "p99_ns", "cpu_per_request_ns", "server_rss_peak_bytes"),
+    "ramp": ("throughput_per_s", "p50_ns", "p99_ns", "success_ratio", "connect_ns", "cpu_per_request_ns"),
+    "client": ("round_trip_ns", "round_trip_p99_ns", "cpu_per_operation_ns", "connections_opened"),
+}
+"""The absolute figures of the decision table, by the cell's kind."""
+
+_TITLES = {
+    "throughput_per_s": "requests/s",
+    "p50_ns": "median",
+    "p99_ns": "p99",
+    "cpu_per_request_ns": "CPU per request",
+    "memory_per_connection_bytes": "memory per connection",
+    "makespan_ns": "time for all",
+    "server_rss_peak_bytes": "peak memory",
+    "round_trip_ns": "round trip",
+    "round_trip_p99_ns": "p99",
+    "success_ratio": "answered",
+    "connect_ns": "time to connect",
+    "cpu_per_operation_ns": "CPU per operation",
+    "connections_opened": "connections opened",
+}
+_NOUNS = {
+    "throughput_per_s": "throughput",
+    "makespan_ns": "time for all requests",
+    "round_trip_ns": "round trip",
+}
+SIGNS = {"best": "▲", "worst": "▼", "tie": "≈", "middle": ""}
+MINUTE_NS = 60_000_000_000
+
+
+def title(metric: str, kind: Kind) -> str:
+    """A column's heading."""
+    if metric == "throughput_per_s" and kind == "ramp":
+        return "messages/s"
+    return _TITLES.get(metric, metric.rsplit("_", 1)[0].replace("_", " "))
+
+
+def noun(metric: str) -> str:
+    """The metric in a sentence."""
+    return _NOUNS.get(metric, _TITLES.get(metric, metric.replace("_", " ")))
+
+
+def figure(metric: str, value: float) -> str:
+    """With three digits and a unit."""
+    if metric.endswith("_ns"):
+        return duration(value)
+    if metric.endswith("_bytes"):
+        return scaled(value, ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B")))
+    if metric.endswith("_ratio"):
+        return f"{value * 100:.4g}%" if value < 1 else "100%"
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def duration(ns: float) -> str:
+    return scaled(ns, ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1, "ns")))
+
+
+def long_duration(ns: float) -> str:
+    """Of a whole run."""
+    if ns < 2 * MINUTE_NS:
+        return duration(ns)
+    minutes, seconds = divmod(round(ns / 1e9), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {seconds} s"
+
+
+def scaled(value: float, units: Sequence[tuple[float, str]]) -> str:
+    for size, unit in units:
+        if abs(value) >= size * 0.9995:
+            number = value / size
+            digits = 0 if number >= 99.95 else 1 if number >= 9.995 else 2
+            return f"{number:.{digits}f} {unit}"
+    return f"{value / units[-1][0]:.3g} {units[-1][1]}"
+
+
+def times(value: float) -> str:
+    """A ratio with enough digits to tell it from 1 and from 0."""
+    if value >= 100:
+        return f"{value:,.0f}×"
+    if value >= 9.995:
+        return f"{value:.1f}×"
+    return f"{value:.2f}×" if value >= 0.0995 else f"{value:.2g}×"
+
+
+def ratio_text(ratio: Ratio) -> str:
+    """``1.07× [1.04, 1.11]``."""
+    if ratio.low is None or ratio.high is None:
+        return times(ratio.estimate)
+    low, high = times(ratio.low)[:-1], times(ratio.high)[:-1]
+    return f"{times(ratio.estimate)} [{low}, {high}]"
+
+
+def rank_text(standing: Standing) -> str:
+    if standing.rank_low is None:
+        return ""
+    if standing.rank_low == standing.rank_high:
+        return str(standing.rank_low)
+    return f"{standing.rank_low}–{standing.rank_high}"
+
+
+def moment(unix_ns: int) -> str:
+    return datetime.fromtimestamp(unix_ns / 1e9, UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def names(items: Sequence[str]) -> str:
+    """``a, b and c``."""
+    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"
+
+
+def visible(text: str, *, limit: int = 512) -> str:
+    """Bytes from a server, as text in which nothing is hidden: control, bidirectional and unassigned characters as escapes."""
+    shown = "".join(
+        character if character.isprintable() or character == "\n" else character.encode("unicode_escape").decode()
+        for character in text[:limit]
+    )
+    return shown + (" …" if len(text) > limit else "")

@@ -1,0 +1,57 @@
+"""Percentile curves. Merged over the trials of an entry: for pictures only, no figure or verdict comes from them."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from hdrh.histogram import HdrHistogram
+
+MIN_BEYOND = 10
+"""No percentile is drawn with fewer samples beyond it."""
+NINES_STEP = 0.125
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    nines: float
+    """-log10(1 - q): 1 is the 90th percentile, 2 the 99th."""
+    value_ns: int
+
+
+def merge(encoded: Iterable[str]) -> HdrHistogram | None:
+    """Lossless; None when there is none. One that cannot be decoded is left out."""
+    merged: HdrHistogram | None = None
+    for text in encoded:
+        try:
+            one = HdrHistogram.decode(text)
+        except Exception as error:  # the decoder raises whatever its zlib, base64 and struct calls raise
+            _log.warning("a histogram that cannot be decoded is left out of the percentile plot: %s", error)
+            continue
+        if merged is None:
+            merged = one
+        else:
+            merged.add(one)
+    return merged
+
+
+def curve(histogram: HdrHistogram) -> list[Point]:
+    """Evenly spaced on the nines axis, from the least value to the last percentile with enough samples beyond it."""
+    total = int(histogram.get_total_count())
+    if total < 2 * MIN_BEYOND:
+        return []
+    counts = np.ctypeslib.as_array((ctypes.c_uint64 * histogram.counts_len).from_buffer_copy(histogram.counts))
+    cumulative = np.cumsum(counts)
+    last = math.log10(total / MIN_BEYOND)
+    points = []
+    for step in range(int(last / NINES_STEP) + 1):
+        nines = step * NINES_STEP
+        wanted = max(1, math.ceil(total * (1 - 10**-nines)))
+        index = int(np.searchsorted(cumulative, wanted))
+        points.append(Point(nines=nines, value_ns=int(histogram.get_value_from_index(index))))
+    return points

@@ -1,0 +1,95 @@
+"""The page: template, styles, charts and their library put into one file that needs nothing else."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from functools import lru_cache
+from importlib import resources
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import vl_convert
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
+from wirebench.report.charts import AnyChart
+from wirebench.report.figures import visible
+from wirebench.report.view import PageView
+
+_FILES = resources.files("wirebench.report") / "template"
+
+
+def render(page: PageView, *, cache: Path | None = None) -> str:
+    """The whole page. Everything that is not ours to trust is escaped: by Jinja in the text, by ``_as_json`` in the data.
+
+    Besides, the page's policy allows exactly its own two scripts, by their hashes, and no connection: text of a server
+    that were taken for markup in spite of all could neither run nor send anything.
+    """
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.filters["visible"] = visible
+    bundle, script = charting_library(cache), _text("page.js")
+    hashes = " ".join(f"'sha256-{_sha256(text)}'" for text in (bundle, script))
+    allowed = (f"script-src {hashes}", "style-src 'unsafe-inline'", "img-src data:", "base-uri 'none'", "form-action 'none'")
+    template = environment.from_string(_text("report.html.j2"))
+    return template.render(
+        page=page,
+        policy="; ".join(("default-src 'none'", *allowed)),
+        style=Markup(_text("style.css")),  # noqa: S704  # our own file
+        specs=Markup(_as_json(page.charts)),  # noqa: S704  # has no "<"
+        bundle=Markup(bundle),  # noqa: S704  # has no "</script"
+        script=Markup(script),  # noqa: S704  # our own file
+    )
+
+
+def _text(name: str) -> str:
+    return (_FILES / name).read_text(encoding="utf-8")
+
+
+def _sha256(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def spec_of(chart: AnyChart) -> dict[str, Any]:
+    spec: dict[str, Any] = chart.to_dict(validate=False)
+    # Altair's default theme sets a size for charts that have none; the page has its own.
+    spec.pop("config", None)
+    return spec
+
+
+def _as_json(charts: Mapping[str, AnyChart]) -> str:
+    """Without any ``<``, so that no name can end the script element (HTML, 4.12.1.3: restrictions for contents of scripts)."""
+    specs = {name: spec_of(chart) for name, chart in charts.items()}
+    text = json.dumps(specs, separators=(",", ":"), ensure_ascii=True)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def charting_library(cache: Path | None) -> str:
+    """Vega, Vega-Lite and Vega-Embed as one script, for all charts of the page.
+
+    vl-convert carries them; putting them together takes seconds, so that the result is kept in the folder ``cache``.
+    """
+    if cache is None:
+        return _bundle()
+    path = cache / f".charts-{version('vl-convert-python')}.js"
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError:
+        text = _bundle()
+    try:
+        scratch = path.with_name(f"{path.name}.{os.getpid()}")
+        scratch.write_text(text, encoding="utf-8")
+        scratch.replace(path)
+    except OSError:
+        pass
+    return text
+
+
+@lru_cache(maxsize=1)
+def _bundle() -> str:
+    text: str = vl_convert.javascript_bundle()  # type: ignore[call-arg]  # its stub forgets the default
+    return text.replace("</script", "<\\/script").replace("<!--", "<\\!--")

@@ -1,0 +1,129 @@
+"""The verdicts in words, and what would change them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+from wirebench.report.figures import figure, names, noun, ratio_text
+from wirebench.stats.types import CellAnalysis, EntryAnalysis, Pair, RunAnalysis
+
+Tone = Literal["decided", "open", "nothing"]
+MAX_CHANGES = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sentence:
+    """Plain text: names in it may come from anybody and are escaped where they are printed."""
+
+    text: str
+    tone: Tone
+    changes: tuple[str, ...]
+    """What would change the verdict."""
+
+
+def cell_sentence(cell: CellAnalysis, *, preset: str) -> Sentence:
+    ranked = [entry for entry in cell.entries if entry.standing.rank_low is not None]
+    changes = tuple(_changes(cell, ranked, preset=preset))
+    if not ranked:
+        return Sentence(text=_nothing(cell), tone="nothing", changes=changes)
+    if len(ranked) == 1:
+        only = ranked[0]
+        text = f"{only.entry} is the only one that can be ranked: {_against_floor(cell, only)}."
+        return Sentence(text=text, tone="nothing", changes=changes)
+    best = [entry for entry in ranked if entry.mark == "best"]
+    if not best:
+        text = f"No difference can be shown between {names([entry.entry for entry in ranked])} by {noun(cell.metric)}."
+        return Sentence(text=text, tone="open", changes=changes)
+    worst = [entry for entry in ranked if entry.mark == "worst"]
+    text = _lead(cell, best, ranked) + (f" Last: {names([entry.entry for entry in worst])}." if worst else "")
+    return Sentence(text=text, tone="decided" if len(best) == 1 else "open", changes=changes)
+
+
+def _nothing(cell: CellAnalysis) -> str:
+    if not any(entry.summary.trials for entry in cell.entries):
+        return "Nothing valid was measured."
+    short = [entry for entry in cell.entries if entry.unranked and "a rank needs" in entry.unranked]
+    if short:
+        return f"Too few blocks for a verdict: {cell.blocks}. The figures below stand for what they are."
+    return "No contestant but the floor was measured."
+
+
+def _lead(cell: CellAnalysis, best: Sequence[EntryAnalysis], ranked: Sequence[EntryAnalysis]) -> str:
+    first = best[0]
+    value = first.summary.metrics[cell.metric].median
+    amount = f"{'≥ ' if first.generator.bound else ''}{figure(cell.metric, value)}"
+    what = f"{noun(cell.metric)} {amount}"
+    if len(best) > 1:
+        others = names([entry.entry for entry in best[1:]])
+        return f"{first.entry} leads ({what}), but cannot be told from {others}."
+    following = next((entry for entry in ranked if entry is not first), None)
+    pair = cell.pair(first.entry, following.entry) if following is not None else None
+    beaten = f"; {_of(cell, pair)}" if pair is not None and pair.ratio is not None else ""
+    return f"{first.entry} is best of {len(ranked)} by {what}{beaten}."
+
+
+def _of(cell: CellAnalysis, pair: Pair) -> str:
+    assert pair.ratio is not None
+    return f"{ratio_text(pair.ratio)} the {noun(cell.metric)} of {pair.b}, the next"
+
+
+def _against_floor(cell: CellAnalysis, entry: EntryAnalysis) -> str:
+    value = figure(cell.metric, entry.summary.metrics[cell.metric].median)
+    ratio = entry.standing.ratio
+    floor = f", {ratio_text(ratio)} that of the floor" if ratio is not None else ""
+    return f"{noun(cell.metric)} {value}{floor}"
+
+
+def _changes(cell: CellAnalysis, ranked: Sequence[EntryAnalysis], *, preset: str) -> Iterator[str]:
+    if cell.twin is not None and cell.twin.false_alarm:
+        yield (
+            f"The lab called {cell.twin.contestant} different from itself here. Believe no difference of this cell that is "
+            f"not far larger; a quieter machine or more blocks would help."
+        )
+    bound = [entry for entry in cell.entries if entry.generator.bound and not entry.is_floor and entry.twin_of is None]
+    if bound:
+        yield (
+            f"{names([entry.entry for entry in bound])}: generator-bound, so at least this fast. "
+            "A generator with more cores, or on a machine of its own, would show their own limit."
+        )
+    few = [entry for entry in cell.entries if entry.unranked and "a rank needs" in entry.unranked]
+    if few and ranked:
+        yield f"{names([entry.entry for entry in few])}: too few valid blocks for a rank."
+    undecided = [
+        (above, below, pair)
+        for above, below in pairwise(ranked)
+        if (pair := cell.pair(above.entry, below.entry)) is not None
+        and pair.verdict.kind == "undecided"
+        and not (above.generator.bound and below.generator.bound)
+    ]
+    for above, below, pair in undecided[:MAX_CHANGES]:
+        needed = pair.verdict.blocks_needed
+        if needed is None:
+            yield f"{above.entry} and {below.entry} differ by about the noise band: no number of blocks is sure to tell."
+        else:
+            yield f"About {needed} more blocks would settle {above.entry} and {below.entry}."
+    needs = [pair.verdict.blocks_needed for _, _, pair in undecided if pair.verdict.blocks_needed is not None]
+    if needs or not ranked:
+        blocks = cell.blocks + max(needs, default=max(1, 6 - cell.blocks))
+        yield f"To measure that: wirebench run {cell.study} --preset {preset} --cells {cell.cell} --blocks {blocks}"
+
+
+def twin_sentence(analysis: RunAnalysis) -> str:
+    """What the lab said of contestants entered twice, in this run and on this host ever."""
+    judged = [twin for twin in analysis.twins if twin.ratio is not None and twin.ratio.low is not None]
+    if not analysis.twins:
+        return "No contestant was entered twice, so nothing shows how much of a difference is noise."
+    if not judged:
+        return "The twins had too few common blocks to judge the lab by."
+    alarms = [twin for twin in judged if twin.false_alarm]
+    here = (
+        f"None of the {len(judged)} contestants entered twice was called different from itself."
+        if not alarms
+        else f"{len(alarms)} of {len(judged)} contestants entered twice were called different from themselves: "
+        f"{names([f'{twin.contestant} in {twin.study} {twin.cell}' for twin in alarms])}."
+    )
+    ever = f" On this host so far: {analysis.false_alarms} false alarms in {analysis.twin_trials} twins"
+    return f"{here}{ever} ({analysis.false_alarms / analysis.twin_trials:.1%})."
