@@ -8,6 +8,7 @@ from typing import Literal
 from wirebench.catalog.studies import EachLoad, RampLoad
 from wirebench.trial.types import Failure, FailureKind
 from wirebench.trial.wireload import Document, ServerLoad
+from wirebench.trial.workloads import HttpRequest, WebSocketMessage
 
 MIN_CONNECTIONS_FOR_MEMORY = 500
 """With fewer, the code and heap that the first requests touch weigh more than the connections. Our own choice."""
@@ -36,11 +37,18 @@ def metrics(document: Document, load: ServerLoad, *, ready_ns: int, idle_rss_byt
         found["server_rss_peak_bytes"] = server.rss_peak_bytes
         if server.cpu_ns is not None and ok > 0:
             found["cpu_per_request_ns"] = server.cpu_ns / ok
-        connections = document.connect.opened
-        if None not in (server.rss_bytes, idle_rss_bytes) and connections >= MIN_CONNECTIONS_FOR_MEMORY:
-            found["memory_per_connection_bytes"] = max(0, (server.rss_bytes or 0) - (idle_rss_bytes or 0)) / connections
+        connections = _held_open(document, load)
+        if server.rss_bytes is not None and idle_rss_bytes is not None and connections >= MIN_CONNECTIONS_FOR_MEMORY:
+            found["memory_per_connection_bytes"] = max(0, server.rss_bytes - idle_rss_bytes) / connections
     found["ready_ns"] = ready_ns
     return found
+
+
+def _held_open(document: Document, load: ServerLoad) -> int:
+    """Connections that are all open when the window ends."""
+    if isinstance(load, EachLoad):
+        return load.producers if load.policy == "reuse" else 0
+    return document.connect.opened
 
 
 def _loop_metrics(document: Document, load: ServerLoad) -> Metrics:
@@ -52,6 +60,9 @@ def _loop_metrics(document: Document, load: ServerLoad) -> Metrics:
     }
     if isinstance(load, EachLoad):
         found["makespan_ns"] = document.window.elapsed_ns
+        if load.policy == "new":
+            # Connecting goes on from the first request to the last.
+            found["connect_ns"] = None
         found["success_ratio"] = _success(document.requests.ok, load.producers * load.messages)
     return found
 
@@ -107,20 +118,22 @@ def judge(document: Document, load: ServerLoad) -> Judgement:
     return "right" if document.requests.ok > 0 else "failed"
 
 
-def failure_of(document: Document, *, server_end: str | None, output: str) -> Failure:
+def failure_of(document: Document, *, asked: HttpRequest | WebSocketMessage, server_end: str | None, output: str) -> Failure:
     """Why replies are missing or wrong. ``server_end`` says how the server ended, if it did."""
     errors = {kind: count for kind, count in document.errors.items() if count}
     counts = ", ".join(f"{kind} {count}" for kind, count in sorted(errors.items(), key=lambda item: -item[1]))
     figures = f"{document.requests.ok} right replies of {document.requests.sent} requests; errors: {counts or 'none'}"
     first = document.first_error
-    sent, expected, received = (first.sent, first.expected, first.received) if first else (None, None, None)
+    sent = first.sent if first is not None and first.sent else asked.sent
+    expected = first.expected if first is not None and first.expected else asked.expected
+    received = first.received if first is not None and first.received else "nothing"
     if server_end is not None:
         return Failure(
             kind="crashed",
             phase="load",
             message=f"the server {server_end} under load; {figures}",
             sent=sent,
-            expected=expected or "a reply to each request",
+            expected=expected,
             received=f"its last output: {output}",
         )
     kind = _kind(document, errors)
@@ -129,8 +142,8 @@ def failure_of(document: Document, *, server_end: str | None, output: str) -> Fa
         phase="load",
         message=f"{_WORDS[kind]}; {figures}",
         sent=sent,
-        expected=expected or "a reply to each request",
-        received=received or "nothing",
+        expected=expected,
+        received=received,
     )
 
 

@@ -95,7 +95,9 @@ def server_trial(spec: TrialSpec, outcome: Outcome, *, program: Program, scope: 
         if server_end is not None:
             outcome.warnings.append(f"partial_errors: the server {server_end}; its last output: {tail_of(server.process)}")
     elif judgement == "failed":
-        found = server_metrics.failure_of(document, server_end=server_end, output=tail_of(server.process))
+        found = server_metrics.failure_of(
+            document, asked=request_of(spec.workload), server_end=server_end, output=tail_of(server.process)
+        )
         outcome.failure = _hung(found, limit_ns) if hung else found
 
 

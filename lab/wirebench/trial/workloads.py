@@ -20,6 +20,14 @@ class HttpRequest:
     status: int
     reply: str
 
+    @property
+    def sent(self) -> str:
+        return f"{self.method} {self.path}" + ("" if self.body is None else f" with the body {self.body}")
+
+    @property
+    def expected(self) -> str:
+        return f'{self.status}, body "{self.reply}"'
+
 
 @dataclass(frozen=True, kw_only=True)
 class WebSocketMessage:
@@ -27,6 +35,14 @@ class WebSocketMessage:
     text: str
     """``{c}`` stands for a number that the connection counts up."""
     check: Literal["echo", "count"]
+
+    @property
+    def sent(self) -> str:
+        return f"the text message {self.text}"
+
+    @property
+    def expected(self) -> str:
+        return "the same message" if self.check == "echo" else '{"c":<the same>,"ts":<unix seconds>}'
 
 
 _REQUESTS: dict[Workload, HttpRequest | WebSocketMessage] = {
