@@ -9,7 +9,7 @@ from wirebench.catalog.model import Contestant
 from wirebench.catalog.studies import Cell, ClientLoad, ClosedLoad, EachLoad, RampLoad, load_studies
 from wirebench.plan.blocks import MAX_ENVIRONMENT_BYTES, Entry, choose_twin, draw_block, entries_of
 from wirebench.plan.choose import choose, plan_cell
-from wirebench.plan.estimate import Pace, trial_ns
+from wirebench.plan.estimate import Pace, block_ns, trial_ns
 from wirebench.plan.stop import wants_more
 
 NAMES = ("cpp/floor", "go/net-http", "node/http", "python/aiohttp")
@@ -91,27 +91,40 @@ def cell(load: ClosedLoad | EachLoad | RampLoad | ClientLoad) -> Cell:
 def test_the_estimate_follows_the_load() -> None:
     def closed(window: int) -> int:
         load = ClosedLoad(connections=50, warmup_ns=0, window_ns=window)
-        return trial_ns(cell(load), hardware_threads=2)
+        return trial_ns(cell(load), language="go", hardware_threads=2)
 
     assert closed(3_000_000_000) - closed(1_000_000_000) == 2_000_000_000
+
+    def of(load: EachLoad, hardware: int) -> int:
+        return trial_ns(cell(load), language="go", hardware_threads=hardware)
 
     def delayed(threads: int | None, hardware: int) -> int:
         load = EachLoad(producers=10, messages=200, delay_ms=200, policy="new", threads=threads)
         idle = EachLoad(producers=10, messages=200, delay_ms=0, policy="new", threads=threads)
-        return trial_ns(cell(load), hardware_threads=hardware) - trial_ns(cell(idle), hardware_threads=hardware)
+        return of(load, hardware) - of(idle, hardware)
 
     # N t max(1, P/C), the ideal time of the published study
     assert delayed(4, 2) == 100_000_000_000
     assert delayed(None, 28) == 40_000_000_000
 
 
+def test_the_estimate_of_a_block_is_the_sum_over_its_entries() -> None:
+    load = RampLoad(rounds=4, add=50, messages=20, pacing="serial")
+
+    def block(*names: str) -> int:
+        return block_ns(cell(load), names, hardware_threads=2)
+
+    assert block("cpp/floor", "python/x", "python/x") == block("cpp/floor") + 2 * block("python/x")
+    assert block("python/x") > block("cpp/floor")
+
+
 def test_pace_prefers_what_was_seen() -> None:
-    pace = Pace(estimated={"s.c": 1000})
-    assert pace.trial("s.c", "a") == 1000
-    pace.add("s.c", "a", 400)
-    assert pace.trial("s.c", "b") == 400
-    pace.add("s.c", "b", 800)
-    assert (pace.trial("s.c", "a"), pace.trial("s.c", "b"), pace.trial("s.c", "c")) == (400, 800, 600)
+    pace = Pace(estimated={("s.c", "a"): 1000, ("s.c", "b"): 500, ("s.d", "a"): 2000})
+    assert (pace.trial("s.c", "a"), pace.trial("s.c", "b")) == (1000, 500)
+    pace.add("s.c", "a", 1500)
+    pace.add("s.c", "a", 2500)
+    assert pace.trial("s.c", "a") == 2000
+    assert (pace.trial("s.c", "b"), pace.trial("s.d", "a")) == (1000, 4000), "all took twice as long as was thought"
 
 
 def contestant(

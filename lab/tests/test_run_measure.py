@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from test_store import plan as small_plan
-
 from wirebench.plan.blocks import PlannedTrial, entries_of
 from wirebench.plan.estimate import Pace
 from wirebench.plan.model import Plan, PlannedCell
@@ -73,7 +72,7 @@ class FakeLab:
             keep=self.kept.append,
             settled=settled,
             clock_ns=self.clock_ns,
-            pace=Pace(estimated={cell.key: TRIAL_NS for cell in plan.cells}),
+            pace=Pace(estimated={(cell.key, entry.name): TRIAL_NS for cell in plan.cells for entry in cell.entries}),
             watcher=self,
         )
 

@@ -6,45 +6,52 @@ their own durations.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from wirebench.catalog.studies import Cell, ClientLoad, ClosedLoad, EachLoad, RampLoad
 
 MS = 1_000_000
 
-SERVER_TRIAL_OVERHEAD_NS = 450 * MS
-"""Start the server, wait until it accepts, start the generator, stop both."""
-CLIENT_TRIAL_OVERHEAD_NS = 450 * MS
+TRIAL_OVERHEAD_NS = 150 * MS
+"""To start and stop the two processes of a trial and to read what they say, without their own start-up."""
+START_NS = {"python": 300 * MS, "node": 120 * MS, "java": 350 * MS}
+"""From the start of a contestant's process to its first connection, by language."""
+OTHER_START_NS = 20 * MS
+SLOWNESS = {"python": 4.0, "node": 2.0}
+"""How much longer a request takes that costs a native contestant the figures below, by language; 1 for the others."""
 CONNECT_NS = 60_000
-REQUEST_NS = {"reuse": 60_000, "new": 250_000}
-RAMP_MESSAGE_NS = 30_000
-VERIFY_NS = 1_200 * MS
+REQUEST_NS = {"reuse": 30_000, "new": 120_000}
+RAMP_MESSAGE_NS = 15_000
+VERIFY_NS = {"server": 700 * MS, "client": 1_500 * MS}
 """The conformance check of one workload of one contestant."""
 BUILD_NS = {"rust": 90_000 * MS, "cpp": 25_000 * MS, "java": 25_000 * MS, "go": 20_000 * MS}
 """A first build by language, with the packages to fetch."""
 OTHER_BUILD_NS = 12_000 * MS
 
 
-def trial_ns(cell: Cell, *, hardware_threads: int) -> int:
+def trial_ns(cell: Cell, *, language: str, hardware_threads: int) -> int:
     """About how long one trial of this cell takes, from the start of its processes to their end."""
+    start = TRIAL_OVERHEAD_NS + START_NS.get(language, OTHER_START_NS)
+    slowness = SLOWNESS.get(language, 1.0)
     match cell.load:
         case ClosedLoad() as load:
-            return SERVER_TRIAL_OVERHEAD_NS + load.warmup_ns + load.window_ns + load.connections * CONNECT_NS
+            return start + load.warmup_ns + load.window_ns + load.connections * CONNECT_NS
         case EachLoad() as load:
             threads = load.threads or hardware_threads
             waiting = load.messages * load.delay_ms * MS * max(1.0, load.producers / threads)
-            serving = load.producers * load.messages * REQUEST_NS[load.policy]
-            return SERVER_TRIAL_OVERHEAD_NS + round(waiting) + serving
+            serving = load.producers * load.messages * REQUEST_NS[load.policy] * slowness
+            return start + round(waiting + serving)
         case RampLoad() as load:
             connecting = load.rounds * load.add * CONNECT_NS
-            return SERVER_TRIAL_OVERHEAD_NS + connecting + load.total_messages * RAMP_MESSAGE_NS
+            return start + connecting + round(load.total_messages * RAMP_MESSAGE_NS * slowness)
         case ClientLoad() as load:
-            return CLIENT_TRIAL_OVERHEAD_NS + (load.warmup + load.operations) * load.typical_ns
+            return start + round((load.warmup + load.operations) * load.typical_ns * slowness)
 
 
-def block_ns(cell: Cell, entries: int, *, hardware_threads: int) -> int:
-    return entries * trial_ns(cell, hardware_threads=hardware_threads)
+def block_ns(cell: Cell, contestants: Sequence[str], *, hardware_threads: int) -> int:
+    """One block of these contestants (``language/name``), the twin's among them twice."""
+    return sum(trial_ns(cell, language=name.split("/")[0], hardware_threads=hardware_threads) for name in contestants)
 
 
 def build_ns(contestants: Iterable[str]) -> int:
@@ -56,17 +63,19 @@ def build_ns(contestants: Iterable[str]) -> int:
 class Pace:
     """What is left of a run, from the estimate of each trial and the durations of those that are done."""
 
-    estimated: dict[str, int]
-    """Estimated nanoseconds of one trial by cell (``study.cell``)."""
+    estimated: dict[tuple[str, str], int]
+    """Estimated nanoseconds of one trial by cell (``study.cell``) and entry."""
     _seen: dict[tuple[str, str], list[int]] = field(default_factory=dict)
 
     def add(self, cell: str, entry: str, elapsed_ns: int) -> None:
         self._seen.setdefault((cell, entry), []).append(elapsed_ns)
 
     def trial(self, cell: str, entry: str) -> int:
-        """The mean of this entry's trials in the cell, else of the cell's, else the estimate."""
+        """The mean of this entry's trials in the cell; before it had any, its estimate, scaled as the others' were wrong."""
         own = self._seen.get((cell, entry))
         if own:
             return sum(own) // len(own)
-        others = [value for (key, _), values in self._seen.items() if key == cell for value in values]
-        return sum(others) // len(others) if others else self.estimated[cell]
+        estimate = self.estimated[cell, entry]
+        seen = [(key, value) for key, values in self._seen.items() for value in values if key in self.estimated]
+        expected = sum(self.estimated[key] for key, _ in seen)
+        return round(estimate * sum(value for _, value in seen) / expected) if expected else estimate

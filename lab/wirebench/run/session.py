@@ -100,13 +100,18 @@ def scope_of(
         budget_ns=selection.budget_ns if selection.budget_ns is not None else (sum(budgets) or None),
         measuring_ns=sum(
             (selection.blocks or cell.preset.min_blocks)
-            * block_ns(cell.cell, len(cell.contestants) + 1, hardware_threads=bench.hardware_threads)
+            * block_ns(cell.cell, _likely_entries(cell, seed=selection.seed), hardware_threads=bench.hardware_threads)
             for cell in here
-            if cell.contestants
         ),
         building_ns=build_ns(unbuilt),
-        verifying_ns=len(checks) * VERIFY_NS,
+        verifying_ns=sum(VERIFY_NS[one.role] for one in checks),
     )
+
+
+def _likely_entries(cell: Chosen, *, seed: int) -> list[str]:
+    """The contestants of a cell with the twin's second entry, as they will be if all pass their checks."""
+    planned = plan_cell(cell, usable={one.identity for one in cell.contestants}, server=None, seed=seed, blocks=None)
+    return [entry.contestant for entry in planned.entries]
 
 
 def _absences(cells: Sequence[Chosen], gone: Mapping[str, Absence]) -> tuple[AbsentRecord, ...]:
@@ -189,7 +194,13 @@ class Session:
             settled=settled,
             clock_ns=time.monotonic_ns,
             pace=Pace(
-                estimated={cell.key: trial_ns(cell.cell, hardware_threads=self.bench.hardware_threads) for cell in plan.cells}
+                estimated={
+                    (cell.key, entry.name): trial_ns(
+                        cell.cell, language=entry.contestant.split("/")[0], hardware_threads=self.bench.hardware_threads
+                    )
+                    for cell in plan.cells
+                    for entry in cell.entries
+                }
             ),
             watcher=watcher,
         )
@@ -261,7 +272,8 @@ class Session:
             cells=tuple(cells),
             budget_ns=self.scope.budget_ns,
             estimate_ns=sum(
-                cell.min_blocks * block_ns(cell.cell, len(cell.entries), hardware_threads=threads) for cell in cells
+                cell.min_blocks * block_ns(cell.cell, [entry.contestant for entry in cell.entries], hardware_threads=threads)
+                for cell in cells
             ),
             builds=dict(self._keys),
             order=(),
