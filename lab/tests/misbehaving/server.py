@@ -1,6 +1,7 @@
 """A server for ``http.hello`` and ``ws.count`` that does one thing wrong: ``server.py FAULT``. Standard library only.
 
-FAULT ``none`` does everything right, and shows that a test that finds a fault does not find it in everything.
+FAULT ``none`` does everything right, and shows that a test that finds a fault does not find it in everything;
+``payload`` serves ``/payload/N`` as well.
 """
 
 from __future__ import annotations
@@ -64,6 +65,10 @@ class Server:
 
     def reply(self, path: str) -> bytes:
         status, body, kind = "404 Not Found", b"no", "text/plain"
+        size = path.removeprefix("/payload/")
+        if size.isdigit() and self.fault in ("payload", "crashes_under_load"):
+            status, kind = "200 OK", "application/octet-stream"
+            body = bytes(ord("a") + i % 26 for i in range(int(size)))
         if path in ROUTES and self.fault != "not_found":
             status, body = "200 OK", ROUTES[path]
         if self.fault == "found_everywhere":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -218,15 +217,15 @@ def _mismatch(report: Report, samples: int, load: ClientLoad, asked: str) -> Fai
 
 def client_metrics(report: Report, samples: np.ndarray[Any, np.dtype[np.uint64]]) -> dict[str, float | int | None]:
     """The figures of a trial: exact, from all samples (nanoseconds)."""
-    median = _percentile(samples, 50)
-    tail = _percentile(samples, 99)
+    median = _percentile(samples, 500)
+    tail = _percentile(samples, 990)
     return {
         "round_trip_ns": median,
         "round_trip_p99_ns": tail,
         "p50_ns": median,
-        "p90_ns": _percentile(samples, 90),
+        "p90_ns": _percentile(samples, 900),
         "p99_ns": tail,
-        "p999_ns": _percentile(samples, 99.9),
+        "p999_ns": _percentile(samples, 999),
         "mean_ns": float(samples.mean()),
         "max_ns": int(samples.max()),
         "throughput_per_s": report.operations / report.wall_ns * 1e9 if report.wall_ns else None,
@@ -236,12 +235,11 @@ def client_metrics(report: Report, samples: np.ndarray[Any, np.dtype[np.uint64]]
     }
 
 
-def _percentile(samples: np.ndarray[Any, np.dtype[np.uint64]], percent: float) -> int | None:
-    """The smallest sample that at least ``percent`` of all are not above (nearest rank); None with too few beyond it."""
-    beyond = len(samples) * (100 - percent) / 100
-    if beyond < MIN_BEYOND:
+def _percentile(samples: np.ndarray[Any, np.dtype[np.uint64]], per_mille: int) -> int | None:
+    """The smallest sample that at least that many of all are not above (nearest rank); None with too few beyond it."""
+    if len(samples) * (1000 - per_mille) < MIN_BEYOND * 1000:
         return None
-    rank = math.ceil(len(samples) * percent / 100)
+    rank = -(-len(samples) * per_mille // 1000)
     return int(np.partition(samples, rank - 1)[rank - 1])
 
 

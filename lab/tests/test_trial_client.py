@@ -1,0 +1,153 @@
+"""Trials of clients: what they claim is believed only where it fits what was asked and what the host saw."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hdrh.histogram import HdrHistogram
+
+from misbehaving.support import CALLS, assert_free, leaves_nothing, program, spec
+from wirebench.trial import client_trial, watchdog
+from wirebench.trial.client_trial import Report, client_metrics, encode_histogram
+from wirebench.trial.supervise import Supervisor
+from wirebench.trial.trial import run_trial
+from wirebench.trial.types import TrialResult
+
+
+@pytest.fixture
+def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    with leaves_nothing(scratch) as found:
+        yield found
+
+
+def call(fault: str, supervisor: Supervisor, tmp_path: Path, *, policy: str = "reuse", server: str = "payload") -> TrialResult:
+    load = replace(CALLS, policy=policy)  # type: ignore[arg-type]
+    result = run_trial(
+        spec(fault, tmp_path, role="client", load=load),
+        program=program("client.py", fault),
+        supervisor=supervisor,
+        wireload=Path("/nonexistent"),
+        server_program=program("server.py", server),
+    )
+    if result.port is not None:
+        assert_free(result.port)
+    return result
+
+
+def test_a_right_client_has_its_figures(supervisor: Supervisor, tmp_path: Path) -> None:
+    result = call("none", supervisor, tmp_path)
+    assert result.failure is None
+    assert result.metrics["connections_opened"] == 1
+    assert (result.metrics["round_trip_ns"] or 0) > 0
+    assert result.metrics["round_trip_p99_ns"] is None, "50 samples have no 99th percentile"
+    assert result.validity["completed"] is True
+    assert result.load is not None
+    assert result.load["operations"] == CALLS.operations
+    assert result.histogram is not None
+    assert HdrHistogram.decode(result.histogram.encode()).get_total_count() == CALLS.operations
+
+
+def test_a_new_connection_for_each_operation(supervisor: Supervisor, tmp_path: Path) -> None:
+    result = call("none", supervisor, tmp_path, policy="new")
+    assert result.failure is None
+    assert result.metrics["connections_opened"] == CALLS.operations + CALLS.warmup
+
+
+@pytest.mark.parametrize(
+    ("fault", "policy", "kind", "received"),
+    [
+        ("loses_a_sample", "reuse", "client_mismatch", "49 samples"),
+        ("says_one_connection", "new", "client_mismatch", "connections: 1"),
+        ("says_too_many", "reuse", "client_mismatch", "5001 connections"),
+        ("prints_nothing", "reuse", "client_failed", "(it printed nothing)"),
+        ("chatters", "reuse", "client_failed", "a line of chatter"),
+        ("crashes", "reuse", "client_failed", "(it printed nothing)"),
+    ],
+)
+def test_what_does_not_fit_is_a_failure(
+    fault: str, policy: str, kind: str, received: str, supervisor: Supervisor, tmp_path: Path
+) -> None:
+    result = call(fault, supervisor, tmp_path, policy=policy)
+    assert result.failure is not None
+    assert result.failure.kind == kind
+    assert result.failure.received is not None
+    assert received in result.failure.received
+    assert result.failure.expected
+    if kind == "client_failed" or fault == "loses_a_sample":
+        assert result.metrics.get("round_trip_ns") is None
+
+
+def test_errors_a_client_reports_are_a_failure(supervisor: Supervisor, tmp_path: Path) -> None:
+    # This server has no payloads: each reply is a 404.
+    result = call("none", supervisor, tmp_path, server="none")
+    assert result.failure is not None
+    assert result.failure.kind == "client_failed"
+    assert "reported 55 errors" in result.failure.message
+
+
+def test_more_connections_than_the_client_says_are_a_warning(supervisor: Supervisor, tmp_path: Path) -> None:
+    load = replace(CALLS, operations=200)
+    result = run_trial(
+        spec("reconnects", tmp_path, role="client", load=load),
+        program=program("client.py", "reconnects"),
+        supervisor=supervisor,
+        wireload=Path("/nonexistent"),
+        server_program=program("server.py", "payload"),
+    )
+    assert result.failure is None
+    assert len(result.warnings) == 1
+    assert result.warnings[0].startswith("connections: the client says it opened 1;")
+
+
+def test_a_client_that_hangs_is_stopped(supervisor: Supervisor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watchdog, "limit_ns", lambda *_, **__: 500_000_000)
+    result = call("hangs", supervisor, tmp_path)
+    assert result.failure is not None
+    assert result.failure.kind == "hung"
+
+
+def test_a_server_that_crashes_is_not_the_clients_fault(supervisor: Supervisor, tmp_path: Path) -> None:
+    load = replace(CALLS, operations=2000)
+    result = run_trial(
+        spec("none", tmp_path, role="client", load=load),
+        program=program("client.py"),
+        supervisor=supervisor,
+        wireload=Path("/nonexistent"),
+        server_program=program("server.py", "crashes_under_load"),
+    )
+    assert result.failure is not None
+    assert result.failure.kind == "crashed"
+    assert "exited with 7" in result.failure.message
+
+
+def test_the_figures_are_exact() -> None:
+    samples = np.arange(1, 10_001, dtype=np.uint64) * 1000
+    report = Report(
+        operations=10_000, errors=0, connections=3, wall_ns=20_000_000_000, cpu_user_ns=4_000_000, cpu_system_ns=1_000_000
+    )
+    found = client_metrics(report, samples)
+    assert found["round_trip_ns"] == 5_000_000
+    assert found["p90_ns"] == 9_000_000
+    assert found["round_trip_p99_ns"] == 9_900_000
+    assert found["p999_ns"] == 9_990_000, "ten samples are beyond it"
+    assert found["max_ns"] == 10_000_000
+    assert found["mean_ns"] == 5_000_500.0
+    assert found["throughput_per_s"] == 500.0
+    assert found["cpu_per_operation_ns"] == 500.0
+    assert client_metrics(report, samples[:9_999])["p999_ns"] is None
+
+
+def test_the_histogram_holds_every_sample() -> None:
+    samples = np.array([1, 1, 50_000, 50_000, 4_000_000_000_000], dtype=np.uint64)
+    histogram = HdrHistogram.decode(encode_histogram(samples).encode())
+    assert histogram.get_total_count() == 5
+    assert histogram.get_count_at_value(1) == 2
+    assert histogram.get_count_at_value(50_000) == 2
+    # Above the highest it can hold: counted there, not lost.
+    assert histogram.get_max_value() >= client_trial.HISTOGRAM_HIGHEST_NS

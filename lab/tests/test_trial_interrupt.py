@@ -1,0 +1,112 @@
+"""Signals raise where nothing can be lost, and only once."""
+# ruff: noqa: PT012  # where in the block a signal raises is what is tested
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+
+import pytest
+
+from wirebench.trial.interrupt import Interrupted, check, hold, impatient, interruptible, waiting
+
+
+def send(number: signal.Signals = signal.SIGTERM) -> None:
+    os.kill(os.getpid(), number)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_raises_at_once(number: signal.Signals) -> None:
+    reached = []
+    with pytest.raises(Interrupted) as caught, interruptible():
+        send(number)
+        reached.append("after")
+    assert caught.value.signum == number
+    assert caught.value.exit_code == 128 + number
+    assert reached == []
+
+
+def test_under_hold_it_waits_to_the_end_of_the_block() -> None:
+    reached = []
+    with pytest.raises(Interrupted), interruptible():
+        with hold():
+            with hold():
+                send()
+                reached.append("inner")
+            reached.append("outer")
+        reached.append("after")
+    assert reached == ["inner", "outer"]
+
+
+def test_an_error_in_the_block_does_not_swallow_the_signal() -> None:
+    with pytest.raises(Interrupted) as caught, interruptible(), hold():
+        send()
+        raise ValueError
+    assert isinstance(caught.value.__context__, ValueError)
+
+
+def test_waiting_lets_it_through_and_what_is_held_is_released() -> None:
+    reached = []
+    with pytest.raises(Interrupted), interruptible(), hold():
+        try:
+            threading.Timer(0.05, send).start()
+            with waiting():
+                time.sleep(30)
+            reached.append("slept")
+        finally:
+            reached.append("released")
+    assert reached == ["released"]
+
+
+def test_a_signal_before_the_wait_does_not_wait() -> None:
+    with pytest.raises(Interrupted), interruptible(), hold():
+        send()
+        with waiting():
+            pytest.fail("waited")
+
+
+def test_check_is_one_point() -> None:
+    reached = []
+    with pytest.raises(Interrupted), interruptible(), hold():
+        check()
+        send()
+        reached.append("held")
+        check()
+        reached.append("after")
+    assert reached == ["held"]
+
+
+def test_only_the_first_raises_and_the_second_makes_impatient() -> None:
+    released = []
+    with pytest.raises(Interrupted), interruptible():
+        try:
+            send()
+        finally:
+            assert not impatient()
+            send()
+            send(signal.SIGINT)
+            released.append(impatient())
+    assert released == [True]
+
+
+def test_handlers_are_restored_and_ignored_signals_stay_ignored() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        handler = signal.getsignal(signal.SIGTERM)
+        with interruptible():
+            assert signal.getsignal(signal.SIGTERM) != handler
+            send(signal.SIGHUP)
+        assert signal.getsignal(signal.SIGTERM) == handler
+        assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_a_block_inside_a_block_is_the_same_block() -> None:
+    with pytest.raises(Interrupted), interruptible():
+        with interruptible():
+            pass
+        send()
+        pytest.fail("the handlers are gone")
