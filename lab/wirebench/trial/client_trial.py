@@ -20,7 +20,7 @@ from wirebench.trial.covariates import accepted, covariates, read_counters
 from wirebench.trial.outcome import Outcome
 from wirebench.trial.ports import HOST
 from wirebench.trial.process import Process
-from wirebench.trial.start import ServerSettings, describe_end, pad, start_server, tail_of
+from wirebench.trial.start import ServerSettings, describe_end, ended, pad, start_server, tail_of
 from wirebench.trial.supervise import Scope
 from wirebench.trial.types import Failure, Program, TrialSpec
 
@@ -142,7 +142,9 @@ def client_trial(spec: TrialSpec, outcome: Outcome, *, program: Program, server_
     outcome.validity = {"little_ratio": None, "generator_cpu_share": None, "completed": False}
     if run.report is not None:
         outcome.load = run.report.model_dump()
-    server_end = describe_end(server.process) if server.process.exit_code() is not None else None
+    server_end = None
+    if (run.exit_code != 0 or server.process.exit_code() is not None) and ended(server.process):
+        server_end = f"{describe_end(server.process)} under the client; its last output: {tail_of(server.process)}"
     outcome.failure = judge_client(run, process, load, server_end=server_end)
     if outcome.failure is not None or run.report is None:
         return
@@ -169,7 +171,7 @@ def judge_client(run: ClientRun, process: Process, load: ClientLoad, *, server_e
     asked = f"{load.operations} operations after {load.warmup} to warm up, {load.policy}, {load.payload_bytes} bytes"
     printed = tail_of(process)
     if server_end is not None:
-        return Failure(kind="crashed", phase="load", message=f"the server {server_end} under the client", received=printed)
+        return Failure(kind="crashed", phase="load", message=f"the server {server_end}", sent=asked, received=printed)
     if run.exit_code is None:
         return Failure(
             kind="hung",

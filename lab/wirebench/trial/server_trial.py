@@ -11,7 +11,7 @@ from wirebench.trial.cores import choose_cores
 from wirebench.trial.covariates import covariates, read_counters
 from wirebench.trial.outcome import Outcome
 from wirebench.trial.process import Process
-from wirebench.trial.start import Server, ServerSettings, describe_end, start_server, tail_of
+from wirebench.trial.start import Server, ServerSettings, describe_end, ended, start_server, tail_of
 from wirebench.trial.supervise import Scope
 from wirebench.trial.types import Failure, Program, TrialSpec
 from wirebench.trial.workloads import request_of
@@ -62,8 +62,9 @@ def server_trial(spec: TrialSpec, outcome: Outcome, *, program: Program, scope: 
     # Processes that ended took their counts with them: then nothing is known.
     switches = procfs.involuntary_switches(pids) - switches if pids else -1
     after = read_counters()
-    server_end = _end_of(server)
     process.stop()
+    right = code == wireload.EXIT_OK and server.process.exit_code() is None
+    server_end = describe_end(server.process) if not right and ended(server.process) else None
     try:
         measured = wireload.read_document(document_file)
     except wireload.DocumentError as error:
@@ -99,10 +100,6 @@ def server_trial(spec: TrialSpec, outcome: Outcome, *, program: Program, scope: 
             document, asked=request_of(spec.workload), server_end=server_end, output=tail_of(server.process)
         )
         outcome.failure = _hung(found, limit_ns) if hung else found
-
-
-def _end_of(server: Server) -> str | None:
-    return describe_end(server.process) if server.process.exit_code() is not None else None
 
 
 def _hung(found: Failure, limit_ns: int) -> Failure:

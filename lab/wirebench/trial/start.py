@@ -142,6 +142,20 @@ def _port_was_taken(process: Process, port: int) -> bool:
     return not ports.is_free(port) or any(words in text for words in _TAKEN)
 
 
+_LAST_BREATH_S = 0.1
+
+
+def ended(process: Process) -> bool:
+    """Whether a process that has just closed its connections is gone, with its last words read.
+
+    The kernel closes what a dying process has open a moment before it tells of the death.
+    """
+    if process.wait(_LAST_BREATH_S) is None:
+        return False
+    process.stop()
+    return True
+
+
 def describe_end(process: Process) -> str:
     code = process.exit_code()
     if code is None:

@@ -49,7 +49,8 @@ class Response:
 class Connection:
     """A connection with a buffer of what came and is not read yet."""
 
-    def __init__(self, port: int, *, timeout_s: float = TIMEOUT_S) -> None:
+    def __init__(self, port: int, *, timeout_s: float | None = None) -> None:
+        timeout_s = TIMEOUT_S if timeout_s is None else timeout_s
         self._timeout_s = timeout_s
         self._buffer = bytearray()
         self._closed_by_peer = False
@@ -196,7 +197,7 @@ class Connection:
 
 
 @contextmanager
-def connect(port: int, *, timeout_s: float = TIMEOUT_S) -> Iterator[Connection]:
+def connect(port: int, *, timeout_s: float | None = None) -> Iterator[Connection]:
     connection = Connection(port, timeout_s=timeout_s)
     try:
         yield connection
@@ -217,7 +218,7 @@ def request(
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + (body or b"")
 
 
-def exchange(port: int, data: bytes, *, timeout_s: float = TIMEOUT_S) -> Response:
+def exchange(port: int, data: bytes, *, timeout_s: float | None = None) -> Response:
     """One request on a connection of its own."""
     with connect(port, timeout_s=timeout_s) as connection:
         connection.send(data)

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from wirebench.catalog.model import Workload
 from wirebench.trial import interrupt, ports
 from wirebench.trial.process import GRACE_S
-from wirebench.trial.start import Server, ServerSettings, StartError, describe_end, start_server, tail_of
+from wirebench.trial.start import Server, ServerSettings, StartError, describe_end, ended, start_server, tail_of
 from wirebench.trial.supervise import Scope, Supervisor
 from wirebench.trial.types import Failure, Program
 from wirebench.trial.workloads import REST_BODY
@@ -58,11 +58,8 @@ def _first_start(
 ) -> Failure | None:
     server = start_server(scope, program, ServerSettings(workload=workload), port_seed=port_seed, timeout_ns=timeout_ns)
 
-    def alive() -> bool:
-        return server.process.exit_code() is None
-
-    results += run_checks(_WORKLOADS[workload](server.port), alive=alive)
-    if not alive():
+    results += run_checks(_WORKLOADS[workload](server.port), alive=lambda: not ended(server.process))
+    if server.process.exit_code() is not None:
         return Failure(
             kind="crashed",
             phase="verify",
@@ -102,7 +99,7 @@ def _second_start(
         return
     yield CheckResult(id="lifecycle.restart", passed=True, required=True, sent=sent, expected=expected, received="a connection")
     if workload == "rest":
-        yield from run_checks(_delay_checks(port), alive=lambda: server.process.exit_code() is None)
+        yield from run_checks(_delay_checks(port), alive=lambda: not ended(server.process))
     # At the end of a trial a client may still hold connections.
     with interrupt.hold():
         try:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from wirebench.trial.ports import HOST
-from wirebench.verify.http import TIMEOUT_S, Connection, PeerError, show
+from wirebench.verify.http import Connection, PeerError, show
 
 CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0x0, 0x1, 0x2, 0x8, 0x9, 0xA
 _NAMES = {CONTINUATION: "continuation", TEXT: "text", BINARY: "binary", CLOSE: "close", PING: "ping", PONG: "pong"}
@@ -122,7 +122,7 @@ class WebSocket:
 
 
 @contextmanager
-def open_websocket(port: int, *, in_pieces: bool = False, timeout_s: float = TIMEOUT_S) -> Iterator[WebSocket]:
+def open_websocket(port: int, *, in_pieces: bool = False, timeout_s: float | None = None) -> Iterator[WebSocket]:
     connection = Connection(port, timeout_s=timeout_s)
     try:
         yield shake_hands(connection, in_pieces=in_pieces)

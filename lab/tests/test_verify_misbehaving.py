@@ -1,0 +1,152 @@
+"""The conformance check of servers and clients that misbehave: each fault is found, by its own check, and named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from misbehaving.support import leaves_nothing, program
+from wirebench.trial import start
+from wirebench.trial.supervise import Supervisor
+from wirebench.verify import Verdict, client, http, verify_client, verify_server
+
+
+@pytest.fixture
+def supervisor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Supervisor]:
+    # Nobody here answers late: they answer, or never do.
+    monkeypatch.setattr(http, "TIMEOUT_S", 0.7)
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    with leaves_nothing(scratch) as found:
+        yield found
+
+
+def failed(verdict: Verdict) -> list[str]:
+    return [check.id for check in verdict.failed]
+
+
+@pytest.mark.parametrize("workload", ["http.hello", "ws.count"])
+def test_one_that_does_all_right_passes_every_check(workload: str, supervisor: Supervisor) -> None:
+    verdict = verify_server("fake/none", workload, program("server.py"), supervisor)  # type: ignore[arg-type]
+    assert verdict.failure is None
+    assert verdict.passed
+    assert failed(verdict) == []
+    assert len(verdict.checks) > 10
+    assert len({check.id for check in verdict.checks}) == len(verdict.checks), "each has a name of its own"
+
+
+@pytest.mark.parametrize(
+    ("fault", "check", "expected", "received"),
+    [
+        ("wrong_body", "hello.route_01", "hello from route_01", "hallo from route_01"),
+        ("not_found", "hello.route_01", "200", "404"),
+        ("wrong_type", "hello.route_01", "text/plain", "text/html"),
+        ("bare_line_feeds", "hello.route_01", "200", "HTTP/1.1 200 OK\\nContent-Type"),
+        ("old_version", "hello.route_01", "200", "HTTP/1.0 200 OK"),
+        ("found_everywhere", "hello.not_found /", "404", "200"),
+        ("closes_each", "http.keep_alive", "each time 200", "request 2: closed in a response head"),
+        ("closes_at_100", "http.keep_alive", "each time 200", "request 101: closed in a response head"),
+        ("wrong_later", "http.keep_alive", "hello from route_01", "hallo from route_01"),
+        ("ignores_close", "http.connection_close", "the end of the connection", "the connection stays open"),
+        ("hangs", "hello.route_01", "200", "nothing, and no more in 0.7 s"),
+        ("never_accepts", "hello.route_01", "200", "nothing, and no more in 0.7 s"),
+        ("ignores_sigterm", "lifecycle.sigterm", "the end of all its processes", "still there after 2 s"),
+        ("leaves_children", "lifecycle.sigterm", "the end of all its processes", "still there after 2 s"),
+        ("never_reuses_its_port", "lifecycle.restart", "a connection on 127.0.0.1", "ddress already in use"),
+    ],
+)
+def test_a_fault_of_an_http_server_is_found(
+    fault: str, check: str, expected: str, received: str, supervisor: Supervisor
+) -> None:
+    verdict = verify_server(f"fake/{fault}", "http.hello", program("server.py", fault), supervisor)
+    assert failed(verdict)[0] == check
+    assert verdict.failure is not None
+    assert verdict.failure.kind == "nonconformant"
+    assert check in verdict.failure.message
+    assert verdict.failure.sent
+    assert expected in (verdict.failure.expected or "")
+    assert received in (verdict.failure.received or "")
+
+
+@pytest.mark.parametrize(
+    ("fault", "check", "received"),
+    [
+        ("wrong_accept", "ws.handshake", "Sec-WebSocket-Accept"),
+        ("masks", "count.0", "a masked frame"),
+        ("off_by_one", "count.0", '"c": 1'),
+        ("milliseconds", "count.0", '"ts": 17'),
+        ("text_stamp", "count.0", '"ts": "'),
+        ("binary_replies", "count.0", "binary"),
+        ("no_pong", "ws.ping", "nothing, and no more"),
+        ("mute_later", "ws.in_turn", "nothing, and no more"),
+        ("never_closes", "ws.close", "nothing, and no more"),
+    ],
+)
+def test_a_fault_of_a_websocket_server_is_found(fault: str, check: str, received: str, supervisor: Supervisor) -> None:
+    verdict = verify_server(f"fake/{fault}", "ws.count", program("server.py", fault), supervisor)
+    assert failed(verdict)[0] == check
+    assert verdict.failure is not None
+    assert received in (verdict.failure.received or "")
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind", "received"),
+    [
+        ("crashes_at_start", "start_crashed", "no such table: users"),
+        ("never_listens", "start_timeout", "still thinking"),
+        ("crashes_under_load", "crashed", "the cat sat on the keyboard"),
+    ],
+)
+def test_one_that_cannot_be_asked_is_told_apart(
+    fault: str, kind: str, received: str, supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(start, "START_TIMEOUT_NS", 1_000_000_000)
+    verdict = verify_server(f"fake/{fault}", "http.hello", program("server.py", fault), supervisor)
+    assert not verdict.passed
+    assert verdict.failure is not None
+    assert verdict.failure.kind == kind
+    assert received in (verdict.failure.received or "")
+
+
+def test_a_hung_server_is_not_waited_for_again_and_again(supervisor: Supervisor) -> None:
+    verdict = verify_server("fake/hangs", "http.hello", program("server.py", "hangs"), supervisor)
+    asked = [check for check in verdict.checks if not check.id.startswith("lifecycle.")]
+    assert len(asked) == 3
+
+
+def test_a_right_client_passes_every_check(supervisor: Supervisor) -> None:
+    verdict = verify_client("fake/none", "http.payload", program("client.py"), supervisor)
+    assert verdict.failure is None
+    assert [check.id for check in verdict.checks if not check.passed] == []
+    assert len({check.id for check in verdict.checks}) == len(verdict.checks)
+
+
+@pytest.mark.parametrize(
+    ("fault", "check", "received"),
+    [
+        ("checks_nothing", "wrong.wrong_body.reported", "exited with 0, 0 errors"),
+        ("checks_the_length", "wrong.wrong_body.reported", "exited with 0, 0 errors"),
+        ("says_one_connection", "new.16.connections_said", "1"),
+        ("reconnects", "reuse.16.connections_said", "1"),
+        ("loses_a_sample", "reuse.16.samples", "16 samples"),
+        ("skips_the_warmup", "reuse.16.requests", "17"),
+        ("prints_nothing", "reuse.16.json_line", "printed no JSON line"),
+        ("chatters", "reuse.16.json_line", "not JSON"),
+        ("crashes", "reuse.16.exit_code", "ended by signal 6"),
+        ("hangs", "reuse.16.ends", "still running, and killed"),
+    ],
+)
+def test_a_fault_of_a_client_is_found(
+    fault: str, check: str, received: str, supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "LIMIT_NS", 3_000_000_000)
+    verdict = verify_client(f"fake/{fault}", "http.payload", program("client.py", fault), supervisor)
+    assert verdict.failure is not None
+    assert verdict.failure.kind == "nonconformant"
+    assert check in failed(verdict)
+    found = next(one for one in verdict.checks if one.id == check)
+    assert received in found.received
+    assert found.sent
+    assert found.expected
