@@ -31,18 +31,30 @@ function postTest(request, response) {
   });
 }
 
+// The handler of each path, by method.
+const paths = new Map([
+  ['/route_01', { GET: (request, response) => reply(response, 200, 'hello from route_01') }],
+  ['/route_02', { GET: (request, response) => reply(response, 200, 'hello from route_02') }],
+  ['/test', { POST: postTest }],
+  ['/test/status', { GET: (request, response) => reply(response, 200, 'OK') }],
+]);
+const label = { GET: (request, response) => reply(response, 200, `label: ${pathOf(request).slice(labels.length)}`) };
+
+function pathOf(request) {
+  return request.url.split('?', 1)[0];
+}
+
 function handle(request, response) {
-  const path = request.url.split('?', 1)[0];
-  const label = path.startsWith(labels) ? path.slice(labels.length) : '';
-  const isLabel = label !== '' && !label.includes('/');
-  const isGet = request.method === 'GET';
-  if (path === '/test' && request.method === 'POST') postTest(request, response);
-  else if (path === '/route_01' && isGet) reply(response, 200, 'hello from route_01');
-  else if (path === '/route_02' && isGet) reply(response, 200, 'hello from route_02');
-  else if (path === '/test/status' && isGet) reply(response, 200, 'OK');
-  else if (isLabel && isGet) reply(response, 200, `label: ${label}`);
-  else if (isLabel || ['/route_01', '/route_02', '/test', '/test/status'].includes(path)) reply(response, 405, 'method not allowed');
-  else reply(response, 404, 'not found');
+  const path = pathOf(request);
+  const methods = paths.get(path) ?? (/^\/test\/labels\/[^/]+$/.test(path) ? label : null);
+  if (methods === null) {
+    reply(response, 404, 'not found');
+  } else if (methods[request.method]) {
+    methods[request.method](request, response);
+  } else {
+    response.setHeader('Allow', Object.keys(methods).join(', '));
+    reply(response, 405, 'method not allowed');
+  }
 }
 
 if (threads > 1 && cluster.isPrimary) {

@@ -7,7 +7,6 @@ import json
 import logging
 import os
 import signal
-import sys
 import time
 from multiprocessing import Process
 
@@ -76,8 +75,8 @@ SOCKETS = {"ws.echo": [web.get("/", echo)], "ws.count": [web.get("/", count)]}
 
 
 def serve() -> None:
-    # A worker does not inherit the parent's handler; aiohttp's own would wait for open WebSockets.
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    # SIGTERM ends it at once, open connections or not.
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
     app = web.Application()
     app.add_routes(SOCKETS.get(os.environ.get("WIREBENCH_WORKLOAD", ""), routes))
     web.run_app(
@@ -96,10 +95,11 @@ if __name__ == "__main__":
     if THREADS == 1:
         serve()
     else:
-        # Daemonic processes are ended when this one exits.
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit())
-        workers = [Process(target=serve, daemon=True) for _ in range(THREADS)]
+        # Held back until every worker is known, then passed on to each.
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+        workers = [Process(target=serve) for _ in range(THREADS)]
         for worker in workers:
             worker.start()
+        signal.sigwait([signal.SIGTERM])
         for worker in workers:
-            worker.join()
+            worker.terminate()

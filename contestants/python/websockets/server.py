@@ -7,7 +7,6 @@ import json
 import logging
 import os
 import signal
-import sys
 import time
 from multiprocessing import Process
 
@@ -36,8 +35,8 @@ async def run() -> None:
 
 
 def work() -> None:
-    # A worker does not inherit the parent's handler: SIGTERM ends it at once, open connections or not.
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    # SIGTERM ends it at once, open connections or not.
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
     asyncio.run(run())
 
 
@@ -45,10 +44,11 @@ if __name__ == "__main__":
     if THREADS == 1:
         work()
     else:
-        # Daemonic processes are ended when this one exits.
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit())
-        workers = [Process(target=work, daemon=True) for _ in range(THREADS)]
+        # Held back until every worker is known, then passed on to each.
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+        workers = [Process(target=work) for _ in range(THREADS)]
         for worker in workers:
             worker.start()
+        signal.sigwait([signal.SIGTERM])
         for worker in workers:
-            worker.join()
+            worker.terminate()

@@ -1,3 +1,4 @@
+import com.fasterxml.jackson.annotation.JsonIgnoreProperties;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.net.InetSocketAddress;
@@ -14,6 +15,7 @@ import org.java_websocket.server.WebSocketServer;
  * server for ready when it accepts, and ends it with SIGTERM.
  */
 public final class Server extends WebSocketServer { // EDIT
+    @JsonIgnoreProperties(ignoreUnknown = true)
     record Request(long c) {}
 
     private static final ObjectMapper JSON = new ObjectMapper();

@@ -1,3 +1,4 @@
+import com.fasterxml.jackson.annotation.JsonIgnoreProperties;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.net.InetSocketAddress;
@@ -9,6 +10,7 @@ import org.java_websocket.server.WebSocketServer;
 
 /** Java-WebSocket as a server: ws.echo, ws.count. */
 public final class Server extends WebSocketServer {
+    @JsonIgnoreProperties(ignoreUnknown = true)
     record Request(long c) {}
 
     record Reply(long c, long ts) {}
