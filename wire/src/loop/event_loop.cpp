@@ -144,6 +144,7 @@ int event_loop::wait(clock::duration longest) noexcept {
 }
 
 std::size_t event_loop::run_once(clock::duration longest) {
+    thread_.store(std::this_thread::get_id(), std::memory_order_relaxed);
     if (!heap_.empty() && longest > clock::duration::zero()) {
         const auto until = heap_.front().at - clock::now();
         longest = std::clamp(until, clock::duration::zero(), longest);

@@ -1,6 +1,5 @@
 #include "wire/loop/listener.hpp"
 
-#include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include <cerrno>
@@ -45,8 +44,6 @@ void listener::accept_all() noexcept {
             }
             return;
         }
-        const int on = 1;
-        ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
         on_accept_(std::move(fd), address::from(reinterpret_cast<const sockaddr*>(&peer)));
     }
 }

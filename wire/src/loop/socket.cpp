@@ -35,6 +35,7 @@ result<unique_fd> listen_tcp(const address& at, const listen_options& options) {
     if (!fd) return fd;
     const std::string where = "cannot listen on " + at.to_string();
     const int s = fd->get();
+    set_option(s, IPPROTO_TCP, TCP_NODELAY, 1);  // accepted sockets inherit it
     if (!set_option(s, SOL_SOCKET, SO_REUSEADDR, 1) ||
         (options.reuse_port && !set_option(s, SOL_SOCKET, SO_REUSEPORT, 1)) ||
         (options.v6_only && !set_option(s, IPPROTO_IPV6, IPV6_V6ONLY, 1)) ||

@@ -269,7 +269,7 @@ TEST(request_parser, knows_when_nothing_is_pending) {
     EXPECT_EQ(p.parse("", head).what, event::end);
     EXPECT_TRUE(p.between_messages());
 }
-TEST(request_parser, is_small) { EXPECT_LE(sizeof(request_parser), 56U); }
+TEST(request_parser, is_small) { EXPECT_LE(sizeof(request_parser), 48U); }
 
 TEST(status_for, errors) {
     EXPECT_EQ(status_for(errc::uri_too_long), 414);

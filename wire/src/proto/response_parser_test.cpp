@@ -128,7 +128,7 @@ TEST(response_parser, limits_hold) {
     l.max_header_bytes = 30;
     EXPECT_EQ(parse("HTTP/1.1 200 " + std::string(40, 'x') + "\r\n\r\n", method::get, false, l), "error header too large");
 }
-TEST(response_parser, is_small) { EXPECT_LE(sizeof(response_parser), 64U); }
+TEST(response_parser, is_small) { EXPECT_LE(sizeof(response_parser), 48U); }
 
 }  // namespace
 }  // namespace wire::http

@@ -29,14 +29,11 @@ struct limits {
     // Interim (1xx) responses before a final one. Go's net/http transport: 5.
     std::size_t max_interim_responses = 5;
 
-    // Requests read ahead on one connection while an earlier one is unanswered. Bounds what
-    // RFC 9112 section 9.3.2 lets a client pipeline; reading pauses there.
-    std::size_t max_pipelined = 16;
-
     // One WebSocket message, all fragments together (RFC 6455 section 10.4). tungstenite's frame limit: 16 MiB.
     std::uint64_t max_message_bytes = 16 * 1024 * 1024;
 
-    // Unsent bytes that one connection may gather before its reads pause. Go's HTTP/2 and Node's
+    // Bytes that one connection may have unsent before its reads pause, and that it may send ahead of the answer to its
+    // present request (pipelining; requests of one connection are served one after another). Go's HTTP/2 and Node's
     // stream high-water marks lie between 16 KiB and 1 MiB.
     std::size_t max_unsent_bytes = 1024 * 1024;
 

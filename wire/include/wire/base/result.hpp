@@ -72,6 +72,9 @@ struct error {
     error() = default;
     error(errc c) : code(c), message(to_string(c)) {}  // NOLINT: conversion intended
     error(errc c, std::string text) : code(c), message(std::move(text)) {}
+
+    // Whether there is one.
+    explicit operator bool() const noexcept { return code != errc::none; }
 };
 
 // The enum value for an errno; `errc::system_error` where there is no closer one.

@@ -14,6 +14,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <thread>
 #include <vector>
 
 #include "wire/base/buffer.hpp"
@@ -141,6 +142,9 @@ public:
     // Any thread: `work` runs on the loop's thread. The only way to it from another.
     void post(unique_function<void()> work);
 
+    // Whether the caller is the thread that runs the loop (any thread may ask).
+    bool in_loop_thread() const noexcept { return thread_.load(std::memory_order_relaxed) == std::this_thread::get_id(); }
+
     // The time at which the present turn's events were taken.
     time_point now() const noexcept { return now_; }
     void refresh_now() noexcept { now_ = clock::now(); }
@@ -207,6 +211,7 @@ private:
     std::vector<unique_function<void()>> posted_;   // guarded by posted_mutex_
     std::vector<unique_function<void()>> running_;
     std::atomic<bool> has_posted_{false};
+    std::atomic<std::thread::id> thread_{};
     std::atomic<bool> stopping_{false};
     bool coarse_wait_ = false;  // the kernel has no epoll_pwait2
 };

@@ -9,7 +9,7 @@ namespace wire {
 
 class listener {
 public:
-    // Given each new connection: non-blocking, close-on-exec, TCP_NODELAY set.
+    // Given each new connection: non-blocking and close-on-exec.
     using accept_handler = unique_function<void(unique_fd, const address& peer)>;
 
     listener() noexcept;

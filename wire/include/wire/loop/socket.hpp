@@ -38,7 +38,7 @@ struct listen_options {
     bool v6_only = false;
 };
 
-// A non-blocking listening socket (SO_REUSEADDR set).
+// A non-blocking listening socket: SO_REUSEADDR, and TCP_NODELAY for what it accepts.
 result<unique_fd> listen_tcp(const address& at, const listen_options& options = {});
 
 struct connect_options {

@@ -17,7 +17,7 @@
 //     error        0                        `error` says why; every later call says the same
 //
 // Views live as long as the caller leaves `bytes` in place. `head` is scratch that the caller owns and may
-// share among many parsers (one for each thread does): a parser by itself is 56 bytes and owns nothing.
+// share among many parsers (one for each thread does): a parser by itself is 48 bytes and owns nothing.
 #pragma once
 
 #include <cstddef>

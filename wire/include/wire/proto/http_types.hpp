@@ -40,6 +40,8 @@ public:
     // Whether any field of that name has `token` in its comma-separated list.
     bool has_token(std::string_view name, std::string_view token) const noexcept;
 
+    auto begin() noexcept { return fields_.begin(); }
+    auto end() noexcept { return fields_.end(); }
     auto begin() const noexcept { return fields_.begin(); }
     auto end() const noexcept { return fields_.end(); }
     std::size_t size() const noexcept { return fields_.size(); }

@@ -1,0 +1,102 @@
+// All four workloads with wire.
+#include <wire/loop/blocking_pool.hpp>
+#include <wire/server/server.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <sys/resource.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <ctime>
+#include <iostream>
+#include <string>
+#include <thread>
+
+namespace http = wire::http;
+namespace ws = wire::ws;
+using nlohmann::json;
+
+namespace {
+
+std::string variable(const char* name, const char* otherwise) {
+    const char* value = std::getenv(name);
+    return value != nullptr && *value != '\0' ? value : otherwise;
+}
+
+void hello(http::router& routes) {
+    for (const std::string name : {"route_01", "route_02"}) {
+        routes.get("/" + name, [text = "hello from " + name](http::response res) {
+            res.content_type("text/plain").body() = text;
+            res.send();
+        });
+    }
+}
+
+void answer(http::response res) {
+    res.content_type("text/plain").body().append("Sending response: ").append(res.request().body());
+    res.send();
+}
+
+void rest(http::router& routes, wire::blocking_pool& pool, std::chrono::milliseconds delay) {
+    routes.post("/test", [&pool, delay](http::response res) {
+        if (!json::accept(res.request().body())) {
+            res.status(400).send("the body is not JSON\n");
+        } else if (delay.count() == 0) {
+            answer(std::move(res));
+        } else {
+            pool.run([res = std::move(res), delay]() mutable {
+                std::this_thread::sleep_for(delay);
+                answer(std::move(res));
+            });
+        }
+    });
+    routes.get("/test/status", [](http::response res) { res.content_type("text/plain").send("OK"); });
+    routes.get("/test/labels/{label}", [](http::response res) {
+        res.content_type("text/plain").body().append("label: ").append(res.request().param("label"));
+        res.send();
+    });
+}
+
+void echo(http::router& routes) {
+    routes.websocket("/", [](ws::session& s, const http::request&) {
+        s.on_message([](ws::session& s, ws::message m) { s.send(m); });
+    });
+}
+
+void count(http::router& routes) {
+    routes.websocket("/", [](ws::session& s, const http::request&) {
+        s.on_message([](ws::session& s, ws::message m) {
+            const json question = json::parse(m.data, nullptr, false);
+            if (!question.is_object() || !question.contains("c")) return s.close(ws::close_code::unsupported, "expected {\"c\":n}");
+            s.send(json{{"c", question["c"]}, {"ts", std::time(nullptr)}}.dump());
+        });
+    });
+}
+
+}  // namespace
+
+int main() {
+    rlimit files{};
+    getrlimit(RLIMIT_NOFILE, &files);
+    files.rlim_cur = files.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &files);
+
+    const std::string workload = variable("WIREBENCH_WORKLOAD", "http.hello");
+    const auto threads = static_cast<unsigned>(std::stoul(variable("WIREBENCH_THREADS", "1")));
+    const std::chrono::milliseconds delay(std::stol(variable("WIREBENCH_DELAY_MS", "0")));
+    wire::blocking_pool pool(delay.count() > 0 ? threads : 1);
+    http::router routes;
+    if (workload == "http.hello") hello(routes);
+    if (workload == "rest") rest(routes, pool, delay);
+    if (workload == "ws.echo") echo(routes);
+    if (workload == "ws.count") count(routes);
+
+    http::server_options options;
+    options.host = variable("WIREBENCH_HOST", "127.0.0.1");
+    options.loops = workload == "rest" ? 1 : threads;
+    const auto port = static_cast<std::uint16_t>(std::stoul(variable("WIREBENCH_PORT", "8080")));
+    const auto failure = http::start_server(port, std::move(routes), options);
+    std::cerr << "server: " << failure.message << '\n';
+    return 1;
+}

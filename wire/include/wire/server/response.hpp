@@ -1,0 +1,69 @@
+// The answer to one request, and the way to it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "wire/base/function.hpp"
+#include "wire/server/request.hpp"
+#include "wire/websocket/session.hpp"
+
+namespace wire::http {
+
+class router;
+
+// Given to the handler of a request. It may be moved away and sent later, from any thread; it may outlive the
+// connection and the server (sending it then does nothing). One that is destroyed unsent answers 500.
+class response {
+public:
+    response(response&& other) noexcept : exchange_(std::exchange(other.exchange_, nullptr)) {}
+    response& operator=(response&& other) noexcept {
+        std::swap(exchange_, other.exchange_);
+        return *this;
+    }
+    response(const response&) = delete;
+    response& operator=(const response&) = delete;
+    ~response();
+
+    // Preconditions of all below: not yet sent, nor moved from.
+
+    const http::request& request() const noexcept;
+
+    response& status(int code) noexcept;  // 200 unless set
+    // Adds a field. Content-Length, Transfer-Encoding, Connection, Date and Upgrade are the library's own and ignored here. A
+    // name or value that may not stand in a header (control characters: response splitting) turns the response into a 500.
+    response& header(std::string_view name, std::string_view value);
+    // Content-Type; without it a response with a body says "text/plain; charset=utf-8".
+    response& content_type(std::string_view type);
+    // Ends the connection after this response.
+    response& close_connection() noexcept;
+
+    std::string& body() noexcept;
+
+    void send();
+    void send(std::string body) {
+        this->body() = std::move(body);
+        send();
+    }
+
+    // Answers with 101 and goes on as a WebSocket; `open` sets up the session on the connection's loop. A request that asks for
+    // no WebSocket, or wrongly, is answered with 426 or 400 instead, and `open` is not called.
+    using open_handler = unique_function<void(ws::session&, const http::request&)>;
+    void upgrade(open_handler open);
+
+    // False when sent or moved from.
+    explicit operator bool() const noexcept { return exchange_ != nullptr; }
+
+private:
+    friend class detail::connection;
+    friend class router;
+    explicit response(detail::exchange* e) noexcept : exchange_(e) {}
+
+    detail::exchange* exchange_;
+};
+
+using handler = unique_function<void(response)>;
+
+}  // namespace wire::http

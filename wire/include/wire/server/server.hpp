@@ -1,0 +1,63 @@
+// An HTTP/1.1 and WebSocket server.
+//
+//     namespace http = wire::http;
+//     http::start_server(12345, [](http::response res) {
+//         res.body() = "hello";
+//         res.send();
+//     });
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "wire/base/limits.hpp"
+#include "wire/base/result.hpp"
+#include "wire/loop/event_loop.hpp"
+#include "wire/server/response.hpp"
+#include "wire/server/router.hpp"
+
+namespace wire::http {
+
+struct server_options {
+    std::string host = "0.0.0.0";  // an address, not a name
+    // Event loops, each on its own thread with its own listening socket (SO_REUSEPORT). With more than one the handler is called from
+    // several threads at once.
+    unsigned loops = 1;
+    int backlog = 4096;
+    wire::limits limits;
+    loop_options loop;
+    std::string server_name;       // the Server field; none when empty
+    // How long stop() lets requests in progress and WebSocket closing handshakes finish.
+    std::chrono::milliseconds drain_timeout{10'000};
+};
+
+class server {
+public:
+    // Binds and listens; connections queue until run(). With port 0 the system chooses one.
+    static result<server> listen(std::uint16_t port, handler h, server_options options = {});
+
+    server(server&&) noexcept;
+    server& operator=(server&&) noexcept;
+    ~server();  // run() must have returned
+
+    std::uint16_t port() const noexcept;
+
+    // Serves until stop(), on this thread and, with several loops, on threads of its own. Once only.
+    void run();
+
+    // Any thread, and from signal handlers: accepts no more, closes idle connections, answers what is in progress with
+    // "Connection: close", and makes run() return when all are gone or drain_timeout is over.
+    void stop() noexcept;
+
+private:
+    struct state;
+    explicit server(std::unique_ptr<state> s) noexcept;
+    std::unique_ptr<state> state_;
+};
+
+// Listens and serves until the process ends; returns only when it cannot listen, with the reason.
+error start_server(std::uint16_t port, handler h, server_options options = {});
+
+}  // namespace wire::http

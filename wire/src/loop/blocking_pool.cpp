@@ -1,0 +1,42 @@
+#include "wire/loop/blocking_pool.hpp"
+
+#include <algorithm>
+
+namespace wire {
+
+blocking_pool::blocking_pool(unsigned threads) {
+    for (unsigned i = 0; i < std::max(threads, 1U); ++i) threads_.emplace_back([this] { serve(); });
+}
+
+blocking_pool::~blocking_pool() {
+    {
+        const std::lock_guard lock(mutex_);
+        stopping_ = true;
+    }
+    ready_.notify_all();
+    for (std::thread& t : threads_) t.join();
+}
+
+void blocking_pool::run(unique_function<void()> work) {
+    {
+        const std::lock_guard lock(mutex_);
+        waiting_.push_back(std::move(work));
+    }
+    ready_.notify_one();
+}
+
+void blocking_pool::serve() {
+    for (;;) {
+        unique_function<void()> work;
+        {
+            std::unique_lock lock(mutex_);
+            ready_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
+            if (stopping_) return;
+            work = std::move(waiting_.front());
+            waiting_.pop_front();
+        }
+        work();
+    }
+}
+
+}  // namespace wire

@@ -1,0 +1,45 @@
+#include "wire/loop/blocking_pool.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <future>
+#include <latch>
+#include <memory>
+
+namespace wire {
+namespace {
+
+TEST(blocking_pool, runs_as_many_at_once_as_it_has_threads) {
+    std::latch all(4);
+    std::latch done(4);
+    blocking_pool pool(4);
+    for (int i = 0; i < 4; ++i) {
+        pool.run([&] {
+            all.arrive_and_wait();  // would never pass with fewer
+            done.count_down();
+        });
+    }
+    done.wait();
+}
+TEST(blocking_pool, keeps_the_order_of_submission) {
+    std::vector<int> order;
+    std::promise<void> done;
+    blocking_pool pool(1);
+    for (int i = 0; i < 100; ++i) pool.run([&order, i] { order.push_back(i); });
+    pool.run([&] { done.set_value(); });
+    done.get_future().wait();
+    ASSERT_EQ(order.size(), 100U);
+    EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
+}
+TEST(blocking_pool, leaves_nothing_behind) {
+    const auto alive = std::make_shared<int>();
+    {
+        blocking_pool pool(1);
+        for (int i = 0; i < 1000; ++i) pool.run([alive] {});
+    }
+    EXPECT_EQ(alive.use_count(), 1);
+}
+
+}  // namespace
+}  // namespace wire

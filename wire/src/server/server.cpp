@@ -1,0 +1,72 @@
+#include "wire/server/server.hpp"
+
+#include <algorithm>
+#include <thread>
+#include <vector>
+
+#include "wire/proto/http_types.hpp"
+#include "worker.hpp"
+
+namespace wire::http {
+
+struct server::state {
+    state(server_options o, handler h) : options(std::move(o)), handle(std::move(h)) {}
+
+    server_options options;
+    handler handle;
+    std::uint16_t port = 0;
+    std::vector<std::unique_ptr<detail::worker>> workers;
+};
+
+server::server(std::unique_ptr<state> s) noexcept : state_(std::move(s)) {}
+server::server(server&&) noexcept = default;
+server& server::operator=(server&&) noexcept = default;
+server::~server() = default;
+
+result<server> server::listen(std::uint16_t port, handler h, server_options options) {
+    if (!is_field_value(options.server_name)) return error(errc::bad_argument, "server_name may not hold control characters");
+    auto at = address::parse(options.host, port);
+    if (!at) return at.error();
+    options.loops = std::max(options.loops, 1U);
+    auto s = std::make_unique<state>(std::move(options), std::move(h));
+    listen_options how;
+    how.backlog = s->options.backlog;
+    how.reuse_port = s->options.loops > 1;
+    for (unsigned i = 0; i < s->options.loops; ++i) {
+        auto listening = listen_tcp(*at, how);
+        if (!listening) return listening.error();
+        if (i == 0) {
+            const auto bound = local_address(listening->get());
+            if (!bound) return bound.error();
+            at = *bound;
+        }
+        s->workers.push_back(std::make_unique<detail::worker>(s->options, s->handle));
+        if (auto r = s->workers.back()->start(*std::move(listening)); !r) return r.error();
+    }
+    s->port = at->port();
+    return server(std::move(s));
+}
+
+std::uint16_t server::port() const noexcept { return state_->port; }
+
+void server::run() {
+    std::vector<std::thread> others;
+    for (std::size_t i = 1; i < state_->workers.size(); ++i) {
+        others.emplace_back([w = state_->workers[i].get()] { w->run(); });
+    }
+    state_->workers[0]->run();
+    for (std::thread& t : others) t.join();
+}
+
+void server::stop() noexcept {
+    for (const auto& w : state_->workers) w->stop();
+}
+
+error start_server(std::uint16_t port, handler h, server_options options) {
+    auto s = server::listen(port, std::move(h), std::move(options));
+    if (!s) return s.error();
+    s->run();
+    return {};
+}
+
+}  // namespace wire::http

@@ -1,0 +1,132 @@
+#include "worker.hpp"
+
+#include <algorithm>
+
+#include "wire/proto/http_writer.hpp"
+
+namespace wire::http::detail {
+
+namespace {
+
+constexpr std::size_t max_idle_exchanges = 256;
+
+}  // namespace
+
+worker::worker(const server_options& options, handler& h)
+    : options_(&options), handler_(&h), way_(std::make_shared<way_home>()) {
+    way_->home = this;
+    idle_exchanges_.reserve(max_idle_exchanges);  // so that recycle() cannot throw
+}
+
+worker::~worker() {
+    {
+        const std::lock_guard lock(way_->mutex);
+        way_->loop = nullptr;
+    }
+    listener_.close();
+    while (connections_.first != nullptr) connections_.first->drop();
+    burial_.unlink();
+    burial_.dead.clear();
+}
+
+result<void> worker::start(unique_fd listening) {
+    auto loop = event_loop::create(options_->loop);
+    if (!loop) return loop.error();
+    loop_ = *std::move(loop);
+    way_->loop = loop_.get();
+    return listener_.start(*loop_, std::move(listening), [this](unique_fd fd, const address&) { accept(std::move(fd)); });
+}
+
+void worker::run() {
+    way_->thread.store(std::this_thread::get_id(), std::memory_order_relaxed);
+    loop_->run();
+    drain();
+    way_->thread.store(std::thread::id(), std::memory_order_relaxed);
+}
+
+void worker::drain() {
+    draining_ = true;
+    listener_.close();
+    loop_->refresh_now();
+    const time_point deadline = loop_->now() + options_->drain_timeout;
+    for (connection* c = connections_.first; c != nullptr;) {
+        connection* const next = c->next();
+        c->drain();
+        c = next;
+    }
+    while (count_ > 0) {
+        const auto left = deadline - clock::now();
+        if (left <= clock::duration::zero()) break;
+        loop_->run_once(left);
+    }
+    while (connections_.first != nullptr) connections_.first->drop();
+    loop_->run_once(clock::duration::zero());  // buries them
+}
+
+void worker::accept(unique_fd socket) {
+    if (count_ >= options_->limits.max_connections / std::max(options_->loops, 1U)) return;  // closes it
+    auto c = std::make_unique<connection>(*this);
+    if (!c->attach(*loop_, std::move(socket))) return;
+    ++count_;
+    c.release()->begin(connections_);
+}
+
+void worker::bury(connection& c) {
+    c.unlink(connections_);
+    --count_;
+    burial_.dead.emplace_back(&c);
+    loop_->at_turn_end(burial_);
+}
+
+void worker::on_turn_end(turn_hook& hook) noexcept {
+    // Destroying one may end others: handlers own what they like.
+    auto dead = std::move(static_cast<burial&>(hook).dead);
+    dead.clear();
+}
+
+void worker::handle(response res) {
+    // An exception on its way out destroys the response, which then answers 500.
+    try {
+        (*handler_)(std::move(res));
+    } catch (...) {
+    }
+}
+
+std::string_view worker::common_fields() {
+    if (loop_->now() >= common_fields_until_) {
+        using namespace std::chrono;
+        const auto unix_time = system_clock::now().time_since_epoch();
+        const auto second = floor<seconds>(unix_time);
+        const auto date = format_date(second.count());
+        common_fields_ = "Date: ";
+        common_fields_.append(date.data(), date.size());
+        common_fields_ += "\r\n";
+        if (!options_->server_name.empty()) common_fields_ += "Server: " + options_->server_name + "\r\n";
+        common_fields_until_ = loop_->now() + duration_cast<clock::duration>(second + seconds(1) - unix_time);
+    }
+    return common_fields_;
+}
+
+std::unique_ptr<exchange> worker::fresh() {
+    if (idle_exchanges_.empty()) return std::make_unique<exchange>(way_);
+    auto e = std::move(idle_exchanges_.back());
+    idle_exchanges_.pop_back();
+    return e;
+}
+
+void worker::recycle(exchange* e) noexcept {
+    std::unique_ptr<exchange> owned(e);
+    if (idle_exchanges_.size() == max_idle_exchanges) return;
+    owned->clear();
+    idle_exchanges_.push_back(std::move(owned));
+}
+
+void worker::complete(exchange* e) {
+    if (e->from != nullptr) {
+        e->from->respond(*e);
+    } else {
+        recycle(e);
+    }
+}
+
+}  // namespace wire::http::detail

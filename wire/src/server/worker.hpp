@@ -1,0 +1,75 @@
+// One loop of a server with its connections. All on the loop's thread, but stop().
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "connection.hpp"
+#include "exchange.hpp"
+#include "wire/loop/listener.hpp"
+#include "wire/server/server.hpp"
+
+namespace wire::http::detail {
+
+class worker {
+public:
+    // Both must outlive it.
+    worker(const server_options& options, handler& h);
+    ~worker();
+    worker(const worker&) = delete;
+    worker& operator=(const worker&) = delete;
+
+    result<void> start(unique_fd listening);
+    void run();
+    void stop() noexcept { loop_->stop(); }
+
+    // ---- for connections ----
+
+    event_loop& loop() noexcept { return *loop_; }
+    const wire::limits& limits() const noexcept { return options_->limits; }
+    bool draining() const noexcept { return draining_; }
+    void handle(response res);
+    // "Date: ...\r\n", and Server when there is one; renewed every second.
+    std::string_view common_fields();
+
+    // Where the next request's head is parsed to; take_spare() makes it that request's own.
+    exchange& spare() {
+        if (spare_ == nullptr) spare_ = fresh();
+        return *spare_;
+    }
+    exchange* take_spare() { return spare_.release(); }
+    void recycle(exchange* e) noexcept;
+
+    // The response was sent.
+    void complete(exchange* e);
+    // Destroys the connection, closed already, at the end of the turn.
+    void bury(connection& c);
+
+private:
+    void accept(unique_fd socket);
+    std::unique_ptr<exchange> fresh();
+    void drain();
+    static void on_turn_end(turn_hook& hook) noexcept;
+
+    struct burial : turn_hook {
+        using turn_hook::turn_hook;
+        std::vector<std::unique_ptr<connection>> dead;
+    };
+
+    const server_options* options_;
+    handler* handler_;
+    std::shared_ptr<way_home> way_;
+    std::unique_ptr<event_loop> loop_;
+    listener listener_;
+    connection::list connections_;
+    std::size_t count_ = 0;
+    burial burial_{&worker::on_turn_end};
+    std::unique_ptr<exchange> spare_;
+    std::vector<std::unique_ptr<exchange>> idle_exchanges_;
+    std::string common_fields_;
+    time_point common_fields_until_{};
+    bool draining_ = false;
+};
+
+}  // namespace wire::http::detail
