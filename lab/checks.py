@@ -113,7 +113,7 @@ def _ctest(preset: str) -> Count:
         return ONE_FAILED
     if run(["cmake", "--build", "--preset", preset, "-j", jobs]) != 0:
         return ONE_FAILED
-    command = ["ctest", "--preset", preset, "-j", jobs, "--timeout", "120", "--progress", "--output-junit", str(report)]
+    command = ["ctest", "--preset", preset, "-j", jobs, "--timeout", "120", "--output-junit", str(report)]
     report.unlink(missing_ok=True)
     status = run(command)
     return _checked(count_junit(report), status)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import typer
 
-from wirebench.cli.arguments import Jobs
+from wirebench.cli.arguments import Jobs, open_catalog
+from wirebench.cli.console import error_console
 from wirebench.cli.execute import Request, execute
 from wirebench.cli.run import Blocks, Budget, Cells, Force, Only, Out, Resume, Seed, split_words
+from wirebench.host import ensure_libraries
 
 
 def register(app: typer.Typer) -> None:
@@ -29,6 +31,8 @@ def quick(
     Says before it starts how long it will take: about five minutes of measuring on two cores. Ctrl-C keeps what is done.
     The exit codes are those of 'wirebench run'.
     """
+    # Cheap packages only: libraries of those whose compilers and runtimes are here. Without root nothing is installed.
+    ensure_libraries(open_catalog(warn=False).select(only or ()), say=error_console().print)
     request = Request(
         label="quick",
         studies=(),
