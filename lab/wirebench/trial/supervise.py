@@ -100,7 +100,8 @@ class Supervisor:
                 yield scope
             finally:
                 scope.close()
-                self._scopes.remove(scope)
+                with suppress(ValueError):  # the supervisor may have ended first
+                    self._scopes.remove(scope)
 
     def _open_scope(self) -> Scope:
         if self._scratch is None:

@@ -1,0 +1,248 @@
+"""The supervisor: what it starts is where it should be, can be told from everything else, and ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from misbehaving.support import leaves_nothing, processes_of
+from wirebench.trial import cgroup, ports, procfs, supervise
+from wirebench.trial.process import TAIL_BYTES
+from wirebench.trial.supervise import OWNER, TMP, Supervisor, owner_id, owner_is_gone, sweep
+
+LAB = Path(__file__).resolve().parents[1]
+ENDLESS = [sys.executable, "-c", "import time; time.sleep(3600)"]
+
+
+@pytest.fixture(params=[True, False], ids=["as the host has them", "no cgroups"])
+def supervisor(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Supervisor]:
+    if not request.param:
+        monkeypatch.setattr(cgroup, "parent_folder", lambda: None)
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    with leaves_nothing(scratch) as found:
+        yield found
+
+
+def wait_for(text: str, read: Callable[[], str]) -> None:
+    deadline = time.monotonic() + 20
+    while text not in read():
+        assert time.monotonic() < deadline, read()
+        time.sleep(0.005)
+
+
+def test_a_process_is_pinned_alone_in_its_session_and_knows_its_scratch_folder(
+    supervisor: Supervisor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WIREBENCH_PORT", "of another run")
+    core = min(os.sched_getaffinity(0))
+    code = (
+        "import json, os, resource; print(json.dumps({'cores': sorted(os.sched_getaffinity(0)), 'session': os.getsid(0),"
+        "'pid': os.getpid(), 'env': dict(os.environ), 'cwd': os.getcwd(), 'core': resource.getrlimit(resource.RLIMIT_CORE)[0],"
+        "'files': resource.getrlimit(resource.RLIMIT_NOFILE)}))"
+    )
+    before = os.sched_getaffinity(0)
+    with supervisor.scope() as scope:
+        process = scope.start([sys.executable, "-c", code], name="one", cwd=tmp_path, env={"MINE": "1"}, cores=[core])
+        assert process.wait(20) == 0
+        process.stop()
+        said = json.loads(process.output.text())
+        assert said["cores"] == [core]
+        assert said["session"] == said["pid"] == process.pid
+        assert said["env"]["MINE"] == "1"
+        assert said["env"][TMP] == said["env"]["TMPDIR"] == str(scope.folder)
+        assert said["env"][OWNER] == supervisor.owner
+        assert "WIREBENCH_PORT" not in said["env"]
+        assert said["cwd"] == str(tmp_path)
+        assert said["core"] == 0
+        assert said["files"][0] == min(said["files"][1], 1_048_576)
+    assert os.sched_getaffinity(0) == before
+
+
+def test_output_is_kept_to_its_end_and_no_writer_waits(supervisor: Supervisor, tmp_path: Path) -> None:
+    code = "import sys; [print('line', i) for i in range(200_000)]; sys.stderr.write('the end')"
+    with supervisor.scope() as scope:
+        process = scope.start([sys.executable, "-c", code], name="chatty", cwd=tmp_path, env={})
+        assert process.wait(30) == 0
+        process.stop()
+        text = process.output.text()
+        assert text.endswith("the end")
+        assert "line 199999\n" in text
+        assert len(text) <= TAIL_BYTES
+
+
+def test_outputs_can_be_kept_apart(supervisor: Supervisor, tmp_path: Path) -> None:
+    with supervisor.scope() as scope:
+        process = scope.start(["sh", "-c", "echo out; echo err >&2"], name="two", cwd=tmp_path, env={}, merge_output=False)
+        process.wait(20)
+        process.stop()
+        assert process.output.text() == "out\n"
+        assert process.errors is not None
+        assert process.errors.text() == "err\n"
+
+
+def test_the_tree_is_seen_and_ends_with_its_scope(supervisor: Supervisor, tmp_path: Path) -> None:
+    with supervisor.scope() as scope:
+        process = scope.start(["sh", "-c", "sleep 3600 & sleep 3600 & echo up; wait"], name="tree", cwd=tmp_path, env={})
+        wait_for("up", process.output.text)
+        assert process.pid in process.pids()
+        assert len(process.pids()) == 3
+        assert process.wait(0.05) is None
+        other = scope.start(ENDLESS, name="other", cwd=tmp_path, env={})
+        assert not process.pids() & other.pids()
+        (scope.folder / "left").write_text("something")
+    assert processes_of(supervisor) == []
+
+
+def test_an_exception_ends_everything_too(supervisor: Supervisor, tmp_path: Path) -> None:
+    class OddError(Exception):
+        pass
+
+    with pytest.raises(OddError), supervisor.scope() as scope:  # noqa: PT012
+        scope.start(ENDLESS, name="one", cwd=tmp_path, env={})
+        raise OddError
+    assert processes_of(supervisor) == []
+
+
+def test_a_scope_that_was_never_left_ends_with_the_supervisor(tmp_path: Path) -> None:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    with Supervisor(scratch_parent=scratch) as supervisor:
+        manager = supervisor.scope()
+        scope = manager.__enter__()
+        scope.start(ENDLESS, name="one", cwd=tmp_path, env={})
+    assert processes_of(supervisor) == []
+    assert list(scratch.iterdir()) == []
+
+
+def test_stopping_says_whether_sigterm_did(supervisor: Supervisor, tmp_path: Path) -> None:
+    with supervisor.scope() as scope:
+        good = scope.start(ENDLESS, name="good", cwd=tmp_path, env={})
+        deaf = scope.start(
+            ["sh", "-c", "trap '' TERM; echo deaf; while :; do sleep 1; done"], name="deaf", cwd=tmp_path, env={}
+        )
+        wait_for("deaf", deaf.output.text)
+        assert good.stop()
+        assert good.exit_code() == -signal.SIGTERM
+        assert not deaf.stop(grace_s=0.2)
+        assert deaf.exit_code() == -signal.SIGKILL
+        assert not deaf.stop(), "the answer stays"
+
+
+KILLED_LAB = """
+import sys, time
+from pathlib import Path
+from wirebench.trial.supervise import Supervisor
+
+with Supervisor(scratch_parent=Path(sys.argv[1])) as supervisor, supervisor.scope() as scope:
+    code = "import subprocess, sys, time; child = [sys.executable, '-c', 'import time; time.sleep(3600)']; "
+    code += "subprocess.Popen(child, start_new_session=True); print('up', flush=True); time.sleep(3600)"
+    process = scope.start([sys.executable, "-c", code], name="one", cwd=Path("/"), env={})
+    while "up" not in process.output.text():
+        time.sleep(0.005)
+    print(supervisor.owner, flush=True)
+    time.sleep(3600)
+"""
+
+
+def test_what_a_killed_lab_leaves_is_swept_by_the_next_and_nothing_else_is(tmp_path: Path) -> None:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    (scratch / "wirebench-notes").mkdir()
+    with subprocess.Popen(
+        [sys.executable, "-c", KILLED_LAB, str(scratch)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(LAB)},
+    ) as lab:
+        assert lab.stdout is not None
+        owner = lab.stdout.readline().strip()
+        # It lives: another that starts now must not touch what it has.
+        assert not owner_is_gone(owner)
+        assert sweep(scratch, cgroup.parent_folder()) == ()
+        assert len(_alive(owner)) == 2
+        lab.kill()
+    assert owner_is_gone(owner)
+    deadline = time.monotonic() + 10
+    while len(_alive(owner)) > 1:
+        assert time.monotonic() < deadline, "the server itself dies with the lab (PR_SET_PDEATHSIG)"
+        time.sleep(0.01)
+    assert len(_alive(owner)) == 1, "its child does not, else this test shows nothing"
+    with Supervisor(scratch_parent=scratch) as supervisor:
+        said = " ".join(supervisor.swept)
+        assert "process " in said
+        assert f"folder {scratch}/wirebench-{owner}" in said
+        assert _alive(owner) == []
+        assert {path.name for path in scratch.iterdir()} >= {"wirebench-notes"}
+        assert [path.name for path in scratch.iterdir() if owner in path.name] == []
+    assert [path.name for path in scratch.iterdir()] == ["wirebench-notes"]
+    parent = cgroup.parent_folder()
+    assert parent is None or not list(parent.glob(f"wirebench-{owner}*"))
+
+
+def _alive(owner: str) -> list[int]:
+    found = [pid for pid in procfs.pids() if procfs.has_environment(pid, f"{OWNER}={owner}")]
+    return [pid for pid in found if (stat := procfs.stat(pid)) is not None and stat.state not in "ZX"]
+
+
+def test_owners_of_other_namespaces_are_left_alone() -> None:
+    own = owner_id()
+    namespace, pid, started = own.split("-")
+    assert not owner_is_gone(own)
+    assert owner_is_gone(f"{namespace}-{pid}-{int(started) + 1}"), "a later process with the same id"
+    assert owner_is_gone(f"{namespace}-999999999-1")
+    assert not owner_is_gone("1-999999999-1"), "nothing is known of another namespace"
+
+
+def test_names_that_are_not_ours_do_not_match() -> None:
+    pattern = supervise._NAME
+    assert re.fullmatch(pattern, f"wirebench-{owner_id()}.abc_123")
+    assert not re.fullmatch(pattern, "wirebench-results")
+    assert not re.fullmatch(pattern, f"wirebench-{owner_id()}/../x")
+
+
+# --- ports ---------------------------------------------------------------------------------------------------------------
+
+
+def test_ports_follow_the_seed_and_are_free_below_those_of_outgoing_connections() -> None:
+    assert ports.free_port(11) == ports.free_port(11)
+    found = {ports.free_port(seed) for seed in range(30)}
+    assert len(found) > 20
+    for port in found:
+        assert port in ports.port_range()
+        assert ports.is_free(port)
+
+
+def test_a_port_in_use_is_not_given_out_and_not_free() -> None:
+    port = ports.free_port(12)
+    with socket.create_server((ports.HOST, port)):
+        assert ports.free_port(12) != port
+        assert not ports.is_free(port)
+        assert ports.accepts(port)
+        assert ports.listens_for({os.getpid()}, port)
+        assert not ports.listens_for({1}, port)
+    assert ports.is_free(port)
+    assert not ports.accepts(port)
+
+
+def test_counters_of_the_host_grow() -> None:
+    tcp = procfs.tcp_counters()
+    assert tcp["PassiveOpens"] >= 0
+    assert tcp["RetransSegs"] >= 0
+    assert (procfs.steal_ns() or 0) >= 0
+    assert procfs.resident_bytes([os.getpid()]) > 1_000_000
+    assert procfs.involuntary_switches([os.getpid()]) >= 0
+    own = procfs.stat(os.getpid())
+    assert own is not None
+    assert own.parent == os.getppid()
+    assert procfs.stat(999_999_999) is None
