@@ -10,15 +10,16 @@ from typing import Any, Literal
 import altair as alt
 
 from wirebench.report.figures import ratio_text, times
-from wirebench.report.histograms import Point
+from wirebench.report.histograms import MEDIAN, Point
 from wirebench.report.palette import MARKS
 from wirebench.stats.types import CellAnalysis, EntryAnalysis, Ratio
 
 Rows = list[dict[str, Any]]
+Target = Literal["page", "file"]
 AnyChart = alt.Chart | alt.LayerChart | alt.FacetChart
 
 NINES_LABELS = (
-    "datum.value == 0 ? '0' : datum.value == 1 ? '90%' : format(1 - pow(10, -datum.value), '.' + (datum.value - 2) + '%')"
+    "datum.value < 1 ? 'median' : datum.value == 1 ? '90%' : format(1 - pow(10, -datum.value), '.' + (datum.value - 2) + '%')"
 )
 TIME_LABELS = (
     "datum.value >= 1e9 ? format(datum.value / 1e9, '~g') + ' s' : "
@@ -35,7 +36,7 @@ class Style:
 
     colours: Mapping[str, str]
     dashes: Mapping[str, list[int]]
-    target: Literal["page", "file"] = "page"
+    target: Target = "page"
 
     @property
     def width(self) -> Any:
@@ -80,7 +81,7 @@ def forest_rows(cell: CellAnalysis) -> Rows:
             continue
         rows.append(_forest_row(_label(entry), ratio, entry.mark or "reference"))
     if cell.twin is not None and cell.twin.ratio is not None:
-        rows.append(_forest_row("twin over itself", cell.twin.ratio, "reference"))
+        rows.append(_forest_row(f"twin: {cell.twin.contestant}", cell.twin.ratio, "reference"))
     return rows
 
 
@@ -105,8 +106,7 @@ def forest(cell: CellAnalysis, style: Style) -> AnyChart | None:
     if not rows:
         return None
     d = cell.band.d
-    least = min(1 - d, *(row["low"] for row in rows)) / 1.04
-    most = max(1 + d, *(row["high"] for row in rows)) * 1.04
+    least, most = padded(min(1 - d, *(row["low"] for row in rows)), max(1 + d, *(row["high"] for row in rows)))
     scale = alt.Scale(type="log", domain=[least, most], nice=False)
     axis = alt.Axis(values=ratio_ticks(least, most), labelExpr=TIMES_LABELS, title=None, grid=True)
     x = alt.X("ratio:Q", scale=scale, axis=axis)
@@ -134,17 +134,23 @@ def forest(cell: CellAnalysis, style: Style) -> AnyChart | None:
 def ratio_ticks(least: float, most: float, *, wanted: int = 6) -> list[float]:
     """At most ``wanted`` round values in the range: steps of a wide range are factors, those of a narrow one differences."""
     candidates: list[list[float]] = []
-    for step in (0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 0.5):
-        first = math.ceil(least / step)
-        candidates.append([round(index * step, 6) for index in range(first, math.floor(most / step) + 1) if index > 0])
-    decades = range(math.floor(math.log10(least)), math.ceil(math.log10(most)) + 1)
-    for factors in ((1, 2, 5), (1, 3), (1,)):
-        values = (factor * 10.0**decade for decade in decades for factor in factors)
+    lowest, highest = math.floor(math.log10(least)), math.ceil(math.log10(most))
+    if most / least <= 3:
+        for step in (factor * 10.0**decade for decade in (lowest - 1, lowest) for factor in (1, 2, 5)):
+            first, last = math.ceil(least / step), math.floor(most / step)
+            if last - first < wanted:
+                candidates.append([round(index * step, 9) for index in range(first, last + 1)])
+    for factors, every in (((1, 2, 5), 1), ((1, 3), 1), ((1,), 1), ((1,), 2), ((1,), 3), ((1,), 4)):
+        values = (factor * 10.0**decade for decade in range(lowest, highest + 1) if decade % every == 0 for factor in factors)
         candidates.append([round(value, 9) for value in values if least <= value <= most])
-    if most / least > 3:
-        candidates = candidates[7:]
     fitting = [ticks for ticks in candidates if len(ticks) <= wanted]
     return max(fitting, key=len) if fitting else [1.0]
+
+
+def padded(least: float, most: float, *, share: float = 0.05) -> tuple[float, float]:
+    """The range of a log axis with room for the marks at its ends."""
+    room = max(1.01, (most / least) ** share)
+    return least / room, most * room
 
 
 # --- percentiles -----------------------------------------------------------------------------------------------------
@@ -161,16 +167,18 @@ def percentiles(cell: CellAnalysis, curves: Mapping[str, Sequence[Point]], style
         return None
     names = list(curves)
     chosen, opacity = _chosen()
-    last = math.ceil(max(row["nines"] for row in rows))
+    last = max(1.0, *(row["nines"] for row in rows))
     x = alt.X(
         "nines:Q",
-        scale=alt.Scale(domain=[0, max(1.0, max(row["nines"] for row in rows))], nice=False),
-        axis=alt.Axis(values=list(range(last + 1)), labelExpr=NINES_LABELS, title=None),
+        scale=alt.Scale(domain=[round(MEDIAN, 4), last], nice=False),
+        axis=alt.Axis(
+            values=[round(MEDIAN, 4), *range(1, math.floor(last) + 1)], labelExpr=NINES_LABELS, title=None, labelFlush=True
+        ),
     )
-    y = alt.Y("ns:Q", scale=alt.Scale(type="log"), axis=alt.Axis(labelExpr=TIME_LABELS, title=None, tickCount=5))
+    y = _time_axis("ns:Q", [row["ns"] for row in rows])
     chart = (
         _chart(rows)
-        .mark_line(strokeWidth=1.8, interpolate="step-after")
+        .mark_line(strokeWidth=1.8, interpolate="monotone")
         .encode(x=x, y=y, color=style.colour(names), strokeDash=style.dash(names), opacity=opacity)
         .add_params(chosen)
     )
@@ -228,7 +236,14 @@ def _curve_y(curve: Curve) -> alt.Y:
         return alt.Y("y:Q", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%", title=None, tickCount=5))
     if curve.kind == "rate":
         return alt.Y("y:Q", scale=alt.Scale(zero=True), axis=alt.Axis(format="~s", title=None, tickCount=5))
-    return alt.Y("y:Q", scale=alt.Scale(type="log"), axis=alt.Axis(labelExpr=TIME_LABELS, title=None, tickCount=5))
+    return _time_axis("y:Q", [row["y"] for row in curve.rows])
+
+
+def _time_axis(field: str, values: Sequence[float]) -> alt.Y:
+    """Logarithmic, with a few round times."""
+    least, most = padded(max(1.0, min(values)), max(values))
+    axis = alt.Axis(values=ratio_ticks(least, most, wanted=7), labelExpr=TIME_LABELS, title=None)
+    return alt.Y(field, scale=alt.Scale(type="log", domain=[least, most], nice=False), axis=axis)
 
 
 # --- heat map --------------------------------------------------------------------------------------------------------

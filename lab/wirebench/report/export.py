@@ -19,10 +19,11 @@ _CONFIG = {"background": "white", "font": "DejaVu Sans, Arial, sans-serif", "vie
 
 
 def export(run: StoredRun, analysis: RunAnalysis, folder: Path) -> list[Path]:
-    style = style_of(run, target="file")
-    charts: dict[str, AnyChart] = dict(page_view(run, analysis, style=style).charts)
-    for study in run.plan.studies if run.plan is not None else ():
-        cells = analysis.of_study(study.name)
+    charts: dict[str, AnyChart] = dict(page_view(run, analysis, target="file").charts)
+    plan = run.plan
+    for study in plan.studies if plan is not None else ():
+        assert plan is not None
+        cells, style = analysis.of_study(study.name), style_of(plan, study.name, "file")
         chart = heat_map(cells, style, study_title=study.title) if len(cells) > 1 else None
         if chart is not None:
             charts[f"{study.name}.all-cells"] = chart

@@ -52,6 +52,11 @@ def noun(metric: str) -> str:
     return _NOUNS.get(metric, _TITLES.get(metric, metric.replace("_", " ")))
 
 
+def amount(metric: str, value: float) -> str:
+    """A figure in a sentence."""
+    return figure(metric, value) + ("/s" if metric.endswith("_per_s") else "")
+
+
 def figure(metric: str, value: float) -> str:
     """With three digits and a unit."""
     if metric.endswith("_ns"):

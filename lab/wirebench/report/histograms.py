@@ -13,7 +13,9 @@ from hdrh.histogram import HdrHistogram
 
 MIN_BEYOND = 10
 """No percentile is drawn with fewer samples beyond it."""
-NINES_STEP = 0.125
+NINES_STEP = 0.1
+MEDIAN = math.log10(2)
+"""Where the nines axis begins."""
 _log = logging.getLogger(__name__)
 
 
@@ -41,7 +43,7 @@ def merge(encoded: Iterable[str]) -> HdrHistogram | None:
 
 
 def curve(histogram: HdrHistogram) -> list[Point]:
-    """Evenly spaced on the nines axis, from the least value to the last percentile with enough samples beyond it."""
+    """Evenly spaced on the nines axis, from the median to the last percentile with enough samples beyond it."""
     total = int(histogram.get_total_count())
     if total < 2 * MIN_BEYOND:
         return []
@@ -49,8 +51,7 @@ def curve(histogram: HdrHistogram) -> list[Point]:
     cumulative = np.cumsum(counts)
     last = math.log10(total / MIN_BEYOND)
     points = []
-    for step in range(int(last / NINES_STEP) + 1):
-        nines = step * NINES_STEP
+    for nines in [MEDIAN, *np.arange(0.4, last + 1e-9, NINES_STEP).tolist()]:
         wanted = max(1, math.ceil(total * (1 - 10**-nines)))
         index = int(np.searchsorted(cumulative, wanted))
         points.append(Point(nines=nines, value_ns=int(histogram.get_value_from_index(index))))

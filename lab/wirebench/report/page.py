@@ -32,6 +32,7 @@ def render(page: PageView, *, cache: Path | None = None) -> str:
     """
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters["visible"] = visible
+    environment.filters["breakable"] = breakable
     bundle, script = charting_library(cache), _text("page.js")
     hashes = " ".join(f"'sha256-{_sha256(text)}'" for text in (bundle, script))
     allowed = (f"script-src {hashes}", "style-src 'unsafe-inline'", "img-src data:", "base-uri 'none'", "form-action 'none'")
@@ -44,6 +45,12 @@ def render(page: PageView, *, cache: Path | None = None) -> str:
         bundle=Markup(bundle),  # noqa: S704  # has no "</script"
         script=Markup(script),  # noqa: S704  # our own file
     )
+
+
+def breakable(name: str) -> Markup:
+    """An identity that may be broken after its slash."""
+    language, slash, rest = name.partition("/")
+    return Markup("{}{}<wbr>{}").format(language, slash, rest)
 
 
 def _text(name: str) -> str:

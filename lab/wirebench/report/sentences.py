@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from wirebench.report.figures import figure, names, noun, ratio_text
+from wirebench.report.figures import amount, names, noun, ratio_text
 from wirebench.stats.types import CellAnalysis, EntryAnalysis, Pair, RunAnalysis
 
 Tone = Literal["decided", "open", "nothing"]
@@ -54,8 +54,8 @@ def _nothing(cell: CellAnalysis) -> str:
 def _lead(cell: CellAnalysis, best: Sequence[EntryAnalysis], ranked: Sequence[EntryAnalysis]) -> str:
     first = best[0]
     value = first.summary.metrics[cell.metric].median
-    amount = f"{'≥ ' if first.generator.bound else ''}{figure(cell.metric, value)}"
-    what = f"{noun(cell.metric)} {amount}"
+    shown = f"{'≥ ' if first.generator.bound else ''}{amount(cell.metric, value)}"
+    what = f"{noun(cell.metric)} {shown}"
     if len(best) > 1:
         others = names([entry.entry for entry in best[1:]])
         return f"{first.entry} leads ({what}), but cannot be told from {others}."
@@ -71,7 +71,7 @@ def _of(cell: CellAnalysis, pair: Pair) -> str:
 
 
 def _against_floor(cell: CellAnalysis, entry: EntryAnalysis) -> str:
-    value = figure(cell.metric, entry.summary.metrics[cell.metric].median)
+    value = amount(cell.metric, entry.summary.metrics[cell.metric].median)
     ratio = entry.standing.ratio
     floor = f", {ratio_text(ratio)} that of the floor" if ratio is not None else ""
     return f"{noun(cell.metric)} {value}{floor}"

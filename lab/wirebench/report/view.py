@@ -10,7 +10,7 @@ from typing import Any
 
 from wirebench.catalog.studies import Cell, EachLoad
 from wirebench.plan.model import Plan, PlannedCell, StudyText
-from wirebench.report.charts import AnyChart, Style, curve_chart, forest, percentiles
+from wirebench.report.charts import AnyChart, Style, Target, curve_chart, forest, percentiles
 from wirebench.report.curves import ladder_curves, percentile_curves, ramp_curves
 from wirebench.report.facts import Conformance, Facts, conformance, facts_of
 from wirebench.report.figures import (
@@ -166,11 +166,12 @@ HOW_PERCENTILES = (
 HOW_CURVES = "Each line is a contestant; the points are medians over the blocks. Press a name above to single it out."
 
 
-def page_view(run: StoredRun, analysis: RunAnalysis, *, style: Style | None = None) -> PageView:
-    style = style or style_of(run)
+def page_view(run: StoredRun, analysis: RunAnalysis, *, target: Target = "page") -> PageView:
     facts = facts_of(run)
     plan = run.plan
-    studies = tuple(_study(study, run, plan, analysis, facts, style) for study in plan.studies) if plan is not None else ()
+    studies: tuple[StudyView, ...] = ()
+    if plan is not None:
+        studies = tuple(_study(study, run, plan, analysis, facts, style_of(plan, study.name, target)) for study in plan.studies)
     shown = [one for study in studies for one in (*study.charts, *(chart for cell in study.cells for chart in cell.charts))]
     ended = run.info.ended_unix_ns
     return PageView(
@@ -192,9 +193,9 @@ def page_view(run: StoredRun, analysis: RunAnalysis, *, style: Style | None = No
     )
 
 
-def style_of(run: StoredRun, *, target: Any = "page") -> Style:
-    """Colours by contestant; the same in every chart of the run."""
-    cells = run.plan.cells if run.plan is not None else ()
+def style_of(plan: Plan, study: str, target: Target) -> Style:
+    """Colours by contestant; the same in every chart of the study."""
+    cells = [cell for cell in plan.cells if cell.study == study]
     everybody = {entry.contestant for cell in cells for entry in cell.entries}
     floors = {floor for cell in cells for floor in cell.floors}
     return Style(colours=colours(everybody, floors=floors), dashes=dashes(everybody, floors=floors), target=target)
