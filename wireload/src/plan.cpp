@@ -1,6 +1,7 @@
 #include "plan.hpp"
 
 #include <poll.h>
+#include <sched.h>
 #include <sys/resource.h>
 
 #include <fmt/format.h>
@@ -27,6 +28,17 @@ std::string raise_file_limit(const options& asked) {
         files.rlim_max > other_files(asked) ? files.rlim_max - other_files(asked) : 0, wanted);
 }
 
+std::string check_cpus(const options& asked) {
+    cpu_set_t allowed;
+    CPU_ZERO(&allowed);
+    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return {};
+    for (const int cpu : asked.cpus) {
+        if (cpu < CPU_SETSIZE && CPU_ISSET(static_cast<std::size_t>(cpu), &allowed)) continue;
+        return fmt::format("--cpu: this process may not run on CPU {}; those it may are in /proc/self/status, Cpus_allowed_list", cpu);
+    }
+    return {};
+}
+
 // Whether somebody accepts there. Only asked when a name has several addresses.
 bool answers(const wire::address& at, std::chrono::nanoseconds timeout) {
     auto socket = wire::connect_tcp(at);
@@ -44,6 +56,7 @@ std::variant<std::unique_ptr<plan>, std::string> make_plan(options asked) {
     out->asked = std::move(asked);
     const options& o = out->asked;
 
+    if (std::string problem = check_cpus(o); !problem.empty()) return problem;
     auto url = wire::parse_url(o.url);
     if (!url) return fmt::format("{}: {}; a URL looks like http://127.0.0.1:8080/path", o.url, url.error().message);
     out->url = *url;

@@ -60,7 +60,7 @@ void worker::pin() const {
     cpu_set_t set;
     CPU_ZERO(&set);
     CPU_SET(static_cast<std::size_t>(plan_.asked.cpus[index_ % plan_.asked.cpus.size()]), &set);
-    sched_setaffinity(0, sizeof set, &set);  // that these CPUs may be used was checked at the start
+    sched_setaffinity(0, sizeof set, &set);  // that it may was checked with the plan
 }
 
 void worker::order_open(std::uint32_t connections, std::uint32_t at_once) {

@@ -1,0 +1,300 @@
+"""What wireload prints and writes, its exit codes, and how it ends when it is told to."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import resource
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+from pathlib import Path
+from typing import Any
+
+from servers import TEXT, WIRELOAD, Server, frame, http, http_replies, load, reply, serving, wireload, ws_replies
+
+try:
+    from hdrh.histogram import HdrHistogram
+    from hdrh.log import HistogramLogReader
+except ImportError:
+    HdrHistogram = None
+
+SCHEMA = json.loads((Path(__file__).parent.parent / "schema" / "wireload-1.schema.json").read_text())
+
+
+def violations(value: Any, schema: dict[str, Any], at: str = "$") -> list[str]:
+    """The keywords of JSON Schema that our schema uses, and no others."""
+    known = {"$schema", "$id", "$defs", "title", "description", "type", "const", "enum", "anyOf", "$ref", "required"}
+    known |= {"properties", "additionalProperties", "items", "minimum", "maximum"}
+    found = [f"{at}: the schema uses {key}, which this test does not know" for key in schema.keys() - known]
+    if "$ref" in schema:
+        found += violations(value, SCHEMA["$defs"][schema["$ref"].removeprefix("#/$defs/")], at)
+    if "anyOf" in schema and all(violations(value, option, at) for option in schema["anyOf"]):
+        found.append(f"{at}: none of the alternatives: {value!r}")
+    types = {
+        "object": dict,
+        "array": list,
+        "string": str,
+        "boolean": bool,
+        "null": type(None),
+        "integer": int,
+        "number": (int, float),
+    }
+    if "type" in schema:
+        wrong_bool = isinstance(value, bool) and schema["type"] != "boolean"
+        if wrong_bool or not isinstance(value, types[schema["type"]]):
+            return [*found, f"{at}: {value!r} is not of type {schema['type']}"]
+    if "const" in schema and value != schema["const"] or "enum" in schema and value not in schema["enum"]:
+        found.append(f"{at}: {value!r} is not allowed")
+    if value is not None and (
+        "minimum" in schema and value < schema["minimum"] or "maximum" in schema and value > schema["maximum"]
+    ):
+        found.append(f"{at}: {value!r} is out of range")
+    if isinstance(value, dict) and schema.get("type") == "object":
+        properties = schema.get("properties", {})
+        found += [f"{at}: {key} is missing" for key in schema.get("required", []) if key not in value]
+        for key, item in value.items():
+            inner = properties.get(key, schema.get("additionalProperties", True))
+            if inner is False:
+                found.append(f"{at}: {key} is not known to the schema")
+            elif isinstance(inner, dict):
+                found += violations(item, inner, f"{at}.{key}")
+    if isinstance(value, list) and "items" in schema:
+        for i, item in enumerate(value):
+            found += violations(item, schema["items"], f"{at}[{i}]")
+    return found
+
+
+class Document(unittest.TestCase):
+    def check(self, document: dict[str, Any]) -> None:
+        self.assertEqual(violations(document, SCHEMA), [])
+
+    def test_matches_its_schema_in_every_mode(self) -> None:
+        with serving(http_replies(lambda n: reply(b"x" if n % 5 else b"y"))) as server:
+            self.check(load(server, "-n", "50", "--expect-body", "x").document)
+            self.check(load(server, "-d", "200ms", "--warmup", "50ms", "--watch", str(os.getpid())).document)
+            self.check(load(server, "-n", "5", "--no-keepalive", "--no-histogram").document)
+            server.stop_listening()
+            self.check(load(server, "-n", "5").document)
+        with serving(ws_replies(lambda n, message: frame(TEXT, message))) as server:
+            self.check(load(server, "--ramp-rounds", "2", "--ramp-add", "3", "--watch", str(os.getpid()), scheme="ws").document)
+
+    def test_the_check_itself_finds_faults(self) -> None:
+        with serving(http_replies(lambda n: reply())) as server:
+            document = load(server, "-n", "5").document
+        for change in (
+            {"schema": "wireload/2"},
+            {"requests": {**document["requests"], "sent": -1}},
+            {"requests": {**document["requests"], "sent": 1.5}},
+            {"extra": 1},
+            {"rounds": [{}]},
+            {"server": {"cpu_user_ns": 1}},
+        ):
+            self.assertNotEqual(violations({**document, **change}, SCHEMA), [], change)
+        del document["little"]
+        self.assertNotEqual(violations(document, SCHEMA), [])
+
+    def test_names_the_target_and_the_command(self) -> None:
+        with serving(http_replies(lambda n: reply())) as server:
+            document = load(server, "-n", "1", "-c", "1", path="/a?b").document
+        self.assertEqual(document["target"]["path"], "/a?b")
+        self.assertEqual(document["target"]["port"], server.port)
+        self.assertEqual(document["command"][0], WIRELOAD)
+        self.assertEqual(document["plan"]["requests"], 1)
+
+    def test_an_error_with_bytes_that_are_no_text(self) -> None:
+        with serving(http_replies(lambda n: reply(bytes(range(256)) * 4))) as server:
+            first = load(server, "-n", "1", "-c", "1", "--expect-body", "x").document["first_error"]
+        self.assertIn("\\x00\\x01", first["received"])
+        self.assertIn("bytes in all", first["received"])
+
+    def test_a_watched_server(self) -> None:
+        def busy(server: Server, connection: Any, number: int, request: bytes) -> bool:
+            end = time.thread_time() + 0.002
+            while time.thread_time() < end:
+                pass
+            connection.sendall(reply())
+            return True
+
+        with serving(http(busy)) as server:
+            usage = load(server, "-n", "30", "-c", "1", "--watch", str(os.getpid())).document["server"]
+        self.assertGreaterEqual(usage["cpu_user_ns"] + usage["cpu_system_ns"], 60_000_000)
+        self.assertGreaterEqual(usage["processes"], 1)
+        self.assertGreater(usage["rss_bytes"], 1 << 20)
+
+    def test_files_and_standard_output(self) -> None:
+        with tempfile.TemporaryDirectory() as folder, serving(http_replies(lambda n: reply())) as server:
+            path = Path(folder) / "out.json"
+            done = wireload("-n", "5", "--json", str(path), "--quiet", f"http://127.0.0.1:{server.port}/")
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+            self.assertEqual(json.loads(path.read_text())["requests"]["ok"], 5)
+
+
+@unittest.skipIf(HdrHistogram is None, "the PyPI package hdrhistogram is not installed")
+class Histograms(unittest.TestCase):
+    def test_another_implementation_reads_the_same_figures(self) -> None:
+        with tempfile.TemporaryDirectory() as folder, serving(http_replies(lambda n: reply())) as server:
+            log = Path(folder) / "out.hlog"
+            latency = load(server, "-d", "400ms", "-c", "3", "--interval", "100ms", "--hdr-log", str(log)).document["latency"]
+            decoded = HdrHistogram.decode(latency["histogram"])
+            self.assertEqual(decoded.get_total_count(), latency["count"])
+            self.assertEqual((decoded.lowest_trackable_value, decoded.highest_trackable_value), (1, 3_600_000_000_000))
+            for percent in (50, 75, 90):
+                self.assertEqual(decoded.get_value_at_percentile(percent), latency["percentiles_ns"][str(percent)])
+            self.assertTrue(decoded.values_are_equivalent(decoded.get_max_value(), latency["max_ns"]))
+            self.assertTrue(decoded.values_are_equivalent(decoded.get_min_value(), latency["min_ns"]))
+            self.assertAlmostEqual(decoded.get_mean_value(), latency["mean_ns"], delta=latency["mean_ns"] / 1000)
+
+            merged = HdrHistogram(1, 3_600_000_000_000, 3)
+            reader = HistogramLogReader(str(log), merged)
+            intervals = 0
+            while (interval := reader.get_next_interval_histogram()) is not None:
+                merged.add(interval)
+                intervals += 1
+            reader.input_file.close()
+            self.assertEqual(intervals, 4)
+            self.assertEqual(merged.get_total_count(), latency["count"])
+            self.assertEqual(merged.get_value_at_percentile(90), latency["percentiles_ns"]["90"])
+
+
+class Screen(unittest.TestCase):
+    def test_fits_one_screen_and_has_no_colour_in_a_pipe(self) -> None:
+        with serving(http_replies(lambda n: reply(b"x" if n % 9 else b"y"))) as server:
+            done = wireload("-n", "200", "--expect-body", "x", "--watch", str(os.getpid()), f"http://127.0.0.1:{server.port}/")
+        self.assertEqual(done.returncode, 1)
+        self.assertNotIn("\x1b", done.stdout)
+        lines = done.stdout.splitlines()
+        self.assertLessEqual(len(lines), 30)
+        self.assertLessEqual(max(map(len, lines[:-1])), 120)
+        for word in ("p50", "p99", "right in", "#", "Server", "Generator", "bad_body 22", "expected", "received"):
+            self.assertIn(word, done.stdout)
+
+    def test_a_long_ramp_fits_as_well(self) -> None:
+        with serving(ws_replies(lambda n, message: frame(TEXT, message))) as server:
+            done = wireload("--ramp-rounds", "30", "--ramp-add", "1", "--ramp-messages", "2", f"ws://127.0.0.1:{server.port}/")
+        self.assertEqual(done.returncode, 0)
+        self.assertLessEqual(len(done.stdout.splitlines()), 32)
+        self.assertRegex(done.stdout, r"\n +30 +30 +30 ")
+
+    def on_a_terminal(self, environment: dict[str, str]) -> str:
+        with serving(http_replies(lambda n: reply())) as server:
+            ours, theirs = pty.openpty()
+            command = [WIRELOAD, "-n", "50", f"http://127.0.0.1:{server.port}/"]
+            subprocess.run(command, stdout=theirs, stderr=theirs, check=True, timeout=30, env={**os.environ, **environment})
+            os.close(theirs)
+            text = b""
+            try:
+                while piece := os.read(ours, 65536):
+                    text += piece
+            except OSError:
+                pass  # the end of a terminal whose other side is closed
+            os.close(ours)
+            return text.decode()
+
+    def test_colours_on_a_terminal_unless_told_not_to(self) -> None:
+        self.assertIn("\x1b[1m", self.on_a_terminal({"NO_COLOR": ""}))
+        self.assertNotIn("\x1b", self.on_a_terminal({"NO_COLOR": "1"}))
+
+
+class Endings(unittest.TestCase):
+    def interrupted(self, number: signal.Signals, *arguments: str, after: int = 20) -> tuple[int, dict[str, Any]]:
+        """Sends the signal when the server has seen so many requests."""
+        with serving(http_replies(lambda n: reply())) as server:
+            command = [WIRELOAD, "-q", "--json", "-", "-c", "2", *arguments, f"http://127.0.0.1:{server.port}/"]
+            with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+                while server.requests < after:
+                    time.sleep(0.01)
+                process.send_signal(number)
+                out, _ = process.communicate(timeout=30)
+            return process.returncode, json.loads(out)
+
+    def test_a_signal_ends_it_and_what_was_measured_is_written(self) -> None:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            for words in (["-d", "60s"], ["-n", "100000000"], ["--each", "100000000"]):
+                with self.subTest(number.name, words=words):
+                    code, document = self.interrupted(number, *words)
+                    self.assertEqual(code, 0)
+                    self.assertEqual(document["window"]["stopped_by"], "signal")
+                    self.assertGreater(document["requests"]["ok"], 0)
+                    self.assertEqual(violations(document, SCHEMA), [])
+
+    def test_a_signal_in_the_warm_up(self) -> None:
+        code, document = self.interrupted(signal.SIGINT, "-d", "60s", "--warmup", "60s")
+        self.assertEqual(code, 2)
+        self.assertEqual(document["window"]["stopped_by"], "signal")
+        self.assertEqual(document["requests"]["ok"], 0)
+
+    def test_a_signal_while_connecting(self) -> None:
+        # The server takes connections and says nothing: the handshakes never end.
+        with serving(lambda server, connection: connection.recv(65536) and connection.recv(65536)) as server:
+            command = [WIRELOAD, "-q", "--json", "-", "-c", "2", "--timeout", "60s", f"ws://127.0.0.1:{server.port}/"]
+            with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+                while server.connections < 2:
+                    time.sleep(0.01)
+                process.send_signal(signal.SIGTERM)
+                out, _ = process.communicate(timeout=10)
+        self.assertEqual(process.returncode, 2)
+        self.assertEqual(json.loads(out)["window"]["stopped_by"], "signal")
+
+    def test_wrong_command_lines(self) -> None:
+        for words, said in (
+            (["--duratoin", "1s", "http://127.0.0.1/"], "did you mean --duration?"),
+            ([], "give a URL"),
+            (["http://127.0.0.1:1/%zz z"], "a URL looks like"),
+            (["http://no-such-host.invalid/"], "check the name"),
+            (["--watch", "/nowhere", "http://127.0.0.1:1/"], "not a process id"),
+            (["--json", "/nowhere/x", "http://127.0.0.1:1/"], "cannot write"),
+            (["--source", "here", "http://127.0.0.1:1/"], "--source here"),
+            (["--cpu", "4000", "-n", "1", "http://127.0.0.1:1/"], "--cpu"),
+        ):
+            with self.subTest(words):
+                done = wireload(*words)
+                self.assertEqual((done.returncode, done.stdout), (64, ""))
+                self.assertTrue(done.stderr.startswith("wireload: "), done.stderr)
+                self.assertIn(said, done.stderr)
+                self.assertEqual(done.stderr.count("\n"), 1)
+
+    def test_the_limit_of_open_files_is_explained(self) -> None:
+        def limit() -> None:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100))
+
+        done = subprocess.run(
+            [WIRELOAD, "-c", "500", "http://127.0.0.1:1/"],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=30,
+            preexec_fn=limit,
+        )
+        self.assertEqual(done.returncode, 64)
+        self.assertIn("500 connections need", done.stderr)
+        self.assertIn("ulimit -n", done.stderr)
+
+    def test_the_soft_limit_is_raised(self) -> None:
+        def limit() -> None:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (20, 1000))
+
+        with serving(http_replies(lambda n: reply())) as server:
+            command = [WIRELOAD, "-c", "40", "-n", "80", "-t", "1", f"http://127.0.0.1:{server.port}/"]
+            self.assertEqual(
+                subprocess.run(command, capture_output=True, check=False, timeout=30, preexec_fn=limit).returncode, 0
+            )
+
+    def test_source_addresses(self) -> None:
+        peers: set[str] = set()
+
+        def answer(server: Server, connection: Any, number: int, request: bytes) -> bool:
+            peers.add(connection.getpeername()[0])
+            connection.sendall(reply())
+            return True
+
+        with serving(http(answer)) as server:
+            load(server, "-n", "8", "-c", "4", "--source", "127.0.0.7,127.0.0.8")
+        self.assertEqual(peers, {"127.0.0.7", "127.0.0.8"})
+
+
+if __name__ == "__main__":
+    unittest.main()

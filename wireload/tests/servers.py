@@ -1,0 +1,268 @@
+"""Small servers that behave, or misbehave in one exact way, and a way to run wireload against them. Standard library only."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import socket
+import struct
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+WIRELOAD = os.environ.get("WIRELOAD", "wireload")
+
+Handler = Callable[["Server", socket.socket], None]
+
+
+@dataclass
+class Server:
+    """Each connection is served by a thread of its own running ``handler``; what happened is counted."""
+
+    handler: Handler
+    listener: socket.socket = field(init=False)
+    port: int = field(init=False)
+    connections: int = 0
+    requests: int = 0
+    seen: list[bytes] = field(default_factory=list)
+    closing: bool = False
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    open_sockets: set[socket.socket] = field(default_factory=set)
+    threads: list[threading.Thread] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.listener = socket.create_server(("127.0.0.1", 0), backlog=1024)
+        self.port = int(self.listener.getsockname()[1])
+        self.accepting = threading.Thread(target=self._accept, daemon=True)
+        self.accepting.start()
+
+    def next_request(self, text: bytes = b"") -> int:
+        """Counts one request and says which it is, from 1."""
+        with self.lock:
+            self.requests += 1
+            self.seen.append(text)
+            return self.requests
+
+    def stop_listening(self) -> None:
+        try:
+            self.listener.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass  # already
+        self.listener.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self.listener.accept()
+            except OSError:
+                return
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            with self.lock:
+                self.connections += 1
+                self.open_sockets.add(connection)
+            thread = threading.Thread(target=self._serve, args=(connection,), daemon=True)
+            self.threads.append(thread)
+            thread.start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        try:
+            self.handler(self, connection)
+        except OSError:
+            pass  # the peer is gone
+        finally:
+            with self.lock:
+                self.open_sockets.discard(connection)
+            connection.close()
+
+    def close(self) -> None:
+        self.stop_listening()
+        with self.lock:
+            for connection in self.open_sockets:
+                try:
+                    connection.shutdown(socket.SHUT_RDWR)
+                except OSError:
+                    pass
+        self.accepting.join(5)
+        for thread in self.threads:
+            thread.join(5)
+
+
+@contextmanager
+def serving(handler: Handler) -> Iterator[Server]:
+    server = Server(handler)
+    try:
+        yield server
+    finally:
+        server.close()
+
+
+# --- HTTP ----------------------------------------------------------------------------------------------------------------
+
+
+def reply(body: bytes = b"hello", status: str = "200 OK", *fields: str) -> bytes:
+    lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", "Content-Type: text/plain", *fields]
+    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
+
+
+def read_request(connection: socket.socket, held: bytearray) -> bytes | None:
+    """One request, head and body; None at the end. ``held`` keeps what came after it."""
+    while (end := held.find(b"\r\n\r\n")) < 0:
+        data = connection.recv(65536)
+        if not data:
+            return None
+        held += data
+    head = bytes(held[: end + 4])
+    length = 0
+    for line in head.split(b"\r\n"):
+        name, _, value = line.partition(b":")
+        if name.lower() == b"content-length":
+            length = int(value)
+    while len(held) < len(head) + length:
+        data = connection.recv(65536)
+        if not data:
+            return None
+        held += data
+    request = bytes(held[: len(head) + length])
+    del held[: len(request)]
+    return request
+
+
+def http(answer: Callable[[Server, socket.socket, int, bytes], bool]) -> Handler:
+    """A handler that calls ``answer(server, connection, number, request)`` for each request, until it says False."""
+
+    def handle(server: Server, connection: socket.socket) -> None:
+        held = bytearray()
+        while (request := read_request(connection, held)) is not None:
+            if not answer(server, connection, server.next_request(request), request):
+                return
+
+    return handle
+
+
+def http_replies(make: Callable[[int], bytes]) -> Handler:
+    """Answers request number n (over all connections) with ``make(n)`` and keeps the connection."""
+
+    def answer(_server: Server, connection: socket.socket, number: int, _request: bytes) -> bool:
+        connection.sendall(make(number))
+        return True
+
+    return http(answer)
+
+
+# --- WebSocket -----------------------------------------------------------------------------------------------------------
+
+TEXT, BINARY, CLOSE, PING, PONG = 1, 2, 8, 9, 10
+
+
+def frame(opcode: int, payload: bytes, *, fin: bool = True) -> bytes:
+    head = bytes([(0x80 if fin else 0) | opcode])
+    if len(payload) < 126:
+        return head + bytes([len(payload)]) + payload
+    if len(payload) < 65536:
+        return head + bytes([126]) + struct.pack(">H", len(payload)) + payload
+    return head + bytes([127]) + struct.pack(">Q", len(payload)) + payload
+
+
+def read_exactly(connection: socket.socket, n: int) -> bytes | None:
+    data = b""
+    while len(data) < n:
+        piece = connection.recv(n - len(data))
+        if not piece:
+            return None
+        data += piece
+    return data
+
+
+def read_frame(connection: socket.socket) -> tuple[int, bytes] | None:
+    head = read_exactly(connection, 2)
+    if head is None:
+        return None
+    length = head[1] & 127
+    if length == 126:
+        length = struct.unpack(">H", read_exactly(connection, 2) or b"\0\0")[0]
+    elif length == 127:
+        length = struct.unpack(">Q", read_exactly(connection, 8) or b"\0" * 8)[0]
+    assert head[1] & 128, "a client must mask (RFC 6455 section 5.3)"
+    key = read_exactly(connection, 4)
+    data = read_exactly(connection, length)
+    if key is None or data is None:
+        return None
+    return head[0] & 15, bytes(b ^ key[i % 4] for i, b in enumerate(data))
+
+
+def shake_hands(connection: socket.socket) -> bool:
+    request = read_request(connection, bytearray())
+    if request is None:
+        return False
+    key = next(line.split(b":")[1].strip() for line in request.split(b"\r\n") if line.lower().startswith(b"sec-websocket-key"))
+    accept = base64.b64encode(hashlib.sha1(key + b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11").digest())
+    connection.sendall(
+        b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: "
+        + accept
+        + b"\r\n\r\n"
+    )
+    return True
+
+
+def websocket(answer: Callable[[Server, socket.socket, int, bytes], bool]) -> Handler:
+    """Calls ``answer(server, connection, number, message)`` for each message, until it says False."""
+
+    def handle(server: Server, connection: socket.socket) -> None:
+        if not shake_hands(connection):
+            return
+        while (got := read_frame(connection)) is not None:
+            opcode, payload = got
+            if opcode == CLOSE:
+                return
+            if opcode in (TEXT, BINARY) and not answer(server, connection, server.next_request(payload), payload):
+                return
+
+    return handle
+
+
+def ws_replies(make: Callable[[int, bytes], bytes]) -> Handler:
+    """Answers message number n with the bytes ``make(n, message)``."""
+
+    def answer(_server: Server, connection: socket.socket, number: int, message: bytes) -> bool:
+        connection.sendall(make(number, message))
+        return True
+
+    return websocket(answer)
+
+
+# --- wireload ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Run:
+    code: int
+    document: dict[str, Any]
+    screen: str
+
+    @property
+    def errors(self) -> dict[str, int]:
+        """The kinds that occurred."""
+        return {kind: n for kind, n in self.document["errors"].items() if n}
+
+
+def wireload(*arguments: str, environment: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [WIRELOAD, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env={**os.environ, **(environment or {})},
+    )
+
+
+def load(server: Server, *arguments: str, scheme: str = "http", path: str = "/") -> Run:
+    """Runs wireload with one thread against the server and reads its document."""
+    done = wireload("--json", "-", "--threads", "1", *arguments, f"{scheme}://127.0.0.1:{server.port}{path}")
+    assert done.stdout, f"no document: {done.stderr}"
+    return Run(done.returncode, json.loads(done.stdout), done.stderr)
