@@ -154,16 +154,23 @@ def _session_checks(port: int, *, asking: Callable[[int], str], judge: Callable[
         websocket.send(PING, b"are you there")
         return _same(websocket.read_message(), PONG, b"are you there")
 
+    def read(websocket: WebSocket, number: int) -> None:
+        where = f"reply {number + 1}: "
+        try:
+            judge(websocket.read_message(), number, where)
+        except PeerError as error:
+            raise PeerError(f"{where}{error}") from error
+
     def burst(websocket: WebSocket) -> str:
         websocket.send_many([asking(number) for number in range(MANY_MESSAGES)])
         for number in range(MANY_MESSAGES):
-            judge(websocket.read_message(), number, f"reply {number + 1}: ")
+            read(websocket, number)
         return f"{MANY_MESSAGES} right replies, in order"
 
     def in_turn(websocket: WebSocket) -> str:
         for number in range(MANY_MESSAGES):
             websocket.send_text(asking(number))
-            judge(websocket.read_message(), number, f"reply {number + 1}: ")
+            read(websocket, number)
         return f"{MANY_MESSAGES} right replies"
 
     def split() -> str:
