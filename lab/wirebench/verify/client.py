@@ -9,6 +9,7 @@ from typing import Literal
 from wirebench.catalog.model import Workload
 from wirebench.catalog.studies import ClientLoad, Policy
 from wirebench.trial.client_trial import ClientRun, run_client
+from wirebench.trial.cores import choose_cores
 from wirebench.trial.process import Process
 from wirebench.trial.start import describe_end, tail_of
 from wirebench.trial.supervise import Scope, Supervisor
@@ -59,7 +60,7 @@ def _load(scheme: Scheme, policy: Literal["reuse", "new"], size: int) -> ClientL
 
 def _run(scope: Scope, program: Program, load: ClientLoad, misbehaviour: Misbehaviour) -> tuple[ClientRun, Process, Counts]:
     with serving(misbehaviour) as server:
-        run, process = run_client(scope, program, load, port=server.port, cores=(), limit_ns=LIMIT_NS)
+        run, process = run_client(scope, program, load, port=server.port, cores=choose_cores().generator, limit_ns=LIMIT_NS)
     return run, process, server.counts
 
 

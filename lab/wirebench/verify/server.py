@@ -8,6 +8,7 @@ from contextlib import ExitStack
 
 from wirebench.catalog.model import Workload
 from wirebench.trial import interrupt, ports
+from wirebench.trial.cores import choose_cores
 from wirebench.trial.process import GRACE_S
 from wirebench.trial.start import Server, ServerSettings, StartError, describe_end, ended, start_server, tail_of
 from wirebench.trial.supervise import Scope, Supervisor
@@ -56,7 +57,10 @@ def verify_server(
 def _first_start(
     scope: Scope, workload: Workload, program: Program, results: list[CheckResult], *, port_seed: int, timeout_ns: int | None
 ) -> Failure | None:
-    server = start_server(scope, program, ServerSettings(workload=workload), port_seed=port_seed, timeout_ns=timeout_ns)
+    # Where it will be measured, too: some races need two cores.
+    cores = choose_cores().contestant
+    settings = ServerSettings(workload=workload)
+    server = start_server(scope, program, settings, cores=cores, port_seed=port_seed, timeout_ns=timeout_ns)
 
     results += run_checks(_WORKLOADS[workload](server.port), alive=lambda: not ended(server.process))
     if server.process.exit_code() is not None:
@@ -92,7 +96,8 @@ def _second_start(
     settings = ServerSettings(workload=workload, threads=THREADS, delay_ms=DELAY_MS if workload == "rest" else 0)
     sent, expected = "a start on the port it had before", f"a connection on {ports.HOST}:{port}"
     try:
-        server = start_server(scope, program, settings, port=port, timeout_ns=timeout_ns)
+        cores = choose_cores(THREADS).contestant
+        server = start_server(scope, program, settings, cores=cores, port=port, timeout_ns=timeout_ns)
     except StartError as error:
         said = f"{error.failure.message}: {error.failure.received}"
         yield CheckResult(id="lifecycle.restart", passed=False, required=True, sent=sent, expected=expected, received=said)
