@@ -42,6 +42,19 @@ def test_the_command_of_a_run_repeats_it(project: Project) -> None:
     assert second.info.selection == first.info.selection
 
 
+def test_resuming_a_complete_run_only_shows_it_again(project: Project) -> None:
+    project.run("run", "concurrency", "--quick", "--blocks", "1")
+    run = project.only_run()
+    before = (run / "trials.jsonl").read_bytes()
+    (run / "report.html").unlink()
+    code, output = project.run("run", "--resume", "latest")
+    assert code == 0, output
+    assert "is complete" in output
+    assert "python/plain" in output
+    assert (run / "report.html").exists()
+    assert (run / "trials.jsonl").read_bytes() == before
+
+
 def test_a_wrong_contestant_is_named_with_what_it_was_sent_and_the_others_stand(project: Project) -> None:
     project.add("wrong", server=SERVER.replace("hello from route_01", "hullo from route_01"))
     code, output = project.run("run", "concurrency", "--quick", "--blocks", "2")

@@ -79,6 +79,10 @@ class _Execution:
 
         out = console()
         before = self._stored(self.request.resume)
+        if before is not None and before.info.status == "complete":
+            out.print(f"{before.info.name} is complete", markup=False, highlight=False)
+            publish(before.path, out)
+            return before.info.exit_code or 0
         selection = before.info.selection if before is not None else self._selection()
         session, status, code = None, "failed", 1
         with interruptible(), LocalBench(root=self.catalog.root, jobs=default_jobs(self.request.jobs)) as bench:
@@ -131,7 +135,7 @@ class _Execution:
     def _open(self, selection: Selection, before: StoredRun | None, bench: Bench, out: Console) -> Session:
         from wirebench.run.progress import Steps
         from wirebench.run.session import Session, check_resumable, scope_of
-        from wirebench.store.rundir import RunDirectory
+        from wirebench.store.rundir import RunDirectory, point_latest
 
         wanted = self.catalog.select(selection.only)
         everybody = dict(self.catalog.contestants)
@@ -147,6 +151,7 @@ class _Execution:
             directory = RunDirectory.create(self.results, label=self.request.label)
             info = self._info(directory.path.name, selection, scope, bench)
         directory.write_info(info)
+        point_latest(directory.path)
         if before is None or not before.host:
             directory.write_host(bench.host())
         _announce(scope, directory.path, before, out)
@@ -179,7 +184,7 @@ class _Execution:
             measured = session.measure(plan, settled=_settled(session, plan), watcher=watcher)
         if measured.out_of_budget:
             fewest = min(measured.blocks.values())
-            out.print(f"the time budget is used up after {fewest} blocks{_too_few(fewest)}", highlight=False)
+            out.print(f"the time budget is used up after {_count(fewest, 'block')}{_too_few(fewest)}", highlight=False)
 
 
 def _command(request: Request, selection: Selection) -> tuple[str, ...]:
@@ -227,9 +232,10 @@ def _announce(scope: Scope, path: Path, before: StoredRun | None, out: Console) 
         out.print(f"  resumed    {done} trials of this run are done and are not repeated", highlight=False)
     if scope.budget_ns is not None and scope.budget_ns < scope.measuring_ns:
         fitting = blocks * scope.budget_ns // max(1, scope.measuring_ns)
-        say_warning(f"the budget of {duration(scope.budget_ns)} holds about {fitting} blocks{_too_few(fitting)}")
+        holds = f"holds about {_count(fitting, 'block')}{_too_few(fitting)}"
+        say_warning(f"the budget of {duration(scope.budget_ns)} {holds}")
     elif selection.blocks is not None and selection.blocks < MIN_BLOCKS:
-        say_warning(f"{selection.blocks} blocks give figures but no verdicts: those need {MIN_BLOCKS}")
+        say_warning(f"figures of {_count(selection.blocks, 'block')}, but no verdicts: those need {MIN_BLOCKS}")
     for note in scope_notes(scope):
         out.print(f"  {note}", markup=False, highlight=False, soft_wrap=True)
     out.print(f"  into       {path} (Ctrl-C keeps what is done)", markup=False, highlight=False, soft_wrap=True)
@@ -278,7 +284,7 @@ def publish(path: Path, out: Console) -> None:
     """Tables to the terminal and into the run's directory, the report, and ``latest``."""
     from wirebench.cli.table import run_tables, write_tables
     from wirebench.report import analyse_run, write_report
-    from wirebench.store.rundir import TABLE_FILE, point_latest, read_run
+    from wirebench.store.rundir import TABLE_FILE, read_run
 
     run = read_run(path)
     analysis = analyse_run(run)
@@ -291,7 +297,6 @@ def publish(path: Path, out: Console) -> None:
     write_tables(path / TABLE_FILE, draw)
     draw(out)
     report = write_report(path)
-    point_latest(path)
     out.print(f"report: {report}", markup=False, highlight=False, soft_wrap=True)
 
 

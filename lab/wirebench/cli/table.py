@@ -159,7 +159,8 @@ def _tried(entry: EntryAnalysis) -> int:
 
 
 def _footnotes(cell: CellAnalysis) -> Iterable[str]:
-    yield f"{cell.blocks} blocks; differences within {cell.band.d:.1%} are noise ({cell.band.source})"
+    blocks = "1 block" if cell.blocks == 1 else f"{cell.blocks} blocks"
+    yield f"{blocks}; differences within {cell.band.d:.1%} are noise ({cell.band.source})"
     if cell.twin is not None and cell.twin.ratio is not None:
         alarm = "; A FALSE ALARM: trust nothing here that is not far larger" if cell.twin.false_alarm else ""
         yield f"twin {cell.twin.contestant}: {cell.twin.ratio}, {cell.twin.verdict.kind}{alarm}"
