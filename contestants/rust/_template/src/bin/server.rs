@@ -28,17 +28,24 @@ struct Reply {
 /// {"c":n} -> {"c":n,"ts":<unix seconds>}
 fn count(text: &str) -> Result<String, Failure> {
     let Request { c } = serde_json::from_str(text)?;
-    Ok(serde_json::to_string(&Reply { c, ts: SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs() })?)
+    Ok(serde_json::to_string(&Reply {
+        c,
+        ts: SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs(),
+    })?)
 }
 
 async fn serve(stream: TcpStream, is_echo: bool) -> Result<(), Failure> {
     stream.set_nodelay(true)?;
     let mut socket = accept_async(stream).await?; // EDIT
     while let Some(message) = socket.next().await {
-        let message = message?; // EDIT
-        if message.is_text() || message.is_binary() { // EDIT
-            let reply = if is_echo { message } else { Message::text(count(message.to_text()?)?) }; // EDIT
-            socket.send(reply).await?; // EDIT
+        let message = message?; // EDIT: from here to the end of the loop
+        if message.is_text() || message.is_binary() {
+            let reply = if is_echo {
+                message
+            } else {
+                Message::text(count(message.to_text()?)?)
+            };
+            socket.send(reply).await?;
         }
     }
     Ok(())
@@ -46,9 +53,16 @@ async fn serve(stream: TcpStream, is_echo: bool) -> Result<(), Failure> {
 
 fn main() -> Result<(), Failure> {
     let is_echo = env::var("WIREBENCH_WORKLOAD")? == "ws.echo";
-    let address = format!("{}:{}", env::var("WIREBENCH_HOST")?, env::var("WIREBENCH_PORT")?);
+    let address = format!(
+        "{}:{}",
+        env::var("WIREBENCH_HOST")?,
+        env::var("WIREBENCH_PORT")?
+    );
     let threads = env::var("WIREBENCH_THREADS")?.parse()?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(threads)
+        .enable_all()
+        .build()?;
     runtime.block_on(async {
         let listener = TcpListener::bind(address).await?;
         loop {

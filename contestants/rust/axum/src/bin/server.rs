@@ -1,6 +1,7 @@
 //! axum as a server: http.hello, rest.
 
 use std::env;
+use std::net::{SocketAddr, SocketAddrV4};
 use std::time::Duration;
 
 use axum::body::Bytes;
@@ -9,15 +10,19 @@ use axum::http::StatusCode;
 use axum::routing::{get, post};
 use axum::serve::ListenerExt;
 use axum::Router;
-use tokio::net::TcpListener;
+use tokio::net::TcpSocket;
 
 fn number(name: &str, default: u64) -> u64 {
-    env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+    env::var(name)
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(default)
 }
 
 async fn post_test(delay: Duration, body: Bytes) -> Result<String, (StatusCode, &'static str)> {
     let expected_json = |_| (StatusCode::BAD_REQUEST, "expected JSON");
-    let text = std::str::from_utf8(&body).map_err(|_| (StatusCode::BAD_REQUEST, "expected JSON"))?;
+    let text =
+        std::str::from_utf8(&body).map_err(|_| (StatusCode::BAD_REQUEST, "expected JSON"))?;
     serde_json::from_str::<serde_json::Value>(text).map_err(expected_json)?;
     if !delay.is_zero() {
         tokio::time::sleep(delay).await;
@@ -32,9 +37,19 @@ async fn run() -> std::io::Result<()> {
         .route("/route_02", get(|| async { "hello from route_02" }))
         .route("/test", post(move |body: Bytes| post_test(delay, body)))
         .route("/test/status", get(|| async { "OK" }))
-        .route("/test/labels/{label}", get(|Path(label): Path<String>| async move { format!("label: {label}") }));
-    let address = (env::var("WIREBENCH_HOST").expect("WIREBENCH_HOST"), number("WIREBENCH_PORT", 0) as u16);
-    let listener = TcpListener::bind(address).await?.tap_io(|connection| {
+        .route(
+            "/test/labels/{label}",
+            get(|Path(label): Path<String>| async move { format!("label: {label}") }),
+        );
+    let host = env::var("WIREBENCH_HOST")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .expect("WIREBENCH_HOST: an IPv4 address");
+    let address = SocketAddr::V4(SocketAddrV4::new(host, number("WIREBENCH_PORT", 0) as u16));
+    let socket = TcpSocket::new_v4()?;
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    let listener = socket.listen(4096)?.tap_io(|connection| {
         let _ = connection.set_nodelay(true);
     });
     axum::serve(listener, app).await

@@ -14,7 +14,8 @@ type Failure = Box<dyn Error>;
 
 fn number(name: &str) -> usize {
     let text = env::var(name).unwrap_or_default();
-    text.parse().unwrap_or_else(|_| panic!("{name}: expected a number, got {text:?}"))
+    text.parse()
+        .unwrap_or_else(|_| panic!("{name}: expected a number, got {text:?}"))
 }
 
 struct Caller {
@@ -67,12 +68,23 @@ fn cpu_ns() -> (i64, i64) {
 }
 
 async fn run() -> Result<usize, Failure> {
-    let (warmup, operations, bytes) =
-        (number("WIREBENCH_WARMUP"), number("WIREBENCH_OPERATIONS"), number("WIREBENCH_PAYLOAD_BYTES"));
+    let (warmup, operations, bytes) = (
+        number("WIREBENCH_WARMUP"),
+        number("WIREBENCH_OPERATIONS"),
+        number("WIREBENCH_PAYLOAD_BYTES"),
+    );
     let message: String = ('a'..='z').cycle().take(bytes).collect();
-    let mut caller = Caller { url: env::var("WIREBENCH_URL")?, message, connections: 0 };
+    let mut caller = Caller {
+        url: env::var("WIREBENCH_URL")?,
+        message,
+        connections: 0,
+    };
     let reuse = env::var("WIREBENCH_POLICY")? == "reuse";
-    let mut kept = if reuse { Some(caller.open().await?) } else { None };
+    let mut kept = if reuse {
+        Some(caller.open().await?)
+    } else {
+        None
+    };
     let mut errors = 0;
     for _ in 0..warmup {
         errors += usize::from(caller.operate(&mut kept).await.is_err());
@@ -102,6 +114,9 @@ async fn run() -> Result<usize, Failure> {
 }
 
 fn main() -> Result<(), Failure> {
-    let errors = tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(run())?;
+    let errors = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?
+        .block_on(run())?;
     std::process::exit(i32::from(errors > 0));
 }

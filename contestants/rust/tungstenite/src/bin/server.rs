@@ -1,11 +1,12 @@
 //! tokio-tungstenite as a server: ws.echo, ws.count.
 
 use std::env;
+use std::net::{SocketAddr, SocketAddrV4};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use futures_util::{SinkExt, StreamExt};
 use serde::{Deserialize, Serialize};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpSocket, TcpStream};
 use tokio_tungstenite::tungstenite::Message;
 
 #[derive(Deserialize)]
@@ -33,7 +34,9 @@ async fn serve(stream: TcpStream, is_echo: bool) -> Result<(), Failure> {
     while let Some(message) = socket.next().await {
         let message = message?;
         if message.is_text() || message.is_binary() {
-            socket.send(if is_echo { message } else { count(message)? }).await?;
+            socket
+                .send(if is_echo { message } else { count(message)? })
+                .await?;
         }
     }
     Ok(())
@@ -41,9 +44,18 @@ async fn serve(stream: TcpStream, is_echo: bool) -> Result<(), Failure> {
 
 async fn run() -> std::io::Result<()> {
     let is_echo = env::var("WIREBENCH_WORKLOAD").is_ok_and(|workload| workload == "ws.echo");
-    let host = env::var("WIREBENCH_HOST").expect("WIREBENCH_HOST");
-    let port = env::var("WIREBENCH_PORT").ok().and_then(|text| text.parse().ok()).expect("WIREBENCH_PORT");
-    let listener = TcpListener::bind((host, port)).await?;
+    let host = env::var("WIREBENCH_HOST")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .expect("WIREBENCH_HOST: an IPv4 address");
+    let port = env::var("WIREBENCH_PORT")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .expect("WIREBENCH_PORT");
+    let socket = TcpSocket::new_v4()?;
+    socket.set_reuseaddr(true)?;
+    socket.bind(SocketAddr::V4(SocketAddrV4::new(host, port)))?;
+    let listener = socket.listen(4096)?;
     loop {
         // Too many open files or a peer already gone: the other connections go on.
         if let Ok((stream, _)) = listener.accept().await {
@@ -53,6 +65,13 @@ async fn run() -> std::io::Result<()> {
 }
 
 fn main() -> std::io::Result<()> {
-    let threads = env::var("WIREBENCH_THREADS").ok().and_then(|text| text.parse().ok()).unwrap_or(1);
-    tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build()?.block_on(run())
+    let threads = env::var("WIREBENCH_THREADS")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(1);
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(threads)
+        .enable_all()
+        .build()?
+        .block_on(run())
 }
