@@ -80,7 +80,7 @@ def test_a_fault_of_an_http_server_is_found(
         ("text_stamp", "count.0", '"ts": "'),
         ("binary_replies", "count.0", "binary"),
         ("no_pong", "ws.ping", "nothing, and no more"),
-        ("mute_later", "ws.in_turn", "nothing, and no more"),
+        ("mute_later", "ws.burst", "nothing, and no more"),
         ("never_closes", "ws.close", "nothing, and no more"),
     ],
 )

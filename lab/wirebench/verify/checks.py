@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from wirebench.verify.http import PeerError
+from wirebench.verify.http import PeerError, SilenceError
 from wirebench.verify.types import CheckResult
 
 
@@ -30,27 +30,58 @@ class Check:
 
 HOPELESS_AFTER = 3
 """Checks in a row that got no answer at all: the contestant is hung or gone, and each further one would wait in vain."""
+ATTEMPTS = 3
+"""At a required check that meets silence where there were answers before. A library that loses a reply now and then does give
+the right ones, which is what is asked here; how often it loses one is for the trials to count. It is said all the same."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Outcome:
+    result: CheckResult
+    answered: bool
+    """Something came, right or wrong."""
+    silent: bool
+    """Nothing came, and the connection stayed open."""
 
 
 def run_checks(checks: Iterable[Check], *, alive: Callable[[], bool]) -> list[CheckResult]:
     """Run them in order. Ends early when the contestant is gone or hopeless; what was not run is not in the result."""
     results: list[CheckResult] = []
-    silent = 0
+    unanswered = 0
     for check in checks:
-        try:
-            received, passed, expected = check.run(), True, check.expected
-            silent = 0
-        except Mismatch as mismatch:
-            received, passed, expected = mismatch.received, False, mismatch.expected
-            silent = 0
-        except PeerError as error:
-            received, passed, expected = str(error), False, check.expected
-            silent += 1
-        results.append(
-            CheckResult(
-                id=check.id, passed=passed, required=check.required, sent=check.sent, expected=expected, received=received
-            )
-        )
-        if not passed and (not alive() or silent >= HOPELESS_AFTER):
+        attempts = ATTEMPTS if check.required and results and unanswered == 0 else 1
+        outcome, silences = _attempt(check), 0
+        while outcome.silent and silences + 1 < attempts:
+            silences += 1
+            outcome = _attempt(check)
+        results.append(outcome.result)
+        if outcome.result.passed and silences:
+            results.append(_unsteady(outcome.result, silences))
+        unanswered = 0 if outcome.answered else unanswered + 1
+        if not outcome.result.passed and (not alive() or unanswered >= HOPELESS_AFTER):
             break
     return results
+
+
+def _attempt(check: Check) -> _Outcome:
+    passed, answered, silent, expected = False, True, False, check.expected
+    try:
+        received, passed = check.run(), True
+    except Mismatch as mismatch:
+        received, expected = mismatch.received, mismatch.expected
+    except PeerError as error:
+        received, answered, silent = str(error), False, isinstance(error, SilenceError)
+    result = CheckResult(
+        id=check.id, passed=passed, required=check.required, sent=check.sent, expected=expected, received=received
+    )
+    return _Outcome(result=result, answered=answered, silent=silent)
+
+
+def _unsteady(result: CheckResult, silences: int) -> CheckResult:
+    return replace(
+        result,
+        id=f"{result.id}.steady",
+        passed=False,
+        required=False,
+        received=f"no answer at {silences} of {silences + 1} attempts, then the right one",
+    )

@@ -23,6 +23,19 @@ class PeerError(Exception):
     """The peer did not send what the protocol asks for. The text is what a result shows as received."""
 
 
+class SilenceError(PeerError):
+    """The peer sent nothing, or stopped, and did not close either."""
+
+
+@contextmanager
+def at(where: str) -> Iterator[None]:
+    """Says in an error at which of many steps it was."""
+    try:
+        yield
+    except PeerError as error:
+        raise type(error)(f"{where}{error}") from error
+
+
 @dataclass(frozen=True, kw_only=True)
 class Response:
     status: int
@@ -129,7 +142,7 @@ class Connection:
                 data = self._socket.recv(262_144)
             except TimeoutError:
                 got = show(bytes(self._buffer)) if self._buffer else "nothing"
-                raise PeerError(f"{got}, and no more in {self._timeout_s:g} s") from None
+                raise SilenceError(f"{got}, and no more in {self._timeout_s:g} s") from None
             except ConnectionResetError:
                 data = b""
             except OSError as error:

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from wirebench.verify.checks import Check, Mismatch
-from wirebench.verify.http import Connection, PeerError, Response, connect, exchange, request
+from wirebench.verify.http import Connection, Response, at, connect, exchange, request
 
 MANY_REQUESTS = 1_100
 """More than the limits of requests for each connection that servers have by default (100 and 1000): under load, a server that
@@ -108,11 +108,9 @@ def _keep_alive(port: int, asked: Exchange) -> str:
     with connect(port) as connection:
         for number in range(1, MANY_REQUESTS + 1):
             where = f"request {number}: "
-            try:
+            with at(where):
                 connection.send(asked.request(port))
                 asked.judge(connection.read_response(), where=where)
-            except PeerError as error:
-                raise PeerError(f"{where}{error}") from error
     return f"{MANY_REQUESTS} right replies"
 
 
@@ -152,10 +150,8 @@ def _concurrent(port: int, asked: Exchange, *, timeout_s: float | None) -> str:
             connection.send(asked.request(port))
         for number, connection in enumerate(connections, start=1):
             where = f"connection {number} of {MANY_CONNECTIONS}: "
-            try:
+            with at(where):
                 asked.judge(connection.read_response(), where=where)
-            except PeerError as error:
-                raise PeerError(f"{where}{error}") from error
     return f"{MANY_CONNECTIONS} right replies"
 
 
