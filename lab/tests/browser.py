@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import base64
+import fcntl
 import json
 import os
 import select
-import shlex
 import shutil
 import signal
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -140,19 +140,25 @@ def chromium(profile: Path) -> Iterator[Page]:
         command = ["unshare", flags, *command]
     to_read, to_write = os.pipe()
     from_read, from_write = os.pipe()
-    # The protocol is on descriptors 3 and 4 of the browser.
-    line = f"exec {shlex.join(command)} 3<&{to_read} 4>&{from_write}"
+    # The browser speaks the protocol on its descriptors 3 and 4. The copies are out of the way of both.
+    ours, theirs = (fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10) for end in (to_read, from_write))
+
+    def place() -> None:
+        os.dup2(ours, 3)
+        os.dup2(theirs, 4)
+
     environment = {**os.environ, "HOME": str(profile), "XDG_CONFIG_HOME": str(profile), "XDG_CACHE_HOME": str(profile)}
     process = subprocess.Popen(
-        ["sh", "-c", line],
-        pass_fds=(to_read, from_write),
+        command,
+        pass_fds=(3, 4),
+        preexec_fn=place,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         env=environment,
         start_new_session=True,
     )
-    os.close(to_read)
-    os.close(from_write)
+    for end in (to_read, from_write, ours, theirs):
+        os.close(end)
     try:
         page = Page(_read=from_read, _write=to_write)
         page.attach()
@@ -160,14 +166,9 @@ def chromium(profile: Path) -> Iterator[Page]:
     finally:
         os.close(to_write)
         os.close(from_read)
-        try:
+        # Its end of the pipe is closed, so the browser ends; its helpers are in its group and may outlive it.
+        with suppress(subprocess.TimeoutExpired):
             process.wait(timeout=10)
-        except subprocess.TimeoutExpired:
-            pass
-        finally:
-            # The group is the browser's own: it holds its helpers, which may outlive it.
-            try:
-                os.killpg(process.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-            process.wait()
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()

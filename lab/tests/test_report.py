@@ -1,0 +1,245 @@
+"""The report: one file that holds everything, lets nothing of a server through as markup, and says what is missing."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from synthetic_run import HOSTILE, World, write_run
+from wirebench.report import analyse_run, export_charts, write_report
+from wirebench.report.charts import ratio_ticks
+from wirebench.report.facts import FACTS_FILE, Facts, conformance
+from wirebench.report.figures import duration, figure, ratio_text, times, visible
+from wirebench.report.histograms import MEDIAN, curve, merge
+from wirebench.report.page import spec_of
+from wirebench.report.view import PageView, page_view
+from wirebench.stats.types import Ratio
+from wirebench.store.records import VerifyRecord
+from wirebench.store.rundir import read_run
+
+WORLD = World(samples=1500)
+CHART_KINDS = {"ratios", "percentiles", "ladder-0", "ladder-1", "ramp-0", "ramp-1", "ramp-2"}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_run(tmp_path_factory.mktemp("results"), WORLD)
+
+
+@pytest.fixture(scope="module")
+def text(run: Path) -> str:
+    return write_report(run).read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def view(run: Path) -> PageView:
+    stored = read_run(run)
+    return page_view(stored, analyse_run(stored))
+
+
+class _Reader(HTMLParser):
+    """Elements, and the text outside scripts and styles."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.words: list[str] = []
+        self._inside = ""
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        self._inside = tag
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._inside not in ("script", "style"):
+            self.words.append(data)
+
+
+def test_one_file_under_three_megabytes_that_loads_nothing(text: str) -> None:
+    assert len(text.encode()) < 3_000_000
+    for tag, attributes in _Reader(text).elements:
+        assert tag not in ("link", "iframe", "object", "img")
+        assert "src" not in attributes
+        assert not any(name.startswith("on") for name in attributes)
+        href = attributes.get("href")
+        assert href is None or href.startswith(("#", "https://"))
+    assert "@import" not in text
+
+
+def test_what_a_server_sent_is_shown_and_is_no_markup(text: str) -> None:
+    page = _Reader(text)
+    assert [tag for tag, _ in page.elements].count("script") == 3
+    words = "".join(page.words)
+    assert "</script><script>document.title='owned'</script>" in words
+    assert "200 OK <b>fine</b>" in words
+    assert HOSTILE not in text
+
+
+def test_only_the_pages_own_scripts_may_run(text: str) -> None:
+    policy = next(a["content"] for tag, a in _Reader(text).elements if a.get("http-equiv") == "Content-Security-Policy")
+    assert policy is not None
+    assert "default-src 'none'" in policy
+    scripts = re.search(r"script-src ([^;]*)", policy)
+    assert scripts is not None
+    assert len(scripts[1].split()) == 2
+    assert "unsafe" not in scripts[1]
+
+
+def test_hidden_characters_are_shown() -> None:
+    assert visible("a\x00b‮c\nd") == "a\\x00b\\u202ec\nd"
+    assert visible("x" * 600).endswith("x …")
+
+
+def test_every_study_has_verdict_tables_and_charts(view: PageView, text: str) -> None:
+    assert [study.name for study in view.studies] == ["concurrency", "rest", "roundtrip", "websocket"]
+    kinds = {name.rsplit(".", 1)[1] for name in view.charts}
+    assert kinds == CHART_KINDS
+    page = _Reader(text)
+    drawn = [a["id"] for tag, a in page.elements if a.get("class") == "chart"]
+    assert drawn == list(view.charts)
+    words = "".join(page.words)
+    for study in view.studies:
+        for cell in study.cells:
+            assert cell.sentence.text in words
+            assert all(chart.how in words for chart in cell.charts)
+
+
+def test_the_command_that_repeats_it_and_the_host_are_there(text: str) -> None:
+    words = "".join(_Reader(text).words)
+    assert "wirebench quick --seed 7" in words
+    assert "Example CPU <1.0 GHz>" in words
+    assert "crow.h was not found" in words
+
+
+def test_the_decision_table_has_signs_reasons_and_conformance(view: PageView) -> None:
+    rest = next(study for study in view.studies if study.name == "rest")
+    rows = {row.entry: row for row in rest.cells[0].rows}
+    assert (rows["rust/axum"].sign, rows["rust/axum"].mark, rows["rust/axum"].rank) == ("▲", "best", "1")
+    assert (rows["python/flask"].sign, rows["python/flask"].mark) == ("▼", "worst")
+    assert rows["rust/axum"].conformance == "2/2"
+    assert rows["java/broken"].blank.startswith("nonconformant: ")
+    assert rows["java/broken"].figures != ()
+    assert all(one.text or one.blank for row in rows.values() for one in row.figures)
+    delayed = rest.cells[1]
+    assert delayed.columns[-1] == "of the ideal"
+    assert {row.figures[-1].text for row in delayed.rows if row.entry == "rust/axum"} == {"99%"}
+
+
+def test_generator_bound_figures_say_at_least(view: PageView) -> None:
+    cell = view.studies[0].cells[0]
+    axum = next(row for row in cell.rows if row.entry == "rust/axum")
+    assert axum.ratio.text.startswith("≥ ")
+    assert "generator-bound" in " ".join(axum.remarks)
+    assert any("generator" in change for change in cell.sentence.changes)
+
+
+def test_undecided_says_what_would_decide(tmp_path: Path) -> None:
+    stored = read_run(write_run(tmp_path, replace(WORLD, noise=0.05, studies=("roundtrip",), samples=5)))
+    shown = page_view(stored, analyse_run(stored))
+    changes = [change for cell in shown.studies[0].cells for change in cell.sentence.changes]
+    assert any(re.search(r"About \d+ more blocks would settle", change) for change in changes)
+    assert any("wirebench run roundtrip --preset quick --cells " in change for change in changes)
+
+
+def test_a_run_of_two_blocks_and_an_interrupted_one_have_reports(tmp_path: Path) -> None:
+    path = write_run(tmp_path, replace(WORLD, blocks=2, studies=("rest",), samples=5), status="interrupted")
+    words = "".join(_Reader(write_report(path).read_text()).words)
+    assert "interrupted: what was finished is shown" in words
+    assert "Too few blocks for a verdict: 2" in words
+
+
+def test_a_run_without_a_plan_has_a_report(tmp_path: Path) -> None:
+    path = write_run(tmp_path, replace(WORLD, blocks=1, studies=("rest",), samples=5))
+    for name in ("plan.json", "trials.jsonl", "host.json"):
+        (path / name).unlink()
+    out = tmp_path / "elsewhere.html"
+    assert write_report(path, out=out) == out
+    assert "wirebench quick" in out.read_text()
+
+
+def test_facts_are_kept_with_the_run(run: Path, text: str) -> None:
+    assert text
+    kept = json.loads((run / FACTS_FILE).read_text())
+    changed = {**kept, "go/made-up": {**vars(_facts()), "note": None}}
+    (run / FACTS_FILE).write_text(json.dumps(changed))
+    stored = read_run(run)
+    assert "go/made-up" in dict(page_view(stored, analyse_run(stored)).contestants)
+
+
+def _facts() -> Facts:
+    return Facts(library="made-up", version="1", license="MIT", homepage="https://example.org", tier="idiomatic")
+
+
+def test_conformance_counts_the_study_s_workloads_only() -> None:
+    def record(workload: str, *passed: bool) -> VerifyRecord:
+        checks = tuple({"id": f"c{index}", "passed": one} for index, one in enumerate(passed))
+        return VerifyRecord(contestant="go/x", workload=workload, status="ok", failure=None, elapsed_ns=1, checks=checks)
+
+    found = conformance([record("rest", True, False), record("ws.echo", True)], frozenset({"rest"}))
+    assert (found["go/x"].text, found["go/x"].advice) == ("1/2", ("c1",))
+
+
+def test_percentile_curves_are_the_histogram_s_own() -> None:
+    from hdrh.histogram import HdrHistogram
+
+    histogram = HdrHistogram(1, 3_600_000_000_000, 3)
+    for value in range(1, 10_001):
+        histogram.record_value(value * 1000)
+    merged = merge([histogram.encode().decode(), "not a histogram", histogram.encode().decode()])
+    assert merged is not None
+    points = curve(merged)
+    assert points[0].nines == MEDIAN
+    by_nines = {round(point.nines, 3): point.value_ns for point in points}
+    assert by_nines[1.0] == pytest.approx(9_000_000, rel=0.002)
+    assert by_nines[2.0] == pytest.approx(9_900_000, rel=0.002)
+    assert points[-1].nines == pytest.approx(3.3)  # 20,000 samples: ten lie beyond 99.95%
+    few = HdrHistogram(1, 1_000_000, 3)
+    few.record_value(5)
+    assert curve(few) == []
+
+
+@pytest.mark.parametrize(("least", "most"), [(0.97, 1.03), (0.012, 1.05), (0.95, 30), (1e5, 9e9), (1.0, 1e12), (0.5, 1.3)])
+def test_ticks_are_few_round_and_inside(least: float, most: float) -> None:
+    ticks = ratio_ticks(least, most)
+    assert 1 < len(ticks) <= 6
+    assert all(least <= tick <= most for tick in ticks)
+
+
+def test_numbers_for_people() -> None:
+    assert [duration(ns) for ns in (999, 1_000, 999_960, 72_340_000, 3.2e9)] == [
+        "999 ns",
+        "1.00 µs",
+        "1.00 ms",
+        "72.3 ms",
+        "3.20 s",
+    ]
+    assert figure("memory_per_connection_bytes", 4096 * 1.5) == "6.00 KiB"
+    assert figure("success_ratio", 0.99951) == "99.95%"
+    assert figure("throughput_per_s", 123456.7) == "123,457"
+    assert [times(value) for value in (0.0123, 0.5, 1.074, 30.2, 1234)] == ["0.012×", "0.50×", "1.07×", "30.2×", "1,234×"]
+    assert ratio_text(Ratio(estimate=1.07, low=1.04, high=1.114, blocks=6)) == "1.07× [1.04, 1.11]"
+
+
+def test_every_chart_is_written_as_picture(run: Path, tmp_path: Path, view: PageView) -> None:
+    few = tmp_path / "charts"
+    files = export_charts(run, few)
+    names = {path.name for path in files}
+    assert {f"{name}.png" for name in view.charts} | {f"{name}.svg" for name in view.charts} <= names
+    assert "rest.all-cells.png" in names
+    for path in files:
+        assert path.read_bytes().startswith(b"\x89PNG" if path.suffix == ".png" else b"<svg")
+
+
+def test_every_chart_is_valid_vega_lite(view: PageView) -> None:
+    for chart in view.charts.values():
+        chart.to_dict()  # raises what Altair's schema does not allow
+        assert "config" not in spec_of(chart)

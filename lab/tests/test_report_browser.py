@@ -1,0 +1,117 @@
+"""The report in a real browser with its network off, on a desktop and on a phone: every chart is drawn, nothing complains."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from browser import Page, chromium, find_chromium
+from synthetic_run import World, write_run
+from wirebench.report import write_report
+
+pytestmark = pytest.mark.skipif(find_chromium() is None, reason="chromium is not installed: apt-get install chromium")
+
+DRAWN = "document.documentElement.dataset.charts === 'drawn'"
+MARKS = """[...document.querySelectorAll('.chart')].map(chart => ({
+    id: chart.id,
+    state: chart.dataset.state,
+    marks: chart.querySelectorAll('svg .mark-symbol path, svg .mark-line path, svg .mark-rule line').length,
+    labels: [...chart.querySelectorAll('svg .role-axis-label text')].map(text => text.textContent),
+    left: chart.getBoundingClientRect().left, right: chart.getBoundingClientRect().right,
+    width: chart.querySelector('svg') ? chart.querySelector('svg').getBoundingClientRect().width : 0,
+}))"""
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_report(write_run(tmp_path_factory.mktemp("results"), World(samples=800)))
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    with chromium(tmp_path_factory.mktemp("profile")) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize(
+    ("width", "height", "phone", "dark"),
+    [(1280, 900, False, False), (1280, 900, False, True), (390, 844, True, False), (390, 844, True, True)],
+    ids=["desktop", "desktop-dark", "phone", "phone-dark"],
+)
+def test_every_chart_is_drawn_and_nothing_complains(
+    page: Page, report: Path, width: int, height: int, phone: bool, dark: bool
+) -> None:
+    page.window(width, height, phone=phone, dark=dark)
+    page.open(report)
+    page.wait_for(DRAWN)
+    charts = page.value(MARKS)
+    assert len(charts) >= 28
+    for chart in charts:
+        assert chart["state"] == "drawn", chart
+        assert chart["marks"] > 0, chart
+        assert len(chart["labels"]) >= 4, chart
+        assert not any("…" in label for label in chart["labels"]), chart
+        assert -0.5 <= chart["left"] < chart["right"] <= width + 0.5, chart
+        assert 0.9 * (chart["right"] - chart["left"]) < chart["width"] <= chart["right"] - chart["left"] + 1, chart
+    assert page.value("document.scrollingElement.scrollWidth") <= width
+    assert page.value("document.title").startswith("wirebench: ")
+    assert page.value("document.documentElement.dataset.theme") == ("dark" if dark else "light")
+    assert page.problems == []
+    assert [url for url in page.requests if not url.startswith("file:")] == []
+
+
+def test_labels_of_a_chart_do_not_overlap(page: Page, report: Path) -> None:
+    page.window(390, 844, phone=True)
+    page.open(report)
+    page.wait_for(DRAWN)
+    overlaps = page.value("""[...document.querySelectorAll('.chart .role-axis-label')].flatMap(axis => {
+        const boxes = [...axis.querySelectorAll('text')]
+            .filter(text => text.textContent && text.getAttribute('opacity') !== '0')
+            .map(text => ({said: text.textContent, box: text.getBoundingClientRect()}));
+        return boxes.flatMap((one, index) => boxes.slice(index + 1)
+            .filter(other => one.box.left < other.box.right - 1 && other.box.left < one.box.right - 1
+                && one.box.top < other.box.bottom - 4 && other.box.top < one.box.bottom - 4)
+            .map(other => [axis.closest('.chart').id, one.said, other.said]));
+    })""")
+    assert overlaps == []
+
+
+def test_a_name_of_the_legend_singles_out_its_line(page: Page, report: Path) -> None:
+    page.window(1280, 900, phone=False)
+    page.open(report)
+    page.wait_for(DRAWN)
+    faded = """[...document.querySelectorAll('#study-concurrency .mark-line path')]
+        .filter(path => Number(path.getAttribute('opacity') ?? 1) < 0.5).length"""
+    assert page.value(faded) == 0
+    button = "document.querySelector('#study-concurrency .legend button[data-entry=\"go/net-http\"]')"
+    page.value(f"{button}.click()")
+    page.wait_for(f"{faded} > 10")
+    assert page.value(f"{button}.getAttribute('aria-pressed')") == "true"
+    page.value(f"{button}.click()")
+    page.wait_for(f"{faded} === 0")
+    assert page.problems == []
+
+
+def test_the_theme_button_redraws_in_the_other_theme(page: Page, report: Path) -> None:
+    page.window(1280, 900, phone=False)
+    page.open(report)
+    page.wait_for(DRAWN)
+    page.value("document.getElementById('theme').click()")
+    page.wait_for(DRAWN)
+    assert page.value("document.documentElement.dataset.theme") == "dark"
+    label = page.value("document.querySelector('.chart .role-axis-label text').getAttribute('fill')")
+    assert label == page.value("getComputedStyle(document.documentElement).getPropertyValue('--text').trim()")
+    assert page.problems == []
+
+
+def test_a_chart_that_cannot_be_drawn_is_seen(page: Page, report: Path, tmp_path: Path) -> None:
+    """So that the tests above can fail."""
+    broken = tmp_path / "broken.html"
+    broken.write_text(report.read_text().replace('"mark":{"type":"line"', '"mark":{"type":"no such mark"'))
+    page.window(1280, 900, phone=False)
+    page.open(broken)
+    page.wait_for(DRAWN)
+    assert any(chart["state"] == "failed" for chart in page.value(MARKS))
+    assert page.problems != []

@@ -1,0 +1,96 @@
+"""``wirebench compare``: what changed between two runs on the same host."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from wirebench.catalog import CatalogError
+from wirebench.cli.console import console, say_warning
+from wirebench.cli.report import find_run
+
+if TYPE_CHECKING:
+    from wirebench.stats.compare import Change
+    from wirebench.store.rundir import StoredRun
+
+SIGNS = {"faster": ("▲", "green"), "slower": ("▼", "red"), "equivalent": ("≈", "bright_black"), "undecided": ("?", "")}
+WORDS = {"faster": "better", "slower": "worse", "equivalent": "equivalent", "undecided": "not decided"}
+
+
+def register(app: typer.Typer) -> None:
+    app.command("compare")(compare_runs)
+
+
+def compare_runs(
+    a: Annotated[str, typer.Argument(metavar="A", help="The earlier run: its directory, or its name in 'results'.")],
+    b: Annotated[str, typer.Argument(metavar="B", help="The later run.")],
+    force: Annotated[bool, typer.Option("--force", help="Compare even if the runs are of different hosts.")] = False,
+) -> None:
+    """Compare two runs on the same host: for every cell and contestant B over A, with its interval and verdict.
+
+    Figures are taken over the floor of their own run first, so that a host that is slower today does not look like a
+    change. The floor itself is compared as it is. Exit code 0 whatever has changed; 64 if the runs cannot be compared.
+    """
+    from wirebench.stats import load_history
+    from wirebench.stats.compare import compare
+    from wirebench.store.jsonl import StoreError
+    from wirebench.store.rundir import read_run
+
+    try:
+        runs = [read_run(find_run(name)) for name in (a, b)]
+    except StoreError as error:
+        raise CatalogError(str(error)) from error
+    first, second = runs
+    _check_hosts(first, second, force=force)
+    if first.plan is None or second.plan is None:
+        ended = first if first.plan is None else second
+        raise CatalogError(f"{ended.path}: expected a run with a plan, got one that ended before anything was measured")
+    after_both = max(run.info.started_unix_ns for run in runs) + 1
+    history = load_history(second.path.parent, host_id=str(second.host.get("host_id", "")), before_unix_ns=after_both)
+    changes = compare((first.plan, first.trials), (second.plan, second.trials), history)
+    if not changes:
+        raise CatalogError(f"B: expected a run with a cell of {first.info.name}, got {second.info.name} without any")
+    _print(first, second, changes)
+
+
+def _check_hosts(first: StoredRun, second: StoredRun, *, force: bool) -> None:
+    hosts = [run.host.get("host_id") for run in (first, second)]
+    if hosts[0] == hosts[1] and hosts[0] is not None:
+        return
+    message = f"expected two runs of the same host, got {hosts[0]} ({first.info.name}) and {hosts[1]} ({second.info.name})"
+    if not force:
+        raise CatalogError(f"B: {message}; --force compares them all the same")
+    say_warning(f"{message}: a difference may be the hosts'")
+
+
+def _print(first: StoredRun, second: StoredRun, changes: Sequence[Change]) -> None:
+    from wirebench.report.figures import figure, noun, ratio_text
+
+    out = console()
+    out.print(f"A  {first.info.name}\nB  {second.info.name}\n", markup=False)
+    for key in dict.fromkeys((one.study, one.cell) for one in changes):
+        rows = [one for one in changes if (one.study, one.cell) == key]
+        better = "more" if rows[0].higher_is_better else "less"
+        out.print(Text.assemble((" ".join(key), "bold"), f"  {noun(rows[0].metric)}, {better} is better"))
+        table = Table(box=None, padding=(0, 1), header_style="bold")
+        table.add_column("", width=1)
+        table.add_column("contestant", no_wrap=True)
+        for heading in ("A", "B"):
+            table.add_column(heading, justify="right", no_wrap=True)
+        for heading in ("B over A", "", ""):
+            table.add_column(heading, no_wrap=True)
+        for one in rows:
+            sign, style = SIGNS[one.verdict.kind] if one.missing is None else (" ", "bright_black")
+            a, b = (figure(one.metric, value) if value is not None else "" for value in (one.a, one.b))
+            ratio = ratio_text(one.ratio) if one.ratio is not None else ""
+            said = one.missing or WORDS[one.verdict.kind] + (f": {one.verdict.reason}" if one.verdict.reason else "")
+            basis = "" if one.missing else one.basis
+            table.add_row(sign, Text(one.entry), a, b, ratio, basis, Text(said), style=style)
+        out.print(table)
+        out.print(Text(f"  differences within {rows[0].band.d:.1%} are noise ({rows[0].band.source})\n", style="bright_black"))
+    counts = {kind: sum(1 for one in changes if one.missing is None and one.verdict.kind == kind) for kind in WORDS}
+    out.print(", ".join(f"{count} {WORDS[kind]}" for kind, count in counts.items()))

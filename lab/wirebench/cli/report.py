@@ -1,0 +1,64 @@
+"""``wirebench report``: a run's page and charts again, worked out from its stored trials."""
+
+from __future__ import annotations
+
+import webbrowser
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from wirebench.catalog import CatalogError, find_root
+from wirebench.cli.console import console
+
+RESULTS = "results"
+LATEST = "latest"
+
+RUN_HELP = "A run's directory, or its name in 'results'. The latest if not given."
+Run = Annotated[str, typer.Argument(metavar="[RUN]", help=RUN_HELP)]
+
+
+def register(app: typer.Typer) -> None:
+    app.command("report")(report)
+
+
+def report(
+    run: Run = LATEST,
+    open_: Annotated[bool, typer.Option("--open", help="Show it in the browser.")] = False,
+    out: Annotated[Path | None, typer.Option("--out", help="Write it here, not into the run's directory.")] = None,
+    charts: Annotated[
+        Path | None, typer.Option("--charts", metavar="DIR", help="Also write every chart as PNG and SVG into this folder.")
+    ] = None,
+) -> None:
+    """Make a run's report again: verdicts, tables and charts from its stored trials, in one HTML file that needs no network."""
+    from wirebench.report import export_charts, write_report
+    from wirebench.store.jsonl import StoreError
+
+    path = find_run(run)
+    if out is not None and not out.absolute().parent.is_dir():
+        raise CatalogError(f"--out: expected a file in a folder that exists, got {out}")
+    try:
+        page = write_report(path, out=out)
+        files = export_charts(path, charts) if charts is not None else []
+    except StoreError as error:
+        raise CatalogError(str(error)) from error
+    said = console()
+    said.print(f"report: {page}", markup=False, soft_wrap=True)
+    if charts is not None:
+        said.print(f"charts: {len(files)} files in {charts}", markup=False, soft_wrap=True)
+    if open_:
+        webbrowser.open(page.resolve().as_uri())
+
+
+def find_run(name: str) -> Path:
+    """The directory of a run that is named by its path, or by its name in the project's results."""
+    given = Path(name)
+    if (given / "run.json").is_file():
+        return given.resolve()
+    results = find_root() / RESULTS
+    path = results / name
+    if (path / "run.json").is_file():
+        return path.resolve()
+    runs = sorted(one.name for one in results.iterdir() if (one / "run.json").is_file()) if results.is_dir() else []
+    known = f"one of {', '.join(runs[-5:])}" if runs else "a run; there is none yet, 'wirebench quick' makes one"
+    raise CatalogError(f"RUN: expected {known}, got {name!r}")
