@@ -102,6 +102,15 @@ def test_little_voids_beyond_five_percent() -> None:
     assert little_check([trial()]).median is None
 
 
+def test_a_window_of_few_latencies_cannot_be_held_to_five_percent() -> None:
+    short = trial(
+        validity={"little_ratio": 0.88}, metrics={"mean_ns": 75_000_000}, load={"window": {"elapsed_ns": 500_000_000}}
+    )
+    assert not breaks_little(short)
+    assert breaks_little(replace(short, load={"window": {"elapsed_ns": 5_000_000_000}}))
+    assert breaks_little(replace(short, validity={"little_ratio": 0.80}))
+
+
 def test_a_block_with_steal_goes_as_a_whole_and_says_why() -> None:
     trials = [
         trial(1, covariates={"steal_ns": 10_000_000}),

@@ -20,10 +20,26 @@ def number(value: object) -> float | None:
     return float(value)
 
 
+def little_tolerance(trial: TrialView, *, settings: Settings = DEFAULT) -> float:
+    """How far from 1 the ratio X R / N of a right measurement may be: 5%, or R / T where that is more.
+
+    The law is exact only for a window that begins and ends empty (Little & Graves 2008). In a window of length T each
+    connection completes T / R requests rounded down or up, so the ratio of a perfect measurement is off by up to R / T: a
+    server that takes 100 ms for a reply cannot be held to 5% by a window of half a second.
+    """
+    load = trial.load or {}
+    window = load.get("window")
+    elapsed = number(window.get("elapsed_ns")) if isinstance(window, Mapping) else None
+    mean = number(trial.metrics.get("mean_ns"))
+    if elapsed is None or mean is None or elapsed <= 0:
+        return settings.little_tolerance
+    return max(settings.little_tolerance, mean / elapsed)
+
+
 def breaks_little(trial: TrialView, *, settings: Settings = DEFAULT) -> bool:
-    """|X R / N - 1| > 5%: throughput, latency and connections of the window contradict one another, so one is wrong."""
+    """X R / N too far from 1: throughput, latency and connections of the window contradict one another, so one is wrong."""
     ratio = number(trial.validity.get("little_ratio"))
-    return ratio is not None and abs(ratio - 1) > settings.little_tolerance
+    return ratio is not None and abs(ratio - 1) > little_tolerance(trial, settings=settings)
 
 
 def little_check(trials: Sequence[TrialView], *, settings: Settings = DEFAULT) -> LittleCheck:
