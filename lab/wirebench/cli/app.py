@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 from typing import Annotated
 
 import typer
@@ -32,8 +31,5 @@ def make_app() -> typer.Typer:
     app = typer.Typer(name="wirebench", no_args_is_help=True, rich_markup_mode="rich", pretty_exceptions_enable=False)
     app.callback()(_root)
     for name in COMMANDS:
-        module = f"wirebench.cli.{name}"
-        if importlib.util.find_spec(module) is None:
-            continue
-        importlib.import_module(module).register(app)
+        importlib.import_module(f"wirebench.cli.{name}").register(app)
     return app
