@@ -4,6 +4,9 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.util.Map;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
 import org.java_websocket.WebSocket; // EDIT: these three
 import org.java_websocket.handshake.ClientHandshake;
 import org.java_websocket.server.WebSocketServer;
@@ -61,12 +64,19 @@ public final class Server extends WebSocketServer { // EDIT
         super(address, threads); // EDIT
     }
 
+    private void writeForgotten() {
+        getConnections().stream().filter(WebSocket::hasBufferedData).forEach(this::onWriteDemand);
+    }
+
     public static void main(String[] arguments) {
         InetSocketAddress address =
                 new InetSocketAddress(ENV.get("WIREBENCH_HOST"), Integer.parseInt(ENV.get("WIREBENCH_PORT")));
         Server server = new Server(address, Integer.parseInt(ENV.getOrDefault("WIREBENCH_THREADS", "1"))); // EDIT: from here
         server.setReuseAddr(true);
         server.setTcpNoDelay(true);
+        // Java-WebSocket 1.6.0 can forget to write a reply (see ../java-websocket): ask again for what is still queued.
+        ScheduledExecutorService timer = Executors.newSingleThreadScheduledExecutor();
+        timer.scheduleWithFixedDelay(server::writeForgotten, 10, 10, TimeUnit.MILLISECONDS);
         server.run();
     }
 }

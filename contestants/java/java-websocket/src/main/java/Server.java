@@ -3,6 +3,9 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
+import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
 import org.java_websocket.WebSocket;
 import org.java_websocket.framing.CloseFrame;
 import org.java_websocket.handshake.ClientHandshake;
@@ -60,6 +63,14 @@ public final class Server extends WebSocketServer {
         }
     }
 
+    /**
+     * Java-WebSocket 1.6.0 can forget to write a reply (the manifest's note says how), which then waits for the connection's next one.
+     * Asking again for what is still queued bounds that wait.
+     */
+    private void writeForgotten() {
+        getConnections().stream().filter(WebSocket::hasBufferedData).forEach(this::onWriteDemand);
+    }
+
     public static void main(String[] arguments) {
         String host = System.getenv("WIREBENCH_HOST");
         int port = Integer.parseInt(System.getenv("WIREBENCH_PORT"));
@@ -69,6 +80,8 @@ public final class Server extends WebSocketServer {
         server.setReuseAddr(true);
         server.setTcpNoDelay(true);
         server.setMaxPendingConnections(4096);
+        ScheduledExecutorService timer = Executors.newSingleThreadScheduledExecutor();
+        timer.scheduleWithFixedDelay(server::writeForgotten, 10, 10, TimeUnit.MILLISECONDS);
         server.run();
     }
 }
