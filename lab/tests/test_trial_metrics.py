@@ -268,6 +268,20 @@ def test_the_watchdog_gives_a_slow_contestant_its_time(load: Load, at_least_ns: 
     assert watchdog.limit_ns(load, timeout_ns=5 * SECOND, threads=4) > at_least_ns
 
 
+@pytest.mark.parametrize(
+    ("load", "expected_ns"),
+    [
+        (ClosedLoad(connections=10_000, warmup_ns=0, window_ns=1), 6 * SECOND),
+        (EachLoad(producers=10, messages=1000, delay_ms=200, policy="new", threads=4), 5 * SECOND + 3 * SECOND // 5),
+        # The last of a million messages sent at once is answered after all the others.
+        (RampLoad(rounds=100, add=100, messages=100, pacing="burst"), 105 * SECOND),
+        (RampLoad(rounds=100, add=100, messages=100, pacing="serial"), 6 * SECOND),
+    ],
+)
+def test_a_reply_may_wait_for_those_before_it(load: Load, expected_ns: int) -> None:
+    assert watchdog.reply_timeout_ns(load, patience_ns=5 * SECOND, threads=4) == expected_ns
+
+
 def test_payloads() -> None:
     assert payload(28) == b"abcdefghijklmnopqrstuvwxyzab"
     assert payload(0) == b""

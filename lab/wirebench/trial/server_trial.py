@@ -35,6 +35,7 @@ def server_trial(spec: TrialSpec, outcome: Outcome, *, program: Program, scope: 
     outcome.port, outcome.ready_ns = server.port, server.ready_ns
     outcome.metrics["ready_ns"] = server.ready_ns
     idle_rss = procfs.resident_bytes(server.process.pids())
+    timeout_ns = watchdog.reply_timeout_ns(spec.load, patience_ns=spec.timeout_ns, threads=spec.threads)
     document_file = scope.folder / "wireload.json"
     command = wireload.command(
         generator,
@@ -44,7 +45,7 @@ def server_trial(spec: TrialSpec, outcome: Outcome, *, program: Program, scope: 
             request=request_of(spec.workload),
             cores=cores.generator,
             watch=server.process.watch,
-            timeout_ns=spec.timeout_ns,
+            timeout_ns=timeout_ns,
             seed=spec.seed,
             json_file=document_file,
         ),
@@ -52,7 +53,7 @@ def server_trial(spec: TrialSpec, outcome: Outcome, *, program: Program, scope: 
     before = read_counters()
     switches = procfs.involuntary_switches(server.process.pids())
     process = scope.start(command, name="generator", cwd=scope.folder, env={}, cores=cores.generator)
-    limit_ns = watchdog.limit_ns(spec.load, timeout_ns=spec.timeout_ns, threads=spec.threads)
+    limit_ns = watchdog.limit_ns(spec.load, timeout_ns=timeout_ns, threads=spec.threads)
     code = process.wait(limit_ns / 1e9)
     hung = code is None
     if hung:

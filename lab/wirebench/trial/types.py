@@ -96,7 +96,7 @@ class TrialSpec:
     seed: int = 0
     """For the generator."""
     timeout_ns: int = 5_000_000_000
-    """How long the generator waits for one reply."""
+    """How long the generator waits for one reply, beyond what the load itself makes it wait."""
 
 
 TrialStatus = Literal["ok", "failed"]
