@@ -126,12 +126,14 @@ void stream::flush_later() noexcept {
 void stream::hook_callback(turn_hook& hook) noexcept {
     auto& s = static_cast<stream&>(hook);
     int number = s.failed_errno_;
+    if (s.waiting_to_write_ && number == 0) return;
     if (number != 0 || !s.send_some(number)) s.fail(number, "send");
 }
 
 bool stream::flush() noexcept {
     if (state_ == state::connecting) return true;
     if (state_ == state::closed || failed_errno_ != 0) return false;
+    if (waiting_to_write_) return true;  // the loop goes on when the socket can take more
     int number = 0;
     if (send_some(number)) return true;
     failed_errno_ = number;

@@ -154,7 +154,8 @@ void connection::settle() {
     } else if (!reading()) {
         resume_reading();
     }
-    worker_->loop().arm(timer_, due());
+    // What is unsent will most often have gone by the end of the turn: only the timer itself looks at that.
+    worker_->loop().arm(timer_, unsent() > 0 ? std::min(phase_due(), write_due()) : phase_due());
 }
 
 // ---- responding ----
@@ -287,7 +288,7 @@ void connection::session_finished() {
 
 void connection::on_drained() {
     last_write_ = worker_->loop().now();
-    if (phase_ == phase::lingering) since_ = last_write_;
+    if (phase_ == phase::lingering || phase_ == phase::idle) since_ = last_write_;
     if (phase_ == phase::websocket) session_->drained();
     consume_held();
     settle();
@@ -302,9 +303,8 @@ void connection::enter(phase p) noexcept {
 
 void connection::before_send() { last_write_ = worker_->loop().now(); }
 
-time_point connection::due() const noexcept {
+time_point connection::phase_due() const noexcept {
     const wire::limits& l = worker_->limits();
-    if (unsent() > 0) return last_write_ + l.write_timeout;
     switch (phase_) {
         case phase::idle: return since_ + l.idle_timeout;
         case phase::head: return since_ + l.header_timeout;
@@ -313,16 +313,17 @@ time_point connection::due() const noexcept {
         case phase::handling:
         case phase::websocket: break;
     }
-    return worker_->loop().now() + l.write_timeout;  // only to look whether writing has stalled
+    return worker_->loop().now() + l.write_timeout;  // not at all; only to look whether writing has stalled
 }
+
+time_point connection::write_due() const noexcept { return last_write_ + worker_->limits().write_timeout; }
 
 void connection::on_timer() {
     if (is_closed()) return;
-    if (const time_point at = due(); at > worker_->loop().now()) {
+    const time_point at = unsent() > 0 ? write_due() : phase_due();
+    if (at > worker_->loop().now()) {
         worker_->loop().arm(timer_, at);
-        return;
-    }
-    if (unsent() > 0) {
+    } else if (unsent() > 0) {
         drop(true);
     } else if (phase_ == phase::head || phase_ == phase::body) {
         refuse(errc::timed_out);

@@ -65,7 +65,8 @@ private:
     void close_gracefully(bool at_once);
     bool congested() noexcept;
     void enter(phase p) noexcept;
-    time_point due() const noexcept;
+    time_point phase_due() const noexcept;
+    time_point write_due() const noexcept;
     void on_timer();
 
     worker* worker_;

@@ -46,7 +46,7 @@ public:
         out().append(bytes);
         flush_later();
     }
-    // Sends now what can be sent. False when the stream is closed or broken; on_failure() then comes from the loop.
+    // Sends now what can be sent; nothing while the socket is known to be full. False when the stream is closed or broken; on_failure() then comes from the loop.
     bool flush() noexcept;
     std::size_t unsent() const noexcept { return out_.size(); }
 

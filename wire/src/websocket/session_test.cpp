@@ -1,0 +1,279 @@
+// The server's side of WebSocket, over real sockets.
+#include "wire/websocket/session.hpp"
+
+#include <gtest/gtest.h>
+
+#include <future>
+#include <mutex>
+
+#include "pieces.hpp"
+#include "raw_peer.hpp"
+#include "served.hpp"
+#include "wire/proto/ws_frame.hpp"
+
+namespace wire::ws {
+namespace {
+
+using namespace std::chrono_literals;
+using namespace std::string_literals;
+using testing::served;
+
+constexpr mask_key key{1, 2, 3, 4};
+
+std::string frame(opcode op, std::string_view payload, bool fin = true) {
+    buffer out;
+    append_frame(out, op, payload, key, fin);
+    return std::string(out.view());
+}
+
+class ws_peer : public testing::raw_peer {
+public:
+    explicit ws_peer(std::uint16_t port, const std::string& path = "/") : raw_peer(port) {
+        send("GET " + path + " HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+             "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n");
+        EXPECT_EQ(response(), "101 ");
+        EXPECT_NE(head_text.find("Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n"), std::string::npos);
+    }
+    // "OPCODE payload" of the next frame; "<end>" when there is none.
+    std::string next() {
+        std::string raw = exactly(2);
+        if (raw.size() < 2) return "<end>";
+        const auto length = static_cast<unsigned char>(raw[1]);
+        if (length >= 126) raw += exactly(length == 126 ? 2 : 8);
+        const auto h = read_frame_header(raw, role::client);
+        if (h.size != raw.size()) return "<bad frame>";
+        return std::to_string(static_cast<int>(h.header.op)) + " " + exactly(static_cast<std::size_t>(h.header.length));
+    }
+};
+
+// What a session's end was, for tests to wait for.
+struct ending {
+    std::promise<std::string> how;
+    void note(session& s) {
+        s.on_close([this](session&, std::uint16_t code, std::string_view reason) {
+            how.set_value(std::to_string(code) + " " + std::string(reason));
+        });
+    }
+    std::string get() { return how.get_future().get(); }
+};
+
+http::router echo(ending* end = nullptr) {
+    http::router r;
+    r.websocket("/", [end](session& s, const http::request&) {
+        s.on_message([](session& s, message m) { s.send(m); });
+        if (end != nullptr) end->note(s);
+    });
+    return r;
+}
+
+TEST(ws_session, echoes_text_binary_and_fragments_however_cut) {
+    served s(echo());
+    ws_peer p(s.port());
+    const std::string large(70'000, 'x');
+    const std::string text = frame(opcode::text, "hello") + frame(opcode::binary, "\0\xFF"s) + frame(opcode::text, "a", false) +
+                             frame(opcode::ping, "now") + frame(opcode::continuation, "b");
+    for (const auto& cut : testing::all_cuts(text)) {
+        for (const auto piece : cut) {
+            p.send(piece);
+            std::this_thread::yield();
+        }
+        ASSERT_EQ(p.next(), "1 hello");
+        ASSERT_EQ(p.next(), "2 \0\xFF"s);
+        ASSERT_EQ(p.next(), "10 now");
+        ASSERT_EQ(p.next(), "1 ab");
+    }
+    p.send(frame(opcode::text, large));
+    EXPECT_EQ(p.next(), "1 " + large);
+}
+TEST(ws_session, frames_sent_together_with_the_handshake) {
+    served s(echo());
+    testing::raw_peer p(s.port());
+    p.send("GET / HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+           "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n" + frame(opcode::text, "early"));
+    EXPECT_EQ(p.response(), "101 ");
+    EXPECT_EQ(p.exactly(7), "\x81\x05" "early");
+}
+TEST(ws_session, closing_handshake_begun_by_the_peer) {
+    ending end;
+    served s(echo(&end));
+    ws_peer p(s.port());
+    p.send(frame(opcode::close, "\x03\xE9" "bye") + frame(opcode::text, "too late"));
+    EXPECT_EQ(p.next(), "8 \x03\xE9" "bye");
+    EXPECT_EQ(end.get(), "1001 bye");
+    EXPECT_EQ(p.rest(), "");
+}
+TEST(ws_session, closing_handshake_begun_here) {
+    ending end;
+    http::router r;
+    r.websocket("/", [&](session& s, const http::request&) {
+        end.note(s);
+        s.on_message([](session& s, message m) {
+            s.close(4000, m.data);
+            EXPECT_FALSE(s.send("too late"));
+            EXPECT_FALSE(s.is_open());
+        });
+    });
+    served s(std::move(r));
+    ws_peer p(s.port());
+    p.send(frame(opcode::text, "enough") + frame(opcode::text, "ignored"));
+    EXPECT_EQ(p.next(), "8 \x0F\xA0" "enough");
+    p.send(frame(opcode::close, "\x0F\xA0"));
+    EXPECT_EQ(end.get(), "4000 ");
+    EXPECT_EQ(p.rest(), "");
+}
+TEST(ws_session, protocol_errors_close_with_their_code) {
+    const std::vector<std::pair<std::string, std::string>> cases{
+        {"\x81\x01x", "1002 malformed WebSocket frame"},                   // unmasked
+        {frame(opcode::continuation, "x"), "1002 malformed WebSocket frame"},
+        {"\xC1\x80" "abcd", "1002 malformed WebSocket frame"},             // a reserved bit
+        {frame(opcode::text, "\xFF"), "1007 text that is not UTF-8"},
+        {frame(opcode::close, "\x03\xED"), "1002 bad WebSocket close code"},
+        {frame(opcode::binary, std::string(101, 'x')), "1009 WebSocket message too large"},
+    };
+    http::server_options options;
+    options.limits.max_message_bytes = 100;
+    for (const auto& [bytes, expected] : cases) {
+        ending end;
+        served s(echo(&end), options);
+        ws_peer p(s.port());
+        p.send(frame(opcode::text, "fine"));
+        EXPECT_EQ(p.next(), "1 fine");
+        p.send(bytes);
+        EXPECT_EQ(end.get(), expected);
+        const std::string got = p.next();
+        ASSERT_GE(got.size(), 4U);
+        const int code = static_cast<unsigned char>(got[2]) << 8 | static_cast<unsigned char>(got[3]);
+        EXPECT_EQ(std::to_string(code) + " " + got.substr(4), expected);
+        p.finish_sending();
+        EXPECT_EQ(p.rest(), "");
+    }
+}
+TEST(ws_session, connection_lost) {
+    ending end;
+    served s(echo(&end));
+    {
+        ws_peer p(s.port());
+        p.send(frame(opcode::text, "x"));
+        EXPECT_EQ(p.next(), "1 x");
+    }
+    EXPECT_EQ(end.get(), "1006 ");
+}
+TEST(ws_session, handles_reach_it_from_other_threads_until_it_is_gone) {
+    std::promise<handle> opened;
+    ending end;
+    http::router r;
+    r.websocket("/", [&](session& s, const http::request&) {
+        end.note(s);
+        opened.set_value(s.handle());
+    });
+    served s(std::move(r));
+    handle h;
+    h.send("to nobody");
+    {
+        ws_peer p(s.port());
+        h = opened.get_future().get();
+        std::thread other([copy = h] { copy.send("from elsewhere"); });
+        EXPECT_EQ(p.next(), "1 from elsewhere");
+        other.join();
+        h.post([](session& s) { s.send("posted"); });
+        EXPECT_EQ(p.next(), "1 posted");
+        h.close(4001, "done");
+        EXPECT_EQ(p.next(), "8 \x0F\xA1" "done");
+    }
+    EXPECT_EQ(end.get(), "1006 ");
+    h.send("to nobody");
+    s.stop();
+    h.send("to nobody");
+}
+TEST(ws_session, other_requests_to_its_route) {
+    served s(echo());
+    testing::raw_peer p(s.port());
+    p.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    EXPECT_EQ(p.response(), "426 This is a WebSocket.\n");
+    EXPECT_NE(p.head_text.find("Upgrade: websocket\r\n"), std::string::npos);
+    EXPECT_NE(p.head_text.find("Connection: Upgrade\r\n"), std::string::npos);
+    p.send("GET / HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 8\r\nSec-WebSocket-Key: x\r\n\r\n");
+    EXPECT_EQ(p.response(), "426 This is a WebSocket.\n");
+    EXPECT_NE(p.head_text.find("Sec-WebSocket-Version: 13\r\n"), std::string::npos);
+    p.send("GET / HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: x\r\n\r\n");
+    EXPECT_EQ(p.response(), "400 This is a WebSocket.\n");
+    p.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n");
+    EXPECT_EQ(p.response(), "405 Method Not Allowed\n");
+}
+TEST(ws_session, going_away_when_the_server_stops) {
+    ending end;
+    served s(echo(&end));
+    ws_peer p(s.port());
+    p.send(frame(opcode::text, "x"));
+    EXPECT_EQ(p.next(), "1 x");
+    s.ask_to_stop();
+    EXPECT_EQ(p.next(), "8 \x03\xE9");
+    p.send(frame(opcode::close, "\x03\xE9"));
+    EXPECT_EQ(end.get(), "1001 ");
+    p.finish_sending();
+    s.join();
+}
+TEST(ws_session, silence_is_asked_about_and_then_ended) {
+    ending end;
+    http::server_options options;
+    options.limits.idle_timeout = 50ms;
+    served s(echo(&end), options);
+    ws_peer p(s.port());
+    EXPECT_EQ(p.next(), "9 ");
+    p.send(frame(opcode::pong, ""));
+    EXPECT_EQ(p.next(), "9 ");
+    EXPECT_EQ(end.get(), "1006 no answer to ping");
+    EXPECT_EQ(p.next(), "<end>");
+}
+TEST(ws_session, a_close_that_is_not_answered_ends_all_the_same) {
+    ending end;
+    http::server_options options;
+    options.limits.close_timeout = 50ms;
+    http::router r;
+    r.websocket("/", [&](session& s, const http::request&) {
+        end.note(s);
+        s.close();
+    });
+    served s(std::move(r), options);
+    ws_peer p(s.port());
+    EXPECT_EQ(p.next(), "8 \x03\xE8");
+    EXPECT_EQ(end.get(), "1006 no answer to close");
+    EXPECT_EQ(p.rest(), "");
+}
+TEST(ws_session, a_peer_that_does_not_read_congests_its_sender_and_drains) {
+    std::promise<std::size_t> congested_at;
+    std::promise<void> drained;
+    http::server_options options;
+    options.limits.max_unsent_bytes = 100'000;
+    http::router r;
+    r.websocket("/", [&](session& s, const http::request&) {
+        s.on_drained([&](session&) { drained.set_value(); });
+        s.on_message([&](session& s, message) {
+            std::size_t sent = 1;
+            while (s.send(std::string(10'000, 'x'))) ++sent;
+            EXPECT_TRUE(s.is_open());
+            congested_at.set_value(sent);
+        });
+    });
+    served s(std::move(r), options);
+    ws_peer p(s.port());
+    p.send(frame(opcode::text, "go"));
+    const std::size_t n = congested_at.get_future().get();
+    for (std::size_t i = 0; i < n; ++i) ASSERT_EQ(p.next().size(), 10'002U);
+    drained.get_future().wait();
+}
+TEST(ws_session, echo_to_one_that_never_reads_is_bounded) {
+    http::server_options options;
+    options.limits.max_unsent_bytes = 100'000;
+    served s(echo(), options);
+    ws_peer p(s.port());
+    std::string flood;
+    for (int i = 0; i < 1000; ++i) flood += frame(opcode::text, std::string(30'000, 'x'));
+    const std::size_t sent = p.send_until_stuck(flood, 500);
+    EXPECT_LT(sent, flood.size());
+    const std::size_t whole = sent / frame(opcode::text, std::string(30'000, 'x')).size();
+    for (std::size_t i = 0; i < whole; ++i) ASSERT_EQ(p.next().size(), 30'002U);
+}
+
+}  // namespace
+}  // namespace wire::ws
