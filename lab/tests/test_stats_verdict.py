@@ -97,6 +97,13 @@ def test_suggested_blocks_do_decide() -> None:
     assert decided / tried > 0.5
 
 
+def test_on_a_wild_host_nothing_is_below_the_band() -> None:
+    logs = spread(0.05, 0.01)
+    assert p_beyond(logs, 1.5) == 1.0
+    assert judge(logs, d=1.5, higher_is_better=True).kind == "equivalent"
+    assert judge(spread(9.0, 0.01), d=1.5, higher_is_better=True).kind == "faster"
+
+
 def test_holm_known_answer() -> None:
     assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
     assert holm([]) == []

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import altair as alt
 
-from wirebench.report.figures import ratio_text, times
+from wirebench.report.figures import noun, ratio_text, times
 from wirebench.report.histograms import MEDIAN, Point
 from wirebench.report.palette import MARKS
 from wirebench.stats.types import CellAnalysis, EntryAnalysis, Ratio
@@ -28,6 +28,8 @@ TIME_LABELS = (
 )
 TIMES_LABELS = "format(datum.value, '~g') + '×'"
 FILE_WIDTH = 760
+WILD = 0.9
+"""A noise band wider than this would reach to nothing on a log axis; its mirror image is drawn there."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,14 +108,15 @@ def forest(cell: CellAnalysis, style: Style) -> AnyChart | None:
     if not rows:
         return None
     d = cell.band.d
-    least, most = padded(min(1 - d, *(row["low"] for row in rows)), max(1 + d, *(row["high"] for row in rows)))
+    lower = 1 - d if d < WILD else 1 / (1 + d)
+    least, most = padded(min(lower, *(row["low"] for row in rows)), max(1 + d, *(row["high"] for row in rows)))
     scale = alt.Scale(type="log", domain=[least, most], nice=False)
     axis = alt.Axis(values=ratio_ticks(least, most), labelExpr=TIMES_LABELS, title=None, grid=True)
     x = alt.X("ratio:Q", scale=scale, axis=axis)
     y = alt.Y("entry:N", sort=[row["entry"] for row in rows], axis=alt.Axis(title=None, ticks=False, domain=False))
     base = _chart(rows)
     band = (
-        _chart([{"from": max(least, 1 - d), "to": min(most, 1 + d)}])
+        _chart([{"from": lower, "to": 1 + d}])
         .mark_rect(color=MARKS["tie"], opacity=0.25)
         .encode(x=alt.X("from:Q", scale=scale), x2="to:Q")
     )
@@ -128,7 +131,7 @@ def forest(cell: CellAnalysis, style: Style) -> AnyChart | None:
     points = base.mark_point(filled=True, size=75, opacity=1).encode(x=x, y=y, color=colour, shape=shape, tooltip=tooltip)
     one = _chart([{"one": 1}]).mark_rule(color=MARKS["tie"], strokeDash=[3, 3]).encode(x=alt.X("one:Q", scale=scale))
     chart = alt.layer(band, one, lines, points)
-    return style.finish(chart, height=24 * len(rows), title=f"{cell.title}: {cell.metric.rsplit('_', 1)[0]} over the floor's")
+    return style.finish(chart, height=24 * len(rows), title=f"{cell.title}: {noun(cell.metric)} over the floor's")
 
 
 def ratio_ticks(least: float, most: float, *, wanted: int = 6) -> list[float]:

@@ -92,6 +92,8 @@ class CellView:
     """Blocks, band, twin, server: what the figures rest on."""
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
+    remarked: bool
+    """Whether any row has a remark."""
     charts: tuple[ChartView, ...]
     checks: tuple[Check, ...]
     dropped: tuple[str, ...]
@@ -157,7 +159,7 @@ class PageView:
 
 HOW_FOREST = (
     "Each row is a contestant over the floor (the bare minimum in raw sockets), with its 95% interval. "
-    "Grey: this host's noise. Two whose intervals lie apart differ; the last row shows a contestant compared with itself."
+    "The grey band is noise on this host: differences of its width mean nothing. The last row is a contestant over itself."
 )
 HOW_PERCENTILES = (
     "How slow the slowest part of the replies was: at 99% one reply in a hundred took longer. Lower and flatter is better. "
@@ -267,6 +269,7 @@ def _cell(
         basis=_basis(cell, ideal),
         columns=tuple(columns),
         rows=tuple(rows),
+        remarked=any(row.remarks for row in rows),
         charts=tuple(_cell_charts(cell, trials, style)),
         checks=tuple(_check(entry) for entry in cell.entries if entry.summary.trials or entry.summary.voided),
         dropped=tuple(f"block {one.block}: {one.reason}" for one in cell.dropped),

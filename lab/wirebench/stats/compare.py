@@ -15,7 +15,7 @@ from wirebench.stats.ratio import Floats, Interval, Medians, bootstrap_median, m
 from wirebench.stats.settings import DEFAULT, Settings
 from wirebench.stats.summary import higher_is_better
 from wirebench.stats.types import NoiseBand, Ratio, TrialView, TwinRecord, Verdict
-from wirebench.stats.verdict import Twin, holm, noise_band
+from wirebench.stats.verdict import Twin, holm, log_edge, noise_band
 
 Basis = Literal["over the floor", "absolute"]
 
@@ -158,7 +158,7 @@ def _verdict(change: Change, adjusted_p: float, settings: Settings) -> Verdict:
 def _p_beyond(one: Floats, other: Floats, d: float) -> float:
     """Welch's two-sided p that the logarithms' means differ by no more than the band's nearer edge; 1 inside the band."""
     centre = median(one) - median(other)
-    edge = float(np.log1p(d) if centre > 0 else np.log1p(-d))
+    edge = log_edge(d, above=centre > 0)
     if abs(centre) <= abs(edge):
         return 1.0
     spread = float(np.var(one, ddof=1) / len(one) + np.var(other, ddof=1) / len(other))

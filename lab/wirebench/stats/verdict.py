@@ -36,7 +36,15 @@ def noise_band(study: str, twins: Sequence[Twin], *, settings: Settings = DEFAUL
     of = f"{len(used)} twins of {whose} on this host"
     if seen <= settings.min_noise:
         return NoiseBand(d=settings.min_noise, source=f"the least we assume; {of} stay within it", twins=len(used))
-    return NoiseBand(d=seen, source=f"95th percentile of {of}", twins=len(used))
+    # Of fewer than twenty values the 95th percentile is the largest.
+    return NoiseBand(d=seen, source=f"{'95th percentile' if len(used) >= 20 else 'the largest'} of {of}", twins=len(used))
+
+
+def log_edge(d: float, *, above: bool) -> float:
+    """ln(1 + d) or ln(1 - d). With d of 1 or more (a wild host) no ratio is below the band."""
+    if above:
+        return math.log1p(d)
+    return math.log1p(-d) if d < 1 else -math.inf
 
 
 def p_beyond(log_ratios: Floats, d: float, *, settings: Settings = DEFAULT) -> float:
@@ -48,7 +56,7 @@ def p_beyond(log_ratios: Floats, d: float, *, settings: Settings = DEFAULT) -> f
     """
     n = len(log_ratios)
     centre = median(log_ratios)
-    edge = math.log1p(d) if centre > 0 else math.log1p(-d)
+    edge = log_edge(d, above=centre > 0)
     cleared = abs(centre) - abs(edge)
     if n < 2 or cleared <= 0:
         return 1.0
@@ -114,7 +122,7 @@ def more_blocks(log_ratios: Floats, *, d: float, pairs: int, settings: Settings 
     """
     n = len(log_ratios)
     centre = median(log_ratios)
-    edge = math.log1p(d) if centre > 0 else -math.log1p(-d)
+    edge = abs(log_edge(d, above=centre > 0))
     distance = abs(abs(centre) - edge)
     level = (1 - settings.confidence) / 2
     if abs(centre) > edge:
