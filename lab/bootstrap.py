@@ -162,7 +162,9 @@ def install_system_packages(packages: list[str]) -> None:
         say(f"needs these Debian packages: {names}\nInstall them with:\n  {line}\nand start again.")
         sys.exit(MISSING)
     say(f"installing Debian packages: {names}")
-    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    # dpkg wants the system's folders in PATH, which root has not always.
+    path = os.environ["PATH"] + ":/usr/local/sbin:/usr/sbin:/sbin"
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "PATH": path}
     apt = ["apt-get", "-o", "DPkg::Lock::Timeout=300"]
     run([*apt, "update"], env=environment, may_fail=True)
     run([*apt, "install", "-y", "--no-install-recommends", *packages], env=environment)

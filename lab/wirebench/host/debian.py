@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from wirebench.host.commands import search_path
+
 _POLICY = Path("/usr/sbin/policy-rc.d")
 _POLICY_TEXT = """#!/bin/sh
 # Written by wirebench setup: services of the packages it installs are not started (the lab starts what it measures itself).
@@ -75,7 +77,8 @@ def install(packages: Iterable[str], *, on_line: Callable[[str], None] = lambda 
 
 
 def _apt(arguments: list[str], on_line: Callable[[str], None]) -> int:
-    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "WIREBENCH_SETUP": "1", "LC_ALL": "C.UTF-8"}
+    # dpkg wants the system's folders in PATH, which root has not always.
+    ours = {"DEBIAN_FRONTEND": "noninteractive", "WIREBENCH_SETUP": "1", "LC_ALL": "C.UTF-8", "PATH": search_path()}
     with subprocess.Popen(
         ["apt-get", "-o", "DPkg::Lock::Timeout=300", *arguments],
         stdin=subprocess.DEVNULL,
@@ -83,7 +86,7 @@ def _apt(arguments: list[str], on_line: Callable[[str], None]) -> int:
         stderr=subprocess.STDOUT,
         text=True,
         errors="replace",
-        env=environment,
+        env={**os.environ, **ours},
     ) as process:
         assert process.stdout is not None
         for line in process.stdout:
