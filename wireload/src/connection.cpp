@@ -36,11 +36,12 @@ void connection::open() {
     since_ = clock_now();
     phase_ = phase::connecting;
     worker_.connecting();
-    // A port that we chose may be taken by somebody else: try the next ones.
-    for (int tries = 0;; ++tries) {
+    // A port that we chose may be taken by somebody else, or not be free yet: try the next ones. A try costs some 3 us.
+    constexpr int most_tries = 20'000;
+    for (int tries = 1;; ++tries) {
         const auto begun = connect(worker_.loop(), worker_.the_plan().server, worker_.connect_options());
         if (begun) return;
-        if (begun.error().code == wire::errc::address_in_use && worker_.the_plan().choose_ports && tries < 256) continue;
+        if (begun.error().code == wire::errc::address_in_use && worker_.the_plan().choose_ports && tries < most_tries) continue;
         fail(connect_kind(begun.error().code), begun.error().message);
         return;
     }

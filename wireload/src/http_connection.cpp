@@ -32,9 +32,13 @@ void http_connection::on_data(std::span<char> bytes) {
     worker_.count_in(bytes.size());
     const std::string_view in(bytes.data(), bytes.size());
     if (unfinished_ == nullptr) {
+        const nanos at = arrival(bytes.size(), false);
+        const std::string_view unknown = consume_known(in, at);
+        if (unknown.empty()) return;
         reply r(worker_.the_plan());
-        const std::string_view rest = consume(r, in, arrival(bytes.size(), false));
+        const std::string_view rest = consume(r, unknown, at);
         if (is_open() && !(rest.empty() && r.parser.between_messages())) {
+            r.whole = false;
             unfinished_ = std::make_unique<unfinished>(unfinished{r, std::string(rest)});
         }
         return;
@@ -45,9 +49,21 @@ void http_connection::on_data(std::span<char> bytes) {
     if (!held->head.empty()) all = held->head.append(in);
     const std::string_view rest = consume(held->r, all, arrival(bytes.size(), true));
     if (!is_open() || (rest.empty() && held->r.parser.between_messages())) return;
+    held->r.whole = false;
     std::string left(rest);  // `rest` may lie in what is assigned to
     held->head = std::move(left);
     unfinished_ = std::move(held);
+}
+
+std::string_view http_connection::consume_known(std::string_view in, nanos at) {
+    const worker::known_reply& known = worker_.known();
+    while (!known.text.empty() && in_flight() != 0 && in.starts_with(known.text)) {
+        in.remove_prefix(known.text.size());
+        worker_.count_status(known.status);
+        answered(oldest(), at);
+        next_request(true);
+    }
+    return in;
 }
 
 std::string_view http_connection::consume(reply& r, std::string_view in, nanos at) {
@@ -102,10 +118,12 @@ bool http_connection::complete(reply& r, std::string_view text, nanos at) {
         answered_wrongly(oldest(), at, error_kind::bad_body, text);
     } else {
         answered(oldest(), at);
+        // Remembered if it came whole, with its own end, and leaves the connection open.
+        if (r.whole && r.keep_alive && o.keep_alive) worker_.remember(text, r.status);
     }
     const bool keep = r.keep_alive && o.keep_alive;
     r.body_bytes = 0;
-    r.body_right = true;
+    r.body_right = r.whole = true;
     r.parser.expect(worker_.the_plan().method);
     next_request(keep);
     return keep;

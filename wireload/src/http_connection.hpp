@@ -23,6 +23,7 @@ private:
         int status = 0;
         bool keep_alive = true;
         bool body_right = true;
+        bool whole = true;  // so far all of it came in one read
     };
     // A reply that came in part. Most replies come whole: they are parsed where they were received, and none of this
     // exists.
@@ -40,6 +41,9 @@ private:
     void on_data(std::span<char> bytes) override;
     void on_end() override;
 
+    // Replies that are byte for byte the one that was parsed and found right before: what a parser says depends on the
+    // bytes alone, so these are right as well. Returns what follows them.
+    std::string_view consume_known(std::string_view in, nanos at);
     // Takes what `in` has for `r`, and for the replies behind it. Returns the bytes that were not used up.
     std::string_view consume(reply& r, std::string_view in, nanos at);
     void check_body(reply& r, std::string_view piece);

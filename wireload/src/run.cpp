@@ -34,7 +34,7 @@ std::uint32_t share_of(std::uint32_t total, std::uint32_t parts, std::uint32_t i
 class runner {
 public:
     runner(const plan& p, process_watch* watch)
-        : plan_(p), watch_(watch), sources_(p.sources, p.choose_ports, p.ports, p.asked.seed),
+        : plan_(p), watch_(watch), sources_(p.sources, p.choose_ports, p.ports, static_cast<std::uint64_t>(unix_now())),
           series_(std::make_unique<series_collector>(p.asked.threads, p.asked.ramp || !p.asked.hdr_log_path.empty())) {}
 
     std::variant<run_result, std::string> run() {

@@ -33,9 +33,9 @@ port_range local_port_range() {
     return out;
 }
 
-source_ports::source_ports(std::vector<wire::address> addresses, bool choose_ports, port_range range, std::uint64_t seed)
+source_ports::source_ports(std::vector<wire::address> addresses, bool choose_ports, port_range range, std::uint64_t start)
     : addresses_(std::move(addresses)), choose_ports_(choose_ports && !addresses_.empty()), range_(range),
-      next_(addresses_.empty() ? 0 : (seed * 0x9e3779b97f4a7c15U >> 33) % range.size() * addresses_.size()) {}
+      next_((start * 0x9e3779b97f4a7c15U >> 33) % range.size() * addresses_.size()) {}
 
 wire::address source_ports::next() {
     const std::uint64_t n = next_.fetch_add(1, std::memory_order_relaxed);
@@ -60,9 +60,9 @@ std::variant<std::vector<wire::address>, std::string> choose_sources(const optio
         out.push_back(*parsed);
     }
     if (out.empty() && is_loopback_v4(server) && (!asked.keep_alive || should_choose_ports(asked, range))) {
-        // One address for each share of the ports; with a connection for each request several, because a port rests
-        // for a second at least before it is used again (net.ipv4.tcp_tw_reuse).
-        const std::uint32_t wanted = asked.connections / usable(range) + (asked.keep_alive ? 1 : 8);
+        // One address for each share of the ports, and more: ports of connections that were closed, in this run or the
+        // one before, rest for up to a minute before they can be used again (TIME_WAIT).
+        const std::uint32_t wanted = asked.connections / usable(range) + 16;
         for (std::uint32_t i = 0; i < std::min(wanted, 250U); ++i) {
             // From 127.0.0.2: 127.0.0.1 stays with everybody else.
             out.push_back(*wire::address::parse(fmt::format("127.0.0.{}", i + 2), 0));

@@ -26,8 +26,9 @@ port_range local_port_range();
 
 class source_ports {
 public:
-    // Empty: the kernel chooses. Addresses with `choose_ports` false: only the address is fixed.
-    source_ports(std::vector<wire::address> addresses, bool choose_ports, port_range range, std::uint64_t seed);
+    // Empty: the kernel chooses. Addresses with `choose_ports` false: only the address is fixed. `start`: any number, best
+    // another one in each process, since the ports of the one before may not be free yet.
+    source_ports(std::vector<wire::address> addresses, bool choose_ports, port_range range, std::uint64_t start);
 
     bool kernel_chooses() const { return addresses_.empty(); }
     bool chooses_ports() const { return choose_ports_; }

@@ -11,6 +11,8 @@
 #include <memory>
 #include <queue>
 #include <random>
+#include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -91,6 +93,18 @@ public:
     const plan& the_plan() const { return plan_; }
     wire::event_loop& loop() { return *loop_; }
     wire::http::response_head& head_scratch() { return head_; }
+    // HTTP: the last reply that was parsed, found right and came whole (see http_connection::consume_known).
+    struct known_reply {
+        std::string text;
+        int status = 0;
+    };
+    const known_reply& known() const { return known_; }
+    void remember(std::string_view text, int status) {
+        constexpr std::size_t longest = 16 * 1024;
+        if (text.size() > longest) return;
+        known_.text = text;
+        known_.status = status;
+    }
     nanos turn_time() const { return to_nanos(loop_->now()); }
     std::uint64_t random() { return random_(); }
     std::uint32_t in_flight_limit() const { return plan_.asked.in_flight; }
@@ -192,6 +206,7 @@ private:
     std::vector<connection*> serving_;
     std::priority_queue<retry> retries_;
     wire::http::response_head head_;
+    known_reply known_;
     end_of_turn end_of_turn_{*this};
     wire::timer retry_timer_;
     wire::timer deadline_timer_;
