@@ -18,7 +18,7 @@ TRIAL_OVERHEAD_NS = 150 * MS
 START_NS = {"python": 300 * MS, "node": 120 * MS, "java": 350 * MS}
 """From the start of a contestant's process to its first connection, by language."""
 OTHER_START_NS = 20 * MS
-SLOWNESS = {"python": 4.0, "node": 2.0}
+SLOWNESS = {"python": 5.0, "node": 2.5}
 """How much longer a request takes that costs a native contestant the figures below, by language; 1 for the others."""
 CONNECT_NS = 60_000
 REQUEST_NS = {"reuse": 30_000, "new": 120_000}
