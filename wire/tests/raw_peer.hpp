@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -22,6 +23,8 @@ public:
         fd_ = unique_fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
         const address to = address::loopback_v4(port);
         EXPECT_EQ(::connect(fd_.get(), to.raw(), to.size()), 0);
+        const int on = 1;  // pieces must arrive as pieces
+        ::setsockopt(fd_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     }
 
     void send(std::string_view bytes) {

@@ -6,3 +6,11 @@ target_include_directories(wire_test PRIVATE tests)
 target_compile_definitions(wire_test PRIVATE WIRE_SOURCE_DIR="${CMAKE_CURRENT_SOURCE_DIR}")
 target_link_libraries(wire_test PRIVATE wire::wire GTest::gtest_main)
 gtest_discover_tests(wire_test DISCOVERY_TIMEOUT 60)
+
+set(wire_consumer_flags "")
+if(WIREBENCH_SANITIZE)
+  set(wire_consumer_flags "-fsanitize=${WIREBENCH_SANITIZE}")
+endif()
+add_test(NAME wire_consumer COMMAND ${CMAKE_COMMAND} -D build=${CMAKE_BINARY_DIR} -D source=${CMAKE_CURRENT_SOURCE_DIR}
+  -D scratch=${CMAKE_CURRENT_BINARY_DIR}/consumer -D generator=${CMAKE_GENERATOR} -D flags=${wire_consumer_flags}
+  -P ${CMAKE_CURRENT_SOURCE_DIR}/tests/consumer.cmake)

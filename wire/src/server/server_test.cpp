@@ -278,17 +278,17 @@ TEST(server, memory_for_one_that_sends_without_reading_is_bounded) {
     options.limits.max_unsent_bytes = 64 * 1024;
     served s([&](response res) {
         ++served_count;
-        res.send(std::string(10'000, 'x'));
+        res.send(std::string(1'000, 'x'));
     }, options);
     raw_peer p(s.port());
     std::string many;
     for (int i = 0; i < 200'000; ++i) many += get("/");
     const std::size_t sent = p.send_until_stuck(many, 500);
     EXPECT_LT(sent, many.size());
-    EXPECT_LT(served_count.load(), 10'000);  // what socket buffers of some megabytes take, and little more
+    EXPECT_LT(served_count.load(), 50'000);  // what socket buffers of some megabytes take, and little more
     // When it begins to read it gets all it asked for.
     const auto asked = static_cast<int>(sent / get("/").size());
-    for (int i = 0; i < asked; ++i) ASSERT_EQ(p.response().size(), 10'004U) << i;
+    for (int i = 0; i < asked; ++i) ASSERT_EQ(p.response().size(), 1'004U) << i;
     EXPECT_EQ(served_count.load(), asked);
 }
 TEST(server, a_response_may_outlive_its_connection_and_its_server) {
