@@ -17,6 +17,8 @@ CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0x0, 0x1, 0x2, 0x8, 0x9, 0xA
 _NAMES = {CONTINUATION: "continuation", TEXT: "text", BINARY: "binary", CLOSE: "close", PING: "ping", PONG: "pong"}
 _GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"  # RFC 6455 section 1.3
 MAX_FRAME_BYTES = 16 * 1024 * 1024
+HANDSHAKE_PIECE_BYTES = 5
+"""Small enough to cut every line, large enough not to look like an attack: tungstenite refuses more than 64 tiny packets."""
 
 
 @dataclass(frozen=True, kw_only=True)
