@@ -15,7 +15,7 @@ RESULTS = "results"
 LATEST = "latest"
 
 RUN_HELP = "A run's directory, or its name in 'results'. The latest if not given."
-Run = Annotated[str, typer.Argument(metavar="[RUN]", help=RUN_HELP)]
+Run = Annotated[str, typer.Argument(metavar="RUN", help=RUN_HELP)]
 
 
 def register(app: typer.Typer) -> None:

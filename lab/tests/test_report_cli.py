@@ -1,0 +1,79 @@
+"""The commands ``report`` and ``compare``: what they print, write and refuse."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from synthetic_run import World, write_run
+from wirebench.cli.console import EXIT_OK, EXIT_USAGE
+from wirebench.cli.main import run_app
+
+WORLD = World(studies=("concurrency",), samples=60)
+
+
+@pytest.fixture(autouse=True)
+def _wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+
+
+def test_report_writes_the_page_where_it_is_asked_to(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = write_run(tmp_path, WORLD)
+    assert run_app(["report", str(run)]) == EXIT_OK
+    assert (run / "report.html").exists()
+    page, charts = tmp_path / "page.html", tmp_path / "charts"
+    assert run_app(["report", str(run), "--out", str(page), "--charts", str(charts)]) == EXIT_OK
+    assert page.exists()
+    assert (charts / "concurrency.c50.ratios.svg").exists()
+    assert str(page) in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["report", "no-such-run"], "RUN: expected"),
+        (["report", "{run}", "--out", "{run}/none/x.html"], "--out: expected a file"),
+    ],
+)
+def test_report_says_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str) -> None:
+    run = write_run(tmp_path, WORLD)
+    assert run_app([word.format(run=run) for word in arguments]) == EXIT_USAGE
+    assert said in capsys.readouterr().err
+
+
+def test_report_of_a_spoilt_run_says_where(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = write_run(tmp_path, WORLD)
+    lines = (run / "trials.jsonl").read_text().splitlines()
+    (run / "trials.jsonl").write_text("\n".join([lines[0], "{spoilt", *lines[2:]]) + "\n")
+    assert run_app(["report", str(run)]) == EXIT_USAGE
+    assert "trials.jsonl: line 2: expected JSON" in capsys.readouterr().err
+
+
+def test_compare_prints_what_changed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first = write_run(tmp_path, WORLD)
+    later = replace(WORLD, seed=8, started_unix_ns=WORLD.started_unix_ns + 10**12, scale={"go/net-http": 1.4})
+    second = write_run(tmp_path, later)
+    assert run_app(["compare", str(first), str(second)]) == EXIT_OK
+    lines = capsys.readouterr().out.splitlines()
+    changed = [line for line in lines if "go/net-http" in line]
+    assert len(changed) == 2
+    assert all(line.lstrip().startswith("▼") and "worse" in line and "0.7" in line for line in changed)
+    assert all("worse" not in line for line in lines if "c/libevent" in line)
+
+
+def test_compare_refuses_another_host_unless_forced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first = write_run(tmp_path, WORLD)
+    second = write_run(tmp_path, replace(WORLD, host_id="ffffffffffff"))
+    assert run_app(["compare", str(first), str(second)]) == EXIT_USAGE
+    assert "same host, got 0123456789ab" in capsys.readouterr().err
+    assert run_app(["compare", str(first), str(second), "--force"]) == EXIT_OK
+    assert "a difference may be the hosts'" in capsys.readouterr().err
+
+
+def test_compare_refuses_runs_without_a_common_cell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first = write_run(tmp_path, WORLD)
+    second = write_run(tmp_path, replace(WORLD, studies=("rest",)))
+    assert run_app(["compare", str(first), str(second)]) == EXIT_USAGE
+    assert "expected a run with a cell of" in capsys.readouterr().err
