@@ -125,7 +125,9 @@ def test_the_decision_table_has_signs_reasons_and_conformance(view: PageView) ->
     rows = {row.entry: row for row in rest.cells[0].rows}
     assert (rows["rust/axum"].sign, rows["rust/axum"].mark, rows["rust/axum"].rank) == ("▲", "best", "1")
     assert (rows["python/flask"].sign, rows["python/flask"].mark) == ("▼", "worst")
-    assert rows["rust/axum"].conformance == "2/2"
+    assert (rows["rust/axum"].conformance, rows["rust/axum"].advice) == ("1/2", "pipelining")
+    client = next(study for study in view.studies if study.name == "roundtrip").cells[0].rows[0]
+    assert (client.conformance, client.advice) == ("2/2", "")
     assert rows["java/broken"].blank.startswith("nonconformant: ")
     assert rows["java/broken"].figures != ()
     assert all(one.text or one.blank for row in rows.values() for one in row.figures)

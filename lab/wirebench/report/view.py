@@ -28,6 +28,7 @@ from wirebench.report.figures import (
 )
 from wirebench.report.palette import colours, dashes
 from wirebench.report.sentences import Sentence, cell_sentence, twin_sentence
+from wirebench.run.bench import check_name
 from wirebench.stats.types import CellAnalysis, EntryAnalysis, FailureCount, RunAnalysis, Standing, TrialView
 from wirebench.store.rundir import StoredRun
 
@@ -218,7 +219,7 @@ def _study(
     planned = {cell.cell.id: cell for cell in plan.cells if cell.study == study.name}
     cells = analysis.of_study(study.name)
     trials = [trial for trial in run.trials if trial.study == study.name]
-    checked = conformance(run.verified, frozenset(_checked_as(cell) for cell in planned.values()))
+    checked = conformance(run.verified, frozenset(check_name(cell.role, cell.cell.workload) for cell in planned.values()))
     views = []
     for cell in cells:
         own = [trial for trial in trials if trial.cell == cell.cell]
@@ -234,11 +235,6 @@ def _study(
         charts=tuple(_ladder(study.name, [(cell, planned[cell.cell].cell) for cell in cells], style)),
         cells=tuple(views),
     )
-
-
-def _checked_as(cell: PlannedCell) -> str:
-    """Under which name the conformance check of the cell's contestants is stored: the workload, or the scheme they call."""
-    return str(getattr(cell.cell.load, "scheme", cell.cell.workload)) if cell.role == "client" else cell.cell.workload
 
 
 def _ladder(study: str, cells: Sequence[tuple[CellAnalysis, Cell]], style: Style) -> Iterable[ChartView]:
