@@ -123,10 +123,6 @@ class WebSocket:
                     return Frame(opcode=opcode, payload=b"".join(parts))
 
 
-HANDSHAKE_PIECE = 8
-"""Bytes a piece when a handshake is split. Fewer at a time looks like slowloris to tungstenite, which refuses it by design."""
-
-
 @contextmanager
 def open_websocket(port: int, *, in_pieces: bool = False, timeout_s: float | None = None) -> Iterator[WebSocket]:
     connection = Connection(port, timeout_s=timeout_s)
@@ -140,7 +136,7 @@ def shake_hands(connection: Connection, *, in_pieces: bool = False) -> WebSocket
     key = new_key()
     data = handshake_request(connection.port, key)
     if in_pieces:
-        connection.send_in_pieces(data, size=HANDSHAKE_PIECE)
+        connection.send_in_pieces(data, size=HANDSHAKE_PIECE_BYTES)
     else:
         connection.send(data)
     status, reason, headers = connection.read_head()

@@ -15,7 +15,7 @@ from wirebench.verify.websocket import (
     BINARY,
     CLOSE,
     CONTINUATION,
-    HANDSHAKE_PIECE,
+    HANDSHAKE_PIECE_BYTES,
     PING,
     PONG,
     TEXT,
@@ -190,7 +190,7 @@ def _session_checks(port: int, *, asking: Callable[[int], str], judge: Callable[
 
     one, many = f"text {asking(5)}", f"{MANY_MESSAGES} messages like {asking(5)}"
     yield check("ping", 'ping "are you there"', 'pong "are you there"', _on_connection(port, ping))
-    yield check("split_reads", f"the handshake by {HANDSHAKE_PIECE} bytes, {one} byte by byte", "the right reply", split)
+    yield check("split_reads", f"the handshake by {HANDSHAKE_PIECE_BYTES} bytes, {one} byte by byte", "the right reply", split)
     yield in_turn_check("in_turn", SOME_MESSAGES, required=True)
     # A reply that is lost once in a thousand is for the trials to count: they check every one.
     yield in_turn_check("in_turn_many", MANY_MESSAGES, required=False)
