@@ -13,7 +13,6 @@ from wirebench.trial.workloads import HttpRequest, WebSocketMessage
 MIN_CONNECTIONS_FOR_MEMORY = 500
 """With fewer, the code and heap that the first requests touch weigh more than the connections. Our own choice."""
 
-_CONNECT = ("connect_refused", "connect_timeout", "connect_failed", "tls")
 _BY_KIND: Mapping[str, FailureKind] = {
     "read_timeout": "hung",
     "connect_timeout": "hung",
