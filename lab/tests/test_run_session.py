@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_plan import contestant
 
+from test_plan import contestant
 from wirebench.catalog.model import Contestant
 from wirebench.catalog.studies import Study, load_studies
 from wirebench.plan.blocks import PlannedTrial
