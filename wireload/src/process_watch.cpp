@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <charconv>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 
 #include <fmt/format.h>
@@ -119,10 +120,10 @@ std::vector<pid_t> process_watch::processes() const {
     return out;
 }
 
-process_watch::cpu_by_process process_watch::read_processes() const {
+process_watch::cpu_by_process process_watch::cpu_of(const std::vector<pid_t>& pids) {
     cpu_by_process out;
     const auto tick_ns = 1'000'000'000ULL / static_cast<std::uint64_t>(std::max(1L, sysconf(_SC_CLK_TCK)));
-    for (const pid_t pid : known_) {
+    for (const pid_t pid : pids) {
         const auto fields = stat_fields(pid);
         if (fields.size() < 13) continue;  // it ended meanwhile
         cpu used{std::stoull(fields[11]) * tick_ns, std::stoull(fields[12]) * tick_ns};
@@ -156,30 +157,36 @@ std::uint64_t process_watch::resident_bytes() const {
     return total;
 }
 
+void process_watch::find() { known_ = processes(); }
+
 void process_watch::begin() {
-    known_ = processes();
-    peak_ = resident_bytes();
     if (cgroup_.empty()) {
-        at_begin_ = read_processes();
+        at_begin_ = cpu_of(known_);
     } else {
         cgroup_at_begin_ = read_cgroup();
     }
+    peak_ = resident_bytes();
 }
 
 void process_watch::sample() { peak_ = std::max(peak_, resident_bytes()); }
 
 server_usage process_watch::end() {
     server_usage out;
+    // CPU first: the figures of the window, before our own look-ups.
     if (cgroup_.empty()) {
+        cpu_by_process at_end = cpu_of(known_);
         known_ = processes();
+        std::vector<pid_t> newer;
+        std::copy_if(known_.begin(), known_.end(), std::back_inserter(newer), [&](pid_t pid) { return !at_end.contains(pid); });
+        at_end.merge(cpu_of(newer));
         const auto add = [](std::uint64_t& sum, std::uint64_t now, std::uint64_t before) { sum += now > before ? now - before : 0; };
-        for (const auto& [pid, now] : read_processes()) {
+        for (const auto& [pid, now] : at_end) {
             const auto before = at_begin_.find(pid);  // absent: it began in the window, and all it used counts
             add(out.cpu_user_ns, now.user_ns, before == at_begin_.end() ? 0 : before->second.user_ns);
             add(out.cpu_system_ns, now.system_ns, before == at_begin_.end() ? 0 : before->second.system_ns);
         }
     } else {
-        const cpu now = read_cgroup();  // first: the figures of the window, before our own look-ups
+        const cpu now = read_cgroup();
         out.cpu_user_ns = now.user_ns - cgroup_at_begin_.user_ns;
         out.cpu_system_ns = now.system_ns - cgroup_at_begin_.system_ns;
         known_ = processes();

@@ -28,6 +28,9 @@ public:
     // `what` is a process id or the path of a cgroup v2 folder. The string says what is wrong.
     static std::variant<process_watch, std::string> open(const std::string& what);
 
+    // Looks for the processes, which takes milliseconds; shortly before begin().
+    void find();
+    // Reads their CPU: at the moment at which the window begins.
     void begin();
     // Memory between the edges; cheap.
     void sample();
@@ -41,7 +44,7 @@ private:
     using cpu_by_process = std::map<pid_t, cpu>;
 
     std::vector<pid_t> processes() const;
-    cpu_by_process read_processes() const;
+    static cpu_by_process cpu_of(const std::vector<pid_t>& pids);
     cpu read_cgroup() const;
     std::uint64_t resident_bytes() const;
 
@@ -49,7 +52,7 @@ private:
     std::string cgroup_;  // empty: by process
     cpu_by_process at_begin_;
     cpu cgroup_at_begin_;
-    std::vector<pid_t> known_;  // found at the last edge; sample() does not search again
+    std::vector<pid_t> known_;  // found last
     std::uint64_t peak_ = 0;
 };
 

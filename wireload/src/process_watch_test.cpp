@@ -69,6 +69,7 @@ TEST(ProcessWatch, CountsTheCpuOfDescendantsInTheWindowOnly) {
     auto opened = process_watch::open(std::to_string(f.child));
     ASSERT_TRUE(std::holds_alternative<process_watch>(opened));
     auto& watch = std::get<process_watch>(opened);
+    watch.find();
     watch.begin();
     f.work();
     watch.sample();
@@ -80,6 +81,7 @@ TEST(ProcessWatch, CountsTheCpuOfDescendantsInTheWindowOnly) {
     ASSERT_TRUE(used.pss_bytes.has_value());
     EXPECT_LE(*used.pss_bytes, used.rss_bytes);
 
+    watch.find();
     watch.begin();  // a second window knows nothing of the first
     const server_usage idle = watch.end();
     EXPECT_LT(idle.cpu_user_ns + idle.cpu_system_ns, 10'000'000U);
@@ -95,6 +97,7 @@ TEST(ProcessWatch, ReadsACgroupFolder) {
     auto opened = process_watch::open(folder);
     ASSERT_TRUE(std::holds_alternative<process_watch>(opened));
     auto& watch = std::get<process_watch>(opened);
+    watch.find();
     watch.begin();
     std::ofstream(folder + "/cpu.stat") << "usage_usec 50\nuser_usec 14\nsystem_usec 36\n";
     const server_usage used = watch.end();

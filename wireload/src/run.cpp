@@ -157,6 +157,7 @@ private:
                 return;
             }
         }
+        if (watch_ != nullptr) watch_->find();
         std::atomic<std::int64_t> budget{static_cast<std::int64_t>(o.requests.value_or(0))};
         load_order order;
         order.window_start = clock_now() + (counted ? 0 : o.warmup.count());
@@ -225,7 +226,10 @@ private:
             round.clients = number * r.add;
             round.opened = open(round.clients, round.clients, round.connect_elapsed, round.connect_failures);
             if (cut_) break;
-            if (watch_ != nullptr) watch_->begin();
+            if (watch_ != nullptr) {
+                watch_->find();
+                watch_->begin();
+            }
             load_order order;
             order.window_start = clock_now();
             order.kind = load_order::quota::each;

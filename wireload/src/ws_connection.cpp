@@ -145,7 +145,8 @@ void ws_connection::take_pieces(std::span<char> in) {
                 break;
             case wire::ws::event::ping:
                 wire::ws::append_frame(out(), opcode::pong, step.data, key_for(worker_.random()));
-                flush_later();
+                // At once: what waits to be sent would keep the next message waiting. On failure on_failure() follows.
+                (void)flush();
                 break;
             case wire::ws::event::pong: break;
             case wire::ws::event::close:

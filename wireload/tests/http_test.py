@@ -31,7 +31,7 @@ class RightReplies(unittest.TestCase):
         with serving(http_replies(lambda n: reply())) as server:
             run = load(server, "--each", "7", "-c", "3", "--warmup", "50ms")
             # The warm-up is served as well, and not counted.
-            self.assertGreater(server.requests, 21)
+            self.assertGreaterEqual(server.requests, 21)
         self.assertEqual(run.document["requests"]["ok"], 21)
         self.assertEqual(run.document["requests"]["sent"], 21)
         self.assertEqual(run.document["latency"]["count"], 21)
@@ -146,9 +146,14 @@ class RightReplies(unittest.TestCase):
         self.assertEqual(sum(document["series"]["ok"]), document["requests"]["ok"])
         self.assertEqual(document["latency"]["count"], document["requests"]["ok"])
         self.assertLess(document["requests"]["ok"], server.requests)
-        self.assertGreater(document["little"]["samples"], 100)
-        # Little's law by our own counts: two connections that are always busy.
-        self.assertAlmostEqual(document["little"]["ratio"], 1, delta=0.25)
+
+    def test_littles_law_holds_by_its_own_counts(self) -> None:
+        with serving(http_replies(lambda n: reply())) as server:
+            little = load(server, "-n", "1000", "-c", "3").document["little"]
+        # Three connections at most; what the ratio differs from 1 is the error of some hundred samples.
+        self.assertGreater(little["samples"], 10)
+        self.assertLessEqual(little["in_flight_mean"], 3)
+        self.assertAlmostEqual(little["ratio"], 1, delta=0.2)
 
     def test_a_slow_server_is_measured_as_it_is(self) -> None:
         def slow(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:
@@ -284,6 +289,30 @@ class BrokenServers(unittest.TestCase):
             run = load(server, "-n", "10", "-c", "1")
         self.assertEqual((run.code, run.errors), (1, {"protocol": 5}))
         self.assertEqual(run.document["requests"]["ok"], 5)
+
+    def test_fuzzed_replies_are_counted_and_never_crash_it(self) -> None:
+        noise = random.Random(5)
+        whole = reply(b"hello" * 5)
+        chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"
+
+        def mutate(n: int) -> bytes:
+            data = bytearray(noise.choice((whole, chunked)))
+            if noise.random() < 0.5:
+                for _ in range(noise.randint(1, 4)):
+                    data[noise.randrange(len(data))] = noise.randrange(256)
+            if noise.random() < 0.1:
+                del data[noise.randrange(len(data)) :]
+            if noise.random() < 0.1:
+                data += noise.randbytes(noise.randrange(100))
+            return bytes(data)
+
+        with serving(http_replies(mutate)) as server:
+            run = load(server, "-n", "300", "-c", "6", "--timeout", "100ms")
+        requests = run.document["requests"]
+        self.assertEqual(run.code, 1)
+        self.assertEqual(requests["sent"], requests["ok"] + requests["errors"])
+        self.assertGreater(requests["ok"], 50)
+        self.assertGreater(requests["errors"], 50)
 
     def test_replies_that_are_nearly_http(self) -> None:
         wrong = [

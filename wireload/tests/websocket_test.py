@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import socket
 import time
 import unittest
@@ -82,9 +83,9 @@ class RightReplies(unittest.TestCase):
                     pongs.append(got[1])
 
         with serving(handle) as server:
-            run = load_ws(server, "-n", "6", "-c", "1", "--message", "in several pieces")
-        self.assertEqual((run.code, run.document["requests"]["ok"]), (0, 6), run.document["first_error"])
-        self.assertGreaterEqual(len(pongs), 5)  # the last may still be on its way
+            run = load_ws(server, "-n", "40", "-c", "4", "--message", "in several pieces")
+        self.assertEqual((run.code, run.document["requests"]["ok"]), (0, 40), run.document["first_error"])
+        self.assertGreaterEqual(len(pongs), 36)  # the last may still be on its way
         self.assertEqual(set(pongs), {b"are you there"})
 
     def test_messages_larger_than_any_buffer(self) -> None:
@@ -206,6 +207,26 @@ class BrokenServers(unittest.TestCase):
             run = load_ws(server, "-n", "5", "-c", "1")
         self.assertEqual((run.errors, run.document["requests"]["ok"]), ({"closed_early": 1}, 4))
         self.assertIn('code 1011, reason "sorry"', run.document["first_error"]["received"])
+
+    def test_fuzzed_frames_are_counted_and_never_crash_it(self) -> None:
+        noise = random.Random(3)
+
+        def mutate(n: int, message: bytes) -> bytes:
+            data = bytearray(frame(TEXT, message))
+            if noise.random() < 0.5:
+                for _ in range(noise.randint(1, 4)):
+                    data[noise.randrange(len(data))] = noise.randrange(256)
+            if noise.random() < 0.1:
+                del data[noise.randrange(len(data)) :]
+            return bytes(data)
+
+        with serving(ws_replies(mutate)) as server:
+            run = load_ws(server, "-n", "300", "-c", "6", "--timeout", "100ms")
+        requests = run.document["requests"]
+        self.assertEqual(run.code, 1)
+        self.assertEqual(requests["sent"], requests["ok"] + requests["errors"])
+        self.assertGreater(requests["ok"], 50)
+        self.assertGreater(requests["errors"], 50)
 
     def test_swallows_messages(self) -> None:
         def swallow(server: Server, connection: socket.socket, number: int, message: bytes) -> bool:
