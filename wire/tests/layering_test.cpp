@@ -43,15 +43,20 @@ void expect_absent(const std::string& layer, const std::string& pattern) {
 constexpr const char* system_headers =
     R"(#include\s*[<"](sys/|netinet/|arpa/|netdb|unistd|poll|fcntl|signal|time\.h|ctime|openssl/))";
 
-TEST(layering, base_knows_only_itself) { expect_absent("base", R"(wire/(proto|loop|tls|server|client)/)"); }
+TEST(layering, base_knows_only_itself) { expect_absent("base", R"(wire/(proto|loop|tls|websocket|server|client)/)"); }
 TEST(layering, base_has_no_sockets) { expect_absent("base", system_headers); }
 TEST(layering, proto_has_no_sockets_or_clocks) {
     expect_absent("proto", system_headers);
-    expect_absent("proto", R"(wire/(loop|tls|server|client)/|#include\s*<(thread|mutex|atomic|random)>|::now\s*\()");
+    expect_absent("proto", R"(wire/(loop|tls|websocket|server|client)/|#include\s*<(thread|mutex|atomic|random)>|::now\s*\()");
 }
-TEST(layering, loop_knows_no_protocol) { expect_absent("loop", R"(wire/(proto|tls|server|client)/)"); }
+TEST(layering, loop_knows_no_protocol) { expect_absent("loop", R"(wire/(proto|tls|websocket|server|client)/)"); }
+TEST(layering, websocket_knows_neither_server_nor_client) { expect_absent("websocket", R"(wire/(tls|server|client)/)"); }
+TEST(layering, server_and_client_know_nothing_of_each_other) {
+    expect_absent("server", "wire/client/");
+    expect_absent("client", "wire/server/");
+}
 TEST(layering, no_printing_aborting_or_environment) {
-    for (const std::string layer : {"base", "proto", "loop"}) {
+    for (const std::string layer : {"base", "proto", "loop", "websocket", "server", "client"}) {
         expect_absent(layer, R"(\b(printf|fprintf|puts|abort|exit|getenv|cout|cerr|iostream)\b)");
     }
 }

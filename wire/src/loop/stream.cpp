@@ -82,7 +82,7 @@ void stream::ready_callback(io_source& source, ready what) noexcept {
         }
         return;
     }
-    const auto space = s.loop()->scratch();
+    const auto space = s.receive_space(s.loop()->scratch());
     const ssize_t n = ::recv(s.fd(), space.data(), space.size(), 0);
     if (n > 0) {
         s.on_data(space.first(static_cast<std::size_t>(n)));

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "../proto/rebase.hpp"
 #include "exchange.hpp"
 #include "worker.hpp"
 
@@ -40,22 +41,13 @@ std::string_view request::param(std::string_view name) const noexcept {
 
 void request::keep(std::string_view raw) {
     raw_.assign(raw);
-    const char* const from = raw.data();
-    const char* const to = raw_.data();
-    const auto move = [=](std::string_view& view) {
-        // Views of nothing and of constants stay; pointers into one array may be subtracted.
-        if (view.empty() || std::less<>()(view.data(), from) || !std::less<>()(view.data(), from + raw.size())) return;
-        view = {to + (view.data() - from), view.size()};
-    };
+    const detail::rebase move(raw, raw_.data());
     move(head_.method_text);
     move(head_.target);
     move(head_.path);
     move(head_.query);
     move(head_.authority);
-    for (http::header& h : head_.headers) {
-        move(h.name);
-        move(h.value);
-    }
+    move(head_.headers);
 }
 
 void request::clear() noexcept {

@@ -25,8 +25,7 @@ worker::~worker() {
     }
     listener_.close();
     while (connections_.first != nullptr) connections_.first->drop();
-    burial_.unlink();
-    burial_.dead.clear();
+    graveyard_.clear();
 }
 
 result<void> worker::start(unique_fd listening) {
@@ -74,14 +73,7 @@ void worker::accept(unique_fd socket) {
 void worker::bury(connection& c) {
     c.unlink(connections_);
     --count_;
-    burial_.dead.emplace_back(&c);
-    loop_->at_turn_end(burial_);
-}
-
-void worker::on_turn_end(turn_hook& hook) noexcept {
-    // Destroying one may end others: handlers own what they like.
-    auto dead = std::move(static_cast<burial&>(hook).dead);
-    dead.clear();
+    graveyard_.bury(*loop_, std::unique_ptr<connection>(&c));
 }
 
 void worker::handle(response res) {

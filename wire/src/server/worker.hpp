@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "../loop/graveyard.hpp"
 #include "connection.hpp"
 #include "exchange.hpp"
 #include "wire/loop/listener.hpp"
@@ -50,12 +51,6 @@ private:
     void accept(unique_fd socket);
     std::unique_ptr<exchange> fresh();
     void drain();
-    static void on_turn_end(turn_hook& hook) noexcept;
-
-    struct burial : turn_hook {
-        using turn_hook::turn_hook;
-        std::vector<std::unique_ptr<connection>> dead;
-    };
 
     const server_options* options_;
     handler* handler_;
@@ -64,7 +59,7 @@ private:
     listener listener_;
     connection::list connections_;
     std::size_t count_ = 0;
-    burial burial_{&worker::on_turn_end};
+    wire::detail::graveyard<connection> graveyard_;
     std::unique_ptr<exchange> spare_;
     std::vector<std::unique_ptr<exchange>> idle_exchanges_;
     std::string common_fields_;

@@ -45,7 +45,16 @@ void session::append(opcode op, std::string_view payload) {
 bool session::send(std::string_view data, opcode op) {
     if (state_ != state::open) return false;
     append(op, data);
-    if (stream_->unsent() <= limits_->max_unsent_bytes) return true;
+    return stream_->unsent() <= limits_->max_unsent_bytes || flush();
+}
+
+bool session::send_now(std::string_view data, opcode op) {
+    if (state_ != state::open) return false;
+    append_frame(stream_->out(), op, data, next_mask());
+    return flush();
+}
+
+bool session::flush() {
     if (!stream_->flush()) return false;
     congested_ = stream_->unsent() > limits_->max_unsent_bytes;
     return !congested_;

@@ -64,6 +64,9 @@ protected:
     virtual void on_open() {}
     // `bytes` may be changed in place; they die when this returns.
     virtual void on_data(std::span<char> bytes) = 0;
+    // Where to receive next: the loop's scratch, or storage of one's own, into which a large body then comes without a
+    // copy. Not empty.
+    virtual std::span<char> receive_space(std::span<char> scratch) { return scratch; }
     // The peer will send no more. The stream stays open for writing until close().
     virtual void on_end() = 0;
     // It broke, could not connect, or (errc::none) both directions have finished; already closed.

@@ -49,6 +49,10 @@ public:
     // is not open any more, or when more than limits::max_unsent_bytes now wait: it was taken, but wait for on_drained().
     bool send(std::string_view data, opcode op = opcode::text);
     bool send(message m) { return send(m.data, m.op); }
+    // As send(), but it leaves at once rather than with all else at the end of the turn.
+    bool send_now(std::string_view data, opcode op = opcode::text);
+    // More than limits::max_unsent_bytes wait.
+    bool is_congested() const noexcept { return congested_; }
     // At most 125 bytes of payload.
     void ping(std::string_view payload = {});
     // Begins the closing handshake; on_close() follows when the peer has answered or limits::close_timeout is over.
@@ -94,6 +98,7 @@ private:
         std::size_t next = 64;
     };
 
+    bool flush();
     void finish(std::uint16_t code, std::string_view reason);
     void on_timer();
     void append(opcode op, std::string_view payload);

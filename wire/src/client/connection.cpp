@@ -1,0 +1,246 @@
+#include "connection.hpp"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+
+#include "../proto/rebase.hpp"
+#include "wire/proto/http_writer.hpp"
+
+namespace wire::http {
+
+namespace {
+
+bool is_own_field(std::string_view name) noexcept {
+    return equals_ignoring_case(name, "content-length") || equals_ignoring_case(name, "transfer-encoding") ||
+           equals_ignoring_case(name, "connection");
+}
+
+// RFC 9110 section 9.2.2.
+bool is_idempotent(method m) noexcept { return m != method::post && m != method::patch && m != method::connect && m != method::other; }
+
+std::string about(const client_job& job) {
+    return std::string(to_string(job.request.method)) + " " + job.request.url + ": ";
+}
+
+}  // namespace
+
+client_connection::client_connection(client_owner& owner, client_origin& origin)
+    : owner_(&owner), origin_(&origin), parser_(owner.options().limits) {}
+
+// ---- opening ----
+
+void client_connection::open(std::vector<address> addresses, std::unique_ptr<client_job> job) {
+    job_ = std::move(job);
+    addresses_ = std::move(addresses);
+    std::reverse(addresses_.begin(), addresses_.end());
+    try_next_address(errc::not_resolved);
+}
+
+void client_connection::try_next_address(error last) {
+    while (!addresses_.empty()) {
+        const address to = addresses_.back();
+        addresses_.pop_back();
+        if (auto begun = connect(owner_->loop(), to, owner_->options().connect)) {
+            enter(phase::connecting, owner_->options().connect_timeout);
+            return;
+        } else {
+            last = begun.error();
+        }
+    }
+    fail(std::move(last));
+}
+
+void client_connection::on_open() {
+    addresses_ = {};
+    send_request();
+}
+
+// ---- one request ----
+
+bool client_connection::start(std::unique_ptr<client_job>& job) {
+    // A request that may not be sent twice should not be wasted on a connection that the server has closed.
+    if (!is_idempotent(job->request.method)) {
+        char byte;
+        if (::recv(fd(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 || errno != EAGAIN) return false;
+    }
+    job_ = std::move(job);
+    used_before_ = true;
+    send_request();
+    return true;
+}
+
+void client_connection::send_request() {
+    const client_request& r = job_->request;
+    parser_.expect(r.method);
+    heard_ = complete_ = false;
+    reply_ = {};
+    auto head = head_writer::request(out(), to_string(r.method), job_->url.target);
+    bool has_host = false;
+    for (const auto& [name, value] : r.headers) has_host = has_host || equals_ignoring_case(name, "host");
+    if (!has_host) head.field("Host", job_->url.authority());
+    if (!owner_->options().user_agent.empty()) head.field("User-Agent", owner_->options().user_agent);
+    for (const auto& [name, value] : r.headers) {
+        if (!is_own_field(name)) head.field(name, value);
+    }
+    const bool has_body = !r.body.empty() || r.method == method::post || r.method == method::put || r.method == method::patch;
+    if (has_body) head.field("Content-Length", r.body.size());
+    if (const errc refused = head.finish(); refused != errc::none) {
+        fail({refused, about(*job_) + std::string(to_string(refused)) + " in the request"});
+        return;
+    }
+    out().append(r.body);
+    enter(phase::waiting, owner_->options().response_timeout);
+    if (owner_->eager()) {
+        flush();
+    } else {
+        flush_later();
+    }
+}
+
+std::span<char> client_connection::receive_space(std::span<char> scratch) {
+    if (phase_ != phase::body || reply_.head_.framing != framing::length) return scratch;
+    const auto left = static_cast<std::size_t>(reply_.head_.content_length) - reply_.body_.size();
+    if (left < scratch.size() / 4) return scratch;
+    // The length is the server's word: storage follows the bytes, a step ahead of them.
+    constexpr std::size_t step = 1 << 20;
+    auto space = reply_.body_.prepare(std::min(left, step));
+    return space.first(std::min(left, space.size()));
+}
+
+void client_connection::on_data(std::span<char> bytes) {
+    if (phase_ == phase::idle) {  // nobody asked
+        fail(errc::bad_status_line);
+        return;
+    }
+    heard_ = true;
+    std::size_t used = 0;
+    if (held_.empty()) {
+        used = consume(bytes);
+        bytes = bytes.subspan(used);
+        if (!complete_ && !bytes.empty() && !is_closed()) held_.append({bytes.data(), bytes.size()});
+    } else {
+        held_.append({bytes.data(), bytes.size()});
+        held_.consume(consume(held_.bytes()));
+        bytes = held_.bytes();
+        if (held_.empty()) held_.release();
+    }
+    if (complete_ && !is_closed()) finish_response(!bytes.empty());
+}
+
+std::size_t client_connection::consume(std::span<char> bytes) {
+    std::size_t at = 0;
+    while (!is_closed() && !complete_) {
+        const step s = parser_.parse({bytes.data() + at, bytes.size() - at}, reply_.head_);
+        at += s.consumed;
+        switch (s.what) {
+            case event::need_more: return at;
+            case event::interim: break;
+            case event::head:
+                take_head({bytes.data() + at - s.consumed, s.consumed});
+                enter(phase::body, owner_->options().body_timeout);
+                break;
+            case event::body:
+                // Received into its place already, or to be copied there.
+                if (s.data.data() == reply_.body_.data() + reply_.body_.size()) {
+                    reply_.body_.commit(s.data.size());
+                } else {
+                    reply_.body_.append(s.data);
+                }
+                enter(phase::body, owner_->options().body_timeout);
+                break;
+            case event::end: complete_ = true; break;
+            case event::error: fail({s.error, about(*job_) + std::string(to_string(s.error)) + " in the response"}); break;
+        }
+    }
+    return at;
+}
+
+void client_connection::take_head(std::string_view raw) {
+    reply_.raw_.append(raw);
+    const detail::rebase move(raw, reply_.raw_.data());
+    move(reply_.head_.reason);
+    move(reply_.head_.headers);
+    if (reply_.head_.framing == framing::length) {
+        reply_.body_.prepare(std::min<std::uint64_t>(reply_.head_.content_length, 64 * 1024));
+    }
+}
+
+void client_connection::finish_response(bool more_follows) {
+    auto job = std::move(job_);
+    const bool keep = reply_.head_.keep_alive && !more_follows && !parser_.upgraded() && unsent() == 0;
+    if (keep) {
+        enter(phase::idle, owner_->options().idle_timeout);
+        owner_->became_idle(*this, std::move(job), std::move(reply_));
+    } else {
+        phase_ = phase::over;
+        close();
+        owner_->ended(*this, std::move(job), std::move(reply_), false);
+    }
+}
+
+// ---- ends ----
+
+void client_connection::on_end() {
+    if (phase_ == phase::idle) {
+        fail(errc::closed_early);
+        return;
+    }
+    const step s = parser_.finish();
+    if (s.what == event::end) {
+        finish_response(true);
+    } else {
+        fail({errc::closed_early, about(*job_) + "the server closed the connection before the end of its response"});
+    }
+}
+
+void client_connection::on_failure(const error& why) {
+    if (phase_ == phase::connecting && !addresses_.empty()) {
+        try_next_address(why);
+    } else if (job_ != nullptr) {
+        fail({why.code, about(*job_) + why.message});
+    } else {
+        fail(why);
+    }
+}
+
+void client_connection::fail(error why) {
+    if (phase_ == phase::over) return;
+    const bool may_retry = used_before_ && !heard_ && job_ != nullptr && is_idempotent(job_->request.method) &&
+                           (why.code == errc::reset || why.code == errc::closed_early);
+    phase_ = phase::over;
+    owner_->loop().disarm(timer_);
+    close();
+    owner_->ended(*this, std::move(job_), std::move(why), may_retry);
+}
+
+std::unique_ptr<client_job> client_connection::abandon() {
+    phase_ = phase::over;
+    owner_->loop().disarm(timer_);
+    close();
+    return std::move(job_);
+}
+
+void client_connection::enter(phase p, std::chrono::milliseconds limit) {
+    phase_ = p;
+    owner_->loop().arm_after(timer_, limit);
+}
+
+void client_connection::on_timer() {
+    switch (phase_) {
+        case phase::connecting:
+            close();
+            if (!addresses_.empty()) {
+                try_next_address(errc::timed_out);
+            } else {
+                fail({errc::timed_out, about(*job_) + "no connection within the time limit"});
+            }
+            break;
+        case phase::waiting: fail({errc::timed_out, about(*job_) + "no response within the time limit"}); break;
+        case phase::body: fail({errc::timed_out, about(*job_) + "the response stopped coming"}); break;
+        case phase::idle: fail(errc::timed_out); break;
+        case phase::over: break;
+    }
+}
+
+}  // namespace wire::http

@@ -1,0 +1,37 @@
+// From a host to its addresses, without blocking the loop.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "wire/base/function.hpp"
+#include "wire/loop/address.hpp"
+#include "wire/loop/blocking_pool.hpp"
+#include "wire/loop/event_loop.hpp"
+
+namespace wire::detail {
+
+class resolver {
+public:
+    using callback = unique_function<void(result<std::vector<address>>)>;
+
+    explicit resolver(event_loop& loop) noexcept : loop_(&loop) {}
+
+    // Calls back from the loop, unless the resolver is destroyed before. Destroying it waits for the look-up under way.
+    void resolve(const std::string& host, std::uint16_t port, callback done) {
+        if (pool_ == nullptr) pool_ = std::make_unique<blocking_pool>(1);
+        pool_->run([loop = loop_, host, port, alive = std::weak_ptr<char>(alive_), done = std::move(done)]() mutable {
+            loop->post([found = wire::resolve(host, port), alive = std::move(alive), done = std::move(done)]() mutable {
+                if (!alive.expired()) done(std::move(found));
+            });
+        });
+    }
+
+private:
+    event_loop* loop_;
+    std::shared_ptr<char> alive_ = std::make_shared<char>();
+    std::unique_ptr<blocking_pool> pool_;  // made when the first name is looked up
+};
+
+}  // namespace wire::detail

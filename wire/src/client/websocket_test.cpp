@@ -1,0 +1,225 @@
+#include "wire/client/websocket.hpp"
+
+#include <gtest/gtest.h>
+
+#include "raw_server.hpp"
+#include "served.hpp"
+#include "wire/proto/ws_handshake.hpp"
+
+namespace wire::ws {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::raw_server;
+using testing::served;
+
+http::router echo() {
+    http::router r;
+    r.websocket("/echo", [](session& s, const http::request&) {
+        s.on_message([](session& s, message m) {
+            if (m.data == "close") return s.close(4000, "as you wish");
+            s.send(m);
+        });
+    });
+    return r;
+}
+std::string url(const served& s, const std::string& path = "/echo") { return "ws://127.0.0.1:" + std::to_string(s.port()) + path; }
+
+std::string key_of(const std::string& request) {
+    const auto at = request.find("Sec-WebSocket-Key: ") + 19;
+    return request.substr(at, request.find('\r', at) - at);
+}
+
+TEST(ws_blocking_client, talks) {
+    served s(echo());
+    auto c = blocking_client::connect(url(s));
+    ASSERT_TRUE(c) << c.error().message;
+    for (const std::size_t n : {0UL, 1UL, 125UL, 126UL, 65'535UL, 65'536UL, 1'000'000UL, 5'000'000UL}) {
+        const std::string text(n, 'x');
+        ASSERT_TRUE(c->send(text));
+        const auto got = c->receive(10s);
+        ASSERT_TRUE(got) << got.error().message;
+        EXPECT_TRUE(got->data == text) << n;
+        EXPECT_TRUE(got->is_text());
+    }
+    ASSERT_TRUE(c->send("\xFF", opcode::binary));
+    EXPECT_EQ(c->receive()->op, opcode::binary);
+    EXPECT_EQ(c->receive(10ms).code(), errc::timed_out);
+    for (int i = 0; i < 100; ++i) ASSERT_TRUE(c->send(std::to_string(i)));
+    for (int i = 0; i < 100; ++i) ASSERT_EQ(c->receive()->data, std::to_string(i));
+    c->close();
+    EXPECT_FALSE(c->is_open());
+    EXPECT_EQ(c->send("x").code(), errc::closed_early);
+    const auto ended = c->receive();
+    EXPECT_EQ(ended.code(), errc::closed_early);
+    EXPECT_EQ(ended.error().message, "the session has ended with code 1000");
+}
+TEST(ws_blocking_client, hears_of_the_servers_close) {
+    served s(echo());
+    auto c = *blocking_client::connect(url(s));
+    ASSERT_TRUE(c.send("close"));
+    EXPECT_EQ(c.receive().error().message, "the session has ended with code 4000: as you wish");
+}
+TEST(ws_blocking_client, moves_and_may_be_dropped_without_goodbye) {
+    served s(echo());
+    auto a = *blocking_client::connect(url(s));
+    auto b = *blocking_client::connect(url(s));
+    a = std::move(b);
+    ASSERT_TRUE(a.send("x"));
+    EXPECT_EQ(a.receive()->data, "x");
+}
+TEST(ws_blocking_client, refused_handshakes_say_why) {
+    served s(echo());
+    const auto why = [](const std::string& to, dial_options o = {}) {
+        const auto c = blocking_client::connect(to, std::move(o));
+        return c ? "connected" : c.error().message;
+    };
+    EXPECT_NE(why(url(s, "/none")).find("answered 404"), std::string::npos);
+    EXPECT_NE(why("http://127.0.0.1/").find("ws://"), std::string::npos);
+    EXPECT_NE(why("nonsense").find("nonsense"), std::string::npos);
+    std::string gone;
+    {
+        raw_server raw([](raw_server&) {});
+        gone = raw.url("/", "ws");
+    }
+    EXPECT_NE(why(gone).find("Connection refused"), std::string::npos) << why(gone);
+    dial_options split;
+    split.headers = {{"X", "a\r\nb"}};
+    EXPECT_NE(why(url(s), split).find("control character"), std::string::npos);
+    const auto answered = [&](const std::string& answer) {
+        raw_server raw([&](raw_server& r) {
+            auto v = r.accept();
+            const std::string key = key_of(v.request());
+            std::string text = answer;
+            if (const auto at = text.find("KEY"); at != std::string::npos) text.replace(at, 3, accept_key(key));
+            v.send(text);
+        });
+        return why(raw.url("/", "ws"));
+    };
+    const std::string good = "HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: KEY\r\n";
+    EXPECT_EQ(answered(good + "\r\n"), "connected");
+    EXPECT_NE(answered(good + "Sec-WebSocket-Extensions: x\r\n\r\n").find("extension"), std::string::npos);
+    EXPECT_NE(answered("HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: x\r\n\r\n").find("Accept"), std::string::npos);
+    EXPECT_NE(answered("HTTP/1.1 101").find("closed the connection"), std::string::npos);
+    EXPECT_NE(answered("nonsense\r\n").find("status line"), std::string::npos);
+}
+TEST(ws_blocking_client, handshake_has_a_time_limit) {
+    raw_server raw([](raw_server& r) {
+        auto v = r.accept();
+        v.request();
+        v.request();  // until the client has had enough
+    });
+    dial_options options;
+    options.handshake_timeout = 50ms;
+    EXPECT_EQ(blocking_client::connect(raw.url("/", "ws"), options).code(), errc::timed_out);
+}
+TEST(ws_blocking_client, offers_subprotocols_and_fields) {
+    raw_server raw([](raw_server& r) {
+        auto v = r.accept();
+        const std::string request = v.request();
+        EXPECT_NE(request.find("\r\nOrigin: http://x\r\n"), std::string::npos);
+        EXPECT_NE(request.find("\r\nSec-WebSocket-Protocol: a, b\r\n"), std::string::npos);
+        // Frames right behind the handshake must not be lost.
+        v.send("HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Protocol: b\r\nSec-WebSocket-Accept: " +
+               accept_key(key_of(request)) + "\r\n\r\n\x81\x05" "early\x81\x02" "bi");
+        v.send("rd");  // an unfinished frame's header, then the end
+    });
+    dial_options options;
+    options.headers = {{"Origin", "http://x"}};
+    options.protocols = "a, b";
+    auto c = blocking_client::connect(raw.url("/", "ws"), options);
+    ASSERT_TRUE(c) << c.error().message;
+    EXPECT_EQ(c->receive()->data, "early");
+    EXPECT_EQ(c->receive()->data, "bi");
+    EXPECT_EQ(c->receive().error().message.substr(0, 34), "the session has ended with code 10");
+}
+TEST(ws_blocking_client, masks_every_frame_differently) {
+    raw_server raw([](raw_server& r) {
+        auto v = r.accept();
+        const std::string request = v.request();
+        v.send("HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: " + accept_key(key_of(request)) + "\r\n\r\n");
+        std::string frames;
+        char bytes[4096];
+        while (frames.size() < 100 * 9) {
+            const auto n = ::recv(v.fd(), bytes, sizeof bytes, 0);
+            if (n <= 0) break;
+            frames.append(bytes, static_cast<std::size_t>(n));
+        }
+        std::vector<std::string> masks;
+        for (std::size_t i = 0; i + 9 <= frames.size(); i += 9) masks.push_back(frames.substr(i + 2, 4));
+        ASSERT_EQ(masks.size(), 100U);
+        std::sort(masks.begin(), masks.end());
+        EXPECT_EQ(std::unique(masks.begin(), masks.end()), masks.end());  // equal by chance once in a million runs
+        limits l;
+        message_reader reader(role::server, l);
+        const step s = reader.read({frames.data(), frames.size()});
+        EXPECT_EQ(s.data, "abc");
+    });
+    auto c = *blocking_client::connect(raw.url("/", "ws"));
+    for (int i = 0; i < 100; ++i) EXPECT_TRUE(c.send("abc"));
+    EXPECT_EQ(c.receive().code(), errc::closed_early);
+}
+TEST(ws_blocking_client, closes_with_the_right_code_on_nonsense) {
+    raw_server raw([](raw_server& r) {
+        auto v = r.accept();
+        const std::string request = v.request();
+        v.send("HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: " + accept_key(key_of(request)) + "\r\n\r\n");
+        v.send("\x81\x81" "abcdx");  // a server must not mask
+        char bytes[128];
+        const auto n = ::recv(v.fd(), bytes, sizeof bytes, 0);
+        ASSERT_GT(n, 8);
+        limits l;
+        message_reader reader(role::server, l);
+        const step s = reader.read({bytes, static_cast<std::size_t>(n)});
+        EXPECT_EQ(s.code, close_code::protocol_error);
+    });
+    auto c = *blocking_client::connect(raw.url("/", "ws"));
+    EXPECT_EQ(c.receive().error().message, "the session has ended with code 1002: malformed WebSocket frame");
+}
+TEST(ws_dialer, many_sessions_on_one_loop) {
+    served s(echo());
+    auto loop = *event_loop::create();
+    dialer d(*loop);
+    int answered = 0;
+    int closed = 0;
+    for (int i = 0; i < 50; ++i) {
+        d.dial(url(s), {}, [&, i](result<session*> opened) {
+            ASSERT_TRUE(opened) << opened.error().message;
+            (*opened)->on_message([&, i](session& s, message m) {
+                EXPECT_EQ(m.data, std::to_string(i));
+                ++answered;
+                s.close();
+            });
+            (*opened)->on_close([&](session&, std::uint16_t code, std::string_view) {
+                EXPECT_EQ(code, 1000);
+                ++closed;
+            });
+            (*opened)->send(std::to_string(i));
+        });
+    }
+    while (closed < 50) loop->run_once();
+    EXPECT_EQ(answered, 50);
+}
+TEST(ws_dialer, ends_what_it_owns) {
+    served s(echo());
+    auto loop = *event_loop::create();
+    std::vector<std::string> ends;
+    {
+        dialer d(*loop);
+        bool opened_one = false;
+        d.dial(url(s), {}, [&](result<session*> opened) {
+            opened_one = true;
+            (*opened)->on_close([&](session&, std::uint16_t code, std::string_view) { ends.push_back(std::to_string(code)); });
+        });
+        while (!opened_one) loop->run_once();
+        const auto note = [&](result<session*> opened) { ends.emplace_back(to_string(opened.code())); };
+        d.dial(url(s), {}, note);
+        d.dial("ws://localhost:1/", {}, note);
+    }
+    std::sort(ends.begin(), ends.end());
+    EXPECT_EQ(ends, (std::vector<std::string>{"1006", "stopping", "stopping"}));
+    loop->run_once(0ms);
+}
+
+}  // namespace
+}  // namespace wire::ws
