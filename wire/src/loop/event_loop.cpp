@@ -37,10 +37,12 @@ timer::~timer() {
 
 event_loop::event_loop(const loop_options& options)
     : hooks_(nullptr),
-      events_(std::max<std::size_t>(options.events_per_wait, 16)),
-      scratch_(std::max<std::size_t>(options.receive_bytes, 1024)),
+      events_size_(std::max<std::size_t>(options.events_per_wait, 16)),
+      scratch_size_(std::max<std::size_t>(options.receive_bytes, 1024)),
       pool_(std::max<std::size_t>(options.block_bytes, 512)),
       wake_source_(&event_loop::on_wake) {
+    events_ = std::make_unique_for_overwrite<epoll_event[]>(events_size_);
+    scratch_ = std::make_unique_for_overwrite<char[]>(scratch_size_);
     hooks_.next_ = hooks_.previous_ = &hooks_;
     refresh_now();
 }
@@ -120,27 +122,27 @@ std::size_t event_loop::take_events(clock::duration longest) {
             }
         }
         event_next_ = event_end_ = 0;
-        if (static_cast<std::size_t>(n) < events_.size()) break;
+        if (static_cast<std::size_t>(n) < events_size_) break;
     }
     return served;
 }
 
 int event_loop::wait(clock::duration longest) noexcept {
-    const int size = static_cast<int>(events_.size());
-    if (longest <= clock::duration::zero()) return ::epoll_wait(epoll_, events_.data(), size, 0);
-    if (longest == forever) return ::epoll_wait(epoll_, events_.data(), size, -1);
+    const int size = static_cast<int>(events_size_);
+    if (longest <= clock::duration::zero()) return ::epoll_wait(epoll_, events_.get(), size, 0);
+    if (longest == forever) return ::epoll_wait(epoll_, events_.get(), size, -1);
     if (!coarse_wait_) {
         // Nanoseconds rather than milliseconds, since Linux 5.11: schedules of a load generator need them.
         const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(longest);
         timespec limit{};
         limit.tv_sec = static_cast<time_t>(seconds.count());
         limit.tv_nsec = static_cast<long>(std::chrono::nanoseconds(longest - seconds).count());
-        const int n = ::epoll_pwait2(epoll_, events_.data(), size, &limit, nullptr);
+        const int n = ::epoll_pwait2(epoll_, events_.get(), size, &limit, nullptr);
         if (n >= 0 || (errno != ENOSYS && errno != EPERM)) return n;
         coarse_wait_ = true;
     }
     const auto whole = std::chrono::ceil<std::chrono::milliseconds>(longest).count();
-    return ::epoll_wait(epoll_, events_.data(), size, static_cast<int>(std::min<long long>(whole, 1 << 30)));
+    return ::epoll_wait(epoll_, events_.get(), size, static_cast<int>(std::min<long long>(whole, 1 << 30)));
 }
 
 std::size_t event_loop::run_once(clock::duration longest) {

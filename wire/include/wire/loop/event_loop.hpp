@@ -170,7 +170,7 @@ public:
 
     buffer_pool& pool() noexcept { return pool_; }
     // Scratch that any callback may receive into; its content dies when the callback returns.
-    std::span<char> scratch() noexcept { return scratch_; }
+    std::span<char> scratch() noexcept { return {scratch_.get(), scratch_size_}; }
 
 private:
     struct timer_entry {
@@ -200,10 +200,12 @@ private:
     std::vector<timer_entry> heap_;  // 4-ary, earliest first
     bool ringing_ = false;           // inside run_timers()
     turn_hook hooks_;                // list head, circular
-    std::vector<epoll_event> events_;
+    std::unique_ptr<epoll_event[]> events_;
+    std::size_t events_size_;
     std::size_t event_next_ = 0;     // the part of events_ not yet dispatched
     std::size_t event_end_ = 0;
-    std::vector<char> scratch_;
+    std::unique_ptr<char[]> scratch_;  // not cleared: pages that are not used cost nothing
+    std::size_t scratch_size_;
     buffer_pool pool_;
     io_source wake_source_;
 

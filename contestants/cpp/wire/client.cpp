@@ -1,0 +1,77 @@
+// HTTP and WebSocket with wire's blocking clients.
+#include "client.hpp"
+
+#include <wire/client/client.hpp>
+#include <wire/client/websocket.hpp>
+
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+namespace {
+
+template <typename T>
+T value_of(wire::result<T> got) {
+    if (!got) throw std::runtime_error(got.error().message);
+    return *std::move(got);
+}
+
+class http_client : public wirebench::client {
+public:
+    explicit http_client(const wirebench::settings& settings) : url_(settings.url) {}
+
+    // It connects with the first request.
+    void open() override { client_.emplace(value_of(wire::http::client::create())); }
+
+    std::string_view operation() override {
+        reply_ = value_of(client_->get(url_));
+        if (reply_.status() != 200) throw std::runtime_error("expected status 200, got " + std::to_string(reply_.status()));
+        return reply_.body();
+    }
+
+    void close() override {
+        before_ += client_->connections_opened();
+        client_.reset();
+    }
+    std::uint64_t connections() const override { return before_ + (client_ ? client_->connections_opened() : 0); }
+
+private:
+    std::string url_;
+    std::optional<wire::http::client> client_;
+    wire::http::reply reply_;
+    std::uint64_t before_ = 0;
+};
+
+class ws_client : public wirebench::client {
+public:
+    explicit ws_client(const wirebench::settings& settings) : settings_(settings) {}
+
+    void open() override {
+        client_.emplace(value_of(wire::ws::blocking_client::connect(settings_.url)));
+        ++connections_;
+    }
+
+    std::string_view operation() override {
+        if (const auto sent = client_->send(settings_.message); !sent) throw std::runtime_error(sent.error().message);
+        return value_of(client_->receive(std::chrono::seconds(10))).data;
+    }
+
+    void close() override {
+        client_->close();
+        client_.reset();
+    }
+    std::uint64_t connections() const override { return connections_; }
+
+private:
+    wirebench::settings settings_;
+    std::optional<wire::ws::blocking_client> client_;
+    std::uint64_t connections_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<wirebench::client> wirebench::make_client(const settings& settings) {
+    if (settings.url.rfind("http://", 0) == 0) return std::make_unique<http_client>(settings);
+    if (settings.url.rfind("ws://", 0) == 0) return std::make_unique<ws_client>(settings);
+    throw std::invalid_argument("WIREBENCH_URL: expected http://... or ws://..., got " + settings.url);
+}
