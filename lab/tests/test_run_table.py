@@ -11,10 +11,10 @@ from rich.console import Console
 from test_store import plan as small_plan
 from test_store import trial
 from wirebench.cli.execute import failure_lines
-from wirebench.cli.table import figure, run_tables
+from wirebench.cli.table import figure, ratio_text, run_tables
 from wirebench.plan.blocks import entries_of
 from wirebench.plan.model import Plan
-from wirebench.stats import analyse
+from wirebench.stats import Ratio, analyse
 from wirebench.store.records import FailureRecord, TrialRecord
 
 RATES = {"cpp/floor": 100_000.0, "go/fast": 80_000.0, "go/same": 80_100.0, "python/slow": 9_000.0}
@@ -66,7 +66,7 @@ def test_a_row_has_rank_ratio_with_interval_figures_and_a_sign() -> None:
     slow = row(text, "python/slow")
     assert slow.split()[0] == "▼"
     assert slow.split()[1] == "3"
-    assert "0.09x [0.09, 0.09]" in slow
+    assert "0.089x [0.089, 0.093]" in slow
     assert "9,000" in slow
     assert "1.25 ms" in slow
     assert "≥ 80,000" in row(text, "go/fast"), "beyond 70% of the floor the generator may be the limit"
@@ -95,7 +95,7 @@ def test_a_narrow_terminal_keeps_names_and_ratios_whole() -> None:
     assert all(len(line) <= 80 for line in text.splitlines())
     for name in (*RATES, "rust/broken"):
         assert name in text
-    assert "0.09x [0.09, 0.09]" in text
+    assert "0.089x [0.089, 0.093]" in text
     assert "9,000" in text
 
 
@@ -103,7 +103,7 @@ def test_an_unfinished_run_is_tabulated_as_far_as_it_came() -> None:
     text = drawn(trials()[: 6 * 3])
     assert "3 blocks" in text
     assert "80,000" in text
-    assert "[0.09" not in text, "too few blocks for an interval"
+    assert "[0.0" not in text, "too few blocks for an interval"
 
 
 def test_failures_are_named_once_with_what_was_sent_expected_and_received() -> None:
@@ -132,3 +132,16 @@ def test_failures_are_named_once_with_what_was_sent_expected_and_received() -> N
 )
 def test_figures_for_people(metric: str, value: float | None, text: str) -> None:
     assert figure(metric, value) == text
+
+
+@pytest.mark.parametrize(
+    ("ratio", "text"),
+    [
+        (Ratio(estimate=1.0712, low=1.04, high=1.113, blocks=6), "1.07x [1.04, 1.11]"),
+        (Ratio(estimate=0.0312, low=0.02, high=0.0345, blocks=6), "0.031x [0.020, 0.034]"),
+        (Ratio(estimate=0.0049, low=0.0041, high=0.0052, blocks=6), "0.0049x [0.0041, 0.0052]"),
+        (Ratio(estimate=12.5, low=None, high=None, blocks=2), "12.50x"),
+    ],
+)
+def test_small_ratios_keep_their_digits(ratio: Ratio, text: str) -> None:
+    assert ratio_text(ratio) == text

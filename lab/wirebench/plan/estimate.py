@@ -13,7 +13,7 @@ from wirebench.catalog.studies import Cell, ClientLoad, ClosedLoad, EachLoad, Ra
 
 MS = 1_000_000
 
-TRIAL_OVERHEAD_NS = 150 * MS
+TRIAL_OVERHEAD_NS = 100 * MS
 """To start and stop the two processes of a trial and to read what they say, without their own start-up."""
 START_NS = {"python": 300 * MS, "node": 120 * MS, "java": 350 * MS}
 """From the start of a contestant's process to its first connection, by language."""
