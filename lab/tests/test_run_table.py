@@ -138,7 +138,7 @@ def test_figures_for_people(metric: str, value: float | None, text: str) -> None
     ("ratio", "text"),
     [
         (Ratio(estimate=1.0712, low=1.04, high=1.113, blocks=6), "1.07x [1.04, 1.11]"),
-        (Ratio(estimate=0.0312, low=0.02, high=0.0345, blocks=6), "0.031x [0.020, 0.034]"),
+        (Ratio(estimate=0.0312, low=0.02, high=0.0342, blocks=6), "0.031x [0.020, 0.034]"),
         (Ratio(estimate=0.0049, low=0.0041, high=0.0052, blocks=6), "0.0049x [0.0041, 0.0052]"),
         (Ratio(estimate=12.5, low=None, high=None, blocks=2), "12.50x"),
     ],
