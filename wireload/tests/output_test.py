@@ -133,6 +133,16 @@ class Document(unittest.TestCase):
             self.assertEqual(json.loads(path.read_text())["requests"]["ok"], 5)
 
 
+def value_at(values: Any, percent: int) -> int:
+    """The package's own percentiles round the rank to the nearest; by definition it is rounded up."""
+    seen = 0
+    for item in values.get_recorded_iterator():
+        seen += item.count_added_in_this_iter_step
+        if seen * 100 >= percent * values.get_total_count():
+            return min(item.value_iterated_to, values.get_max_value())
+    raise AssertionError("empty")
+
+
 @unittest.skipIf(HdrHistogram is None, "the PyPI package hdrhistogram is not installed")
 class Histograms(unittest.TestCase):
     def test_another_implementation_reads_the_same_figures(self) -> None:
@@ -143,7 +153,7 @@ class Histograms(unittest.TestCase):
             self.assertEqual(decoded.get_total_count(), latency["count"])
             self.assertEqual((decoded.lowest_trackable_value, decoded.highest_trackable_value), (1, 3_600_000_000_000))
             for percent in (50, 75, 90):
-                self.assertEqual(decoded.get_value_at_percentile(percent), latency["percentiles_ns"][str(percent)])
+                self.assertEqual(value_at(decoded, percent), latency["percentiles_ns"][str(percent)])
             self.assertTrue(decoded.values_are_equivalent(decoded.get_max_value(), latency["max_ns"]))
             self.assertTrue(decoded.values_are_equivalent(decoded.get_min_value(), latency["min_ns"]))
             self.assertAlmostEqual(decoded.get_mean_value(), latency["mean_ns"], delta=latency["mean_ns"] / 1000)
@@ -157,7 +167,7 @@ class Histograms(unittest.TestCase):
             reader.input_file.close()
             self.assertEqual(intervals, 4)
             self.assertEqual(merged.get_total_count(), latency["count"])
-            self.assertEqual(merged.get_value_at_percentile(90), latency["percentiles_ns"]["90"])
+            self.assertEqual(value_at(merged, 90), latency["percentiles_ns"]["90"])
 
 
 class Screen(unittest.TestCase):
