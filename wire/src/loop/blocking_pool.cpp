@@ -4,9 +4,7 @@
 
 namespace wire {
 
-blocking_pool::blocking_pool(unsigned threads) {
-    for (unsigned i = 0; i < std::max(threads, 1U); ++i) threads_.emplace_back([this] { serve(); });
-}
+blocking_pool::blocking_pool(unsigned threads) : most_(std::max(threads, 1U)) {}
 
 blocking_pool::~blocking_pool() {
     {
@@ -21,6 +19,7 @@ void blocking_pool::run(unique_function<void()> work) {
     {
         const std::lock_guard lock(mutex_);
         waiting_.push_back(std::move(work));
+        if (idle_ < waiting_.size() && threads_.size() < most_) threads_.emplace_back([this] { serve(); });
     }
     ready_.notify_one();
 }
@@ -30,7 +29,9 @@ void blocking_pool::serve() {
         unique_function<void()> work;
         {
             std::unique_lock lock(mutex_);
+            ++idle_;
             ready_.wait(lock, [this] { return stopping_ || !waiting_.empty(); });
+            --idle_;
             if (stopping_) return;
             work = std::move(waiting_.front());
             waiting_.pop_front();

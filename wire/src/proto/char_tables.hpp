@@ -3,6 +3,7 @@
 
 #include <array>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <string_view>
@@ -26,6 +27,29 @@ constexpr std::array<bool, 256> make_token_table() {
 }
 inline constexpr std::array<bool, 256> token_table = make_token_table();
 constexpr bool is_token_char(char c) noexcept { return token_table[static_cast<unsigned char>(c)]; }
+
+// Whether a field name, known to be a token, is `literal`, which is in lower case. Setting bit 5 makes capitals small, and of the
+// other token characters turns none into a letter, a digit or '-': no table is needed, and eight bytes go at once.
+template <std::size_t N>
+bool name_is(std::string_view name, const char (&literal)[N]) noexcept {
+    constexpr std::size_t size = N - 1;
+    if (name.size() != size) return false;
+    constexpr std::uint64_t bits = 0x2020202020202020U;
+    const auto differ = [&](std::size_t at, std::size_t n) {
+        std::uint64_t a = 0;
+        std::uint64_t b = 0;
+        std::memcpy(&a, name.data() + at, n);
+        std::memcpy(&b, literal + at, n);
+        return ((a | bits) ^ (b | bits)) != 0;
+    };
+    std::size_t at = 0;
+    for (; at + 8 <= size; at += 8) {
+        if (differ(at, 8)) return false;
+    }
+    // The last eight overlap those before; shorter literals take what there is.
+    if constexpr (size >= 8) return size % 8 == 0 || !differ(size - 8, 8);
+    return !differ(0, size % 8);
+}
 
 constexpr bool is_control_char(char c) noexcept {
     const auto u = static_cast<unsigned char>(c);

@@ -1,6 +1,6 @@
 #include "field_line.hpp"
 
-#include <limits>
+#include <array>
 
 #include "char_tables.hpp"
 
@@ -57,19 +57,25 @@ constexpr bool is_hex(char c) noexcept {
     return is_digit(c) || (lower(c) >= 'a' && lower(c) <= 'f');
 }
 
-// reg-name or IPv4address (RFC 3986 section 3.2.2).
-bool is_reg_name(std::string_view s) noexcept {
-    for (std::size_t i = 0; i < s.size(); ++i) {
-        const char c = s[i];
-        if (c == '%') {
-            if (s.size() - i < 3 || !is_hex(s[i + 1]) || !is_hex(s[i + 2])) return false;
-            i += 2;
-            continue;
-        }
-        const bool alphanumeric = is_digit(c) || (lower(c) >= 'a' && lower(c) <= 'z');
-        if (!alphanumeric && std::string_view("-._~!$&'()*+,;=").find(c) == std::string_view::npos) return false;
+// unreserved and sub-delims (RFC 3986 section 2).
+constexpr std::array<bool, 256> make_reg_name_table() {
+    std::array<bool, 256> table{};
+    for (int c = '0'; c <= '9'; ++c) table[static_cast<std::size_t>(c)] = true;
+    for (int c = 'a'; c <= 'z'; ++c) table[static_cast<std::size_t>(c)] = table[static_cast<std::size_t>(c - 32)] = true;
+    for (const char c : std::string_view("-._~!$&'()*+,;=")) table[static_cast<unsigned char>(c)] = true;
+    return table;
+}
+constexpr std::array<bool, 256> reg_name_table = make_reg_name_table();
+
+// reg-name or IPv4address (RFC 3986 section 3.2.2) up to its end or a ':'. npos when malformed.
+std::size_t scan_reg_name(std::string_view s) noexcept {
+    std::size_t i = 0;
+    for (; i < s.size() && s[i] != ':'; ++i) {
+        if (reg_name_table[static_cast<unsigned char>(s[i])]) continue;
+        if (s[i] != '%' || s.size() - i < 3 || !is_hex(s[i + 1]) || !is_hex(s[i + 2])) return std::string_view::npos;
+        i += 2;
     }
-    return true;
+    return i;
 }
 
 bool is_port(std::string_view s) noexcept {
@@ -94,9 +100,9 @@ bool is_authority(std::string_view text) noexcept {
         const std::string_view rest = text.substr(close + 1);
         return rest.empty() || (rest.front() == ':' && is_port(rest.substr(1)));
     }
-    const std::size_t colon = text.find(':');
-    if (!is_reg_name(text.substr(0, colon))) return false;
-    return colon == std::string_view::npos || is_port(text.substr(colon + 1));
+    const std::size_t end = scan_reg_name(text);
+    if (end == std::string_view::npos) return false;
+    return end == text.size() || is_port(text.substr(end + 1));
 }
 
 }  // namespace wire::http::detail

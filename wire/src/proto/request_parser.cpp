@@ -1,3 +1,5 @@
+#include <array>
+
 #include "char_tables.hpp"
 #include "field_line.hpp"
 #include "start_line.hpp"
@@ -9,11 +11,21 @@ using namespace detail;
 
 namespace {
 
+// Characters of a request target: visible ASCII, but '#', which would begin a fragment (RFC 9112 section 3.2).
+constexpr std::array<bool, 256> make_target_table() {
+    std::array<bool, 256> table{};
+    for (int c = '!'; c <= '~'; ++c) table[static_cast<std::size_t>(c)] = c != '#';
+    return table;
+}
+constexpr std::array<bool, 256> target_table = make_target_table();
+constexpr bool is_target_char(char c) noexcept { return target_table[static_cast<unsigned char>(c)]; }
+
 // Splits a path from its query.
 void set_path(std::string_view text, request_head& head) noexcept {
-    const std::size_t mark = text.find('?');
+    std::size_t mark = 0;
+    while (mark < text.size() && text[mark] != '?') ++mark;
     head.path = text.substr(0, mark);
-    head.query = mark == std::string_view::npos ? std::string_view() : text.substr(mark + 1);
+    head.query = mark == text.size() ? std::string_view() : text.substr(mark + 1);
 }
 
 // The four forms of RFC 9112 section 3.2.
@@ -25,7 +37,6 @@ bool read_target(request_head& head) noexcept {
         head.authority = t;
         return colon != std::string_view::npos && colon > 0 && colon + 1 < t.size() && is_authority(t);
     }
-    if (t.find('#') != std::string_view::npos) return false;
     if (t.front() == '/') {
         set_path(t, head);
         return true;
@@ -57,31 +68,31 @@ errc interpret(const limits& l, request_head& head) noexcept {
     for (const header& h : head.headers) {
         switch (h.name.size()) {
             case 4:
-                if (equals_ignoring_case(h.name, "host")) {
+                if (name_is(h.name, "host")) {
                     ++hosts;
                     host = h.value;
                 }
                 break;
             case 6:
-                if (equals_ignoring_case(h.name, "expect") && list_has_token(h.value, "100-continue")) {
+                if (name_is(h.name, "expect") && list_has_token(h.value, "100-continue")) {
                     head.expects_continue = head.minor_version > 0;
                 }
                 break;
             case 7:
-                if (equals_ignoring_case(h.name, "upgrade")) upgrade_field = true;
+                if (name_is(h.name, "upgrade")) upgrade_field = true;
                 break;
             case 10:
-                if (equals_ignoring_case(h.name, "connection")) {
+                if (name_is(h.name, "connection")) {
                     close = close || list_has_token(h.value, "close");
                     keep = keep || list_has_token(h.value, "keep-alive");
                     upgrade_option = upgrade_option || list_has_token(h.value, "upgrade");
                 }
                 break;
             case 14:
-                if (equals_ignoring_case(h.name, "content-length")) lengths.content_length(h.value);
+                if (name_is(h.name, "content-length")) lengths.content_length(h.value);
                 break;
             case 17:
-                if (equals_ignoring_case(h.name, "transfer-encoding")) lengths.transfer_encoding(h.value);
+                if (name_is(h.name, "transfer-encoding")) lengths.transfer_encoding(h.value);
                 break;
             default: break;
         }
@@ -120,8 +131,8 @@ auto request_parser::scan_request_line(std::string_view in, std::size_t& at, req
     const char* const target = ++p;
     const char* const target_limit =
         static_cast<std::size_t>(end - p) > limits_->max_uri_bytes ? p + limits_->max_uri_bytes : end;
-    while (p != target_limit && *p > ' ' && *p < 0x7F) ++p;  // bytes from 0x80 are negative or above
-    if (p == target_limit && p != end && *p > ' ' && *p < 0x7F) return refuse(errc::uri_too_long);
+    while (p != target_limit && is_target_char(*p)) ++p;
+    if (p == target_limit && p != end && is_target_char(*p)) return refuse(errc::uri_too_long);
     if (p == end) return scan::incomplete;
     if (*p != ' ') {
         if (*p == '\n') return refuse(errc::bad_line_end);

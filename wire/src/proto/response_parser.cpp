@@ -17,16 +17,16 @@ errc interpret(const limits& l, method request, response_head& head) noexcept {
     for (const header& h : head.headers) {
         switch (h.name.size()) {
             case 10:
-                if (equals_ignoring_case(h.name, "connection")) {
+                if (name_is(h.name, "connection")) {
                     close = close || list_has_token(h.value, "close");
                     keep = keep || list_has_token(h.value, "keep-alive");
                 }
                 break;
             case 14:
-                if (equals_ignoring_case(h.name, "content-length")) lengths.content_length(h.value);
+                if (name_is(h.name, "content-length")) lengths.content_length(h.value);
                 break;
             case 17:
-                if (equals_ignoring_case(h.name, "transfer-encoding")) lengths.transfer_encoding(h.value);
+                if (name_is(h.name, "transfer-encoding")) lengths.transfer_encoding(h.value);
                 break;
             default: break;
         }

@@ -1,7 +1,8 @@
 #include "wire/server/response.hpp"
 
-#include <array>
+#include <algorithm>
 
+#include "../proto/char_tables.hpp"
 #include "../proto/rebase.hpp"
 #include "exchange.hpp"
 #include "worker.hpp"
@@ -21,13 +22,23 @@ void empty(std::string& text) noexcept {
     }
 }
 
-// What the library itself writes.
+// What the library itself writes. `name` is a token.
 bool is_own_field(std::string_view name) noexcept {
-    constexpr std::array<std::string_view, 5> own{"content-length", "transfer-encoding", "connection", "date", "upgrade"};
-    for (const auto o : own) {
-        if (equals_ignoring_case(o, name)) return true;
-    }
-    return false;
+    using detail::name_is;
+    return name_is(name, "content-length") || name_is(name, "transfer-encoding") || name_is(name, "connection") ||
+           name_is(name, "date") || name_is(name, "upgrade");
+}
+
+void append_field(std::string& to, std::string_view name, std::string_view value) {
+    const std::size_t before = to.size();
+    to.resize(before + name.size() + value.size() + 4);
+    char* p = to.data() + before;
+    p = std::copy(name.begin(), name.end(), p);
+    *p++ = ':';
+    *p++ = ' ';
+    p = std::copy(value.begin(), value.end(), p);
+    *p++ = '\r';
+    *p++ = '\n';
 }
 
 }  // namespace
@@ -83,16 +94,20 @@ response& response::header(std::string_view name, std::string_view value) {
         return *this;
     }
     if (is_own_field(name)) return *this;
-    if (equals_ignoring_case(name, "content-type")) exchange_->has_type = true;
-    std::string& f = exchange_->fields;
-    f += name;
-    f += ": ";
-    f += value;
-    f += "\r\n";
+    if (detail::name_is(name, "content-type")) exchange_->has_type = true;
+    append_field(exchange_->fields, name, value);
     return *this;
 }
 
-response& response::content_type(std::string_view type) { return header("Content-Type", type); }
+response& response::content_type(std::string_view type) {
+    if (is_field_value(type)) {
+        exchange_->has_type = true;
+        append_field(exchange_->fields, "Content-Type", type);
+    } else {
+        exchange_->refused = true;
+    }
+    return *this;
+}
 
 response& response::close_connection() noexcept {
     exchange_->close = true;

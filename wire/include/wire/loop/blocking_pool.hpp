@@ -2,6 +2,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstddef>
 #include <deque>
 #include <mutex>
 #include <thread>
@@ -13,6 +14,7 @@ namespace wire {
 
 class blocking_pool {
 public:
+    // Threads are started when there is work for them: a process with only one thread makes cheaper system calls.
     explicit blocking_pool(unsigned threads);
     // Work that has not begun is dropped; work that has is waited for.
     ~blocking_pool();
@@ -27,9 +29,12 @@ private:
 
     std::mutex mutex_;
     std::condition_variable ready_;
-    std::deque<unique_function<void()>> waiting_;  // these two guarded by mutex_
-    bool stopping_ = false;
+    // The following are guarded by mutex_.
+    std::deque<unique_function<void()>> waiting_;
     std::vector<std::thread> threads_;
+    std::size_t most_;
+    std::size_t idle_ = 0;
+    bool stopping_ = false;
 };
 
 }  // namespace wire
