@@ -104,27 +104,17 @@ void event_loop::unwatch(io_source& source) noexcept {
     }
 }
 
-// Takes all that is ready: asks again, without waiting, as long as the answer fills the array. The bound on that keeps timers
-// from starving under a flood.
 std::size_t event_loop::take_events(clock::duration longest) {
-    constexpr int most_waits = 16;
-    std::size_t served = 0;
-    for (int i = 0; i < most_waits; ++i) {
-        const int n = wait(i == 0 ? longest : clock::duration::zero());
-        if (i == 0) refresh_now();
-        if (n <= 0) break;
-        event_end_ = static_cast<std::size_t>(n);
-        for (event_next_ = 0; event_next_ < event_end_;) {
-            const epoll_event& event = events_[event_next_++];
-            if (auto* source = static_cast<io_source*>(event.data.ptr)) {
-                source->on_ready_(*source, from_epoll(event.events));
-                ++served;
-            }
-        }
-        event_next_ = event_end_ = 0;
-        if (static_cast<std::size_t>(n) < events_size_) break;
+    const int n = wait(longest);
+    refresh_now();
+    if (n <= 0) return 0;
+    event_end_ = static_cast<std::size_t>(n);
+    for (event_next_ = 0; event_next_ < event_end_;) {
+        const epoll_event& event = events_[event_next_++];
+        if (auto* source = static_cast<io_source*>(event.data.ptr)) source->on_ready_(*source, from_epoll(event.events));
     }
-    return served;
+    event_next_ = event_end_ = 0;
+    return static_cast<std::size_t>(n);
 }
 
 int event_loop::wait(clock::duration longest) noexcept {
