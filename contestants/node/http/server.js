@@ -6,12 +6,29 @@ const http = require('node:http');
 
 const threads = Number(process.env.WIREBENCH_THREADS || 1);
 const delayMs = Number(process.env.WIREBENCH_DELAY_MS || 0);
+// In rest the threads are handlers of one service: that many requests are in their delay at a time.
+const workers = process.env.WIREBENCH_WORKLOAD === 'rest' ? 1 : threads;
+const waiting = [];
+let delayed = 0;
 const sending = Buffer.from('Sending response: ');
 const labels = '/test/labels/';
 
 function reply(response, status, body) {
   response.writeHead(status, { 'Content-Type': 'text/plain', 'Content-Length': Buffer.byteLength(body) });
   response.end(body);
+}
+
+function afterDelay(answer) {
+  if (delayed === threads) {
+    waiting.push(answer);
+    return;
+  }
+  delayed += 1;
+  setTimeout(() => {
+    delayed -= 1;
+    if (waiting.length > 0) afterDelay(waiting.shift());
+    answer();
+  }, delayMs);
 }
 
 function postTest(request, response) {
@@ -26,7 +43,7 @@ function postTest(request, response) {
       return;
     }
     const answer = () => reply(response, 200, Buffer.concat([sending, body]));
-    if (delayMs > 0) setTimeout(answer, delayMs);
+    if (delayMs > 0) afterDelay(answer);
     else answer();
   });
 }
@@ -57,8 +74,8 @@ function handle(request, response) {
   }
 }
 
-if (threads > 1 && cluster.isPrimary) {
-  for (let i = 0; i < threads; i += 1) cluster.fork();
+if (workers > 1 && cluster.isPrimary) {
+  for (let i = 0; i < workers; i += 1) cluster.fork();
   // The primary ends when its last worker has.
   process.once('SIGTERM', () => Object.values(cluster.workers).forEach((worker) => worker.process.kill()));
 } else {

@@ -14,6 +14,9 @@ from aiohttp import WSMsgType, web
 
 DELAY_S = int(os.environ.get("WIREBENCH_DELAY_MS") or 0) / 1000
 THREADS = int(os.environ.get("WIREBENCH_THREADS") or 1)
+WORKLOAD = os.environ.get("WIREBENCH_WORKLOAD", "")
+WORKERS = 1 if WORKLOAD == "rest" else THREADS  # in rest the threads are handlers of one service
+HANDLERS = asyncio.Semaphore(THREADS)
 
 logging.disable()  # otherwise a traceback for each connection that just drops
 routes = web.RouteTableDef()
@@ -37,7 +40,8 @@ async def post_test(request: web.Request) -> web.Response:
     except ValueError:
         raise web.HTTPBadRequest(text="expected JSON") from None
     if DELAY_S:
-        await asyncio.sleep(DELAY_S)
+        async with HANDLERS:
+            await asyncio.sleep(DELAY_S)
     return web.Response(body=b"Sending response: " + body, content_type="text/plain")
 
 
@@ -78,13 +82,13 @@ def serve() -> None:
     # SIGTERM ends it at once, open connections or not.
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
     app = web.Application()
-    app.add_routes(SOCKETS.get(os.environ.get("WIREBENCH_WORKLOAD", ""), routes))
+    app.add_routes(SOCKETS.get(WORKLOAD, routes))
     web.run_app(
         app,
         host=os.environ["WIREBENCH_HOST"],
         port=int(os.environ["WIREBENCH_PORT"]),
         backlog=4096,
-        reuse_port=THREADS > 1,
+        reuse_port=WORKERS > 1,
         handle_signals=False,
         access_log=None,
         print=None,
@@ -92,12 +96,12 @@ def serve() -> None:
 
 
 if __name__ == "__main__":
-    if THREADS == 1:
+    if WORKERS == 1:
         serve()
     else:
         # Held back until every worker is known, then passed on to each.
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
-        workers = [Process(target=serve) for _ in range(THREADS)]
+        workers = [Process(target=serve) for _ in range(WORKERS)]
         for worker in workers:
             worker.start()
         signal.sigwait([signal.SIGTERM])

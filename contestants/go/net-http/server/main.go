@@ -27,6 +27,7 @@ func main() {
 	runtime.GOMAXPROCS(threads) // below 1 changes nothing
 	delayMs, _ := strconv.Atoi(os.Getenv("WIREBENCH_DELAY_MS"))
 	delay := time.Duration(delayMs) * time.Millisecond
+	handlers := make(chan struct{}, max(threads, 1)) // goroutines are not bounded by themselves
 
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /route_01", text("hello from route_01"))
@@ -41,7 +42,11 @@ func main() {
 			http.Error(w, "expected JSON", http.StatusBadRequest)
 			return
 		}
-		time.Sleep(delay)
+		if delay > 0 {
+			handlers <- struct{}{}
+			time.Sleep(delay)
+			<-handlers
+		}
 		reply(w, "Sending response: "+string(body))
 	})
 

@@ -2,6 +2,7 @@
 
 use std::env;
 use std::net::{SocketAddr, SocketAddrV4};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Bytes;
@@ -11,6 +12,7 @@ use axum::routing::{get, post};
 use axum::serve::ListenerExt;
 use axum::Router;
 use tokio::net::TcpSocket;
+use tokio::sync::Semaphore;
 
 fn number(name: &str, default: u64) -> u64 {
     env::var(name)
@@ -19,12 +21,22 @@ fn number(name: &str, default: u64) -> u64 {
         .unwrap_or(default)
 }
 
-async fn post_test(delay: Duration, body: Bytes) -> Result<String, (StatusCode, &'static str)> {
+fn threads() -> usize {
+    number("WIREBENCH_THREADS", 1).max(1) as usize
+}
+
+async fn post_test(
+    delay: Duration,
+    handlers: Arc<Semaphore>,
+    body: Bytes,
+) -> Result<String, (StatusCode, &'static str)> {
     let expected_json = |_| (StatusCode::BAD_REQUEST, "expected JSON");
     let text =
         std::str::from_utf8(&body).map_err(|_| (StatusCode::BAD_REQUEST, "expected JSON"))?;
     serde_json::from_str::<serde_json::Value>(text).map_err(expected_json)?;
     if !delay.is_zero() {
+        // Tasks are not bounded by themselves.
+        let _handler = handlers.acquire().await.expect("never closed");
         tokio::time::sleep(delay).await;
     }
     Ok(format!("Sending response: {text}"))
@@ -32,10 +44,14 @@ async fn post_test(delay: Duration, body: Bytes) -> Result<String, (StatusCode, 
 
 async fn run() -> std::io::Result<()> {
     let delay = Duration::from_millis(number("WIREBENCH_DELAY_MS", 0));
+    let handlers = Arc::new(Semaphore::new(threads()));
     let app = Router::new()
         .route("/route_01", get(|| async { "hello from route_01" }))
         .route("/route_02", get(|| async { "hello from route_02" }))
-        .route("/test", post(move |body: Bytes| post_test(delay, body)))
+        .route(
+            "/test",
+            post(move |body: Bytes| post_test(delay, handlers.clone(), body)),
+        )
         .route("/test/status", get(|| async { "OK" }))
         .route(
             "/test/labels/{label}",
@@ -57,7 +73,7 @@ async fn run() -> std::io::Result<()> {
 
 fn main() -> std::io::Result<()> {
     tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(number("WIREBENCH_THREADS", 1).max(1) as usize)
+        .worker_threads(threads())
         .enable_all()
         .build()?
         .block_on(run())
