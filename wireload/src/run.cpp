@@ -159,28 +159,34 @@ private:
         }
         if (watch_ != nullptr) watch_->find();
         std::atomic<std::int64_t> budget{static_cast<std::int64_t>(o.requests.value_or(0))};
+        generator_meter meter;
+        const auto begin_meters = [&] {
+            if (watch_ != nullptr) watch_->begin();
+            meter.begin();
+        };
+        // Where the window begins at once its meters are read before, so that nothing of it is missed.
+        const nanos lead = counted ? 0 : o.warmup.count();
+        if (lead == 0) begin_meters();
         load_order order;
-        order.window_start = clock_now() + (counted ? 0 : o.warmup.count());
+        order.window_start = clock_now() + lead;
         if (o.duration) order.window_end = order.window_start + o.duration->count();
         order.kind = o.requests ? load_order::quota::shared : o.each ? load_order::quota::each : load_order::quota::endless;
         order.each = o.each.value_or(0);
         order.shared = &budget;
         order.interval = o.interval.count();
         order_load(order);
-        if (order.window_start > clock_now()) {
+        if (lead != 0) {
             control_.wait(order.window_start, [this] { return all_done() || all_dead(); });
+            begin_meters();
         }
-        generator_meter meter;
-        meter.begin();
-        if (watch_ != nullptr) watch_->begin();
-        out_.window_start_unix_ns = unix_now();
+        out_.window_start_unix_ns = unix_now() - (clock_now() - order.window_start);
         wait_for_orders(true);
         const nanos end = std::min(clock_now(), order.window_end);
+        out_.elapsed = std::max<nanos>(0, end - order.window_start);
+        out_.generator = meter.end(out_.elapsed, used_cpus());
         if (watch_ != nullptr) out_.server = watch_->end();
 
         const tally counts = gather();
-        out_.elapsed = std::max<nanos>(0, end - order.window_start);
-        out_.generator = meter.end(out_.elapsed, used_cpus());
         out_.stopped_by = cut_ ? *cut_ : order.window_end <= end ? stop_reason::duration : stop_reason::requests;
         // A count is over with its last reply, not when we hear of it.
         if (out_.stopped_by == stop_reason::requests) out_.elapsed = std::max<nanos>(0, counts.last_done - order.window_start);
