@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
 
 from wirebench.catalog.model import Workload
 from wirebench.trial import interrupt, ports
@@ -13,10 +12,10 @@ from wirebench.trial.process import GRACE_S
 from wirebench.trial.start import Server, ServerSettings, StartError, describe_end, ended, start_server, tail_of
 from wirebench.trial.supervise import Scope, Supervisor
 from wirebench.trial.types import Failure, Program
-from wirebench.trial.workloads import REST_BODY
-from wirebench.verify.checks import Check, Mismatch, run_checks
-from wirebench.verify.http import Connection, PeerError, exchange
-from wirebench.verify.http_workloads import hello_checks, payload_checks, posting, rest_checks
+from wirebench.verify.checks import Check, run_checks
+from wirebench.verify.delay_checks import DELAY_MS, THREADS, delay_checks
+from wirebench.verify.http import Connection, PeerError
+from wirebench.verify.http_workloads import hello_checks, payload_checks, rest_checks
 from wirebench.verify.types import CheckResult, Verdict, verdict
 from wirebench.verify.websocket_workloads import count_checks, echo_checks
 
@@ -27,8 +26,6 @@ _WORKLOADS: Mapping[Workload, Callable[[int], Iterator[Check]]] = {
     "ws.echo": echo_checks,
     "ws.count": count_checks,
 }
-DELAY_MS = 120
-THREADS = 4
 
 
 def verify_server(
@@ -104,7 +101,7 @@ def _second_start(
         return
     yield CheckResult(id="lifecycle.restart", passed=True, required=True, sent=sent, expected=expected, received="a connection")
     if workload == "rest":
-        yield from run_checks(_delay_checks(port), alive=lambda: not ended(server.process))
+        yield from run_checks(delay_checks(port), alive=lambda: not ended(server.process))
     # At the end of a trial a client may still hold connections.
     with interrupt.hold():
         try:
@@ -116,65 +113,3 @@ def _second_start(
         finally:
             if idle is not None:
                 idle.close()
-
-
-def _delay_checks(port: int) -> Iterator[Check]:
-    asked = posting(REST_BODY.encode())
-    what = f"{asked.sent}, with WIREBENCH_DELAY_MS={DELAY_MS}"
-
-    def delayed() -> str:
-        began = time.monotonic()
-        asked.judge(exchange(port, asked.request(port)))
-        took_ms = (time.monotonic() - began) * 1000
-        if took_ms < DELAY_MS:
-            raise Mismatch(expected=f"the reply after {DELAY_MS} ms or more", received=f"the reply after {took_ms:.0f} ms")
-        return f"the reply after {took_ms:.0f} ms"
-
-    yield Check(id="rest.delay", sent=what, expected=f"{asked.expected} after {DELAY_MS} ms or more", run=delayed)
-    yield Check(
-        id="rest.threads",
-        sent=f"{THREADS} times at once: {what} WIREBENCH_THREADS={THREADS}",
-        expected=f"{THREADS} replies sooner than {THREADS} delays one after another",
-        run=lambda: _sooner(port),
-        # It hangs on the machine too.
-        required=False,
-    )
-    yield Check(
-        id="rest.handlers",
-        sent=f"{THREADS + 1} times at once: {what} WIREBENCH_THREADS={THREADS}",
-        expected=f"the last reply after {2 * DELAY_MS} ms or more: one request waits until a handler is free",
-        run=lambda: _one_waits(port),
-    )
-
-
-def _sooner(port: int) -> str:
-    took_ms = _at_once(port, THREADS)
-    if took_ms >= THREADS * DELAY_MS:
-        raise Mismatch(expected=f"all within {THREADS * DELAY_MS} ms", received=f"all after {took_ms:.0f} ms")
-    return f"all after {took_ms:.0f} ms"
-
-
-def _one_waits(port: int) -> str:
-    """A delay stands for processing and holds a handler: a service that only waits would be compared with those that work."""
-    took_ms = _at_once(port, THREADS + 1)
-    if took_ms < 2 * DELAY_MS:
-        raise Mismatch(expected=f"the last after {2 * DELAY_MS} ms or more", received=f"the last after {took_ms:.0f} ms")
-    return f"the last after {took_ms:.0f} ms"
-
-
-def _at_once(port: int, count: int) -> float:
-    """So many requests on connections of their own; milliseconds until the last is answered."""
-    asked = posting(REST_BODY.encode())
-    with ExitStack() as stack:
-        connections = []
-        for _ in range(count):
-            connection = Connection(port)
-            stack.callback(connection.close)
-            connections.append(connection)
-        began = time.monotonic()
-        for connection in connections:
-            # A server with a thread for each connection is free for the next only when one is closed.
-            connection.send(asked.request(port, close=True))
-        for connection in connections:
-            asked.judge(connection.read_response())
-        return (time.monotonic() - began) * 1000
