@@ -33,7 +33,7 @@ def test_a_manifest_becomes_a_contestant(project: Project) -> None:
         tls = true
         published = "https://example.org/download"
         note = "quick"
-        needs = { commands = ["python3"], debian = ["libevent-dev"], files = ["mine.hpp"] }
+        needs = { commands = ["python3", "pip>=24.1"], debian = ["libevent-dev"], files = ["mine.hpp"] }
         disabled = { reason = "does not build", since = 2026-01-31 }
         [build]
         steps = [["make", "-C", "{source}", "-j", "{jobs}"]]
@@ -46,7 +46,8 @@ def test_a_manifest_becomes_a_contestant(project: Project) -> None:
     assert one.folder == project.root / "contestants/python/mine"
     assert (one.library, one.version, one.license, one.tier) == ("mine", "1.0", "MIT", "idiomatic")
     assert (one.serves, one.calls, one.tls) == (("http.hello",), (), True)
-    assert (one.needs.commands, one.needs.debian, one.needs.files) == (("python3",), ("libevent-dev",), ("mine.hpp",))
+    assert (one.needs.commands, one.needs.minimum) == (("python3", "pip"), (("pip", "24.1"),))
+    assert (one.needs.debian, one.needs.files) == (("libevent-dev",), ("mine.hpp",))
     assert one.build_steps == (("make", "-C", "{source}", "-j", "{jobs}"),)
     assert one.build_inputs == ("contestants",)
     assert one.command("server") == ("{build}/server",)
@@ -101,6 +102,7 @@ def test_what_a_manifest_leaves_out_comes_from_its_language(project: Project) ->
         (MANIFEST + '[build]\ninputs = ["../x"]\n' + RUN, "build.inputs.0: expected a path inside the project"),
         (MANIFEST + '[build]\ninputs = ["lib"]\n' + RUN, "build.inputs: expected a folder or file of the project, got 'lib'"),
         (MANIFEST + 'needs = { debian = ["-o=x"] }\n' + RUN, "needs.debian.0: expected String should match pattern"),
+        (MANIFEST + 'needs = { commands = ["go>1"] }\n' + RUN, "needs.commands.0: expected String should match pattern"),
         (MANIFEST + 'needs = { commands = ["a/b"] }\n' + RUN, "needs.commands.0: expected String should match pattern"),
         (MANIFEST + 'disabled = { reason = "old" }\n' + RUN, "disabled.since: expected a value, got nothing"),
         ('library = "mine', "expected TOML, got"),

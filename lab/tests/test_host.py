@@ -104,6 +104,44 @@ def test_a_command_stands_for_the_package_that_brings_it(project: Project, monke
     assert found.installable == ("golang-go", "libx-dev")
 
 
+def test_a_command_that_is_too_old(project: Project, tools: Path) -> None:
+    project.add("go/mine", MANIFEST + 'needs = { commands = ["go>=1.22"] }\n' + RUN)
+    one = project.contestant("go/mine")
+    for version, complete in (("1.22", True), ("1.100.3", True), ("2.0", True), ("1.21.9", False), ("1.9", False)):
+        program(tools, "go", f"echo go version go{version} linux/amd64")
+        forget_versions()
+        found = presence(one)
+        assert found.complete is complete, version
+        assert found.installable == (), "what apt-get has would be too old as well, or it would be here"
+    assert found.missing == ("go>=1.22",)
+    assert found.describe(one) == "needs go>=1.22 (go 1.9 is here); go>=1.22: see https://go.dev/dl"
+
+
+@pytest.mark.parametrize(("candidate", "installable"), [("1.19", ()), ("1.22", ("golang-go",)), (None, ("golang-go",))])
+def test_a_package_that_would_be_too_old_is_not_offered(
+    project: Project, monkeypatch: pytest.MonkeyPatch, candidate: str | None, installable: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr("wirebench.host.installed.installed_versions", lambda names: dict.fromkeys(names))
+    monkeypatch.setattr("wirebench.host.installed.command_versions", lambda names: dict.fromkeys(names))
+    monkeypatch.setattr("wirebench.host.installed.command_version", lambda _name: None)
+    monkeypatch.setattr("wirebench.host.installed.candidate_version", {"golang-go": candidate}.get)
+    project.add("go/mine", MANIFEST + 'needs = { commands = ["go>=1.22"], debian = ["golang-go"] }\n' + RUN)
+    one = project.contestant("go/mine")
+    found = presence(one)
+    assert found.missing == ("go>=1.22",)
+    assert found.installable == installable
+    assert ("see https://go.dev/dl" in found.describe(one)) == (not installable)
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [("2:1.19~1", "1.19~1"), ("2:1.19~1-4", "1.19~1"), ("1.63.0+dfsg1-2", "1.63.0+dfsg1"), ("(none)", None)],
+)
+def test_the_version_that_apt_would_install(tools: Path, policy: str, expected: str | None) -> None:
+    program(tools, "apt-cache", f"printf '%s:\\n  Installed: (none)\\n  Candidate: {policy}\\n' \"$2\"")
+    assert debian.candidate_version.__wrapped__("some-package") == expected
+
+
 def test_packages_that_dpkg_knows(tools: Path) -> None:
     program(
         tools,

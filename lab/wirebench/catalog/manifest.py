@@ -51,9 +51,10 @@ Line = Annotated[str, Field(min_length=1, pattern=r"^[^\n]*$")]
 Word = Annotated[str, Field(min_length=1), AfterValidator(_known_placeholders)]
 Command = Annotated[list[Word], Field(min_length=1)]
 Address = Annotated[str, Field(pattern=r"^https?://\S+$")]
-# A name that apt-get can take only as a package, never as an option, and a command that is no path.
+# A name that apt-get can take only as a package, never as an option.
 PackageName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9+.-]+$")]
-CommandName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_+.-]*$")]
+# A command that is no path, and perhaps its lowest version: "go" or "go>=1.22".
+CommandName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_+.-]*(>=\d+(\.\d+)*)?$")]
 InsideProject = Annotated[str, Field(min_length=1), AfterValidator(_inside_project)]
 
 
@@ -173,7 +174,8 @@ def read_contestant(folder: Path, *, root: Path) -> Contestant:
         calls=tuple(file.calls),
         tls=file.tls,
         needs=Needs(
-            commands=tuple(file.needs.commands),
+            commands=tuple(command.partition(">=")[0] for command in file.needs.commands),
+            minimum=tuple((name, lowest) for name, _, lowest in (c.partition(">=") for c in file.needs.commands) if lowest),
             debian=tuple(file.needs.debian),
             files=tuple(file.needs.files),
         ),

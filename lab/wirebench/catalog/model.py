@@ -23,6 +23,8 @@ class Needs:
 
     commands: tuple[str, ...] = ()
     """Programs of the toolchain, such as ``go``."""
+    minimum: tuple[tuple[str, str], ...] = ()
+    """The lowest version of those commands that have one."""
     debian: tuple[str, ...] = ()
     """Debian packages by name."""
     files: tuple[str, ...] = ()

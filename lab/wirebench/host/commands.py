@@ -43,6 +43,17 @@ PACKAGE_OF = {
 }
 """The Debian package of a command, where it has one."""
 
+PUBLISHED_AT = {
+    "cargo": "https://rustup.rs",
+    "go": "https://go.dev/dl",
+    "java": "https://adoptium.net",
+    "javac": "https://adoptium.net",
+    "node": "https://nodejs.org",
+    "npm": "https://nodejs.org",
+    "rustc": "https://rustup.rs",
+}
+"""Where toolchains come from when a Debian release has only older ones."""
+
 
 def search_path(path: str | None = None) -> str:
     """PATH, with the system's own folders after it."""

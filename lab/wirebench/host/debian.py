@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shlex
 import shutil
@@ -51,6 +52,22 @@ def installed_versions(packages: Iterable[str]) -> dict[str, str | None]:
     return versions
 
 
+@functools.cache
+def candidate_version(package: str) -> str | None:
+    """The upstream version that apt-get would install, as far as the package lists that are here say."""
+    if shutil.which("apt-cache") is None:
+        return None
+    environment = {**os.environ, "LC_ALL": "C.UTF-8"}
+    answer = subprocess.run(["apt-cache", "policy", package], capture_output=True, text=True, check=False, env=environment)
+    for line in answer.stdout.splitlines():
+        key, _, value = line.strip().partition(": ")
+        if key == "Candidate" and value != "(none)":
+            # [epoch:]upstream[-revision] (Debian Policy 5.6.12)
+            without_epoch = value.rpartition(":")[2]
+            return without_epoch.rpartition("-")[0] or without_epoch
+    return None
+
+
 def is_root() -> bool:
     return os.geteuid() == 0
 
@@ -69,6 +86,7 @@ def install(packages: Iterable[str], *, on_line: Callable[[str], None] = lambda 
         return []
     with _services_stay_stopped():
         _apt(["update"], on_line)
+        candidate_version.cache_clear()
         command = ["install", "-y", "--no-install-recommends"]
         if _apt([*command, *wanted], on_line) == 0:
             return []

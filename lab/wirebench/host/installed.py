@@ -2,55 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from wirebench.catalog import Contestant
-from wirebench.host.commands import PACKAGE_OF, command_version, command_versions
-from wirebench.host.debian import has_dpkg, install_line, installed_versions
+from wirebench.host.commands import PACKAGE_OF, PUBLISHED_AT, command_version, command_versions
+from wirebench.host.debian import candidate_version, has_dpkg, install_line, installed_versions
 
 _INCLUDE_FOLDERS = (Path("/usr/include"), Path("/usr/local/include"))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Presence:
-    """What of a contestant's needs is here and what is not. ``versions`` and ``packages`` hold what is."""
+    """What of a contestant's needs is here and what is not. ``commands`` and ``packages`` hold the versions of what is."""
 
     commands: dict[str, str]
     packages: dict[str, str]
     missing_commands: tuple[str, ...]
+    outdated: dict[str, str]
+    """Commands that are here, but in a version that is too old, and that version."""
     missing_debian: tuple[str, ...]
     missing_files: tuple[str, ...]
+    unhelpful: frozenset[str] = frozenset()
+    """Debian packages that would bring a command in a version that is too old."""
+    minimum: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def complete(self) -> bool:
-        return not (self.missing_commands or self.missing_debian or self.missing_files)
+        return not self.missing
 
     @property
     def missing(self) -> tuple[str, ...]:
         """Everything that is missing, by name; a command stands for the package that brings it."""
-        brought = {PACKAGE_OF.get(name) for name in self.missing_commands}
+        brought = {PACKAGE_OF.get(name) for name in (*self.missing_commands, *self.outdated)}
         packages = [name for name in self.missing_debian if name not in brought]
-        return (*self.missing_commands, *packages, *self.missing_files)
+        return (*(self._wanted(name) for name in (*self.missing_commands, *self.outdated)), *packages, *self.missing_files)
 
     @property
     def installable(self) -> tuple[str, ...]:
         """The Debian packages that bring what is missing, as far as packages do."""
         of_commands = [PACKAGE_OF[name] for name in self.missing_commands if name in PACKAGE_OF]
-        return tuple(dict.fromkeys([*of_commands, *self.missing_debian]))
+        packages = dict.fromkeys([*of_commands, *self.missing_debian])
+        return tuple(name for name in packages if name not in self.unhelpful)
 
     def describe(self, contestant: Contestant) -> str:
         """What is missing and what to do about it, in one line."""
-        text = f"needs {', '.join(self.missing)}"
+        old = [f"{name} {version} is here" for name, version in self.outdated.items()]
+        text = f"needs {', '.join(self.missing)}" + (f" ({', '.join(old)})" if old else "")
         if self.installable:
             text += f"; install: {install_line(self.installable)}"
-        elsewhere = [*self.missing_files, *(name for name in self.missing_commands if name not in PACKAGE_OF)]
-        if elsewhere and contestant.published:
-            text += f"; {', '.join(elsewhere)}: published at {contestant.published}"
-        elif elsewhere:
-            text += f"; {', '.join(elsewhere)}: see {contestant.homepage}"
+        for name in (*self.missing_commands, *self.outdated):
+            if PACKAGE_OF.get(name) not in self.installable:
+                text += f"; {self._wanted(name)}: see {PUBLISHED_AT.get(name, contestant.homepage)}"
+        if self.missing_files and contestant.published:
+            text += f"; {', '.join(self.missing_files)}: published at {contestant.published}"
+        elif self.missing_files:
+            text += f"; {', '.join(self.missing_files)}: see {contestant.homepage}"
         return text
+
+    def _wanted(self, command: str) -> str:
+        return f"{command}>={self.minimum[command]}" if command in self.minimum else command
 
 
 def find_file(name: str) -> Path | None:
@@ -86,12 +99,33 @@ def _installed_otherwise(package: str) -> str | None:
 
 
 def _presence(one: Contestant, versions: dict[str, str | None], installed: dict[str, str | None]) -> Presence:
-    commands = {name: version for name in one.needs.commands if (version := versions[name]) is not None}
+    here = {name: version for name in one.needs.commands if (version := versions[name]) is not None}
+    minimum = dict(one.needs.minimum)
+    old = {name: number for name, text in here.items() if (number := _too_old(text, minimum.get(name))) is not None}
     packages = {name: version for name in one.needs.debian if (version := installed[name]) is not None}
     return Presence(
-        commands=commands,
+        commands={name: version for name, version in here.items() if name not in old},
         packages=packages,
-        missing_commands=tuple(name for name in one.needs.commands if name not in commands),
+        missing_commands=tuple(name for name in one.needs.commands if name not in here),
+        outdated=old,
         missing_debian=tuple(name for name in one.needs.debian if name not in packages),
         missing_files=tuple(name for name in one.needs.files if find_file(name) is None),
+        unhelpful=frozenset(
+            PACKAGE_OF[name]
+            for name, wanted in minimum.items()
+            if name not in here and name in PACKAGE_OF and _too_old(candidate_version(PACKAGE_OF[name]), wanted) is not None
+        ),
+        minimum=minimum,
     )
+
+
+def _too_old(text: str | None, wanted: str | None) -> str | None:
+    """The version number in a text, if it is lower than wanted; a text without one is taken to be new enough."""
+    if text is None or wanted is None:
+        return None
+    found = re.search(r"\d+(?:\.\d+)*", text)
+    return found[0] if found is not None and _numbers(found[0]) < _numbers(wanted) else None
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split("."))
