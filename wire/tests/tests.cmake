@@ -1,11 +1,24 @@
 find_package(GTest REQUIRED)
 include(GoogleTest)
 
-add_executable(wire_test ${wire_tests} tests/layering_test.cpp)
+add_executable(wire_test ${wire_tests} tests/layering_test.cpp tests/fuzz/corpus_test.cpp tests/fuzz/targets.cpp)
 target_include_directories(wire_test PRIVATE tests)
 target_compile_definitions(wire_test PRIVATE WIRE_SOURCE_DIR="${CMAKE_CURRENT_SOURCE_DIR}")
 target_link_libraries(wire_test PRIVATE wire::wire GTest::gtest_main)
 gtest_discover_tests(wire_test DISCOVERY_TIMEOUT 60)
+
+# wire_fuzz_request and so on: run one with its corpus, `wire_fuzz_request wire/tests/fuzz/corpus/request`.
+if(WIREBENCH_FUZZ)
+  target_compile_options(wire PRIVATE -fsanitize=fuzzer-no-link)
+  foreach(target IN ITEMS request response frames text)
+    add_executable(wire_fuzz_${target} tests/fuzz/fuzz_main.cpp tests/fuzz/targets.cpp)
+    target_include_directories(wire_fuzz_${target} PRIVATE tests)
+    target_compile_definitions(wire_fuzz_${target} PRIVATE FUZZ_TARGET=${target})
+    target_compile_options(wire_fuzz_${target} PRIVATE -fsanitize=fuzzer)
+    target_link_options(wire_fuzz_${target} PRIVATE -fsanitize=fuzzer)
+    target_link_libraries(wire_fuzz_${target} PRIVATE wire::wire)
+  endforeach()
+endif()
 
 set(wire_consumer_flags "")
 if(WIREBENCH_SANITIZE)

@@ -23,8 +23,6 @@ ready from_epoll(std::uint32_t events) noexcept {
     return r;
 }
 
-constexpr auto forever = event_loop::forever;
-
 }  // namespace
 
 io_source::~io_source() {

@@ -125,11 +125,13 @@ step message_parser::parse_body(std::string_view in) noexcept {
             if (remaining_ == 0) state_ = state::finished;
             return {n, event::body, errc::none, in.substr(0, n)};
         }
-        case state::close_body:
+        case state::close_body: {
             if (in.empty()) return {};
-            if (in.size() > limits_->max_body_bytes - body_total_) return fail(errc::body_too_large);
-            body_total_ += in.size();
-            return {in.size(), event::body, errc::none, in};
+            const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(limits_->max_body_bytes - body_total_, in.size()));
+            if (n == 0) return fail(errc::body_too_large);
+            body_total_ += n;
+            return {n, event::body, errc::none, in.substr(0, n)};
+        }
         default: return parse_chunk_framing(in);
     }
 }

@@ -1,0 +1,124 @@
+#include "targets.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "../../src/proto/http_transcript.hpp"
+#include "pieces.hpp"
+#include "wire/proto/base64.hpp"
+#include "wire/proto/http_parser.hpp"
+#include "wire/proto/url.hpp"
+#include "wire/proto/utf8.hpp"
+#include "wire/proto/ws_reader.hpp"
+
+namespace wire::fuzz {
+
+namespace {
+
+void require(bool condition, const char* what) {
+    if (condition) return;
+    std::fprintf(stderr, "fuzz: %s\n", what);
+    std::abort();
+}
+
+// Small, so that inputs of a few hundred bytes reach every limit.
+limits small_limits() {
+    limits l;
+    l.max_uri_bytes = 40;
+    l.max_header_bytes = 200;
+    l.max_headers = 6;
+    l.max_body_bytes = 100;
+    l.max_chunk_extension_bytes = 10;
+    l.max_trailer_bytes = 40;
+    l.max_interim_responses = 2;
+    l.max_message_bytes = 150;
+    return l;
+}
+
+// The first byte chooses where to cut the rest.
+template <typename Say>
+void compare_cuts(std::string_view input, Say say) {
+    if (input.empty()) return;
+    const std::size_t seed = static_cast<unsigned char>(input.front());
+    input.remove_prefix(1);
+    const std::string whole = say(testing::pieces{input});
+    const std::size_t cut = input.empty() ? 0 : seed % input.size();
+    require(say(testing::pieces{input.substr(0, cut), input.substr(cut)}) == whole, "two pieces differ from the whole");
+    testing::pieces bytes;
+    for (std::size_t i = 0; i < input.size(); ++i) bytes.push_back(input.substr(i, 1));
+    require(say(bytes) == whole, "single bytes differ from the whole");
+}
+
+template <typename Parser, typename Head>
+std::string http(const testing::pieces& cut) {
+    const limits l = small_limits();
+    Parser parser(l);
+    testing::http_transcript<Parser, Head> transcript(parser);
+    for (const auto piece : cut) {
+        if (!transcript.broken()) transcript.feed(piece);
+    }
+    return transcript.text();
+}
+
+std::string messages(const testing::pieces& cut, ws::role r) {
+    const limits l = small_limits();
+    ws::message_reader reader(r, l);
+    std::string held;
+    std::string said;
+    for (const auto piece : cut) {
+        held += piece;
+        std::size_t at = 0;
+        for (;;) {
+            testing::exact_copy in(std::string_view(held).substr(at));
+            const ws::step s = reader.read({in.data(), in.size()});
+            require(s.consumed <= in.size(), "more consumed than there was");
+            at += s.consumed;
+            if (s.what == ws::event::need_more) break;
+            said += std::to_string(static_cast<int>(s.what)) + "," + std::to_string(static_cast<int>(s.error)) + "," +
+                    std::to_string(s.code) + "," + std::string(s.data) + ";";
+            if (s.what == ws::event::error) return said;
+            require(s.data.size() <= l.max_message_bytes, "a message beyond the limit");
+            if (s.what == ws::event::message && s.op == ws::opcode::text) require(is_utf8(s.data), "text that is not UTF-8");
+        }
+        held.erase(0, at);
+    }
+    return said;
+}
+
+}  // namespace
+
+void request(std::string_view input) {
+    compare_cuts(input, [](const testing::pieces& p) { return http<http::request_parser, http::request_head>(p); });
+}
+
+void response(std::string_view input) {
+    compare_cuts(input, [](const testing::pieces& p) { return http<http::response_parser, http::response_head>(p); });
+}
+
+void frames(std::string_view input) {
+    compare_cuts(input, [](const testing::pieces& p) { return messages(p, ws::role::server); });
+    compare_cuts(input, [](const testing::pieces& p) { return messages(p, ws::role::client); });
+}
+
+void text(std::string_view input) {
+    testing::exact_copy copy(input);
+    const std::string_view t = copy;
+    if (const auto u = parse_url(t)) {
+        // What was accepted is a URL again, and the same one.
+        const auto again = parse_url(u->scheme + "://" + u->authority() + u->target);
+        require(again.ok() && again->host == u->host && again->port == u->port && again->target == u->target, "a URL changed");
+    }
+    if (const auto plain = percent_decode(t)) require(plain->size() <= t.size(), "decoding made it longer");
+    if (const auto bytes = base64_decode(t)) {
+        require(base64_encode({reinterpret_cast<const std::uint8_t*>(bytes->data()), bytes->size()}) == t, "Base64 that is not canonical");
+    }
+    compare_cuts(t, [](const testing::pieces& p) {
+        utf8_validator v;
+        bool good = true;
+        for (const auto piece : p) good = v.feed(piece) && good;
+        return std::string(good ? (v.complete() ? "good" : "open") : "bad");
+    });
+}
+
+}  // namespace wire::fuzz
