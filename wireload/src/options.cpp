@@ -8,7 +8,10 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "completion.hpp"
 #include "duration.hpp"
+#include "help.hpp"
+#include "option_table.hpp"
 #include "suggest.hpp"
 #include "wire/proto/http_types.hpp"
 
@@ -26,16 +29,6 @@ template <typename... Args>
 [[noreturn]] void refuse(fmt::format_string<Args...> format, Args&&... args) {
     throw usage_error{fmt::format(format, std::forward<Args>(args)...)};
 }
-
-// What was given, as text: conversion is ours, so that every message names the flag, the value and the remedy.
-struct raw_options {
-    std::string url, connections, requests, each, duration, warmup, threads, method, body, body_file, pipeline, timeout;
-    std::string expect_status, expect_body, expect_body_file, message, message_file, check;
-    std::string ramp_rounds, ramp_add, ramp_messages, ramp_pacing;
-    std::string interval, json, hdr_log, watch, cpu, source, seed;
-    std::vector<std::string> headers;
-    bool no_keepalive = false, no_histogram = false, quiet = false, binary = false, help = false, version = false;
-};
 
 std::uint64_t number(std::string_view flag, std::string_view text, std::uint64_t low, std::uint64_t high) {
     std::uint64_t value = 0;
@@ -91,49 +84,34 @@ std::pair<std::string, std::string> header(const std::string& text) {
     return {std::move(name), std::move(value)};
 }
 
-// Every option is text or a flag to CLI11; the names also feed the suggestions.
+// Every option is text, a list of texts or a flag to CLI11; what there is stands in option_table.cpp.
 void declare(CLI::App& app, raw_options& raw) {
     app.set_help_flag();
     app.allow_extras();
-    const auto text = [&](const char* names, std::string& into) {
-        app.add_option(names, into)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-    };
     app.add_option("URL", raw.url);
-    text("-c,--connections", raw.connections);
-    text("-n,--requests", raw.requests);
-    text("--each", raw.each);
-    text("-d,--duration", raw.duration);
-    text("--warmup", raw.warmup);
-    text("-t,--threads", raw.threads);
-    app.add_option("-H,--header", raw.headers)->allow_extra_args(false);
-    text("-m,--method", raw.method);
-    text("-b,--body", raw.body);
-    text("--body-file", raw.body_file);
-    text("--pipeline", raw.pipeline);
-    app.add_flag("--no-keepalive", raw.no_keepalive);
-    text("--timeout", raw.timeout);
-    text("--expect-status", raw.expect_status);
-    text("--expect-body", raw.expect_body);
-    text("--expect-body-file", raw.expect_body_file);
-    text("--message", raw.message);
-    text("--message-file", raw.message_file);
-    app.add_flag("--binary", raw.binary);
-    text("--check", raw.check);
-    text("--ramp-rounds", raw.ramp_rounds);
-    text("--ramp-add", raw.ramp_add);
-    text("--ramp-messages", raw.ramp_messages);
-    text("--ramp-pacing", raw.ramp_pacing);
-    text("--interval", raw.interval);
-    text("--json", raw.json);
-    text("--hdr-log", raw.hdr_log);
-    app.add_flag("--no-histogram", raw.no_histogram);
-    text("--watch", raw.watch);
-    text("--cpu", raw.cpu);
-    text("--source", raw.source);
-    text("--seed", raw.seed);
-    app.add_flag("-q,--quiet", raw.quiet);
-    app.add_flag("--version", raw.version);
-    app.add_flag("-h,--help", raw.help);
+    for (const option_section& section : option_sections()) {
+        for (const option_row& row : section.rows) {
+            const std::string names(row.names);
+            if (const auto* text = std::get_if<std::string raw_options::*>(&row.into)) {
+                app.add_option(names, raw.**text)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+            } else if (const auto* list = std::get_if<std::vector<std::string> raw_options::*>(&row.into)) {
+                app.add_option(names, raw.**list)->allow_extra_args(false);
+            } else {
+                app.add_flag(names, raw.*std::get<bool raw_options::*>(row.into));
+            }
+        }
+    }
+}
+
+// Refuses what is not among the choices of the flag's row.
+void one_of(std::string_view flag, const std::string& value) {
+    const std::vector<std::string> choices = find_option(flag)->choice_list();
+    if (std::find(choices.begin(), choices.end(), value) != choices.end()) return;
+    std::string all;
+    for (std::size_t i = 0; i < choices.size(); ++i) all += (i == 0 ? "" : i + 1 == choices.size() ? " or " : ", ") + choices[i];
+    const std::string near = nearest(value, choices);
+    if (near.empty()) refuse("{} {}: give {}", flag, value, all);
+    refuse("{} {}: give {}; did you mean {}?", flag, value, all, near);
 }
 
 std::vector<std::string> flag_names(const CLI::App& app) {
@@ -193,9 +171,7 @@ void read_load(const CLI::App& app, const raw_options& raw, options& out) {
         ramp.messages = static_cast<std::uint32_t>(number("--ramp-messages", raw.ramp_messages, 1, 65'536));
     }
     if (given("--ramp-pacing")) {
-        if (raw.ramp_pacing != "serial" && raw.ramp_pacing != "burst") {
-            refuse("--ramp-pacing {}: give serial or burst", raw.ramp_pacing);
-        }
+        one_of("--ramp-pacing", raw.ramp_pacing);
         ramp.pacing = raw.ramp_pacing == "burst" ? ramp_pacing::burst : ramp_pacing::serial;
     }
     if (std::uint64_t{ramp.rounds} * ramp.add > 1'000'000) {
@@ -236,10 +212,8 @@ void read_exchange(const CLI::App& app, const raw_options& raw, options& out) {
         out.expect_body = text_or_file(app, "--expect-body", raw.expect_body, raw.expect_body_file);
     }
     if (given("--check")) {
-        if (raw.check == "echo") out.check = reply_check::echo;
-        else if (raw.check == "count") out.check = reply_check::count;
-        else if (raw.check == "none") out.check = reply_check::none;
-        else refuse("--check {}: give echo, count or none", raw.check);
+        one_of("--check", raw.check);
+        out.check = raw.check == "echo" ? reply_check::echo : raw.check == "count" ? reply_check::count : reply_check::none;
     }
     out.binary = raw.binary;
     out.message = out.check == reply_check::count ? "{\"c\":{c}}" : "hello from wireload";
@@ -350,7 +324,13 @@ std::variant<options, early_exit> parse_command_line(const std::vector<std::stri
     try {
         std::vector<std::string> arguments(argv.rbegin(), argv.rend() - 1);  // CLI11 takes them last first
         app.parse(arguments);
-        if (raw.help) return early_exit{exit_ok, std::string(help_text())};
+        if (raw.help) return early_exit{exit_ok, help_text()};
+        if (raw.short_help) return early_exit{exit_ok, short_help_text()};
+        if (raw.manual) return early_exit{exit_ok, manual_page()};
+        if (app.count("--completion") != 0) {
+            one_of("--completion", raw.completion);
+            return early_exit{exit_ok, completion_script(raw.completion)};
+        }
         if (raw.version) return early_exit{exit_ok, fmt::format("wireload {}\n", version_text())};
         options out = read(app, raw, allowed_cpus);
         out.command = argv;

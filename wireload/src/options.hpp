@@ -98,7 +98,6 @@ std::variant<options, early_exit> parse_command_line(const std::vector<std::stri
 // "0-2,5" as {0,1,2,5}; absent when malformed.
 std::optional<std::vector<int>> parse_cpu_list(std::string_view text);
 
-std::string_view help_text();
 std::string_view version_text();
 
 }  // namespace wireload

@@ -1,0 +1,113 @@
+#include "option_table.hpp"
+
+#include <algorithm>
+
+namespace wireload {
+namespace {
+
+using raw = raw_options;
+
+// Add a row here and a member in raw_options.hpp; then read it in options.cpp. {c}, quotes and % need no escaping.
+
+constexpr option_row load_rows[] = {
+    {"-c,--connections", "N", "connections kept open (default 10)", &raw::connections, {}, completes::nothing, true},
+    {"-d,--duration", "TIME", "length of the window: 10s, 500ms, 1m30s (default 10s, when no count is given)", &raw::duration, {}, completes::nothing, true},
+    {"-n,--requests", "N", "end after N requests in all, shared by the connections", &raw::requests, {}, completes::nothing, true},
+    {"--each", "N", "end after N requests on each connection", &raw::each},
+    {"--warmup", "TIME", "load before the window, not counted (default 0s)", &raw::warmup, {}, completes::nothing, true},
+    {"--pipeline", "K", "requests in flight on each connection (default 1)", &raw::pipeline},
+    {"--no-keepalive", "", "a new connection for each request; its latency includes connecting", &raw::no_keepalive},
+    {"--timeout", "TIME", "a request without a reply after this is an error (default 5s; 30s in a ramp)", &raw::timeout},
+};
+
+constexpr option_row http_rows[] = {
+    {"-m,--method", "M", "method (default GET; POST with a body)", &raw::method, "GET,HEAD,POST,PUT,PATCH,DELETE,OPTIONS", completes::nothing, true},
+    {"-H,--header", "'K: V'", "add a header; may be repeated. Host may be replaced", &raw::headers, {}, completes::nothing, true},
+    {"-b,--body", "TEXT", "request body", &raw::body, {}, completes::nothing, true},
+    {"--body-file", "FILE", "request body from a file", &raw::body_file, {}, completes::files},
+    {"--expect-status", "S", "statuses that are right, such as 200 or 200,204 or 2xx (default 2xx)", &raw::expect_status},
+    {"--expect-body", "TEXT", "the only body that is right (default: any)", &raw::expect_body},
+    {"--expect-body-file", "FILE", "the same, from a file", &raw::expect_body_file, {}, completes::files},
+};
+
+constexpr option_row ws_rows[] = {
+    {"--message", "TEXT", "text message to send; {c} stands for a counter of the connection (default: a short text; {\"c\":{c}} with --check count)", &raw::message},
+    {"--message-file", "FILE", "the same, from a file", &raw::message_file, {}, completes::files},
+    {"--binary", "", "send binary messages instead of text", &raw::binary},
+    {"--check", "KIND", "echo: the reply equals the message (default); count: the reply is JSON with the same number \"c\" and a number \"ts\"; none: any message is right", &raw::check, "echo,count,none"},
+};
+
+constexpr option_row ramp_rows[] = {
+    {"--ramp-rounds", "R", "run R rounds", &raw::ramp_rounds},
+    {"--ramp-add", "A", "connections added in each round (default 100)", &raw::ramp_add},
+    {"--ramp-messages", "Q", "messages by each connection in each round (default 100)", &raw::ramp_messages},
+    {"--ramp-pacing", "P", "serial: the next message after the reply (default); burst: all Q at once", &raw::ramp_pacing, "serial,burst"},
+};
+
+constexpr option_row place_rows[] = {
+    {"-t,--threads", "N", "threads (default: one for each usable CPU, never more than connections)", &raw::threads, {}, completes::nothing, true},
+    {"--cpu", "LIST", "pin to these CPUs, such as 1 or 0-3,6; one thread for each", &raw::cpu},
+    {"--source", "LIST", "connect from these local addresses, separated by commas", &raw::source},
+    {"--seed", "N", "seed of all random choices (default 1)", &raw::seed},
+    {"--watch", "WHAT", "also report the CPU and memory of a server: its process id (with all its descendants) or its cgroup v2 folder", &raw::watch, {}, completes::files},
+};
+
+constexpr option_row output_rows[] = {
+    {"--json", "FILE", "write the result as JSON; - for standard output", &raw::json, {}, completes::files, true},
+    {"--hdr-log", "FILE", "write an HdrHistogram log, one line for each interval", &raw::hdr_log, {}, completes::files},
+    {"--interval", "TIME", "length of an interval of the series (default 100ms)", &raw::interval},
+    {"--no-histogram", "", "leave the encoded histogram out of the JSON", &raw::no_histogram},
+    {"-q,--quiet", "", "no summary", &raw::quiet},
+};
+
+constexpr option_row help_rows[] = {
+    {"-h", "", "the options used most, on one screen", &raw::short_help},
+    {"--help", "", "everything", &raw::help},
+    {"--manual", "", "print the manual page, for man -l -", &raw::manual},
+    {"--completion", "SHELL", "print a completion script: bash, zsh or fish", &raw::completion, "bash,zsh,fish"},
+    {"--version", "", "print the version", &raw::version},
+};
+
+constexpr option_section sections[] = {
+    {"LOAD", "", load_rows},
+    {"REQUEST AND REPLY, http", "", http_rows},
+    {"MESSAGE AND REPLY, ws", "", ws_rows},
+    {"RAMP", "In round r, A further connections are opened and then every open one sends Q messages.", ramp_rows},
+    {"WHERE IT RUNS", "", place_rows},
+    {"OUTPUT", "", output_rows},
+    {"HELP", "", help_rows},
+};
+
+}  // namespace
+
+std::string_view option_row::long_name() const {
+    const std::size_t at = names.find("--");
+    return at == std::string_view::npos ? std::string_view() : names.substr(at);
+}
+
+std::string_view option_row::short_name() const {
+    return names.starts_with("--") ? std::string_view() : names.substr(0, names.find(','));
+}
+
+std::vector<std::string> option_row::choice_list() const {
+    std::vector<std::string> out;
+    for (std::string_view rest = choices; !rest.empty();) {
+        const std::size_t end = std::min(rest.find(','), rest.size());
+        out.emplace_back(rest.substr(0, end));
+        rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+    return out;
+}
+
+std::span<const option_section> option_sections() { return sections; }
+
+const option_row* find_option(std::string_view long_name) {
+    for (const option_section& section : sections) {
+        for (const option_row& row : section.rows) {
+            if (row.long_name() == long_name) return &row;
+        }
+    }
+    return nullptr;
+}
+
+}  // namespace wireload

@@ -1,0 +1,21 @@
+// The command line before anything in it is understood: what was given, as text.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace wireload {
+
+// Conversion is ours, so that every message names the flag, the value and the remedy.
+struct raw_options {
+    std::string url, connections, requests, each, duration, warmup, threads, method, body, body_file, pipeline, timeout;
+    std::string expect_status, expect_body, expect_body_file, message, message_file, check;
+    std::string ramp_rounds, ramp_add, ramp_messages, ramp_pacing;
+    std::string interval, json, hdr_log, watch, cpu, source, seed;
+    std::string completion;
+    std::vector<std::string> headers;
+    bool no_keepalive = false, no_histogram = false, quiet = false, binary = false;
+    bool short_help = false, help = false, version = false, manual = false;
+};
+
+}  // namespace wireload
