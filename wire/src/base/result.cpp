@@ -43,6 +43,8 @@ std::string_view to_string(errc code) noexcept {
         case errc::bad_close_code: return "bad WebSocket close code";
         case errc::bad_utf8: return "text that is not UTF-8";
         case errc::message_too_large: return "WebSocket message too large";
+        case errc::tls_failed: return "TLS failed";
+        case errc::truncated: return "connection ended without the peer's notice";
     }
     return "unknown error";
 }

@@ -17,7 +17,14 @@ result<void> stream::attach(event_loop& loop, unique_fd socket) {
     reading_ = true;
     if (auto r = loop.watch(*this, socket.get(), ready::read); !r) return r;
     socket.release();
-    state_ = state::open;
+    state_ = filter_ != nullptr ? state::securing : state::open;
+    if (filter_ == nullptr) return {};
+    const auto begun = filter_->begin(filter_->to_peer_);
+    if (!begun) {
+        close();
+        return begun;
+    }
+    if (!filter_->to_peer_.empty()) loop.at_turn_end(*this);
     return {};
 }
 
@@ -35,8 +42,13 @@ result<void> stream::connect(event_loop& loop, const address& to, const connect_
 
 void stream::close(bool reset) noexcept {
     if (state_ == state::closed) return;
+    if (filter_ != nullptr && !reset) say_last_words();
     state_ = state::closed;
     turn_hook::unlink();
+    if (filter_ != nullptr) {
+        loop()->pool().reclaim(filter_->to_peer_);
+        filter_.reset();
+    }
     loop()->pool().reclaim(out_);
     const int fd = io_source::fd();
     loop()->unwatch(*this);
@@ -63,11 +75,11 @@ void stream::ready_callback(io_source& source, ready what) noexcept {
         }
         if (!s.waiting_to_write_) {
             // Readable bytes are announced again in the next turn: the callback may have destroyed the stream.
-            s.on_drained();
+            if (s.state_ == state::open) s.on_drained();
             return;
         }
     }
-    if (!s.reading_ || s.ended_) {
+    if ((!s.reading_ && s.state_ == state::open) || s.ended_) {
         // The kernel announces to those who do not ask only that nothing more will happen.
         if (has(what, ready::failed)) {
             int number = 0;
@@ -80,6 +92,10 @@ void stream::ready_callback(io_source& source, ready what) noexcept {
                 s.fail(number != 0 ? number : ECONNRESET, "connection");
             }
         }
+        return;
+    }
+    if (s.filter_ != nullptr) {
+        s.receive_filtered();
         return;
     }
     const auto space = s.receive_space(s.loop()->scratch());
@@ -103,6 +119,10 @@ void stream::on_connect_ready() noexcept {
         fail(number, "connect");
         return;
     }
+    if (filter_ != nullptr) {
+        begin_filtered();
+        return;
+    }
     state_ = state::open;
     update_interest();
     if (!out_.empty() || shutdown_wanted_) flush_later();  // asked for while it was connecting
@@ -110,6 +130,11 @@ void stream::on_connect_ready() noexcept {
 }
 
 void stream::fail(int number, std::string_view what) noexcept {
+    if (number == 0 && filter_ != nullptr) {
+        fail_filtered(filter_->failure_);
+        return;
+    }
+    if (filter_ != nullptr) filter_->finished_ = true;  // nobody to say it to
     close();
     on_failure(system_failure(number, what));
 }
@@ -120,18 +145,29 @@ buffer& stream::out() {
 }
 
 void stream::flush_later() noexcept {
-    if (state_ == state::open) loop()->at_turn_end(*this);
+    if (state_ >= state::securing) loop()->at_turn_end(*this);
 }
 
 void stream::hook_callback(turn_hook& hook) noexcept {
     auto& s = static_cast<stream&>(hook);
+    if (s.filter_ != nullptr) {
+        if (s.filter_->failure_) {
+            s.fail_filtered(s.filter_->failure_);
+            return;
+        }
+        if (s.filter_->more_ && s.reading_ && s.state_ == state::open) {
+            s.loop()->at_turn_end(s);  // for what the callbacks may want to send
+            s.take_raw({});
+            return;
+        }
+    }
     int number = s.failed_errno_;
     if (s.waiting_to_write_ && number == 0) return;
     if (number != 0 || !s.send_some(number)) s.fail(number, "send");
 }
 
 bool stream::flush() noexcept {
-    if (state_ == state::connecting) return true;
+    if (state_ == state::connecting || state_ == state::securing) return true;
     if (state_ == state::closed || failed_errno_ != 0) return false;
     if (waiting_to_write_) return true;  // the loop goes on when the socket can take more
     int number = 0;
@@ -141,13 +177,16 @@ bool stream::flush() noexcept {
     return false;
 }
 
-// Sends what the socket takes. False, with the errno, when it is broken.
+// Sends what the socket takes. False, with the errno, when it is broken (no errno: the filter is).
 bool stream::send_some(int& number) noexcept {
-    if (!out_.empty()) before_send();
-    while (!out_.empty()) {
-        const ssize_t n = ::send(fd(), out_.data(), out_.size(), MSG_NOSIGNAL);
+    if (filter_ != nullptr && !encode_some()) return false;
+    buffer& raw = filter_ != nullptr ? filter_->to_peer_ : out_;
+    if (!raw.empty() && state_ == state::open) before_send();
+    while (!raw.empty()) {
+        const ssize_t n = ::send(fd(), raw.data(), raw.size(), MSG_NOSIGNAL);
         if (n >= 0) {
-            out_.consume(static_cast<std::size_t>(n));
+            raw.consume(static_cast<std::size_t>(n));
+            if (filter_ != nullptr && raw.empty() && !encode_some()) return false;
         } else if (errno == EAGAIN) {
             break;
         } else if (errno != EINTR) {
@@ -155,15 +194,16 @@ bool stream::send_some(int& number) noexcept {
             return false;
         }
     }
-    if (out_.empty()) {
-        loop()->pool().reclaim(out_);
+    if (out_.empty()) loop()->pool().reclaim(out_);
+    if (raw.empty() && state_ == state::open) {
+        loop()->pool().reclaim(raw);
         if (shutdown_wanted_) {
             shutdown_wanted_ = false;
             ::shutdown(fd(), SHUT_WR);
         }
     }
-    if (waiting_to_write_ == out_.empty()) {
-        waiting_to_write_ = !out_.empty();
+    if (waiting_to_write_ == raw.empty()) {
+        waiting_to_write_ = !raw.empty();
         update_interest();
     }
     return true;
@@ -177,6 +217,7 @@ void stream::pause_reading() noexcept {
 void stream::resume_reading() noexcept {
     reading_ = true;
     update_interest();
+    if (filter_ != nullptr && filter_->more_) flush_later();  // what came before the pause is given from there
 }
 
 void stream::shutdown_write() noexcept {
@@ -186,8 +227,8 @@ void stream::shutdown_write() noexcept {
 }
 
 void stream::update_interest() noexcept {
-    if (state_ != state::open) return;
-    const ready read = reading_ && !ended_ ? ready::read : ready::none;
+    if (state_ < state::securing) return;
+    const ready read = (reading_ || state_ == state::securing) && !ended_ ? ready::read : ready::none;
     loop()->rewatch(*this, waiting_to_write_ ? read | ready::write : read);
 }
 

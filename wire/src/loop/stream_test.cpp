@@ -95,7 +95,7 @@ TEST_F(streams, idle_ones_hold_no_buffer) {
     client.write("x");
     run_until([&] { return server.received == "x"; });
     EXPECT_EQ(loop->pool().kept(), 1U);
-    EXPECT_LE(sizeof(stream), 104U);
+    EXPECT_LE(sizeof(stream), 112U);
 }
 TEST_F(streams, what_is_written_while_connecting_is_sent) {
     auto listening = listen_tcp(address::loopback_v4(0));

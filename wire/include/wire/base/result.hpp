@@ -60,6 +60,10 @@ enum class errc : std::uint8_t {
     bad_close_code,
     bad_utf8,
     message_too_large,
+
+    // TLS.
+    tls_failed,             // the handshake, a certificate or a record was not right; the message says which
+    truncated,              // the connection ended without the peer's authenticated word that it has sent all (RFC 8446 section 6.1)
 };
 
 // A short lower-case phrase, such as "connection refused"; static storage.

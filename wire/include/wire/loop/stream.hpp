@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string_view>
 
@@ -17,6 +18,7 @@
 #include "wire/base/result.hpp"
 #include "wire/loop/event_loop.hpp"
 #include "wire/loop/socket.hpp"
+#include "wire/loop/stream_filter.hpp"
 
 namespace wire {
 
@@ -27,7 +29,13 @@ public:
     stream(const stream&) = delete;
     stream& operator=(const stream&) = delete;
 
-    // Takes over a connected, non-blocking socket.
+    // Closes, and lets the next connection of this stream, and only that, run through `filter`: out() then holds, and on_data()
+    // gives, what is behind it. The stream opens, and sends what is in out(), when the filter's handshake is complete.
+    void set_filter(std::unique_ptr<stream_filter> filter) noexcept;
+    // Null when there is none, and once closed.
+    stream_filter* filter() const noexcept { return filter_.get(); }
+
+    // Takes over a connected, non-blocking socket. With a filter on_open() or on_failure() follows.
     result<void> attach(event_loop& loop, unique_fd socket);
     // Begins to connect; on_open() or on_failure() follows from the loop, never from inside this call.
     result<void> connect(event_loop& loop, const address& to, const connect_options& options = {});
@@ -48,26 +56,29 @@ public:
     }
     // Sends now what can be sent; nothing while the socket is known to be full. False when the stream is closed or broken; on_failure() then comes from the loop.
     bool flush() noexcept;
-    std::size_t unsent() const noexcept { return out_.size(); }
+    std::size_t unsent() const noexcept { return out_.size() + (filter_ != nullptr ? filter_->to_peer_.size() : 0); }
 
     // Backpressure toward the peer.
     void pause_reading() noexcept;
     void resume_reading() noexcept;
     bool reading() const noexcept { return reading_; }
 
-    // Sends FIN once what is unsent has gone.
+    // Sends FIN (after the filter's last words) once what is unsent has gone.
     void shutdown_write() noexcept;
     // Drops what is unsent and closes at once. With `reset` the peer sees RST, and the port does not linger in TIME_WAIT.
     void close(bool reset = false) noexcept;
 
 protected:
+    // Only with a filter: the TCP connection stands, the handshake begins.
+    virtual void on_connected() {}
     virtual void on_open() {}
     // `bytes` may be changed in place; they die when this returns.
     virtual void on_data(std::span<char> bytes) = 0;
     // Where to receive next: the loop's scratch, or storage of one's own, into which a large body then comes without a
     // copy. Not empty.
     virtual std::span<char> receive_space(std::span<char> scratch) { return scratch; }
-    // The peer will send no more. The stream stays open for writing until close().
+    // The peer will send no more. The stream stays open for writing until close(). With a filter, a FIN without the filter's own
+    // end is not this but a failure, errc::truncated: anybody on the way could have sent it.
     virtual void on_end() = 0;
     // It broke, could not connect, or (errc::none) both directions have finished; already closed.
     virtual void on_failure(const error& why) = 0;
@@ -77,16 +88,24 @@ protected:
     virtual void on_drained() {}
 
 private:
-    enum class state : std::uint8_t { closed, connecting, open };
+    enum class state : std::uint8_t { closed, connecting, securing, open };  // securing: the filter's handshake
 
     static void ready_callback(io_source& source, ready what) noexcept;
     static void hook_callback(turn_hook& hook) noexcept;
     void on_connect_ready() noexcept;
     void fail(int number, std::string_view what) noexcept;
     bool send_some(int& number) noexcept;
+    // With a filter (stream_filter.cpp).
+    void begin_filtered() noexcept;
+    void receive_filtered() noexcept;
+    void take_raw(std::span<const char> raw) noexcept;
+    bool encode_some() noexcept;
+    void fail_filtered(const error& why) noexcept;
+    void say_last_words() noexcept;
     void update_interest() noexcept;
 
     buffer out_;
+    std::unique_ptr<stream_filter> filter_;
     int failed_errno_ = 0;       // found by flush(), reported at the end of the turn
     state state_ = state::closed;
     bool reading_ = true;
