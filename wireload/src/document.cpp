@@ -103,6 +103,15 @@ json rounds(const plan& p, const run_result& r) {
     return out;
 }
 
+json thresholds(const plan& p, const run_result& r) {
+    json out = json::array();
+    for (const threshold& t : p.asked.thresholds) {
+        const judgement j = judge(t, r);
+        out.push_back({{"text", t.text}, {"value", or_null(j.value)}, {"limit", t.limit}, {"unit", t.unit()}, {"holds", or_null(j.holds)}});
+    }
+    return out;
+}
+
 bool plain_numbers(const json& array) {
     for (const json& item : array) {
         if (!item.is_number() && !item.is_null()) return false;
@@ -182,6 +191,7 @@ json to_document(const plan& p, const run_result& r) {
           {"voluntary_switches", r.generator.voluntary_switches},
           {"involuntary_switches", r.generator.involuntary_switches}}},
         {"server", server(r.server)},
+        {"thresholds", thresholds(p, r)},
         {"series", p.asked.ramp ? json(nullptr) : series(r)},
         {"rounds", p.asked.ramp ? rounds(p, r) : json(nullptr)},
     };

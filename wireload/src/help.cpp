@@ -31,8 +31,9 @@ struct pair {
 
 constexpr pair exit_codes[] = {
     {"0", "measured, and every reply was right"},
-    {"1", "measured, with errors"},
+    {"1", "measured, with errors (unless a --fail-if says how many errors are too many)"},
     {"2", "nothing could be measured: not one complete reply came"},
+    {"3", "measured, and the condition of a --fail-if holds or could not be decided"},
     {"64", "the command line is wrong"},
 };
 
@@ -44,6 +45,8 @@ constexpr pair examples[] = {
     {"wireload -c 50 -d 10s http://127.0.0.1:8080/", "fifty connections for ten seconds"},
     {"wireload -c 10 --each 1000 --no-keepalive -b '{\"param1\":42}' -H 'Content-Type: application/json' http://127.0.0.1:8080/test",
      "ten producers, a thousand requests each, every one on a new connection"},
+    {"wireload -c 50 -d 30s --fail-if 'p99>20ms' --fail-if 'errors>0.1%' --json out.json http://127.0.0.1:8080/",
+     "a gate for continuous integration: exit status 3 when one of the conditions holds"},
     {"wireload --ramp-rounds 100 --check count ws://127.0.0.1:8080/",
      "a hundred more WebSocket connections in each of a hundred rounds"},
 };

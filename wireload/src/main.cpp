@@ -21,6 +21,7 @@
 #include "plan.hpp"
 #include "process_watch.hpp"
 #include "run.hpp"
+#include "series_csv.hpp"
 #include "summary.hpp"
 
 namespace {
@@ -54,12 +55,22 @@ bool close_output(std::ofstream& file) {
 void write_log(std::ostream& out, const plan& p, const run_result& r) {
     const auto start = std::chrono::nanoseconds(r.window_start_unix_ns);
     histogram_log_writer log(out, fmt::format("wireload {}, latencies in nanoseconds, {}", version_text(), p.asked.url), start);
-    nanos at = 0;
-    for (std::size_t i = 0; i < r.series->records().size(); ++i) {
-        const nanos left = p.asked.ramp ? (i < r.rounds.size() ? r.rounds[i].elapsed : 0) : std::min<nanos>(r.interval, r.elapsed - at);
-        if (const histogram* h = r.series->latencies_of(i)) log.write(*h, std::chrono::nanoseconds(at), std::chrono::nanoseconds(left));
-        at += left;
+    const std::vector<interval_span> spans = spans_of(p, r);
+    for (std::size_t i = 0; i < spans.size(); ++i) {
+        if (const histogram* h = r.series->latencies_of(i)) {
+            log.write(*h, std::chrono::nanoseconds(spans[i].start), std::chrono::nanoseconds(spans[i].length));
+        }
     }
+}
+
+int exit_code(const plan& p, const run_result& r) {
+    if (r.nothing_measured()) return exit_nothing_measured;
+    bool errors_judged = false;
+    for (const threshold& t : p.asked.thresholds) {
+        if (fails(judge(t, r))) return exit_threshold;
+        errors_judged = errors_judged || t.judges_errors();
+    }
+    return r.counts.errors.total() == 0 || errors_judged ? exit_ok : exit_with_errors;
 }
 
 int load(options asked) {
@@ -69,8 +80,9 @@ int load(options asked) {
         return exit_usage;
     }
     const plan& p = *std::get<std::unique_ptr<plan>>(made);
-    std::ofstream json_file, log_file;
-    if (!open_output(json_file, "--json", p.asked.json_path) || !open_output(log_file, "--hdr-log", p.asked.hdr_log_path)) {
+    std::ofstream json_file, log_file, csv_file;
+    if (!open_output(json_file, "--json", p.asked.json_path) || !open_output(log_file, "--hdr-log", p.asked.hdr_log_path) ||
+        !open_output(csv_file, "--csv", p.asked.csv_path)) {
         return exit_usage;
     }
     std::optional<process_watch> watch;
@@ -92,7 +104,8 @@ int load(options asked) {
 
     const bool json_on_stdout = p.asked.json_path == "-";
     if (!p.asked.quiet) {
-        std::FILE* const screen = json_on_stdout ? stderr : stdout;
+        const bool taken = json_on_stdout || p.asked.csv_path == "-" || p.asked.hdr_log_path == "-";
+        std::FILE* const screen = taken ? stderr : stdout;
         std::fputs(summary(p, result, wants_colour(fileno(screen))).c_str(), screen);
     }
     if (!p.asked.json_path.empty()) {
@@ -104,12 +117,12 @@ int load(options asked) {
         }
     }
     if (!p.asked.hdr_log_path.empty()) write_log(log_file.is_open() ? static_cast<std::ostream&>(log_file) : std::cout, p, result);
-    if (std::fflush(stdout) != 0 || !close_output(json_file) || !close_output(log_file)) {
+    if (!p.asked.csv_path.empty()) write_csv(csv_file.is_open() ? static_cast<std::ostream&>(csv_file) : std::cout, p, result);
+    if (std::fflush(stdout) != 0 || !std::cout.flush() || !close_output(json_file) || !close_output(log_file) || !close_output(csv_file)) {
         complain("the result could not be written whole; is the disk full?");
         return exit_nothing_measured;
     }
-    if (result.nothing_measured()) return exit_nothing_measured;
-    return result.counts.errors.total() == 0 ? exit_ok : exit_with_errors;
+    return exit_code(p, result);
 }
 
 }  // namespace

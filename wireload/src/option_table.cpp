@@ -52,8 +52,13 @@ constexpr option_row place_rows[] = {
     {"--watch", "WHAT", "also report the CPU and memory of a server: its process id (with all its descendants) or its cgroup v2 folder", &raw::watch, {}, completes::files},
 };
 
+constexpr option_row gate_rows[] = {
+    {"--fail-if", "'p99>20ms'", "exit with 3 when the condition holds, or cannot be decided; may be repeated. The metric is pN (p50 to p99.99), min, mean or max with a time, errors with a count or a share (errors>0.1%), ok, rate (right replies a second), or generator (its share of its CPUs, in %); the operator > >= < or <=. A percentile needs 10 samples beyond it", &raw::fail_if, {}, completes::nothing, true},
+};
+
 constexpr option_row output_rows[] = {
     {"--json", "FILE", "write the result as JSON; - for standard output", &raw::json, {}, completes::files, true},
+    {"--csv", "FILE", "write the series as CSV, one line for each interval (or round of a ramp)", &raw::csv, {}, completes::files},
     {"--hdr-log", "FILE", "write an HdrHistogram log, one line for each interval", &raw::hdr_log, {}, completes::files},
     {"--interval", "TIME", "length of an interval of the series (default 100ms)", &raw::interval},
     {"--no-histogram", "", "leave the encoded histogram out of the JSON", &raw::no_histogram},
@@ -74,6 +79,7 @@ constexpr option_section sections[] = {
     {"MESSAGE AND REPLY, ws", "", ws_rows},
     {"RAMP", "In round r, A further connections are opened and then every open one sends Q messages.", ramp_rows},
     {"WHERE IT RUNS", "", place_rows},
+    {"PASS OR FAIL", "", gate_rows},
     {"OUTPUT", "", output_rows},
     {"HELP", "", help_rows},
 };

@@ -250,8 +250,17 @@ void read_place(const CLI::App& app, const raw_options& raw, unsigned allowed_cp
     if (given("--interval")) out.interval = duration("--interval", raw.interval, std::chrono::milliseconds(1));
     out.keep_histogram = !raw.no_histogram;
     out.json_path = raw.json;
+    out.csv_path = raw.csv;
     out.hdr_log_path = raw.hdr_log;
     out.quiet = raw.quiet;
+    if ((out.json_path == "-") + (out.csv_path == "-") + (out.hdr_log_path == "-") > 1) {
+        refuse("--json, --csv and --hdr-log: only one of them can go to standard output (-); give the others a file");
+    }
+    for (const std::string& text : raw.fail_if) {
+        auto parsed = parse_threshold(text);
+        if (const auto* problem = std::get_if<std::string>(&parsed)) refuse("--fail-if '{}': {}", text, *problem);
+        out.thresholds.push_back(std::get<threshold>(std::move(parsed)));
+    }
 }
 
 options read(const CLI::App& app, const raw_options& raw, unsigned allowed_cpus) {

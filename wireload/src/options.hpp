@@ -9,12 +9,15 @@
 #include <variant>
 #include <vector>
 
+#include "threshold.hpp"
+
 namespace wireload {
 
 // Exit codes, as --help states them.
 inline constexpr int exit_ok = 0;
 inline constexpr int exit_with_errors = 1;
 inline constexpr int exit_nothing_measured = 2;
+inline constexpr int exit_threshold = 3;
 inline constexpr int exit_usage = 64;
 
 enum class reply_check : std::uint8_t { none, echo, count };
@@ -79,9 +82,12 @@ struct options {
     // What it writes.
     std::chrono::nanoseconds interval = std::chrono::milliseconds(100);
     bool keep_histogram = true;
-    std::string json_path;  // "-": standard output
-    std::string hdr_log_path;
+    std::string json_path;     // "-": standard output
+    std::string hdr_log_path;  // likewise
+    std::string csv_path;      // likewise
     bool quiet = false;
+
+    std::vector<threshold> thresholds;  // --fail-if
 
     std::vector<std::string> command;  // argv, for the document
 };

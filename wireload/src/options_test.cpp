@@ -152,6 +152,19 @@ TEST(Options, HelpAndItsKinExitWithZero) {
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "wireload 0.", std::get<early_exit>(parse({"--version"})).text);
 }
 
+TEST(Options, ThresholdsAreReadAndTheirFaultsPointedAt) {
+    const options o = good({"--fail-if", "p99>20ms", "--fail-if=errors>0.1%", "http://h/"});
+    ASSERT_EQ(o.thresholds.size(), 2U);
+    EXPECT_EQ(o.thresholds[0].text, "p99>20ms");
+    EXPECT_EQ(o.thresholds[1].metric, threshold_metric::errors_percent);
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "--fail-if 'p99>20': at 5: '20'", refusal({"--fail-if", "p99>20", "http://h/"}));
+}
+
+TEST(Options, OneOutputAtMostGoesToStandardOutput) {
+    EXPECT_EQ(good({"--csv", "-", "http://h/"}).csv_path, "-");
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "only one of them", refusal({"--csv", "-", "--json", "-", "http://h/"}));
+}
+
 TEST(Options, AValueThatIsNoChoiceGetsASuggestion) {
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "--check ecoh: give echo, count or none; did you mean echo?", refusal({"--check", "ecoh", "ws://h/"}));
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "did you mean serial?", refusal({"--ramp-rounds", "1", "--ramp-pacing", "Serial", "ws://h/"}));

@@ -33,7 +33,8 @@ void series_collector::close_first() {
     slot done = std::move(open_.begin()->second);
     open_.erase(open_.begin());
     if (records_.size() <= interval) records_.resize(interval + 1);
-    records_[interval] = {done.ok, done.errors, done.latencies->percentile_ns(50), done.latencies->max_ns()};
+    records_[interval] = {done.ok, done.errors, done.latencies->percentile_ns(50), done.latencies->supported_percentile_ns(90),
+                          done.latencies->supported_percentile_ns(99), done.latencies->max_ns()};
     total_.merge(*done.latencies);
     if (keep_) {
         if (kept_.size() <= interval) kept_.resize(interval + 1);

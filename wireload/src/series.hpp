@@ -16,6 +16,8 @@ struct interval_record {
     std::uint64_t ok = 0;
     std::uint64_t errors = 0;
     std::optional<std::uint64_t> p50_ns;
+    std::optional<std::uint64_t> p90_ns;  // this and the next: when 10 samples lie beyond
+    std::optional<std::uint64_t> p99_ns;
     std::optional<std::uint64_t> max_ns;
 };
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import pty
@@ -168,6 +169,80 @@ class Histograms(unittest.TestCase):
             self.assertEqual(intervals, 4)
             self.assertEqual(merged.get_total_count(), latency["count"])
             self.assertEqual(value_at(merged, 90), latency["percentiles_ns"]["90"])
+
+
+class Thresholds(unittest.TestCase):
+    def judged(self, *conditions: str, wrong_every: int = 0) -> tuple[int, list[dict[str, Any]]]:
+        words = [word for condition in conditions for word in ("--fail-if", condition)]
+        with serving(http_replies(lambda n: reply(b"y" if wrong_every and n % wrong_every == 0 else b"x"))) as server:
+            run = load(server, "-n", "100", "-c", "2", "--expect-body", "x", *words)
+        self.assertEqual(violations(run.document, SCHEMA), [])
+        return run.code, run.document["thresholds"]
+
+    def test_exit_codes(self) -> None:
+        self.assertEqual(self.judged(), (0, []))
+        self.assertEqual(self.judged("max>1h", "errors>0", "ok<100", "rate<0.001")[0], 0)
+        self.assertEqual(self.judged("max>1h", "min>=1ns")[0], 3)
+        # Errors alone are 1; a condition on errors says instead how many are too many.
+        self.assertEqual(self.judged("max>1h", wrong_every=10)[0], 1)
+        self.assertEqual(self.judged("errors>10", wrong_every=10)[0], 0)
+        self.assertEqual(self.judged("errors>10%", wrong_every=10)[0], 0)
+        self.assertEqual(self.judged("errors>9.9%", wrong_every=10)[0], 3)
+        self.assertEqual(self.judged("ok<91", wrong_every=10)[0], 3)
+
+    def test_what_cannot_be_decided_fails(self) -> None:
+        code, (decided, undecided) = self.judged("p90>1h", "p99>1h")
+        self.assertEqual(code, 3)
+        self.assertIs(decided["holds"], False)
+        self.assertGreater(decided["value"], 0)
+        self.assertEqual(undecided, {"text": "p99>1h", "value": None, "limit": 3.6e12, "unit": "ns", "holds": None})
+
+    def test_nothing_measured_stays_2(self) -> None:
+        with serving(http_replies(lambda n: reply())) as server:
+            server.stop_listening()
+            self.assertEqual(load(server, "-n", "5", "--fail-if", "errors>99").code, 2)
+
+
+class Csv(unittest.TestCase):
+    COLUMNS = ("time_s", "length_s", "ok", "errors", "rate_per_s", "p50_us", "p90_us", "p99_us", "max_us")
+
+    def rows(self, *arguments: str, replies: Any, scheme: str = "http") -> tuple[list[dict[str, str]], dict[str, Any]]:
+        with tempfile.TemporaryDirectory() as folder, serving(replies) as server:
+            path = Path(folder) / "series.csv"
+            document = load(server, "--csv", str(path), *arguments, scheme=scheme).document
+            with path.open(newline="") as file:
+                reader = csv.DictReader(file)
+                self.assertEqual(reader.fieldnames, list(self.COLUMNS))
+                return list(reader), document
+
+    def test_one_line_for_each_interval(self) -> None:
+        words = ("-d", "250ms", "-c", "2", "--interval", "100ms", "--expect-body", "x")
+        rows, document = self.rows(*words, replies=http_replies(lambda n: reply(b"x" if n % 7 else b"y")))
+        self.assertEqual([(row["time_s"], row["length_s"]) for row in rows[:2]], [("0.000000", "0.100000"), ("0.100000", "0.100000")])
+        self.assertEqual(len(rows), 3)
+        for column in ("ok", "errors"):
+            self.assertEqual([int(row[column]) for row in rows], document["series"][column])
+        self.assertEqual(sum(int(row["ok"]) for row in rows), document["requests"]["ok"])
+        self.assertEqual([round(float(row["p50_us"]) * 1000) for row in rows], document["series"]["p50_ns"])
+        self.assertEqual([round(float(row["max_us"]) * 1000) for row in rows], document["series"]["max_ns"])
+        for row in rows:
+            self.assertAlmostEqual(float(row["rate_per_s"]), int(row["ok"]) / float(row["length_s"]), delta=0.01)
+
+    def test_one_line_for_each_round(self) -> None:
+        words = ("--ramp-rounds", "3", "--ramp-add", "2", "--ramp-messages", "4")
+        rows, document = self.rows(*words, replies=ws_replies(lambda n, message: frame(TEXT, message)), scheme="ws")
+        self.assertEqual([int(row["ok"]) for row in rows], [8, 16, 24])
+        self.assertEqual([row["p99_us"] for row in rows], ["", "", ""])
+        lengths = [round_["elapsed_ns"] / 1e9 for round_ in document["rounds"]]
+        for row, length in zip(rows, lengths, strict=True):
+            self.assertAlmostEqual(float(row["length_s"]), length, delta=2e-6)
+
+    def test_on_standard_output_the_summary_keeps_away(self) -> None:
+        with serving(http_replies(lambda n: reply())) as server:
+            done = wireload("-n", "20", "--csv", "-", f"http://127.0.0.1:{server.port}/")
+        self.assertTrue(done.stdout.startswith("time_s,"))
+        self.assertEqual({line.count(",") for line in done.stdout.splitlines()}, {8})
+        self.assertIn("right in", done.stderr)
 
 
 class Screen(unittest.TestCase):
