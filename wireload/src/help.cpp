@@ -38,7 +38,8 @@ constexpr pair exit_codes[] = {
 };
 
 constexpr pair environment[] = {
-    {"NO_COLOR", "set to anything: no colours. They are used on a terminal only."},
+    {"NO_COLOR", "set to anything: no colours, unless --color always says otherwise"},
+    {"LC_ALL", "and LC_CTYPE, LANG: the summary is drawn in ASCII where they name no UTF-8 locale"},
 };
 
 constexpr pair examples[] = {

@@ -106,7 +106,7 @@ int load(options asked) {
     if (!p.asked.quiet) {
         const bool taken = json_on_stdout || p.asked.csv_path == "-" || p.asked.hdr_log_path == "-";
         std::FILE* const screen = taken ? stderr : stdout;
-        std::fputs(summary(p, result, wants_colour(fileno(screen))).c_str(), screen);
+        std::fputs(summary(p, result, style_for(fileno(screen), p.asked.color)).c_str(), screen);
     }
     if (!p.asked.json_path.empty()) {
         const std::string text = to_text(to_document(p, result));

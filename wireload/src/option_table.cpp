@@ -62,6 +62,7 @@ constexpr option_row output_rows[] = {
     {"--hdr-log", "FILE", "write an HdrHistogram log, one line for each interval", &raw::hdr_log, {}, completes::files},
     {"--interval", "TIME", "length of an interval of the series (default 100ms)", &raw::interval},
     {"--no-histogram", "", "leave the encoded histogram out of the JSON", &raw::no_histogram},
+    {"--color", "WHEN", "auto: colours on a terminal (default); always; never", &raw::color, "auto,always,never"},
     {"-q,--quiet", "", "no summary", &raw::quiet},
 };
 

@@ -253,6 +253,10 @@ void read_place(const CLI::App& app, const raw_options& raw, unsigned allowed_cp
     out.csv_path = raw.csv;
     out.hdr_log_path = raw.hdr_log;
     out.quiet = raw.quiet;
+    if (given("--color")) {
+        one_of("--color", raw.color);
+        out.color = raw.color == "always" ? color_choice::always : raw.color == "never" ? color_choice::never : color_choice::automatic;
+    }
     if ((out.json_path == "-") + (out.csv_path == "-") + (out.hdr_log_path == "-") > 1) {
         refuse("--json, --csv and --hdr-log: only one of them can go to standard output (-); give the others a file");
     }

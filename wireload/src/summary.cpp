@@ -1,89 +1,28 @@
 #include "summary.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "duration.hpp"
+#include "error_advice.hpp"
+#include "latency_picture.hpp"
 
 namespace wireload {
 namespace {
 
-class painter {
-public:
-    explicit painter(bool on) : on_(on) {}
-    std::string bold(std::string_view text) const { return paint("1", text); }
-    std::string faint(std::string_view text) const { return paint("2", text); }
-    std::string red(std::string_view text) const { return paint("1;31", text); }
-    std::string cyan(std::string_view text) const { return paint("36", text); }
+// Of the time of its CPUs; beyond it, what was measured is the generator.
+constexpr double busy_generator = 0.8;
 
-private:
-    std::string paint(std::string_view code, std::string_view text) const {
-        return on_ ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : std::string(text);
-    }
-    bool on_;
-};
+std::string plural(std::uint64_t n, std::string_view word) { return fmt::format("{} {}{}", grouped(n), word, n == 1 ? "" : "s"); }
 
-std::string grouped(std::uint64_t n) {
-    std::string out = std::to_string(n);
-    for (auto at = static_cast<std::ptrdiff_t>(out.size()) - 3; at > 0; at -= 3) out.insert(static_cast<std::size_t>(at), ",");
-    return out;
-}
+double seconds_of(const run_result& r) { return static_cast<double>(r.elapsed) / 1e9; }
+double rate_of(const run_result& r) { return r.elapsed > 0 ? static_cast<double>(r.counts.ok) / seconds_of(r) : 0; }
 
-std::string bytes(double n) {
-    static constexpr std::string_view units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-    std::size_t unit = 0;
-    for (; n >= 1024 && unit + 1 < std::size(units); ++unit) n /= 1024;
-    return fmt::format("{:.{}f} {}", n, unit == 0 || n >= 99.95 ? 0 : 1, units[unit]);
-}
-
-std::string time_or_dash(const std::optional<std::uint64_t>& ns) { return ns ? format_duration(static_cast<double>(*ns)) : "-"; }
-
-// A row for each of at most `rows` classes of equal width on a logarithmic scale, from the smallest value to the largest.
-std::string picture(const histogram& h, const painter& paint) {
-    constexpr std::size_t rows = 8;
-    constexpr std::size_t width = 40;
-    if (h.count() < 2 || *h.min_ns() == *h.max_ns()) return {};
-    const double low = std::log(static_cast<double>(std::max<std::uint64_t>(1, *h.min_ns())));
-    const double high = std::log(static_cast<double>(std::max<std::uint64_t>(2, *h.max_ns())));
-    std::vector<std::uint64_t> counts(rows, 0);
-    for (std::size_t i = 0; i < h.used_buckets(); ++i) {
-        if (h.count_at(i) == 0) continue;
-        const double middle = static_cast<double>(histogram::lowest_of(i) + histogram::highest_of(i)) / 2;
-        const double place = (std::log(std::max(1.0, middle)) - low) / (high - low) * static_cast<double>(rows);
-        counts[static_cast<std::size_t>(std::clamp(place, 0.0, static_cast<double>(rows) - 1))] += h.count_at(i);
-    }
-    const std::uint64_t most = *std::max_element(counts.begin(), counts.end());
-    std::string out;
-    for (std::size_t i = 0; i < rows; ++i) {
-        const double upper = std::exp(low + (high - low) * static_cast<double>(i + 1) / static_cast<double>(rows));
-        const auto bar = static_cast<std::size_t>(std::llround(static_cast<double>(counts[i]) / static_cast<double>(most) * width));
-        // One request in a million still shows.
-        const std::string drawn(counts[i] != 0 ? std::max<std::size_t>(1, bar) : 0, '#');
-        out += fmt::format("  {:>8}  {} {}\n", format_duration(upper), paint.cyan(fmt::format("{:<{}}", drawn, width)), grouped(counts[i]));
-    }
-    return out;
-}
-
-std::string what_was_done(const plan& p) {
-    const options& o = p.asked;
-    std::string out = fmt::format("{} thread{}, ", o.threads, o.threads == 1 ? "" : "s");
-    if (o.ramp) {
-        return out + fmt::format("{} rounds of {} more connections, {} messages on each ({})", o.ramp->rounds, o.ramp->add, o.ramp->messages,
-                                 o.ramp->pacing == ramp_pacing::burst ? "burst" : "serial");
-    }
-    out += fmt::format("{} connection{}", grouped(o.connections), o.connections == 1 ? "" : "s");
-    if (!o.keep_alive) out += ", a new one for each request";
-    if (o.in_flight > 1) out += fmt::format(", {} in flight on each", o.in_flight);
-    if (o.warmup.count() > 0) out += fmt::format(", warm-up {}", format_duration(static_cast<double>(o.warmup.count())));
-    return out;
-}
+std::string cut(const std::string& text, std::size_t most) { return text.size() <= most ? text : text.substr(0, most - 3) + "..."; }
 
 std::string rounds_table(const run_result& r, const painter& paint) {
     std::string out = paint.bold(fmt::format("  {:>5} {:>8} {:>8} {:>9} {:>10} {:>9} {:>9} {:>9}\n", "round", "clients", "open", "connect",
@@ -103,84 +42,152 @@ std::string rounds_table(const run_result& r, const painter& paint) {
     return out;
 }
 
-std::string error_lines(const run_result& r, const painter& paint) {
-    if (r.counts.errors.total() == 0) return {};
-    std::string kinds;
-    for (std::size_t i = 0; i < error_names.size(); ++i) {
-        if (r.counts.errors.by_kind[i] == 0) continue;
-        kinds += fmt::format("{}{} {}", kinds.empty() ? "" : ", ", error_names[i], grouped(r.counts.errors.by_kind[i]));
+std::string latency_table(const histogram& h, const painter& paint) {
+    std::string names = fmt::format("{:>10}", "mean"), values = fmt::format("{:>10}", format_duration(*h.mean_ns()));
+    for (const double percent : reported_percentiles) {
+        names += fmt::format("{:>9}", "p" + percentile_name(percent));
+        values += fmt::format("{:>9}", time_or_dash(h.supported_percentile_ns(percent)));
     }
-    std::string out = fmt::format("\n{}\n", paint.red(fmt::format("Errors      {} ({})", grouped(r.counts.errors.total()), kinds)));
-    const auto cut = [](const std::string& text) { return text.size() <= 160 ? text : text.substr(0, 157) + "..."; };
+    names += fmt::format("{:>9}", "max");
+    values += fmt::format("{:>9}", time_or_dash(h.max_ns()));
+    return fmt::format("{}{}\n       {}\n", paint.bold("Latency"), paint.faint(names), values);
+}
+
+std::string statuses(const run_result& r, const painter& paint) {
+    std::string out;
+    for (std::size_t i = 0; i < r.counts.statuses.size(); ++i) {
+        if (r.counts.statuses[i] == 0) continue;
+        const std::string one = fmt::format("{} x {}", i + 100, grouped(r.counts.statuses[i]));
+        out += fmt::format("{}{}", out.empty() ? "" : ", ", i >= 300 ? paint.yellow(one) : one);
+    }
+    return out;
+}
+
+std::string error_lines(const run_result& r, const painter& paint) {
+    const std::uint64_t total = r.counts.errors.total();
+    if (total == 0) return {};
+    const double share = 100 * static_cast<double>(total) / static_cast<double>(total + r.counts.ok);
+    std::string out = fmt::format("{}     {} {}", paint.red("Errors"), paint.bad(), paint.red(fmt::format("{} ({:.3g}%)", grouped(total), share)));
+    for (std::size_t i = 0; i < error_names.size(); ++i) {
+        if (r.counts.errors.by_kind[i] != 0) out += fmt::format(", {} {}", error_names[i], grouped(r.counts.errors.by_kind[i]));
+    }
+    out += "\n";
     if (const auto& e = r.counts.first_error) {
-        out += fmt::format("  the first, {}:\n    sent      {}\n    expected  {}\n    received  {}\n", name_of(e->kind), cut(e->sent), cut(e->expected),
-                           cut(e->received));
+        out += fmt::format("  the first, {}:\n    {}\n", name_of(e->kind), advice_on(e->kind));
+        for (const auto& [name, text] : {std::pair("sent", &e->sent), std::pair("expected", &e->expected), std::pair("received", &e->received)}) {
+            out += fmt::format("    {:<8}  {}\n", name, cut(*text, 64));
+        }
+    }
+    return out;
+}
+
+std::string value_text(const threshold& t, const judgement& j) {
+    if (!j.value) return fmt::format("not decided: {}", j.why_undecided);
+    if (t.is_time()) return format_duration(*j.value);
+    if (t.is_share()) return fmt::format("{:.3g}%", *j.value);
+    return t.unit() == "1/s" ? fmt::format("{:.1f}/s", *j.value) : grouped(static_cast<std::uint64_t>(*j.value));
+}
+
+std::string threshold_lines(const plan& p, const run_result& r, const painter& paint) {
+    std::string out;
+    for (const threshold& t : p.asked.thresholds) {
+        const judgement j = judge(t, r);
+        const std::string sign = fmt::format("{:<4}", fails(j) ? paint.bad() : paint.good());
+        out += fmt::format("{} {} {:<24} {}\n", out.empty() ? paint.bold("Fail if ") : "        ", fails(j) ? paint.red(sign) : paint.green(sign), t.text,
+                           fails(j) ? paint.red(value_text(t, j)) : value_text(t, j));
+    }
+    return out;
+}
+
+std::string generator_line(const plan& p, const run_result& r, const painter& paint) {
+    const unsigned cpus = p.asked.cpus.empty() ? p.asked.threads : std::min(p.asked.threads, static_cast<unsigned>(p.asked.cpus.size()));
+    const bool busy = r.generator.cpu_share > busy_generator;
+    std::string out = fmt::format("Generator  {:.0f}% of its {}, {} at most: {}\n", r.generator.cpu_share * 100, cpus == 1 ? "core" : fmt::format("{} cores", cpus),
+                                  bytes_text(static_cast<double>(r.generator.rss_peak_bytes)),
+                                  busy ? paint.yellow("generator-bound, the server may do more") : "it was not the limit");
+    if (r.in_flight_mean && *r.in_flight_mean > 0 && !r.series->total().empty()) {
+        const double mean = *r.series->total().mean_ns() / 1e9;
+        const double ratio = rate_of(r) * mean / *r.in_flight_mean;
+        // Requests that straddle the window's ends move the ratio by up to latency / window; those that ended in errors were
+        // in flight and have no latency.
+        const double errors = static_cast<double>(r.counts.errors.total());
+        const double allowed = std::max(0.05, seconds_of(r) > 0 ? mean / seconds_of(r) : 1) + errors / (errors + static_cast<double>(r.counts.ok));
+        const bool fits = std::abs(ratio - 1) <= allowed;
+        out += fmt::format("Little     rate x latency / in flight = {:.3f}{}\n", ratio, fits ? "" : paint.yellow(", not 1: do not trust the figures"));
+    }
+    return out;
+}
+
+std::string server_line(const run_result& r) {
+    const double cpu = static_cast<double>(r.server->cpu_user_ns + r.server->cpu_system_ns);
+    return fmt::format("Server     {} CPU a request, {:.0f}% of a core, {} in {} process{}\n",
+                       r.counts.ok == 0 ? "-" : format_duration(cpu / static_cast<double>(r.counts.ok)), r.elapsed > 0 ? cpu / seconds_of(r) / 1e7 : 0,
+                       bytes_text(static_cast<double>(r.server->rss_bytes)), r.server->processes, r.server->processes == 1 ? "" : "es");
+}
+
+// What a reader should know before believing the figures: cause, effect, remedy.
+std::vector<std::string> warnings(const plan& p, const run_result& r) {
+    std::vector<std::string> out;
+    if (r.stopped_by == stop_reason::signal) out.emplace_back("interrupted: these are the figures up to then");
+    if (r.stopped_by == stop_reason::error) out.emplace_back("stopped early: nothing worked any more");
+    if (r.generator.cpu_share > busy_generator) {
+        out.emplace_back("the generator was near its limit: give it more CPUs or threads (-t, --cpu)");
+    }
+    if (p.asked.keep_alive && !p.asked.ramp && r.connections_opened > p.asked.connections && r.counts.ok > 0) {
+        out.push_back(fmt::format("{} opened again: the server closes connections that could be kept",
+                                  plural(r.connections_opened - p.asked.connections, "connection")));
     }
     return out;
 }
 
 }  // namespace
 
-bool wants_colour(int fd) {
-    const char* const off = std::getenv("NO_COLOR");
-    return isatty(fd) == 1 && (off == nullptr || *off == '\0');
+std::string what_was_asked(const plan& p) {
+    const options& o = p.asked;
+    std::string out;
+    if (o.ramp) {
+        out = fmt::format("ramp, {} of {} more connections, {} messages on each ({})", plural(o.ramp->rounds, "round"), o.ramp->add, o.ramp->messages,
+                          o.ramp->pacing == ramp_pacing::burst ? "burst" : "serial");
+    } else {
+        out = fmt::format("closed loop, {}", plural(o.connections, "connection"));
+        if (!o.keep_alive) out += ", a new one for each request";
+        if (o.in_flight > 1) out += fmt::format(", {} in flight on each", o.in_flight);
+        if (o.warmup.count() > 0) out += fmt::format(", warm-up {}", format_duration(static_cast<double>(o.warmup.count())));
+    }
+    return out + fmt::format(", {}", plural(o.threads, "thread"));
 }
 
-std::string summary(const plan& p, const run_result& r, bool colour) {
-    const painter paint(colour);
-    const double seconds = static_cast<double>(r.elapsed) / 1e9;
+std::string summary(const plan& p, const run_result& r, screen_style style) {
+    const painter paint(style);
     const histogram& all = r.series->total();
-    std::string out = fmt::format("{}  {}\n", paint.bold(p.asked.url), paint.faint(p.server.to_string()));
-    out += fmt::format("{}\n", what_was_done(p));
+    std::string out = fmt::format("{}  {}\n{}\n\n", paint.bold(cut(p.asked.url, 56)), paint.faint(p.server.to_string()), what_was_asked(p));
 
-    out += fmt::format("\nConnect     {} of {} open in {}", grouped(r.connect.opened), grouped(r.connect.attempted),
-                       format_duration(static_cast<double>(r.connect.elapsed)));
+    std::string connect = fmt::format("Connect    {} of {} open in {}", grouped(r.connect.opened), grouped(r.connect.attempted),
+                                      format_duration(static_cast<double>(r.connect.elapsed)));
     if (!r.connect.latency.empty()) {
-        out += fmt::format(" (p50 {}, max {})", time_or_dash(r.connect.latency.percentile_ns(50)), time_or_dash(r.connect.latency.max_ns()));
+        connect += fmt::format(" (p50 {}, max {})", time_or_dash(r.connect.latency.percentile_ns(50)), time_or_dash(r.connect.latency.max_ns()));
     }
-    out += "\n";
     if (r.nothing_measured()) {
-        out += paint.red(fmt::format("Nothing measured: not one complete reply came ({}).\n", name_of(r.stopped_by)));
+        out += connect + "\n" + paint.red(fmt::format("Nothing measured: not one complete reply came ({}).\n", name_of(r.stopped_by)));
         return out + error_lines(r, paint);
     }
-    const double rate = seconds > 0 ? static_cast<double>(r.counts.ok) / seconds : 0;
-    out += fmt::format("Requests    {} right in {}, {}\n", grouped(r.counts.ok), format_duration(static_cast<double>(r.elapsed)),
-                       paint.bold(fmt::format("{}/s", grouped(static_cast<std::uint64_t>(std::llround(rate))))));
-    if (r.stopped_by == stop_reason::signal) out += paint.red("            interrupted: these are the figures up to then\n");
-    if (r.stopped_by == stop_reason::error) out += paint.red("            stopped early: nothing worked any more\n");
-    if (seconds > 0) {
-        out += fmt::format("Traffic     in {} ({}/s), out {} ({}/s)\n", bytes(static_cast<double>(r.counts.bytes_in)),
-                           bytes(static_cast<double>(r.counts.bytes_in) / seconds), bytes(static_cast<double>(r.counts.bytes_out)),
-                           bytes(static_cast<double>(r.counts.bytes_out) / seconds));
+    out += fmt::format("{}   {} right in {}: {}\n", paint.bold("Requests"), grouped(r.counts.ok), format_duration(static_cast<double>(r.elapsed)),
+                       paint.bold(fmt::format("{}/s", grouped(static_cast<std::uint64_t>(std::llround(rate_of(r)))))));
+    if (const std::string codes = statuses(r, paint); !codes.empty()) out += fmt::format("Statuses   {}\n", codes);
+    if (r.elapsed > 0) {
+        const auto flow = [&](std::uint64_t n) {
+            return fmt::format("{} ({}/s)", bytes_text(static_cast<double>(n)), bytes_text(static_cast<double>(n) / seconds_of(r)));
+        };
+        out += fmt::format("Traffic    in {}, out {}\n", flow(r.counts.bytes_in), flow(r.counts.bytes_out));
     }
-    if (!all.empty()) {
-        out += fmt::format("Latency     mean {}, min {}, max {}\n           ", format_duration(*all.mean_ns()), time_or_dash(all.min_ns()),
-                           time_or_dash(all.max_ns()));
-        for (const double percent : reported_percentiles) {
-            out += fmt::format(" p{} {}{}", percentile_name(percent), time_or_dash(all.supported_percentile_ns(percent)),
-                               percent == std::end(reported_percentiles)[-1] ? "\n" : ",");
-        }
-        out += "\n" + picture(all, paint);
-    }
-    if (!r.rounds.empty()) out += "\n" + rounds_table(r, paint);
-
-    out += "\n";
-    if (r.server) {
-        const double cpu = static_cast<double>(r.server->cpu_user_ns + r.server->cpu_system_ns);
-        out += fmt::format("Server      {} CPU a request, {:.0f}% of a CPU, {} resident in {} process{}\n",
-                           r.counts.ok == 0 ? "-" : format_duration(cpu / static_cast<double>(r.counts.ok)),
-                           seconds > 0 ? cpu / seconds / 1e7 : 0, bytes(static_cast<double>(r.server->rss_bytes)), r.server->processes,
-                           r.server->processes == 1 ? "" : "es");
-    }
-    out += fmt::format("Generator   {:.0f}% of its CPUs, {} resident", r.generator.cpu_share * 100, bytes(static_cast<double>(r.generator.rss_peak_bytes)));
-    if (r.in_flight_mean && *r.in_flight_mean > 0 && !all.empty()) {
-        out += fmt::format("; Little's ratio {:.3f}", rate * *all.mean_ns() / 1e9 / *r.in_flight_mean);
-    }
-    out += "\n";
-    if (r.generator.cpu_share > 0.8) {
-        out += paint.faint("            near its limit: the server may be able to do more; give it more CPUs or threads (-t, --cpu)\n");
-    }
-    return out + error_lines(r, paint);
+    out += connect + "\n\n";
+    if (!all.empty()) out += latency_table(all, paint) + latency_picture(all, paint) + "\n";
+    if (!r.rounds.empty()) out += rounds_table(r, paint) + "\n";
+    if (r.server) out += server_line(r);
+    out += generator_line(p, r, paint);
+    for (const std::string& warning : warnings(p, r)) out += fmt::format("{}    {}\n", paint.yellow("Warning"), warning);
+    out += error_lines(r, paint);
+    return out + threshold_lines(p, r, paint);
 }
 
 }  // namespace wireload

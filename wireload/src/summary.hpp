@@ -1,16 +1,17 @@
-// The result of a run for a person at a terminal: one screen.
+// The result of a run for a person at a terminal: one screen of 80 columns.
 #pragma once
 
 #include <string>
 
 #include "plan.hpp"
 #include "run.hpp"
+#include "screen.hpp"
 
 namespace wireload {
 
-std::string summary(const plan& p, const run_result& result, bool colour);
+std::string summary(const plan& p, const run_result& result, screen_style style);
 
-// Whether to colour what goes to descriptor `fd`: a terminal, and NO_COLOR (https://no-color.org) not set.
-bool wants_colour(int fd);
+// "closed loop, 50 connections, 1 thread": what was asked for.
+std::string what_was_asked(const plan& p);
 
 }  // namespace wireload

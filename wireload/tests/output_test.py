@@ -248,20 +248,32 @@ class Csv(unittest.TestCase):
 class Screen(unittest.TestCase):
     def test_fits_one_screen_and_has_no_colour_in_a_pipe(self) -> None:
         with serving(http_replies(lambda n: reply(b"x" if n % 9 else b"y"))) as server:
-            done = wireload("-n", "200", "--expect-body", "x", "--watch", str(os.getpid()), f"http://127.0.0.1:{server.port}/")
-        self.assertEqual(done.returncode, 1)
-        self.assertNotIn("\x1b", done.stdout)
-        lines = done.stdout.splitlines()
-        self.assertLessEqual(len(lines), 30)
-        self.assertLessEqual(max(map(len, lines[:-1])), 120)
-        for word in ("p50", "p99", "right in", "#", "Server", "Generator", "bad_body 22", "expected", "received"):
-            self.assertIn(word, done.stdout)
+            words = ["-n", "200", "--expect-body", "x", "--watch", str(os.getpid()), "--fail-if", "p99>1h", "--fail-if", "ok<1"]
+            words.append(f"http://127.0.0.1:{server.port}/")
+            done = wireload(*words, environment={"LC_ALL": "C.UTF-8"})
+            plain = wireload(*words, environment={"LC_ALL": "C"})
+        self.assertEqual(done.returncode, 3)
+        for text, signs in ((done.stdout, "█✗✓≤"), (plain.stdout, "#")):
+            self.assertNotIn("\x1b", text)
+            lines = text.splitlines()
+            self.assertLessEqual(len(lines), 40)
+            self.assertLessEqual(max(map(len, lines)), 80, text)
+            for word in ("p50", "p99", "right in", "200 x ", *signs, "Server", "Generator", "Little", "bad_body 22", "expected", "received"):
+                self.assertIn(word, text)
+            self.assertRegex(text, r"p99>1h +not decided: 178 samples, it takes 1000")
+            self.assertRegex(text, r"ok<1 +178\n")
+        self.assertTrue(plain.stdout.isascii())
+
+    def test_colour_in_a_pipe_when_asked_for(self) -> None:
+        with serving(http_replies(lambda n: reply())) as server:
+            command = ("-n", "5", "--color", "always", f"http://127.0.0.1:{server.port}/")
+            self.assertIn("\x1b[1m", wireload(*command, environment={"NO_COLOR": "1"}).stdout)
 
     def test_a_long_ramp_fits_as_well(self) -> None:
         with serving(ws_replies(lambda n, message: frame(TEXT, message))) as server:
             done = wireload("--ramp-rounds", "30", "--ramp-add", "1", "--ramp-messages", "2", f"ws://127.0.0.1:{server.port}/")
         self.assertEqual(done.returncode, 0)
-        self.assertLessEqual(len(done.stdout.splitlines()), 32)
+        self.assertLessEqual(len(done.stdout.splitlines()), 36)
         self.assertRegex(done.stdout, r"\n +30 +30 +30 ")
 
     def on_a_terminal(self, environment: dict[str, str]) -> str:
