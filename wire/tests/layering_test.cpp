@@ -51,12 +51,15 @@ TEST(layering, proto_has_no_sockets_or_clocks) {
 }
 TEST(layering, loop_knows_no_protocol) { expect_absent("loop", R"(wire/(proto|tls|websocket|server|client)/)"); }
 TEST(layering, websocket_knows_neither_server_nor_client) { expect_absent("websocket", R"(wire/(tls|server|client)/)"); }
+TEST(layering, tls_has_no_sockets) {
+    expect_absent("tls", R"(wire/(proto|websocket|server|client)/|wire/loop/(stream\.hpp|event_loop|socket|listener)|#include\s*[<"](sys/|unistd|poll))");
+}
 TEST(layering, server_and_client_know_nothing_of_each_other) {
     expect_absent("server", "wire/client/");
     expect_absent("client", "wire/server/");
 }
 TEST(layering, no_printing_aborting_or_environment) {
-    for (const std::string layer : {"base", "proto", "loop", "websocket", "server", "client"}) {
+    for (const std::string layer : {"base", "proto", "loop", "tls", "websocket", "server", "client"}) {
         expect_absent(layer, R"(\b(printf|fprintf|puts|abort|exit|getenv|cout|cerr|iostream)\b)");
     }
 }

@@ -5,6 +5,9 @@ add_executable(wire_test ${wire_tests} tests/layering_test.cpp tests/fuzz/corpus
 target_include_directories(wire_test PRIVATE tests)
 target_compile_definitions(wire_test PRIVATE WIRE_SOURCE_DIR="${CMAKE_CURRENT_SOURCE_DIR}")
 target_link_libraries(wire_test PRIVATE wire::wire GTest::gtest_main)
+if(WIRE_WITH_TLS)
+  target_link_libraries(wire_test PRIVATE OpenSSL::SSL OpenSSL::Crypto)
+endif()
 gtest_discover_tests(wire_test DISCOVERY_TIMEOUT 60)
 
 # wire_fuzz_request and so on: run one with its corpus, `wire_fuzz_request wire/tests/fuzz/corpus/request`.

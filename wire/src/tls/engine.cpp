@@ -1,0 +1,201 @@
+#include "engine.hpp"
+
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/x509.h>
+#include <openssl/x509_vfy.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+namespace wire::tls::detail {
+
+// OpenSSL's view of the two sides of a call.
+struct engine::bio_calls {
+    static engine& self(BIO* bio) noexcept { return *static_cast<engine*>(BIO_get_data(bio)); }
+
+    static int read(BIO* bio, char* to, std::size_t size, std::size_t* got) noexcept {
+        auto& raw = self(bio).raw_;
+        BIO_clear_retry_flags(bio);
+        *got = std::min(size, raw.size());
+        if (*got == 0) {
+            BIO_set_retry_read(bio);
+            return 0;
+        }
+        std::memcpy(to, raw.data(), *got);
+        raw = raw.subspan(*got);
+        return 1;
+    }
+    static int write(BIO* bio, const char* from, std::size_t size, std::size_t* put) noexcept {
+        buffer* const to = self(bio).to_peer_;
+        if (to == nullptr) return 0;
+        to->append({from, size});
+        *put = size;
+        return 1;
+    }
+    static long control(BIO*, int what, long, void*) noexcept { return what == BIO_CTRL_FLUSH ? 1 : 0; }
+
+    static BIO_METHOD* make() noexcept {
+        BIO_METHOD* const m = BIO_meth_new(BIO_TYPE_SOURCE_SINK, "wire");
+        if (m == nullptr) return nullptr;
+        BIO_meth_set_read_ex(m, read);
+        BIO_meth_set_write_ex(m, write);
+        BIO_meth_set_ctrl(m, control);
+        return m;
+    }
+    // A table of functions; it lives as long as the program.
+    static const BIO_METHOD* method() noexcept {
+        static const BIO_METHOD* const made = make();
+        return made;
+    }
+};
+
+engine::engine(ssl_ptr ssl, std::shared_ptr<server_sessions> sessions) noexcept
+    : ssl_(std::move(ssl)), sessions_(std::move(sessions)) {}
+
+result<std::unique_ptr<connection>> engine::create(ssl_ptr ssl, std::shared_ptr<server_sessions> sessions) {
+    BIO* const bio = bio_calls::method() != nullptr ? BIO_new(bio_calls::method()) : nullptr;
+    if (ssl == nullptr || bio == nullptr) {
+        BIO_free(bio);
+        return failure("no TLS connection could be made");
+    }
+    std::unique_ptr<engine> made(new engine(std::move(ssl), std::move(sessions)));
+    BIO_set_data(bio, made.get());
+    BIO_set_init(bio, 1);
+    SSL_set_bio(made->ssl_.get(), bio, bio);
+    SSL_set_app_data(made->ssl_.get(), made.get());
+    return std::unique_ptr<connection>(std::move(made));
+}
+
+engine::~engine() {
+    // OpenSSL takes a connection that is freed without both notices for a broken one and forgets its session. HTTP has its own
+    // ends; only what failed is to be forgotten.
+    if (!failed_ && open_) SSL_set_shutdown(ssl_.get(), SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
+}
+
+void engine::keep_sessions(SSL_CTX& ctx) {
+    SSL_CTX_set_session_cache_mode(&ctx, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
+    SSL_CTX_sess_set_new_cb(&ctx, [](SSL* ssl, SSL_SESSION* session) {
+        auto* const self = static_cast<engine*>(SSL_get_app_data(ssl));
+        if (self == nullptr || self->sessions_ == nullptr || SSL_SESSION_is_resumable(session) != 1) return 0;
+        self->sessions_->put(session_ptr(session));
+        return 1;  // it is ours now
+    });
+}
+
+// The reason for which a call failed, for a person who has to do something about it.
+error engine::why(int returned, std::string_view doing) {
+    failed_ = true;
+    std::string text(doing);
+    const int kind = SSL_get_error(ssl_.get(), returned);
+    const unsigned long code = ERR_peek_error();
+    const int reason = ERR_GET_LIB(code) == ERR_LIB_SSL ? ERR_GET_REASON(code) : 0;
+    const long verdict = SSL_get_verify_result(ssl_.get());
+    const bool server = SSL_is_server(ssl_.get()) == 1;
+    if (kind == SSL_ERROR_SYSCALL && code == 0) {
+        text += ": the peer closed the connection";
+    } else if (reason == SSL_R_CERTIFICATE_VERIFY_FAILED && verdict != X509_V_OK) {
+        text += ": the ";
+        text += server ? "client" : "server";
+        text += "'s certificate is not to be trusted: ";
+        text += X509_verify_cert_error_string(verdict);
+        ERR_clear_error();
+    } else {
+        text += ": " + take_reason();
+        if (reason == SSL_R_WRONG_VERSION_NUMBER && !open_) {
+            text += server ? " (the client does not speak TLS)" : " (does the server speak TLS on this port?)";
+        }
+    }
+    ERR_clear_error();
+    return {errc::tls_failed, std::move(text)};
+}
+
+result<void> engine::shake_hands() {
+    ERR_clear_error();
+    const int r = SSL_do_handshake(ssl_.get());
+    if (r == 1) {
+        open_ = true;
+    } else if (SSL_get_error(ssl_.get(), r) != SSL_ERROR_WANT_READ) {
+        return why(r, "TLS handshake");
+    }
+    return {};
+}
+
+result<void> engine::begin(buffer& to_peer) {
+    if (SSL_is_server(ssl_.get()) == 1) return {};  // the client speaks first
+    raw_ = {};
+    to_peer_ = &to_peer;
+    auto done = shake_hands();
+    to_peer_ = nullptr;
+    return done;
+}
+
+result<stream_filter::step> engine::receive(std::span<const char> raw, std::span<char> plain, buffer& to_peer) {
+    raw_ = raw;
+    to_peer_ = &to_peer;
+    step s;
+    if (!open_) {
+        if (auto done = shake_hands(); !done) return done.error();
+    } else {
+        ERR_clear_error();
+        while (s.produced < plain.size()) {
+            std::size_t n = 0;
+            const int r = SSL_read_ex(ssl_.get(), plain.data() + s.produced, plain.size() - s.produced, &n);
+            s.produced += n;
+            if (r == 1) continue;
+            const int kind = SSL_get_error(ssl_.get(), r);
+            if (kind == SSL_ERROR_ZERO_RETURN) {
+                ended_ = true;
+            } else if (kind != SSL_ERROR_WANT_READ) {
+                return why(r, "TLS");
+            }
+            break;
+        }
+    }
+    s.consumed = raw.size() - raw_.size();
+    raw_ = {};
+    to_peer_ = nullptr;
+    return s;
+}
+
+result<void> engine::send(std::string_view plain, buffer& to_peer) {
+    to_peer_ = &to_peer;
+    ERR_clear_error();
+    std::size_t n = 0;
+    const int r = SSL_write_ex(ssl_.get(), plain.data(), plain.size(), &n);
+    to_peer_ = nullptr;
+    if (r != 1 || n != plain.size()) return why(r, "TLS");
+    return {};
+}
+
+void engine::finish(buffer& to_peer) noexcept {
+    to_peer_ = &to_peer;
+    ERR_clear_error();
+    SSL_shutdown(ssl_.get());
+    ERR_clear_error();
+    to_peer_ = nullptr;
+}
+
+connection_info engine::info() const {
+    connection_info out;
+    SSL* const ssl = ssl_.get();
+    out.version = SSL_get_version(ssl);
+    out.cipher = SSL_get_cipher_name(ssl);
+    const unsigned char* name = nullptr;
+    unsigned size = 0;
+    SSL_get0_alpn_selected(ssl, &name, &size);
+    if (size > 0) out.protocol = {reinterpret_cast<const char*>(name), size};
+    if (X509* const peer = SSL_get0_peer_certificate(ssl)) {
+        X509_NAME* const subject = X509_get_subject_name(peer);
+        const int at = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);
+        if (at >= 0) {
+            const ASN1_STRING* const text = X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at));
+            out.peer = {reinterpret_cast<const char*>(ASN1_STRING_get0_data(text)), static_cast<std::size_t>(ASN1_STRING_length(text))};
+        }
+    }
+    out.resumed = SSL_session_reused(ssl) == 1;
+    return out;
+}
+
+}  // namespace wire::tls::detail

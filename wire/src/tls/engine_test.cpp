@@ -1,0 +1,446 @@
+// Both roles in memory, without sockets: what one says is handed to the other, cut as the test likes.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <string>
+
+#include "certificates.hpp"
+#include "pieces.hpp"
+#include "wire/tls/client_context.hpp"
+#include "wire/tls/server_context.hpp"
+
+namespace wire::tls {
+namespace {
+
+using testing::certificates;
+
+// One side, with what it has to say and what it has heard.
+struct party {
+    std::unique_ptr<connection> tls;
+    buffer to_peer;
+    std::string heard;
+    error failed;
+
+    void begin() {
+        if (auto r = tls->begin(to_peer); !r) failed = r.error();
+    }
+    // False when it failed.
+    bool take(std::string_view raw, std::size_t room = 1000) {
+        const testing::exact_copy copy(raw);
+        std::span<const char> left(std::string_view(copy).data(), raw.size());
+        std::string plain(room, '\0');
+        for (;;) {
+            const bool was_open = tls->is_open();
+            const auto s = tls->receive(left, plain, to_peer);
+            if (!s) {
+                failed = s.error();
+                return false;
+            }
+            heard.append(plain, 0, s->produced);
+            left = left.subspan(s->consumed);
+            const bool opened = !was_open && tls->is_open();
+            if (!opened && s->produced < plain.size()) {
+                EXPECT_TRUE(left.empty() || tls->has_ended());
+                return true;
+            }
+        }
+    }
+    void say(std::string_view text) { EXPECT_TRUE(tls->send(text, to_peer)); }
+    std::string said() {
+        std::string out(to_peer.view());
+        to_peer.clear();
+        return out;
+    }
+};
+
+struct contexts : ::testing::Test {
+    certificates files;
+    client_options client;
+    server_options server;
+
+    contexts() {
+        client.ca_file = files.ca_file();
+        const auto ours = files.for_localhost();
+        server.certificates = {{ours.certificate, ours.key}};
+    }
+    std::shared_ptr<client_context> a_client() {
+        auto made = client_context::create(client);
+        EXPECT_TRUE(made) << made.error().message;
+        return *made;
+    }
+    std::shared_ptr<server_context> a_server() {
+        auto made = server_context::create(server);
+        EXPECT_TRUE(made) << made.error().message;
+        return *made;
+    }
+    static party from(result<std::unique_ptr<connection>> made) {
+        EXPECT_TRUE(made);
+        party p;
+        p.tls = *std::move(made);
+        p.begin();
+        return p;
+    }
+    // To and fro until both are silent. Each hears the last words of the other also when it has failed.
+    static void talk(party& a, party& b) {
+        while (!a.to_peer.empty() || !b.to_peer.empty()) {
+            if (const std::string text = a.said(); !text.empty() && !b.failed) b.take(text);
+            if (const std::string text = b.said(); !text.empty() && !a.failed) a.take(text);
+        }
+    }
+    struct pair {
+        party c, s;
+    };
+    static pair meet(client_context& c, server_context& s, std::string_view host = "localhost") {
+        pair p{from(c.connect(host, 443)), from(s.accept())};
+        talk(p.c, p.s);
+        return p;
+    }
+    pair meet(std::string_view host = "localhost") { return meet(*a_client(), *a_server(), host); }
+    static void expect_open(const pair& p) {
+        EXPECT_TRUE(p.c.tls->is_open()) << p.c.failed.message;
+        EXPECT_TRUE(p.s.tls->is_open()) << p.s.failed.message;
+    }
+    static void expect_refused(const pair& p, std::string_view why) {
+        EXPECT_EQ(p.c.failed.code, errc::tls_failed);
+        EXPECT_NE(p.c.failed.message.find(why), std::string::npos) << p.c.failed.message;
+    }
+};
+
+TEST_F(contexts, carry_bytes_both_ways_in_either_version) {
+    for (const version v : {version::tls_1_2, version::tls_1_3}) {
+        client.min_version = client.max_version = v;
+        auto [c, s] = meet();
+        ASSERT_TRUE(c.tls->is_open() && s.tls->is_open()) << c.failed.message << s.failed.message;
+        const auto info = c.tls->info();
+        EXPECT_EQ(info.version, v == version::tls_1_3 ? "TLSv1.3" : "TLSv1.2");
+        EXPECT_EQ(info.protocol, "http/1.1");
+        EXPECT_EQ(info.peer, "localhost");
+        EXPECT_FALSE(info.resumed);
+        EXPECT_EQ(s.tls->info().cipher, info.cipher);
+        EXPECT_EQ(s.tls->info().peer, "");
+        std::string large;
+        for (int i = 0; large.size() < 100'000; ++i) large += std::to_string(i);
+        c.say(large);
+        s.say("hello");
+        EXPECT_EQ(c.to_peer.view().find("1234567"), std::string_view::npos);
+        talk(c, s);
+        EXPECT_TRUE(s.heard == large);
+        EXPECT_EQ(c.heard, "hello");
+    }
+}
+TEST_F(contexts, handshake_and_data_cut_at_every_byte) {
+    for (const version v : {version::tls_1_2, version::tls_1_3}) {
+        client.max_version = v;
+        auto [c, s] = pair{from(a_client()->connect("localhost", 443)), from(a_server()->accept())};
+        for (bool spoken = false; !spoken || !c.to_peer.empty() || !s.to_peer.empty();) {
+            for (const char byte : c.said()) ASSERT_TRUE(s.take({&byte, 1}, 3)) << s.failed.message;
+            for (const char byte : s.said()) ASSERT_TRUE(c.take({&byte, 1}, 3)) << c.failed.message;
+            if (!spoken && c.tls->is_open() && s.tls->is_open()) {
+                spoken = true;
+                c.say("from the client");
+                s.say("from the server");
+                c.tls->finish(c.to_peer);
+            }
+        }
+        EXPECT_EQ(s.heard, "from the client");
+        EXPECT_EQ(c.heard, "from the server");
+        EXPECT_TRUE(s.tls->has_ended());
+        EXPECT_FALSE(c.tls->has_ended());
+    }
+}
+TEST_F(contexts, flights_cut_in_two_at_every_place) {
+    const auto ours = a_client();
+    const auto theirs = a_server();
+    std::size_t longest = 1;
+    for (std::size_t cut = 1; cut < longest; cut += 7) {
+        auto [c, s] = pair{from(ours->connect("localhost", 443)), from(theirs->accept())};
+        ASSERT_TRUE(s.take(c.said()));
+        const std::string flight = s.said();
+        longest = flight.size();
+        ASSERT_TRUE(c.take(std::string_view(flight).substr(0, cut)));
+        EXPECT_FALSE(c.tls->is_open());
+        ASSERT_TRUE(c.take(std::string_view(flight).substr(cut)));
+        EXPECT_TRUE(c.tls->is_open());
+    }
+    longest = 2;
+    for (std::size_t cut = 1; cut < longest; cut += 7) {
+        auto [c, s] = pair{from(ours->connect("localhost", 443)), from(theirs->accept())};
+        const std::string flight = c.said();
+        longest = flight.size();
+        ASSERT_TRUE(s.take(std::string_view(flight).substr(0, cut)));
+        EXPECT_TRUE(s.to_peer.empty());
+        ASSERT_TRUE(s.take(std::string_view(flight).substr(cut)));
+        talk(c, s);
+        EXPECT_TRUE(c.tls->is_open() && s.tls->is_open());
+    }
+}
+TEST_F(contexts, data_behind_the_handshake_in_the_same_bytes) {
+    auto [c, s] = pair{from(a_client()->connect("localhost", 443)), from(a_server()->accept())};
+    ASSERT_TRUE(s.take(c.said()));
+    ASSERT_TRUE(c.take(s.said()));
+    c.say("at once");
+    ASSERT_TRUE(s.take(c.said()));
+    EXPECT_EQ(s.heard, "at once");
+}
+TEST_F(contexts, changed_bytes_are_never_taken_for_data) {
+    auto [c, s] = meet();
+    c.say("exactly this");
+    std::string record = c.said();
+    record[record.size() / 2] = static_cast<char>(record[record.size() / 2] ^ 1);
+    EXPECT_FALSE(s.take(record));
+    EXPECT_EQ(s.failed.message, "TLS: decryption failed or bad record mac");
+    EXPECT_EQ(s.heard, "");
+    EXPECT_FALSE(s.to_peer.empty());  // the alert
+}
+TEST_F(contexts, garbage_instead_of_a_handshake) {
+    {
+        party c = from(a_client()->connect("localhost", 443));
+        EXPECT_FALSE(c.take("HTTP/1.1 400 Bad Request\r\n\r\n"));
+        EXPECT_EQ(c.failed.message, "TLS handshake: wrong version number (does the server speak TLS on this port?)");
+    }
+    {
+        party s = from(a_server()->accept());
+        EXPECT_FALSE(s.take("GET / HTTP/1.1\r\n\r\n"));
+        EXPECT_EQ(s.failed.message, "TLS handshake: http request");
+    }
+    const auto theirs = a_server();
+    unsigned state = 1;
+    for (int round = 0; round < 500; ++round) {
+        std::string noise = round % 2 == 0 ? std::string("\x16\x03\x01\x00\x50\x01\x00\x00\x4c", 9) : std::string();
+        for (int i = 0; i < 200; ++i) noise += static_cast<char>((state = state * 1664525U + 1013904223U) >> 24);
+        party s = from(theirs->accept());
+        s.take(noise);
+        EXPECT_FALSE(s.tls->is_open());
+    }
+}
+TEST_F(contexts, a_wrong_authority) {
+    client.ca_file = files.other_ca_file();
+    const pair p = meet();
+    expect_refused(p, "the server's certificate is not to be trusted: unable to get local issuer certificate");
+    EXPECT_EQ(p.s.failed.message, "TLS handshake: tlsv1 alert unknown ca");
+}
+TEST_F(contexts, the_systems_authorities_do_not_know_ours) {
+    client.ca_file = "";
+    expect_refused(meet(), "unable to get local issuer certificate");
+}
+TEST_F(contexts, insecure_only_when_asked_for) {
+    client.ca_file = "";
+    client.insecure = true;
+    expect_open(meet("wrong.example"));
+}
+TEST_F(contexts, a_certificate_may_be_trusted_itself) {
+    client.ca_file = server.certificates[0].certificate;
+    expect_open(meet());
+}
+TEST_F(contexts, names_and_addresses_must_fit) {
+    expect_open(meet("localhost"));
+    expect_open(meet("localhost."));
+    expect_open(meet("127.0.0.1"));
+    expect_open(meet("::1"));
+    expect_refused(meet("example.com"), "hostname mismatch");
+    expect_refused(meet("127.0.0.2"), "IP address mismatch");
+    client.server_name = "localhost";
+    expect_open(meet("127.0.0.2"));
+    client.server_name = "example.com";
+    expect_refused(meet("localhost"), "hostname mismatch");
+    client.server_name = "";
+    EXPECT_EQ(a_client()->connect(std::string(300, 'x'), 443).code(), errc::bad_argument);
+    client.server_name = std::string(300, 'x');
+    EXPECT_EQ(a_client()->connect("localhost", 443).code(), errc::bad_argument);
+}
+TEST_F(contexts, wildcards_stand_for_one_label) {
+    const auto wild = files.issue("wild", {.name = "wild", .alternatives = "DNS:*.example.com"});
+    server.certificates = {{wild.certificate, wild.key}};
+    expect_open(meet("a.example.com"));
+    expect_refused(meet("a.b.example.com"), "hostname mismatch");
+    expect_refused(meet("example.com"), "hostname mismatch");
+}
+TEST_F(contexts, out_of_date) {
+    const auto old = files.issue("old", {.name = "localhost", .alternatives = "DNS:localhost", .valid_from = -7200, .valid_until = -3600});
+    server.certificates = {{old.certificate, old.key}};
+    expect_refused(meet(), "certificate has expired");
+    const auto early = files.issue("early", {.name = "localhost", .alternatives = "DNS:localhost", .valid_from = 3600});
+    server.certificates = {{early.certificate, early.key}};
+    expect_refused(meet(), "certificate is not yet valid");
+}
+TEST_F(contexts, the_certificate_that_the_name_asks_for) {
+    const auto a = files.issue("a", {.name = "a", .alternatives = "DNS:a.example"});
+    const auto b = files.issue("b", {.name = "b", .alternatives = "DNS:b.example,DNS:*.b.example"});
+    server.certificates.push_back({a.certificate, a.key});
+    server.certificates.push_back({b.certificate, b.key});
+    EXPECT_EQ(meet("a.example").c.tls->info().peer, "a");
+    EXPECT_EQ(meet("b.example").c.tls->info().peer, "b");
+    EXPECT_EQ(meet("www.b.example").c.tls->info().peer, "b");
+    EXPECT_EQ(meet("127.0.0.1").c.tls->info().peer, "localhost");  // no name is sent for an address
+    client.insecure = true;
+    EXPECT_EQ(meet("unknown.example").c.tls->info().peer, "localhost");
+}
+TEST_F(contexts, protocols) {
+    server.protocols = {"b", "a"};
+    client.protocols = {"a", "b"};
+    EXPECT_EQ(meet().c.tls->info().protocol, "b");
+    client.protocols = {};
+    EXPECT_EQ(meet().c.tls->info().protocol, "");
+    client.protocols = {"c"};
+    expect_refused(meet(), "tlsv1 alert no application protocol");
+    server.protocols = {};
+    EXPECT_EQ(meet().c.tls->info().protocol, "");
+    client.protocols = {""};
+    EXPECT_EQ(client_context::create(client).error().message, "ALPN: '' is not from 1 to 255 bytes long");
+    client.protocols.assign(300, std::string(255, 'x'));
+    EXPECT_EQ(client_context::create(client).code(), errc::bad_argument);
+}
+TEST_F(contexts, versions) {
+    server.max_version = version::tls_1_2;
+    client.min_version = version::tls_1_3;
+    expect_refused(meet(), "protocol version");
+    client.max_version = version::tls_1_2;
+    EXPECT_EQ(client_context::create(client).error().message, "TLS versions: the lowest is above the highest");
+}
+TEST_F(contexts, certificates_of_clients) {
+    server.client_ca_file = files.ca_file();
+    const auto me = files.issue("me", {.name = "me"});
+    for (const version v : {version::tls_1_2, version::tls_1_3}) {
+        client.max_version = v;
+        client.certificate_file = client.key_file = "";
+        server.client = client_certificate::required;
+        pair without = meet();
+        EXPECT_EQ(without.s.failed.message, "TLS handshake: peer did not return a certificate");
+        EXPECT_TRUE(without.c.failed);  // in TLS 1.3 after its own handshake is complete
+        server.client = client_certificate::optional;
+        expect_open(meet());
+        client.certificate_file = me.certificate;
+        client.key_file = me.key;
+        EXPECT_EQ(meet().s.tls->info().peer, "me");
+        server.client = client_certificate::required;
+        EXPECT_EQ(meet().s.tls->info().peer, "me");
+    }
+    server.client_ca_file = files.other_ca_file();
+    EXPECT_NE(meet().s.failed.message.find("the client's certificate is not to be trusted"), std::string::npos);
+    server.client_ca_file = "";
+    EXPECT_EQ(server_context::create(server).error().message, "to check clients' certificates takes a file of authorities");
+    client.key_file = "";
+    EXPECT_EQ(client_context::create(client).code(), errc::bad_argument);
+}
+TEST_F(contexts, sessions_are_taken_up_again) {
+    for (const version v : {version::tls_1_2, version::tls_1_3}) {
+        client.max_version = v;
+        const auto ours = a_client();
+        const auto theirs = a_server();
+        EXPECT_FALSE(meet(*ours, *theirs).c.tls->info().resumed);
+        for (int i = 0; i < 5; ++i) {
+            const pair again = meet(*ours, *theirs);
+            EXPECT_TRUE(again.c.tls->info().resumed) << i;
+            EXPECT_TRUE(again.s.tls->info().resumed);
+        }
+        // Not with another server name, nor with a server that cannot read the ticket.
+        EXPECT_FALSE(meet(*ours, *theirs, "127.0.0.1").c.tls->info().resumed);
+        EXPECT_FALSE(meet(*ours, *a_server()).c.tls->info().resumed);
+    }
+}
+TEST_F(contexts, a_ticket_serves_once_unless_allowed_otherwise) {
+    client.max_sessions_per_server = 1;
+    for (const bool once : {true, false}) {
+        client.single_use_tickets = once;
+        const auto ours = a_client();
+        const auto theirs = a_server();
+        meet(*ours, *theirs);
+        pair a{from(ours->connect("localhost", 443)), from(theirs->accept())};
+        pair b{from(ours->connect("localhost", 443)), from(theirs->accept())};
+        talk(a.c, a.s);
+        talk(b.c, b.s);
+        EXPECT_TRUE(a.c.tls->info().resumed);
+        EXPECT_EQ(b.c.tls->info().resumed, !once);
+    }
+}
+TEST_F(contexts, resumption_can_be_switched_off_on_either_side) {
+    for (const version v : {version::tls_1_2, version::tls_1_3}) {
+        client.max_version = v;
+        client.resume = false;
+        server.tickets = true;
+        {
+            const auto ours = a_client();
+            const auto theirs = a_server();
+            meet(*ours, *theirs);
+            EXPECT_FALSE(meet(*ours, *theirs).c.tls->info().resumed);
+        }
+        client.resume = true;
+        server.tickets = false;
+        const auto ours = a_client();
+        const auto theirs = a_server();
+        meet(*ours, *theirs);
+        EXPECT_FALSE(meet(*ours, *theirs).c.tls->info().resumed);
+    }
+}
+TEST_F(contexts, the_cache_of_sessions_is_bounded) {
+    client.max_servers = 2;
+    client.insecure = true;
+    const auto ours = a_client();
+    const auto theirs = a_server();
+    for (const char* host : {"a", "b", "c"}) meet(*ours, *theirs, host);
+    EXPECT_TRUE(meet(*ours, *theirs, "c").c.tls->info().resumed);
+    EXPECT_TRUE(meet(*ours, *theirs, "b").c.tls->info().resumed);
+    EXPECT_FALSE(meet(*ours, *theirs, "a").c.tls->info().resumed);
+}
+TEST_F(contexts, reload_takes_new_files_and_keeps_old_connections_and_tickets) {
+    const auto ours = a_client();
+    const auto theirs = a_server();
+    pair before = meet(*ours, *theirs);
+    pair half{from(ours->connect("localhost", 443)), from(theirs->accept())};
+    const auto next = files.issue("localhost", {.name = "renewed", .alternatives = "DNS:localhost"});
+    ASSERT_EQ(next.certificate, server.certificates[0].certificate);
+    ASSERT_TRUE(theirs->reload());
+    client.resume = false;
+    EXPECT_EQ(meet(*a_client(), *theirs).c.tls->info().peer, "renewed");
+    EXPECT_TRUE(meet(*ours, *theirs).c.tls->info().resumed);
+    talk(half.c, half.s);
+    expect_open(half);
+    before.c.say("still here");
+    talk(before.c, before.s);
+    EXPECT_EQ(before.s.heard, "still here");
+
+    files.text_file("localhost.pem", "nothing");
+    EXPECT_EQ(theirs->reload().error().message, "cannot use the certificate in " + next.certificate + ": no start line");
+    EXPECT_EQ(meet(*a_client(), *theirs).c.tls->info().peer, "renewed");
+}
+TEST_F(contexts, the_end_is_told_apart) {
+    auto [c, s] = meet();
+    s.say("last");
+    s.tls->finish(s.to_peer);
+    talk(c, s);
+    EXPECT_EQ(c.heard, "last");
+    EXPECT_TRUE(c.tls->has_ended());
+    c.say("the other direction goes on");
+    talk(c, s);
+    EXPECT_EQ(s.heard, "the other direction goes on");
+    EXPECT_FALSE(s.tls->has_ended());
+}
+TEST_F(contexts, files_that_are_no_use_are_named_with_the_reason) {
+    const auto ours = files.for_localhost();
+    const auto theirs = files.issue("theirs", {.name = "x"});
+    const auto fails = [&](const std::string& certificate, const std::string& key, const std::string& message) {
+        server.certificates = {{certificate, key}};
+        EXPECT_EQ(server_context::create(server).error().message, message);
+        client.certificate_file = certificate;
+        client.key_file = key;
+        EXPECT_EQ(client_context::create(client).error().message, message);
+    };
+    const std::string missing = files.path("missing.pem");
+    const std::string empty = files.text_file("empty.pem", "");
+    const std::string locked = files.encrypted_key("locked.key");
+    fails(missing, ours.key, "cannot use the certificate in " + missing + ": No such file or directory");
+    fails(empty, ours.key, "cannot use the certificate in " + empty + ": no start line");
+    fails(ours.certificate, missing, "cannot use the key in " + missing + ": No such file or directory");
+    fails(ours.certificate, theirs.key, "the key in " + theirs.key + " is not that of the certificate in " + ours.certificate);
+    fails(ours.certificate, locked, "cannot use the key in " + locked + ": it is encrypted; give one without a password");
+    client.certificate_file = client.key_file = "";
+    client.ca_file = missing;
+    EXPECT_EQ(client_context::create(client).error().message, "cannot use the authorities in " + missing + ": No such file or directory");
+    server.certificates = {};
+    EXPECT_EQ(server_context::create(server).error().message, "a TLS server needs at least one certificate");
+}
+
+}  // namespace
+}  // namespace wire::tls

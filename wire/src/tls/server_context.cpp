@@ -1,0 +1,148 @@
+#include "wire/tls/server_context.hpp"
+
+#include <openssl/err.h>
+#include <openssl/x509v3.h>
+
+#include <array>
+#include <mutex>
+
+#include "engine.hpp"
+
+namespace wire::tls {
+
+namespace {
+
+using namespace detail;
+
+// What the files said when they were last read. OpenSSL's callbacks hold a pointer to it, and a connection in its handshake may outlive a
+// reload: it is owned by the default certificate's SSL_CTX, which every connection keeps alive.
+struct reading {
+    std::string protocols;
+    std::vector<SSL_CTX*> others;  // for names; the default one is the owner
+
+    ~reading() {
+        for (SSL_CTX* ctx : others) SSL_CTX_free(ctx);
+    }
+};
+
+int owner_index() noexcept {
+    static const int index = SSL_CTX_get_ex_new_index(
+        0, nullptr, nullptr, nullptr, [](void*, void* held, CRYPTO_EX_DATA*, int, long, void*) { delete static_cast<reading*>(held); });
+    return index;
+}
+
+bool is_for(SSL_CTX* ctx, const char* name) noexcept {
+    return X509_check_host(SSL_CTX_get0_certificate(ctx), name, 0, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS, nullptr) == 1;
+}
+
+int choose_certificate(SSL* ssl, int*, void* context) noexcept {
+    const char* const name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
+    if (name == nullptr) return SSL_TLSEXT_ERR_NOACK;
+    if (is_for(SSL_get_SSL_CTX(ssl), name)) return SSL_TLSEXT_ERR_OK;
+    for (SSL_CTX* const other : static_cast<reading*>(context)->others) {
+        if (is_for(other, name)) {
+            SSL_set_SSL_CTX(ssl, other);
+            return SSL_TLSEXT_ERR_OK;
+        }
+    }
+    return SSL_TLSEXT_ERR_NOACK;
+}
+
+int choose_protocol(SSL*, const unsigned char** out, unsigned char* size, const unsigned char* offered, unsigned offered_size,
+                    void* context) noexcept {
+    const std::string& ours = static_cast<reading*>(context)->protocols;
+    unsigned char* chosen = nullptr;
+    const int how = SSL_select_next_proto(&chosen, size, reinterpret_cast<const unsigned char*>(ours.data()),
+                                          static_cast<unsigned>(ours.size()), offered, offered_size);
+    *out = chosen;
+    return how == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
+}
+
+result<ctx_ptr> read_files(const server_options& o) {
+    if (o.certificates.empty()) return error(errc::bad_argument, "a TLS server needs at least one certificate");
+    auto held = std::make_unique<reading>();
+    auto protocols = protocol_list(o.protocols);
+    if (!protocols) return protocols.error();
+    held->protocols = *std::move(protocols);
+    ctx_ptr first;
+    for (const certificate_files& files : o.certificates) {
+        auto made = new_context(TLS_server_method(), o.min_version, o.max_version);
+        if (!made) return made.error();
+        ctx_ptr ctx = *std::move(made);
+        if (auto r = use_certificate(*ctx, files.certificate, files.key); !r) return r.error();
+        if (first != nullptr) {
+            held->others.push_back(ctx.release());
+        } else {
+            first = std::move(ctx);
+        }
+    }
+    if (o.client != client_certificate::not_asked) {
+        if (o.client_ca_file.empty()) return error(errc::bad_argument, "to check clients' certificates takes a file of authorities");
+        if (auto r = trust(*first, o.client_ca_file); !r) return r.error();
+        STACK_OF(X509_NAME)* const names = SSL_load_client_CA_file(o.client_ca_file.c_str());
+        if (names == nullptr) return failure("cannot use the authorities in " + o.client_ca_file);
+        SSL_CTX_set_client_CA_list(first.get(), names);
+        SSL_CTX_set_verify(first.get(), SSL_VERIFY_PEER | (o.client == client_certificate::required ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0), nullptr);
+    }
+    // Sessions travel in tickets: nothing is kept here for clients that may never come back.
+    SSL_CTX_set_session_cache_mode(first.get(), SSL_SESS_CACHE_OFF);
+    if (!o.tickets) {
+        SSL_CTX_set_options(first.get(), SSL_OP_NO_TICKET);
+        SSL_CTX_set_num_tickets(first.get(), 0);
+    }
+    static constexpr std::array<unsigned char, 4> ours = {'w', 'i', 'r', 'e'};
+    SSL_CTX_set_session_id_context(first.get(), ours.data(), ours.size());
+    SSL_CTX_set_tlsext_servername_callback(first.get(), choose_certificate);
+    SSL_CTX_set_tlsext_servername_arg(first.get(), held.get());
+    if (!held->protocols.empty()) SSL_CTX_set_alpn_select_cb(first.get(), choose_protocol, held.get());
+    if (SSL_CTX_set_ex_data(first.get(), owner_index(), held.get()) != 1) return failure("TLS cannot be used");
+    held.release();
+    return first;
+}
+
+class openssl_server final : public server_context {
+public:
+    openssl_server(ctx_ptr ctx, server_options o) : ctx_(std::move(ctx)), options_(std::move(o)) {}
+
+    result<std::unique_ptr<connection>> accept() override {
+        ERR_clear_error();
+        ssl_ptr ssl;
+        {
+            const std::lock_guard lock(mutex_);
+            ssl.reset(SSL_new(ctx_.get()));
+        }
+        if (ssl != nullptr) SSL_set_accept_state(ssl.get());
+        return engine::create(std::move(ssl));
+    }
+
+    result<void> reload() override {
+        auto read = read_files(options_);
+        if (!read) return read.error();
+        ctx_ptr next = *std::move(read);
+        const std::lock_guard lock(mutex_);
+        if (options_.client == client_certificate::not_asked) {
+            std::array<unsigned char, 80> keys{};
+            if (SSL_CTX_get_tlsext_ticket_keys(ctx_.get(), keys.data(), keys.size()) == 1) {
+                SSL_CTX_set_tlsext_ticket_keys(next.get(), keys.data(), keys.size());
+            }
+            OPENSSL_cleanse(keys.data(), keys.size());
+        }
+        ctx_ = std::move(next);
+        return {};
+    }
+
+private:
+    std::mutex mutex_;
+    ctx_ptr ctx_;  // guarded by mutex_
+    server_options options_;
+};
+
+}  // namespace
+
+result<std::shared_ptr<server_context>> server_context::create(const server_options& options) {
+    auto read = read_files(options);
+    if (!read) return read.error();
+    return std::shared_ptr<server_context>(std::make_shared<openssl_server>(*std::move(read), options));
+}
+
+}  // namespace wire::tls
