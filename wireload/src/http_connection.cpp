@@ -59,6 +59,7 @@ std::string_view http_connection::consume_known(std::string_view in, nanos at) {
     const worker::known_reply& known = worker_.known();
     while (!known.text.empty() && in_flight() != 0 && in.starts_with(known.text)) {
         in.remove_prefix(known.text.size());
+        worker_.advance(at);
         worker_.count_status(known.status);
         answered(oldest(), at);
         next_request(true);
@@ -107,6 +108,7 @@ void http_connection::check_body(reply& r, std::string_view piece) {
 
 bool http_connection::complete(reply& r, std::string_view text, nanos at) {
     const options& o = worker_.the_plan().asked;
+    worker_.advance(at);
     worker_.count_status(r.status);
     if (r.parser.upgraded()) {
         fail(error_kind::protocol, "a switch of protocols that nobody asked for");

@@ -17,6 +17,7 @@
 
 #include "document.hpp"
 #include "histogram_log.hpp"
+#include "live_view.hpp"
 #include "options.hpp"
 #include "plan.hpp"
 #include "process_watch.hpp"
@@ -63,6 +64,24 @@ void write_log(std::ostream& out, const plan& p, const run_result& r) {
     }
 }
 
+bool good_terminal(int fd) {
+    const char* const kind = std::getenv("TERM");
+    return isatty(fd) == 1 && kind != nullptr && *kind != '\0' && std::string_view(kind) != "dumb";
+}
+
+// The live view goes to standard error, so that standard output can be kept.
+std::optional<live_screen> live_on(const options& o) {
+    if (o.live == live_choice::never || !good_terminal(STDERR_FILENO)) return {};
+    if (o.live == live_choice::automatic) {
+        if (o.quiet) return {};
+        if (!view_is_free(o, allowed_cpus())) {
+            std::fputs("no live view: it would share a measured CPU (--live always draws it anyway)\n", stderr);
+            return {};
+        }
+    }
+    return live_screen{STDERR_FILENO, style_for(STDERR_FILENO, o.color)};
+}
+
 int exit_code(const plan& p, const run_result& r) {
     if (r.nothing_measured()) return exit_nothing_measured;
     bool errors_judged = false;
@@ -80,6 +99,10 @@ int load(options asked) {
         return exit_usage;
     }
     const plan& p = *std::get<std::unique_ptr<plan>>(made);
+    if (p.asked.live == live_choice::always && !good_terminal(STDERR_FILENO)) {
+        complain("--live always: standard error is not a terminal that can be drawn on; leave it out, or run it on one");
+        return exit_usage;
+    }
     std::ofstream json_file, log_file, csv_file;
     if (!open_output(json_file, "--json", p.asked.json_path) || !open_output(log_file, "--hdr-log", p.asked.hdr_log_path) ||
         !open_output(csv_file, "--csv", p.asked.csv_path)) {
@@ -95,7 +118,7 @@ int load(options asked) {
         watch = std::get<process_watch>(std::move(opened));
     }
 
-    auto outcome = run(p, watch ? &*watch : nullptr);
+    auto outcome = run(p, watch ? &*watch : nullptr, live_on(p.asked));
     if (const auto* problem = std::get_if<std::string>(&outcome)) {
         complain(*problem);
         return exit_nothing_measured;

@@ -63,6 +63,7 @@ constexpr option_row output_rows[] = {
     {"--interval", "TIME", "length of an interval of the series (default 100ms)", &raw::interval},
     {"--no-histogram", "", "leave the encoded histogram out of the JSON", &raw::no_histogram},
     {"--color", "WHEN", "auto: colours on a terminal (default); always; never", &raw::color, "auto,always,never"},
+    {"--live", "WHEN", "a view of what happens now, on a terminal's standard error. auto (default): when there is a CPU for it that nothing measured uses; always: also on shared CPUs; never", &raw::live, "auto,always,never"},
     {"-q,--quiet", "", "no summary", &raw::quiet},
 };
 

@@ -253,6 +253,10 @@ void read_place(const CLI::App& app, const raw_options& raw, unsigned allowed_cp
     out.csv_path = raw.csv;
     out.hdr_log_path = raw.hdr_log;
     out.quiet = raw.quiet;
+    if (given("--live")) {
+        one_of("--live", raw.live);
+        out.live = raw.live == "always" ? live_choice::always : raw.live == "never" ? live_choice::never : live_choice::automatic;
+    }
     if (given("--color")) {
         one_of("--color", raw.color);
         out.color = raw.color == "always" ? color_choice::always : raw.color == "never" ? color_choice::never : color_choice::automatic;

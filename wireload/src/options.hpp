@@ -23,6 +23,7 @@ inline constexpr int exit_usage = 64;
 enum class reply_check : std::uint8_t { none, echo, count };
 enum class ramp_pacing : std::uint8_t { serial, burst };
 enum class color_choice : std::uint8_t { automatic, always, never };
+enum class live_choice : std::uint8_t { automatic, always, never };
 
 // Statuses that count as right: single ones and whole classes ("200,204", "2xx").
 class status_set {
@@ -88,6 +89,7 @@ struct options {
     std::string csv_path;      // likewise
     bool quiet = false;
     color_choice color = color_choice::automatic;
+    live_choice live = live_choice::automatic;
 
     std::vector<threshold> thresholds;  // --fail-if
 

@@ -12,7 +12,7 @@ struct raw_options {
     std::string expect_status, expect_body, expect_body_file, message, message_file, check;
     std::string ramp_rounds, ramp_add, ramp_messages, ramp_pacing;
     std::string interval, json, hdr_log, watch, cpu, source, seed;
-    std::string csv, color, completion;
+    std::string csv, color, live, completion;
     std::vector<std::string> headers, fail_if;
     bool no_keepalive = false, no_histogram = false, quiet = false, binary = false;
     bool short_help = false, help = false, version = false, manual = false;

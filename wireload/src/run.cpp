@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <thread>
 
 #include <fmt/format.h>
 
 #include "control.hpp"
 #include "generator_meter.hpp"
+#include "live_view.hpp"
 #include "worker.hpp"
 
 namespace wireload {
@@ -33,9 +35,11 @@ std::uint32_t share_of(std::uint32_t total, std::uint32_t parts, std::uint32_t i
 
 class runner {
 public:
-    runner(const plan& p, process_watch* watch)
+    runner(const plan& p, process_watch* watch, std::optional<live_screen> live)
         : plan_(p), watch_(watch), sources_(p.sources, p.choose_ports, p.ports, static_cast<std::uint64_t>(unix_now())),
-          series_(std::make_unique<series_collector>(p.asked.threads, p.asked.ramp || !p.asked.hdr_log_path.empty())) {}
+          series_(std::make_unique<series_collector>(p.asked.threads, p.asked.ramp || !p.asked.hdr_log_path.empty())) {
+        if (live) view_ = std::make_unique<live_view>(p, *series_, live->fd, live->style);
+    }
 
     std::variant<run_result, std::string> run() {
         if (std::string problem = start_threads(); !problem.empty()) return problem;
@@ -46,6 +50,7 @@ public:
         }
         for (auto& w : workers_) w->order_end();
         for (auto& w : workers_) w->join();
+        view_.reset();
         series_->finish();
         out_.series = std::move(series_);
         return std::move(out_);
@@ -53,11 +58,14 @@ public:
 
 private:
     std::string start_threads() {
-        // The main thread keeps off the CPUs of the server as well.
+        // The main thread keeps off the CPUs of the server as well, and off those of the generator's threads if it can.
         if (!plan_.asked.cpus.empty()) {
             cpu_set_t set;
             CPU_ZERO(&set);
-            for (const int cpu : plan_.asked.cpus) CPU_SET(static_cast<std::size_t>(cpu), &set);
+            const auto& cpus = plan_.asked.cpus;
+            for (std::size_t i = cpus.size() > plan_.asked.threads ? plan_.asked.threads : 0; i < cpus.size(); ++i) {
+                CPU_SET(static_cast<std::size_t>(cpus[i]), &set);
+            }
             sched_setaffinity(0, sizeof set, &set);  // that these CPUs may be used was checked with the plan
         }
         for (std::uint32_t i = 0; i < plan_.asked.threads; ++i) {
@@ -79,12 +87,24 @@ private:
         return std::all_of(workers_.begin(), workers_.end(), [](const auto& w) { return w->dead(); });
     }
 
+    // Waits until `over` says so, for `until`, or for the user; the view is drawn meanwhile.
+    void wait(nanos until, const std::function<bool()>& over) {
+        while (view_ != nullptr && !over() && !control_.interrupted() && clock_now() < until) {
+            view_->tick(clock_now());
+            control_.wait(std::min(until, view_->next_draw()), over);
+        }
+        if (view_ == nullptr) control_.wait(until, over);
+    }
+    void show(std::string_view phase, nanos start, nanos end = never, std::uint64_t count = 0) {
+        if (view_ != nullptr) view_->begin(phase, start, end, count);
+    }
+
     // Waits for the orders to be done; looks at the server's memory meanwhile if `watching`. When the user or the
     // failure of everything ends the run first, the orders are cut short and the reason is noted.
     void wait_for_orders(bool watching) {
         const auto over = [this] { return all_done() || all_dead(); };
         while (!over() && !control_.interrupted()) {
-            control_.wait(watching && watch_ != nullptr ? clock_now() + watch_every : never, over);
+            wait(watching && watch_ != nullptr ? clock_now() + watch_every : never, over);
             if (watching && watch_ != nullptr && !over()) watch_->sample();
         }
         if (all_done()) return;
@@ -137,6 +157,7 @@ private:
     void closed_loop() {
         const options& o = plan_.asked;
         std::uint64_t failures = 0;
+        show("connecting", clock_now());
         const std::uint64_t open_now =
             open(o.connections, o.keep_alive ? std::max(1U, opened_at_once / o.threads) : 0, out_.connect.elapsed, failures);
         if (cut_ || (o.keep_alive && open_now == 0)) {
@@ -150,6 +171,7 @@ private:
             warm_up.window_start = never;
             warm_up.send_until = clock_now() + o.warmup.count();
             order_load(warm_up);
+            show("warming up", clock_now(), warm_up.send_until);
             wait_for_orders(false);
             if (cut_) {
                 out_.counts.add(gather());
@@ -176,10 +198,12 @@ private:
         order.interval = o.interval.count();
         order_load(order);
         if (lead != 0) {
-            control_.wait(order.window_start, [this] { return all_done() || all_dead(); });
+            show("warming up", clock_now(), order.window_start);
+            wait(order.window_start, [this] { return all_done() || all_dead(); });
             begin_meters();
         }
         out_.window_start_unix_ns = unix_now() - (clock_now() - order.window_start);
+        show("measuring", order.window_start, order.window_end, o.requests.value_or(o.each.value_or(0) * o.connections));
         wait_for_orders(true);
         const nanos end = std::min(clock_now(), order.window_end);
         out_.elapsed = std::max<nanos>(0, end - order.window_start);
@@ -227,6 +251,7 @@ private:
         out_.stopped_by = stop_reason::requests;
         const nanos start = clock_now();
         server_usage server_sum;
+        show("ramp", start);
         for (std::uint32_t number = 1; number <= r.rounds; ++number) {
             round_result round;
             round.clients = number * r.add;
@@ -277,6 +302,7 @@ private:
     control control_;  // before the threads: they inherit its signal mask
     source_ports sources_;
     std::unique_ptr<series_collector> series_;
+    std::unique_ptr<live_view> view_;  // null: none is drawn
     std::vector<std::unique_ptr<worker>> workers_;
     std::optional<stop_reason> cut_;
     run_result out_;
@@ -299,6 +325,8 @@ bool run_result::nothing_measured() const {
     return counts.ok == 0 && e[error_kind::bad_status] == 0 && e[error_kind::bad_body] == 0;
 }
 
-std::variant<run_result, std::string> run(const plan& p, process_watch* watch) { return runner(p, watch).run(); }
+std::variant<run_result, std::string> run(const plan& p, process_watch* watch, std::optional<live_screen> live) {
+    return runner(p, watch, live).run();
+}
 
 }  // namespace wireload

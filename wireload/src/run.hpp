@@ -10,6 +10,7 @@
 #include "histogram.hpp"
 #include "plan.hpp"
 #include "process_watch.hpp"
+#include "screen.hpp"
 #include "series.hpp"
 #include "tally.hpp"
 
@@ -64,7 +65,13 @@ struct run_result {
     bool nothing_measured() const;
 };
 
+// Where to draw a live view.
+struct live_screen {
+    int fd;
+    screen_style style;
+};
+
 // `watch` may be null. The string says why the run could not begin.
-std::variant<run_result, std::string> run(const plan& p, process_watch* watch);
+std::variant<run_result, std::string> run(const plan& p, process_watch* watch, std::optional<live_screen> live = {});
 
 }  // namespace wireload

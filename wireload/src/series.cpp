@@ -36,6 +36,12 @@ void series_collector::close_first() {
     records_[interval] = {done.ok, done.errors, done.latencies->percentile_ns(50), done.latencies->supported_percentile_ns(90),
                           done.latencies->supported_percentile_ns(99), done.latencies->max_ns()};
     total_.merge(*done.latencies);
+    if (watched_ != nullptr) {
+        watched_->latencies.merge(*done.latencies);
+        watched_->ok += done.ok;
+        watched_->errors += done.errors;
+        ++watched_->intervals;
+    }
     if (keep_) {
         if (kept_.size() <= interval) kept_.resize(interval + 1);
         kept_[interval] = std::move(done.latencies);
@@ -43,6 +49,13 @@ void series_collector::close_first() {
         done.latencies->clear();
         spare_.push_back(std::move(done.latencies));
     }
+}
+
+live_slice series_collector::take_new() {
+    auto fresh = std::make_unique<live_slice>();
+    const std::lock_guard lock(mutex_);
+    std::swap(fresh, watched_);
+    return std::move(*fresh);
 }
 
 const histogram* series_collector::latencies_of(std::size_t interval) const {

@@ -21,6 +21,14 @@ struct interval_record {
     std::optional<std::uint64_t> max_ns;
 };
 
+// What came since somebody looked last.
+struct live_slice {
+    histogram latencies;
+    std::uint64_t ok = 0;
+    std::uint64_t errors = 0;
+    std::uint64_t intervals = 0;
+};
+
 // Each thread records into a histogram of its own and hands it in when an interval ends. When the last thread has done
 // so, the interval becomes one record and its histogram is reused: only intervals in progress hold one.
 class series_collector {
@@ -30,6 +38,10 @@ public:
 
     // Any thread; once for each interval by each, in order.
     void submit(std::size_t interval, const histogram& latencies, std::uint64_t ok, std::uint64_t errors);
+    // From then on, completed intervals are gathered for take_new() as well. Before the threads begin.
+    void watch() { watched_ = std::make_unique<live_slice>(); }
+    // Any thread: the intervals that were completed since the last call.
+    live_slice take_new();
     // After the threads have ended: closes what some of them did not reach.
     void finish();
 
@@ -55,6 +67,7 @@ private:
     std::vector<std::unique_ptr<histogram>> spare_;
     std::vector<interval_record> records_;
     std::vector<std::unique_ptr<histogram>> kept_;
+    std::unique_ptr<live_slice> watched_;  // null: nobody looks
     histogram total_;
 };
 

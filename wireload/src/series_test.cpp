@@ -51,5 +51,25 @@ TEST(Series, KeepsHistogramsWhenAsked) {
     EXPECT_EQ(series.latencies_of(2), nullptr);
 }
 
+TEST(Series, SomebodyWhoLooksGetsEachCompletedIntervalOnce) {
+    series_collector series(2, false);
+    series.watch();
+    histogram h;
+    h.record(100);
+    series.submit(0, h, 1, 2);
+    EXPECT_EQ(series.take_new().intervals, 0U);  // the other thread is still in it
+    series.submit(0, h, 1, 0);
+    series.submit(1, h, 1, 0);
+    const live_slice first = series.take_new();
+    EXPECT_EQ(first.intervals, 1U);
+    EXPECT_EQ(first.ok, 2U);
+    EXPECT_EQ(first.errors, 2U);
+    EXPECT_EQ(first.latencies.count(), 2U);
+    EXPECT_EQ(series.take_new().intervals, 0U);
+    series.finish();
+    EXPECT_EQ(series.take_new().ok, 1U);
+    EXPECT_EQ(series.total().count(), 3U);
+}
+
 }  // namespace
 }  // namespace wireload

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import csv
+import fcntl
 import json
 import os
 import pty
+import re
 import resource
 import signal
+import struct
 import subprocess
 import tempfile
+import termios
 import time
 import unittest
 from pathlib import Path
@@ -276,24 +280,64 @@ class Screen(unittest.TestCase):
         self.assertLessEqual(len(done.stdout.splitlines()), 36)
         self.assertRegex(done.stdout, r"\n +30 +30 +30 ")
 
-    def on_a_terminal(self, environment: dict[str, str]) -> str:
+    def on_a_terminal(self, environment: dict[str, str], *arguments: str, interrupt_after: float | None = None) -> str:
+        """All that is written to a terminal of 60 columns."""
         with serving(http_replies(lambda n: reply())) as server:
             ours, theirs = pty.openpty()
-            command = [WIRELOAD, "-n", "50", f"http://127.0.0.1:{server.port}/"]
-            subprocess.run(command, stdout=theirs, stderr=theirs, check=True, timeout=30, env={**os.environ, **environment})
-            os.close(theirs)
-            text = b""
-            try:
-                while piece := os.read(ours, 65536):
-                    text += piece
-            except OSError:
-                pass  # the end of a terminal whose other side is closed
+            fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 60, 0, 0))
+            command = [WIRELOAD, *(arguments or ("-n", "50")), f"http://127.0.0.1:{server.port}/"]
+            environment = {**os.environ, "TERM": "xterm", **environment}
+            with subprocess.Popen(command, stdout=theirs, stderr=theirs, env=environment) as process:
+                os.close(theirs)
+                text = b""
+                try:
+                    while piece := os.read(ours, 65536):
+                        text += piece
+                        if interrupt_after is not None and server.requests > interrupt_after and b"last second" in text:
+                            process.send_signal(signal.SIGINT)
+                            interrupt_after = None
+                except OSError:
+                    pass  # the end of a terminal whose other side is closed
+                self.assertEqual(process.wait(30), 0, text)
             os.close(ours)
             return text.decode()
 
     def test_colours_on_a_terminal_unless_told_not_to(self) -> None:
         self.assertIn("\x1b[1m", self.on_a_terminal({"NO_COLOR": ""}))
-        self.assertNotIn("\x1b", self.on_a_terminal({"NO_COLOR": "1"}))
+        self.assertNotIn("\x1b", self.on_a_terminal({"NO_COLOR": "1"}, "-n", "50", "--live", "never"))
+        self.assertNotIn("\x1b", self.on_a_terminal({"TERM": "dumb"}))
+        self.assertNotIn("\x1b", self.on_a_terminal({}, "-n", "50", "--live", "never", "--color", "never"))
+
+    def check_live(self, text: str) -> None:
+        """The view was there, and is taken away before the summary comes."""
+        self.assertEqual(text.count("\x1b[?25l"), 1)
+        self.assertEqual(text.count("\x1b[?25h"), 1)
+        view, summary = text.split("\x1b[?25h")
+        self.assertRegex(view.rsplit("\x1b[?25l")[-1], r"\x1b\[\d+A\r\x1b\[J$")
+        self.assertIn("right in", summary)
+        self.assertNotIn("\x1b[K", summary)
+        for frame in view.split("\x1b[J"):
+            for line in re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", frame).splitlines():
+                self.assertLess(len(line), 60)
+        for word in ("connecting", "measuring", "requests/s", "last second  p50", "errors 0", "s left"):
+            self.assertIn(word, view)
+
+    def test_a_live_view(self) -> None:
+        self.check_live(self.on_a_terminal({"LC_ALL": "C.UTF-8"}, "--live", "always", "-d", "900ms", "-c", "2"))
+
+    def test_a_live_view_leaves_the_terminal_as_it_was_after_a_signal(self) -> None:
+        text = self.on_a_terminal({"NO_COLOR": "1"}, "--live", "always", "-d", "60s", "-c", "2", interrupt_after=1)
+        self.check_live(text)
+        self.assertIn("interrupted", text)
+
+    def test_a_live_view_needs_a_terminal_and_a_free_cpu(self) -> None:
+        done = wireload("--live", "always", "http://127.0.0.1:1/", environment={"TERM": "xterm"})
+        self.assertEqual(done.returncode, 64)
+        self.assertIn("not a terminal", done.stderr)
+        cpu = str(min(os.sched_getaffinity(0)))
+        text = self.on_a_terminal({}, "--cpu", cpu, "-n", "50")
+        self.assertIn("no live view", text)
+        self.assertNotIn("\x1b[?25l", text)
 
 
 class Endings(unittest.TestCase):
