@@ -25,7 +25,7 @@ STAMP = VENV / "wirebench.stamp"
 LOG = ROOT / "build" / "bootstrap.log"
 CONSTRAINTS = ROOT / "lab" / "constraints.txt"
 NATIVE = ("CMakeLists.txt", "cmake", "wire", "wireload", "wirelink")
-PROGRAMS = ("wirebench", "wireload", "wirelink")
+PROGRAMS = ("wirebench", "wireload", "wirelink", "truth_server")
 
 MISSING = 69
 BROKEN = 70
