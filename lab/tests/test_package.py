@@ -30,7 +30,7 @@ def test_the_wheel_brings_command_programs_and_templates(tmp_path: Path) -> None
     where = run(str(python), "-c", "import wirebench; print(wirebench.__file__)", PYTHONPATH=libraries).strip()
     assert where.startswith(str(tmp_path / "venv"))
     assert run(str(python.parent / "wirebench"), "--version", PYTHONPATH=libraries).startswith("wirebench ")
-    for program in ("wireload", "wirelink"):
+    for program in ("wireload", "wirelink", "truth_server"):
         assert program in run(str(python.parent / program), "--help")
     templates = {path.relative_to(ROOT / "lab") for path in (ROOT / "lab/wirebench").rglob("template/*")}
     assert [str(path) for path in templates if not (Path(where).parents[1] / path).is_file()] == []

@@ -1,0 +1,159 @@
+"""What the self-test runs: cases, loads, and how large they are."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from wirebench.selftest.laws import MS, US, Bimodal, Constant, Drift, Freeze, Law, Mode, S, Slow
+
+
+@dataclass(frozen=True, kw_only=True)
+class Faults:
+    """Every Nth answer is wrong, 0 for none. Where several meet the first counts, as in the server."""
+
+    drop: int = 0
+    status: int = 0
+    body: int = 0
+    length: int = 0
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        pairs = (
+            ("--drop", self.drop),
+            ("--wrong-status", self.status),
+            ("--wrong-body", self.body),
+            ("--wrong-length", self.length),
+        )
+        return tuple(word for flag, every in pairs if every for word in (flag, str(every)))
+
+    @property
+    def any(self) -> bool:
+        return bool(self.words)
+
+    def expected(self, requests: int) -> dict[str, int]:
+        """How many errors of each of the generator's kinds there are among that many requests."""
+        counts: dict[str, int] = {}
+        kinds = (("closed_early", self.drop), ("bad_status", self.status), ("bad_body", self.body), ("bad_body", self.length))
+        for number in range(1, requests + 1):
+            kind = next((kind for kind, every in kinds if every and number % every == 0), None)
+            if kind is not None:
+                counts[kind] = counts.get(kind, 0) + 1
+        return counts
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    name: str
+    law: Law
+    faults: Faults = field(default_factory=Faults)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Load:
+    """One run of the generator."""
+
+    mode: Mode
+    rate: int
+    """Of a closed loop: what its connections are chosen for."""
+    connections: int
+    in_flight: int
+    """On one connection."""
+    warmup_ns: int
+    window_ns: int
+    requests: int | None = None
+    """The window ends after so many, not after a time."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Size:
+    """How long and how fast everything is. Our own choice throughout."""
+
+    rates: tuple[int, ...]
+    window_ns: int
+    warmup_ns: int
+    fault_seconds: float
+    freeze: Freeze
+    freeze_warmup_ns: int
+    freeze_window_ns: int
+
+
+SERVICE_NS = 10 * US
+"""Answering what has waited takes so long for each request. Long enough for a machine to keep, and half of what 50,000 requests
+per second leave."""
+
+FULL = Size(
+    rates=(1_000, 10_000, 50_000),
+    window_ns=12 * S,
+    warmup_ns=1 * S,
+    fault_seconds=5,
+    freeze=Freeze(length_ns=1 * S, period_ns=5 * S, service_ns=SERVICE_NS),
+    freeze_warmup_ns=int(2.5 * S),
+    freeze_window_ns=15 * S,
+)
+QUICK = Size(
+    rates=(1_000,),
+    window_ns=1_500 * MS,
+    warmup_ns=100 * MS,
+    fault_seconds=0.5,
+    freeze=Freeze(length_ns=100 * MS, period_ns=500 * MS, service_ns=SERVICE_NS),
+    freeze_warmup_ns=250 * MS,
+    freeze_window_ns=1_500 * MS,
+)
+
+NO_DELAY = Constant(delay_ns=0)
+"""What the base is measured with."""
+
+FREEZE_CONNECTIONS = 10
+"""Of the closed loop against a server that freezes."""
+_MOST_CONNECTIONS = 2_000
+
+
+def cases(size: Size) -> tuple[Case, ...]:
+    short = Constant(delay_ns=1 * MS)
+    over_s = (size.warmup_ns + size.window_ns) / S
+    return (
+        Case(name="constant", law=Constant(delay_ns=10 * MS)),
+        Case(name="slow", law=Slow(every=100, delay_ns=100 * MS)),
+        Case(name="freeze", law=size.freeze),
+        Case(name="bimodal", law=Bimodal(usual_ns=1 * MS, other_ns=20 * MS, percent=30)),
+        Case(name="drift", law=Drift(from_ns=5 * MS, to_ns=25 * MS, over_s=over_s)),
+        Case(name="drops", law=short, faults=Faults(drop=100)),
+        Case(name="wrong", law=short, faults=Faults(status=100, body=150, length=175)),
+    )
+
+
+def load_for(case: Case, mode: Mode, rate: int, size: Size) -> Load:
+    """Enough connections that no request waits for a free one in an open loop; as many as make the rate in a closed one."""
+    law = case.law
+    warmup_ns, window_ns, requests, in_flight = size.warmup_ns, size.window_ns, None, 1
+    if isinstance(law, Freeze):
+        warmup_ns, window_ns = size.freeze_warmup_ns, size.freeze_window_ns
+    if case.faults.any:
+        # By count from the first request on, so that the number of each is known exactly.
+        warmup_ns, requests = 0, round(rate * size.fault_seconds)
+    if mode == "closed":
+        connections = FREEZE_CONNECTIONS if isinstance(law, Freeze) else max(1, round(rate * law.mean_ns / S))
+    else:
+        waiting = rate * (law.length_ns if isinstance(law, Freeze) else law.mean_ns) / S
+        wanted = math.ceil(2 * waiting) + 64
+        connections = min(wanted, _MOST_CONNECTIONS)
+        # Requests behind each other on a connection are answered in order; only a law that does so anyway allows it.
+        in_flight = math.ceil(2 * wanted / connections) if wanted > connections else 1
+    return Load(
+        mode=mode,
+        rate=rate,
+        connections=connections,
+        in_flight=in_flight,
+        warmup_ns=warmup_ns,
+        window_ns=window_ns,
+        requests=requests,
+    )
+
+
+def base_load(mode: Mode, rate: int, size: Size) -> Load:
+    """Without delay: of a closed loop one connection, so that requests do not wait for each other."""
+    connections = 1 if mode == "closed" else 64
+    return Load(
+        mode=mode, rate=rate, connections=connections, in_flight=1, warmup_ns=size.warmup_ns, window_ns=size.window_ns // 4
+    )

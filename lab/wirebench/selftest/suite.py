@@ -1,0 +1,159 @@
+"""Runs the self-test: every case under every load, the base first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from wirebench.selftest import generator
+from wirebench.selftest.cases import NO_DELAY, Case, Load, Size, base_load, load_for
+from wirebench.selftest.generator import GeneratorError, Measured
+from wirebench.selftest.judge import Result, VoidRow, error_row, percentile_rows
+from wirebench.selftest.laws import Conditions, Freeze, Mode, S
+from wirebench.selftest.peers import Peer, PeerRow, run_peer
+from wirebench.selftest.truth_server import Record, TruthServer, TruthServerError
+from wirebench.trial.supervise import Scope, Supervisor
+from wirebench.trial.types import Cores
+
+_LONGEST_BASE_NS = 1_000_000
+"""A way there and back on one machine that takes longer than this is not one to measure with. Our own choice."""
+
+_OFTEN_PER_S = 10
+"""Losing its core more often than this is worth telling beside a wrong percentile. Our own choice."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Programs:
+    wireload: Path
+    truth_server: Path
+    peers: tuple[Peer, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    cases: tuple[Case, ...]
+    modes: tuple[Mode, ...]
+    rates: tuple[int, ...]
+    seed: int = 1
+
+
+Say = Callable[[str], None]
+
+
+def runs(wanted: Wanted, size: Size) -> Iterator[tuple[Case, Load]]:
+    for case in wanted.cases:
+        for mode in wanted.modes:
+            # How fast a closed loop goes without delay is the machine's affair: one run, not one for each rate.
+            once = mode == "closed" and isinstance(case.law, Freeze)
+            for rate in wanted.rates[:1] if once else wanted.rates:
+                yield case, load_for(case, mode, rate, size)
+
+
+class Suite:
+    """One self-test. ``results`` and ``peer_rows`` grow as it runs."""
+
+    def __init__(self, *, programs: Programs, supervisor: Supervisor, cores: Cores, say: Say) -> None:
+        self.results: list[Result] = []
+        self.peer_rows: list[PeerRow] = []
+        self.bases: dict[tuple[Mode, int], float] = {}
+        self._programs = programs
+        self._supervisor = supervisor
+        self._cores = cores
+        self._say = say
+
+    def run(self, wanted: Wanted, size: Size) -> None:
+        for mode in wanted.modes:
+            for rate in wanted.rates:
+                self._measure_base(base_load(mode, rate, size), wanted.seed)
+        for case, load in runs(wanted, size):
+            self._say(f"{case.name}, {load.mode}, {load.rate:,}/s")
+            base_ns = self.bases.get((load.mode, load.rate))
+            if base_ns is None:
+                self._void(case, load, "no base: the run without delay said nothing")
+                continue
+            self._judge(case, load, base_ns, wanted.seed)
+            for peer in self._programs.peers:
+                self._beside(peer, case, load, base_ns)
+
+    def _measure_base(self, load: Load, seed: int) -> None:
+        case = Case(name="no delay", law=NO_DELAY)
+        self._say(f"base, {load.mode}, {load.rate:,}/s")
+        try:
+            measured, _ = self._one(case, load, seed)
+        except (GeneratorError, TruthServerError) as error:
+            self._void(case, load, str(error))
+            return
+        base = measured.percentiles.get("p50")
+        if measured.void is not None or base is None or base > _LONGEST_BASE_NS:
+            self._void(case, load, measured.void or f"the median without any delay is {base} ns")
+            return
+        self.bases[load.mode, load.rate] = base
+
+    def _judge(self, case: Case, load: Load, base_ns: float, seed: int) -> None:
+        try:
+            measured, record = self._one(case, load, seed)
+        except (GeneratorError, TruthServerError) as error:
+            self._void(case, load, str(error))
+            return
+        if case.faults.any:
+            self.results.append(
+                error_row(case, load, requests=measured.requests, measured=measured.errors, server=record.counts.errors)
+            )
+        if measured.void is not None:
+            self._void(case, load, measured.void)
+            return
+        server = record.percentiles(measured.start_unix_ns, measured.start_unix_ns + measured.elapsed_ns)
+        often = measured.evictions_per_s
+        hint = f"others took wireload's core {often:.0f} times a second" if often > _OFTEN_PER_S else ""
+        met = conditions(load, measured, record, base_ns)
+        self.results += percentile_rows(case, load, met, measured.percentiles, server, hint=hint)
+
+    def _one(self, case: Case, load: Load, seed: int) -> tuple[Measured, Record]:
+        with self._supervisor.scope() as scope:
+            server = self._server(case, scope)
+            measured = generator.run(
+                self._programs.wireload, load, scope, port=server.port, cores=self._cores.generator, seed=seed
+            )
+            return measured, server.end()
+
+    def _beside(self, peer: Peer, case: Case, load: Load, base_ns: float) -> None:
+        """The peer under the same load, as far as it knows such a one."""
+        if load.mode not in peer.modes or case.faults.any:
+            return
+        with self._supervisor.scope() as scope:
+            try:
+                server = self._server(case, scope)
+                row = run_peer(peer, case, load, scope, port=server.port, cores=self._cores.generator, base_ns=base_ns)
+            except TruthServerError as error:
+                self._void(case, load, f"{peer.name}: {error}")
+                return
+        self.peer_rows.append(row)
+
+    def _server(self, case: Case, scope: Scope) -> TruthServer:
+        return TruthServer(self._programs.truth_server, case, scope, cores=self._cores.contestant)
+
+    def _void(self, case: Case, load: Load, why: str) -> None:
+        self.results.append(VoidRow(case=case.name, mode=load.mode, rate=load.rate, why=why))
+
+
+def conditions(load: Load, measured: Measured, record: Record, base_ns: float) -> Conditions:
+    anchor = record.counts.anchor_unix_ns
+    seconds = measured.elapsed_ns / S
+    return Conditions(
+        mode=load.mode,
+        rate=load.rate if load.mode != "closed" else measured.count / seconds,
+        connections=load.connections,
+        count=measured.count,
+        start_s=0.0 if anchor is None else (measured.start_unix_ns - anchor) / S,
+        seconds=seconds,
+        base_ns=base_ns,
+    )
+
+
+def distinct(names: Sequence[str], known: Sequence[str], option: str) -> tuple[str, ...]:
+    """The chosen ones in the order of those known; all if none was chosen. ``ValueError`` for one that is not known."""
+    for name in names:
+        if name not in known:
+            raise ValueError(f"{option}: expected one of {', '.join(known)}, got {name!r}")
+    return tuple(name for name in known if not names or name in names)
