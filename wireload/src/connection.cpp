@@ -36,6 +36,14 @@ void connection::open() {
     since_ = clock_now();
     phase_ = phase::connecting;
     worker_.connecting();
+    if (const plan& p = worker_.the_plan(); p.tls != nullptr) {
+        auto tls = p.tls->connect(p.url.host, p.url.port);
+        if (!tls) {
+            fail(error_kind::tls, tls.error().message);
+            return;
+        }
+        set_filter(*std::move(tls));
+    }
     // A port that we chose may be taken by somebody else, or not be free yet: try the next ones. A try costs some 3 us.
     constexpr int most_tries = 20'000;
     for (int tries = 1;; ++tries) {
@@ -91,7 +99,21 @@ void connection::serve_retry() {
     if (phase_ == phase::idle && !finished_) worker_.due(*this);
 }
 
-void connection::on_open() { begin_session(); }
+void connection::on_connected() {
+    phase_ = phase::securing;
+    tcp_at_ = clock_now();
+    worker_.tcp_opened(tcp_at_ - since_);
+}
+
+void connection::on_open() {
+    if (filter() == nullptr) {
+        worker_.tcp_opened(clock_now() - since_);
+    } else {
+        // What open() gave it.
+        worker_.tls_opened(clock_now() - tcp_at_, static_cast<const wire::tls::connection*>(filter())->info());
+    }
+    begin_session();
+}
 
 void connection::session_ready() {
     phase_ = phase::open;
@@ -197,6 +219,7 @@ void connection::back_to_idle(bool reset) {
 void connection::on_failure(const wire::error& why) {
     if (phase_ == phase::idle) return;
     fail(phase_ == phase::connecting    ? connect_kind(why.code)
+         : phase_ == phase::securing || why.code == wire::errc::tls_failed ? error_kind::tls
          : phase_ == phase::handshaking ? error_kind::connect_failed
                                         : error_kind::closed_early,
          why.message);
@@ -205,7 +228,7 @@ void connection::on_failure(const wire::error& why) {
 void connection::fail(error_kind kind, std::string_view received, bool reset) {
     const nanos now = clock_now();
     worker_.advance(now);
-    const bool opening = phase_ == phase::connecting || phase_ == phase::handshaking;
+    const bool opening = is_opening();
     if (worker_.opening_phase()) {
         if (opening) {
             report(kind, sent_ + 1, now, received);
@@ -242,7 +265,7 @@ void connection::fail(error_kind kind, std::string_view received, bool reset) {
 
 nanos connection::check_deadline(nanos now) {
     const nanos timeout = worker_.the_plan().asked.timeout.count();
-    const bool opening = phase_ == phase::connecting || phase_ == phase::handshaking;
+    const bool opening = is_opening();
     nanos since = never;
     if (opening) {
         since = since_;
@@ -269,8 +292,8 @@ void connection::say_goodbye() {
 void connection::report(error_kind kind, std::uint64_t counter, nanos at, std::string_view received) {
     if (!worker_.wants_report()) return;
     error_report first{kind, {}, {}, printable(received)};
-    if (phase_ == phase::connecting || phase_ == phase::handshaking) {
-        first.sent = phase_ == phase::connecting ? "a connection request" : "an opening handshake";
+    if (is_opening()) {
+        first.sent = phase_ == phase::connecting ? "a connection request" : phase_ == phase::securing ? "a TLS handshake" : "an opening handshake";
         first.sent += " to " + worker_.the_plan().server.to_string();
         first.expected = "an open connection";
     } else {

@@ -37,11 +37,11 @@ public:
     void say_goodbye();
 
 protected:
-    enum class phase : std::uint8_t { idle, connecting, handshaking, open };
+    enum class phase : std::uint8_t { idle, connecting, securing, handshaking, open };  // securing: TLS
 
     // ---- what a protocol adds ----
 
-    // The socket is connected. Calls session_ready() at once or after its handshake.
+    // The socket is connected, the TLS handshake complete. Calls session_ready() at once or after its handshake.
     virtual void begin_session() = 0;
     // Appends request `counter` from byte `offset` on, about `most` bytes; returns the offset reached, 0 when complete.
     virtual std::size_t append_request(wire::buffer& out, std::uint64_t counter, std::size_t offset, std::size_t most) = 0;
@@ -82,10 +82,12 @@ protected:
     worker& worker_;
 
 private:
+    void on_connected() final;
     void on_open() final;
     void on_failure(const wire::error& why) final;
     void on_drained() final;
 
+    bool is_opening() const { return phase_ >= phase::connecting && phase_ <= phase::handshaking; }
     void send_some();
     void finish();
     void recovered();
@@ -100,6 +102,7 @@ private:
     std::uint64_t done_ = 0;
     std::uint64_t quota_ = 0;
     nanos since_ = 0;  // connecting since
+    nanos tcp_at_ = 0;
     std::uint32_t offset_ = 0;  // of the request that is half written
     std::uint32_t mask_;
     std::uint32_t flying_ = 0;

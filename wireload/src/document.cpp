@@ -68,6 +68,25 @@ json plan_of(const plan& p) {
     return out;
 }
 
+json phases(const plan& p, const run_result& r) {
+    const connect_phases& phases = r.connect.phases;
+    return {{"tcp", latency(phases.tcp, p.asked.keep_histogram)},
+            {"tls", p.tls != nullptr ? latency(phases.tls, p.asked.keep_histogram) : json(nullptr)}};
+}
+
+json tls(const plan& p, const run_result& r) {
+    if (!p.asked.tls) return nullptr;
+    json agreed = json::array();
+    for (const auto& k : r.tls.kinds) {
+        agreed.push_back({{"version", k.version}, {"cipher", k.cipher}, {"alpn", k.protocol.empty() ? json(nullptr) : json(k.protocol)}, {"count", k.count}});
+    }
+    return {{"verified", !p.asked.tls->insecure},
+            {"session", p.asked.tls->reuse_sessions ? "reuse" : "new"},
+            {"handshakes", r.tls.handshakes},
+            {"resumed", r.tls.resumed},
+            {"agreed", std::move(agreed)}};
+}
+
 json series(const run_result& r) {
     json ok = json::array(), wrong = json::array(), p50 = json::array(), max = json::array();
     for (const interval_record& i : r.series->records()) {
@@ -168,7 +187,9 @@ json to_document(const plan& p, const run_result& r) {
           {"opened", r.connect.opened},
           {"failed", r.connect.failed},
           {"elapsed_ns", r.connect.elapsed},
-          {"latency", latency(r.connect.latency, p.asked.keep_histogram)}}},
+          {"latency", latency(r.connect.latency, p.asked.keep_histogram)},
+          {"phases", phases(p, r)}}},
+        {"tls", tls(p, r)},
         {"window", {{"start_unix_ns", r.window_start_unix_ns}, {"elapsed_ns", r.elapsed}, {"stopped_by", name_of(r.stopped_by)}}},
         {"requests",
          {{"sent", r.counts.sent},

@@ -37,6 +37,17 @@ constexpr option_row ws_rows[] = {
     {"--check", "KIND", "echo: the reply equals the message (default); count: the reply is JSON with the same number \"c\" and a number \"ts\"; none: any message is right", &raw::check, "echo,count,none"},
 };
 
+constexpr option_row tls_rows[] = {
+    {"--cacert", "FILE", "trust the certificate authorities in this PEM file instead of the system's", &raw::cacert, {}, completes::files},
+    {"--insecure", "", "accept every certificate, also a forged one", &raw::insecure},
+    {"--cert", "FILE", "certificate to show to a server that asks for one (PEM, with the chain); needs --key", &raw::cert, {}, completes::files},
+    {"--key", "FILE", "its key (PEM, without a password)", &raw::key, {}, completes::files},
+    {"--sni", "NAME", "the name to ask for and to find in the certificate (default: the URL's host)", &raw::sni},
+    {"--tls-session", "HOW", "new: a full handshake for every connection (default); reuse: take up earlier sessions, as browsers do", &raw::tls_session, "new,reuse"},
+    {"--tls-max-version", "V", "offer no newer version of TLS: 1.2 or 1.3 (default 1.3)", &raw::tls_max_version, "1.2,1.3"},
+    {"--alpn", "LIST", "protocols to offer, separated by commas (default http/1.1)", &raw::alpn},
+};
+
 constexpr option_row ramp_rows[] = {
     {"--ramp-rounds", "R", "run R rounds", &raw::ramp_rounds},
     {"--ramp-add", "A", "connections added in each round (default 100)", &raw::ramp_add},
@@ -79,6 +90,7 @@ constexpr option_section sections[] = {
     {"LOAD", "", load_rows},
     {"REQUEST AND REPLY, http", "", http_rows},
     {"MESSAGE AND REPLY, ws", "", ws_rows},
+    {"TLS, https and wss", "", tls_rows},
     {"RAMP", "In round r, A further connections are opened and then every open one sends Q messages.", ramp_rows},
     {"WHERE IT RUNS", "", place_rows},
     {"PASS OR FAIL", "", gate_rows},

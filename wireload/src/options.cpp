@@ -229,6 +229,38 @@ void read_exchange(const CLI::App& app, const raw_options& raw, options& out) {
     }
 }
 
+void read_tls(const CLI::App& app, const raw_options& raw, bool wanted, options& out) {
+    const auto given = [&](const char* name) { return app.count(name) != 0; };
+    if (!wanted) {
+        for (const char* name : {"--cacert", "--insecure", "--cert", "--key", "--sni", "--tls-session", "--tls-max-version", "--alpn"}) {
+            if (given(name)) refuse("{} is for TLS; begin the URL with https:// or wss://", name);
+        }
+        return;
+    }
+    tls_options tls;
+    if (raw.insecure && given("--cacert")) refuse("--insecure accepts every certificate, --cacert says whom to trust; give one of them");
+    if (given("--cert") != given("--key")) refuse("--cert and --key belong together; give the other one too");
+    tls.ca_file = raw.cacert;
+    tls.insecure = raw.insecure;
+    tls.certificate_file = raw.cert;
+    tls.key_file = raw.key;
+    tls.server_name = raw.sni;
+    if (given("--tls-session")) one_of("--tls-session", raw.tls_session);
+    tls.reuse_sessions = raw.tls_session == "reuse";
+    if (given("--tls-max-version")) one_of("--tls-max-version", raw.tls_max_version);
+    tls.only_1_2 = raw.tls_max_version == "1.2";
+    if (given("--alpn")) {
+        tls.protocols.clear();
+        std::istringstream names(raw.alpn);
+        for (std::string one; std::getline(names, one, ',');) {
+            if (one.empty() || one.size() > 255) refuse("--alpn '{}': give names of 1 to 255 bytes, separated by commas", raw.alpn);
+            if (one == "h2") refuse("--alpn h2: wireload speaks HTTP/1.1; offer http/1.1");
+            tls.protocols.push_back(one);
+        }
+    }
+    out.tls = std::move(tls);
+}
+
 void read_place(const CLI::App& app, const raw_options& raw, unsigned allowed_cpus, options& out) {
     const auto given = [&](const char* name) { return app.count(name) != 0; };
     if (given("--cpu")) {
@@ -280,11 +312,11 @@ options read(const CLI::App& app, const raw_options& raw, unsigned allowed_cpus)
         refuse("{}: begin the URL with http:// or ws://, as in http://{}", out.url, out.url);
     }
     const std::string scheme = out.url.substr(0, out.url.find("://"));
-    if (scheme == "https" || scheme == "wss") {
-        refuse("{}: this version has no TLS; use {}://", out.url, scheme == "wss" ? "ws" : "http");
+    if (scheme != "http" && scheme != "https" && scheme != "ws" && scheme != "wss") {
+        refuse("{}: '{}' is not http, https, ws or wss", out.url, scheme);
     }
-    if (scheme != "http" && scheme != "ws") refuse("{}: '{}' is not http or ws", out.url, scheme);
-    out.websocket = scheme == "ws";
+    out.websocket = scheme == "ws" || scheme == "wss";
+    read_tls(app, raw, scheme == "https" || scheme == "wss", out);
     read_load(app, raw, out);
     read_exchange(app, raw, out);
     read_place(app, raw, allowed_cpus, out);

@@ -47,9 +47,18 @@ struct ramp_options {
     ramp_pacing pacing = ramp_pacing::serial;
 };
 
+struct tls_options {
+    std::string ca_file, certificate_file, key_file, server_name;  // empty: none
+    bool insecure = false;
+    bool reuse_sessions = false;
+    bool only_1_2 = false;
+    std::vector<std::string> protocols = {"http/1.1"};
+};
+
 struct options {
     std::string url;
     bool websocket = false;
+    std::optional<tls_options> tls;  // https and wss
 
     // Load. A run ends at the first of `duration` and the counts; an unset one does not end it.
     std::uint32_t connections = 10;

@@ -107,6 +107,24 @@ TEST(Options, RampSetsItsOwnLoad) {
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "--ramp-rounds", refusal({"--ramp-add", "4", "ws://h/"}));
 }
 
+TEST(Options, Tls) {
+    EXPECT_FALSE(good({"http://h/"}).tls);
+    const options plain = good({"https://h/"});
+    ASSERT_TRUE(plain.tls);
+    EXPECT_FALSE(plain.websocket);
+    EXPECT_FALSE(plain.tls->insecure);
+    EXPECT_FALSE(plain.tls->reuse_sessions);
+    EXPECT_EQ(plain.tls->protocols, std::vector<std::string>{"http/1.1"});
+    const options o = good({"--cacert", "ca", "--cert", "c", "--key", "k", "--sni", "name", "--tls-session", "reuse", "--tls-max-version",
+                            "1.2", "--alpn", "a,b", "wss://h/"});
+    ASSERT_TRUE(o.tls);
+    EXPECT_TRUE(o.websocket);
+    EXPECT_EQ(o.tls->ca_file + o.tls->certificate_file + o.tls->key_file + o.tls->server_name, "cackname");
+    EXPECT_TRUE(o.tls->reuse_sessions && o.tls->only_1_2);
+    EXPECT_EQ(o.tls->protocols, (std::vector<std::string>{"a", "b"}));
+    EXPECT_TRUE(good({"--insecure", "https://h/"}).tls->insecure);
+}
+
 TEST(Options, UnknownFlagsGetASuggestion) {
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "there is no --duratoin; did you mean --duration?", refusal({"--duratoin", "10s", "http://h/"}));
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "did you mean --duration?", refusal({"--dur=10s", "http://h/"}));
@@ -117,8 +135,14 @@ TEST(Options, UnknownFlagsGetASuggestion) {
 TEST(Options, RefusalsSayWhatToDo) {
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "give a URL", refusal({}));
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "http://127.0.0.1:80", refusal({"127.0.0.1:80"}));
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, "no TLS", refusal({"https://h/"}));
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, "not http or ws", refusal({"ftp://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "begin the URL with https:// or wss://", refusal({"--insecure", "http://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "give one of them", refusal({"--insecure", "--cacert", "ca.pem", "https://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "belong together", refusal({"--cert", "c.pem", "https://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "new or reuse", refusal({"--tls-session", "old", "wss://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "1.2 or 1.3", refusal({"--tls-max-version", "1.1", "wss://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "speaks HTTP/1.1", refusal({"--alpn", "h2", "https://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "1 to 255", refusal({"--alpn", "a,,b", "https://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "not http, https, ws or wss", refusal({"ftp://h/"}));
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "10s or 10ms", refusal({"-d", "10", "http://h/"}));
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "such as 10s", refusal({"-d", "soon", "http://h/"}));
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "from 1 to", refusal({"-c", "0", "http://h/"}));

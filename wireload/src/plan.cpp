@@ -71,6 +71,23 @@ std::variant<std::unique_ptr<plan>, std::string> make_plan(options asked) {
             break;
         }
     }
+    if (o.tls) {
+        wire::tls::client_options tls;
+        tls.ca_file = o.tls->ca_file;
+        tls.insecure = o.tls->insecure;
+        tls.certificate_file = o.tls->certificate_file;
+        tls.key_file = o.tls->key_file;
+        tls.server_name = o.tls->server_name;
+        tls.protocols = o.tls->protocols;
+        if (o.tls->only_1_2) tls.max_version = wire::tls::version::tls_1_2;
+        tls.resume = o.tls->reuse_sessions;
+        tls.single_use_tickets = false;  // every connection is to have one, also when many open at once
+        auto context = wire::tls::client_context::create(tls);
+        if (!context) return fmt::format("TLS: {}", context.error().message);
+        // A name that no server can have is known here, not at the first connection.
+        if (auto tried = (*context)->connect(out->url.host, out->url.port); !tried) return fmt::format("TLS: {}", tried.error().message);
+        out->tls = *std::move(context);
+    }
     if (std::string problem = raise_file_limit(o); !problem.empty()) return problem;
 
     out->ports = local_port_range();

@@ -13,6 +13,7 @@
 #include "wire/loop/address.hpp"
 #include "wire/proto/http_types.hpp"
 #include "wire/proto/url.hpp"
+#include "wire/tls/client_context.hpp"
 
 namespace wireload {
 
@@ -21,6 +22,7 @@ struct plan {
     wire::url url;
     wire::address server;
     wire::limits limits;
+    std::shared_ptr<wire::tls::client_context> tls;  // null: without TLS
 
     std::string request;  // http
     wire::http::method method = wire::http::method::get;

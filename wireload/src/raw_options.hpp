@@ -13,8 +13,9 @@ struct raw_options {
     std::string ramp_rounds, ramp_add, ramp_messages, ramp_pacing;
     std::string interval, json, hdr_log, watch, cpu, source, seed;
     std::string csv, color, live, completion;
+    std::string cacert, cert, key, sni, tls_session, tls_max_version, alpn;
     std::vector<std::string> headers, fail_if;
-    bool no_keepalive = false, no_histogram = false, quiet = false, binary = false;
+    bool no_keepalive = false, no_histogram = false, quiet = false, binary = false, insecure = false;
     bool short_help = false, help = false, version = false, manual = false;
 };
 

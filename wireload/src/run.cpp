@@ -51,6 +51,7 @@ public:
         for (auto& w : workers_) w->order_end();
         for (auto& w : workers_) w->join();
         view_.reset();
+        for (const auto& w : workers_) out_.tls.add(w->tls());
         series_->finish();
         out_.series = std::move(series_);
         return std::move(out_);
@@ -133,6 +134,7 @@ private:
             out_.connect.opened += c.opened;
             out_.connect.failed += c.errors.total();
             out_.connect.latency.merge(w->connect_latencies());
+            out_.connect.phases.merge(w->phases());
             tally failed;
             failed.errors = c.errors;
             failed.first_error = c.first_error;
@@ -228,9 +230,10 @@ private:
             out_.connect.attempted += c.attempted;
             out_.connect.opened += c.opened;
             out_.connect.latency.merge(w->connect_latencies());
+            out_.connect.phases.merge(w->phases());
         }
         out_.connect.failed = out_.counts.errors[error_kind::connect_refused] + out_.counts.errors[error_kind::connect_timeout] +
-                              out_.counts.errors[error_kind::connect_failed];
+                              out_.counts.errors[error_kind::connect_failed] + out_.counts.errors[error_kind::tls];
         out_.connect.elapsed = out_.elapsed;
     }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "connect_phases.hpp"
 #include "histogram.hpp"
 #include "plan.hpp"
 #include "process_watch.hpp"
@@ -25,6 +26,7 @@ struct connect_result {
     std::uint64_t failed = 0;
     nanos elapsed = 0;  // from the start until the last one was open
     histogram latency;
+    connect_phases phases;
 };
 
 struct generator_usage {
@@ -54,6 +56,7 @@ struct run_result {
     stop_reason stopped_by = stop_reason::duration;
     tally counts;  // errors of the connect phase are among them
     std::uint64_t connections_opened = 0;
+    tls_tally tls;
     std::optional<double> in_flight_mean;
     generator_usage generator;
     std::optional<server_usage> server;

@@ -167,6 +167,10 @@ std::string summary(const plan& p, const run_result& r, screen_style style) {
     if (!r.connect.latency.empty()) {
         connect += fmt::format(" (p50 {}, max {})", time_or_dash(r.connect.latency.percentile_ns(50)), time_or_dash(r.connect.latency.max_ns()));
     }
+    for (const auto& k : r.tls.kinds) {
+        connect += fmt::format("\nTLS        {}, {}: {} handshakes", k.version, k.cipher, grouped(k.count));
+        if (&k == &r.tls.kinds.front() && r.tls.resumed != 0) connect += fmt::format(" ({} of all resumed)", grouped(r.tls.resumed));
+    }
     if (r.nothing_measured()) {
         out += connect + "\n" + paint.red(fmt::format("Nothing measured: not one complete reply came ({}).\n", name_of(r.stopped_by)));
         return out + error_lines(r, paint);

@@ -117,6 +117,7 @@ void worker::begin_open(std::uint32_t count, std::uint32_t at_once) {
     add_connections(count);
     connects_ = {};
     connect_latencies_.clear();
+    phases_.clear();
     loop_->arm(deadline_timer_, loop_->now() + plan_.asked.timeout);
     if (at_once == 0) {
         order_finished();
@@ -148,13 +149,13 @@ wire::connect_options worker::connect_options() {
 }
 
 void worker::connecting() {
-    if (opening_phase_ || (!plan_.asked.keep_alive && loading_)) ++connects_.attempted;
+    if (counts_connects()) ++connects_.attempted;
 }
 
 void worker::session_opened(nanos latency, nanos at) {
     ++open_count_;
     ++tally_.connections_opened;
-    if (!opening_phase_ && (plan_.asked.keep_alive || !loading_)) return;
+    if (!counts_connects()) return;
     ++connects_.opened;
     connects_.last_opened = at;
     connect_latencies_.record(static_cast<std::uint64_t>(std::max<nanos>(latency, 0)));
@@ -303,6 +304,7 @@ void worker::open_window(nanos at) {
     if (!plan_.asked.keep_alive) {
         connects_ = {};
         connect_latencies_.clear();
+        phases_.clear();
     }
     ok_before_ = errors_before_ = 0;
     interval_end_ = order_.interval == never ? never : at + order_.interval;

@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "connect_phases.hpp"
 #include "histogram.hpp"
 #include "plan.hpp"
 #include "series.hpp"
@@ -86,6 +87,8 @@ public:
 
     const connect_tally& connects() const { return connects_; }
     const histogram& connect_latencies() const { return connect_latencies_; }
+    const connect_phases& phases() const { return phases_; }
+    const tls_tally& tls() const { return tls_; }
     const tally& result() const { return result_; }
 
     // ---- for the connections, on the worker's own thread ----
@@ -146,6 +149,15 @@ public:
     void report(error_report&& first, nanos at);
 
     void connecting();
+    // Whether openings count at present (see connect_tally).
+    bool counts_connects() const { return opening_phase_ || (!plan_.asked.keep_alive && loading_); }
+    void tcp_opened(nanos latency) {
+        if (counts_connects()) phases_.tcp.record(static_cast<std::uint64_t>(latency));
+    }
+    void tls_opened(nanos latency, const wire::tls::connection_info& info) {
+        if (counts_connects()) phases_.tls.record(static_cast<std::uint64_t>(latency));
+        tls_.count(info);
+    }
     void session_opened(nanos latency, nanos at);
     void open_failed(error_kind kind);
     bool opening_phase() const { return opening_phase_; }
@@ -214,6 +226,8 @@ private:
 
     connect_tally connects_;
     histogram connect_latencies_;
+    connect_phases phases_;
+    tls_tally tls_;
     bool opening_phase_ = false;
     std::uint32_t open_next_ = 0;
     std::uint32_t opening_ = 0;

@@ -215,6 +215,18 @@ TEST_F(filtered_streams, what_is_written_while_connecting_is_sent) {
     run_until([&] { return server.log == "open end "; });
     EXPECT_EQ(server.received, "early");
 }
+TEST_F(filtered_streams, the_handshakes_last_bytes_leave_with_the_first_data) {
+    begin(false, true);
+    std::size_t unsent = 1;
+    server.on_opened = [&] {
+        unsent = server.unsent();
+        server.write("first");
+    };
+    client.write("hi!");
+    run_until([&] { return client.received == "yo!" + veiled("first"); });
+    EXPECT_EQ(unsent, 0U);
+    EXPECT_EQ(server.sends, 1);
+}
 TEST_F(filtered_streams, bytes_cut_anywhere) {
     const std::string transcript = "yo!" + veiled("one") + veiled("two") + std::string(1, end_mark);
     for (const auto& pieces : testing::all_cuts(transcript)) {

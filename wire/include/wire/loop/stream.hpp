@@ -56,7 +56,8 @@ public:
     }
     // Sends now what can be sent; nothing while the socket is known to be full. False when the stream is closed or broken; on_failure() then comes from the loop.
     bool flush() noexcept;
-    std::size_t unsent() const noexcept { return out_.size() + (filter_ != nullptr ? filter_->to_peer_.size() : 0); }
+    // With a filter, what it has to say by itself counts only once the socket is full: it leaves with the next bytes.
+    std::size_t unsent() const noexcept { return out_.size() + (filter_ != nullptr && waiting_to_write_ ? filter_->to_peer_.size() : 0); }
 
     // Backpressure toward the peer.
     void pause_reading() noexcept;
