@@ -24,7 +24,19 @@ class Certificates:
         self.folder = Path(self.held.name)
         for name in ("ca", "other"):
             self._key(name)
-            openssl("req", "-x509", "-new", "-key", self.path(name + ".key"), "-subj", f"/CN=authority {name}", "-days", "2", "-out", self.path(name + ".pem"))
+            openssl(
+                "req",
+                "-x509",
+                "-new",
+                "-key",
+                self.path(name + ".key"),
+                "-subj",
+                f"/CN=authority {name}",
+                "-days",
+                "2",
+                "-out",
+                self.path(name + ".pem"),
+            )
         self.issue("server", "DNS:localhost,IP:127.0.0.1")
         self.issue("elsewhere", "DNS:elsewhere.example")
         self.issue("expired", "IP:127.0.0.1", days="-1")
@@ -79,7 +91,10 @@ class Https(unittest.TestCase):
         self.assertEqual(document["connect"]["opened"], 4)
         self.assertEqual(document["connect"]["phases"]["tcp"]["count"], 4)
         self.assertEqual(document["connect"]["phases"]["tls"]["count"], 4)
-        self.assertLessEqual(document["connect"]["phases"]["tcp"]["min_ns"] + document["connect"]["phases"]["tls"]["min_ns"], document["connect"]["latency"]["max_ns"])
+        self.assertLessEqual(
+            document["connect"]["phases"]["tcp"]["min_ns"] + document["connect"]["phases"]["tls"]["min_ns"],
+            document["connect"]["latency"]["max_ns"],
+        )
         agreed = document["tls"].pop("agreed")
         self.assertEqual(document["tls"], {"verified": True, "session": "new", "handshakes": 4, "resumed": 0})
         self.assertEqual([(a["version"], a["alpn"], a["count"]) for a in agreed], [("TLSv1.3", None, 4)])
@@ -97,7 +112,9 @@ class Https(unittest.TestCase):
             file.write(body)
             file.flush()
             with serving(tls(http_replies(lambda n: reply(body)))) as server:
-                run = load(server, "-n", "6", "-c", "2", "--body-file", file.name, "--expect-body-file", file.name, *CA, scheme="https")
+                run = load(
+                    server, "-n", "6", "-c", "2", "--body-file", file.name, "--expect-body-file", file.name, *CA, scheme="https"
+                )
         self.assertEqual(run.code, 0, run.screen)
         self.assertTrue(all(request.endswith(body) for request in server.seen))
 
@@ -122,7 +139,20 @@ class Https(unittest.TestCase):
         for version in ("1.2", "1.3"):
             for how in ("new", "reuse"):
                 with self.subTest(version=version, how=how), serving(tls(http(once))) as server:
-                    run = load(server, "-n", "20", "-c", "2", "--no-keepalive", "--tls-session", how, "--tls-max-version", version, *CA, scheme="https")
+                    run = load(
+                        server,
+                        "-n",
+                        "20",
+                        "-c",
+                        "2",
+                        "--no-keepalive",
+                        "--tls-session",
+                        how,
+                        "--tls-max-version",
+                        version,
+                        *CA,
+                        scheme="https",
+                    )
                     self.assertEqual(run.code, 0, run.screen)
                     self.assertEqual(run.document["tls"]["handshakes"], 20)
                     self.assertEqual(run.document["connect"]["phases"]["tls"]["count"], 20)
@@ -208,7 +238,10 @@ class Refusals(unittest.TestCase):
         self.assertIn("does the server speak TLS on this port?", self.refused(plain, *CA))
 
     def test_the_connection_ends_in_the_handshake(self) -> None:
-        self.assertIn("handshake: the peer closed the connection", self.refused(lambda _server, connection: connection.recv(1000) and None, *CA))
+        self.assertIn(
+            "handshake: the peer closed the connection",
+            self.refused(lambda _server, connection: connection.recv(1000) and None, *CA),
+        )
 
     def test_certificates_of_clients(self) -> None:
         context = CERTIFICATES.server()
@@ -224,7 +257,9 @@ class Refusals(unittest.TestCase):
         done = wireload("--cacert", CERTIFICATES.path("missing"), "https://127.0.0.1:1/")
         self.assertEqual(done.returncode, 64)
         self.assertIn(CERTIFICATES.path("missing") + ": No such file or directory", done.stderr)
-        done = wireload("--cert", CERTIFICATES.path("client.pem"), "--key", CERTIFICATES.path("server.key"), "https://127.0.0.1:1/")
+        done = wireload(
+            "--cert", CERTIFICATES.path("client.pem"), "--key", CERTIFICATES.path("server.key"), "https://127.0.0.1:1/"
+        )
         self.assertEqual(done.returncode, 64)
         self.assertIn("is not that of the certificate", done.stderr)
 
