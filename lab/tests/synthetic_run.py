@@ -368,6 +368,16 @@ def _histogram(world: World, mean: float, random: np.random.Generator) -> str:
     return encoded.decode() if isinstance(encoded, bytes) else str(encoded)
 
 
+def probes(contestant: str) -> tuple[dict[str, str], ...]:
+    """What the standards' probes said: all right of the floor, one of each outcome of the others."""
+    outcomes = ("passed", "passed", "passed") if contestant == FLOOR else ("passed", "closed", "failed")
+    common = {"part": "http", "document": "RFC 9112", "level": "MUST", "expected": "400", "received": HOSTILE}
+    return tuple(
+        {**common, "id": f"probe_{number}", "section": f"{number}.2", "sent": "two <b>Host</b> fields", "outcome": outcome}
+        for number, outcome in enumerate(outcomes)
+    )
+
+
 def verified(plan: Plan) -> list[VerifyRecord]:
     found = {}
     for cell in plan.cells:
@@ -383,6 +393,7 @@ def verified(plan: Plan) -> list[VerifyRecord]:
                     {"id": "status", "passed": True, "required": True},
                     {"id": "pipelining", "passed": cell.role == "client", "required": False},
                 ),
+                probes=probes(entry.contestant) if workload == "http.hello" else (),
             )
     found["java/broken", "rest"] = VerifyRecord(
         contestant="java/broken",

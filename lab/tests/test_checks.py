@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from checks import Count, add, count_junit, count_verified
+from checks import Count, add, count_junit, count_probes, count_verified
 
 
 def test_counts_are_added_and_printed() -> None:
@@ -47,3 +47,17 @@ def test_what_is_not_installed_is_skipped_and_not_passed(tmp_path: Path) -> None
     records = [{"passed": failure is None, "failure": failure} for failure in failures]
     report.write_text("".join(json.dumps(record) + "\n" for record in records))
     assert count_verified(report) == Count(passed=1, failed=2, skipped=2)
+
+
+def test_probes_of_musts_are_counted(tmp_path: Path) -> None:
+    report = tmp_path / "conformance.jsonl"
+    assert count_probes(report) == Count(failed=1), "the command did not get so far"
+    report.write_text('{"contestant": "cpp/wire", "passed": true}\n')
+    assert count_probes(report) == Count(failed=1), "nothing was probed"
+    outcomes = [("MUST", "passed"), ("MUST", "closed"), ("MUST", "failed"), ("MUST", "not_applicable"), ("MAY", "failed")]
+    probes = [{"level": level, "outcome": outcome} for level, outcome in outcomes]
+    report.write_text(
+        '{"contestant": "cpp/wire", "passed": true}\n' + json.dumps({"contestant": "cpp/wire", "probes": probes}) + "\n"
+    )
+    assert count_probes(report) == Count(passed=1, failed=2, skipped=1)
+    assert count_verified(report) == Count(passed=1)

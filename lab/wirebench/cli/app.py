@@ -9,7 +9,21 @@ import typer
 
 from wirebench import __version__
 
-COMMANDS = ("quick", "run", "list_", "show", "new", "doctor", "setup", "build", "verify", "report", "compare", "selftest")
+COMMANDS = (
+    "quick",
+    "run",
+    "list_",
+    "show",
+    "new",
+    "doctor",
+    "setup",
+    "build",
+    "verify",
+    "conformance",
+    "report",
+    "compare",
+    "selftest",
+)
 """Modules of this package, in the order in which ``--help`` shows their commands."""
 
 

@@ -12,12 +12,16 @@ import typer
 from wirebench.build import BuildResult, build, resolve_command
 from wirebench.catalog import WORKLOADS, CatalogError, Contestant, Role, Workload
 from wirebench.cli.arguments import Jobs, Selectors, default_jobs, open_catalog
+from wirebench.cli.conformance import report
 from wirebench.cli.console import EXIT_FAILED, console
 
 # Imported where it is used: it brings NumPy, and --help should not wait for that.
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.status import Status
 
+    from wirebench.conformance import ProbeResult
+    from wirebench.trial.supervise import Supervisor
     from wirebench.verify import CheckResult, Verdict
 
 CALLED: dict[str, Workload] = {"http": "http.payload", "ws": "ws.echo"}
@@ -33,6 +37,12 @@ def verify_contestants(
     workload: Annotated[
         str | None, typer.Option("--workload", "-w", metavar="WORKLOAD", help=f"Only this one: {', '.join(WORKLOADS)}.")
     ] = None,
+    conformance: Annotated[
+        bool,
+        typer.Option(
+            "--conformance", help="Put the probes of the RFCs to each server too, and keep what they say for the report."
+        ),
+    ] = False,
     everything: Annotated[bool, typer.Option("--all", help="Show every check, not only those that failed.")] = False,
     json_file: Annotated[
         Path | None, typer.Option("--json", metavar="FILE", help="Write all results there, one JSON line each.")
@@ -41,6 +51,7 @@ def verify_contestants(
 ) -> None:
     """Check that contestants answer as their workloads ask, exactly. What is not built is built first.
 
+    --conformance says how well each keeps to RFC 9110, 9112, 6455 and 7692; it fails no contestant.
     Exit code 0: all conform. 1: one does not, or could not be built. What is not installed is listed and skipped.
     """
     if workload is not None and workload not in WORKLOADS:
@@ -50,7 +61,7 @@ def verify_contestants(
     chosen = [(one, found) for one, found in chosen if found]
     if not chosen:
         raise CatalogError(f"--workload: expected one that a chosen contestant has to do with, got {workload!r}")
-    session = _Session(out=console(), everything=everything, json_file=json_file)
+    session = _Session(out=console(), everything=everything, json_file=json_file, conformance=conformance)
     session.check_all(chosen, root=catalog.root, jobs=default_jobs(jobs))
     broken = len(catalog.errors) if not selectors else 0
     session.out.print(f"{session.passed} passed, {session.failed + broken} failed, {session.skipped} skipped")
@@ -70,11 +81,12 @@ def _name(role: Role, workload: Workload) -> str:
 
 
 class _Session:
-    def __init__(self, *, out: Console, everything: bool, json_file: Path | None) -> None:
+    def __init__(self, *, out: Console, everything: bool, json_file: Path | None, conformance: bool) -> None:
         self.out = out
         self.passed = self.failed = self.skipped = 0
         self._everything = everything
         self._json_file = json_file
+        self._conformance = conformance
         if json_file is not None:
             json_file.write_text("")
 
@@ -95,6 +107,30 @@ class _Session:
                     status.update(f"{contestant.identity}: {_name(role, workload)}")
                     program = Program(argv=tuple(resolve_command(contestant, built.folder, role)), folder=built.folder)
                     self._checked(verify(contestant.identity, role, workload, program, supervisor))
+                if self._conformance:
+                    self._probe(contestant, built.folder, supervisor, status)
+
+    def _probe(self, contestant: Contestant, folder: Path, supervisor: Supervisor, status: Status) -> None:
+        from wirebench.conformance.contestant import probe_contestant, probed_workloads, write_results
+        from wirebench.trial.types import Program
+
+        results: list[ProbeResult] = []
+        for workload in probed_workloads(contestant.serves):
+            program = Program(argv=tuple(resolve_command(contestant, folder, "server")), folder=folder)
+            found, failure = probe_contestant(
+                workload,
+                program,
+                supervisor,
+                progress=lambda probe: status.update(f"{contestant.identity}: {probe.document}, {probe.id}"),
+            )
+            results += found
+            if failure is not None:
+                self.out.print(f"    {failure.kind}: {failure.message}", markup=False, soft_wrap=True)
+        if results:
+            write_results(folder, results)
+            self._write({"contestant": contestant.identity, "probes": [one.record() for one in results]})
+            for line in report(results, everything=self._everything, indent="    "):
+                self.out.print(line, markup=False, soft_wrap=True)
 
     def _unbuilt(self, contestant: Contestant, built: BuildResult, found: list[tuple[Role, Workload]]) -> None:
         skipped = built.status != "failed"

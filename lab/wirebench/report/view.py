@@ -28,6 +28,7 @@ from wirebench.report.figures import (
 )
 from wirebench.report.palette import colours, dashes
 from wirebench.report.sentences import Sentence, cell_sentence, twin_sentence
+from wirebench.report.standards import Standards, standards
 from wirebench.run.bench import check_name
 from wirebench.stats.types import CellAnalysis, EntryAnalysis, FailureCount, RunAnalysis, Standing, TrialView
 from wirebench.store.rundir import StoredRun
@@ -155,6 +156,7 @@ class PageView:
     failures: tuple[FailureView, ...]
     host: tuple[tuple[str, str], ...]
     contestants: tuple[tuple[str, Facts], ...]
+    standards: Standards | None
     charts: Mapping[str, AnyChart] = field(default_factory=dict)
 
 
@@ -192,6 +194,7 @@ def page_view(run: StoredRun, analysis: RunAnalysis, *, target: Target = "page")
         failures=tuple(_failures(analysis)),
         host=tuple(_host(run.host)),
         contestants=tuple(sorted(facts.items())),
+        standards=standards(run.verified),
         charts={one.id: one.chart for one in shown},
     )
 

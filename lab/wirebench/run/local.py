@@ -15,6 +15,7 @@ from wirebench.build import LOG, build, builds_folder, resolve_command
 from wirebench.build.cache import build_key
 from wirebench.catalog.errors import CatalogError
 from wirebench.catalog.model import Contestant, Role
+from wirebench.conformance.contestant import read_results
 from wirebench.host import capture, presence, presences
 from wirebench.host.debian import install_line
 from wirebench.run.bench import Absence, Built, Check
@@ -112,6 +113,7 @@ class LocalBench:
             failure=failure_record(verdict.failure),
             elapsed_ns=verdict.elapsed_ns,
             checks=tuple(one.record() for one in verdict.checks),
+            probes=read_results(program.folder, check.workload) if check.role == "server" else (),
         )
 
     def run_trial(self, spec: TrialSpec) -> TrialRecord:

@@ -66,6 +66,8 @@ class VerifyRecord:
     failure: FailureRecord | None
     elapsed_ns: int
     checks: tuple[Mapping[str, Any], ...] = ()
+    probes: tuple[Mapping[str, Any], ...] = ()
+    """What the probes of the RFCs said about this build, if they were ever put to it."""
 
 
 @dataclass(frozen=True, kw_only=True)

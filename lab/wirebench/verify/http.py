@@ -62,15 +62,16 @@ class Response:
 class Connection:
     """A connection with a buffer of what came and is not read yet."""
 
-    def __init__(self, port: int, *, timeout_s: float | None = None) -> None:
+    def __init__(self, port: int, *, host: str = HOST, timeout_s: float | None = None) -> None:
         timeout_s = TIMEOUT_S if timeout_s is None else timeout_s
         self._timeout_s = timeout_s
         self._buffer = bytearray()
         self._closed_by_peer = False
+        self.host = host
         self.port = port
         with interrupt.waiting():
             try:
-                self._socket = socket.create_connection((HOST, port), timeout=timeout_s)
+                self._socket = socket.create_connection((host, port), timeout=timeout_s)
             except OSError as error:
                 raise PeerError(f"no connection: {error}") from error
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -91,6 +92,10 @@ class Connection:
             self.send(data[start : start + size])
             with interrupt.waiting():
                 time.sleep(pause_s)
+
+    def push_back(self, data: bytes) -> None:
+        """What is read next, before all else."""
+        self._buffer[:0] = data
 
     def read_exactly(self, count: int, what: str) -> bytes:
         while len(self._buffer) < count:

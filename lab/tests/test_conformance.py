@@ -1,0 +1,234 @@
+"""The probes of the standards: put to servers that keep them, and to servers that break one rule at a time."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from wirebench.cli.main import run_app
+from wirebench.conformance import PARTS, Level, Probe, ProbeResult, Target, probes_for, run_probes, scores
+from wirebench.conformance.contestant import probed_workloads, read_results, write_results
+from wirebench.report.standards import standards
+from wirebench.store.records import VerifyRecord
+from wirebench.trial.ports import HOST
+
+Reply = Callable[[bytes], bytes]
+"""From what came to what goes back; an empty reply is none."""
+GOOD = b"HTTP/1.1 200 OK\r\nDate: Sat, 31 Jan 2026 12:00:00 GMT\r\nContent-Length: 2\r\n\r\nhi"
+BAD = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+
+
+@contextmanager
+def server(reply: Reply, *, closes: bool) -> Iterator[Target]:
+    """Answers each chunk of bytes that comes, then closes if it is one that does."""
+    with socket.create_server((HOST, 0)) as listener:
+        listener.settimeout(0.1)
+        over = threading.Event()
+
+        def serve() -> None:
+            while not over.is_set():
+                try:
+                    connection, _ = listener.accept()
+                except TimeoutError:
+                    continue
+                with connection:
+                    connection.settimeout(3)
+                    try:
+                        while data := connection.recv(65_536):
+                            if said := reply(data):
+                                connection.sendall(said)
+                            if closes:
+                                break
+                    except OSError:
+                        pass
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        try:
+            yield Target(host=HOST, port=listener.getsockname()[1], path="/", websocket_path="/")
+        finally:
+            over.set()
+            thread.join()
+
+
+def probe(id_: str) -> Probe:
+    target = Target(host=HOST, port=1, path="/", websocket_path="/")
+    return next(one for one in probes_for(target, PARTS) if one.id == id_)
+
+
+def outcome(id_: str, reply: Reply, *, closes: bool = False) -> ProbeResult:
+    with server(reply, closes=closes) as target:
+        (result,) = run_probes(target, [probe(id_)])
+    return result
+
+
+def test_every_probe_has_a_name_of_its_own_and_says_where_it_stands() -> None:
+    target = Target(host=HOST, port=1, path="/", websocket_path="/")
+    probes = list(probes_for(target, PARTS))
+    assert len({(one.part, one.id) for one in probes}) == len(probes) > 120
+    for one in probes:
+        assert one.document in ("RFC 9110", "RFC 9112", "RFC 6455", "RFC 7692"), one
+        assert one.section[0].isdigit(), one
+        assert one.sent, one
+        assert one.expected, one
+
+
+def test_only_what_the_target_serves_is_probed() -> None:
+    assert {one.part for one in probes_for(Target(host=HOST, port=1), PARTS)} == {"http"}
+    assert {one.part for one in probes_for(Target(host=HOST, port=1, path=None, websocket_path="/"), PARTS)} == {
+        "websocket",
+        "deflate",
+    }
+    assert {one.part for one in probes_for(Target(host=HOST, port=1, path="/", websocket_path="/"), ["deflate"])} == {"deflate"}
+
+
+REFUSALS = (
+    "host_missing",
+    "host_twice",
+    "host_invalid",
+    "space_before_colon",
+    "lengths_differ",
+    "length_negative",
+    "length_hexadecimal",
+    "chunked_not_last",
+    "field_without_colon",
+)
+
+
+@pytest.mark.parametrize("id_", REFUSALS)
+def test_a_refusal_passes_and_an_answer_fails(id_: str) -> None:
+    assert outcome(id_, lambda _: BAD, closes=True).outcome == "passed"
+    answered = outcome(id_, lambda _: GOOD)
+    assert answered.outcome == "failed"
+    assert "200 OK" in answered.received
+
+
+@pytest.mark.parametrize("id_", REFUSALS)
+def test_a_refusal_without_a_word_is_told_apart(id_: str) -> None:
+    assert outcome(id_, lambda _: b"", closes=True).outcome == "closed"
+
+
+def test_a_refusal_that_must_end_the_connection_and_does_not_fails() -> None:
+    assert outcome("lengths_differ", lambda _: BAD, closes=False).outcome == "failed"
+
+
+def test_silence_fails() -> None:
+    result = outcome("host_missing", lambda _: b"")
+    assert result.outcome == "failed"
+    assert "no more in" in result.received
+
+
+@pytest.mark.parametrize("id_", ["chunk_size_overflow", "chunk_end_missing"])
+def test_a_body_taken_for_a_request_fails(id_: str) -> None:
+    smuggled = outcome(id_, lambda _: GOOD + GOOD, closes=True)
+    assert smuggled.outcome == "failed"
+    assert "one response" in smuggled.expected
+    assert outcome(id_, lambda _: BAD, closes=True).outcome == "passed"
+
+
+def test_pipelined_requests_need_three_replies() -> None:
+    assert outcome("pipelining", lambda _: GOOD * 3).outcome == "passed"
+    assert outcome("pipelining", lambda _: GOOD, closes=True).outcome == "failed"
+
+
+def test_head_must_have_no_body() -> None:
+    head = GOOD.removesuffix(b"hi")
+    assert outcome("head", lambda data: head if data.startswith(b"HEAD") else GOOD).outcome == "passed"
+    assert outcome("head", lambda _: GOOD).outcome == "failed"
+
+
+def test_a_405_must_say_what_is_allowed() -> None:
+    refusal = b"HTTP/1.1 405 Method Not Allowed\r\nContent-Length: 0\r\n"
+    assert outcome("allow", lambda _: refusal + b"\r\n").outcome == "failed"
+    assert outcome("allow", lambda _: refusal + b"Allow: GET\r\n\r\n").outcome == "passed"
+
+
+def test_a_server_that_ends_at_a_probe_is_said_to_have_ended() -> None:
+    with server(lambda _: GOOD, closes=False) as target:
+        results = run_probes(target, [probe("keep_alive"), probe("date")], alive=lambda: False)
+    assert [one.outcome for one in results] == ["failed"]
+    assert results[0].received.endswith("the server ended")
+
+
+def result(level: Level, outcome: str, *, part: str = "http", id_: str = "x") -> ProbeResult:
+    return ProbeResult(
+        id=id_,
+        part=part,  # type: ignore[arg-type]
+        document="RFC 9112",
+        section="3.2",
+        level=level,
+        outcome=outcome,  # type: ignore[arg-type]
+        sent="s",
+        expected="e",
+        received="r",
+    )
+
+
+def test_scores_count_what_applies() -> None:
+    results = [
+        result("MUST", "passed"),
+        result("MUST", "closed"),
+        result("MUST", "failed"),
+        result("MUST", "not_applicable"),
+        result("MAY", "passed", part="websocket"),
+    ]
+    found = {key: str(score) for key, score in scores(results).items()}
+    assert found == {("http", "MUST"): "1 of 3, 1 by closing", ("websocket", "MAY"): "1 of 1"}
+
+
+def test_results_are_kept_with_the_build_and_read_by_what_they_bear_on(tmp_path: Path) -> None:
+    assert read_results(tmp_path, "http.hello") == ()
+    write_results(tmp_path, [result("MUST", "passed"), result("MUST", "failed", part="websocket")])
+    assert [one["part"] for one in read_results(tmp_path, "rest")] == ["http"]
+    assert [one["part"] for one in read_results(tmp_path, "ws.count")] == ["websocket"]
+    (tmp_path / "conformance.json").write_text("{")
+    assert read_results(tmp_path, "rest") == ()
+
+
+def test_one_http_workload_and_the_echo_are_probed() -> None:
+    assert probed_workloads(("ws.count", "rest", "http.hello")) == ("http.hello",)
+    assert probed_workloads(("ws.echo", "http.payload")) == ("http.payload", "ws.echo")
+    assert probed_workloads(("ws.count",)) == ()
+
+
+def test_the_report_s_table_has_only_columns_that_apply() -> None:
+    def record(name: str, outcomes: Sequence[str]) -> VerifyRecord:
+        probes = tuple(result("MUST", one, id_=str(number)).record() for number, one in enumerate(outcomes))
+        return VerifyRecord(contestant=name, workload="rest", status="ok", failure=None, elapsed_ns=1, probes=probes)
+
+    assert standards([record("a/b", [])]) is None
+    table = standards([record("c/d", ["passed", "closed", "failed"]), record("a/b", ["passed"])])
+    assert table is not None
+    assert table.columns == ("HTTP, MUST",)
+    first, second = table.rows
+    assert (first.contestant, first.fields[0].text, first.fields[0].whole, first.broken) == ("a/b", "1 of 1", True, ())
+    assert (second.fields[0].text, second.fields[0].whole, second.fields[0].note) == (
+        "1 of 3",
+        False,
+        "1 more refused by closing",
+    )
+    assert second.broken == ("RFC 9112 section 3.2: to s, e is due; it gave r",)
+
+
+def test_the_command_judges_a_running_server(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with server(lambda _: BAD, closes=True) as target:
+        code = run_app(["conformance", f"http://{HOST}:{target.port}/", "--json", str(tmp_path / "found.json")])
+    said = capsys.readouterr().out
+    assert code == 1
+    assert "http MUST: " in said
+    assert "failed http.head (MUST, RFC 9110 section 9.3.2)" in said
+    found = {one["id"]: one["outcome"] for one in json.loads((tmp_path / "found.json").read_text())}
+    assert found["host_missing"] == "passed"
+    assert found["keep_alive"] == "failed"
+
+
+@pytest.mark.parametrize("url", ["ftp://127.0.0.1/", "127.0.0.1:80", "http:///x", "http://127.0.0.1:99999/"])
+def test_a_wrong_address_is_said(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_app(["conformance", url]) == 64
+    assert "expected http://HOST:PORT/PATH" in capsys.readouterr().err

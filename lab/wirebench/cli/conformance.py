@@ -1,0 +1,92 @@
+"""``wirebench conformance``: how well does a server keep to the standards? Any server, by its address."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+from urllib.parse import urlsplit
+
+import typer
+
+from wirebench.catalog import CatalogError
+from wirebench.cli.console import EXIT_FAILED, console
+
+# Imported where it is used: --help should not wait for it.
+if TYPE_CHECKING:
+    from wirebench.conformance import ProbeResult, Target
+
+
+def register(app: typer.Typer) -> None:
+    app.command("conformance")(conformance)
+
+
+def conformance(
+    urls: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="URL...",
+            help="http://HOST:PORT/PATH of a resource that answers GET with 200; ws://HOST:PORT/PATH of an echo of messages.",
+        ),
+    ],
+    everything: Annotated[bool, typer.Option("--all", help="Show every probe, not only those that failed.")] = False,
+    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write all results there, as JSON.")] = None,
+) -> None:
+    """Put the probes of RFC 9110, 9112, 6455 and 7692 to a running server, hostile ones among them.
+
+    Only to servers of your own. Exit code 0: each MUST that applies holds. 1: one does not.
+    """
+    from wirebench.conformance import PARTS, probes_for, run_probes
+
+    results: list[ProbeResult] = []
+    for url in urls:
+        target = target_of(url)
+        probes = list(probes_for(target, PARTS))
+        with console().status("") as status:
+            results += run_probes(target, probes, progress=lambda probe: status.update(f"{url}: {probe.id}"))  # noqa: B023
+    for line in report(results, everything=everything):
+        console().print(line, markup=False, soft_wrap=True)
+    if json_file is not None:
+        json_file.write_text(json.dumps([one.record() for one in results], indent=1) + "\n", encoding="utf-8")
+    if any(one.level == "MUST" and one.outcome in ("failed", "closed") for one in results):
+        raise typer.Exit(EXIT_FAILED)
+
+
+def target_of(url: str) -> Target:
+    from wirebench.conformance import Target
+
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port or 80
+    except ValueError as error:
+        raise CatalogError(f"{url}: {error}; expected http://HOST:PORT/PATH or ws://HOST:PORT/PATH") from error
+    if parts.scheme not in ("http", "ws") or not host:
+        raise CatalogError(f"{url}: expected http://HOST:PORT/PATH or ws://HOST:PORT/PATH")
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    return Target(
+        host=host,
+        port=port,
+        path=path if parts.scheme == "http" else None,
+        websocket_path=path if parts.scheme == "ws" else None,
+    )
+
+
+def report(results: Iterable[ProbeResult], *, everything: bool, indent: str = "") -> Iterator[str]:
+    """A line for each score, and what failed, with what was sent, expected and received."""
+    from wirebench.conformance import scores
+
+    results = list(results)
+    for (part, level), score in scores(results).items():
+        yield f"{indent}{part} {level}: {score}"
+    for reason in dict.fromkeys(one.received for one in results if one.outcome == "not_applicable"):
+        count = sum(one.outcome == "not_applicable" and one.received == reason for one in results)
+        yield f"{indent}{count} probes do not apply: {reason}"
+    for one in results:
+        if one.outcome == "not_applicable" or (one.outcome == "passed" and not everything):
+            continue
+        yield f"{indent}  {one.outcome:<6} {one.part}.{one.id} ({one.level}, {one.document} section {one.section})"
+        if one.outcome != "passed":
+            yield f"{indent}    sent     {one.sent}"
+            yield f"{indent}    expected {one.expected}"
+            yield f"{indent}    received {one.received}"

@@ -1,0 +1,113 @@
+"""The forms that most probes have: a request that must be answered, refused, or end the connection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+
+from wirebench.conformance.types import Target, UnspokenError
+from wirebench.verify.checks import Mismatch
+from wirebench.verify.http import Connection, PeerError, Response, SilenceError
+
+TIMEOUT_S = 1.0
+"""A server that waits for more bytes is not waited for longer."""
+CLOSE_WITHIN_S = 2.0
+
+
+@contextmanager
+def connected(target: Target) -> Iterator[Connection]:
+    connection = Connection(target.port, host=target.host, timeout_s=TIMEOUT_S)
+    try:
+        yield connection
+    finally:
+        connection.close()
+
+
+def head(target: Target, *lines: str, method: str = "GET", path: str | None = None, host: bool = True) -> bytes:
+    """A request head with these further lines."""
+    first = [f"{method} {path if path is not None else target.path} HTTP/1.1"]
+    if host:
+        first.append(f"Host: {target.authority}")
+    return "\r\n".join([*first, *lines]).encode("latin-1") + b"\r\n\r\n"
+
+
+def plain(target: Target) -> bytes:
+    return head(target)
+
+
+def send_and_read(connection: Connection, data: bytes) -> Response:
+    """Errors while sending are no matter: a server may refuse before it has read all."""
+    with suppress(PeerError):
+        connection.send(data)
+    return connection.read_response()
+
+
+def answered(target: Target, data: bytes, *, status: int = 200) -> str:
+    """The request gets this status, and the connection serves another one."""
+    with connected(target) as connection:
+        response = send_and_read(connection, data)
+        if response.status != status:
+            raise Mismatch(expected=f"status {status}", received=response.describe())
+        connection.send(plain(target))
+        following = connection.read_response()
+        if following.status != 200:
+            raise Mismatch(
+                expected="200 to the request behind it", received=f"{response.describe()}; then {following.describe()}"
+            )
+    return f"{response.describe()}; then {following.status}"
+
+
+def refused(target: Target, data: bytes, *, statuses: Sequence[int] = (400,), closes: bool = False) -> str:
+    """The request gets one of the statuses (none given: any of 400 to 599).
+
+    ``closes``: and the connection ends. Its end without a response is an ``UnspokenError``.
+    """
+    wanted = " or ".join(map(str, statuses)) if statuses else "a status from 400 to 599"
+    with connected(target) as connection:
+        response = refusal(connection, data)
+        if response.status not in statuses if statuses else not 400 <= response.status <= 599:
+            raise Mismatch(expected=wanted, received=response.describe())
+        if closes and not connection.is_closed_by_peer(CLOSE_WITHIN_S):
+            raise Mismatch(
+                expected=f"{wanted}, then the end of the connection", received=f"{response.describe()}; it stays open"
+            )
+    return response.describe()
+
+
+def refusal(connection: Connection, data: bytes) -> Response:
+    """The response to a request that should be refused."""
+    try:
+        return send_and_read(connection, data)
+    except PeerError as error:
+        if is_end(error):
+            raise UnspokenError(str(error)) from error
+        raise
+
+
+def is_end(error: PeerError) -> bool:
+    """Whether it is about a connection that ended."""
+    return str(error).startswith("closed") and not isinstance(error, SilenceError)
+
+
+def framed(target: Target, data: bytes, *, refusals: Sequence[int] = (400, 405, 411, 413, 501)) -> str:
+    """A request whose body ends where the standard says: served with the one behind it, or refused with the connection's end.
+
+    What must not be is a part of the body taken for a request.
+    """
+    with connected(target) as connection:
+        first = refusal(connection, data + head(target, "Connection: close"))
+        if first.status in refusals:
+            second = connection.read_to_end()
+            if second.startswith(b"HTTP/1.1 200"):
+                return f"{first.describe()}; then 200 to the request behind it"
+            if second:
+                raise Mismatch(expected="a refusal, then the end or 200", received=f"{first.describe()}; then {second[:200]!r}")
+            return f"{first.describe()}, then the end of the connection"
+        if first.status != 200:
+            raise Mismatch(expected="200, or a refusal", received=first.describe())
+        following = connection.read_response()
+        if following.status != 200:
+            raise Mismatch(expected="200 to the request behind the body", received=f"200; then {following.describe()}")
+        if not connection.is_closed_by_peer(CLOSE_WITHIN_S):
+            raise Mismatch(expected="two responses, then the end", received="two responses, and more or an open connection")
+    return "200; then 200 to the request behind the body"

@@ -1,0 +1,92 @@
+"""The probes put to a contestant: started as for a trial, started again when a probe ended it."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from wirebench.catalog.model import Workload
+from wirebench.conformance.run import probes_for, run_probes
+from wirebench.conformance.types import PARTS, Part, Probe, ProbeResult, Target
+from wirebench.trial import ports
+from wirebench.trial.cores import choose_cores
+from wirebench.trial.start import ServerSettings, StartError, ended, start_server
+from wirebench.trial.supervise import Supervisor
+from wirebench.trial.types import Failure, Program
+
+FILE = "conformance.json"
+"""In a contestant's build folder, which changes its name with the content: the results hold as long as the build."""
+SCHEMA = 1
+MOST_STARTS = 20
+"""Of one contestant: one that ends at each probe is not started a hundred times."""
+PROBED: dict[Workload, tuple[str | None, str | None]] = {
+    "http.hello": ("/route_01", None),
+    "rest": ("/test/status", None),
+    "http.payload": ("/payload/16", None),
+    "ws.echo": (None, "/"),
+}
+"""What there is to ask for, and the path of an echo, by workload. ``ws.count`` echoes nothing."""
+PART_OF: dict[Workload, tuple[Part, ...]] = {
+    "http.hello": ("http",),
+    "rest": ("http",),
+    "http.payload": ("http",),
+    "ws.echo": ("websocket", "deflate"),
+    "ws.count": ("websocket", "deflate"),
+}
+"""What probes say about a contestant in a study with this workload, whatever workload they were put to."""
+
+
+def probed_workloads(serves: Sequence[Workload]) -> tuple[Workload, ...]:
+    """One HTTP workload, the first in the order above, and the echo: a library's parser is the same under all of them."""
+    http = [one for one in PROBED if one in serves and PROBED[one][0] is not None]
+    echo = [one for one in PROBED if one in serves and PROBED[one][1] is not None]
+    return (*http[:1], *echo)
+
+
+def probe_contestant(
+    workload: Workload, program: Program, supervisor: Supervisor, *, progress: Callable[[Probe], None] = lambda _: None
+) -> tuple[tuple[ProbeResult, ...], Failure | None]:
+    """All results, and why there are no more, if there should be."""
+    path, websocket_path = PROBED[workload]
+    results: list[ProbeResult] = []
+    for start in range(MOST_STARTS):
+        with supervisor.scope() as scope:
+            try:
+                server = start_server(
+                    scope,
+                    program,
+                    ServerSettings(workload=workload),
+                    cores=choose_cores().contestant,
+                    port_seed=time.time_ns() + start,
+                )
+            except StartError as error:
+                return tuple(results), error.failure
+            except ports.NoPortError as error:
+                return tuple(results), Failure(kind="generator_failed", phase="start", message=str(error))
+            target = Target(host=ports.HOST, port=server.port, path=path, websocket_path=websocket_path)
+            left = list(probes_for(target, PARTS))[len(results) :]
+            process = server.process
+            results += run_probes(target, left, alive=lambda process=process: not ended(process), progress=progress)  # type: ignore[misc]
+            if len(results) == len(list(probes_for(target, PARTS))):
+                return tuple(results), None
+    message = f"it ended at {MOST_STARTS} probes; the others were not tried"
+    return tuple(results), Failure(kind="crashed", phase="verify", message=message)
+
+
+def write_results(folder: Path, results: Sequence[ProbeResult]) -> None:
+    document = {"schema": SCHEMA, "results": [result.record() for result in results]}
+    (folder / FILE).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+
+
+def read_results(folder: Path, workload: Workload) -> tuple[dict[str, Any], ...]:
+    """What is known of the contestant in this build that bears on the workload; nothing if it was never probed."""
+    try:
+        document = json.loads((folder / FILE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return ()
+    if not isinstance(document, dict) or document.get("schema") != SCHEMA:
+        return ()
+    return tuple(one for one in document["results"] if one["part"] in PART_OF[workload])

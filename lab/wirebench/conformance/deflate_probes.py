@@ -1,0 +1,322 @@
+"""Probes of compressed WebSocket messages: RFC 7692. They apply to servers that agree to permessage-deflate."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+from wirebench.conformance.asking import connected
+from wirebench.conformance.types import Level, NotApplicableError, Probe, Target
+from wirebench.conformance.websocket_probes import INVALID_DATA, PROTOCOL_ERROR, UPGRADE, fails, shake
+from wirebench.verify.checks import Mismatch
+from wirebench.verify.websocket import BINARY, CLOSE, CONTINUATION, PING, PONG, TEXT, Frame, WebSocket, encode_frame
+
+NAME = "permessage-deflate"
+TAIL = b"\x00\x00\xff\xff"  # RFC 7692 section 7.2.1
+RSV1 = 0x40
+LARGEST_MESSAGE = 16 * 1024 * 1024
+
+Parameters = Mapping[str, str | None]
+
+
+def deflate_probes() -> Iterator[Probe]:
+    yield from _negotiation()
+    yield from _messages()
+    yield from _errors()
+
+
+def _probe(id_: str, section: str, level: Level, sent: str, expected: str, run: Callable[[Target], str]) -> Probe:
+    return Probe(
+        id=id_, part="deflate", document="RFC 7692", section=section, level=level, sent=sent, expected=expected, run=run
+    )
+
+
+class Deflated:
+    """A connection on which permessage-deflate was agreed."""
+
+    def __init__(self, websocket: WebSocket, agreed: Parameters) -> None:
+        self.websocket = websocket
+        self.agreed = agreed
+        bits = int(agreed.get("client_max_window_bits") or 15)
+        # zlib cannot make windows of 8 bits without a header; 9 serves no peer that keeps only 256 bytes.
+        self._compressor = zlib.compressobj(wbits=-max(bits, 9))
+        self._decompressor = zlib.decompressobj(wbits=-15)
+
+    def compressed(self, payload: bytes) -> bytes:
+        if "client_no_context_takeover" in self.agreed:
+            self._compressor = zlib.compressobj(wbits=-15)
+        data = self._compressor.compress(payload) + self._compressor.flush(zlib.Z_SYNC_FLUSH)
+        return data.removesuffix(TAIL)
+
+    def send(self, opcode: int, payload: bytes) -> None:
+        self.websocket.connection.send(marked(encode_frame(opcode, self.compressed(payload))))
+
+    def read(self) -> Frame:
+        """The next message, inflated if it is marked as compressed."""
+        compressed, opcode, parts = False, -1, []
+        while True:
+            first = self.websocket.connection.read_exactly(1, "a frame")
+            opcode_now = first[0] & 0x0F
+            self.websocket.connection.push_back(bytes([first[0] & ~RSV1]))
+            rest = self.websocket.read_frame()
+            if opcode_now in (CLOSE, PING, PONG):
+                if first[0] & RSV1:
+                    raise Mismatch(expected="control frames without RSV1", received=rest.describe())
+                return rest
+            if opcode < 0:
+                opcode, compressed = opcode_now, bool(first[0] & RSV1)
+            elif first[0] & RSV1:
+                raise Mismatch(expected="RSV1 on the first frame only (section 6)", received="RSV1 on a continuation")
+            parts.append(rest.payload)
+            if rest.fin:
+                break
+        data = b"".join(parts)
+        if compressed:
+            if "server_no_context_takeover" in self.agreed:
+                self._decompressor = zlib.decompressobj(wbits=-15)
+            try:
+                data = self._decompressor.decompress(data + TAIL, LARGEST_MESSAGE)
+            except zlib.error as error:
+                raise Mismatch(expected="a message that inflates", received=f"{len(data)} bytes, {error}") from error
+        return Frame(opcode=opcode, payload=data)
+
+    def echo(self, opcode: int, payload: bytes) -> str:
+        self.send(opcode, payload)
+        return self.expect(opcode, payload)
+
+    def expect(self, opcode: int, payload: bytes) -> str:
+        frame, wanted = self.read(), Frame(opcode=opcode, payload=payload)
+        if frame != wanted:
+            raise Mismatch(expected=wanted.describe(), received=frame.describe())
+        return frame.describe()
+
+
+def marked(frame: bytes) -> bytes:
+    """The frame with RSV1 set: the first of a compressed message."""
+    return bytes([frame[0] | RSV1]) + frame[1:]
+
+
+def parameters(field: str) -> Parameters:
+    """Of the one extension in a Sec-WebSocket-Extensions field of a response."""
+    name, *rest = [part.strip() for part in field.split(";")]
+    if name.lower() != NAME or "," in field:
+        raise Mismatch(expected=f"{NAME} alone, or no extension", received=field)
+    found: dict[str, str | None] = {}
+    for part in rest:
+        key, equals, value = part.partition("=")
+        if key in found:
+            raise Mismatch(expected="each parameter once", received=field)
+        found[key] = value.strip('"') if equals else None
+    return found
+
+
+@contextmanager
+def deflated(target: Target, offer: str = NAME) -> Iterator[Deflated]:
+    with connected(target) as connection:
+        named = shake(target, connection, *UPGRADE, f"Sec-WebSocket-Extensions: {offer}")
+        field = named.get("sec-websocket-extensions")
+        if not field:
+            raise NotApplicableError(f"it declines {NAME}")
+        yield Deflated(WebSocket(connection), parameters(field))
+
+
+def _talking(talk: Callable[[Deflated], str], offer: str = NAME) -> Callable[[Target], str]:
+    def run(target: Target) -> str:
+        with deflated(target, offer) as connection:
+            return talk(connection)
+
+    return run
+
+
+# ---- section 7.1: negotiation ----
+
+
+def _negotiation() -> Iterator[Probe]:
+    def declined(name: str, section: str, offer: str) -> Probe:
+        def run(target: Target) -> str:
+            with connected(target) as connection:
+                # Only a server that agrees at all can decline.
+                field = shake(target, connection, *UPGRADE, f"Sec-WebSocket-Extensions: {NAME}").get("sec-websocket-extensions")
+                if not field:
+                    raise NotApplicableError(f"it declines {NAME}")
+            with connected(target) as connection:
+                field = shake(target, connection, *UPGRADE, f"Sec-WebSocket-Extensions: {offer}").get(
+                    "sec-websocket-extensions"
+                )
+                if field:
+                    raise Mismatch(expected="the offer declined", received=field)
+            return "the offer declined"
+
+        return _probe(name, section, "MUST", f"the offer {offer}", "the offer declined: 101 without the extension", run)
+
+    yield declined("offer_unknown_parameter", "7.1", f"{NAME}; x_unheard_of")
+    yield declined("offer_parameter_twice", "7.1", f"{NAME}; server_no_context_takeover; server_no_context_takeover")
+    yield declined("offer_window_16", "7.1.2.1", f"{NAME}; server_max_window_bits=16")
+    yield declined("offer_window_7", "7.1.2.1", f"{NAME}; server_max_window_bits=7")
+    yield declined("offer_takeover_value", "7.1.1.1", f"{NAME}; server_no_context_takeover=1")
+
+    def takeover(connection: Deflated) -> str:
+        if "server_no_context_takeover" not in connection.agreed:
+            raise Mismatch(expected="server_no_context_takeover in the response", received=str(dict(connection.agreed)))
+        return str(dict(connection.agreed))
+
+    def window(connection: Deflated) -> str:
+        bits = connection.agreed.get("server_max_window_bits")
+        if bits is None or not bits.isdigit() or not 8 <= int(bits) <= 10:
+            raise Mismatch(expected="server_max_window_bits of 8 to 10 in the response", received=str(dict(connection.agreed)))
+        return str(dict(connection.agreed))
+
+    def no_window(connection: Deflated) -> str:
+        if "client_max_window_bits" in connection.agreed:
+            raise Mismatch(expected="no client_max_window_bits, which was not offered", received=str(dict(connection.agreed)))
+        return connection.echo(TEXT, b"hello")
+
+    yield _probe(
+        "server_no_context_takeover",
+        "7.1.1.1",
+        "MUST",
+        f"{NAME}; server_no_context_takeover",
+        "the parameter in the response, or the offer declined",
+        _talking(takeover, f"{NAME}; server_no_context_takeover"),
+    )
+    yield _probe(
+        "server_max_window_bits",
+        "7.1.2.1",
+        "MUST",
+        f"{NAME}; server_max_window_bits=10",
+        "the parameter, at most 10, in the response, or the offer declined",
+        _talking(window, f"{NAME}; server_max_window_bits=10"),
+    )
+    yield _probe(
+        "client_max_window_bits_unasked",
+        "7.1.2.2",
+        "MUST",
+        NAME,
+        "no client_max_window_bits in the response",
+        _talking(no_window),
+    )
+    yield _probe(
+        "offers_in_turn",
+        "5",
+        "SHOULD",
+        "an offer it cannot take, then a plain one",
+        "the second, agreed to",
+        _talking(lambda c: c.echo(TEXT, b"hello"), f"{NAME}; x_unheard_of, {NAME}"),
+    )
+
+
+# ---- sections 6 and 7.2: messages ----
+
+
+def _messages() -> Iterator[Probe]:
+    text = b"hello hello hello hello"
+
+    def twice(connection: Deflated) -> str:
+        connection.echo(TEXT, text)
+        return connection.echo(TEXT, text)
+
+    def fragments(connection: Deflated) -> str:
+        data = connection.compressed(text)
+        first, last = encode_frame(TEXT, data[:3], fin=False), encode_frame(CONTINUATION, data[3:])
+        connection.websocket.connection.send(marked(first) + encode_frame(PING, b"p") + last)
+        frame = connection.read()
+        if frame != Frame(opcode=PONG, payload=b"p"):
+            raise Mismatch(expected="the pong before the message", received=frame.describe())
+        return connection.expect(TEXT, text)
+
+    def plain(connection: Deflated) -> str:
+        connection.websocket.send(TEXT, text)
+        return connection.expect(TEXT, text)
+
+    def finished(connection: Deflated) -> str:
+        # A sender may end a message with a final block; then an empty byte follows (section 7.2.3.4).
+        compressor = zlib.compressobj(wbits=-15)
+        data = compressor.compress(text) + compressor.flush(zlib.Z_FINISH) + b"\x00"
+        connection.websocket.connection.send(marked(encode_frame(TEXT, data)))
+        return connection.expect(TEXT, text)
+
+    def stored(connection: Deflated) -> str:
+        compressor = zlib.compressobj(level=0, wbits=-15)
+        data = compressor.compress(text) + compressor.flush(zlib.Z_SYNC_FLUSH)
+        connection.websocket.connection.send(marked(encode_frame(TEXT, data.removesuffix(TAIL))))
+        return connection.expect(TEXT, text)
+
+    yield _probe("compressed", "7.2.2", "MUST", "a compressed text message", "its echo", _talking(lambda c: c.echo(TEXT, text)))
+    yield _probe(
+        "compressed_empty",
+        "7.2.3.6",
+        "MUST",
+        "a compressed message of no bytes",
+        "its echo",
+        _talking(lambda c: c.echo(BINARY, b"")),
+    )
+    yield _probe(
+        "compressed_large",
+        "7.2.2",
+        "MUST",
+        "a compressed message of 100,000 bytes",
+        "its echo",
+        _talking(lambda c: c.echo(BINARY, bytes(range(250)) * 400)),
+    )
+    yield _probe(
+        "context_takeover",
+        "7.2.3.2",
+        "MUST",
+        "the same message twice, the second a reference to the first",
+        "both echoes",
+        _talking(twice),
+    )
+    yield _probe(
+        "no_context_takeover",
+        "7.1.1.2",
+        "MUST",
+        "two messages without context takeover either way",
+        "both echoes",
+        _talking(twice, f"{NAME}; client_no_context_takeover; server_no_context_takeover"),
+    )
+    yield _probe(
+        "compressed_fragments",
+        "6.1",
+        "MUST",
+        "a compressed message in two frames, a ping between",
+        "pong, then the echo",
+        _talking(fragments),
+    )
+    yield _probe("uncompressed_message", "6", "MUST", "a message without RSV1", "its echo", _talking(plain))
+    yield _probe("stored_block", "7.2.3.3", "MUST", "a compressed message in a stored block", "its echo", _talking(stored))
+    yield _probe(
+        "final_block", "7.2.3.4", "MUST", "a compressed message that ends in a final block", "its echo", _talking(finished)
+    )
+
+
+# ---- what must fail the connection ----
+
+
+def _errors() -> Iterator[Probe]:
+    def failing(name: str, section: str, sent: str, pieces: Callable[[Deflated], bytes], *codes: int) -> Probe:
+        def talk(connection: Deflated) -> str:
+            connection.websocket.connection.send(pieces(connection))
+            return fails(connection.websocket, codes=codes)
+
+        return _probe(name, section, "MUST", sent, "the connection's end", _talking(talk))
+
+    def continued(connection: Deflated) -> bytes:
+        data = connection.compressed(b"hello hello")
+        return marked(encode_frame(TEXT, data[:3], fin=False)) + marked(encode_frame(CONTINUATION, data[3:]))
+
+    yield failing("rsv1_continuation", "6.1", "a continuation frame with RSV1", continued, PROTOCOL_ERROR)
+    yield failing("rsv1_ping", "5", "a ping with RSV1", lambda _: marked(encode_frame(PING, b"p")), PROTOCOL_ERROR)
+    yield failing(
+        "not_deflate",
+        "7.2.2",
+        "a compressed message of bytes that are not DEFLATE",
+        lambda _: marked(encode_frame(BINARY, b"\xff" * 20)),
+    )
+    yield failing(
+        "inflates_to_bad_utf8",
+        "8.1 of RFC 6455",
+        "a compressed text message that is not UTF-8",
+        lambda c: marked(encode_frame(TEXT, c.compressed(b"\xff\xff"))),
+        INVALID_DATA,
+    )

@@ -1,0 +1,69 @@
+"""Runs the probes against a server, one after another, each on connections of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from wirebench.conformance.deflate_probes import deflate_probes
+from wirebench.conformance.http_probes import http_probes
+from wirebench.conformance.types import NotApplicableError, Outcome, Part, Probe, ProbeResult, Target, UnspokenError
+from wirebench.conformance.websocket_probes import websocket_probes
+from wirebench.verify.checks import Mismatch
+from wirebench.verify.http import PeerError
+
+
+def probes_for(target: Target, parts: Sequence[Part]) -> Iterator[Probe]:
+    """Those that can be put to it: HTTP where a resource is known, WebSocket where an echo is."""
+    if "http" in parts and target.path is not None:
+        yield from http_probes()
+    if target.websocket_path is not None:
+        if "websocket" in parts:
+            yield from websocket_probes()
+        if "deflate" in parts:
+            yield from deflate_probes()
+
+
+def run_probes(
+    target: Target,
+    probes: Iterable[Probe],
+    *,
+    alive: Callable[[], bool] = lambda: True,
+    progress: Callable[[Probe], None] = lambda _: None,
+) -> tuple[ProbeResult, ...]:
+    """Each probe's result. Ends early, with the last one failed, when the server is gone (``alive`` says no)."""
+    results: list[ProbeResult] = []
+    for probe in probes:
+        progress(probe)
+        result = _run(target, probe)
+        if not alive():
+            results.append(_result(probe, "failed", probe.expected, f"{result.received}; the server ended"))
+            break
+        results.append(result)
+    return tuple(results)
+
+
+def _run(target: Target, probe: Probe) -> ProbeResult:
+    try:
+        return _result(probe, "passed", probe.expected, probe.run(target))
+    except UnspokenError as error:
+        return _result(probe, "closed", probe.expected, str(error))
+    except NotApplicableError as error:
+        return _result(probe, "not_applicable", probe.expected, str(error))
+    except Mismatch as mismatch:
+        return _result(probe, "failed", mismatch.expected, mismatch.received)
+    except PeerError as error:
+        return _result(probe, "failed", probe.expected, str(error))
+
+
+def _result(probe: Probe, outcome: Outcome, expected: str, received: str) -> ProbeResult:
+    return ProbeResult(
+        id=probe.id,
+        part=probe.part,
+        document=probe.document,
+        section=probe.section,
+        level=probe.level,
+        outcome=outcome,
+        sent=probe.sent,
+        expected=expected,
+        received=received,
+    )

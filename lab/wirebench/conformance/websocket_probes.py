@@ -1,0 +1,461 @@
+"""Probes of WebSocket: RFC 6455, on a path that echoes text and binary messages."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+from wirebench.conformance.asking import CLOSE_WITHIN_S, connected, head, is_end, refusal
+from wirebench.conformance.types import Level, Probe, Target
+from wirebench.verify.checks import Mismatch
+from wirebench.verify.http import Connection, PeerError
+from wirebench.verify.websocket import (
+    BINARY,
+    CLOSE,
+    CONTINUATION,
+    PING,
+    PONG,
+    TEXT,
+    Frame,
+    WebSocket,
+    accept_key,
+    encode_frame,
+    new_key,
+)
+
+Talk = Callable[[WebSocket], str]
+UPGRADE = ("Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13")
+
+PROTOCOL_ERROR, INVALID_DATA, NORMAL = 1002, 1007, 1000  # RFC 6455 section 7.4.1
+
+
+def websocket_probes() -> Iterator[Probe]:
+    yield from _handshake()
+    yield from _frames()
+    yield from _fragments()
+    yield from _control_frames()
+    yield from _utf8()
+    yield from _closing()
+
+
+def _probe(id_: str, section: str, level: Level, sent: str, expected: str, run: Callable[[Target], str]) -> Probe:
+    return Probe(
+        id=id_, part="websocket", document="RFC 6455", section=section, level=level, sent=sent, expected=expected, run=run
+    )
+
+
+@contextmanager
+def opened(target: Target, *lines: str) -> Iterator[WebSocket]:
+    """A handshake with these further lines, then the connection."""
+    with connected(target) as connection:
+        shake(target, connection, *UPGRADE, *lines)
+        yield WebSocket(connection)
+
+
+def shake(target: Target, connection: Connection, *lines: str) -> dict[str, str]:
+    """The fields of the 101."""
+    key = new_key()
+    connection.send(head(target, *lines, f"Sec-WebSocket-Key: {key}", path=target.websocket_path))
+    status, reason, headers = connection.read_head()
+    named = dict(headers)
+    if status != 101:
+        raise PeerError(f"{status} {reason} to the handshake")
+    if named.get("sec-websocket-accept") != accept_key(key):
+        raise Mismatch(expected=f"Sec-WebSocket-Accept: {accept_key(key)}", received=str(named.get("sec-websocket-accept")))
+    return named
+
+
+def talking(talk: Talk) -> Callable[[Target], str]:
+    def run(target: Target) -> str:
+        with opened(target) as websocket:
+            return talk(websocket)
+
+    return run
+
+
+def failing(*pieces: bytes, codes: tuple[int, ...] = ()) -> Callable[[Target], str]:
+    """These bytes make the server fail the connection (RFC 6455 section 7.1.7): a close frame or none, and the end."""
+
+    def talk(websocket: WebSocket) -> str:
+        for piece in pieces:
+            try:
+                websocket.connection.send(piece)
+            except PeerError:
+                break
+        return fails(websocket, codes=codes)
+
+    return talking(talk)
+
+
+def fails(websocket: WebSocket, *, codes: tuple[int, ...] = ()) -> str:
+    """``codes``: those that a close frame may bear; none: any."""
+    said = "no close frame"
+    while True:
+        try:
+            frame = websocket.read_frame()
+        except PeerError as error:
+            if is_end(error):
+                return f"{said}, and the end of the connection"
+            raise Mismatch(expected="the end of the connection", received=f"{said}; {error}") from error
+        if frame.opcode != CLOSE:
+            raise Mismatch(expected="the end of the connection", received=frame.describe())
+        code = struct.unpack(">H", frame.payload[:2])[0] if len(frame.payload) >= 2 else None
+        if codes and code is not None and code not in codes:
+            raise Mismatch(expected=f"close code {' or '.join(map(str, codes))}", received=f"close code {code}")
+        said = f"close code {code}" if code is not None else "a close frame without a code"
+        if not websocket.connection.is_closed_by_peer(CLOSE_WITHIN_S / 4):
+            # It may wait for our close frame before it ends the connection.
+            with suppress(PeerError):
+                websocket.send(CLOSE, frame.payload)
+
+
+def echoes(websocket: WebSocket, opcode: int, payload: bytes) -> str:
+    frame = websocket.read_message()
+    wanted = Frame(opcode=opcode, payload=payload)
+    if frame != wanted:
+        raise Mismatch(expected=wanted.describe(), received=frame.describe())
+    return frame.describe()
+
+
+# ---- section 4: the handshake ----
+
+
+def _handshake() -> Iterator[Probe]:
+    def accepted(name: str, section: str, sent: str, *lines: str) -> Probe:
+        def run(target: Target) -> str:
+            with connected(target) as connection:
+                named = shake(target, connection, *lines)
+                websocket = WebSocket(connection)
+                websocket.send_text("hi")
+                echoes(websocket, TEXT, b"hi")
+            return f"101 with {len(named)} fields, and an echo"
+
+        return _probe(name, section, "MUST", sent, "101, and an echo", run)
+
+    def rejected(name: str, section: str, level: Level, sent: str, *lines: str, names_version: bool = False) -> Probe:
+        def run(target: Target) -> str:
+            with connected(target) as connection:
+                response = refusal(connection, head(target, *lines, path=target.websocket_path))
+                if response.status == 101:
+                    raise Mismatch(expected=expected, received=response.describe())
+                if names_version and response.header("sec-websocket-version") is None:
+                    raise Mismatch(expected=expected, received=f"{response.describe()}, without the field")
+            return response.describe()
+
+        expected = "a refusal with Sec-WebSocket-Version: 13" if names_version else "no 101"
+        return _probe(name, section, level, sent, expected, run)
+
+    key = f"Sec-WebSocket-Key: {new_key()}"
+    version = "Sec-WebSocket-Version: 13"
+    yield accepted("handshake", "4.2.2", "a handshake", *UPGRADE)
+    yield accepted(
+        "handshake_case",
+        "4.2.1",
+        "Upgrade: WebSocket, Connection: keep-alive, upgrade",
+        "Upgrade: WebSocket",
+        "Connection: keep-alive, upgrade",
+        version,
+    )
+    yield accepted(
+        "handshake_offers",
+        "4.2.2",
+        "offers of an unknown extension and subprotocol",
+        *UPGRADE,
+        "Sec-WebSocket-Extensions: x-unheard-of",
+        "Sec-WebSocket-Protocol: x-unheard-of",
+    )
+    yield rejected("key_missing", "4.2.1", "MUST", "a handshake without a key", *UPGRADE)
+    yield rejected("key_short", "4.2.1", "MUST", "a key of three bytes", *UPGRADE, "Sec-WebSocket-Key: YWJj")
+    yield rejected("connection_missing", "4.2.1", "MUST", "a handshake without Connection", "Upgrade: websocket", version, key)
+    yield rejected(
+        "version_99",
+        "4.2.2",
+        "MUST",
+        "Sec-WebSocket-Version: 99",
+        "Upgrade: websocket",
+        "Connection: Upgrade",
+        "Sec-WebSocket-Version: 99",
+        key,
+        names_version=True,
+    )
+
+    def _post(target: Target) -> str:
+        with connected(target) as connection:
+            response = refusal(
+                connection, head(target, *UPGRADE, key, "Content-Length: 0", method="POST", path=target.websocket_path)
+            )
+            if response.status == 101:
+                raise Mismatch(expected="no 101", received=response.describe())
+        return response.describe()
+
+    yield _probe("handshake_post", "4.2.1", "MUST", "a handshake with POST", "no 101", _post)
+
+
+# ---- section 5.2: frames ----
+
+
+def _frames() -> Iterator[Probe]:
+    for length in (0, 1, 125, 126, 127, 65_535, 65_536):
+        for opcode, name in ((TEXT, "text"), (BINARY, "binary")):
+
+            def talk(websocket: WebSocket, opcode: int = opcode, length: int = length) -> str:
+                websocket.send(opcode, b"x" * length)
+                return echoes(websocket, opcode, b"x" * length)
+
+            yield _probe(f"{name}_{length}", "5.6", "MUST", f"a {name} message of {length} bytes", "its echo", talking(talk))
+
+    def split(websocket: WebSocket) -> str:
+        websocket.connection.send_in_pieces(encode_frame(TEXT, b"hello"))
+        return echoes(websocket, TEXT, b"hello")
+
+    yield _probe(
+        "split_frames",
+        "5.2",
+        "MUST",
+        "a message, one byte at a time",
+        "its echo",
+        talking(split),
+    )
+    yield _probe(
+        "unmasked", "5.1", "MUST", "an unmasked frame", "the connection's end", failing(encode_frame(TEXT, b"hi", mask=False))
+    )
+    for bit, name in ((0x40, "rsv1"), (0x20, "rsv2"), (0x10, "rsv3")):
+        yield _probe(
+            name,
+            "5.2",
+            "MUST",
+            f"a frame with reserved bit {name[3]} set",
+            "the connection's end",
+            failing(_with_first_byte(0x80 | bit | TEXT), codes=(PROTOCOL_ERROR,)),
+        )
+    for opcode in (*range(3, 8), *range(11, 16)):
+        yield _probe(
+            f"opcode_{opcode}",
+            "5.2",
+            "MUST",
+            f"a frame of the reserved opcode {opcode}",
+            "the connection's end",
+            failing(_with_first_byte(0x80 | opcode), codes=(PROTOCOL_ERROR,)),
+        )
+    yield _probe(
+        "length_top_bit",
+        "5.2",
+        "MUST",
+        "a frame whose 64-bit length has its top bit set",
+        "the connection's end",
+        failing(bytes([0x82, 0xFF]) + b"\x80" + bytes(7) + b"mask"),
+    )
+    yield _probe(
+        "length_not_minimal",
+        "5.2",
+        "MAY",
+        "a frame of 2 bytes with a 16-bit length",
+        "the connection's end (only senders are bound to the shortest form; strict receivers refuse)",
+        failing(bytes([0x81, 0xFE, 0, 2]) + bytes(4) + b"hi"),
+    )
+
+
+def _with_first_byte(first: int) -> bytes:
+    return bytes([first]) + encode_frame(TEXT, b"hi")[1:]
+
+
+# ---- section 5.4: fragments ----
+
+
+def _fragments() -> Iterator[Probe]:
+    def sending(*frames: tuple[int, bytes, bool]) -> bytes:
+        return b"".join(encode_frame(opcode, payload, fin=fin) for opcode, payload, fin in frames)
+
+    def whole(websocket: WebSocket) -> str:
+        websocket.connection.send(sending((TEXT, b"a", False), (CONTINUATION, b"", False), (CONTINUATION, b"b", True)))
+        return echoes(websocket, TEXT, b"ab")
+
+    def with_ping(websocket: WebSocket) -> str:
+        websocket.connection.send(sending((BINARY, b"a", False), (PING, b"p", True), (CONTINUATION, b"b", True)))
+        frame = websocket.read_message()
+        if frame != Frame(opcode=PONG, payload=b"p"):
+            raise Mismatch(expected="the pong before the message", received=frame.describe())
+        return echoes(websocket, BINARY, b"ab")
+
+    yield _probe("fragments", "5.4", "MUST", "a text message in three frames", "its echo", talking(whole))
+    yield _probe(
+        "fragments_with_ping",
+        "5.4",
+        "MUST",
+        "a message in two frames with a ping between",
+        "pong, then the echo",
+        talking(with_ping),
+    )
+    yield _probe(
+        "continuation_alone",
+        "5.4",
+        "MUST",
+        "a continuation frame of no message",
+        "the connection's end",
+        failing(encode_frame(CONTINUATION, b"x"), codes=(PROTOCOL_ERROR,)),
+    )
+    yield _probe(
+        "message_inside_message",
+        "5.4",
+        "MUST",
+        "a text frame inside a fragmented message",
+        "the connection's end",
+        failing(encode_frame(TEXT, b"a", fin=False) + encode_frame(TEXT, b"b"), codes=(PROTOCOL_ERROR,)),
+    )
+
+
+# ---- section 5.5: control frames ----
+
+
+def _control_frames() -> Iterator[Probe]:
+    def ping(payload: bytes) -> Talk:
+        def talk(websocket: WebSocket) -> str:
+            websocket.send(PING, payload)
+            frame = websocket.read_message()
+            if frame != Frame(opcode=PONG, payload=payload):
+                raise Mismatch(expected="a pong with the same bytes", received=frame.describe())
+            return frame.describe()
+
+        return talk
+
+    def pong(websocket: WebSocket) -> str:
+        websocket.send(PONG, b"unasked")
+        websocket.send_text("hi")
+        return echoes(websocket, TEXT, b"hi")
+
+    yield _probe("ping_empty", "5.5.2", "MUST", "a ping without payload", "a pong without payload", talking(ping(b"")))
+    yield _probe(
+        "ping_125", "5.5.2", "MUST", "a ping of 125 bytes", "a pong with the same bytes", talking(ping(bytes(range(125))))
+    )
+    yield _probe(
+        "pong_unasked", "5.5.3", "MUST", "a pong that nobody asked for, then a message", "the echo alone", talking(pong)
+    )
+    yield _probe(
+        "ping_126",
+        "5.5",
+        "MUST",
+        "a ping of 126 bytes",
+        "the connection's end",
+        failing(encode_frame(PING, bytes(126)), codes=(PROTOCOL_ERROR,)),
+    )
+    yield _probe(
+        "ping_fragmented",
+        "5.5",
+        "MUST",
+        "a ping in two frames",
+        "the connection's end",
+        failing(encode_frame(PING, b"a", fin=False), codes=(PROTOCOL_ERROR,)),
+    )
+
+
+# ---- section 8.1: UTF-8 ----
+
+
+def _utf8() -> Iterator[Probe]:
+    good = "κόσμε, 水, 🙂\u0000".encode()
+
+    def split(websocket: WebSocket) -> str:
+        for place in range(len(good)):
+            last = place == len(good) - 1
+            websocket.send(TEXT if place == 0 else CONTINUATION, good[place : place + 1], fin=last)
+        return echoes(websocket, TEXT, good)
+
+    yield _probe(
+        "utf8_split", "8.1", "MUST", "a text of several scripts, each byte in a frame of its own", "its echo", talking(split)
+    )
+    for name, text in (
+        ("byte", b"\xff"),
+        ("overlong", b"\xc0\xaf"),
+        ("surrogate", b"\xed\xa0\x80"),
+        ("beyond", b"\xf4\x90\x80\x80"),
+        ("cut", b"\xe6\xb0"),
+    ):
+        yield _probe(
+            f"utf8_{name}",
+            "8.1",
+            "MUST",
+            f"a text message of the bytes {text.hex(' ')}",
+            "the connection's end",
+            failing(encode_frame(TEXT, b"ok" + text), codes=(INVALID_DATA,)),
+        )
+    yield _probe(
+        "utf8_across_frames",
+        "8.1",
+        "MUST",
+        "a text message that is wrong only where two frames meet",
+        "the connection's end",
+        failing(encode_frame(TEXT, b"\xe6", fin=False) + encode_frame(CONTINUATION, b"x"), codes=(INVALID_DATA,)),
+    )
+
+
+# ---- section 7: closing ----
+
+
+def _closing() -> Iterator[Probe]:
+    def close(payload: bytes) -> Talk:
+        def talk(websocket: WebSocket) -> str:
+            websocket.send(CLOSE, payload)
+            frame = websocket.read_message()
+            if frame.opcode != CLOSE:
+                raise Mismatch(expected="a close frame", received=frame.describe())
+            if not websocket.connection.is_closed_by_peer(CLOSE_WITHIN_S):
+                raise Mismatch(expected="the end of the connection after both close frames", received="an open connection")
+            return frame.describe()
+
+        return talk
+
+    def code(number: int, reason: bytes = b"") -> bytes:
+        return struct.pack(">H", number) + reason
+
+    def nothing_after(websocket: WebSocket) -> str:
+        websocket.connection.send(encode_frame(CLOSE, code(NORMAL)) + encode_frame(TEXT, b"late"))
+        frame = websocket.read_message()
+        if frame.opcode != CLOSE:
+            raise Mismatch(expected="a close frame and no echo", received=frame.describe())
+        return frame.describe()
+
+    answer = "a close frame, then the end of the connection"
+    yield _probe("close_empty", "5.5.1", "MUST", "a close frame without a code", answer, talking(close(b"")))
+    for number in (NORMAL, 1001, 3000, 4999):
+        yield _probe(
+            f"close_{number}",
+            "5.5.1",
+            "MUST",
+            f"a close frame with code {number}",
+            answer,
+            talking(close(code(number, b"bye"))),
+        )
+    yield _probe(
+        "close_then_data",
+        "5.5.1",
+        "MUST",
+        "a close frame, and a message behind it",
+        "a close frame and no echo",
+        talking(nothing_after),
+    )
+    yield _probe(
+        "close_one_byte",
+        "5.5.1",
+        "MUST",
+        "a close frame of one byte",
+        "the connection's end",
+        failing(encode_frame(CLOSE, b"x"), codes=(PROTOCOL_ERROR,)),
+    )
+    yield _probe(
+        "close_reason_utf8",
+        "5.5.1",
+        "MUST",
+        "a close frame whose reason is not UTF-8",
+        "the connection's end, not code 1000",
+        failing(encode_frame(CLOSE, code(NORMAL, b"\xff")), codes=(INVALID_DATA, PROTOCOL_ERROR)),
+    )
+    for number in (0, 999, 1004, 1005, 1006, 1015, 2999, 5000):
+        yield _probe(
+            f"close_code_{number}",
+            "7.4",
+            "SHOULD",
+            f"a close frame with code {number}, which must not be sent",
+            "the connection's end with code 1002",
+            failing(encode_frame(CLOSE, code(number)), codes=(PROTOCOL_ERROR,)),
+        )
