@@ -11,7 +11,7 @@ from rich.console import Console
 from test_store import plan as small_plan
 from test_store import trial
 from wirebench.cli.execute import failure_lines
-from wirebench.cli.table import figure, ratio_text, run_tables
+from wirebench.cli.table import figure, run_tables
 from wirebench.plan.blocks import entries_of
 from wirebench.plan.model import Plan
 from wirebench.stats import Ratio, analyse
@@ -144,4 +144,19 @@ def test_figures_for_people(metric: str, value: float | None, text: str) -> None
     ],
 )
 def test_small_ratios_keep_their_digits(ratio: Ratio, text: str) -> None:
-    assert ratio_text(ratio) == text
+    assert str(ratio) == text
+
+
+def test_an_entry_that_is_never_steady_says_so_once_and_shortly() -> None:
+    analysis = analyse(trials(), plan())
+    cell = analysis.cells[0]
+    unranked = "never steady: its level still changed in the last quarter of most windows"
+    entries = tuple(
+        replace(entry, warm_up="never steady", unranked=unranked) if entry.entry == "go/fast" else entry
+        for entry in cell.entries
+    )
+    file = io.StringIO()
+    for part in run_tables(replace(analysis, cells=(replace(cell, entries=entries),)), plan().studies):
+        Console(file=file, width=140, color_system=None).print(part)
+    assert file.getvalue().count("never steady") == 1
+    assert row(file.getvalue(), "go/fast").rstrip().endswith("never steady")

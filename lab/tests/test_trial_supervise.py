@@ -235,6 +235,26 @@ def test_a_port_in_use_is_not_given_out_and_not_free() -> None:
     assert not ports.accepts(port)
 
 
+def test_a_port_at_which_connections_of_a_server_without_reuseaddr_linger_is_free() -> None:
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    listener.bind((ports.HOST, ports.free_port(13)))
+    listener.listen(1)
+    port = listener.getsockname()[1]
+    with socket.create_connection((ports.HOST, port)) as client:
+        accepted, _ = listener.accept()
+        accepted.close()  # first, so that it is the server's end that lingers
+        assert client.recv(1) == b""
+    assert not ports.is_free(port)
+    listener.close()
+    # What makes the case: a bind, even with SO_REUSEADDR, is still refused.
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        with pytest.raises(OSError, match="in use"):
+            probe.bind((ports.HOST, port))
+    assert ports.is_free(port)
+
+
 def test_counters_of_the_host_grow() -> None:
     tcp = procfs.tcp_counters()
     assert tcp["PassiveOpens"] >= 0

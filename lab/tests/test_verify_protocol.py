@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import gc
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import pytest
 
 from wirebench.trial.ports import HOST
 from wirebench.verify import http
-from wirebench.verify.counting_server import serving
+from wirebench.verify.counting_server import CountingServer, serving
 from wirebench.verify.http import Connection, PeerError, Response, connect, exchange, request, show
 from wirebench.verify.websocket import (
     BINARY,
@@ -235,3 +237,25 @@ def test_it_says_what_no_client_may_do(break_it: Callable[[int], None], words: s
         break_it(server.port)
     assert len(server.counts.problems) == 1
     assert words in server.counts.problems[0]
+
+
+def test_it_ends_silently_and_at_once_whatever_its_connections_do(caplog: pytest.LogCaptureFixture) -> None:
+    server = CountingServer()
+    server.start()
+    with ExitStack() as stack:
+        idle, half, deaf = (stack.enter_context(connect(server.port)) for _ in range(3))
+        idle.send(request("GET", "/payload/5", port=server.port))
+        assert idle.read_response().body == b"abcde"
+        half.send(b"GET /payload/5 HT")
+        # A reply that no socket buffer holds, of which nothing is read.
+        deaf.send(request("GET", "/payload/50000000", port=server.port, close=True))
+        while server.counts.requests < 2:
+            time.sleep(0.01)
+        for _ in range(20):
+            stack.enter_context(connect(server.port))
+        stopping = threading.Thread(target=server.stop, daemon=True)
+        stopping.start()
+        stopping.join(10)
+        assert not stopping.is_alive()
+    gc.collect()
+    assert [record for record in caplog.records if record.name == "asyncio"] == []

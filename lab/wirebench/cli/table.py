@@ -11,7 +11,7 @@ from rich.text import Text
 
 from wirebench.catalog.studies import HIGHER_IS_BETTER, Kind
 from wirebench.plan.model import StudyText
-from wirebench.stats.types import CellAnalysis, EntryAnalysis, Ratio, RunAnalysis
+from wirebench.stats.types import CellAnalysis, EntryAnalysis, RunAnalysis
 
 WIDTH = 140
 RATIO = "to the floor"
@@ -133,23 +133,14 @@ def _rank(entry: EntryAnalysis) -> str:
 def _ratio(entry: EntryAnalysis) -> str:
     if entry.is_floor:
         return "the floor"
-    return ratio_text(entry.standing.ratio) if entry.standing.ratio else ""
-
-
-def ratio_text(ratio: Ratio) -> str:
-    """``1.07x [1.04, 1.11]``; with as many digits as small ratios need to differ from 0 and from each other."""
-    digits = 2 if ratio.estimate >= 0.1 else 3 if ratio.estimate >= 0.01 else 4
-    text = f"{ratio.estimate:.{digits}f}x"
-    if ratio.low is None or ratio.high is None:
-        return text
-    return f"{text} [{ratio.low:.{digits}f}, {ratio.high:.{digits}f}]"
+    return str(entry.standing.ratio) if entry.standing.ratio else ""
 
 
 def _remarks(entry: EntryAnalysis) -> str:
     remarks = []
     if entry.failures:
         remarks += [f"{one.kind} ({one.count} of {_tried(entry)})" if one.count else one.kind for one in entry.failures]
-    elif entry.unranked and not entry.is_floor and entry.twin_of is None:
+    elif entry.unranked and not entry.is_floor and entry.twin_of is None and not entry.unranked.startswith(entry.warm_up):
         remarks.append(entry.unranked)
     if entry.generator.bound:
         remarks.append("generator-bound")
@@ -172,7 +163,7 @@ def _footnotes(cell: CellAnalysis) -> Iterable[str]:
     yield f"{blocks}; differences within {cell.band.d:.1%} are noise ({cell.band.source})"
     if cell.twin is not None and cell.twin.ratio is not None:
         alarm = "; A FALSE ALARM: trust nothing here that is not far larger" if cell.twin.false_alarm else ""
-        yield f"twin {cell.twin.contestant}: {ratio_text(cell.twin.ratio)}, {cell.twin.verdict.kind}{alarm}"
+        yield f"twin {cell.twin.contestant}: {cell.twin.ratio}, {cell.twin.verdict.kind}{alarm}"
     if cell.server is not None:
         yield f"served by {cell.server}"
     if cell.dropped:

@@ -55,9 +55,12 @@ class Ratio:
     """What a careful reader should know of the interval, such as a degenerate jackknife."""
 
     def __str__(self) -> str:
+        """``1.07x [1.04, 1.11]``; with as many digits as small ratios need to differ from 0 and from each other."""
+        digits = 2 if self.estimate >= 0.1 else 3 if self.estimate >= 0.01 else 4
+        text = f"{self.estimate:.{digits}f}x"
         if self.low is None or self.high is None:
-            return f"{self.estimate:.2f}x"
-        return f"{self.estimate:.2f}x [{self.low:.2f}, {self.high:.2f}]"
+            return text
+        return f"{text} [{self.low:.{digits}f}, {self.high:.{digits}f}]"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -48,7 +48,8 @@ def is_free(port: int) -> bool:
             probe.bind((HOST, port))
             probe.listen(1)
         except OSError:
-            return False
+            # Those that linger of a server without SO_REUSEADDR (cpp-httplib sets SO_REUSEPORT alone) keep us off, too.
+            return procfs.sees_listeners() and not procfs.listener_inodes(port)
         return True
 
 

@@ -121,6 +121,11 @@ def involuntary_switches(pids: Iterable[int]) -> int:
     return total
 
 
+def sees_listeners() -> bool:
+    """Whether ``listener_inodes`` can know: a host may hide these tables."""
+    return _read(PROC / "net" / "tcp") is not None
+
+
 def listener_inodes(port: int) -> set[int]:
     """Sockets that listen on the TCP port, by inode."""
     found = set()

@@ -53,6 +53,7 @@ class CountingServer:
         self._misbehaviour = misbehaviour
         self._loop = asyncio.new_event_loop()
         self._server: asyncio.Server | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
         self._thread = threading.Thread(target=self._loop.run_forever, name="wirebench-counting-server", daemon=True)
 
     def start(self) -> None:
@@ -66,16 +67,29 @@ class CountingServer:
         self._loop.close()
 
     async def _listen(self) -> None:
-        self._server = await asyncio.start_server(self._serve, HOST, 0, limit=MAX_MESSAGE_BYTES)
+        self._server = await asyncio.start_server(self._accept, HOST, 0, limit=MAX_MESSAGE_BYTES)
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def _shut(self) -> None:
+        # No more connections; asyncio's own tasks of those that are being accepted must end by themselves, before the server
+        # is closed: cancelled or late, they would complain and leave sockets open.
+        for listener in self._server.sockets if self._server is not None else ():
+            self._loop.remove_reader(listener.fileno())
+        while others := asyncio.all_tasks() - {asyncio.current_task()}:
+            for task in others & self._tasks:
+                task.cancel()
+            await asyncio.wait(others)
         if self._server is not None:
             self._server.close()
-        others = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in others:
-            task.cancel()
-        await asyncio.gather(*others, return_exceptions=True)
+        await asyncio.sleep(0)  # a turn in which the last transports close
+
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        # A task of our own: Python 3.11 reports the cancelling of one that asyncio's streams made as an error.
+        task = self._loop.create_task(self._serve(reader, writer))
+        self._tasks.add(task)
+        # Also of a task that was cancelled before its first step. What the client did not read is not waited for.
+        task.add_done_callback(lambda _: writer.transport.abort())
+        task.add_done_callback(self._tasks.discard)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.counts.connections += 1
@@ -86,13 +100,9 @@ class CountingServer:
         except (asyncio.IncompleteReadError, ConnectionError):
             # The client went away, as it may between requests.
             pass
-        except asyncio.CancelledError:
-            # The end of the check, with the connection still open. Not passed on: Python 3.11's streams would report it.
-            pass
-        finally:
-            with suppress(OSError, RuntimeError):
-                writer.close()
-                await writer.wait_closed()
+        with suppress(OSError, RuntimeError):
+            writer.close()
+            await writer.wait_closed()
 
     async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while True:
