@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "duration.hpp"
+#include "pacer.hpp"
 
 namespace wireload {
 namespace {
@@ -30,7 +31,7 @@ error_kind connect_kind(wire::errc code) {
 }  // namespace
 
 connection::connection(worker& w, nanos* times, std::uint32_t mask)
-    : worker_(w), times_(times != nullptr ? times : &time_), mask_(mask) {}
+    : worker_(w), times_(times != nullptr ? times : time_), mask_(mask) {}
 
 void connection::open() {
     since_ = clock_now();
@@ -57,7 +58,7 @@ void connection::open() {
 
 void connection::begin_load(std::uint64_t quota) {
     quota_ = quota;
-    finished_ = false;
+    finished_ = in_line_ = false;
     const bool reachable = phase_ == phase::open || worker_.may_reconnect() || !worker_.the_plan().asked.keep_alive;
     if (reachable) {
         worker_.due(*this);
@@ -67,7 +68,7 @@ void connection::begin_load(std::uint64_t quota) {
 }
 
 void connection::finish() {
-    if (finished_) return;
+    if (finished_ || worker_.pacing() != nullptr) return;
     finished_ = true;
     worker_.finished();
 }
@@ -75,6 +76,10 @@ void connection::finish() {
 void connection::serve_due() {
     due_ = false;
     if (!worker_.loading()) return;
+    if (worker_.pacing() != nullptr) {
+        serve_open_loop();
+        return;
+    }
     if (phase_ == phase::open) {
         if (unsent() == 0) send_some();
         return;
@@ -131,6 +136,7 @@ void connection::stamp(nanos now) {
     times_[sent_ & mask_] = now;
     ++flying_;
     worker_.stamped();
+    if (pacer* const p = worker_.pacing()) scheduled(sent_) = p->begun(now);
 }
 
 bool connection::take_request(nanos now) {
@@ -174,7 +180,11 @@ nanos connection::arrival(std::size_t bytes_read, bool continued) const {
 void connection::answered(std::uint64_t counter, nanos at) {
     worker_.advance(at);
     nanos& slot = times_[counter & mask_];
-    worker_.right_reply(slot, at);
+    if (worker_.pacing() == nullptr) {
+        worker_.right_reply(slot, at);
+    } else {
+        answered_on_schedule(counter, at);
+    }
     slot = 0;
     --flying_;
     ++done_;
@@ -183,12 +193,22 @@ void connection::answered(std::uint64_t counter, nanos at) {
 
 void connection::answered_wrongly(std::uint64_t counter, nanos at, error_kind kind, std::string_view received) {
     worker_.advance(at);
-    report(kind, counter, at, received);
-    worker_.wrong_replies(kind, 1, 1, at);
+    const bool counts = worker_.pacing() == nullptr || worker_.pacing()->is_measured(scheduled(counter));
+    if (counts) report(kind, counter, at, received);
+    worker_.wrong_replies(kind, counts ? 1 : 0, 1, at);
     times_[counter & mask_] = 0;
     --flying_;
     ++done_;
     if (failures_ != 0) recovered();  // it does answer
+}
+
+void connection::answered_on_schedule(std::uint64_t counter, nanos at) {
+    const nanos due = scheduled(counter);
+    const bool late = worker_.right_reply_on_schedule(due, times_[counter & mask_], at);
+    if (late) {
+        report(error_kind::deadline, counter, at,
+               fmt::format("a right answer, {} after the request was due", format_duration(static_cast<double>(at - due))));
+    }
 }
 
 void connection::recovered() {
@@ -240,12 +260,15 @@ void connection::fail(error_kind kind, std::string_view received, bool reset) {
         return;
     }
     std::uint64_t lost = flying_ + (owed_ ? 1U : 0U);
-    // Nothing in flight, but a request was about to leave: that one is lost.
-    if (lost == 0 && !finished_ && worker_.take_turn(*this)) lost = 1;
-    if (lost != 0) {
-        report(kind, flying_ != 0 ? oldest() : sent_ + 1, now, received);
-        worker_.wrong_replies(kind, lost, flying_, now);
+    if (pacer* const p = worker_.pacing()) {
+        lost = measured_in_flight();
+        // A request waits for this connection; one that the server closed while there was nothing to send harms nobody.
+        if (opening && flying_ == 0 && p->lose_waiting(now)) lost = 1;
+    } else if (lost == 0 && !finished_ && worker_.take_turn(*this)) {
+        lost = 1;  // nothing in flight, but a request was about to leave: that one is lost
     }
+    if (lost != 0) report(kind, flying_ != 0 ? oldest() : sent_ + 1, now, received);
+    if (lost != 0 || flying_ != 0) worker_.wrong_replies(kind, lost, flying_, now);
     if (flying_ != 0) std::fill_n(times_, std::size_t{mask_} + 1, 0);
     flying_ = 0;
     owed_ = false;
@@ -287,6 +310,56 @@ void connection::say_goodbye() {
         (void)flush();
     }
     back_to_idle(false);
+}
+
+// ---- open loop ----
+
+bool connection::can_take_request() const {
+    if (!worker_.the_plan().asked.keep_alive) return phase_ == phase::idle;
+    return phase_ == phase::open && offset_ == 0 && unsent() == 0 && flying_ < worker_.in_flight_limit() &&
+           times_[(sent_ + 1) & mask_] == 0;
+}
+
+void connection::offer(nanos since) {
+    if (in_line_ || finished_ || !worker_.loading() || !can_take_request()) return;
+    in_line_ = true;
+    worker_.pacing()->free(*this, since);
+}
+
+bool connection::taken_from_line() {
+    in_line_ = false;
+    return can_take_request();
+}
+
+void connection::serve_open_loop() {
+    if (phase_ == phase::open) {
+        if (unsent() == 0 && (offset_ != 0 || to_write_)) send_some();
+    } else if (phase_ == phase::idle && !finished_ && worker_.the_plan().asked.keep_alive) {
+        open();
+    }
+    offer(worker_.turn_time());
+}
+
+void connection::send_granted() {
+    if (phase_ == phase::open) {
+        send_some();
+        return;
+    }
+    (void)worker_.pacing()->take_grant();
+    const nanos now = clock_now();
+    worker_.advance(now);
+    if (!worker_.loading()) return;
+    stamp(now);
+    to_write_ = true;
+    open();
+}
+
+std::uint64_t connection::measured_in_flight() const {
+    std::uint64_t n = 0;
+    for (std::uint32_t i = 0; i <= mask_; ++i) {
+        if (times_[i] != 0 && worker_.pacing()->is_measured(times_[mask_ + 1 + i])) ++n;
+    }
+    return n;
 }
 
 void connection::report(error_kind kind, std::uint64_t counter, nanos at, std::string_view received) {

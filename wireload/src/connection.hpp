@@ -15,7 +15,8 @@ namespace wireload {
 
 class connection : public wire::stream {
 public:
-    // `times`: a ring of `mask` + 1 (a power of two) numbers that outlives the connection; null for one in flight.
+    // `times`: a ring of `mask` + 1 (a power of two) numbers that outlives the connection, and in an open loop as many again;
+    // null for one in flight.
     connection(worker& w, nanos* times, std::uint32_t mask);
 
     // Opens without a request in mind (the connect phase).
@@ -35,6 +36,17 @@ public:
     nanos check_deadline(nanos now);
     // At the end of the run.
     void say_goodbye();
+
+    // ---- open loop, see pacer.hpp ----
+
+    // Gets in line for a request if it can take one and does not stand there already.
+    void offer(nanos since);
+    // It has left the line. Whether it can still take a request.
+    bool taken_from_line();
+    // Begins the request that was granted.
+    void send_granted();
+    // Those in flight that count.
+    std::uint64_t measured_in_flight() const;
 
 protected:
     enum class phase : std::uint8_t { idle, connecting, securing, handshaking, open };  // securing: TLS
@@ -96,8 +108,14 @@ private:
     void back_to_idle(bool reset);
     void report(error_kind kind, std::uint64_t counter, nanos at, std::string_view received);
 
+    bool can_take_request() const;
+    void serve_open_loop();
+    // When request n was due, in an open loop.
+    nanos& scheduled(std::uint64_t n) { return times_[mask_ + 1 + (n & mask_)]; }
+    void answered_on_schedule(std::uint64_t counter, nanos at);
+
     nanos* times_;  // when request n was sent, at n & mask_; 0: not in flight
-    nanos time_ = 0;
+    nanos time_[2] = {0, 0};
     std::uint64_t sent_ = 0;  // counter of the last request begun; never starts anew, so that no late reply fits
     std::uint64_t done_ = 0;
     std::uint64_t quota_ = 0;
@@ -109,6 +127,7 @@ private:
     phase phase_ = phase::idle;
     std::uint8_t failures_ = 0;  // in a row
     bool due_ = false;
+    bool in_line_ = false;
     bool finished_ = true;
     bool owed_ = false;      // a turn was taken, its request not begun: it waits for the connection
     bool to_write_ = false;  // begun (its latency includes connecting), not written yet

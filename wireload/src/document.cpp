@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "histogram_log.hpp"
+#include "open_loop_report.hpp"
 
 namespace wireload {
 namespace {
@@ -47,7 +48,7 @@ json server(const std::optional<server_usage>& usage) {
 json plan_of(const plan& p) {
     const options& o = p.asked;
     json out = {
-        {"mode", o.ramp ? "ramp" : "closed"},
+        {"mode", o.ramp ? "ramp" : o.open_loop ? "open" : "closed"},
         {"connections", o.connections},
         {"threads", o.threads},
         {"in_flight", o.in_flight},
@@ -168,8 +169,7 @@ json to_document(const plan& p, const run_result& r) {
     if (const auto& e = r.counts.first_error) {
         first = {{"kind", name_of(e->kind)}, {"sent", e->sent}, {"expected", e->expected}, {"received", e->received}};
     }
-    const double seconds = static_cast<double>(r.elapsed) / 1e9;
-    const double rate = seconds > 0 ? static_cast<double>(r.counts.ok) / seconds : 0;
+    const double rate = r.rate_per_s();
     const histogram& all = r.series->total();
     std::optional<double> ratio;
     if (r.in_flight_mean && *r.in_flight_mean > 0 && all.mean_ns()) ratio = rate * *all.mean_ns() / 1e9 / *r.in_flight_mean;
@@ -204,10 +204,12 @@ json to_document(const plan& p, const run_result& r) {
         {"status_codes", statuses},
         {"latency", latency(all, p.asked.keep_histogram)},
         {"little", {{"in_flight_mean", or_null(r.in_flight_mean)}, {"samples", samples}, {"ratio", or_null(ratio)}}},
+        {"open_loop", open_loop_document(p, r, [&](const histogram& h) { return latency(h, p.asked.keep_histogram); })},
         {"generator",
          {{"cpu_user_ns", r.generator.cpu_user_ns},
           {"cpu_system_ns", r.generator.cpu_system_ns},
           {"cpu_share", r.generator.cpu_share},
+          {"spin_ns", r.generator.spin_ns},
           {"rss_peak_bytes", r.generator.rss_peak_bytes},
           {"voluntary_switches", r.generator.voluntary_switches},
           {"involuntary_switches", r.generator.involuntary_switches}}},

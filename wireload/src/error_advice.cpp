@@ -13,6 +13,7 @@ std::string_view advice_on(error_kind kind) {
         case error_kind::bad_status: return "not a status that --expect-status calls right (default 2xx)";
         case error_kind::bad_body: return "wrong content, or the answer to another request";
         case error_kind::protocol: return "the bytes are not valid HTTP/1.1 or WebSocket";
+        case error_kind::deadline: return "answered too late or never sent: the server does not keep up with --rate";
     }
     return {};
 }

@@ -21,11 +21,12 @@ enum class error_kind : std::uint8_t {
     bad_status,
     bad_body,  // wrong bytes, wrong length, or an answer to another request
     protocol,  // bytes that are not HTTP/1.1 or RFC 6455
+    deadline,  // open loop: not sent in time, or answered rightly but too late
 };
 
-inline constexpr std::array<std::string_view, 9> error_names = {
+inline constexpr std::array<std::string_view, 10> error_names = {
     "connect_refused", "connect_timeout", "connect_failed", "tls",     "closed_early",
-    "read_timeout",    "bad_status",      "bad_body",       "protocol"};
+    "read_timeout",    "bad_status",      "bad_body",       "protocol",       "deadline"};
 
 constexpr std::string_view name_of(error_kind kind) { return error_names[static_cast<std::size_t>(kind)]; }
 

@@ -20,6 +20,16 @@ constexpr option_row load_rows[] = {
     {"--timeout", "TIME", "a request without a reply after this is an error (default 5s; 30s in a ramp)", &raw::timeout},
 };
 
+constexpr option_row open_rows[] = {
+    {"--rate", "R", "requests a second over all connections, such as 2500 or 0.5", &raw::rate, {}, completes::nothing, true},
+    {"--arrivals", "KIND", "constant: evenly spaced (default); poisson: at random, as from many independent users; or a FILE with one offset in seconds a line, which is replayed", &raw::arrivals, "constant,poisson", completes::files},
+    {"--rate-steps", "LIST", "rates one after another, such as 1000:5s,2000:5s", &raw::rate_steps},
+    {"--rate-ramp", "F:T:TIME", "a rate that goes evenly from F to T, such as 100:5000:30s", &raw::rate_ramp},
+    {"--max-in-flight", "N", "requests in flight in all, at most (default: as many as the connections take)", &raw::max_in_flight},
+    {"--deadline", "TIME", "a request not answered this long after it was due is an error, and is not sent any more; an answer that comes later is kept among the latencies", &raw::deadline},
+    {"--spin", "WHEN", "look for events without sleeping in the last 60us before a request is due: auto (default: on CPUs given with --cpu), always or never. It uses up a CPU at high rates, and is not counted as load of the generator", &raw::spin, "auto,always,never"},
+};
+
 constexpr option_row http_rows[] = {
     {"-m,--method", "M", "method (default GET; POST with a body)", &raw::method, "GET,HEAD,POST,PUT,PATCH,DELETE,OPTIONS", completes::nothing, true},
     {"-H,--header", "'K: V'", "add a header; may be repeated. Host may be replaced", &raw::headers, {}, completes::nothing, true},
@@ -88,6 +98,7 @@ constexpr option_row help_rows[] = {
 
 constexpr option_section sections[] = {
     {"LOAD", "", load_rows},
+    {"OPEN LOOP", "With one of the first four, requests are due by a schedule, whatever the server does. One that is due goes out on a free connection, or waits for one; its latency runs from the schedule. Whatever was due in the window is measured, and waited for after its end for the time of --timeout (or --deadline, if longer).", open_rows},
     {"REQUEST AND REPLY, http", "", http_rows},
     {"MESSAGE AND REPLY, ws", "", ws_rows},
     {"TLS, https and wss", "", tls_rows},

@@ -11,6 +11,7 @@
 #include "completion.hpp"
 #include "duration.hpp"
 #include "help.hpp"
+#include "open_loop_options.hpp"
 #include "option_table.hpp"
 #include "suggest.hpp"
 #include "wire/proto/http_types.hpp"
@@ -152,11 +153,13 @@ void read_load(const CLI::App& app, const raw_options& raw, options& out) {
         refuse("--pipeline needs connections that stay open; leave out --no-keepalive or --pipeline");
     }
 
+    if (const std::string wrong = read_open_loop(raw, given, out); !wrong.empty()) refuse("{}", wrong);
     for (const char* name : {"--ramp-add", "--ramp-messages", "--ramp-pacing"}) {
         if (given(name) && !given("--ramp-rounds")) refuse("{} belongs to a ramp; say how many rounds with --ramp-rounds", name);
     }
     if (!given("--ramp-rounds")) {
-        if (!out.requests && !out.each && !out.duration) out.duration = std::chrono::seconds(10);
+        const bool ends = out.open_loop && out.open_loop->arrivals.length() != never;
+        if (!out.requests && !out.each && !out.duration && !ends) out.duration = std::chrono::seconds(10);
         return;
     }
     for (const char* name : {"--connections", "--requests", "--each", "--duration", "--warmup", "--pipeline", "--no-keepalive"}) {
@@ -320,6 +323,7 @@ options read(const CLI::App& app, const raw_options& raw, unsigned allowed_cpus)
     read_load(app, raw, out);
     read_exchange(app, raw, out);
     read_place(app, raw, allowed_cpus, out);
+    complete_open_loop(out);
     return out;
 }
 

@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "open_loop.hpp"
 #include "threshold.hpp"
 
 namespace wireload {
@@ -67,6 +68,7 @@ struct options {
     std::optional<std::chrono::nanoseconds> duration;
     std::chrono::nanoseconds warmup{0};
     std::optional<ramp_options> ramp;
+    std::optional<open_loop_options> open_loop;
     std::uint32_t in_flight = 1;  // on one connection
     bool keep_alive = true;
     std::chrono::nanoseconds timeout = std::chrono::seconds(5);

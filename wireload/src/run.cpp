@@ -13,6 +13,7 @@
 #include "control.hpp"
 #include "generator_meter.hpp"
 #include "live_view.hpp"
+#include "pacer.hpp"
 #include "worker.hpp"
 
 namespace wireload {
@@ -21,6 +22,9 @@ namespace {
 // Sockets that one thread has connecting at a time before a closed loop begins: enough to be quick, few enough for the
 // listen queues of ordinary servers. A ramp opens all of a round at once, as the published one does.
 constexpr std::uint32_t opened_at_once = 64;
+
+// How far ahead the schedule of an open loop begins.
+constexpr nanos begin_ahead = 5'000'000;
 
 // How often the memory of a watched server is looked at.
 constexpr nanos watch_every = 100'000'000;
@@ -45,6 +49,8 @@ public:
         if (std::string problem = start_threads(); !problem.empty()) return problem;
         if (plan_.asked.ramp) {
             ramp(*plan_.asked.ramp);
+        } else if (plan_.asked.open_loop) {
+            open_loop();
         } else {
             closed_loop();
         }
@@ -101,11 +107,12 @@ private:
     }
 
     // Waits for the orders to be done; looks at the server's memory meanwhile if `watching`. When the user or the
-    // failure of everything ends the run first, the orders are cut short and the reason is noted.
-    void wait_for_orders(bool watching) {
+    // failure of everything ends the run first, the orders are cut short and the reason is noted. Returns early at `until`.
+    void wait_for_orders(bool watching, nanos until = never) {
         const auto over = [this] { return all_done() || all_dead(); };
         while (!over() && !control_.interrupted()) {
-            wait(watching && watch_ != nullptr ? clock_now() + watch_every : never, over);
+            wait(std::min(until, watching && watch_ != nullptr ? clock_now() + watch_every : never), over);
+            if (clock_now() >= until) return;
             if (watching && watch_ != nullptr && !over()) watch_->sample();
         }
         if (all_done()) return;
@@ -156,16 +163,21 @@ private:
         return sum;
     }
 
-    void closed_loop() {
+    // The connect phase of both loops. False when there is nothing to go on with.
+    bool open_all() {
         const options& o = plan_.asked;
         std::uint64_t failures = 0;
         show("connecting", clock_now());
         const std::uint64_t open_now =
             open(o.connections, o.keep_alive ? std::max(1U, opened_at_once / o.threads) : 0, out_.connect.elapsed, failures);
-        if (cut_ || (o.keep_alive && open_now == 0)) {
-            out_.stopped_by = cut_.value_or(stop_reason::error);
-            return;
-        }
+        if (!cut_ && (!o.keep_alive || open_now != 0)) return true;
+        out_.stopped_by = cut_.value_or(stop_reason::error);
+        return false;
+    }
+
+    void closed_loop() {
+        const options& o = plan_.asked;
+        if (!open_all()) return;
         const bool counted = o.requests || o.each;
         if (counted && o.warmup.count() > 0) {
             // A count is exact only when nothing is in flight at its start.
@@ -221,6 +233,58 @@ private:
         out_.connections_opened = counts.connections_opened + (o.keep_alive ? out_.connect.opened : 0);
         if (!o.keep_alive) note_connects_of_window();
         note_in_flight();
+    }
+
+    // The window is a part of the schedule. Whatever was due in it is measured, and waited for after its end: a server that
+    // stands still then would otherwise hide its worst.
+    void open_loop() {
+        const options& o = plan_.asked;
+        if (!open_all()) return;
+        if (watch_ != nullptr) watch_->find();
+        generator_meter meter;
+        load_order order;
+        // Far enough ahead for all threads to be at work by then.
+        order.schedule_start = clock_now() + begin_ahead + o.connections * nanos{200};
+        order.window_start = order.schedule_start + o.warmup.count();
+        if (o.duration) {
+            order.schedule_end = order.window_start + o.duration->count();
+            order.window_end = order.schedule_end + std::max(o.timeout, o.open_loop->deadline.value_or(o.timeout)).count();
+        }
+        order.most = o.requests.value_or(UINT64_MAX);
+        order.interval = o.interval.count();
+        order_load(order);
+        if (o.warmup.count() > 0) show("warming up", order.schedule_start, order.window_start);
+        wait_for_orders(false, order.window_start);
+        if (watch_ != nullptr) watch_->begin();
+        meter.begin();
+        const nanos metered_from = clock_now();
+        out_.window_start_unix_ns = unix_now() - (metered_from - order.window_start);
+        show("measuring", order.window_start, order.schedule_end, o.requests.value_or(0));
+        wait_for_orders(true, order.schedule_end);
+        const nanos end = clock_now();
+        open_loop_result& open = out_.open_loop.emplace();
+        out_.generator = meter.end(end - metered_from, used_cpus());
+        if (watch_ != nullptr) out_.server = watch_->end();
+        if (!cut_ && !all_done()) {
+            show("waiting for the last", end, order.window_end);
+            wait_for_orders(false);
+        }
+
+        const tally counts = gather();
+        for (const auto& w : workers_) {
+            open.counts.add(w->pacing()->counts());
+            open.lag.merge(w->pacing()->lag());
+            open.service.merge(w->pacing()->service());
+        }
+        out_.generator.take_spinning(static_cast<std::uint64_t>(open.counts.spun), end - metered_from, used_cpus());
+        out_.stopped_by = cut_ ? *cut_ : o.duration && end >= order.schedule_end ? stop_reason::duration : stop_reason::requests;
+        const nanos last = out_.stopped_by == stop_reason::duration ? order.schedule_end : out_.stopped_by == stop_reason::requests ? counts.last_done : end;
+        out_.elapsed = std::max<nanos>(0, last - order.window_start);
+        open.drain = std::max<nanos>(0, counts.last_done - last);
+        out_.interval = o.interval.count();
+        out_.counts.add(counts);
+        out_.connections_opened = counts.connections_opened + (o.keep_alive ? out_.connect.opened : 0);
+        if (!o.keep_alive) note_connects_of_window();
     }
 
     // Without keep-alive, connecting is a part of the window.
@@ -321,6 +385,19 @@ std::string_view name_of(stop_reason reason) {
         case stop_reason::error: break;
     }
     return "error";
+}
+
+void generator_usage::take_spinning(std::uint64_t spun_ns, nanos elapsed, unsigned cpus) {
+    const std::uint64_t used = cpu_user_ns + cpu_system_ns;
+    spin_ns = std::min(spun_ns, used);
+    if (elapsed > 0) cpu_share = static_cast<double>(used - spin_ns) / (static_cast<double>(elapsed) * cpus);
+}
+
+double run_result::rate_per_s() const {
+    if (elapsed <= 0) return 0;
+    const bool by_clock = open_loop && stopped_by == stop_reason::duration;
+    const std::uint64_t right = by_clock ? std::min(open_loop->counts.answered_in_window, counts.ok) : counts.ok;
+    return static_cast<double>(right) / (static_cast<double>(elapsed) / 1e9);
 }
 
 bool run_result::nothing_measured() const {

@@ -9,6 +9,7 @@
 
 #include "connect_phases.hpp"
 #include "histogram.hpp"
+#include "open_loop.hpp"
 #include "plan.hpp"
 #include "process_watch.hpp"
 #include "screen.hpp"
@@ -32,10 +33,13 @@ struct connect_result {
 struct generator_usage {
     std::uint64_t cpu_user_ns = 0;
     std::uint64_t cpu_system_ns = 0;
-    double cpu_share = 0;  // of the time of its threads' CPUs; 1 means that the generator could do no more
+    double cpu_share = 0;  // of the time of its threads' CPUs, without spinning; 1 means that the generator could do no more
+    std::uint64_t spin_ns = 0;  // of the CPU time: looking for events without sleeping, and finding none
     std::uint64_t rss_peak_bytes = 0;
     std::uint64_t voluntary_switches = 0;
     std::uint64_t involuntary_switches = 0;
+
+    void take_spinning(std::uint64_t spun_ns, nanos elapsed, unsigned cpus);
 };
 
 struct round_result {
@@ -63,7 +67,10 @@ struct run_result {
     nanos interval = 0;
     std::unique_ptr<series_collector> series;  // by interval, or by round of a ramp
     std::vector<round_result> rounds;          // of a ramp
+    std::optional<open_loop_result> open_loop;
 
+    // Right replies a second. Of an open loop those that came inside the window.
+    double rate_per_s() const;
     // Not one complete reply came, right or wrong.
     bool nothing_measured() const;
 };

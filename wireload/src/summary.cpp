@@ -10,6 +10,7 @@
 #include "duration.hpp"
 #include "error_advice.hpp"
 #include "latency_picture.hpp"
+#include "open_loop_report.hpp"
 
 namespace wireload {
 namespace {
@@ -20,7 +21,6 @@ constexpr double busy_generator = 0.8;
 std::string plural(std::uint64_t n, std::string_view word) { return fmt::format("{} {}{}", grouped(n), word, n == 1 ? "" : "s"); }
 
 double seconds_of(const run_result& r) { return static_cast<double>(r.elapsed) / 1e9; }
-double rate_of(const run_result& r) { return r.elapsed > 0 ? static_cast<double>(r.counts.ok) / seconds_of(r) : 0; }
 
 std::string cut(const std::string& text, std::size_t most) { return text.size() <= most ? text : text.substr(0, most - 3) + "..."; }
 
@@ -107,7 +107,7 @@ std::string generator_line(const plan& p, const run_result& r, const painter& pa
                                   busy ? paint.yellow("generator-bound, the server may do more") : "it was not the limit");
     if (r.in_flight_mean && *r.in_flight_mean > 0 && !r.series->total().empty()) {
         const double mean = *r.series->total().mean_ns() / 1e9;
-        const double ratio = rate_of(r) * mean / *r.in_flight_mean;
+        const double ratio = r.rate_per_s() * mean / *r.in_flight_mean;
         // Requests that straddle the window's ends move the ratio by up to latency / window; those that ended in errors were
         // in flight and have no latency.
         const double errors = static_cast<double>(r.counts.errors.total());
@@ -130,6 +130,7 @@ std::vector<std::string> warnings(const plan& p, const run_result& r) {
     std::vector<std::string> out;
     if (r.stopped_by == stop_reason::signal) out.emplace_back("interrupted: these are the figures up to then");
     if (r.stopped_by == stop_reason::error) out.emplace_back("stopped early: nothing worked any more");
+    for (std::string& one : open_loop_warnings(p, r)) out.push_back(std::move(one));
     if (r.generator.cpu_share > busy_generator) {
         out.emplace_back("the generator was near its limit: give it more CPUs or threads (-t, --cpu)");
     }
@@ -149,7 +150,7 @@ std::string what_was_asked(const plan& p) {
         out = fmt::format("ramp, {} of {} more connections, {} messages on each ({})", plural(o.ramp->rounds, "round"), o.ramp->add, o.ramp->messages,
                           o.ramp->pacing == ramp_pacing::burst ? "burst" : "serial");
     } else {
-        out = fmt::format("closed loop, {}", plural(o.connections, "connection"));
+        out = fmt::format("{}, {}", o.open_loop ? open_loop_plan_text(o) : "closed loop", plural(o.connections, "connection"));
         if (!o.keep_alive) out += ", a new one for each request";
         if (o.in_flight > 1) out += fmt::format(", {} in flight on each", o.in_flight);
         if (o.warmup.count() > 0) out += fmt::format(", warm-up {}", format_duration(static_cast<double>(o.warmup.count())));
@@ -176,7 +177,7 @@ std::string summary(const plan& p, const run_result& r, screen_style style) {
         return out + error_lines(r, paint);
     }
     out += fmt::format("{}   {} right in {}: {}\n", paint.bold("Requests"), grouped(r.counts.ok), format_duration(static_cast<double>(r.elapsed)),
-                       paint.bold(fmt::format("{}/s", grouped(static_cast<std::uint64_t>(std::llround(rate_of(r)))))));
+                       paint.bold(fmt::format("{}/s", grouped(static_cast<std::uint64_t>(std::llround(r.rate_per_s()))))));
     if (const std::string codes = statuses(r, paint); !codes.empty()) out += fmt::format("Statuses   {}\n", codes);
     if (r.elapsed > 0) {
         const auto flow = [&](std::uint64_t n) {
@@ -186,6 +187,7 @@ std::string summary(const plan& p, const run_result& r, screen_style style) {
     }
     out += connect + "\n\n";
     if (!all.empty()) out += latency_table(all, paint) + latency_picture(all, paint) + "\n";
+    out += open_loop_lines(r);
     if (!r.rounds.empty()) out += rounds_table(r, paint) + "\n";
     if (r.server) out += server_line(r);
     out += generator_line(p, r, paint);

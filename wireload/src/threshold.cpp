@@ -94,8 +94,6 @@ std::string read_limit(std::string_view text, std::size_t place, std::string_vie
     return {};
 }
 
-double seconds(const run_result& r) { return static_cast<double>(r.elapsed) / 1e9; }
-
 }  // namespace
 
 std::string_view threshold::unit() const {
@@ -151,7 +149,7 @@ judgement judge(const threshold& t, const run_result& r) {
         }
         case threshold_metric::ok: out.value = static_cast<double>(r.counts.ok); break;
         case threshold_metric::rate:
-            if (r.elapsed > 0) out.value = static_cast<double>(r.counts.ok) / seconds(r);
+            if (r.elapsed > 0) out.value = r.rate_per_s();
             break;
         case threshold_metric::generator:
             if (r.elapsed > 0) out.value = 100 * r.generator.cpu_share;

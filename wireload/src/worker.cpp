@@ -1,6 +1,7 @@
 #include "worker.hpp"
 
 #include <sched.h>
+#include <sys/prctl.h>
 
 #include <algorithm>
 #include <bit>
@@ -10,7 +11,9 @@
 #include <fmt/format.h>
 
 #include "control.hpp"
+#include "duration.hpp"
 #include "http_connection.hpp"
+#include "pacer.hpp"
 #include "ws_connection.hpp"
 
 namespace wireload {
@@ -41,14 +44,18 @@ wire::result<void> worker::start() {
     if (plan_.asked.in_flight > 1) {
         const std::uint32_t ring = std::bit_ceil(plan_.asked.in_flight);
         ring_mask_ = ring - 1;
-        rings_.reset(static_cast<nanos*>(std::calloc(std::size_t{ring} * share_, sizeof(nanos))));
+        ring_size_ = plan_.asked.open_loop ? std::size_t{2} * ring : ring;
+        rings_.reset(static_cast<nanos*>(std::calloc(ring_size_ * share_, sizeof(nanos))));
         if (rings_ == nullptr) throw std::bad_alloc();
     }
     connections_.reserve(share_);
     due_.reserve(share_);
     serving_.reserve(share_);
+    if (plan_.asked.open_loop) pacer_ = std::make_unique<pacer>(*this, plan_, index_, share_);
     thread_ = std::thread([this] {
         pin();
+        // A timer may otherwise be 50 us late on purpose, to save power; see PR_SET_TIMERSLACK in prctl(2).
+        if (pacer_ != nullptr) prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
         loop_->run();
         say_goodbye();
     });
@@ -104,7 +111,7 @@ void worker::say_goodbye() {
 
 void worker::add_connections(std::uint32_t count) {
     while (connections_.size() < count) {
-        nanos* const ring = rings_ == nullptr ? nullptr : &rings_[connections_.size() * (std::size_t{ring_mask_} + 1)];
+        nanos* const ring = rings_ == nullptr ? nullptr : &rings_[connections_.size() * ring_size_];
         if (plan_.asked.websocket) {
             connections_.push_back(std::make_unique<ws_connection>(*this, ring, ring_mask_));
         } else {
@@ -195,6 +202,10 @@ void worker::begin_load(const load_order& order) {
     loop_->arm(deadline_timer_, loop_->now() + plan_.asked.timeout);
     advance(clock_now());
     if (next_edge_ != never) loop_->arm(edge_timer_, to_time_point(next_edge_));
+    if (pacer_ != nullptr) {
+        pacer_->begin(order);
+        at_turn_end();
+    }
     for (auto& c : connections_) c->begin_load(order.each);
 }
 
@@ -209,10 +220,12 @@ void worker::serve_due() {
     serving_.swap(due_);
     for (connection* c : serving_) c->serve_due();
     serving_.clear();
+    if (pacer_ != nullptr) pacer_->pump();
 }
 
 bool worker::take_turn(connection& c) {
     if (!loading_ || sending_stopped_) return false;
+    if (pacer_ != nullptr) return pacer_->take_grant();
     if (order_.kind == load_order::quota::each) {
         if (!c.has_quota()) return false;
         c.use_quota();
@@ -285,6 +298,7 @@ void worker::pass_events(nanos t) {
         } else if (!window_open_) {
             open_window(at);
         } else if (at >= order_.window_end) {
+            if (pacer_ != nullptr) settle();
             close_window();
             return;
         } else {
@@ -308,6 +322,7 @@ void worker::open_window(nanos at) {
     }
     ok_before_ = errors_before_ = 0;
     interval_end_ = order_.interval == never ? never : at + order_.interval;
+    if (pacer_ != nullptr) return;  // Little's law is for closed loops
     next_sample_ = at + static_cast<nanos>(std::exponential_distribution<double>(1 / sample_every_ns)(random_));
 }
 
@@ -320,6 +335,7 @@ void worker::submit_interval() {
 }
 
 void worker::close_window() {
+    if (pacer_ != nullptr) pacer_->end(false);
     if (window_open_) submit_interval();
     // Of a window that never opened only what went wrong is worth telling.
     result_ = window_open_ ? tally_ : tally{};
@@ -331,6 +347,44 @@ void worker::close_window() {
     loading_ = window_open_ = false;
     next_edge_ = next_sample_ = next_event_ = never;
     order_finished();
+}
+
+// ---- open loop ----
+
+bool worker::right_reply_on_schedule(nanos due, nanos sent_at, nanos at) {
+    note_released(at);
+    --in_flight_;
+    const bool late = pacer_->is_late(due, at);
+    pacer_->answered(due, sent_at, at, late);
+    if (!pacer_->is_measured(due)) return false;
+    tally_.last_done = at;
+    // Late ones are errors, and their latency is kept all the same: without them the tail would end where it gets interesting.
+    latencies_.record(static_cast<std::uint64_t>(std::max<nanos>(0, at - due)));
+    if (late) {
+        ++tally_.errors[error_kind::deadline];
+    } else {
+        ++tally_.ok;
+    }
+    return late;
+}
+
+void worker::note_released(nanos at) {
+    pacer_->released(at, in_flight_);
+    at_turn_end();
+}
+
+void worker::never_sent(nanos due, nanos now) {
+    ++tally_.errors[error_kind::deadline];
+    if (!wants_report()) return;
+    report({error_kind::deadline, "nothing: no connection was free for the request", "a free connection in time",
+            fmt::format("none within {}", format_duration(static_cast<double>(now - due)))},
+           now);
+}
+
+// The last moment has come: what has no answer now gets none.
+void worker::settle() {
+    for (auto& c : connections_) tally_.errors[error_kind::read_timeout] += c->measured_in_flight();
+    pacer_->end(true);
 }
 
 }  // namespace wireload

@@ -30,6 +30,7 @@ namespace wireload {
 
 class connection;
 class control;
+class pacer;
 
 // "Send requests until ...". Times are those of the steady clock.
 struct load_order {
@@ -42,6 +43,11 @@ struct load_order {
     std::uint64_t each = 0;
     std::atomic<std::int64_t>* shared = nullptr;
     bool reconnect = true;
+    // Open loop: the schedule begins here, with the warm-up, and holds what is due before its end; the window's end above is
+    // then the moment until which the last replies are waited for.
+    nanos schedule_start = 0;
+    nanos schedule_end = never;
+    std::uint64_t most = UINT64_MAX;  // requests in the window, of all threads
     nanos interval = never;  // of the series
     std::size_t first_interval = 0;
 };
@@ -90,6 +96,8 @@ public:
     const connect_phases& phases() const { return phases_; }
     const tls_tally& tls() const { return tls_; }
     const tally& result() const { return result_; }
+    // Null unless the loop is open.
+    pacer* pacing() const { return pacer_.get(); }
 
     // ---- for the connections, on the worker's own thread ----
 
@@ -139,12 +147,27 @@ public:
         tally_.last_done = at;
         latencies_.record(static_cast<std::uint64_t>(at > sent_at ? at - sent_at : 0));
     }
-    // `flying` of the `count` requests were in flight.
+    // Of the requests that were in flight `flying` are not any more, and `count` count.
     void wrong_replies(error_kind kind, std::uint64_t count, std::uint64_t flying, nanos at) {
+        if (pacer_ != nullptr) [[unlikely]] note_released(at);
         in_flight_ -= flying;
         tally_.errors[kind] += count;
         tally_.last_done = at;
     }
+
+    // ---- open loop ----
+
+    std::uint64_t in_flight() const { return in_flight_; }
+    // Grows with whatever is done for connections.
+    std::uint64_t work_done() const { return tally_.bytes_in + tally_.bytes_out + tally_.connections_opened; }
+    void at_turn_end() { loop_->at_turn_end(end_of_turn_); }
+    void count_begun() { ++tally_.sent; }
+    // Returns whether it came too late and counts.
+    bool right_reply_on_schedule(nanos due, nanos sent_at, nanos at);
+    // The request was due at `due` and will not be sent any more.
+    void never_sent(nanos due, nanos now);
+    // Everything that was scheduled is decided.
+    void load_over() { close_window(); }
     bool wants_report() const { return opening_phase_ ? !connects_.first_error : !tally_.first_error; }
     void report(error_report&& first, nanos at);
 
@@ -189,6 +212,8 @@ private:
     void open_window(nanos at);
     void close_window();
     void submit_interval();
+    void note_released(nanos at);
+    void settle();
     void check_dead();
     void say_goodbye();
     void pin() const;
@@ -213,6 +238,8 @@ private:
     };
     std::unique_ptr<nanos[], release> rings_;  // of the connections, when more than one request is in flight
     std::uint32_t ring_mask_ = 0;
+    std::size_t ring_size_ = 1;
+    std::unique_ptr<pacer> pacer_;
     std::vector<std::unique_ptr<connection>> connections_;
     std::vector<connection*> due_;
     std::vector<connection*> serving_;

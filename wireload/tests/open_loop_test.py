@@ -1,0 +1,307 @@
+"""wireload at a rate: what is due is sent, what waits is charged from the schedule, and every request is accounted for."""
+
+from __future__ import annotations
+
+import socket
+import tempfile
+import threading
+import time
+import unittest
+from pathlib import Path
+
+from servers import TEXT, Run, Server, frame, http, http_replies, load, reply, serving, wireload, ws_replies
+
+MS = 1_000_000
+
+
+class OpenLoop(unittest.TestCase):
+    def assertAccounted(self, run: Run) -> None:
+        """Every scheduled request is an answer or an error, and each answer has its latencies."""
+        open_loop, requests = run.document["open_loop"], run.document["requests"]
+        self.assertEqual(open_loop["scheduled"], requests["ok"] + requests["errors"])
+        self.assertEqual(open_loop["sent"], requests["sent"])
+        self.assertEqual(open_loop["scheduled"], open_loop["sent"] + open_loop["not_sent"])
+        self.assertEqual(run.document["latency"]["count"], requests["ok"] + open_loop["late"])
+        self.assertEqual(open_loop["service"]["count"], requests["ok"] + open_loop["late"])
+
+
+class Rates(OpenLoop):
+    def test_sends_what_the_rate_says(self) -> None:
+        with serving(http_replies(lambda n: reply())) as server:
+            run = load(server, "--rate", "400", "-d", "500ms", "-c", "4", "--expect-body", "hello")
+            self.assertEqual(server.requests, 200)
+            self.assertEqual(server.connections, 4)
+        self.assertEqual(run.code, 0, run.screen)
+        self.assertEqual(run.document["plan"]["mode"], "open")
+        self.assertEqual(run.document["open_loop"]["scheduled"], 200)
+        self.assertEqual(run.document["open_loop"]["rate"], 400)
+        self.assertEqual(run.document["window"], run.document["window"] | {"stopped_by": "duration", "elapsed_ns": 500 * MS})
+        self.assertEqual(run.document["little"]["ratio"], None)
+        self.assertAccounted(run)
+
+    def test_warm_up_is_at_the_same_rate_and_not_counted(self) -> None:
+        with serving(http_replies(lambda n: reply())) as server:
+            run = load(server, "--rate", "300", "-d", "200ms", "--warmup", "100ms", "-c", "3")
+            self.assertEqual(server.requests, 90)
+        self.assertEqual(run.document["open_loop"]["scheduled"], 60)
+        self.assertEqual(run.document["requests"]["ok"], 60)
+        self.assertAccounted(run)
+
+    def test_a_count_over_several_threads(self) -> None:
+        for kind in ("constant", "poisson"):
+            with self.subTest(kind), serving(http_replies(lambda n: reply())) as server:
+                run = load(server, "--rate", "1000", "--arrivals", kind, "-n", "201", "-c", "6", "--threads", "3")
+                self.assertEqual(server.requests, 201)
+                self.assertEqual(run.document["open_loop"]["scheduled"], 201)
+                self.assertEqual(run.document["window"]["stopped_by"], "requests")
+                self.assertEqual(run.document["plan"]["threads"], 3)
+                self.assertAccounted(run)
+
+    def test_steps_ramps_and_recorded_arrivals(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            recorded = Path(folder) / "arrivals.txt"
+            recorded.write_text("# three at once, then one\n0.05\n0.05\n0.05\n\n0.25\n")
+            for expected, *arguments in (
+                (150, "--rate-steps", "500:100ms,0:100ms,1000:100ms"),
+                (100, "--rate-ramp", "0:1000:200ms"),
+                (4, "--arrivals", str(recorded)),
+                (3, "--arrivals", str(recorded), "-d", "200ms"),
+                (2, "--arrivals", str(recorded), "-n", "2"),
+            ):
+                with self.subTest(arguments=arguments), serving(http_replies(lambda n: reply())) as server:
+                    run = load(server, *arguments, "-c", "5")
+                    self.assertEqual(server.requests, expected)
+                    self.assertEqual(run.document["open_loop"]["scheduled"], expected)
+                    self.assertAccounted(run)
+
+    def test_messages_are_scheduled_as_well(self) -> None:
+        with serving(ws_replies(lambda n, message: frame(TEXT, message))) as server:
+            run = load(server, "--rate", "500", "-d", "200ms", "-c", "3", "--message", "m{c}", scheme="ws")
+            self.assertEqual(server.requests, 100)
+        self.assertEqual(run.code, 0)
+        self.assertAccounted(run)
+
+    def test_a_new_connection_for_each_request(self) -> None:
+        def once(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:
+            connection.sendall(reply(b"hello", "200 OK", "Connection: close"))
+            return False
+
+        with serving(http(once)) as server:
+            run = load(server, "--rate", "200", "-d", "200ms", "-c", "5", "--no-keepalive")
+            self.assertEqual(server.connections, 40)
+        self.assertEqual(run.code, 0)
+        self.assertAccounted(run)
+
+    def test_requests_take_the_connections_in_turn(self) -> None:
+        counts: dict[int, int] = {}
+
+        def answer(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:
+            with server.lock:
+                counts[connection.fileno()] = counts.get(connection.fileno(), 0) + 1
+            connection.sendall(reply())
+            return True
+
+        with serving(http(answer)) as server:
+            load(server, "--rate", "100", "-n", "40", "-c", "4")
+        # Slow enough for all to be free: each gets its quarter, give or take what a late answer moves.
+        self.assertEqual(len(counts), 4)
+        self.assertEqual(sum(counts.values()), 40)
+
+
+class Waiting(OpenLoop):
+    def test_those_who_waited_are_charged_from_the_schedule(self) -> None:
+        """One connection and a server that stands still for 300 ms: thirty requests are due meanwhile."""
+
+        def answer(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:
+            if number == 11:
+                time.sleep(0.3)
+            connection.sendall(reply())
+            return True
+
+        with serving(http(answer)) as server:
+            run = load(server, "--rate", "100", "-d", "600ms", "-c", "1")
+            self.assertEqual(server.requests, 60)
+        self.assertAccounted(run)
+        latency, service = run.document["latency"], run.document["open_loop"]["service"]
+        self.assertGreaterEqual(latency["max_ns"], 300 * MS)
+        self.assertGreaterEqual(service["max_ns"], 300 * MS)
+        # The answers come at once after the freeze: latencies fall from 300 ms to nothing in steps of 10 ms, which sums to
+        # 4.65 s; a closed loop sees the first alone. Service times know of one.
+        self.assertGreaterEqual(latency["mean_ns"] * 60, 4_650 * MS)
+        self.assertGreaterEqual(latency["percentiles_ns"]["75"], 140 * MS)
+        self.assertGreaterEqual(run.document["open_loop"]["backlog_max"], 28)
+        self.assertEqual(run.document["open_loop"]["service"]["count"], 60)
+
+    def test_waits_for_the_tail_after_the_end(self) -> None:
+        def answer(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:
+            time.sleep(0.3)
+            connection.sendall(reply())
+            return True
+
+        with serving(http(answer)) as server:
+            run = load(server, "--rate", "50", "-d", "100ms", "-c", "5")
+        self.assertEqual(run.document["requests"]["ok"], 5)
+        self.assertEqual(run.code, 0)
+        self.assertEqual(run.document["window"]["elapsed_ns"], 100 * MS)
+        self.assertGreaterEqual(run.document["open_loop"]["drain_ns"], 250 * MS)
+        self.assertEqual(run.document["requests"]["rate_per_s"], 0)  # none of them came inside the window
+        self.assertAccounted(run)
+
+    def test_no_more_in_flight_than_allowed(self) -> None:
+        most = 0
+        present = 0
+        lock = threading.Lock()
+
+        def answer(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:
+            nonlocal most, present
+            with lock:
+                present += 1
+                most = max(most, present)
+            time.sleep(0.02)
+            with lock:
+                present -= 1
+            connection.sendall(reply())
+            return True
+
+        with serving(http(answer)) as server:
+            run = load(server, "--rate", "1000", "-n", "30", "-c", "10", "--max-in-flight", "3")
+        self.assertEqual(most, 3)
+        self.assertGreaterEqual(run.document["latency"]["max_ns"], 8 * 20 * MS)
+        self.assertGreaterEqual(run.document["open_loop"]["backlog_max"], 15)
+        self.assertEqual(run.document["open_loop"]["max_in_flight"], 3)
+        self.assertAccounted(run)
+
+    def test_says_when_the_rate_was_not_kept(self) -> None:
+        def answer(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:
+            time.sleep(0.05)
+            connection.sendall(reply())
+            return True
+
+        with serving(http(answer)) as server:
+            run = load(server, "--rate", "100", "-d", "500ms", "-c", "2")
+        self.assertFalse(run.document["open_loop"]["rate_kept"])
+        self.assertIn("asked 100/s, sent", run.screen)
+        self.assertEqual(run.document["requests"]["ok"], 50)
+        self.assertAccounted(run)
+
+
+class Deadlines(OpenLoop):
+    def test_late_answers_are_errors_whose_latency_is_kept(self) -> None:
+        def answer(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:
+            time.sleep(0.8 if number == 2 else 0)
+            connection.sendall(reply())
+            return True
+
+        with serving(http(answer)) as server:
+            run = load(server, "--rate", "20", "-n", "4", "-c", "4", "--deadline", "600ms")
+        self.assertEqual(run.code, 1)
+        self.assertEqual(run.errors, {"deadline": 1})
+        self.assertEqual(run.document["open_loop"]["late"], 1)
+        self.assertGreaterEqual(run.document["latency"]["max_ns"], 800 * MS)
+        self.assertEqual(run.document["first_error"]["kind"], "deadline")
+        self.assertAccounted(run)
+
+    def test_what_cannot_be_sent_in_time_is_not_sent(self) -> None:
+        def answer(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:
+            time.sleep(0.5 if number == 1 else 0)
+            connection.sendall(reply())
+            return True
+
+        with serving(http(answer)) as server:
+            run = load(server, "--rate", "100", "-n", "50", "-c", "1", "--deadline", "100ms")
+            self.assertEqual(server.requests, run.document["open_loop"]["sent"])
+        # The first is late; of the 49 others those due in the last 100 ms before its answer at 500 ms are in time.
+        self.assertGreaterEqual(run.document["open_loop"]["late"], 1)
+        self.assertGreaterEqual(run.document["open_loop"]["not_sent"], 38)
+        self.assertGreater(run.document["requests"]["ok"], 0)
+        self.assertAccounted(run)
+
+    def test_a_server_that_never_answers(self) -> None:
+        def silent(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:
+            return True
+
+        with serving(http(silent)) as server:
+            run = load(server, "--rate", "100", "-d", "200ms", "-c", "3", "--timeout", "300ms")
+        self.assertEqual(run.code, 2)
+        self.assertEqual(sum(run.errors.values()), 20)
+        self.assertAccounted(run)
+
+
+class Failures(OpenLoop):
+    def test_closed_connections_are_opened_again_and_cost_what_they_carried(self) -> None:
+        def answer(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:
+            if number % 10 == 0:
+                return False
+            connection.sendall(reply())
+            return True
+
+        with serving(http(answer)) as server:
+            run = load(server, "--rate", "500", "-n", "100", "-c", "4")
+            self.assertEqual(server.requests, 100)
+        self.assertEqual(run.errors, {"closed_early": 10})
+        self.assertEqual(run.document["requests"]["ok"], 90)
+        self.assertAccounted(run)
+
+    def test_an_idle_connection_may_be_closed(self) -> None:
+        def answer(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:
+            connection.sendall(reply())
+            return number % 5 != 0  # closes afterwards, with nothing in flight
+
+        with serving(http(answer)) as server:
+            run = load(server, "--rate", "50", "-n", "25", "-c", "2")
+        self.assertEqual(run.errors, {})
+        self.assertGreaterEqual(run.document["requests"]["connections_opened"], 6)
+        self.assertAccounted(run)
+
+    def test_wrong_replies_are_counted(self) -> None:
+        with serving(http_replies(lambda n: reply(b"wrong" if n % 4 == 0 else b"hello"))) as server:
+            run = load(server, "--rate", "1000", "-n", "40", "-c", "4", "--expect-body", "hello")
+        self.assertEqual(run.errors, {"bad_body": 10})
+        self.assertAccounted(run)
+
+    def test_pipelined_and_large_requests(self) -> None:
+        with serving(http_replies(lambda n: reply())) as server:
+            run = load(server, "--rate", "400", "-n", "40", "-c", "2", "--pipeline", "4", "-b", "x" * 100_000)
+            self.assertEqual({len(text) for text in server.seen}, {len(server.seen[0])})
+            self.assertEqual(server.requests, 40)
+        self.assertEqual(run.code, 0)
+        self.assertAccounted(run)
+
+
+class Options(unittest.TestCase):
+    def test_contradictions_are_refused_with_advice(self) -> None:
+        url = "http://127.0.0.1:1/"
+        for expected, *arguments in (
+            ("--rate", "--rate", "fast"),
+            ("--rate 0", "--rate", "0"),
+            ("step 2", "--rate-steps", "1:1s,2"),
+            ("FROM:TO:TIME", "--rate-ramp", "1:2"),
+            ("three ways", "--rate", "5", "--rate-ramp", "1:2:3s"),
+            ("add --rate", "--arrivals", "poisson"),
+            ("cannot open", "--arrivals", "/no/such/file"),
+            ("leave out the rate", "--arrivals", "/no/such/file", "--rate", "5"),
+            ("--each", "--rate", "5", "--each", "3"),
+            ("open loop", "--deadline", "5s"),
+            ("open loop", "--max-in-flight", "5"),
+            ("--max-in-flight", "--rate", "5", "--max-in-flight", "0"),
+            ("--deadline", "--rate", "5", "--deadline", "5"),
+            ("time of its own", "--rate-steps", "1:1s", "-d", "5s"),
+            ("rounds", "--rate", "5", "--ramp-rounds", "2"),
+            ("--spin", "--rate", "5", "--spin", "maybe"),
+        ):
+            with self.subTest(arguments=arguments):
+                done = wireload(*arguments, url)
+                self.assertEqual(done.returncode, 64, done.stderr)
+                self.assertIn(expected, done.stderr)
+
+    def test_a_recorded_file_is_checked_by_line(self) -> None:
+        with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+            file.write("0\n1\n0.5\n")
+            file.flush()
+            done = wireload("--arrivals", file.name, "http://127.0.0.1:1/")
+        self.assertEqual(done.returncode, 64)
+        self.assertIn("line 3", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
