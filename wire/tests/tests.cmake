@@ -10,6 +10,15 @@ if(WIRE_WITH_TLS)
 endif()
 gtest_discover_tests(wire_test DISCOVERY_TIMEOUT 60)
 
+# Everything that runs on a loop once more with io_uring: the same tests, with a loop that takes it when nothing is asked.
+set(wire_loop_tests ${wire_tests})
+list(FILTER wire_loop_tests INCLUDE REGEX "src/(loop|server|client|websocket|tls)/")
+add_executable(wire_uring_test ${wire_loop_tests} tests/uring_environment.cpp src/loop/event_loop.cpp)
+target_include_directories(wire_uring_test PRIVATE tests)
+target_compile_definitions(wire_uring_test PRIVATE WIRE_AUTOMATIC_IS_IO_URING WIRE_SOURCE_DIR="${CMAKE_CURRENT_SOURCE_DIR}")
+target_link_libraries(wire_uring_test PRIVATE wire::wire GTest::gtest_main)
+gtest_discover_tests(wire_uring_test TEST_PREFIX io_uring. DISCOVERY_TIMEOUT 60)
+
 # wire_fuzz_request and so on: run one with its corpus, `wire_fuzz_request wire/tests/fuzz/corpus/request`.
 if(WIREBENCH_FUZZ)
   target_compile_options(wire PRIVATE -fsanitize=fuzzer-no-link)

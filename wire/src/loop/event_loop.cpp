@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "uring_engine.hpp"
+
 namespace wire {
 
 namespace {
@@ -33,13 +35,27 @@ timer::~timer() {
     if (loop_ != nullptr) loop_->forget(*this);
 }
 
+namespace {
+
+#ifdef WIRE_AUTOMATIC_IS_IO_URING  // the tests, which so run over both
+constexpr loop_engine automatic_engine = loop_engine::io_uring;
+#else
+constexpr loop_engine automatic_engine = loop_engine::epoll;
+#endif
+
+loop_engine engine_for(const loop_options& options) noexcept {
+    return options.engine == loop_engine::automatic ? automatic_engine : options.engine;
+}
+
+}  // namespace
+
 event_loop::event_loop(const loop_options& options)
     : hooks_(nullptr),
       events_size_(std::max<std::size_t>(options.events_per_wait, 16)),
       scratch_size_(std::max<std::size_t>(options.receive_bytes, 1024)),
       pool_(std::max<std::size_t>(options.block_bytes, 512)),
       wake_source_(&event_loop::on_wake) {
-    events_ = std::make_unique_for_overwrite<epoll_event[]>(events_size_);
+    if (engine_for(options) == loop_engine::epoll) events_ = std::make_unique_for_overwrite<epoll_event[]>(events_size_);
     scratch_ = std::make_unique_for_overwrite<char[]>(scratch_size_);
     hooks_.next_ = hooks_.previous_ = &hooks_;
     refresh_now();
@@ -47,8 +63,14 @@ event_loop::event_loop(const loop_options& options)
 
 result<std::unique_ptr<event_loop>> event_loop::create(const loop_options& options) {
     std::unique_ptr<event_loop> loop(new event_loop(options));
-    loop->epoll_ = ::epoll_create1(EPOLL_CLOEXEC);
-    if (loop->epoll_ < 0) return system_failure(errno, "cannot make an epoll instance");
+    if (engine_for(options) == loop_engine::io_uring) {
+        auto engine = detail::uring_engine::create(*loop, options);
+        if (!engine) return engine.error();
+        loop->uring_ = *std::move(engine);
+    } else {
+        loop->epoll_ = ::epoll_create1(EPOLL_CLOEXEC);
+        if (loop->epoll_ < 0) return system_failure(errno, "cannot make an epoll instance");
+    }
     loop->wake_fd_ = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (loop->wake_fd_ < 0) return system_failure(errno, "cannot make an eventfd");
     if (auto r = loop->watch(loop->wake_source_, loop->wake_fd_, ready::read); !r) return r.error();
@@ -69,6 +91,7 @@ event_loop::~event_loop() {
 }
 
 result<void> event_loop::watch(io_source& source, int fd, ready interest) {
+    if (uring_ != nullptr) return uring_->watch(source, fd, interest);
     epoll_event event{};
     event.events = epoll_mask(interest);
     event.data.ptr = &source;
@@ -80,6 +103,10 @@ result<void> event_loop::watch(io_source& source, int fd, ready interest) {
 }
 
 void event_loop::rewatch(io_source& source, ready interest) noexcept {
+    if (uring_ != nullptr) {
+        uring_->rewatch(source, interest);
+        return;
+    }
     if (source.interest_ == interest) return;
     epoll_event event{};
     event.events = epoll_mask(interest);
@@ -91,6 +118,10 @@ void event_loop::rewatch(io_source& source, ready interest) noexcept {
 
 void event_loop::unwatch(io_source& source) noexcept {
     if (source.loop_ != this) return;
+    if (uring_ != nullptr) {
+        uring_->unwatch(source);
+        return;
+    }
     epoll_event ignored{};
     ::epoll_ctl(epoll_, EPOLL_CTL_DEL, source.fd_, &ignored);
     source.loop_ = nullptr;
@@ -103,6 +134,7 @@ void event_loop::unwatch(io_source& source) noexcept {
 }
 
 std::size_t event_loop::take_events(clock::duration longest) {
+    if (uring_ != nullptr) return uring_->turn(longest);
     const int n = wait(longest);
     refresh_now();
     if (n <= 0) return 0;
@@ -134,21 +166,30 @@ int event_loop::wait(clock::duration longest) noexcept {
 }
 
 std::size_t event_loop::run_once(clock::duration longest) {
+    const std::size_t served = turn(longest);
+    if (uring_ != nullptr) uring_->submit();  // who knows when the next turn comes
+    return served;
+}
+
+std::size_t event_loop::turn(clock::duration longest) {
     thread_.store(std::this_thread::get_id(), std::memory_order_relaxed);
     if (!heap_.empty() && longest > clock::duration::zero()) {
         const auto until = heap_.front().at - clock::now();
         longest = std::clamp(until, clock::duration::zero(), longest);
     }
     if (hooks_.next_ != &hooks_) longest = clock::duration::zero();  // queued from outside a turn
+    in_turn_ = true;
     std::size_t served = take_events(longest);
     served += run_timers();
     served += run_posted();
     run_hooks();
+    in_turn_ = false;
     return served;
 }
 
 void event_loop::run() {
-    while (!stopping_.load(std::memory_order_acquire)) run_once(forever);
+    while (!stopping_.load(std::memory_order_acquire)) turn(forever);
+    if (uring_ != nullptr) uring_->submit();
     stopping_.store(false, std::memory_order_release);
 }
 

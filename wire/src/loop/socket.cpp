@@ -5,6 +5,8 @@
 
 #include <cerrno>
 
+#include "socket_parts.hpp"
+
 namespace wire {
 
 namespace {
@@ -45,7 +47,7 @@ result<unique_fd> listen_tcp(const address& at, const listen_options& options) {
     return fd;
 }
 
-result<unique_fd> connect_tcp(const address& to, const connect_options& options) {
+result<unique_fd> detail::open_tcp(const address& to, const connect_options& options) {
     auto fd = new_socket(to.family());
     if (!fd) return fd;
     const int s = fd->get();
@@ -56,6 +58,13 @@ result<unique_fd> connect_tcp(const address& to, const connect_options& options)
             return system_failure(errno, "cannot bind to " + options.source->to_string());
         }
     }
+    return fd;
+}
+
+result<unique_fd> connect_tcp(const address& to, const connect_options& options) {
+    auto fd = detail::open_tcp(to, options);
+    if (!fd) return fd;
+    const int s = fd->get();
     if (::connect(s, to.raw(), to.size()) != 0 && errno != EINPROGRESS) {
         return system_failure(errno, "cannot connect to " + to.to_string());
     }

@@ -5,6 +5,9 @@
 
 #include <cerrno>
 
+#include "socket_parts.hpp"
+#include "uring_engine.hpp"
+
 namespace wire {
 
 stream::stream() noexcept : io_source(&stream::ready_callback), turn_hook(&stream::hook_callback) {}
@@ -15,8 +18,12 @@ result<void> stream::attach(event_loop& loop, unique_fd socket) {
     close();
     out_.release();
     reading_ = true;
-    if (auto r = loop.watch(*this, socket.get(), ready::read); !r) return r;
-    socket.release();
+    if (loop.uring_ != nullptr) {
+        if (auto r = loop.uring_->attach(*this, std::move(socket)); !r) return r;
+    } else {
+        if (auto r = loop.watch(*this, socket.get(), ready::read); !r) return r;
+        socket.release();
+    }
     state_ = filter_ != nullptr ? state::securing : state::open;
     if (filter_ == nullptr) return {};
     const auto begun = filter_->begin(filter_->to_peer_);
@@ -32,6 +39,13 @@ result<void> stream::connect(event_loop& loop, const address& to, const connect_
     close();
     out_.release();
     reading_ = true;
+    if (loop.uring_ != nullptr) {
+        auto unconnected = detail::open_tcp(to, options);
+        if (!unconnected) return unconnected.error();
+        if (auto r = loop.uring_->connect(*this, *std::move(unconnected), to); !r) return r;
+        state_ = state::connecting;
+        return {};
+    }
     auto socket = connect_tcp(to, options);
     if (!socket) return socket.error();
     if (auto r = loop.watch(*this, socket->get(), ready::write); !r) return r;
@@ -50,15 +64,19 @@ void stream::close(bool reset) noexcept {
         filter_.reset();
     }
     loop()->pool().reclaim(out_);
-    const int fd = io_source::fd();
-    loop()->unwatch(*this);
-    if (reset) {
-        const linger now{.l_onoff = 1, .l_linger = 0};
-        ::setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+    if (loop()->uring_ != nullptr) {
+        loop()->uring_->close(*this, reset);
+    } else {
+        const int fd = io_source::fd();
+        loop()->unwatch(*this);
+        if (reset) {
+            const linger now{.l_onoff = 1, .l_linger = 0};
+            ::setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+        }
+        ::close(fd);
     }
-    ::close(fd);
     failed_errno_ = 0;
-    waiting_to_write_ = ended_ = shutdown_wanted_ = false;
+    waiting_to_write_ = ended_ = shutdown_wanted_ = sending_ = false;
 }
 
 void stream::ready_callback(io_source& source, ready what) noexcept {
@@ -69,7 +87,7 @@ void stream::ready_callback(io_source& source, ready what) noexcept {
     }
     if (s.waiting_to_write_ && has(what, ready::write | ready::failed)) {
         int number = 0;
-        if (!s.send_some(number)) {
+        if (!s.send_some(number, false)) {
             s.fail(number, "send");
             return;
         }
@@ -103,11 +121,9 @@ void stream::ready_callback(io_source& source, ready what) noexcept {
     if (n > 0) {
         s.on_data(space.first(static_cast<std::size_t>(n)));
     } else if (n == 0) {
-        s.ended_ = true;
-        s.update_interest();
-        s.on_end();
+        s.peer_finished();
     } else if (errno != EAGAIN && errno != EINTR) {
-        s.fail(errno, "receive");
+        s.receive_failed(errno);
     }
 }
 
@@ -115,6 +131,10 @@ void stream::on_connect_ready() noexcept {
     int number = 0;
     socklen_t size = sizeof number;
     if (::getsockopt(fd(), SOL_SOCKET, SO_ERROR, &number, &size) != 0) number = errno;
+    connected(number);
+}
+
+void stream::connected(int number) noexcept {
     if (number != 0) {
         fail(number, "connect");
         return;
@@ -128,6 +148,19 @@ void stream::on_connect_ready() noexcept {
     if (!out_.empty() || shutdown_wanted_) flush_later();  // asked for while it was connecting
     on_open();
 }
+
+void stream::peer_finished() noexcept {
+    if (filter_ != nullptr) {
+        fail_filtered({errc::truncated, state_ == state::open ? "the connection's end, without the peer's word that it has sent all"
+                                                              : "handshake: the peer closed the connection"});
+        return;
+    }
+    ended_ = true;
+    update_interest();
+    on_end();
+}
+
+void stream::receive_failed(int number) noexcept { fail(number, state_ == state::open ? "receive" : "handshake"); }
 
 void stream::fail(int number, std::string_view what) noexcept {
     if (number == 0 && filter_ != nullptr) {
@@ -163,7 +196,7 @@ void stream::hook_callback(turn_hook& hook) noexcept {
     }
     int number = s.failed_errno_;
     if (s.waiting_to_write_ && number == 0) return;
-    if (number != 0 || !s.send_some(number)) s.fail(number, "send");
+    if (number != 0 || !s.send_some(number, false)) s.fail(number, "send");
 }
 
 bool stream::flush() noexcept {
@@ -171,16 +204,18 @@ bool stream::flush() noexcept {
     if (state_ == state::closed || failed_errno_ != 0) return false;
     if (waiting_to_write_) return true;  // the loop goes on when the socket can take more
     int number = 0;
-    if (send_some(number)) return true;
+    if (send_some(number, true)) return true;
     failed_errno_ = number;
     loop()->at_turn_end(*this);
     return false;
 }
 
-// Sends what the socket takes. False, with the errno, when it is broken (no errno: the filter is).
-bool stream::send_some(int& number) noexcept {
+// Sends what the socket takes. False, with the errno, when it is broken (no errno: the filter is). `tell`: on_drained() shall follow if
+// bytes remain.
+bool stream::send_some(int& number, bool tell) noexcept {
+    if (loop()->uring_ != nullptr) return loop()->uring_->send(*this, tell);
     if (filter_ != nullptr && !encode_some()) return false;
-    buffer& raw = filter_ != nullptr ? filter_->to_peer_ : out_;
+    buffer& raw = raw_out();
     if (!raw.empty() && state_ == state::open) before_send();
     while (!raw.empty()) {
         const ssize_t n = ::send(fd(), raw.data(), raw.size(), MSG_NOSIGNAL);
@@ -209,6 +244,14 @@ bool stream::send_some(int& number) noexcept {
     return true;
 }
 
+std::size_t stream::under_way() const noexcept { return loop()->uring_->under_way(*this); }
+
+bool stream::quiet() const noexcept {
+    if (loop()->uring_ != nullptr) return loop()->uring_->quiet(*this);
+    char byte;
+    return ::recv(fd(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
+}
+
 void stream::pause_reading() noexcept {
     reading_ = false;
     update_interest();
@@ -228,6 +271,10 @@ void stream::shutdown_write() noexcept {
 
 void stream::update_interest() noexcept {
     if (state_ < state::securing) return;
+    if (loop()->uring_ != nullptr) {
+        loop()->uring_->update_reading(*this);
+        return;
+    }
     const ready read = (reading_ || state_ == state::securing) && !ended_ ? ready::read : ready::none;
     loop()->rewatch(*this, waiting_to_write_ ? read | ready::write : read);
 }

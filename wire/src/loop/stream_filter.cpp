@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "uring_engine.hpp"
 #include "wire/loop/stream.hpp"
 
 namespace wire {
@@ -53,10 +54,9 @@ void stream::receive_filtered() noexcept {
     if (n > 0) {
         take_raw(space.first(static_cast<std::size_t>(n)));
     } else if (n == 0) {
-        fail_filtered({errc::truncated, state_ == state::open ? "the connection's end, without the peer's word that it has sent all"
-                                                              : "handshake: the peer closed the connection"});
+        peer_finished();
     } else if (errno != EAGAIN && errno != EINTR) {
-        fail(errno, state_ == state::open ? "receive" : "handshake");
+        receive_failed(errno);
     }
 }
 
@@ -134,8 +134,7 @@ bool stream::encode_some() noexcept {
 
 void stream::fail_filtered(const error& why) noexcept {
     // The filter's last bytes (an alert) are for the peer to know why; they go if they go at once.
-    const buffer& last = filter_->to_peer_;
-    if (!waiting_to_write_ && !last.empty()) ::send(fd(), last.data(), last.size(), MSG_NOSIGNAL);
+    if (!waiting_to_write_) send_at_once(filter_->to_peer_);
     const error copy = why;  // it may be the filter's own
     filter_->finished_ = true;
     filter_->to_peer_.clear();
@@ -147,7 +146,16 @@ void stream::say_last_words() noexcept {
     stream_filter& f = *filter_;
     if (state_ != state::open || f.finished_ || f.failure_ || waiting_to_write_ || failed_errno_ != 0) return;
     f.finish(f.to_peer_);
-    ::send(fd(), f.to_peer_.data(), f.to_peer_.size(), MSG_NOSIGNAL);
+    send_at_once(f.to_peer_);
+}
+
+void stream::send_at_once(buffer& last) noexcept {
+    if (last.empty()) return;
+    if (loop()->uring_ != nullptr) {
+        loop()->uring_->send_last(*this, last);
+    } else {
+        ::send(fd(), last.data(), last.size(), MSG_NOSIGNAL);
+    }
 }
 
 }  // namespace wire

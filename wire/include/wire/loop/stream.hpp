@@ -44,7 +44,10 @@ public:
     bool is_closed() const noexcept { return state_ == state::closed; }
     // Null once closed.
     event_loop* loop() const noexcept { return io_source::loop(); }
-    int fd() const noexcept { return io_source::fd(); }
+    // -1 also where the loop's engine is io_uring: the socket is then no descriptor of the process.
+    int fd() const noexcept { return io_source::fd() < 0 ? -1 : io_source::fd(); }
+    // Whether nothing has come that was not handed over yet: no bytes, no end, no failure. Asks the kernel. Precondition: is_open().
+    bool quiet() const noexcept;
 
     // Bytes to send. Append to the buffer, then call flush_later(): they leave at the end of the turn, together with
     // those of all other streams. write() does both.
@@ -54,10 +57,13 @@ public:
         out().append(bytes);
         flush_later();
     }
-    // Sends now what can be sent; nothing while the socket is known to be full. False when the stream is closed or broken; on_failure() then comes from the loop.
+    // Sends now what can be sent; nothing while the socket is known to be full. False when the stream is closed or broken; on_failure()
+    // then comes from the loop. With io_uring bytes are under way from here to the next turn, and count as unsent.
     bool flush() noexcept;
     // With a filter, what it has to say by itself counts only once the socket is full: it leaves with the next bytes.
-    std::size_t unsent() const noexcept { return out_.size() + (filter_ != nullptr && waiting_to_write_ ? filter_->to_peer_.size() : 0); }
+    std::size_t unsent() const noexcept {
+        return out_.size() + (filter_ != nullptr && waiting_to_write_ ? filter_->to_peer_.size() : 0) + (sending_ ? under_way() : 0);
+    }
 
     // Backpressure toward the peer.
     void pause_reading() noexcept;
@@ -85,17 +91,26 @@ protected:
     virtual void on_failure(const error& why) = 0;
     // Just before bytes are handed to the kernel (again for what it left over): the moment for a send time-stamp.
     virtual void before_send() {}
-    // All bytes have gone, after some had to wait.
+    // All bytes have gone, after some had to wait: the socket was full, or flush() found unsent() above 0 when it returned.
     virtual void on_drained() {}
 
 private:
+    friend class detail::uring_engine;
+
     enum class state : std::uint8_t { closed, connecting, securing, open };  // securing: the filter's handshake
 
     static void ready_callback(io_source& source, ready what) noexcept;
     static void hook_callback(turn_hook& hook) noexcept;
     void on_connect_ready() noexcept;
+    // What both engines have to say: how connecting ended, that the peer sent FIN, that receiving failed.
+    void connected(int number) noexcept;
+    void peer_finished() noexcept;
+    void receive_failed(int number) noexcept;
     void fail(int number, std::string_view what) noexcept;
-    bool send_some(int& number) noexcept;
+    bool send_some(int& number, bool tell) noexcept;
+    // What travels: out(), or what the filter makes of it.
+    buffer& raw_out() noexcept { return filter_ != nullptr ? filter_->to_peer_ : out_; }
+    std::size_t under_way() const noexcept;
     // With a filter (stream_filter.cpp).
     void begin_filtered() noexcept;
     void receive_filtered() noexcept;
@@ -103,6 +118,7 @@ private:
     bool encode_some() noexcept;
     void fail_filtered(const error& why) noexcept;
     void say_last_words() noexcept;
+    void send_at_once(buffer& last) noexcept;
     void update_interest() noexcept;
 
     buffer out_;
@@ -113,6 +129,7 @@ private:
     bool waiting_to_write_ = false;
     bool ended_ = false;         // the peer's FIN was seen
     bool shutdown_wanted_ = false;
+    bool sending_ = false;       // io_uring: the kernel has bytes to send
 };
 
 }  // namespace wire

@@ -1,0 +1,182 @@
+#include "uring_engine.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace wire::detail {
+
+namespace {
+
+std::uint32_t poll_mask(ready interest) noexcept {
+    return (has(interest, ready::read) ? std::uint32_t{POLLIN} : 0U) | (has(interest, ready::write) ? std::uint32_t{POLLOUT} : 0U);
+}
+
+ready from_poll(int events) noexcept {
+    ready r = ready::none;
+    if ((events & POLLIN) != 0) r = r | ready::read;
+    if ((events & POLLOUT) != 0) r = r | ready::write;
+    if ((events & (POLLERR | POLLHUP)) != 0) r = r | ready::failed;
+    return r;
+}
+
+}  // namespace
+
+uring_engine::uring_engine(event_loop& loop, std::size_t most, std::unique_ptr<uring> ring)
+    : loop_(loop), most_(most), ring_(std::move(ring)) {
+    slots_.reset(static_cast<slot*>(std::calloc(ring_->file_slots(), sizeof(slot))));
+    if (slots_ == nullptr) throw std::bad_alloc();
+}
+
+result<std::unique_ptr<uring_engine>> uring_engine::create(event_loop& loop, const loop_options& options) {
+    uring_settings settings;
+    rlimit files{};
+    ::getrlimit(RLIMIT_NOFILE, &files);
+    // The kernel allows a table as many slots as the process may have files, and 2^20 at most.
+    const auto most = static_cast<std::size_t>(std::min<rlim_t>(files.rlim_cur, 1U << 20));
+    settings.files = static_cast<unsigned>(options.max_streams == 0 ? most : std::min(most, options.max_streams));
+    auto ring = uring::create(settings);
+    if (!ring) return ring.error();
+    // One turn's receives never take more buffers than there are.
+    return std::unique_ptr<uring_engine>(
+        new uring_engine(loop, std::min<std::size_t>(std::max<std::size_t>(options.events_per_wait, 16), settings.buffers), *std::move(ring)));
+}
+
+std::size_t uring_engine::turn(clock::duration longest) {
+    if (!ring_->started()) {
+        [[maybe_unused]] const auto enabled = ring_->start();  // cannot fail: it was made to be enabled once
+    }
+    if (!early_.empty() || !resumed_.empty()) longest = clock::duration::zero();
+    ring_->submit_and_wait(longest, most_);
+    loop_.refresh_now();
+    std::size_t served = 0;
+    if (!resumed_.empty() && serve_withheld()) ++served;
+    if (!early_.empty()) {
+        const auto early = std::move(early_);
+        early_.clear();
+        for (const auto& c : early) served += dispatch(c) ? 1 : 0;
+    }
+    // No more than are there now: what is queued meanwhile may be complete as soon as it is submitted.
+    for (std::size_t left = ring_->ready(); left > 0 && served < most_; --left) served += dispatch(ring_->take()) ? 1 : 0;
+    return served;
+}
+
+void uring_engine::submit() noexcept {
+    if (ring_->has_queued()) ring_->work_off();
+}
+
+void uring_engine::queue(const io_uring_sqe& operation) {
+    if (ring_->full() && ring_->started()) make_room();
+    ring_->queue(operation);
+}
+
+// Submits in the middle of a turn. Sends that are complete give their buffers back at once, so that a burst on all of
+// many connections holds buffers for few; the rest waits for its turn.
+void uring_engine::make_room() noexcept {
+    ring_->submit();
+    while (ring_->ready() > 0) {
+        const auto c = ring_->take();
+        const auto index = static_cast<std::uint32_t>(c.user_data >> 8) & 0xffffffU;
+        if (static_cast<kind>(c.user_data & 0xff) == kind::send && on_sent(index, c.result, false)) continue;
+        early_.push_back(c);
+    }
+}
+
+void uring_engine::cancel(std::uint64_t target) noexcept {
+    io_uring_sqe e{};
+    e.opcode = IORING_OP_ASYNC_CANCEL;
+    e.fd = -1;
+    e.addr = target;
+    e.flags = IOSQE_CQE_SKIP_SUCCESS;
+    e.user_data = tag(kind::ignored, 0, 0);
+    queue(e);
+}
+
+bool uring_engine::dispatch(const uring::completion& c) {
+    const auto index = static_cast<std::uint32_t>(c.user_data >> 8) & 0xffffffU;
+    const auto generation = static_cast<std::uint32_t>(c.user_data >> 32);
+    switch (static_cast<kind>(c.user_data & 0xff)) {
+        case kind::ignored: return false;
+        case kind::watch: return on_watched(index, generation, c.result);
+        case kind::receive: return on_received(index, generation, c);
+        case kind::send: return on_sent(index, c.result, true);
+        case kind::connect: return on_connected(index, c.result);
+        case kind::hangup: return on_hangup(index, generation, c);
+        case kind::shut_down:
+            slots_[index].shutting_down = false;
+            if (slots_[index].leaving) free_socket(index);
+            return false;
+        case kind::closed:
+            slots_[index].link = free_slot_;
+            free_slot_ = index + 1;
+            return false;
+    }
+    return false;
+}
+
+// ---- sources ----
+
+result<void> uring_engine::watch(io_source& source, int fd, ready interest) {
+    if (::fcntl(fd, F_GETFD) < 0) return system_failure(errno, "cannot watch a descriptor");
+    const auto index = static_cast<std::size_t>(fd);
+    if (index >= watched_.size()) watched_.resize(index + 1);
+    if (watched_[index].source != nullptr) return system_failure(EEXIST, "cannot watch a descriptor");
+    watched_[index].source = &source;
+    source.loop_ = &loop_;
+    source.fd_ = fd;
+    source.interest_ = interest;
+    arm(fd);
+    return {};
+}
+
+// Level-triggered: a poll that reports once, renewed after each report.
+void uring_engine::arm(int fd) {
+    watched& w = watched_[static_cast<std::size_t>(fd)];
+    w.armed = true;
+    io_uring_sqe e{};
+    e.opcode = IORING_OP_POLL_ADD;
+    e.fd = fd;
+    e.poll32_events = poll_mask(w.source->interest_) | POLLERR | POLLHUP;
+    e.user_data = tag(kind::watch, static_cast<std::uint32_t>(fd), ++w.generation);
+    queue(e);
+}
+
+void uring_engine::rewatch(io_source& source, ready interest) noexcept {
+    if (source.interest_ == interest) return;
+    source.interest_ = interest;
+    const watched& w = watched_[static_cast<std::size_t>(source.fd_)];
+    if (!w.armed) return;  // its report is being served
+    cancel(tag(kind::watch, static_cast<std::uint32_t>(source.fd_), w.generation));
+    arm(source.fd_);
+}
+
+void uring_engine::unwatch(io_source& source) noexcept {
+    watched& w = watched_[static_cast<std::size_t>(source.fd_)];
+    if (w.armed) {
+        cancel(tag(kind::watch, static_cast<std::uint32_t>(source.fd_), w.generation));
+        // At once: until then the kernel keeps the file, so that its owner's close() would not close it.
+        ring_->work_off();
+    }
+    ++w.generation;
+    w.armed = false;
+    w.source = nullptr;
+    source.loop_ = nullptr;
+    source.fd_ = -1;
+    source.interest_ = ready::none;
+}
+
+bool uring_engine::on_watched(std::uint32_t fd, std::uint32_t generation, int result) {
+    if (watched_[fd].generation != generation) return false;
+    watched_[fd].armed = false;
+    io_source& source = *watched_[fd].source;
+    if (result != -ECANCELED) source.on_ready_(source, result < 0 ? ready::failed : from_poll(result));
+    // The callback may have unwatched or destroyed it, or another may be watched there by now.
+    watched& w = watched_[fd];
+    if (w.generation == generation && !w.armed) arm(static_cast<int>(fd));
+    return true;
+}
+
+}  // namespace wire::detail

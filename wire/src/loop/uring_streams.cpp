@@ -1,0 +1,393 @@
+// The streams of a uring_engine.
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "uring_engine.hpp"
+#include "wire/loop/stream.hpp"
+
+namespace wire::detail {
+
+namespace {
+
+io_uring_sqe on_file(io_uring_op what, std::uint32_t index, std::uint64_t user_data) noexcept {
+    io_uring_sqe e{};
+    e.opcode = static_cast<std::uint8_t>(what);
+    e.flags = IOSQE_FIXED_FILE;
+    e.fd = static_cast<int>(index);
+    e.user_data = user_data;
+    return e;
+}
+
+}  // namespace
+
+std::uint32_t uring_engine::slot_of(const stream& s) noexcept { return static_cast<std::uint32_t>(-2 - s.io_source::fd_); }
+
+// ---- beginning and end ----
+
+result<std::uint32_t> uring_engine::take_slot(stream& s, const unique_fd& socket) {
+    const bool fresh = free_slot_ == 0;
+    if (fresh && used_slots_ == ring_->file_slots()) {
+        return system_failure(EMFILE, "io_uring's table of files is full; more loops hold more (or raise ulimit -n)");
+    }
+    const std::uint32_t index = fresh ? used_slots_ : free_slot_ - 1;
+    if (auto r = ring_->install(index, socket.get()); !r) return r.error();
+    slot& t = slots_[index];
+    if (fresh) {
+        ++used_slots_;
+    } else {
+        free_slot_ = t.link;
+    }
+    t.owner = &s;
+    t.link = 0;
+    t.receiving = t.cancelling = t.hangup = t.tell = t.shutting_down = t.leaving = false;
+    s.io_source::loop_ = &loop_;
+    s.io_source::fd_ = -2 - static_cast<int>(index);
+    return index;
+}
+
+result<void> uring_engine::attach(stream& s, unique_fd socket) {
+    const auto index = take_slot(s, socket);
+    if (!index) return index.error();
+    receive(*index);
+    return {};
+}
+
+result<void> uring_engine::connect(stream& s, unique_fd socket, const address& to) {
+    const auto index = take_slot(s, socket);
+    if (!index) return index.error();
+    const std::uint32_t number = take_record(*index);
+    slots_[*index].link = number + 1;
+    record& r = records_[number];
+    r.connect = true;
+    loop_.pool().lend(r.bytes);
+    r.bytes.append({reinterpret_cast<const char*>(to.raw()), to.size()});
+    auto e = on_file(IORING_OP_CONNECT, *index, tag(kind::connect, number, 0));
+    e.addr = reinterpret_cast<std::uint64_t>(r.bytes.data());
+    e.off = to.size();
+    queue(e);
+    return {};
+}
+
+void uring_engine::close(stream& s, bool reset) noexcept {
+    const std::uint32_t index = slot_of(s);
+    slot& t = slots_[index];
+    if (reset) {
+        // Connecting to no address at all is how a socket is disconnected: the peer sees RST, and no TIME_WAIT remains.
+        static const sockaddr nowhere{.sa_family = AF_UNSPEC, .sa_data = {}};
+        auto e = on_file(IORING_OP_CONNECT, index, tag(kind::ignored, 0, 0));
+        e.addr = reinterpret_cast<std::uint64_t>(&nowhere);
+        e.off = sizeof nowhere;
+        e.flags |= IOSQE_CQE_SKIP_SUCCESS;
+        queue(e);
+    }
+    // Whatever is under way holds the socket open.
+    if (t.receiving && !t.cancelling) cancel(tag(kind::receive, index, t.generation));
+    if (t.hangup) cancel(tag(kind::hangup, index, t.generation));
+    if (t.link != 0) {
+        const std::uint32_t number = t.link - 1;
+        const bool connecting = records_[number].connect;
+        if (connecting || records_[number].slow) cancel(tag(connecting ? kind::connect : kind::send, number, 0));
+    }
+    ++t.generation;
+    t.owner = nullptr;
+    if (!withheld_.empty()) withheld_.erase(index);
+    if (t.shutting_down) {
+        t.leaving = true;
+    } else {
+        free_socket(index);
+    }
+    s.io_source::loop_ = nullptr;
+    s.io_source::fd_ = -1;
+    if (!loop_.in_turn_) submit();
+}
+
+void uring_engine::free_socket(std::uint32_t index) noexcept {
+    io_uring_sqe e{};
+    e.opcode = IORING_OP_CLOSE;
+    e.file_index = index + 1;
+    e.user_data = tag(kind::closed, index, 0);
+    queue(e);
+}
+
+bool uring_engine::on_connected(std::uint32_t number, int result) {
+    const std::uint32_t index = records_[number].slot;
+    const bool current = is_current(index, records_[number].generation);
+    drop_record(number);
+    if (!current) return false;
+    slots_[index].link = 0;
+    stream& s = *slots_[index].owner;
+    if (result == 0) receive(index);
+    s.connected(-result);
+    return true;
+}
+
+// ---- sending ----
+
+std::uint32_t uring_engine::take_record(std::uint32_t index) {
+    if (free_records_.empty()) {
+        free_records_.reserve(records_.size() + 1);  // so that drop_record() cannot throw
+        records_.emplace_back();
+        free_records_.push_back(static_cast<std::uint32_t>(records_.size() - 1));
+    }
+    const std::uint32_t number = free_records_.back();
+    free_records_.pop_back();
+    records_[number].slot = index;
+    records_[number].generation = slots_[index].generation;
+    records_[number].slow = records_[number].connect = false;
+    return number;
+}
+
+void uring_engine::drop_record(std::uint32_t number) noexcept {
+    loop_.pool().reclaim(records_[number].bytes);
+    free_records_.push_back(number);
+}
+
+void uring_engine::send_record(std::uint32_t number) noexcept {
+    const record& r = records_[number];
+    auto e = on_file(IORING_OP_SEND, r.slot, tag(kind::send, number, 0));
+    e.addr = reinterpret_cast<std::uint64_t>(r.bytes.data());
+    e.len = static_cast<std::uint32_t>(r.bytes.size());
+    // At first only what the socket takes at once, so that its being full is known in the same turn.
+    e.msg_flags = MSG_NOSIGNAL | (r.slow ? 0U : std::uint32_t{MSG_DONTWAIT});
+    queue(e);
+}
+
+bool uring_engine::send(stream& s, bool tell) noexcept {
+    const std::uint32_t index = slot_of(s);
+    slot& t = slots_[index];
+    if (s.sending_) {
+        t.tell = t.tell || tell;
+        return true;
+    }
+    if (s.filter_ != nullptr && !s.encode_some()) return false;
+    buffer& raw = s.raw_out();
+    if (s.out_.empty()) loop_.pool().reclaim(s.out_);
+    if (raw.empty()) {
+        loop_.pool().reclaim(raw);
+        if (s.shutdown_wanted_ && s.state_ == stream::state::open) {
+            s.shutdown_wanted_ = false;
+            shut_down(index);
+        }
+        return true;
+    }
+    if (s.state_ == stream::state::open) s.before_send();
+    const std::uint32_t number = take_record(index);
+    records_[number].bytes.swap(raw);
+    t.link = number + 1;
+    t.tell = tell;
+    s.sending_ = true;
+    send_record(number);
+    if (!loop_.in_turn_) submit();
+    return true;
+}
+
+void uring_engine::send_last(stream& s, buffer& last) noexcept {
+    const std::uint32_t number = take_record(slot_of(s));
+    records_[number].bytes.swap(last);
+    send_record(number);
+}
+
+std::size_t uring_engine::under_way(const stream& s) const noexcept {
+    const std::uint32_t link = slots_[slot_of(s)].link;
+    return link == 0 ? 0 : records_[link - 1].bytes.size();
+}
+
+// Without `may_call` only what concerns nobody else is done; false when there is more to it.
+bool uring_engine::on_sent(std::uint32_t number, int result, bool may_call) {
+    record& r = records_[number];
+    const std::uint32_t index = r.slot;
+    const bool whole = result >= 0 && static_cast<std::size_t>(result) == r.bytes.size();
+    if (!is_current(index, r.generation)) {
+        drop_record(number);
+        return !may_call;
+    }
+    slot& t = slots_[index];
+    stream& s = *t.owner;
+    const bool more = !s.out_.empty() || !s.raw_out().empty() || s.shutdown_wanted_;
+    if (!may_call && (!whole || t.tell || s.waiting_to_write_ || more)) return false;
+    if (!whole) {
+        if (result < 0 && result != -EAGAIN && result != -EINTR && result != -ECANCELED) {
+            drop_record(number);
+            t.link = 0;
+            s.fail(-result, "send");
+            return true;
+        }
+        if (result > 0) r.bytes.consume(static_cast<std::size_t>(result));
+        r.slow = s.waiting_to_write_ = true;
+        if (s.state_ == stream::state::open) s.before_send();
+        send_record(number);
+        return false;
+    }
+    drop_record(number);
+    t.link = 0;
+    s.sending_ = false;
+    const bool tell = t.tell || s.waiting_to_write_;
+    s.waiting_to_write_ = t.tell = false;
+    if (more && !send(s, tell)) {
+        s.fail(0, "send");
+        return true;
+    }
+    if (!tell || s.sending_ || s.state_ != stream::state::open) return !may_call;
+    s.on_drained();
+    return true;
+}
+
+void uring_engine::shut_down(std::uint32_t index) noexcept {
+    slots_[index].shutting_down = true;
+    auto e = on_file(IORING_OP_SHUTDOWN, index, tag(kind::shut_down, index, 0));
+    e.len = SHUT_WR;
+    queue(e);
+    if (!loop_.in_turn_) submit();
+}
+
+// ---- receiving ----
+
+void uring_engine::receive(std::uint32_t index) noexcept {
+    slot& t = slots_[index];
+    t.receiving = true;
+    auto e = on_file(IORING_OP_RECV, index, tag(kind::receive, index, t.generation));
+    e.ioprio = IORING_RECV_MULTISHOT;
+    e.flags |= IOSQE_BUFFER_SELECT;
+    e.buf_group = uring::buffer_group;
+    queue(e);
+}
+
+void uring_engine::update_reading(stream& s) noexcept {
+    const std::uint32_t index = slot_of(s);
+    slot& t = slots_[index];
+    if (s.reading_ && has_withheld(index)) resumed_.push_back(index);
+    if ((s.reading_ || s.state_ == stream::state::securing) && !s.ended_) {
+        // One that is being cancelled is renewed when its end is reported.
+        if (!t.receiving) receive(index);
+        return;
+    }
+    if (t.receiving && !t.cancelling) {
+        t.cancelling = true;
+        cancel(tag(kind::receive, index, t.generation));
+    }
+    if (t.hangup) return;
+    t.hangup = true;
+    auto e = on_file(IORING_OP_POLL_ADD, index, tag(kind::hangup, index, t.generation));
+    e.poll32_events = POLLERR | POLLHUP;
+    // The kernel adds POLLRDHUP, which is true for good once the peer has sent FIN: only changes are of interest.
+    e.len = IORING_POLL_ADD_MULTI;
+    queue(e);
+}
+
+bool uring_engine::on_received(std::uint32_t index, std::uint32_t generation, const uring::completion& c) {
+    const bool has_buffer = (c.flags & IORING_CQE_F_BUFFER) != 0;
+    const unsigned id = c.flags >> IORING_CQE_BUFFER_SHIFT;
+    bool served = false;
+    if (is_current(index, generation)) {
+        slot& t = slots_[index];
+        stream& s = *t.owner;
+        if ((c.flags & IORING_CQE_F_MORE) == 0) t.receiving = t.cancelling = false;
+        served = true;
+        if (s.ended_ && c.result >= 0) {
+            served = false;  // a filter has said that this was the end
+        } else if (c.result > 0) {
+            deliver(index, generation, ring_->buffer(id).first(static_cast<std::size_t>(c.result)));
+        } else if (c.result == 0) {
+            if ((s.reading_ || s.state_ != stream::state::open) && !has_withheld(index)) {
+                s.peer_finished();
+            } else {
+                withhold(index, {}, true);
+            }
+        } else if (c.result == -ENOBUFS || c.result == -ECANCELED || c.result == -EINTR || c.result == -EAGAIN) {
+            served = false;
+        } else {
+            s.receive_failed(-c.result);
+        }
+        if (is_current(index, generation) && !t.receiving && (s.reading_ || s.state_ == stream::state::securing) && !s.ended_ && c.result != 0) {
+            receive(index);
+        }
+    }
+    if (has_buffer) ring_->recycle(id);
+    return served;
+}
+
+// May end with the stream closed or destroyed.
+void uring_engine::deliver(std::uint32_t index, std::uint32_t generation, std::span<char> bytes) {
+    stream& s = *slots_[index].owner;
+    if (s.filter_ != nullptr) {
+        s.take_raw(bytes);  // withholds in its own way
+        return;
+    }
+    while (!bytes.empty()) {
+        if (!s.reading_ || has_withheld(index)) {
+            withhold(index, bytes, false);
+            return;
+        }
+        const auto scratch = loop_.scratch();
+        const auto space = s.receive_space(scratch);
+        if (space.data() == scratch.data()) {
+            s.on_data(bytes);
+            return;
+        }
+        const std::size_t n = std::min(space.size(), bytes.size());
+        std::memcpy(space.data(), bytes.data(), n);
+        bytes = bytes.subspan(n);
+        s.on_data(space.first(n));
+        if (!is_current(index, generation)) return;
+    }
+}
+
+void uring_engine::withhold(std::uint32_t index, std::span<const char> bytes, bool end) {
+    withheld& w = withheld_[index];
+    w.bytes.append({bytes.data(), bytes.size()});
+    w.end = w.end || end;
+}
+
+bool uring_engine::serve_withheld() {
+    const auto resumed = std::move(resumed_);
+    resumed_.clear();
+    bool served = false;
+    for (const std::uint32_t index : resumed) {
+        const auto found = withheld_.find(index);
+        if (found == withheld_.end() || slots_[index].owner == nullptr || !slots_[index].owner->reading_) continue;
+        withheld w = std::move(found->second);
+        withheld_.erase(found);
+        const std::uint32_t generation = slots_[index].generation;
+        deliver(index, generation, w.bytes.bytes());
+        served = true;
+        if (!w.end || !is_current(index, generation)) continue;
+        if (slots_[index].owner->reading_) {
+            slots_[index].owner->peer_finished();
+        } else {
+            withhold(index, {}, true);
+        }
+    }
+    return served;
+}
+
+bool uring_engine::on_hangup(std::uint32_t index, std::uint32_t generation, const uring::completion& c) {
+    if (!is_current(index, generation)) return false;
+    if ((c.flags & IORING_CQE_F_MORE) == 0) slots_[index].hangup = false;
+    stream& s = *slots_[index].owner;
+    if (c.result > 0 && (c.result & (POLLERR | POLLHUP)) == 0) return false;
+    if (s.reading_ && !s.ended_) return false;  // the receive reports it
+    if (c.result > 0 && (c.result & POLLERR) == 0 && s.ended_) {
+        s.close();
+        s.on_failure(error(errc::none, "both directions have finished"));
+    } else {
+        s.fail(ECONNRESET, "connection");
+    }
+    return true;
+}
+
+bool uring_engine::quiet(const stream& s) noexcept {
+    const std::uint32_t index = slot_of(s);
+    ring_->work_off();
+    const std::uint64_t wanted = tag(kind::receive, index, slots_[index].generation);
+    for (std::size_t i = 0; i < ring_->ready(); ++i) {
+        if (ring_->peek(i).user_data == wanted) return false;
+    }
+    return std::none_of(early_.begin(), early_.end(), [wanted](const auto& c) { return c.user_data == wanted; }) &&
+           !has_withheld(index);
+}
+
+}  // namespace wire::detail
