@@ -74,7 +74,7 @@ constexpr option_row place_rows[] = {
 };
 
 constexpr option_row gate_rows[] = {
-    {"--fail-if", "'p99>20ms'", "exit with 3 when the condition holds, or cannot be decided; may be repeated. The metric is pN (p50 to p99.99), min, mean or max with a time, errors with a count or a share (errors>0.1%), ok, rate (right replies a second), or generator (its share of its CPUs, in %); the operator > >= < or <=. A percentile needs 10 samples beyond it", &raw::fail_if, {}, completes::nothing, true},
+    {"--fail-if", "'p99>20ms'", "exit with 3 when the condition holds, or cannot be decided; may be repeated. The metric is pN (p50 to p99.99), min, mean or max with a time (in an open loop also lag_p99, service_p99 and so on), errors with a count or a share (errors>0.1%), ok, rate (right replies a second), or generator (its share of its CPUs, in %); the operator > >= < or <=. A percentile needs 10 samples beyond it", &raw::fail_if, {}, completes::nothing, true},
 };
 
 constexpr option_row output_rows[] = {

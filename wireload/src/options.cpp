@@ -303,6 +303,9 @@ void read_place(const CLI::App& app, const raw_options& raw, unsigned allowed_cp
         auto parsed = parse_threshold(text);
         if (const auto* problem = std::get_if<std::string>(&parsed)) refuse("--fail-if '{}': {}", text, *problem);
         out.thresholds.push_back(std::get<threshold>(std::move(parsed)));
+        if (out.thresholds.back().source != threshold_source::latency && !out.open_loop) {
+            refuse("--fail-if '{}': only an open loop has lag and service time; give a --rate, or another metric", text);
+        }
     }
 }
 

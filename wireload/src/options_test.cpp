@@ -181,6 +181,8 @@ TEST(Options, ThresholdsAreReadAndTheirFaultsPointedAt) {
     ASSERT_EQ(o.thresholds.size(), 2U);
     EXPECT_EQ(o.thresholds[0].text, "p99>20ms");
     EXPECT_EQ(o.thresholds[1].metric, threshold_metric::errors_percent);
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "give a --rate", refusal({"--fail-if", "lag_p99>1ms", "http://h/"}));
+    EXPECT_EQ(good({"--fail-if", "lag_p99>1ms", "--rate", "5", "http://h/"}).thresholds.size(), 1U);
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "--fail-if 'p99>20': at 5: '20'", refusal({"--fail-if", "p99>20", "http://h/"}));
 }
 

@@ -26,7 +26,7 @@ constexpr named_metric metrics[] = {
     {"generator", threshold_metric::generator},
 };
 
-constexpr std::string_view all_metrics = "p50 (any pN), min, mean, max, errors, ok, rate or generator";
+constexpr std::string_view all_metrics = "p50 (any pN), min, mean or max (lag_ or service_ may stand before them), errors, ok, rate or generator";
 
 std::string_view trimmed(std::string_view text) {
     while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
@@ -45,7 +45,7 @@ std::string unknown_metric(std::string_view name, std::size_t place) {
     std::vector<std::string> names = {"p50", "p75", "p90", "p95", "p99", "p99.9", "p99.99"};
     for (const named_metric& m : metrics) names.emplace_back(m.name);
     static constexpr std::pair<std::string_view, std::string_view> others[] = {
-        {"avg", "mean"}, {"average", "mean"}, {"med", "p50"}, {"median", "p50"}, {"rps", "rate"}, {"error", "errors"}, {"cpu", "generator"},
+        {"avg", "mean"}, {"average", "mean"}, {"med", "p50"}, {"median", "p50"}, {"rps", "rate"}, {"error", "errors"}, {"cpu", "generator"}, {"lag", "lag_p99"}, {"service", "service_p99"},
     };
     std::string near;
     for (const auto& [other, ours] : others) {
@@ -55,15 +55,22 @@ std::string unknown_metric(std::string_view name, std::size_t place) {
     return fmt::format("at {}: '{}' is not a metric; give {}{}", place, name, all_metrics, near.empty() ? "" : fmt::format("; did you mean {}?", near));
 }
 
-std::string read_metric(std::string_view name, std::size_t place, threshold& out) {
+std::string read_metric(const std::string_view whole, std::size_t place, threshold& out) {
+    std::string_view name = whole;
+    for (const auto& [prefix, source] : {std::pair("lag_", threshold_source::lag), std::pair("service_", threshold_source::service)}) {
+        if (!name.starts_with(prefix)) continue;
+        name.remove_prefix(std::string_view(prefix).size());
+        out.source = source;
+    }
     for (const named_metric& m : metrics) {
         if (m.name != name) continue;
         out.metric = m.metric;
+        if (out.source != threshold_source::latency && !out.is_time()) return unknown_metric(whole, place);
         return {};
     }
-    if (!name.starts_with('p')) return unknown_metric(name, place);
+    if (!name.starts_with('p')) return unknown_metric(whole, place);
     const auto percent = number(name.substr(1));
-    if (!percent) return unknown_metric(name, place);
+    if (!percent) return unknown_metric(whole, place);
     if (*percent <= 0 || *percent >= 100) return fmt::format("at {}: '{}': a percentile lies between 0 and 100, such as p99.9", place, name);
     out.metric = threshold_metric::percentile;
     out.percent = *percent;
@@ -127,7 +134,13 @@ std::variant<threshold, std::string> parse_threshold(std::string_view text) {
 
 judgement judge(const threshold& t, const run_result& r) {
     judgement out;
-    const histogram& h = r.series->total();
+    if (t.source != threshold_source::latency && !r.open_loop) {
+        out.why_undecided = "only an open loop (--rate) has it";
+        return out;
+    }
+    const histogram& h = t.source == threshold_source::lag       ? r.open_loop->lag
+                         : t.source == threshold_source::service ? r.open_loop->service
+                                                                 : r.series->total();
     const auto in_double = [](const std::optional<std::uint64_t>& ns) { return ns ? std::optional(static_cast<double>(*ns)) : std::nullopt; };
     switch (t.metric) {
         case threshold_metric::percentile:

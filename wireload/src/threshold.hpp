@@ -2,6 +2,7 @@
 //
 //   condition = metric operator value
 //   metric    = pN (0 < N < 100, such as p50 or p99.99) | min | mean | max        of latency; the value is a time
+//             | lag_ or service_ before one of these: of an open loop's lag (the generator's own lateness) or service time
 //             | errors                                                            a count, or a share with %
 //             | ok                                                                a count
 //             | rate                                                              right replies a second
@@ -21,8 +22,11 @@ struct run_result;
 
 enum class threshold_metric : std::uint8_t { percentile, min, mean, max, errors, errors_percent, ok, rate, generator };
 
+enum class threshold_source : std::uint8_t { latency, lag, service };
+
 struct threshold {
     std::string text;  // as it was given
+    threshold_source source = threshold_source::latency;  // of a time
     threshold_metric metric = threshold_metric::max;
     double percent = 0;  // of a percentile
     bool greater = true;

@@ -65,6 +65,9 @@ TEST(Threshold, ProblemsSayWhereAndWhatToDo) {
              {"errors>x", "a count or a share"},
              {"errors>-1", "a count or a share"},
              {"ok<inf", "a number"},
+             {"lag>1ms", "did you mean lag_p99?"},
+             {"lag_ok>1", "'lag_ok' is not a metric"},
+             {"service_rate>1", "is not a metric"},
          }) {
         EXPECT_PRED_FORMAT2(testing::IsSubstring, said, problem(text)) << text;
     }
@@ -97,6 +100,19 @@ TEST(Threshold, IsJudgedByWhatWasMeasured) {
         EXPECT_EQ(*j.holds, holds) << text;
         EXPECT_EQ(fails(j), holds) << text;
     }
+}
+
+TEST(Threshold, OfAnOpenLoopLagAndServiceTimeAsWell) {
+    run_result r = measured();
+    EXPECT_EQ(judge(good("lag_p99<1h"), r).why_undecided, "only an open loop (--rate) has it");
+    r.open_loop.emplace();
+    for (int i = 0; i < 1000; ++i) r.open_loop->lag.record(5'000);
+    for (int i = 0; i < 1000; ++i) r.open_loop->service.record(70'000);
+    EXPECT_TRUE(*judge(good("lag_p99<6us"), r).holds);
+    EXPECT_FALSE(*judge(good("lag_p99>6us"), r).holds);
+    EXPECT_TRUE(*judge(good("service_max>69us"), r).holds);
+    EXPECT_TRUE(*judge(good("service_mean<71us"), r).holds);
+    EXPECT_FALSE(judge(good("lag_p99.9>1us"), r).holds.has_value());
 }
 
 TEST(Threshold, WithTooFewSamplesItIsNotDecidedAndFails) {
