@@ -119,6 +119,25 @@ def _ctest(preset: str) -> Count:
     return _checked(count_junit(report), status)
 
 
+def autobahn() -> Count:
+    """Autobahn's WebSocket cases, both roles, all strict. Skipped where there is no Python 2.7 to run them."""
+    if run(["cmake", "--preset", "dev"], env={"CMAKE_GENERATOR": "Ninja"}) != 0:
+        return ONE_FAILED
+    if run(["cmake", "--build", "--preset", "dev", "--target", "wire_autobahn"]) != 0:
+        return ONE_FAILED
+    program = ROOT / "build" / "dev" / "wire" / "wire_autobahn"
+    command = [sys.executable, str(ROOT / "wire" / "tests" / "autobahn" / "run.py"), str(program)]
+    answer = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
+    print(answer.stdout, flush=True)
+    if answer.returncode == MISSING:
+        return Count(skipped=1)
+    try:
+        counts = Count(**json.loads(answer.stdout.splitlines()[-1]))
+    except (IndexError, TypeError, ValueError):
+        return ONE_FAILED
+    return _checked(counts, answer.returncode)
+
+
 def contestants() -> Count:
     """Every contestant: built, and its replies verified."""
     wirebench = str(VENV / "bin" / "wirebench")
@@ -191,6 +210,7 @@ SUITES: dict[str, Callable[[], Count]] = {
     "python": python,
     "cpp": cpp,
     "asan": asan,
+    "autobahn": autobahn,
     "contestants": contestants,
 }
 DEFAULT = ("lint", "types", "cpp", "python")

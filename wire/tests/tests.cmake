@@ -19,6 +19,10 @@ target_compile_definitions(wire_uring_test PRIVATE WIRE_AUTOMATIC_IS_IO_URING WI
 target_link_libraries(wire_uring_test PRIVATE wire::wire GTest::gtest_main)
 gtest_discover_tests(wire_uring_test TEST_PREFIX io_uring. DISCOVERY_TIMEOUT 60)
 
+# Both sides of Autobahn's test suite: tests/autobahn/run.py drives it.
+add_executable(wire_autobahn tests/autobahn/peer.cpp)
+target_link_libraries(wire_autobahn PRIVATE wire::wire)
+
 # wire_fuzz_request and so on: run one with its corpus, `wire_fuzz_request wire/tests/fuzz/corpus/request`.
 if(WIREBENCH_FUZZ)
   target_compile_options(wire PRIVATE -fsanitize=fuzzer-no-link)
