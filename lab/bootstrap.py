@@ -43,6 +43,7 @@ SYSTEM = (
     ("CLI/CLI.hpp", "libcli11-dev"),
     ("fmt/core.h", "libfmt-dev"),
     ("nlohmann/json.hpp", "nlohmann-json3-dev"),
+    ("re2/re2.h", "libre2-dev"),
 )
 
 

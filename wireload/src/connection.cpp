@@ -30,15 +30,16 @@ error_kind connect_kind(wire::errc code) {
 
 }  // namespace
 
-connection::connection(worker& w, nanos* times, std::uint32_t mask)
-    : worker_(w), times_(times != nullptr ? times : time_), mask_(mask) {}
+connection::connection(worker& w, std::uint32_t number, nanos* times, std::uint32_t mask)
+    : worker_(w), times_(times != nullptr ? times : time_), number_(number), mask_(mask) {}
 
 void connection::open() {
     since_ = clock_now();
     phase_ = phase::connecting;
     worker_.connecting();
-    if (const plan& p = worker_.the_plan(); p.tls != nullptr) {
-        auto tls = p.tls->connect(p.url.host, p.url.port);
+    const auto& [url, server] = worker_.the_plan().target_of(number_);
+    if (url.secure()) {
+        auto tls = worker_.the_plan().tls->connect(url.host, url.port);
         if (!tls) {
             fail(error_kind::tls, tls.error().message);
             return;
@@ -48,7 +49,7 @@ void connection::open() {
     // A port that we chose may be taken by somebody else, or not be free yet: try the next ones. A try costs some 3 us.
     constexpr int most_tries = 20'000;
     for (int tries = 1;; ++tries) {
-        const auto begun = connect(worker_.loop(), worker_.the_plan().server, worker_.connect_options());
+        const auto begun = connect(worker_.loop(), server, worker_.connect_options(server));
         if (begun) return;
         if (begun.error().code == wire::errc::address_in_use && worker_.the_plan().choose_ports && tries < most_tries) continue;
         fail(connect_kind(begun.error().code), begun.error().message);
@@ -191,10 +192,11 @@ void connection::answered(std::uint64_t counter, nanos at) {
     if (failures_ != 0) recovered();
 }
 
-void connection::answered_wrongly(std::uint64_t counter, nanos at, error_kind kind, std::string_view received) {
+void connection::answered_wrongly(std::uint64_t counter, nanos at, error_kind kind, std::string_view received,
+                                  std::string_view expected) {
     worker_.advance(at);
     const bool counts = worker_.pacing() == nullptr || worker_.pacing()->is_measured(scheduled(counter));
-    if (counts) report(kind, counter, at, received);
+    if (counts) report(kind, counter, at, received, expected);
     worker_.wrong_replies(kind, counts ? 1 : 0, 1, at);
     times_[counter & mask_] = 0;
     --flying_;
@@ -362,16 +364,16 @@ std::uint64_t connection::measured_in_flight() const {
     return n;
 }
 
-void connection::report(error_kind kind, std::uint64_t counter, nanos at, std::string_view received) {
+void connection::report(error_kind kind, std::uint64_t counter, nanos at, std::string_view received, std::string_view expected) {
     if (!worker_.wants_report()) return;
     error_report first{kind, {}, {}, printable(received)};
     if (is_opening()) {
         first.sent = phase_ == phase::connecting ? "a connection request" : phase_ == phase::securing ? "a TLS handshake" : "an opening handshake";
-        first.sent += " to " + worker_.the_plan().server.to_string();
+        first.sent += " to " + worker_.the_plan().target_of(number_).server.to_string();
         first.expected = "an open connection";
     } else {
         first.sent = printable(sent_text(counter));
-        first.expected = expected_text(counter);
+        first.expected = expected.empty() ? expected_text(counter) : std::string(expected);
     }
     worker_.report(std::move(first), at);
 }

@@ -15,9 +15,9 @@ namespace wireload {
 
 class connection : public wire::stream {
 public:
-    // `times`: a ring of `mask` + 1 (a power of two) numbers that outlives the connection, and in an open loop as many again;
-    // null for one in flight.
-    connection(worker& w, nanos* times, std::uint32_t mask);
+    // `number`: among all connections of the run. `times`: a ring of `mask` + 1 (a power of two) numbers that outlives the connection, and
+    // in an open loop as many again; null for one in flight.
+    connection(worker& w, std::uint32_t number, nanos* times, std::uint32_t mask);
 
     // Opens without a request in mind (the connect phase).
     void open();
@@ -73,6 +73,7 @@ protected:
     // When a reply that is complete with the present read arrived.
     nanos arrival(std::size_t bytes_read, bool continued) const;
 
+    std::uint32_t number() const { return number_; }
     std::uint32_t in_flight() const { return flying_; }
     // The oldest in flight; with replies out of order some other one may be meant. Precondition: in_flight() != 0.
     std::uint64_t oldest() const {
@@ -83,9 +84,12 @@ protected:
     bool is_in_flight(std::uint64_t counter) const {
         return counter <= sent_ && sent_ - counter <= mask_ && times_[counter & mask_] != 0;
     }
+    // The counters in flight lie within this distance of the oldest.
+    std::uint32_t ring_mask() const { return mask_; }
     // Request `counter` was answered rightly or wrongly; the connection goes on.
     void answered(std::uint64_t counter, nanos at);
-    void answered_wrongly(std::uint64_t counter, nanos at, error_kind kind, std::string_view received);
+    // `expected`: for the report, if more is known than expected_text() says.
+    void answered_wrongly(std::uint64_t counter, nanos at, error_kind kind, std::string_view received, std::string_view expected = {});
     // After the reply: the next request, on this socket or a new one.
     void next_request(bool keep);
     // The connection is of no use any more: all that is in flight failed.
@@ -106,7 +110,7 @@ private:
     bool take_request(nanos now);
     void stamp(nanos now);
     void back_to_idle(bool reset);
-    void report(error_kind kind, std::uint64_t counter, nanos at, std::string_view received);
+    void report(error_kind kind, std::uint64_t counter, nanos at, std::string_view received, std::string_view expected = {});
 
     bool can_take_request() const;
     void serve_open_loop();
@@ -122,6 +126,7 @@ private:
     nanos since_ = 0;  // connecting since
     nanos tcp_at_ = 0;
     std::uint32_t offset_ = 0;  // of the request that is half written
+    std::uint32_t number_;
     std::uint32_t mask_;
     std::uint32_t flying_ = 0;
     phase phase_ = phase::idle;

@@ -88,6 +88,24 @@ json tls(const plan& p, const run_result& r) {
             {"agreed", std::move(agreed)}};
 }
 
+json targets(const plan& p) {
+    json out = json::array();
+    for (const target& t : p.targets) {
+        out.push_back({{"origin", t.url.scheme + "://" + t.url.authority() + (t.url.websocket() ? t.url.target : "")}, {"address", t.server.to_string()}});
+    }
+    return out;
+}
+
+json rotation(const plan& p, const run_result& r) {
+    if (p.requests.size() < 2) return nullptr;
+    json out = json::array();
+    for (const prepared_request& request : p.requests) {
+        const request_counts counts = request.index < r.counts.by_request.size() ? r.counts.by_request[request.index] : request_counts{};
+        out.push_back({{"request", request.name}, {"weight", request.weight}, {"right", counts.right}, {"wrong", counts.wrong}});
+    }
+    return out;
+}
+
 json series(const run_result& r) {
     json ok = json::array(), wrong = json::array(), p50 = json::array(), max = json::array();
     for (const interval_record& i : r.series->records()) {
@@ -181,6 +199,8 @@ json to_document(const plan& p, const run_result& r) {
         {"command", p.asked.command},
         {"target",
          {{"url", p.asked.url}, {"scheme", p.url.scheme}, {"host", p.url.host}, {"address", p.server.to_string()}, {"port", p.url.port}, {"path", p.url.target}}},
+        {"targets", targets(p)},
+        {"rotation", rotation(p, r)},
         {"plan", plan_of(p)},
         {"connect",
          {{"attempted", r.connect.attempted},

@@ -9,8 +9,14 @@ namespace wireload {
 
 using wire::http::event;
 
-std::size_t http_connection::append_request(wire::buffer& out, std::uint64_t, std::size_t offset, std::size_t most) {
-    const std::string& request = worker_.the_plan().request;
+std::size_t http_connection::append_request(wire::buffer& out, std::uint64_t counter, std::size_t offset, std::size_t most) {
+    const prepared_request& r = request(counter);
+    if (!r.constant()) {
+        const std::size_t reached = r.pattern.walk(worker_.the_plan().values_of(number(), counter), offset, most,
+                                                   [&](std::string_view piece, std::size_t) { out.append(piece); });
+        return reached - offset < most ? 0 : reached;
+    }
+    const std::string& request = r.bytes;
     if (request.size() - offset <= most) {
         out.append(std::string_view(request).substr(offset));
         return 0;
@@ -19,14 +25,12 @@ std::size_t http_connection::append_request(wire::buffer& out, std::uint64_t, st
     return offset + most;
 }
 
-std::string http_connection::sent_text(std::uint64_t) const { return worker_.the_plan().request.substr(0, 600); }
-
-std::string http_connection::expected_text(std::uint64_t) const {
-    const options& o = worker_.the_plan().asked;
-    std::string out = fmt::format("status {}", o.expect_status.text());
-    if (o.expect_body) out += fmt::format(", body \"{}\" ({} bytes)", printable(*o.expect_body, 256), o.expect_body->size());
-    return out;
+std::string http_connection::sent_text(std::uint64_t counter) const {
+    const prepared_request& r = request(counter);
+    return (r.constant() ? r.bytes : r.pattern.text(worker_.the_plan().values_of(number(), counter))).substr(0, 600);
 }
+
+std::string http_connection::expected_text(std::uint64_t counter) const { return request(counter).checks.expected(); }
 
 void http_connection::on_data(std::span<char> bytes) {
     worker_.count_in(bytes.size());
@@ -39,7 +43,7 @@ void http_connection::on_data(std::span<char> bytes) {
         const std::string_view rest = consume(r, unknown, at);
         if (is_open() && !(rest.empty() && r.parser.between_messages())) {
             r.whole = false;
-            unfinished_ = std::make_unique<unfinished>(unfinished{r, std::string(rest)});
+            unfinished_ = std::make_unique<unfinished>(unfinished{std::move(r), std::string(rest)});
         }
         return;
     }
@@ -56,12 +60,15 @@ void http_connection::on_data(std::span<char> bytes) {
 }
 
 std::string_view http_connection::consume_known(std::string_view in, nanos at) {
-    const worker::known_reply& known = worker_.known();
-    while (!known.text.empty() && in_flight() != 0 && in.starts_with(known.text)) {
+    while (in_flight() != 0) {
+        const prepared_request& request = asked();
+        const worker::known_reply& known = worker_.known(request);
+        if (known.text.empty() || !in.starts_with(known.text)) break;
         in.remove_prefix(known.text.size());
         worker_.advance(at);
         worker_.count_status(known.status);
         answered(oldest(), at);
+        worker_.count_request(request, true);
         next_request(true);
     }
     return in;
@@ -75,6 +82,7 @@ std::string_view http_connection::consume(reply& r, std::string_view in, nanos a
             fail(error_kind::protocol, fmt::format("bytes that answer no request: {}", in.substr(0, 600)));
             return {};
         }
+        if (in_flight() != 0 && r.parser.between_messages()) r.parser.expect(asked().method);
         const wire::http::step step = r.parser.parse(in, head);
         in.remove_prefix(step.consumed);
         switch (step.what) {
@@ -83,8 +91,9 @@ std::string_view http_connection::consume(reply& r, std::string_view in, nanos a
             case event::head:
                 r.status = head.status;
                 r.keep_alive = head.keep_alive;
+                asked().checks.head(r.checked, head);
                 break;
-            case event::body: check_body(r, step.data); break;
+            case event::body: asked().checks.body(r.checked, step.data); break;
             case event::end:
                 if (!complete(r, text.substr(0, text.size() - in.size()), at)) return {};
                 if (in.empty()) return {};
@@ -97,15 +106,6 @@ std::string_view http_connection::consume(reply& r, std::string_view in, nanos a
     }
 }
 
-void http_connection::check_body(reply& r, std::string_view piece) {
-    const auto& expected = worker_.the_plan().asked.expect_body;
-    if (expected && r.body_right) {
-        r.body_right = r.body_bytes + piece.size() <= expected->size() &&
-                       std::memcmp(expected->data() + r.body_bytes, piece.data(), piece.size()) == 0;
-    }
-    r.body_bytes += piece.size();
-}
-
 bool http_connection::complete(reply& r, std::string_view text, nanos at) {
     const options& o = worker_.the_plan().asked;
     worker_.advance(at);
@@ -114,19 +114,19 @@ bool http_connection::complete(reply& r, std::string_view text, nanos at) {
         fail(error_kind::protocol, "a switch of protocols that nobody asked for");
         return false;
     }
-    if (!o.expect_status.contains(r.status)) {
-        answered_wrongly(oldest(), at, error_kind::bad_status, text);
-    } else if (o.expect_body && (!r.body_right || r.body_bytes != o.expect_body->size())) {
-        answered_wrongly(oldest(), at, error_kind::bad_body, text);
+    const prepared_request& request = asked();
+    if (const auto failed = request.checks.finish(r.checked, r.status)) {
+        answered_wrongly(oldest(), at, failed->as_error(), text, worker_.wants_report() ? request.checks.expected(*failed) : std::string());
+        worker_.count_request(request, false);
     } else {
         answered(oldest(), at);
+        worker_.count_request(request, true);
         // Remembered if it came whole, with its own end, and leaves the connection open.
-        if (r.whole && r.keep_alive && o.keep_alive) worker_.remember(text, r.status);
+        if (r.whole && r.keep_alive && o.keep_alive) worker_.remember(request, text, r.status);
     }
     const bool keep = r.keep_alive && o.keep_alive;
-    r.body_bytes = 0;
-    r.body_right = r.whole = true;
-    r.parser.expect(worker_.the_plan().method);
+    r.checked = {};
+    r.whole = true;
     next_request(keep);
     return keep;
 }
@@ -142,7 +142,7 @@ void http_connection::on_end() {
         fail(error_kind::closed_early,
              held->r.status == 0 ? fmt::format("the connection's end after {}", held->head.empty() ? "nothing" : held->head)
                                  : fmt::format("the connection's end after status {} and {} bytes of body", held->r.status,
-                                               held->r.body_bytes),
+                                               held->r.checked.body_bytes),
              false);
         return;
     }

@@ -17,12 +17,11 @@ public:
 private:
     // A reply as far as it has come.
     struct reply {
-        explicit reply(const plan& p) : parser(p.limits) { parser.expect(p.method); }
+        explicit reply(const plan& p) : parser(p.limits) {}
         wire::http::response_parser parser;
-        std::uint64_t body_bytes = 0;
+        reply_checks::progress checked;
         int status = 0;
         bool keep_alive = true;
-        bool body_right = true;
         bool whole = true;  // so far all of it came in one read
     };
     // A reply that came in part. Most replies come whole: they are parsed where they were received, and none of this
@@ -31,6 +30,10 @@ private:
         reply r;
         std::string head;  // bytes of a head that is not complete
     };
+
+    // The oldest in flight, which the next reply answers. Precondition: in_flight() != 0.
+    const prepared_request& asked() const { return request(oldest()); }
+    const prepared_request& request(std::uint64_t counter) const { return worker_.the_plan().request_of(number(), counter); }
 
     void begin_session() override { session_ready(); }
     std::size_t append_request(wire::buffer& out, std::uint64_t counter, std::size_t offset, std::size_t most) override;
@@ -46,7 +49,6 @@ private:
     std::string_view consume_known(std::string_view in, nanos at);
     // Takes what `in` has for `r`, and for the replies behind it. Returns the bytes that were not used up.
     std::string_view consume(reply& r, std::string_view in, nanos at);
-    void check_body(reply& r, std::string_view piece);
     // The reply is complete. False when the connection is gone or leads a new life.
     bool complete(reply& r, std::string_view text, nanos at);
 

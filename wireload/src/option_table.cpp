@@ -35,9 +35,18 @@ constexpr option_row http_rows[] = {
     {"-H,--header", "'K: V'", "add a header; may be repeated. Host may be replaced", &raw::headers, {}, completes::nothing, true},
     {"-b,--body", "TEXT", "request body", &raw::body, {}, completes::nothing, true},
     {"--body-file", "FILE", "request body from a file", &raw::body_file, {}, completes::files},
+    {"--requests-file", "FILE", "send the requests of this JSON list in rotation: url or path, method, headers, body or body_file, weight, expect; what one does not say comes from here", &raw::requests_file, {}, completes::files},
     {"--expect-status", "S", "statuses that are right, such as 200 or 200,204 or 2xx (default 2xx)", &raw::expect_status},
     {"--expect-body", "TEXT", "the only body that is right (default: any)", &raw::expect_body},
     {"--expect-body-file", "FILE", "the same, from a file", &raw::expect_body_file, {}, completes::files},
+    {"--expect-header", "'K: V'", "the reply has this field; 'K' alone: with any value; 'K: V*': beginning with V. May be repeated", &raw::expect_header},
+};
+
+constexpr option_row content_rows[] = {
+    {"--expect-length", "N", "bytes of the body or message", &raw::expect_length},
+    {"--expect-sha256", "HEX", "its SHA-256", &raw::expect_sha256},
+    {"--expect-match", "REGEX", "a regular expression (RE2) that matches somewhere in it, in the first MiB of a body; may be repeated", &raw::expect_match},
+    {"--expect-json", "PATH=VALUE", "it is JSON, of a MiB at most, with this value there, as in 'items[0].name=bob' or '/items/0/name=bob'; without =VALUE: with any. May be repeated", &raw::expect_json},
 };
 
 constexpr option_row ws_rows[] = {
@@ -101,6 +110,8 @@ constexpr option_section sections[] = {
     {"OPEN LOOP", "With one of the first four, requests are due by a schedule, whatever the server does. One that is due goes out on a free connection, or waits for one; its latency runs from the schedule. Whatever was due in the window is measured, and waited for after its end for the time of --timeout (or --deadline, if longer).", open_rows},
     {"REQUEST AND REPLY, http", "", http_rows},
     {"MESSAGE AND REPLY, ws", "", ws_rows},
+    {"CONTENT OF REPLIES, both", "", content_rows},
+    {"VALUES", "In path, headers, body and message: {counter} counts on each connection; {random} is a number up to 2147483647, {random:1-6} one from 1 to 6; {uuid} a random UUID. All other braces stand for themselves; {{counter} is the text {counter}.", {}},
     {"TLS, https and wss", "", tls_rows},
     {"RAMP", "In round r, A further connections are opened and then every open one sends Q messages.", ramp_rows},
     {"WHERE IT RUNS", "", place_rows},

@@ -13,7 +13,10 @@
 #include "help.hpp"
 #include "open_loop_options.hpp"
 #include "option_table.hpp"
+#include "reply_checks.hpp"
+#include "request_file.hpp"
 #include "suggest.hpp"
+#include "text_template.hpp"
 #include "wire/proto/http_types.hpp"
 
 namespace wireload {
@@ -75,13 +78,7 @@ std::pair<std::string, std::string> header(const std::string& text) {
     std::string name = text.substr(0, colon);
     std::string value = text.substr(std::min(text.find_first_not_of(" \t", colon + 1), text.size()));
     while (!value.empty() && (value.back() == ' ' || value.back() == '\t')) value.pop_back();
-    if (!wire::http::is_token(name)) refuse("--header '{}': '{}' is not a header name", text, name);
-    if (!wire::http::is_field_value(value)) refuse("--header '{}': the value holds a control character", name);
-    for (const char* own : {"Content-Length", "Transfer-Encoding", "Connection", "Upgrade"}) {
-        if (wire::http::equals_ignoring_case(name, own)) {
-            refuse("--header '{}': wireload sets this field itself; leave it out (see --body and --no-keepalive)", name);
-        }
-    }
+    if (const std::string problem = header_problem(name, value); !problem.empty()) refuse("--header '{}': {}", text, problem);
     return {std::move(name), std::move(value)};
 }
 
@@ -89,7 +86,7 @@ std::pair<std::string, std::string> header(const std::string& text) {
 void declare(CLI::App& app, raw_options& raw) {
     app.set_help_flag();
     app.allow_extras();
-    app.add_option("URL", raw.url);
+    app.add_option("URL", raw.urls);
     for (const option_section& section : option_sections()) {
         for (const option_row& row : section.rows) {
             const std::string names(row.names);
@@ -193,9 +190,10 @@ void read_exchange(const CLI::App& app, const raw_options& raw, options& out) {
     if (given("--expect-status")) {
         const auto set = status_set::parse(raw.expect_status);
         if (!set) refuse("--expect-status {}: give statuses such as 200 or 200,204 or 2xx", raw.expect_status);
-        out.expect_status = *set;
+        out.expect.status = *set;
     }
-    const char* http_only[] = {"--method", "--body", "--body-file", "--expect-status", "--expect-body", "--expect-body-file"};
+    const char* http_only[] = {"--method", "--body", "--body-file", "--requests-file", "--expect-status", "--expect-body", "--expect-body-file",
+                               "--expect-header"};
     const char* ws_only[] = {"--message", "--message-file", "--binary", "--check"};
     if (out.websocket) {
         for (const char* name : http_only) {
@@ -209,10 +207,9 @@ void read_exchange(const CLI::App& app, const raw_options& raw, options& out) {
     out.body = text_or_file(app, "--body", raw.body, raw.body_file);
     if (given("--body") || given("--body-file")) out.method = "POST";
     if (given("--method")) out.method = raw.method;
-    if (!wire::http::is_token(out.method)) refuse("--method '{}': give a method such as GET or POST", out.method);
-    if (out.method == "CONNECT") refuse("--method CONNECT: asks for a tunnel, which wireload does not use; give another method");
+    if (const std::string problem = method_problem(out.method); !problem.empty()) refuse("--method '{}': {}", out.method, problem);
     if (given("--expect-body") || given("--expect-body-file")) {
-        out.expect_body = text_or_file(app, "--expect-body", raw.expect_body, raw.expect_body_file);
+        out.expect.body = text_or_file(app, "--expect-body", raw.expect_body, raw.expect_body_file);
     }
     if (given("--check")) {
         one_of("--check", raw.check);
@@ -222,11 +219,9 @@ void read_exchange(const CLI::App& app, const raw_options& raw, options& out) {
     out.message = out.check == reply_check::count ? "{\"c\":{c}}" : "hello from wireload";
     if (given("--message") || given("--message-file")) {
         out.message = text_or_file(app, "--message", raw.message, raw.message_file);
-        const std::size_t counter = out.message.find("{c}");
-        if (counter != std::string::npos && out.message.find("{c}", counter + 1) != std::string::npos) {
-            refuse("--message: {{c}} stands in it twice; once is the most");
-        }
-        if (out.check == reply_check::count && counter == std::string::npos) {
+        const auto parsed = text_template::parse(out.message, true);
+        if (const auto* problem = std::get_if<std::string>(&parsed)) refuse("--message: {}", *problem);
+        if (out.check == reply_check::count && !std::get<text_template>(parsed).has_counter()) {
             refuse("--message: --check count needs the counter in it, as in '{{\"c\":{{c}}}}'");
         }
     }
@@ -309,22 +304,63 @@ void read_place(const CLI::App& app, const raw_options& raw, unsigned allowed_cp
     }
 }
 
+bool is_websocket(const std::string& url) {
+    if (url.find("://") == std::string::npos) refuse("{}: begin the URL with http:// or ws://, as in http://{}", url, url);
+    const std::string scheme = url.substr(0, url.find("://"));
+    if (scheme != "http" && scheme != "https" && scheme != "ws" && scheme != "wss") refuse("{}: '{}' is not http, https, ws or wss", url, scheme);
+    return scheme.starts_with("ws");
+}
+
+void read_content_checks(const CLI::App& app, const raw_options& raw, options& out) {
+    if (app.count("--expect-length") != 0) out.expect.length = number("--expect-length", raw.expect_length, 0, std::uint64_t{1} << 40);
+    out.expect.sha256 = raw.expect_sha256;
+    out.expect.match = raw.expect_match;
+    out.expect.json = raw.expect_json;
+    out.expect.headers = raw.expect_header;
+    // A message that is described need not be an echo.
+    if (out.websocket && out.expect.of_content() && app.count("--check") == 0) out.check = reply_check::none;
+    if (const auto made = reply_checks::compile(out.expect); const auto* problem = std::get_if<std::string>(&made)) refuse("{}", *problem);
+}
+
+void read_rotation(const std::string& file, options& out) {
+    if (out.websocket) refuse("--requests-file is for http URLs; for ws there is --message");
+    request_options defaults;
+    defaults.method = out.method;
+    defaults.headers = out.headers;
+    defaults.body = out.body;
+    defaults.expect = out.expect;
+    auto requests = read_request_file(file, defaults);
+    if (const auto* problem = std::get_if<std::string>(&requests)) refuse("--requests-file {}", *problem);
+    out.rotation = std::get<std::vector<request_options>>(std::move(requests));
+    for (const request_options& r : out.rotation) {
+        if (!r.url.empty() && is_websocket(r.url)) refuse("--requests-file {}.url: {} is not an http URL", r.where, r.url);
+        if (r.url.empty() && out.urls.empty()) {
+            refuse("--requests-file {}: it has a path and no URL; give the server's URL on the command line, as in http://127.0.0.1:8080/", r.where);
+        }
+    }
+}
+
 options read(const CLI::App& app, const raw_options& raw, unsigned allowed_cpus) {
     refuse_extras(app);
     options out;
-    if (raw.url.empty()) refuse("which server? give a URL such as http://127.0.0.1:8080/ (see wireload --help)");
-    out.url = raw.url;
-    if (out.url.find("://") == std::string::npos) {
-        refuse("{}: begin the URL with http:// or ws://, as in http://{}", out.url, out.url);
+    if (raw.urls.empty() && raw.requests_file.empty()) {
+        refuse("which server? give a URL such as http://127.0.0.1:8080/ (see wireload --help)");
     }
-    const std::string scheme = out.url.substr(0, out.url.find("://"));
-    if (scheme != "http" && scheme != "https" && scheme != "ws" && scheme != "wss") {
-        refuse("{}: '{}' is not http, https, ws or wss", out.url, scheme);
+    out.urls = raw.urls;
+    for (const std::string& url : out.urls) {
+        const bool websocket = is_websocket(url);
+        if (&url != &out.urls.front() && websocket != out.websocket) refuse("{}: not of the same kind as {}; give URLs for http or for ws", url, out.urls.front());
+        out.websocket = websocket;
     }
-    out.websocket = scheme == "ws" || scheme == "wss";
-    read_tls(app, raw, scheme == "https" || scheme == "wss", out);
     read_load(app, raw, out);
     read_exchange(app, raw, out);
+    read_content_checks(app, raw, out);
+    if (app.count("--requests-file") != 0) read_rotation(raw.requests_file, out);
+    const auto is_secure = [](const std::string& url) { return url.starts_with("https:") || url.starts_with("wss:"); };
+    const bool tls = std::any_of(out.urls.begin(), out.urls.end(), is_secure) ||
+                     std::any_of(out.rotation.begin(), out.rotation.end(), [&](const request_options& r) { return is_secure(r.url); });
+    read_tls(app, raw, tls, out);
+    out.url = out.urls.empty() ? out.rotation.front().url : out.urls.front();
     read_place(app, raw, allowed_cpus, out);
     complete_open_loop(out);
     return out;

@@ -9,7 +9,9 @@
 #include <variant>
 #include <vector>
 
+#include "expectations.hpp"
 #include "open_loop.hpp"
+#include "request_options.hpp"
 #include "threshold.hpp"
 
 namespace wireload {
@@ -25,21 +27,6 @@ enum class reply_check : std::uint8_t { none, echo, count };
 enum class ramp_pacing : std::uint8_t { serial, burst };
 enum class color_choice : std::uint8_t { automatic, always, never };
 enum class live_choice : std::uint8_t { automatic, always, never };
-
-// Statuses that count as right: single ones and whole classes ("200,204", "2xx").
-class status_set {
-public:
-    // Absent when `text` is not such a list.
-    static std::optional<status_set> parse(std::string_view text);
-    bool contains(int status) const noexcept {
-        return status >= 100 && status <= 599 && allowed_[static_cast<std::size_t>(status - 100)];
-    }
-    const std::string& text() const noexcept { return text_; }
-
-private:
-    std::vector<bool> allowed_ = std::vector<bool>(500, false);
-    std::string text_;
-};
 
 struct ramp_options {
     std::uint32_t rounds = 0;
@@ -57,7 +44,8 @@ struct tls_options {
 };
 
 struct options {
-    std::string url;
+    std::vector<std::string> urls;  // at least one, or all in `rotation`
+    std::string url;                // the first
     bool websocket = false;
     std::optional<tls_options> tls;  // https and wss
 
@@ -77,8 +65,9 @@ struct options {
     std::string method = "GET";
     std::vector<std::pair<std::string, std::string>> headers;
     std::string body;
-    status_set expect_status = *status_set::parse("2xx");
-    std::optional<std::string> expect_body;
+    std::vector<request_options> rotation;  // of a file; empty: the one request above, at each URL
+
+    expectations expect;  // of WebSocket messages those that look at content
 
     // Message and reply (WebSocket).
     std::string message;  // "{c}" stands for the connection's counter

@@ -8,6 +8,7 @@
 
 #include "message.hpp"
 #include "options.hpp"
+#include "rotation.hpp"
 #include "source_ports.hpp"
 #include "wire/base/limits.hpp"
 #include "wire/loop/address.hpp"
@@ -19,19 +20,39 @@ namespace wireload {
 
 struct plan {
     options asked;
-    wire::url url;
-    wire::address server;
+    wire::url url;         // of the first target
+    wire::address server;  // likewise
     wire::limits limits;
     std::shared_ptr<wire::tls::client_context> tls;  // null: without TLS
 
-    std::string request;  // http
-    wire::http::method method = wire::http::method::get;
-    message_template message;                       // ws
+    std::vector<target> targets;
+    std::vector<std::uint32_t> target_turns;  // connection n goes to targets[target_turns[n % size]]
+    std::int64_t name_ns = 0;                 // spent looking up names
+
+    std::vector<prepared_request> requests;             // http: of all targets
+    std::vector<std::vector<std::uint32_t>> rotations;  // http: by target, in order; numbers in `requests`
+    const prepared_request* only = nullptr;             // http: when there is only one
+    reply_checks message_checks;                        // ws
+    message_template message;                           // ws
     std::vector<wire::http::header> upgrade_fields;  // ws; views into asked.headers
 
     port_range ports;
     std::vector<wire::address> sources;  // empty: the kernel chooses
     bool choose_ports = false;
+
+    const target& target_of(std::uint32_t connection) const {
+        return targets.size() == 1 ? targets[0] : targets[target_turns[connection % target_turns.size()]];
+    }
+    const prepared_request& request_of(std::uint32_t connection, std::uint64_t counter) const {
+        if (only != nullptr) [[likely]] return *only;
+        const auto& turns = rotations[target_turns[connection % target_turns.size()]];
+        // Neighbours on the same target begin one request apart.
+        return requests[turns[(connection / target_turns.size() + counter - 1) % turns.size()]];
+    }
+    // What the values in its texts are drawn from.
+    template_values values_of(std::uint32_t connection, std::uint64_t counter) const {
+        return {mix(asked.seed + (connection + 1) * 0x9e3779b97f4a7c15U), counter};
+    }
 
     plan() = default;
     plan(const plan&) = delete;  // upgrade_fields point into it

@@ -8,8 +8,11 @@ namespace wireload {
 
 // Conversion is ours, so that every message names the flag, the value and the remedy.
 struct raw_options {
-    std::string url, connections, requests, each, duration, warmup, threads, method, body, body_file, pipeline, timeout;
-    std::string expect_status, expect_body, expect_body_file, message, message_file, check;
+    std::vector<std::string> urls;
+    std::string connections, requests, each, duration, warmup, threads, method, body, body_file, pipeline, timeout;
+    std::string requests_file, expect_status, expect_body, expect_body_file, expect_length, expect_sha256;
+    std::vector<std::string> expect_header, expect_match, expect_json;
+    std::string message, message_file, check;
     std::string ramp_rounds, ramp_add, ramp_messages, ramp_pacing;
     std::string interval, json, hdr_log, watch, cpu, source, seed;
     std::string csv, color, live, completion;

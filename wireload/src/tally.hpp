@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "error_kind.hpp"
 #include "histogram.hpp"
@@ -24,6 +25,12 @@ inline nanos to_nanos(wire::time_point t) {
 inline wire::time_point to_time_point(nanos t) { return wire::time_point(std::chrono::nanoseconds(t)); }
 inline nanos clock_now() { return to_nanos(wire::clock::now()); }
 
+// Replies to one of several requests in rotation.
+struct request_counts {
+    std::uint64_t right = 0;
+    std::uint64_t wrong = 0;
+};
+
 struct tally {
     std::uint64_t sent = 0;  // requests begun, those among them that found no connection
     std::uint64_t ok = 0;
@@ -35,6 +42,8 @@ struct tally {
     nanos last_done = 0;                        // the last reply or error
     std::optional<error_report> first_error;
     nanos first_error_at = never;
+
+    std::vector<request_counts> by_request;  // empty where there is only one
 
     // Mean number in flight, sampled at random moments (see worker::advance).
     std::uint64_t in_flight_samples = 0;
@@ -48,6 +57,11 @@ struct tally {
         bytes_out += other.bytes_out;
         connections_opened += other.connections_opened;
         for (std::size_t i = 0; i < statuses.size(); ++i) statuses[i] += other.statuses[i];
+        if (by_request.size() < other.by_request.size()) by_request.resize(other.by_request.size());
+        for (std::size_t i = 0; i < other.by_request.size(); ++i) {
+            by_request[i].right += other.by_request[i].right;
+            by_request[i].wrong += other.by_request[i].wrong;
+        }
         last_done = std::max(last_done, other.last_done);
         in_flight_samples += other.in_flight_samples;
         in_flight_sum += other.in_flight_sum;

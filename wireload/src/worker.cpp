@@ -27,7 +27,7 @@ constexpr double sample_every_ns = 500'000;
 
 worker::worker(const plan& p, source_ports& sources, series_collector& series, control& main, unsigned index, std::uint32_t connections)
     : plan_(p), sources_(sources), series_(series), main_(main), index_(index), share_(connections),
-      random_(p.asked.seed * 0x9e3779b97f4a7c15U + index),
+      random_(p.asked.seed * 0x9e3779b97f4a7c15U + index), known_(p.requests.size()),
       retry_timer_(wire::timer::calling<&worker::serve_retries>(this)),
       deadline_timer_(wire::timer::calling<&worker::sweep_deadlines>(this)),
       edge_timer_(wire::timer::calling<&worker::on_edge_timer>(this)) {}
@@ -112,10 +112,12 @@ void worker::say_goodbye() {
 void worker::add_connections(std::uint32_t count) {
     while (connections_.size() < count) {
         nanos* const ring = rings_ == nullptr ? nullptr : &rings_[connections_.size() * ring_size_];
+        // Neighbours by number are on different threads, so that each thread has its share of every target.
+        const auto number = static_cast<std::uint32_t>(connections_.size() * plan_.asked.threads + index_);
         if (plan_.asked.websocket) {
-            connections_.push_back(std::make_unique<ws_connection>(*this, ring, ring_mask_));
+            connections_.push_back(std::make_unique<ws_connection>(*this, number, ring, ring_mask_));
         } else {
-            connections_.push_back(std::make_unique<http_connection>(*this, ring, ring_mask_));
+            connections_.push_back(std::make_unique<http_connection>(*this, number, ring, ring_mask_));
         }
     }
 }
@@ -149,9 +151,10 @@ void worker::pump_opens() {
     order_finished();
 }
 
-wire::connect_options worker::connect_options() {
+wire::connect_options worker::connect_options(const wire::address& to) {
     wire::connect_options out;
-    if (!sources_.kernel_chooses()) out.source = sources_.next();
+    // The addresses were chosen for the first target; one of another family does without.
+    if (!sources_.kernel_chooses() && to.family() == plan_.server.family()) out.source = sources_.next();
     return out;
 }
 

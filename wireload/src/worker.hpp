@@ -104,17 +104,20 @@ public:
     const plan& the_plan() const { return plan_; }
     wire::event_loop& loop() { return *loop_; }
     wire::http::response_head& head_scratch() { return head_; }
-    // HTTP: the last reply that was parsed, found right and came whole (see http_connection::consume_known).
+    // HTTP: the last reply to each request that was parsed, found right and came whole (see http_connection::consume_known).
     struct known_reply {
         std::string text;
         int status = 0;
     };
-    const known_reply& known() const { return known_; }
-    void remember(std::string_view text, int status) {
+    const known_reply& known(const prepared_request& r) const { return known_[r.index]; }
+    void remember(const prepared_request& r, std::string_view text, int status) {
         constexpr std::size_t longest = 16 * 1024;
-        if (text.size() > longest) return;
-        known_.text = text;
-        known_.status = status;
+        constexpr std::size_t most = 4 * 1024 * 1024;  // of all requests
+        known_reply& known = known_[r.index];
+        if (text.size() > longest || known_bytes_ - known.text.size() + text.size() > most) return;
+        known_bytes_ += text.size() - known.text.size();
+        known.text = text;
+        known.status = status;
     }
     nanos turn_time() const { return to_nanos(loop_->now()); }
     std::uint64_t random() { return random_(); }
@@ -129,7 +132,7 @@ public:
     void finished();
     bool loading() const { return loading_; }
     bool may_reconnect() const { return order_.reconnect; }
-    wire::connect_options connect_options();
+    wire::connect_options connect_options(const wire::address& to);
 
     // Time has come to `t`: passes all edges and sampling moments up to it. Call it before the counts change.
     void advance(nanos t) {
@@ -140,6 +143,13 @@ public:
     void count_out(std::size_t bytes) { tally_.bytes_out += bytes; }
     void count_status(int status) {
         if (status >= 100 && status < 600) ++tally_.statuses[static_cast<std::size_t>(status - 100)];
+    }
+    // Of a rotation: for each of its requests apart.
+    void count_request(const prepared_request& r, bool right) {
+        if (plan_.only != nullptr) [[likely]] return;
+        if (tally_.by_request.empty()) tally_.by_request.resize(plan_.requests.size());
+        request_counts& counts = tally_.by_request[r.index];
+        ++(right ? counts.right : counts.wrong);
     }
     void right_reply(nanos sent_at, nanos at) {
         --in_flight_;
@@ -245,7 +255,8 @@ private:
     std::vector<connection*> serving_;
     std::priority_queue<retry> retries_;
     wire::http::response_head head_;
-    known_reply known_;
+    std::vector<known_reply> known_;  // by request
+    std::size_t known_bytes_ = 0;
     end_of_turn end_of_turn_{*this};
     wire::timer retry_timer_;
     wire::timer deadline_timer_;

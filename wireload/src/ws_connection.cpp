@@ -15,13 +15,6 @@ namespace {
 
 using wire::ws::opcode;
 
-// SplitMix64's finaliser (Steele, Lea and Flood 2014): numbers in, random-looking numbers out.
-std::uint64_t mix(std::uint64_t x) {
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
-    return x ^ (x >> 31);
-}
-
 }  // namespace
 
 wire::ws::mask_key ws_connection::key_for(std::uint64_t number) const {
@@ -40,22 +33,27 @@ std::string ws_connection::handshake_key() const {
 
 void ws_connection::begin_session() {
     const plan& p = worker_.the_plan();
+    const target& t = p.target_of(number());
     secret_ = worker_.random();
     enter_handshake();
     // Target, host and fields were checked when the command line was read.
-    (void)wire::ws::write_upgrade_request(out(), p.url.target, p.url.authority(), handshake_key(), p.upgrade_fields);
+    (void)wire::ws::write_upgrade_request(out(), t.url.target, t.url.authority(), handshake_key(), p.upgrade_fields);
     flush_later();
 }
 
 std::size_t ws_connection::append_request(wire::buffer& out, std::uint64_t counter, std::size_t offset, std::size_t most) {
-    return worker_.the_plan().message.append_frame(out, counter, key_for(counter), offset, most);
+    const plan& p = worker_.the_plan();
+    return p.message.append_frame(out, p.values_of(number(), counter), key_for(counter), offset, most);
 }
 
 void ws_connection::append_goodbye(wire::buffer& out) {
     wire::ws::append_close(out, wire::ws::close_code::normal, {}, key_for(0));
 }
 
-std::string ws_connection::sent_text(std::uint64_t counter) const { return worker_.the_plan().message.text(counter); }
+std::string ws_connection::sent_text(std::uint64_t counter) const {
+    const plan& p = worker_.the_plan();
+    return p.message.content().text(p.values_of(number(), counter));
+}
 
 std::string ws_connection::expected_text(std::uint64_t counter) const {
     switch (worker_.the_plan().asked.check) {
@@ -164,6 +162,26 @@ void ws_connection::take_pieces(std::span<char> in) {
     unfinished_ = std::move(held);
 }
 
+bool ws_connection::find_echoed(std::string_view text, std::uint64_t& counter) const {
+    const plan& p = worker_.the_plan();
+    const text_template& sent = p.message.content();
+    if (sent.equals(text, p.values_of(number(), counter))) return true;
+    if (in_flight() == 1 || sent.is_constant()) return false;
+    // A server with several threads may answer out of order.
+    if (const std::uint64_t said = sent.counter_in(text); said != 0) {
+        if (!is_in_flight(said) || !sent.equals(text, p.values_of(number(), said))) return false;
+        counter = said;
+        return true;
+    }
+    const std::uint64_t first = counter;
+    for (std::uint64_t n = first + 1; n - first <= ring_mask(); ++n) {
+        if (!is_in_flight(n) || !sent.equals(text, p.values_of(number(), n))) continue;
+        counter = n;
+        return true;
+    }
+    return false;
+}
+
 bool ws_connection::on_message(opcode op, std::string_view text, nanos at) {
     const plan& p = worker_.the_plan();
     if (in_flight() == 0) {
@@ -173,17 +191,19 @@ bool ws_connection::on_message(opcode op, std::string_view text, nanos at) {
     std::uint64_t counter = oldest();
     bool right = true;
     if (p.asked.check == reply_check::echo) {
-        right = op == p.message.op() && p.message.equals(text, counter);
+        right = op == p.message.op() && find_echoed(text, counter);
     } else if (p.asked.check == reply_check::count) {
         // A server with several threads may answer out of order: the number says to what.
         const auto said = parse_count_reply(text);
         right = said && *said != 0 && is_in_flight(*said);
         if (right) counter = *said;
     }
-    if (right) {
-        answered(counter, at);
-    } else {
+    if (!right) {
         answered_wrongly(counter, at, error_kind::bad_body, text);
+    } else if (const auto failed = p.message_checks.message(text)) {
+        answered_wrongly(counter, at, failed->as_error(), text, worker_.wants_report() ? p.message_checks.expected(*failed) : std::string());
+    } else {
+        answered(counter, at);
     }
     next_request(p.asked.keep_alive);
     return p.asked.keep_alive;

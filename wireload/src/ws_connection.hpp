@@ -38,6 +38,8 @@ private:
     std::span<char> take_handshake(std::span<char> in);
     std::span<char> take_whole_messages(std::span<char> in, nanos at);
     void take_pieces(std::span<char> in);
+    // Finds the message in flight that `text` repeats, looking at `counter` first.
+    bool find_echoed(std::string_view text, std::uint64_t& counter) const;
     // False when the connection is gone or leads a new life.
     bool on_message(wire::ws::opcode op, std::string_view text, nanos at);
 
