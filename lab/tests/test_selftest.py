@@ -283,12 +283,23 @@ AUTOCANNON = (
     '{"url":"http://127.0.0.1:34495/","connections":10,"latency":{"average":0.5,"min":1,"max":59,"p50":0,"p90":0,"p97_5":0,'
     '"p99":13,"p99_9":50,"totalCount":37686},"requests":{"p50":18591}}'
 )
+OHA = """{
+  "summary": {"successRate": 1.0, "total": 2.000419862, "slowest": 0.074085311, "fastest": 0.000017931},
+  "latencyPercentiles": {
+    "p10": 0.0000254, "p50": 0.000057103, "p90": 0.000121912, "p99": 0.050034812, "p99.9": 0.050139357, "p99.99": null
+  }
+}
+"""
 
 SAMPLES = {
     "wrk": (WRK, {"p50": 30 * US, "p75": 24.88 * MS, "p90": 40.27 * MS, "p99": 49.5 * MS, "max": 50.12 * MS}),
     "ab": (AB, {"p50": 0, "p90": 0, "p99": 50 * MS, "max": 50 * MS}),
     "h2load": (H2LOAD, {"max": 50.15 * MS}),
     "hey": (HEY, {"p50": 0, "p90": 100 * US, "p99": 50 * MS, "max": 50.2 * MS}),
+    "oha": (
+        OHA,
+        {"p50": 57.103 * US, "p90": 121.912 * US, "p99": 50.034812 * MS, "p99.9": 50.139357 * MS, "max": 74.085311 * MS},
+    ),
     "autocannon": (AUTOCANNON, {"p50": 0, "p90": 0, "p99": 13 * MS, "p99.9": 50 * MS, "max": 59 * MS}),
 }
 

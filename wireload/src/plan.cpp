@@ -215,6 +215,9 @@ std::variant<std::unique_ptr<plan>, std::string> make_plan(options asked) {
 
     // Replies are compared as they come, so a large body costs no memory; its length is bounded all the same.
     out->limits.max_body_bytes = std::uint64_t{1} << 40;
+    // A message is gathered before it is looked at. Where we know what is right, far longer ones are refused by their length,
+    // so that a server cannot make every connection hold megabytes. (Values in a message take at most some six times their name.)
+    if (o.websocket && o.check != reply_check::none) out->limits.max_message_bytes = 64 * 1024 + 8 * o.message.size();
     return out;
 }
 

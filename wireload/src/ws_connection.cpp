@@ -15,6 +15,8 @@ namespace {
 
 using wire::ws::opcode;
 
+constexpr std::size_t most_unsent_for_pong = 16 * 1024;
+
 }  // namespace
 
 wire::ws::mask_key ws_connection::key_for(std::uint64_t number) const {
@@ -142,6 +144,8 @@ void ws_connection::take_pieces(std::span<char> in) {
                 between = true;
                 break;
             case wire::ws::event::ping:
+                // Not to one who takes no answers: a pong for the latest ping is enough (RFC 6455 section 5.5.3).
+                if (unsent() > most_unsent_for_pong) break;
                 wire::ws::append_frame(out(), opcode::pong, step.data, key_for(worker_.random()));
                 // At once: what waits to be sent would keep the next message waiting. On failure on_failure() follows.
                 (void)flush();

@@ -12,3 +12,12 @@ foreach(suite IN ITEMS http websocket output open_loop tls)
   add_test(NAME wireload_${suite} COMMAND ${WIRELOAD_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/${suite}_test.py)
   set_tests_properties(wireload_${suite} PROPERTIES TIMEOUT 120 ENVIRONMENT "WIRELOAD=$<TARGET_FILE:wireload>")
 endforeach()
+
+# Servers that answer with anything. The sanitizers need memory of their own, and keep some of what was given back.
+set(wireload_most_memory 48)
+if(WIREBENCH_SANITIZE)
+  set(wireload_most_memory 512)
+endif()
+add_test(NAME wireload_hostile COMMAND ${WIRELOAD_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/hostile_test.py)
+set_tests_properties(wireload_hostile PROPERTIES TIMEOUT 240 ENVIRONMENT
+  "WIRELOAD=$<TARGET_FILE:wireload>;WIRELOAD_MOST_MEMORY_MIB=${wireload_most_memory}")

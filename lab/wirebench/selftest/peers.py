@@ -111,6 +111,15 @@ def parse_autocannon(text: str) -> Percentiles:
     return _found("autocannon", {name: float(latency[key]) * MS for name, key in keys.items() if key in latency})
 
 
+def parse_oha(text: str) -> Percentiles:
+    latencies = _json(text, "oha").get("latencyPercentiles", {})
+    slowest = _json(text, "oha").get("summary", {}).get("slowest")
+    found = {name: float(latencies[name]) * S for name, _ in PERCENTILES if latencies.get(name) is not None}
+    if slowest is not None:
+        found[MAX] = float(slowest) * S
+    return _found("oha", found)
+
+
 def _json(text: str, name: str) -> dict[str, Any]:
     try:
         found = json.loads(text[text.index("{") :])
@@ -121,6 +130,10 @@ def _json(text: str, name: str) -> dict[str, Any]:
 
 def _seconds(load: Load) -> str:
     return f"{max(1, round((load.warmup_ns + load.window_ns) / S))}"
+
+
+def _rate(load: Load, *words: str) -> list[str]:
+    return [*words, str(load.rate)] if load.mode != "closed" else []
 
 
 PEERS: tuple[Peer, ...] = (
@@ -151,6 +164,17 @@ PEERS: tuple[Peer, ...] = (
         command=lambda url, load: ["hey", "-c", str(load.connections), "-z", f"{_seconds(load)}s", url],
         parse=parse_hey,
         note="closed; tenths of a millisecond",
+    ),
+    Peer(
+        name="oha",
+        modes=("closed", "constant"),
+        command=lambda url, load: [
+            *("oha", "--no-tui", "-j", "-c", str(load.connections), "-z", f"{_seconds(load)}s"),
+            *_rate(load, "--latency-correction", "-q"),
+            url,
+        ],
+        parse=parse_oha,
+        note="open with -q and --latency-correction, else closed",
     ),
     Peer(
         name="autocannon",
