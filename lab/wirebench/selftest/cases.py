@@ -55,7 +55,7 @@ class Load:
 
     mode: Mode
     rate: int
-    """Of a closed loop: what its connections are chosen for."""
+    """Of a closed loop: what its connections make at best."""
     connections: int
     in_flight: int
     """On one connection."""
@@ -107,6 +107,8 @@ NO_DELAY = Constant(delay_ns=0)
 FREEZE_CONNECTIONS = 10
 """Of the closed loop against a server that freezes."""
 _MOST_CONNECTIONS = 2_000
+_MOST_CLOSED = 20
+"""Connections of a closed loop: many with one delay come in bursts, which any server answers one after the other, late."""
 
 
 def cases(size: Size) -> tuple[Case, ...]:
@@ -133,7 +135,10 @@ def load_for(case: Case, mode: Mode, rate: int, size: Size) -> Load:
         # By count from the first request on, so that the number of each is known exactly.
         warmup_ns, requests = 0, round(rate * size.fault_seconds)
     if mode == "closed":
-        connections = FREEZE_CONNECTIONS if isinstance(law, Freeze) else max(1, round(rate * law.mean_ns / S))
+        connections = min(_MOST_CLOSED, max(1, round(rate * law.mean_ns / S)))
+        rate = min(rate, round(connections * S / law.mean_ns))
+        if isinstance(law, Freeze):
+            connections = FREEZE_CONNECTIONS
     else:
         waiting = rate * (law.length_ns if isinstance(law, Freeze) else law.mean_ns) / S
         wanted = math.ceil(2 * waiting) + 64

@@ -77,8 +77,11 @@ class Law(ABC):
         """The quantile, in nanoseconds without the base. None where the law says nothing about it."""
 
     def in_flight_at_edges(self, load: Conditions) -> float:
-        """How many requests at most begin on one side of an edge of the window and end on the other. It has two edges."""
-        return load.connections if load.mode == "closed" else load.rate * self.mean_ns / S
+        """How many requests at most begin on one side of an edge of the window and end on the other. It has two edges.
+
+        A window of a closed loop holds what is answered in it; one of an open loop what was due in it.
+        """
+        return load.connections if load.mode == "closed" else 0
 
     def max(self, load: Conditions) -> Span | None:
         """Where the largest latency lies. None: a single request that the machine disturbs decides it."""
@@ -229,7 +232,8 @@ class Freeze(Law):
         return self.length_ns * self.length_ns / self.period_ns / 2
 
     def in_flight_at_edges(self, load: Conditions) -> float:
-        return load.connections if load.mode == "closed" else 0
+        # In an open loop nothing is; but each freeze begins just before or just after a request.
+        return load.connections if load.mode == "closed" else load.seconds * S / self.period_ns / 2
 
     def at(self, share: float, load: Conditions) -> float | None:
         if load.mode == "closed":
