@@ -19,6 +19,14 @@ target_compile_definitions(wire_uring_test PRIVATE WIRE_AUTOMATIC_IS_IO_URING WI
 target_link_libraries(wire_uring_test PRIVATE wire::wire GTest::gtest_main)
 gtest_discover_tests(wire_uring_test TEST_PREFIX io_uring. DISCOVERY_TIMEOUT 60)
 
+# The examples of the documentation: they have to compile. A test of the lab sees that the guide quotes them.
+file(GLOB wire_examples CONFIGURE_DEPENDS examples/*.cpp)
+foreach(example IN LISTS wire_examples)
+  get_filename_component(name ${example} NAME_WE)
+  add_executable(wire_example_${name} ${example})
+  target_link_libraries(wire_example_${name} PRIVATE wire::wire)
+endforeach()
+
 # Both sides of Autobahn's test suite: tests/autobahn/run.py drives it.
 add_executable(wire_autobahn tests/autobahn/peer.cpp)
 target_link_libraries(wire_autobahn PRIVATE wire::wire)

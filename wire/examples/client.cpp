@@ -1,0 +1,34 @@
+// HTTP clients: one that waits, and one that keeps many requests in flight on a loop.
+#include <wire/client/client.hpp>
+#include <wire/loop/event_loop.hpp>
+
+#include <cstdio>
+#include <string>
+
+namespace http = wire::http;
+
+int main(int argc, char** argv) {
+    const std::string url = argc > 1 ? argv[1] : "http://127.0.0.1:12345/";
+
+    auto client = http::client::create();
+    if (!client) return 1;
+    const auto reply = client->get(url);
+    if (!reply) {
+        std::fprintf(stderr, "client: %s: %s\n", url.c_str(), reply.error().message.c_str());
+        return 1;
+    }
+    std::printf("%d, %zu bytes\n", reply->status(), reply->body().size());
+
+    auto loop = wire::event_loop::create();
+    if (!loop) return 1;
+    http::async_client many(**loop);
+    int left = 100;
+    for (int number = 0; number < 100; ++number) {
+        many.get(url, [&](wire::result<http::reply> got) {
+            if (!got) std::fprintf(stderr, "client: %s\n", got.error().message.c_str());
+            if (--left == 0) (*loop)->stop();
+        });
+    }
+    (*loop)->run();
+    std::printf("100 requests over %llu connections\n", static_cast<unsigned long long>(many.connections_opened()));
+}
