@@ -9,8 +9,8 @@ import pytest
 
 from wirebench.catalog.studies import Cell, ClosedLoad, EachLoad
 from wirebench.stats.summary import mean, summarise
-from wirebench.stats.types import TrialView
-from wirebench.stats.validity import breaks_little, dropped_blocks, generator_bound, little_check
+from wirebench.stats.types import Starvation, TrialView
+from wirebench.stats.validity import breaks_little, dropped_blocks, generator_bound, little_check, starvation
 from wirebench.stats.warmup import change_points, combine, warm_up_class
 
 CLOSED = Cell(
@@ -102,13 +102,32 @@ def test_little_voids_beyond_five_percent() -> None:
     assert little_check([trial()]).median is None
 
 
-def test_a_window_of_few_latencies_cannot_be_held_to_five_percent() -> None:
+def test_a_short_window_is_held_to_littles_law_as_well() -> None:
     short = trial(
         validity={"little_ratio": 0.88}, metrics={"mean_ns": 75_000_000}, load={"window": {"elapsed_ns": 500_000_000}}
     )
-    assert not breaks_little(short)
-    assert breaks_little(replace(short, load={"window": {"elapsed_ns": 5_000_000_000}}))
-    assert breaks_little(replace(short, validity={"little_ratio": 0.80}))
+    assert breaks_little(short)
+
+
+def left_aside(starved: int, oldest_ns: int | None, p50_ns: int = 1_000_000) -> TrialView:
+    unanswered = {"count": 1000, "oldest_ns": oldest_ns, "starved": starved}
+    return trial(
+        validity={"little_ratio": 1.0},
+        metrics={"p50_ns": p50_ns},
+        load={"window": {"unanswered": unanswered}, "plan": {"connections": 500, "in_flight": 2}},
+    )
+
+
+def test_a_server_that_starves_connections_is_warned_of_and_not_voided() -> None:
+    trials = [left_aside(0, 2_000_000), left_aside(450, 800_000_000), left_aside(20, 900_000_000)]
+    found = starvation(trials)
+    assert found == Starvation(requests=450, of=1000, oldest_ns=800_000_000)
+    assert little_check(trials).voided == 0
+
+
+def test_slow_answers_to_everybody_are_no_starvation() -> None:
+    assert starvation([left_aside(450, 800_000_000, p50_ns=700_000_000)]) is None
+    assert starvation([left_aside(0, None), trial(), trial(load={"window": {"unanswered": None}, "plan": {}})]) is None
 
 
 def test_a_block_with_steal_goes_as_a_whole_and_says_why() -> None:

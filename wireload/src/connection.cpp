@@ -71,6 +71,7 @@ void connection::begin_load(std::uint64_t quota) {
 void connection::finish() {
     if (finished_ || worker_.pacing() != nullptr) return;
     finished_ = true;
+    if (worker_.closes_finished()) say_goodbye();
     worker_.finished();
 }
 
@@ -197,7 +198,7 @@ void connection::answered_wrongly(std::uint64_t counter, nanos at, error_kind ki
     worker_.advance(at);
     const bool counts = worker_.pacing() == nullptr || worker_.pacing()->is_measured(scheduled(counter));
     if (counts) report(kind, counter, at, received, expected);
-    worker_.wrong_replies(kind, counts ? 1 : 0, 1, at);
+    worker_.wrong_replies(kind, counts ? 1 : 0, 1, at, at - times_[counter & mask_]);
     times_[counter & mask_] = 0;
     --flying_;
     ++done_;
@@ -270,7 +271,11 @@ void connection::fail(error_kind kind, std::string_view received, bool reset) {
         lost = 1;  // nothing in flight, but a request was about to leave: that one is lost
     }
     if (lost != 0) report(kind, flying_ != 0 ? oldest() : sent_ + 1, now, received);
-    if (lost != 0 || flying_ != 0) worker_.wrong_replies(kind, lost, flying_, now);
+    if (lost != 0 || flying_ != 0) {
+        flight spent;
+        add_in_flight(now, now, spent);
+        worker_.wrong_replies(kind, lost, flying_, now, static_cast<nanos>(spent.age_sum));
+    }
     if (flying_ != 0) std::fill_n(times_, std::size_t{mask_} + 1, 0);
     flying_ = 0;
     owed_ = false;
@@ -312,6 +317,18 @@ void connection::say_goodbye() {
         (void)flush();
     }
     back_to_idle(false);
+}
+
+void connection::add_in_flight(nanos at, nanos long_ago, flight& out) const {
+    if (flying_ == 0) return;
+    out.count += flying_;
+    for (std::uint32_t i = 0; i <= mask_; ++i) {
+        if (times_[i] == 0) continue;
+        const nanos age = std::max<nanos>(0, at - times_[i]);
+        out.age_sum += static_cast<double>(age);
+        out.oldest = std::max(out.oldest, age);
+        if (times_[i] < long_ago) ++out.starved;
+    }
 }
 
 // ---- open loop ----

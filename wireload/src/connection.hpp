@@ -36,6 +36,8 @@ public:
     nanos check_deadline(nanos now);
     // At the end of the run.
     void say_goodbye();
+    // Adds its requests in flight to `out`; those sent before `long_ago` are starved.
+    void add_in_flight(nanos at, nanos long_ago, flight& out) const;
 
     // ---- open loop, see pacer.hpp ----
 

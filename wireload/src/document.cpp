@@ -176,6 +176,12 @@ void write(std::string& out, const json& value, std::size_t depth) {
     out += "\n" + indent.substr(2) + (value.is_object() ? "}" : "]");
 }
 
+json unanswered(const run_result& r) {
+    if (!r.unanswered) return nullptr;
+    const flight& left = *r.unanswered;
+    return {{"count", left.count}, {"oldest_ns", left.count == 0 ? json(nullptr) : json(left.oldest)}, {"starved", left.starved}};
+}
+
 }  // namespace
 
 json to_document(const plan& p, const run_result& r) {
@@ -189,8 +195,6 @@ json to_document(const plan& p, const run_result& r) {
     }
     const double rate = r.rate_per_s();
     const histogram& all = r.series->total();
-    std::optional<double> ratio;
-    if (r.in_flight_mean && *r.in_flight_mean > 0 && all.mean_ns()) ratio = rate * *all.mean_ns() / 1e9 / *r.in_flight_mean;
     std::uint64_t samples = r.counts.in_flight_samples;
 
     return {
@@ -210,7 +214,7 @@ json to_document(const plan& p, const run_result& r) {
           {"latency", latency(r.connect.latency, p.asked.keep_histogram)},
           {"phases", phases(p, r)}}},
         {"tls", tls(p, r)},
-        {"window", {{"start_unix_ns", r.window_start_unix_ns}, {"elapsed_ns", r.elapsed}, {"stopped_by", name_of(r.stopped_by)}}},
+        {"window", {{"start_unix_ns", r.window_start_unix_ns}, {"elapsed_ns", r.elapsed}, {"stopped_by", name_of(r.stopped_by)}, {"unanswered", unanswered(r)}}},
         {"requests",
          {{"sent", r.counts.sent},
           {"ok", r.counts.ok},
@@ -223,7 +227,7 @@ json to_document(const plan& p, const run_result& r) {
         {"first_error", first},
         {"status_codes", statuses},
         {"latency", latency(all, p.asked.keep_histogram)},
-        {"little", {{"in_flight_mean", or_null(r.in_flight_mean)}, {"samples", samples}, {"ratio", or_null(ratio)}}},
+        {"little", {{"in_flight_mean", or_null(r.in_flight_mean)}, {"samples", samples}, {"ratio", or_null(r.little_ratio())}}},
         {"open_loop", open_loop_document(p, r, [&](const histogram& h) { return latency(h, p.asked.keep_histogram); })},
         {"generator",
          {{"cpu_user_ns", r.generator.cpu_user_ns},

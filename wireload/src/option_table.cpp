@@ -13,7 +13,7 @@ constexpr option_row load_rows[] = {
     {"-c,--connections", "N", "connections kept open (default 10)", &raw::connections, {}, completes::nothing, true},
     {"-d,--duration", "TIME", "length of the window: 10s, 500ms, 1m30s (default 10s, when no count is given)", &raw::duration, {}, completes::nothing, true},
     {"-n,--requests", "N", "end after N requests in all, shared by the connections", &raw::requests, {}, completes::nothing, true},
-    {"--each", "N", "end after N requests on each connection", &raw::each},
+    {"--each", "N", "end after N requests on each connection, which is closed when it has its last reply", &raw::each},
     {"--warmup", "TIME", "load before the window, not counted (default 0s)", &raw::warmup, {}, completes::nothing, true},
     {"--pipeline", "K", "requests in flight on each connection (default 1)", &raw::pipeline},
     {"--no-keepalive", "", "a new connection for each request; its latency includes connecting", &raw::no_keepalive},

@@ -233,6 +233,7 @@ private:
         out_.connections_opened = counts.connections_opened + (o.keep_alive ? out_.connect.opened : 0);
         if (!o.keep_alive) note_connects_of_window();
         note_in_flight();
+        out_.unanswered = counts.at_end;
     }
 
     // The window is a part of the schedule. Whatever was due in it is measured, and waited for after its end: a server that
@@ -398,6 +399,13 @@ double run_result::rate_per_s() const {
     const bool by_clock = open_loop && stopped_by == stop_reason::duration;
     const std::uint64_t right = by_clock ? std::min(open_loop->counts.answered_in_window, counts.ok) : counts.ok;
     return static_cast<double>(right) / (static_cast<double>(elapsed) / 1e9);
+}
+
+std::optional<double> run_result::little_ratio() const {
+    const histogram& all = series->total();
+    if (!in_flight_mean || *in_flight_mean <= 0 || elapsed <= 0 || all.empty()) return std::nullopt;
+    const double spent = *all.mean_ns() * static_cast<double>(all.count()) + counts.more_in_flight;
+    return spent / static_cast<double>(elapsed) / *in_flight_mean;
 }
 
 bool run_result::nothing_measured() const {

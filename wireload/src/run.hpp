@@ -62,6 +62,7 @@ struct run_result {
     std::uint64_t connections_opened = 0;
     tls_tally tls;
     std::optional<double> in_flight_mean;
+    std::optional<flight> unanswered;  // closed loop: in flight when the window ended
     generator_usage generator;
     std::optional<server_usage> server;
     nanos interval = 0;
@@ -71,6 +72,9 @@ struct run_result {
 
     // Right replies a second. Of an open loop those that came inside the window.
     double rate_per_s() const;
+    // Little's law: the time that requests spent in flight inside the window / its length / their mean number. Absent where
+    // the number was not sampled.
+    std::optional<double> little_ratio() const;
     // Not one complete reply came, right or wrong.
     bool nothing_measured() const;
 };

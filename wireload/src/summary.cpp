@@ -18,6 +18,9 @@ namespace {
 // Of the time of its CPUs; beyond it, what was measured is the generator.
 constexpr double busy_generator = 0.8;
 
+// Of Little's ratio, which would be 1 but for the sampling of the number in flight.
+constexpr double little_tolerance = 0.05;
+
 std::string plural(std::uint64_t n, std::string_view word) { return fmt::format("{} {}{}", grouped(n), word, n == 1 ? "" : "s"); }
 
 double seconds_of(const run_result& r) { return static_cast<double>(r.elapsed) / 1e9; }
@@ -105,15 +108,9 @@ std::string generator_line(const plan& p, const run_result& r, const painter& pa
     std::string out = fmt::format("Generator  {:.0f}% of its {}, {} at most: {}\n", r.generator.cpu_share * 100, cpus == 1 ? "core" : fmt::format("{} cores", cpus),
                                   bytes_text(static_cast<double>(r.generator.rss_peak_bytes)),
                                   busy ? paint.yellow("generator-bound, the server may do more") : "it was not the limit");
-    if (r.in_flight_mean && *r.in_flight_mean > 0 && !r.series->total().empty()) {
-        const double mean = *r.series->total().mean_ns() / 1e9;
-        const double ratio = r.rate_per_s() * mean / *r.in_flight_mean;
-        // Requests that straddle the window's ends move the ratio by up to latency / window; those that ended in errors were
-        // in flight and have no latency.
-        const double errors = static_cast<double>(r.counts.errors.total());
-        const double allowed = std::max(0.05, seconds_of(r) > 0 ? mean / seconds_of(r) : 1) + errors / (errors + static_cast<double>(r.counts.ok));
-        const bool fits = std::abs(ratio - 1) <= allowed;
-        out += fmt::format("Little     rate x latency / in flight = {:.3f}{}\n", ratio, fits ? "" : paint.yellow(", not 1: do not trust the figures"));
+    if (const auto ratio = r.little_ratio()) {
+        const bool fits = std::abs(*ratio - 1) <= little_tolerance;
+        out += fmt::format("Little     rate x latency / in flight = {:.3f}{}\n", *ratio, fits ? "" : paint.yellow(", not 1: do not trust the figures"));
     }
     return out;
 }
@@ -125,11 +122,26 @@ std::string server_line(const run_result& r) {
                        bytes_text(static_cast<double>(r.server->rss_bytes)), r.server->processes, r.server->processes == 1 ? "" : "es");
 }
 
+// Requests without an answer for half of the window. Where answers are quick otherwise, the server leaves some of its
+// connections aside.
+std::string starving(const plan& p, const run_result& r) {
+    const flight& left = *r.unanswered;
+    const std::string oldest = format_duration(static_cast<double>(left.oldest));
+    const auto usual = r.series->total().percentile_ns(50);
+    const std::string what = p.asked.in_flight == 1 ? fmt::format("{} of {} connections", grouped(left.starved), grouped(p.asked.connections))
+                                                    : fmt::format("{} requests", grouped(left.starved));
+    if (usual && 4 * *usual < static_cast<std::uint64_t>(left.oldest)) {
+        return fmt::format("{} waited for more than half of the window ({} at most): the server starves them", what, oldest);
+    }
+    return fmt::format("{} had no answer for half of the window ({} at most): too short a window (-d)", what, oldest);
+}
+
 // What a reader should know before believing the figures: cause, effect, remedy.
 std::vector<std::string> warnings(const plan& p, const run_result& r) {
     std::vector<std::string> out;
     if (r.stopped_by == stop_reason::signal) out.emplace_back("interrupted: these are the figures up to then");
     if (r.stopped_by == stop_reason::error) out.emplace_back("stopped early: nothing worked any more");
+    if (r.unanswered && r.unanswered->starved != 0) out.push_back(starving(p, r));
     for (std::string& one : open_loop_warnings(p, r)) out.push_back(std::move(one));
     if (r.generator.cpu_share > busy_generator) {
         out.emplace_back("the generator was near its limit: give it more CPUs or threads (-t, --cpu)");

@@ -31,6 +31,21 @@ struct request_counts {
     std::uint64_t wrong = 0;
 };
 
+// Requests in flight at a moment.
+struct flight {
+    std::uint64_t count = 0;
+    double age_sum = 0;        // ns
+    nanos oldest = 0;          // its age
+    std::uint64_t starved = 0;  // older than half of the window
+
+    void add(const flight& other) {
+        count += other.count;
+        age_sum += other.age_sum;
+        oldest = std::max(oldest, other.oldest);
+        starved += other.starved;
+    }
+};
+
 struct tally {
     std::uint64_t sent = 0;  // requests begun, those among them that found no connection
     std::uint64_t ok = 0;
@@ -48,6 +63,10 @@ struct tally {
     // Mean number in flight, sampled at random moments (see worker::advance).
     std::uint64_t in_flight_samples = 0;
     std::uint64_t in_flight_sum = 0;
+    // To be added to the sum of the latencies for the time that requests spent in flight inside the window: minus what lay
+    // before it, plus the time of those that failed or had no answer yet at its end. ns
+    double more_in_flight = 0;
+    flight at_end;
 
     void add(const tally& other) {
         sent += other.sent;
@@ -65,6 +84,8 @@ struct tally {
         last_done = std::max(last_done, other.last_done);
         in_flight_samples += other.in_flight_samples;
         in_flight_sum += other.in_flight_sum;
+        more_in_flight += other.more_in_flight;
+        at_end.add(other.at_end);
         if (other.first_error && other.first_error_at < first_error_at) {
             first_error = other.first_error;
             first_error_at = other.first_error_at;

@@ -84,7 +84,7 @@ void worker::order_cut() {
     loop_->post([this] {
         const nanos now = clock_now();
         advance(now);
-        if (loading_) close_window();
+        if (loading_) close_window(now);
         if (opening_phase_) {
             opening_phase_ = false;
             order_finished();
@@ -248,7 +248,7 @@ bool worker::take_turn(connection& c) {
 }
 
 void worker::finished() {
-    if (--active_ == 0 && loading_) close_window();
+    if (--active_ == 0 && loading_) close_window(clock_now());
 }
 
 void worker::retry_later(connection& c, nanos delay) {
@@ -302,7 +302,7 @@ void worker::pass_events(nanos t) {
             open_window(at);
         } else if (at >= order_.window_end) {
             if (pacer_ != nullptr) settle();
-            close_window();
+            close_window(at);
             return;
         } else {
             submit_interval();
@@ -326,6 +326,7 @@ void worker::open_window(nanos at) {
     ok_before_ = errors_before_ = 0;
     interval_end_ = order_.interval == never ? never : at + order_.interval;
     if (pacer_ != nullptr) return;  // Little's law is for closed loops
+    tally_.more_in_flight = -in_flight_at(at).age_sum;
     next_sample_ = at + static_cast<nanos>(std::exponential_distribution<double>(1 / sample_every_ns)(random_));
 }
 
@@ -337,8 +338,20 @@ void worker::submit_interval() {
     errors_before_ = errors;
 }
 
-void worker::close_window() {
-    if (pacer_ != nullptr) pacer_->end(false);
+flight worker::in_flight_at(nanos at) const {
+    flight out;
+    const nanos long_ago = at - (at - order_.window_start) / 2;
+    for (const auto& c : connections_) c->add_in_flight(at, long_ago, out);
+    return out;
+}
+
+void worker::close_window(nanos at) {
+    if (pacer_ != nullptr) {
+        pacer_->end(false);
+    } else if (window_open_) {
+        tally_.at_end = in_flight_at(at);
+        tally_.more_in_flight += tally_.at_end.age_sum;
+    }
     if (window_open_) submit_interval();
     // Of a window that never opened only what went wrong is worth telling.
     result_ = window_open_ ? tally_ : tally{};

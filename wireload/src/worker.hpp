@@ -158,12 +158,16 @@ public:
         latencies_.record(static_cast<std::uint64_t>(at > sent_at ? at - sent_at : 0));
     }
     // Of the requests that were in flight `flying` are not any more, and `count` count.
-    void wrong_replies(error_kind kind, std::uint64_t count, std::uint64_t flying, nanos at) {
+    // They were in flight for `spent` together.
+    void wrong_replies(error_kind kind, std::uint64_t count, std::uint64_t flying, nanos at, nanos spent) {
         if (pacer_ != nullptr) [[unlikely]] note_released(at);
         in_flight_ -= flying;
         tally_.errors[kind] += count;
+        tally_.more_in_flight += static_cast<double>(spent);
         tally_.last_done = at;
     }
+    // Whether connections that have sent their share end: held open, they could keep a server's threads from those that wait.
+    bool closes_finished() const { return plan_.asked.each && order_.kind == load_order::quota::each; }
 
     // ---- open loop ----
 
@@ -177,7 +181,7 @@ public:
     // The request was due at `due` and will not be sent any more.
     void never_sent(nanos due, nanos now);
     // Everything that was scheduled is decided.
-    void load_over() { close_window(); }
+    void load_over() { close_window(clock_now()); }
     bool wants_report() const { return opening_phase_ ? !connects_.first_error : !tally_.first_error; }
     void report(error_report&& first, nanos at);
 
@@ -220,7 +224,8 @@ private:
     void on_edge_timer();
     void pass_events(nanos t);
     void open_window(nanos at);
-    void close_window();
+    void close_window(nanos at);
+    flight in_flight_at(nanos at) const;
     void submit_interval();
     void note_released(nanos at);
     void settle();

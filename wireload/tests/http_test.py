@@ -8,10 +8,44 @@ import random
 import re
 import socket
 import tempfile
+import threading
 import time
 import unittest
 
-from servers import Run, Server, http, http_replies, load, reply, serving, wireload
+from servers import Run, Server, http, http_replies, load, read_request, reply, serving, wireload
+
+
+class Starving(unittest.TestCase):
+    def test_connections_left_aside_are_counted_and_little_holds(self) -> None:
+        """Half of the connections get no answer for longer than the window; the others do every few milliseconds."""
+
+        def handle(server: Server, connection: socket.socket) -> None:
+            quick = server.next_request() % 2 == 0
+            held = bytearray()
+            while read_request(connection, held) is not None:
+                time.sleep(0.003 if quick else 1.5)
+                connection.sendall(reply())
+
+        with serving(handle) as server:
+            run = load(server, "-c", "10", "-d", "400ms", "--warmup", "300ms")
+        unanswered = run.document["window"]["unanswered"]
+        self.assertEqual(unanswered["starved"], 5)
+        self.assertGreaterEqual(unanswered["count"], 5)
+        self.assertGreaterEqual(unanswered["oldest_ns"], 600_000_000)
+        self.assertIn("5 of 10 connections waited for more than half of the window", run.screen)
+        # Throughput x mean latency alone would give a half: ten in flight, of which five tell their latency.
+        self.assertAlmostEqual(run.document["little"]["ratio"], 1, delta=0.05)
+
+    def test_a_window_shorter_than_the_latencies_fits_littles_law(self) -> None:
+        def answer(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:
+            time.sleep(0.08)
+            connection.sendall(reply(b"hello" if number % 5 else b"wrong"))
+            return True
+
+        with serving(http(answer)) as server:
+            run = load(server, "-c", "8", "-d", "210ms", "--warmup", "100ms", "--expect-body", "hello")
+        self.assertGreater(run.document["requests"]["errors"], 0)
+        self.assertAlmostEqual(run.document["little"]["ratio"], 1, delta=0.05)
 
 
 class RightReplies(unittest.TestCase):
@@ -38,6 +72,23 @@ class RightReplies(unittest.TestCase):
         self.assertEqual(run.document["requests"]["ok"], 21)
         self.assertEqual(run.document["requests"]["sent"], 21)
         self.assertEqual(run.document["latency"]["count"], 21)
+
+    def test_a_connection_that_has_sent_its_share_is_closed(self) -> None:
+        """A server with one thread for each connection it serves gets to the next one only then."""
+        turn = threading.Lock()
+
+        def handle(server: Server, connection: socket.socket) -> None:
+            with turn:
+                held = bytearray()
+                while (request := read_request(connection, held)) is not None:
+                    server.next_request(request)
+                    connection.sendall(reply())
+
+        with serving(handle) as server:
+            run = load(server, "--each", "5", "-c", "4", "--timeout", "20s")
+            self.assertEqual(server.requests, 20)
+        self.assertEqual(run.errors, {})
+        self.assertEqual(run.document["requests"]["connections_opened"], 4)
 
     def test_several_threads_share_the_count(self) -> None:
         with serving(http_replies(lambda n: reply())) as server:

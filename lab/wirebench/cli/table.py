@@ -144,6 +144,8 @@ def _remarks(entry: EntryAnalysis) -> str:
         remarks.append(entry.unranked)
     if entry.generator.bound:
         remarks.append("generator-bound")
+    if entry.starvation is not None:
+        remarks.append(f"starves up to {entry.starvation.requests:,} of {entry.starvation.of:,} connections")
     if entry.warm_up in ("never steady", "slows down"):
         remarks.append(entry.warm_up)
     if entry.summary.voided:

@@ -359,6 +359,12 @@ def _figure(entry: EntryAnalysis, metric: str) -> Figure:
 def _remarks(entry: EntryAnalysis) -> Iterable[str]:
     if entry.generator.bound and entry.generator.reason is not None:
         yield f"generator-bound: {entry.generator.reason}"
+    if entry.starvation is not None:
+        left = entry.starvation
+        yield (
+            f"starves connections: up to {left.requests:,} of {left.of:,} unanswered at the end of the window, "
+            f"the oldest for {duration(left.oldest_ns)}"
+        )
     if entry.unranked and entry.summary.trials and not entry.is_floor and entry.twin_of is None:
         yield f"not ranked: {entry.unranked}"
     for failure in entry.failures:

@@ -32,7 +32,7 @@ from wirebench.stats.types import (
     Verdict,
     WarmUp,
 )
-from wirebench.stats.validity import breaks_little, generator_bound, little_check, number
+from wirebench.stats.validity import breaks_little, generator_bound, little_check, number, starvation
 from wirebench.stats.verdict import Twin, holm, judge, noise_band, p_beyond
 from wirebench.stats.warmup import combine, graver, warm_up_class
 
@@ -357,6 +357,7 @@ def _entry(
         generator=generator,
         little=little,
         warm_up=warm_up,
+        starvation=starvation(measured),
         failures=_failures(own),
         warnings=Counter(warning.split(":")[0] for trial in own for warning in trial.warnings),
     )

@@ -29,6 +29,7 @@ __all__ = [
     "Ratio",
     "RunAnalysis",
     "Standing",
+    "Starvation",
     "TrialView",
     "TwinRecord",
     "TwinVerdict",
@@ -159,6 +160,17 @@ class LittleCheck:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Starvation:
+    """Connections that a server leaves aside while it answers the others quickly: the worst over an entry's trials."""
+
+    requests: int
+    """Without an answer for more than half of the window, at its end."""
+    of: int
+    """What may be in flight at a time."""
+    oldest_ns: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class EntryAnalysis:
     entry: str
     contestant: str
@@ -174,6 +186,7 @@ class EntryAnalysis:
     generator: GeneratorBound
     little: LittleCheck
     warm_up: WarmUp
+    starvation: Starvation | None = None
     failures: tuple[FailureCount, ...] = ()
     warnings: Mapping[str, int] = field(default_factory=dict)
 

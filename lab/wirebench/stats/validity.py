@@ -10,7 +10,10 @@ from wirebench.catalog.model import Role
 from wirebench.catalog.studies import Cell, EachLoad
 from wirebench.stats.settings import DEFAULT, Settings
 from wirebench.stats.summary import is_rate
-from wirebench.stats.types import DroppedBlock, GeneratorBound, LittleCheck, TrialView
+from wirebench.stats.types import DroppedBlock, GeneratorBound, LittleCheck, Starvation, TrialView
+
+_STARVED = 4
+"""How many times the median answer an unanswered request must have waited to count as left aside. Our own choice."""
 
 
 def number(value: object) -> float | None:
@@ -20,26 +23,37 @@ def number(value: object) -> float | None:
     return float(value)
 
 
-def little_tolerance(trial: TrialView, *, settings: Settings = DEFAULT) -> float:
-    """How far from 1 the ratio X R / N of a right measurement may be: 5%, or R / T where that is more.
-
-    The law is exact only for a window that begins and ends empty (Little & Graves 2008). In a window of length T each
-    connection completes T / R requests rounded down or up, so the ratio of a perfect measurement is off by up to R / T: a
-    server that takes 100 ms for a reply cannot be held to 5% by a window of half a second.
-    """
-    load = trial.load or {}
-    window = load.get("window")
-    elapsed = number(window.get("elapsed_ns")) if isinstance(window, Mapping) else None
-    mean = number(trial.metrics.get("mean_ns"))
-    if elapsed is None or mean is None or elapsed <= 0:
-        return settings.little_tolerance
-    return max(settings.little_tolerance, mean / elapsed)
-
-
 def breaks_little(trial: TrialView, *, settings: Settings = DEFAULT) -> bool:
-    """X R / N too far from 1: throughput, latency and connections of the window contradict one another, so one is wrong."""
+    """X R / N too far from 1: throughput, latency and connections of the window contradict one another, so one is wrong.
+
+    The generator's ratio is exact at the edges of the window (what requests spent in flight outside it is left out, and what
+    is still unanswered at its end counts with its age), so neither slow replies in a short window nor a server that leaves
+    connections aside can move it: only wrong bookkeeping does.
+    """
     ratio = number(trial.validity.get("little_ratio"))
-    return ratio is not None and abs(ratio - 1) > little_tolerance(trial, settings=settings)
+    return ratio is not None and abs(ratio - 1) > settings.little_tolerance
+
+
+def _starvation_of(trial: TrialView) -> Starvation | None:
+    load = trial.load or {}
+    window, plan = load.get("window"), load.get("plan")
+    left = window.get("unanswered") if isinstance(window, Mapping) else None
+    if not isinstance(left, Mapping) or not isinstance(plan, Mapping):
+        return None
+    requests, oldest = number(left.get("starved")), number(left.get("oldest_ns"))
+    connections, in_flight = number(plan.get("connections")), number(plan.get("in_flight"))
+    usual = number(trial.metrics.get("p50_ns"))
+    if not requests or oldest is None or connections is None or in_flight is None or usual is None:
+        return None
+    if oldest <= usual * _STARVED:
+        return None  # all are slow, none is left aside
+    return Starvation(requests=int(requests), of=int(connections * in_flight), oldest_ns=int(oldest))
+
+
+def starvation(trials: Sequence[TrialView]) -> Starvation | None:
+    """The trial with the most requests left aside. Their latencies are missing, so the percentiles flatter such a server."""
+    found = [one for trial in trials if (one := _starvation_of(trial)) is not None]
+    return max(found, key=lambda one: (one.requests, one.oldest_ns), default=None)
 
 
 def little_check(trials: Sequence[TrialView], *, settings: Settings = DEFAULT) -> LittleCheck:
