@@ -20,6 +20,7 @@
 #include "live_view.hpp"
 #include "options.hpp"
 #include "plan.hpp"
+#include "print_request.hpp"
 #include "process_watch.hpp"
 #include "run.hpp"
 #include "series_csv.hpp"
@@ -99,6 +100,12 @@ int load(options asked) {
         return exit_usage;
     }
     const plan& p = *std::get<std::unique_ptr<plan>>(made);
+    if (p.asked.print_request) {
+        const std::string bytes = request_bytes(p);
+        const std::string text = isatty(STDOUT_FILENO) == 1 ? for_terminal(bytes) : bytes;
+        std::fwrite(text.data(), 1, text.size(), stdout);
+        return std::fflush(stdout) == 0 ? exit_ok : exit_nothing_measured;
+    }
     if (p.asked.live == live_choice::always && !good_terminal(STDERR_FILENO)) {
         complain("--live always: standard error is not a terminal that can be drawn on; leave it out, or run it on one");
         return exit_usage;

@@ -100,6 +100,7 @@ constexpr option_row output_rows[] = {
 constexpr option_row help_rows[] = {
     {"-h", "", "the options used most, on one screen", &raw::short_help},
     {"--help", "", "everything", &raw::help},
+    {"--print", "WHAT", "request: print what would be sent, send nothing. Of a WebSocket the handshake and the first message's frame", &raw::print, "request"},
     {"--manual", "", "print the manual page, for man -l -", &raw::manual},
     {"--completion", "SHELL", "print a completion script: bash, zsh or fish", &raw::completion, "bash,zsh,fish"},
     {"--version", "", "print the version", &raw::version},

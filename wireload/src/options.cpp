@@ -283,6 +283,10 @@ void read_place(const CLI::App& app, const raw_options& raw, unsigned allowed_cp
     out.csv_path = raw.csv;
     out.hdr_log_path = raw.hdr_log;
     out.quiet = raw.quiet;
+    if (given("--print")) {
+        one_of("--print", raw.print);
+        out.print_request = true;
+    }
     if (given("--live")) {
         one_of("--live", raw.live);
         out.live = raw.live == "always" ? live_choice::always : raw.live == "never" ? live_choice::never : live_choice::automatic;

@@ -88,6 +88,7 @@ struct options {
     std::string hdr_log_path;  // likewise
     std::string csv_path;      // likewise
     bool quiet = false;
+    bool print_request = false;  // instead of a run
     color_choice color = color_choice::automatic;
     live_choice live = live_choice::automatic;
 

@@ -63,6 +63,10 @@ std::variant<std::uint32_t, std::string> target_for(plan& out, const wire::url& 
         const wire::url& known = out.targets[i].url;
         if (known.scheme == url.scheme && known.host == url.host && known.port == url.port && (!url.websocket() || known.target == url.target)) return i;
     }
+    if (out.asked.print_request) {
+        out.targets.push_back({url, {}});
+        return static_cast<std::uint32_t>(out.targets.size() - 1);
+    }
     const auto begun = std::chrono::steady_clock::now();
     auto addresses = wire::resolve(url.host, url.port);
     out.name_ns += std::chrono::nanoseconds(std::chrono::steady_clock::now() - begun).count();
@@ -185,6 +189,7 @@ std::variant<std::unique_ptr<plan>, std::string> make_plan(options asked) {
     if (std::string problem = o.websocket ? plan_messages(*out) : plan_requests(*out); !problem.empty()) return problem;
     out->url = out->targets.front().url;
     out->server = out->targets.front().server;
+    if (o.print_request) return out;
     if (o.tls) {
         wire::tls::client_options tls;
         tls.ca_file = o.tls->ca_file;

@@ -59,7 +59,7 @@ struct plan {
     plan& operator=(const plan&) = delete;
 };
 
-// Looks the host up (once, before anything is timed) and checks that the host's limits allow the load; raises the soft
+// Looks the host up (once, before anything is timed; not to print the request) and checks that the host's limits allow the load; raises the soft
 // limit of open files to the hard one. The string says what is wrong and what to do.
 std::variant<std::unique_ptr<plan>, std::string> make_plan(options asked);
 
