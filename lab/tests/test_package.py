@@ -32,5 +32,7 @@ def test_the_wheel_brings_command_programs_and_templates(tmp_path: Path) -> None
     assert run(str(python.parent / "wirebench"), "--version", PYTHONPATH=libraries).startswith("wirebench ")
     for program in ("wireload", "wirelink", "truth_server"):
         assert program in run(str(python.parent / program), "--help")
+    page = (tmp_path / "venv/share/man/man1/wireload.1").read_text(encoding="utf-8")
+    assert page.startswith('.\\" Made by: wireload --manual\n.TH WIRELOAD 1')
     templates = {path.relative_to(ROOT / "lab") for path in (ROOT / "lab/wirebench").rglob("template/*")}
     assert [str(path) for path in templates if not (Path(where).parents[1] / path).is_file()] == []
