@@ -136,6 +136,19 @@ std::string starving(const plan& p, const run_result& r) {
     return fmt::format("{} had no answer for half of the window ({} at most): too short a window (-d)", what, oldest);
 }
 
+// Broken at spaces so that it fits 80 columns when it begins at column `indent`, where further lines begin as well.
+std::string in_lines(std::string_view text, std::size_t indent) {
+    const std::size_t width = 80 - indent;
+    std::string out;
+    while (text.size() > width) {
+        std::size_t end = text.rfind(' ', width);
+        if (end == std::string_view::npos || end == 0) end = width;
+        out += fmt::format("{}\n{}", text.substr(0, end), std::string(indent, ' '));
+        text.remove_prefix(std::min(end + (text[end] == ' ' ? 1 : 0), text.size()));
+    }
+    return out + std::string(text);
+}
+
 // What a reader should know before believing the figures: cause, effect, remedy.
 std::vector<std::string> warnings(const plan& p, const run_result& r) {
     std::vector<std::string> out;
@@ -203,7 +216,7 @@ std::string summary(const plan& p, const run_result& r, screen_style style) {
     if (!r.rounds.empty()) out += rounds_table(r, paint) + "\n";
     if (r.server) out += server_line(r);
     out += generator_line(p, r, paint);
-    for (const std::string& warning : warnings(p, r)) out += fmt::format("{}    {}\n", paint.yellow("Warning"), warning);
+    for (const std::string& warning : warnings(p, r)) out += fmt::format("{}    {}\n", paint.yellow("Warning"), in_lines(warning, 11));
     out += error_lines(r, paint);
     return out + threshold_lines(p, r, paint);
 }

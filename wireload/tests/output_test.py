@@ -268,6 +268,18 @@ class Screen(unittest.TestCase):
             self.assertRegex(text, r"ok<1 +178\n")
         self.assertTrue(plain.stdout.isascii())
 
+    def test_long_warnings_are_wrapped(self) -> None:
+        # One connection and a rate that it cannot carry: the warning about the rate is long.
+        def slow(server: Server, connection: Any, number: int, request: bytes) -> bool:
+            time.sleep(0.02)
+            connection.sendall(reply())
+            return True
+
+        with serving(http(slow)) as server:
+            done = wireload("-c", "1", "-d", "300ms", "--rate", "500", "--timeout", "1s", f"http://127.0.0.1:{server.port}/")
+        self.assertIn("Warning    ", done.stdout)
+        self.assertLessEqual(max(map(len, done.stdout.splitlines())), 80, done.stdout)
+
     def test_colour_in_a_pipe_when_asked_for(self) -> None:
         with serving(http_replies(lambda n: reply())) as server:
             command = ("-n", "5", "--color", "always", f"http://127.0.0.1:{server.port}/")
