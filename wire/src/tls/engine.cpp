@@ -152,6 +152,9 @@ result<stream_filter::step> engine::receive(std::span<const char> raw, std::span
             }
             break;
         }
+        // A ticket or a new key makes OpenSSL take both its buffers, and with the writing one it would wait for the next write. Not
+        // between a record's header and its body: the header is in them.
+        if (SSL_rstate_string(ssl_.get())[1] == 'H') SSL_free_buffers(ssl_.get());
     }
     s.consumed = raw.size() - raw_.size();
     raw_ = {};
