@@ -51,6 +51,15 @@ struct engine::bio_calls {
     }
 };
 
+namespace {
+
+// SSL_get_error() takes what stands in this thread's queue for the reason; to empty it costs more than to look.
+void forget_errors() noexcept {
+    if (ERR_peek_error() != 0) ERR_clear_error();
+}
+
+}  // namespace
+
 engine::engine(ssl_ptr ssl, std::shared_ptr<server_sessions> sessions) noexcept
     : ssl_(std::move(ssl)), sessions_(std::move(sessions)) {}
 
@@ -138,12 +147,15 @@ result<stream_filter::step> engine::receive(std::span<const char> raw, std::span
     if (!open_) {
         if (auto done = shake_hands(); !done) return done.error();
     } else {
-        ERR_clear_error();
+        forget_errors();
         while (s.produced < plain.size()) {
             std::size_t n = 0;
             const int r = SSL_read_ex(ssl_.get(), plain.data() + s.produced, plain.size() - s.produced, &n);
             s.produced += n;
-            if (r == 1) continue;
+            if (r == 1) {
+                if (raw_.empty() && SSL_has_pending(ssl_.get()) == 0) break;
+                continue;
+            }
             const int kind = SSL_get_error(ssl_.get(), r);
             if (kind == SSL_ERROR_ZERO_RETURN) {
                 ended_ = true;
@@ -164,7 +176,7 @@ result<stream_filter::step> engine::receive(std::span<const char> raw, std::span
 
 result<void> engine::send(std::string_view plain, buffer& to_peer) {
     to_peer_ = &to_peer;
-    ERR_clear_error();
+    forget_errors();
     std::size_t n = 0;
     const int r = SSL_write_ex(ssl_.get(), plain.data(), plain.size(), &n);
     to_peer_ = nullptr;
