@@ -38,6 +38,7 @@ SYSTEM = (
     ("ninja", "ninja-build"),
     ("pkg-config", "pkg-config"),
     ("setpriv", "util-linux"),
+    ("openssl", "openssl"),
     ("openssl/ssl.h", "libssl-dev"),
     ("zlib.h", "zlib1g-dev"),
     ("CLI/CLI.hpp", "libcli11-dev"),

@@ -16,12 +16,21 @@ T value_of(wire::result<T> got) {
     return *std::move(got);
 }
 
+bool begins(const std::string& text, const char* with) { return text.rfind(with, 0) == 0; }
+
+std::shared_ptr<wire::tls::client_context> tls_of(const wirebench::settings& settings) {
+    if (!begins(settings.url, "https://") && !begins(settings.url, "wss://")) return nullptr;
+    wire::tls::client_options options;
+    options.ca_file = settings.ca_file;
+    return value_of(wire::tls::client_context::create(options));
+}
+
 class http_client : public wirebench::client {
 public:
-    explicit http_client(const wirebench::settings& settings) : url_(settings.url) {}
+    explicit http_client(const wirebench::settings& settings) : url_(settings.url) { options_.tls = tls_of(settings); }
 
     // It connects with the first request.
-    void open() override { client_.emplace(value_of(wire::http::client::create())); }
+    void open() override { client_.emplace(value_of(wire::http::client::create(options_))); }
 
     std::string_view operation() override {
         reply_ = value_of(client_->get(url_));
@@ -37,6 +46,7 @@ public:
 
 private:
     std::string url_;
+    wire::http::client_options options_;
     std::optional<wire::http::client> client_;
     wire::http::reply reply_;
     std::uint64_t before_ = 0;
@@ -44,10 +54,10 @@ private:
 
 class ws_client : public wirebench::client {
 public:
-    explicit ws_client(const wirebench::settings& settings) : settings_(settings) {}
+    explicit ws_client(const wirebench::settings& settings) : settings_(settings) { options_.tls = tls_of(settings); }
 
     void open() override {
-        client_.emplace(value_of(wire::ws::blocking_client::connect(settings_.url)));
+        client_.emplace(value_of(wire::ws::blocking_client::connect(settings_.url, options_)));
         ++connections_;
     }
 
@@ -64,6 +74,7 @@ public:
 
 private:
     wirebench::settings settings_;
+    wire::ws::dial_options options_;
     std::optional<wire::ws::blocking_client> client_;
     std::uint64_t connections_ = 0;
 };
@@ -71,7 +82,7 @@ private:
 }  // namespace
 
 std::unique_ptr<wirebench::client> wirebench::make_client(const settings& settings) {
-    if (settings.url.rfind("http://", 0) == 0) return std::make_unique<http_client>(settings);
-    if (settings.url.rfind("ws://", 0) == 0) return std::make_unique<ws_client>(settings);
-    throw std::invalid_argument("WIREBENCH_URL: expected http://... or ws://..., got " + settings.url);
+    if (begins(settings.url, "http://") || begins(settings.url, "https://")) return std::make_unique<http_client>(settings);
+    if (begins(settings.url, "ws://") || begins(settings.url, "wss://")) return std::make_unique<ws_client>(settings);
+    throw std::invalid_argument("WIREBENCH_URL: expected http(s)://... or ws(s)://..., got " + settings.url);
 }

@@ -94,6 +94,16 @@ int main() {
 
     http::server_options options;
     options.host = variable("WIREBENCH_HOST", "127.0.0.1");
+    if (const std::string certificate = variable("WIREBENCH_TLS_CERT", ""); !certificate.empty()) {
+        wire::tls::server_options tls;
+        tls.certificates = {{certificate, variable("WIREBENCH_TLS_KEY", "")}};
+        auto context = wire::tls::server_context::create(tls);
+        if (!context) {
+            std::cerr << "server: " << context.error().message << '\n';
+            return 1;
+        }
+        options.tls = *std::move(context);
+    }
     options.loops = workload == "rest" ? 1 : threads;
     const auto port = static_cast<std::uint16_t>(std::stoul(variable("WIREBENCH_PORT", "8080")));
     const auto failure = http::start_server(port, std::move(routes), options);

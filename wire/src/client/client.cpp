@@ -24,6 +24,14 @@ struct async_client::state final : client_owner {
     event_loop& loop() noexcept override { return *loop_; }
     const client_options& options() const noexcept override { return options_; }
     bool eager() const noexcept override { return eager_; }
+    result<std::shared_ptr<wire::tls::client_context>> tls() override {
+        if (options_.tls == nullptr) {
+            auto made = wire::tls::client_context::create();
+            if (!made) return made;
+            options_.tls = *std::move(made);
+        }
+        return options_.tls;
+    }
 
     void submit(std::unique_ptr<client_job> job) {
         client_origin& o = origins_[job->url.scheme + "://" + job->url.host + ":" + std::to_string(job->url.port)];
@@ -178,7 +186,7 @@ void async_client::send(client_request request, callback done) {
     error refused;
     if (auto parsed = parse_url(job->request.url)) {
         job->url = *std::move(parsed);
-        if (job->url.scheme != "http") refused = {errc::bad_url, job->request.url + ": only http:// URLs are supported here"};
+        if (job->url.websocket()) refused = {errc::bad_url, job->request.url + ": this client is for http:// and https:// URLs"};
         if (to_string(job->request.method).empty() || job->request.method == method::connect) {
             refused = {errc::bad_argument, job->request.url + ": not a method for this client"};
         }

@@ -41,6 +41,13 @@ void client_connection::try_next_address(error last) {
     while (!addresses_.empty()) {
         const address to = addresses_.back();
         addresses_.pop_back();
+        if (job_->url.secure()) {
+            auto context = owner_->tls();
+            if (!context) return fail({context.code(), about(*job_) + context.error().message});
+            auto tls = (*context)->connect(job_->url.host, job_->url.port);
+            if (!tls) return fail({tls.code(), about(*job_) + tls.error().message});
+            set_filter(*std::move(tls));
+        }
         if (auto begun = connect(owner_->loop(), to, owner_->options().connect)) {
             enter(phase::connecting, owner_->options().connect_timeout);
             return;
@@ -192,7 +199,8 @@ void client_connection::on_end() {
 }
 
 void client_connection::on_failure(const error& why) {
-    if (phase_ == phase::connecting && !addresses_.empty()) {
+    // Whom not to trust at one address is not to be trusted at another.
+    if (phase_ == phase::connecting && !addresses_.empty() && why.code != errc::tls_failed) {
         try_next_address(why);
     } else if (job_ != nullptr) {
         fail({why.code, about(*job_) + why.message});
@@ -204,7 +212,7 @@ void client_connection::on_failure(const error& why) {
 void client_connection::fail(error why) {
     if (phase_ == phase::over) return;
     const bool may_retry = used_before_ && !heard_ && job_ != nullptr && is_idempotent(job_->request.method) &&
-                           (why.code == errc::reset || why.code == errc::closed_early);
+                           (why.code == errc::reset || why.code == errc::closed_early || why.code == errc::truncated);
     phase_ = phase::over;
     owner_->loop().disarm(timer_);
     close();

@@ -28,6 +28,8 @@ public:
     virtual const client_options& options() const noexcept = 0;
     // Send at once rather than at the end of the turn: somebody is blocked, waiting for just this.
     virtual bool eager() const noexcept = 0;
+    // For https.
+    virtual result<std::shared_ptr<wire::tls::client_context>> tls() = 0;
     // Ready for another request; the job is done.
     virtual void became_idle(client_connection& c, std::unique_ptr<client_job> done, result<reply> got) = 0;
     // Closed. `job` is what it was doing, if anything; `may_retry`: nothing of a response had come on a kept connection.

@@ -21,6 +21,7 @@ struct dialed_owner {
     event_loop* loop = nullptr;
     std::unordered_map<dialed*, std::unique_ptr<dialed>> all;
     wire::detail::graveyard<dialed> graveyard;
+    std::shared_ptr<wire::tls::client_context> tls;  // for those who bring none; made when first needed
 
     void bury(dialed& d);
 };
@@ -44,7 +45,7 @@ public:
         owner_->loop->disarm(timer_);
         close();
         if (opened_) {
-            why.message = "ws://" + url_.authority() + url_.target + ": " + why.message;
+            why.message = url_.scheme + "://" + url_.authority() + url_.target + ": " + why.message;
             std::exchange(opened_, nullptr)(std::move(why));
         }
         if (session_ != nullptr) session_->lost();
@@ -56,6 +57,10 @@ private:
         while (!addresses_.empty()) {
             const address to = addresses_.back();
             addresses_.pop_back();
+            if (auto ready = secure(); !ready) {
+                last = ready.error();
+                break;
+            }
             if (auto begun = connect(*owner_->loop, to, options_.connect)) {
                 owner_->loop->arm_after(timer_, options_.connect_timeout);
                 return;
@@ -64,6 +69,22 @@ private:
             }
         }
         fail(std::move(last));
+    }
+
+    result<void> secure() {
+        if (!url_.secure()) return {};
+        if (options_.tls == nullptr) {
+            if (owner_->tls == nullptr) {
+                auto made = wire::tls::client_context::create();
+                if (!made) return made.error();
+                owner_->tls = *std::move(made);
+            }
+            options_.tls = owner_->tls;
+        }
+        auto tls = options_.tls->connect(url_.host, url_.port);
+        if (!tls) return tls.error();
+        set_filter(*std::move(tls));
+        return {};
     }
 
     void on_open() override {
@@ -149,7 +170,8 @@ private:
         fail({errc::closed_early, "the server closed the connection"});
     }
     void on_failure(const error& why) override {
-        if (session_ == nullptr && !addresses_.empty()) {
+        // Whom not to trust at one address is not to be trusted at another.
+        if (session_ == nullptr && !addresses_.empty() && why.code != errc::tls_failed) {
             try_next_address(why);
         } else {
             fail(why);
@@ -224,7 +246,7 @@ dialer::~dialer() {
 void dialer::dial(std::string_view url, dial_options options, callback opened) {
     state& s = *state_;
     auto parsed = parse_url(url);
-    if (parsed && parsed->scheme != "ws") parsed = error(errc::bad_url, std::string(url) + ": only ws:// URLs are supported here");
+    if (parsed && !parsed->websocket()) parsed = error(errc::bad_url, std::string(url) + ": this client is for ws:// and wss:// URLs");
     if (!parsed) {
         s.owned.loop->post([opened = std::move(opened), why = parsed.error()]() mutable { opened(std::move(why)); });
         return;

@@ -18,6 +18,11 @@ void connection::begin(list& l) {
     if (next_ != nullptr) next_->previous_ = this;
     l.first = this;
     last_write_ = worker_->loop().now();
+    enter(filter() != nullptr ? phase::securing : phase::idle);
+    settle();
+}
+
+void connection::on_open() {
     enter(phase::idle);
     settle();
 }
@@ -307,6 +312,7 @@ time_point connection::phase_due() const noexcept {
     const wire::limits& l = worker_->limits();
     switch (phase_) {
         case phase::idle: return since_ + l.idle_timeout;
+        case phase::securing:
         case phase::head: return since_ + l.header_timeout;
         case phase::body: return since_ + l.body_timeout;
         case phase::lingering: return since_ + l.close_timeout;
@@ -336,6 +342,8 @@ void connection::on_timer() {
 void connection::drain() {
     if (phase_ == phase::websocket) {
         session_->close(ws::close_code::going_away);
+    } else if (phase_ == phase::securing) {
+        drop();
     } else if (phase_ == phase::idle && unsent() == 0 && held_.empty()) {
         drop();
     } else if (phase_ == phase::idle) {

@@ -39,6 +39,7 @@ public:
 
 private:
     enum class phase : std::uint8_t {
+        securing,   // the TLS handshake
         idle,       // between requests
         head,       // some of a request's head has come
         body,
@@ -47,6 +48,7 @@ private:
         websocket,
     };
 
+    void on_open() override;
     void on_data(std::span<char> bytes) override;
     void on_end() override;
     void on_failure(const error& why) override;

@@ -65,6 +65,11 @@ void worker::drain() {
 void worker::accept(unique_fd socket) {
     if (count_ >= options_->limits.max_connections / std::max(options_->loops, 1U)) return;  // closes it
     auto c = std::make_unique<connection>(*this);
+    if (options_->tls != nullptr) {
+        auto tls = options_->tls->accept();
+        if (!tls) return;  // memory is short
+        c->set_filter(*std::move(tls));
+    }
     if (!c->attach(*loop_, std::move(socket))) return;
     ++count_;
     c.release()->begin(connections_);

@@ -1,4 +1,4 @@
-// HTTP/1.1 clients: one that calls back on an event loop, and one that blocks, made of the first.
+// HTTP/1.1 clients for http and https: one that calls back on an event loop, and one that blocks, made of the first.
 //
 // Connections are kept and used again. A request that fails on a kept connection before anything of its response has
 // come is sent again on a new one if its method is idempotent (RFC 9112 section 9.3.1).
@@ -18,6 +18,7 @@
 #include "wire/client/reply.hpp"
 #include "wire/loop/event_loop.hpp"
 #include "wire/loop/socket.hpp"
+#include "wire/tls/client_context.hpp"
 
 namespace wire::http {
 
@@ -29,10 +30,12 @@ struct client_options {
     std::size_t max_connections_per_host = 64;            // requests beyond it wait
     std::size_t max_idle_per_host = 16;                   // kept connections
     std::chrono::milliseconds idle_timeout{60'000};       // how long one is kept
-    std::chrono::milliseconds connect_timeout{5'000};     // for each address of the host
+    std::chrono::milliseconds connect_timeout{5'000};     // for each address of the host, TLS handshake included
     std::chrono::milliseconds response_timeout{30'000};   // from the request to the end of the response's head
     std::chrono::milliseconds body_timeout{30'000};       // between two pieces of its body
     connect_options connect;
+    // For https; null: certificates are verified with the system's authorities.
+    std::shared_ptr<wire::tls::client_context> tls;
 };
 
 // Belongs to its loop's thread.

@@ -1,4 +1,4 @@
-// WebSocket clients: one that calls back on an event loop, and one that blocks, made of the first.
+// WebSocket clients for ws and wss: one that calls back on an event loop, and one that blocks, made of the first.
 #pragma once
 
 #include <chrono>
@@ -15,6 +15,7 @@
 #include "wire/base/result.hpp"
 #include "wire/loop/event_loop.hpp"
 #include "wire/loop/socket.hpp"
+#include "wire/tls/client_context.hpp"
 #include "wire/websocket/session.hpp"
 
 namespace wire::ws {
@@ -23,9 +24,11 @@ struct dial_options {
     wire::limits limits;
     std::vector<std::pair<std::string, std::string>> headers;  // further fields of the handshake, such as Origin
     std::string protocols;                                     // subprotocols offered, separated by commas
-    std::chrono::milliseconds connect_timeout{5'000};          // for each address of the host
+    std::chrono::milliseconds connect_timeout{5'000};          // for each address of the host, TLS handshake included
     std::chrono::milliseconds handshake_timeout{10'000};
     wire::connect_options connect;
+    // For wss; null: certificates are verified with the system's authorities.
+    std::shared_ptr<wire::tls::client_context> tls;
 };
 
 // Opens sessions and owns their connections. Belongs to its loop's thread.

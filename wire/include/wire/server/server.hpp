@@ -17,6 +17,7 @@
 #include "wire/loop/event_loop.hpp"
 #include "wire/server/response.hpp"
 #include "wire/server/router.hpp"
+#include "wire/tls/server_context.hpp"
 
 namespace wire::http {
 
@@ -28,6 +29,7 @@ struct server_options {
     int backlog = 4096;
     wire::limits limits;
     loop_options loop;
+    std::shared_ptr<wire::tls::server_context> tls;  // https and wss; null: without TLS
     std::string server_name;       // the Server field; none when empty
     // How long stop() lets requests in progress and WebSocket closing handshakes finish.
     std::chrono::milliseconds drain_timeout{10'000};
