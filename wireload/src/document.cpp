@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "histogram_log.hpp"
+#include "omission.hpp"
 #include "open_loop_report.hpp"
 
 namespace wireload {
@@ -176,6 +177,14 @@ void write(std::string& out, const json& value, std::size_t depth) {
     out += "\n" + indent.substr(2) + (value.is_object() ? "}" : "]");
 }
 
+json latency_estimate(const plan& p, const histogram& measured) {
+    if (!p.asked.correct_omission) return nullptr;
+    const std::int64_t expected = p.asked.correct_omission->count();
+    return {{"method", "correction for coordinated omission"},
+            {"expected_interval_ns", expected},
+            {"latency", latency(corrected_for_omission(measured, static_cast<std::uint64_t>(expected)), p.asked.keep_histogram)}};
+}
+
 json unanswered(const run_result& r) {
     if (!r.unanswered) return nullptr;
     const flight& left = *r.unanswered;
@@ -227,6 +236,7 @@ json to_document(const plan& p, const run_result& r) {
         {"first_error", first},
         {"status_codes", statuses},
         {"latency", latency(all, p.asked.keep_histogram)},
+        {"latency_estimate", latency_estimate(p, all)},
         {"little", {{"in_flight_mean", or_null(r.in_flight_mean)}, {"samples", samples}, {"ratio", or_null(r.little_ratio())}}},
         {"open_loop", open_loop_document(p, r, [&](const histogram& h) { return latency(h, p.asked.keep_histogram); })},
         {"generator",

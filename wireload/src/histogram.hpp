@@ -32,6 +32,14 @@ public:
         if (ns > max_) max_ = ns;
     }
 
+    // The same value `times` times; not 0.
+    void record(std::uint64_t ns, std::uint64_t times) noexcept {
+        counts_[index_of(ns < highest_ns ? ns : highest_ns)] += times - 1;
+        count_ += times - 1;
+        sum_ += static_cast<decltype(sum_)>(ns) * (times - 1);
+        record(ns);
+    }
+
     // Adds everything `other` has; nothing is lost, since both have the same buckets.
     void merge(const histogram& other) noexcept;
     // Touches only the part in use: cheap enough for once an interval.

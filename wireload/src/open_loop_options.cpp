@@ -60,6 +60,15 @@ std::string read_limits(const raw_options& raw, const std::function<bool(const c
 }  // namespace
 
 std::string read_open_loop(const raw_options& raw, const std::function<bool(const char*)>& given, options& out) {
+    if (given("--correct-omission")) {
+        out.correct_omission = parse_duration(raw.correct_omission);
+        if (!out.correct_omission || out.correct_omission->count() < 1'000) {
+            return fmt::format("--correct-omission {}: give the time between two requests of a connection, such as 10ms", raw.correct_omission);
+        }
+        for (const char* name : {"--rate", "--rate-steps", "--rate-ramp", "--arrivals", "--ramp-rounds"}) {
+            if (given(name)) return fmt::format("--correct-omission guesses, for a closed loop, what an open loop measures; leave it out with {}", name);
+        }
+    }
     const int rates = given("--rate") + given("--rate-steps") + given("--rate-ramp");
     const bool recorded = given("--arrivals") && raw.arrivals != "constant" && raw.arrivals != "poisson";
     if (rates == 0 && !given("--arrivals")) {

@@ -18,6 +18,7 @@ constexpr option_row load_rows[] = {
     {"--pipeline", "K", "requests in flight on each connection (default 1)", &raw::pipeline},
     {"--no-keepalive", "", "a new connection for each request; its latency includes connecting", &raw::no_keepalive},
     {"--timeout", "TIME", "a request without a reply after this is an error (default 5s; 30s in a ramp)", &raw::timeout},
+    {"--correct-omission", "TIME", "closed loop: also estimate the latencies as if each connection had had a request due this often (HdrHistogram's correction for coordinated omission). A guess, and shown apart; --rate measures instead", &raw::correct_omission},
 };
 
 constexpr option_row open_rows[] = {

@@ -57,6 +57,7 @@ struct options {
     std::chrono::nanoseconds warmup{0};
     std::optional<ramp_options> ramp;
     std::optional<open_loop_options> open_loop;
+    std::optional<std::chrono::nanoseconds> correct_omission;  // closed loop: estimate for requests due this often
     std::uint32_t in_flight = 1;  // on one connection
     bool keep_alive = true;
     std::chrono::nanoseconds timeout = std::chrono::seconds(5);

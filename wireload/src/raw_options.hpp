@@ -17,7 +17,7 @@ struct raw_options {
     std::string interval, json, hdr_log, watch, cpu, source, seed;
     std::string csv, color, live, print, completion;
     std::string cacert, cert, key, sni, tls_session, tls_max_version, alpn;
-    std::string rate, arrivals, rate_steps, rate_ramp, max_in_flight, deadline, spin;
+    std::string rate, arrivals, rate_steps, rate_ramp, max_in_flight, deadline, spin, correct_omission;
     std::vector<std::string> headers, fail_if;
     bool no_keepalive = false, no_histogram = false, quiet = false, binary = false, insecure = false;
     bool short_help = false, help = false, version = false, manual = false;

@@ -10,6 +10,7 @@
 #include "duration.hpp"
 #include "error_advice.hpp"
 #include "latency_picture.hpp"
+#include "omission.hpp"
 #include "open_loop_report.hpp"
 
 namespace wireload {
@@ -212,6 +213,11 @@ std::string summary(const plan& p, const run_result& r, screen_style style) {
     }
     out += connect + "\n\n";
     if (!all.empty()) out += latency_table(all, paint) + latency_picture(all, paint) + "\n";
+    if (p.asked.correct_omission && !all.empty()) {
+        out += paint.faint(fmt::format("An ESTIMATE, not measured: latency if each connection had had a request due every {}\n",
+                                       format_duration(static_cast<double>(p.asked.correct_omission->count()))));
+        out += latency_table(corrected_for_omission(all, static_cast<std::uint64_t>(p.asked.correct_omission->count())), paint) + "\n";
+    }
     out += open_loop_lines(r);
     if (!r.rounds.empty()) out += rounds_table(r, paint) + "\n";
     if (r.server) out += server_line(r);

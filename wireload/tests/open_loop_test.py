@@ -268,6 +268,29 @@ class Failures(OpenLoop):
         self.assertAccounted(run)
 
 
+class Omission(unittest.TestCase):
+    def test_an_estimate_where_asked_for_and_labelled(self) -> None:
+        def answer(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:
+            time.sleep(0.5 if number == 30 else 0)
+            connection.sendall(reply())
+            return True
+
+        with serving(http(answer)) as server:
+            run = load(server, "-c", "1", "-n", "50", "--correct-omission", "10ms")
+        self.assertEqual(run.document["latency"]["count"], 50)
+        estimate = run.document["latency_estimate"]
+        self.assertEqual(estimate["expected_interval_ns"], 10 * MS)
+        self.assertGreaterEqual(estimate["latency"]["count"], 50 + 49)
+        self.assertGreaterEqual(estimate["latency"]["percentiles_ns"]["75"], 100 * MS)
+        self.assertIn("ESTIMATE, not measured", run.screen)
+
+    def test_none_where_not_asked_for(self) -> None:
+        with serving(http_replies(lambda n: reply())) as server:
+            run = load(server, "-n", "5")
+        self.assertIsNone(run.document["latency_estimate"])
+        self.assertNotIn("ESTIMATE", run.screen)
+
+
 class Options(unittest.TestCase):
     def test_contradictions_are_refused_with_advice(self) -> None:
         url = "http://127.0.0.1:1/"
@@ -287,6 +310,8 @@ class Options(unittest.TestCase):
             ("--deadline", "--rate", "5", "--deadline", "5"),
             ("time of its own", "--rate-steps", "1:1s", "-d", "5s"),
             ("rounds", "--rate", "5", "--ramp-rounds", "2"),
+            ("guesses", "--rate", "5", "--correct-omission", "10ms"),
+            ("--correct-omission", "--correct-omission", "0"),
             ("--spin", "--rate", "5", "--spin", "maybe"),
         ):
             with self.subTest(arguments=arguments):
