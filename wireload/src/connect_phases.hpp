@@ -14,14 +14,20 @@ namespace wireload {
 struct connect_phases {
     histogram tcp;  // until the connection stood
     histogram tls;  // from then until the handshake was complete
+    histogram upgrade;     // WebSocket: from then until its opening handshake was complete
+    histogram first_byte;  // without keep-alive: from sending the first request until the first bytes of its reply came
 
     void merge(const connect_phases& other) noexcept {
         tcp.merge(other.tcp);
         tls.merge(other.tls);
+        upgrade.merge(other.upgrade);
+        first_byte.merge(other.first_byte);
     }
     void clear() noexcept {
         tcp.clear();
         tls.clear();
+        upgrade.clear();
+        first_byte.clear();
     }
 };
 

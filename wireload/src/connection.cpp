@@ -108,8 +108,8 @@ void connection::serve_retry() {
 
 void connection::on_connected() {
     phase_ = phase::securing;
-    tcp_at_ = clock_now();
-    worker_.tcp_opened(tcp_at_ - since_);
+    step_at_ = clock_now();
+    worker_.tcp_opened(step_at_ - since_);
 }
 
 void connection::on_open() {
@@ -117,14 +117,17 @@ void connection::on_open() {
         worker_.tcp_opened(clock_now() - since_);
     } else {
         // What open() gave it.
-        worker_.tls_opened(clock_now() - tcp_at_, static_cast<const wire::tls::connection*>(filter())->info());
+        worker_.tls_opened(clock_now() - step_at_, static_cast<const wire::tls::connection*>(filter())->info());
     }
+    step_at_ = worker_.the_plan().asked.websocket ? clock_now() : 0;
     begin_session();
 }
 
 void connection::session_ready() {
-    phase_ = phase::open;
     const nanos now = clock_now();
+    if (phase_ == phase::handshaking) worker_.upgraded(now - step_at_);
+    phase_ = phase::open;
+    step_at_ = 0;
     worker_.session_opened(now - since_, now);
     if (worker_.loading()) worker_.due(*this);
 }
@@ -144,6 +147,7 @@ void connection::stamp(nanos now) {
 bool connection::take_request(nanos now) {
     if (to_write_) {
         to_write_ = false;
+        if (!worker_.the_plan().asked.keep_alive) step_at_ = now;
         return true;
     }
     if (flying_ >= worker_.in_flight_limit() || times_[(sent_ + 1) & mask_] != 0) return false;
@@ -188,8 +192,7 @@ void connection::answered(std::uint64_t counter, nanos at) {
         answered_on_schedule(counter, at);
     }
     slot = 0;
-    --flying_;
-    ++done_;
+    note_done(counter);
     if (failures_ != 0) recovered();
 }
 
@@ -200,8 +203,7 @@ void connection::answered_wrongly(std::uint64_t counter, nanos at, error_kind ki
     if (counts) report(kind, counter, at, received, expected);
     worker_.wrong_replies(kind, counts ? 1 : 0, 1, at, at - times_[counter & mask_]);
     times_[counter & mask_] = 0;
-    --flying_;
-    ++done_;
+    note_done(counter);
     if (failures_ != 0) recovered();  // it does answer
 }
 
@@ -219,12 +221,26 @@ void connection::recovered() {
     failures_ = 0;
 }
 
+void connection::first_byte_came() {
+    worker_.first_byte_came(std::max<nanos>(0, worker_.turn_time() - step_at_));
+    step_at_ = 0;
+}
+
+bool connection::may_stay() {
+    const options& asked = worker_.the_plan().asked;
+    return asked.keep_alive || ++served_ < asked.per_connection;
+}
+
 void connection::next_request(bool keep) {
     if (keep) {
         worker_.due(*this);
     } else if (flying_ != 0) {
         fail(error_kind::closed_early, "a reply that closes the connection before the requests behind it were answered", false);
     } else {
+        if (worker_.the_plan().asked.websocket) {
+            append_goodbye(out());
+            (void)flush();
+        }
         back_to_idle(false);
         worker_.due(*this);
     }
@@ -235,6 +251,7 @@ void connection::back_to_idle(bool reset) {
     close(reset);
     phase_ = phase::idle;
     offset_ = 0;
+    served_ = 0;
     to_write_ = false;
     forget();
 }
@@ -263,7 +280,9 @@ void connection::fail(error_kind kind, std::string_view received, bool reset) {
         return;
     }
     std::uint64_t lost = flying_ + (owed_ ? 1U : 0U);
-    if (pacer* const p = worker_.pacing()) {
+    if (worker_.idling()) {
+        lost = 1;  // the connection itself
+    } else if (pacer* const p = worker_.pacing()) {
         lost = measured_in_flight();
         // A request waits for this connection; one that the server closed while there was nothing to send harms nobody.
         if (opening && flying_ == 0 && p->lose_waiting(now)) lost = 1;
@@ -388,6 +407,9 @@ void connection::report(error_kind kind, std::uint64_t counter, nanos at, std::s
         first.sent = phase_ == phase::connecting ? "a connection request" : phase_ == phase::securing ? "a TLS handshake" : "an opening handshake";
         first.sent += " to " + worker_.the_plan().target_of(number_).server.to_string();
         first.expected = "an open connection";
+    } else if (worker_.idling()) {
+        first.sent = "nothing";
+        first.expected = "a connection that stays open";
     } else {
         first.sent = printable(sent_text(counter));
         first.expected = expected.empty() ? expected_text(counter) : std::string(expected);

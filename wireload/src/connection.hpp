@@ -72,17 +72,19 @@ protected:
     void session_ready();
     void enter_handshake() { phase_ = phase::handshaking; }
     bool is_handshaking() const { return phase_ == phase::handshaking; }
+    // Bytes of a reply are there.
+    void reply_begins() {
+        if (step_at_ != 0) [[unlikely]] first_byte_came();
+    }
+    // After a reply: whether the next request goes on this connection, as far as that is ours to say.
+    bool may_stay();
     // When a reply that is complete with the present read arrived.
     nanos arrival(std::size_t bytes_read, bool continued) const;
 
     std::uint32_t number() const { return number_; }
     std::uint32_t in_flight() const { return flying_; }
     // The oldest in flight; with replies out of order some other one may be meant. Precondition: in_flight() != 0.
-    std::uint64_t oldest() const {
-        std::uint64_t n = done_ + 1;
-        while (times_[n & mask_] == 0) ++n;
-        return n;
-    }
+    std::uint64_t oldest() const { return done_ + 1; }
     bool is_in_flight(std::uint64_t counter) const {
         return counter <= sent_ && sent_ - counter <= mask_ && times_[counter & mask_] != 0;
     }
@@ -106,6 +108,15 @@ private:
     void on_drained() final;
 
     bool is_opening() const { return phase_ >= phase::connecting && phase_ <= phase::handshaking; }
+    // Request `counter` has left its slot.
+    void note_done(std::uint64_t counter) {
+        --flying_;
+        if (counter != done_ + 1) return;
+        do {
+            ++done_;
+        } while (done_ != sent_ && times_[(done_ + 1) & mask_] == 0);
+    }
+    void first_byte_came();
     void send_some();
     void finish();
     void recovered();
@@ -123,12 +134,13 @@ private:
     nanos* times_;  // when request n was sent, at n & mask_; 0: not in flight
     nanos time_[2] = {0, 0};
     std::uint64_t sent_ = 0;  // counter of the last request begun; never starts anew, so that no late reply fits
-    std::uint64_t done_ = 0;
+    std::uint64_t done_ = 0;  // all up to here are answered or lost
     std::uint64_t quota_ = 0;
     nanos since_ = 0;  // connecting since
-    nanos tcp_at_ = 0;
+    nanos step_at_ = 0;  // when the present step of opening began; without keep-alive, when the first request was sent; 0: neither
     std::uint32_t offset_ = 0;  // of the request that is half written
     std::uint32_t number_;
+    std::uint32_t served_ = 0;  // replies on this socket, counted without keep-alive
     std::uint32_t mask_;
     std::uint32_t flying_ = 0;
     phase phase_ = phase::idle;

@@ -49,11 +49,12 @@ json server(const std::optional<server_usage>& usage) {
 json plan_of(const plan& p) {
     const options& o = p.asked;
     json out = {
-        {"mode", o.ramp ? "ramp" : o.open_loop ? "open" : "closed"},
+        {"mode", o.ramp ? "ramp" : o.idle ? "idle" : o.open_loop ? "open" : "closed"},
         {"connections", o.connections},
         {"threads", o.threads},
         {"in_flight", o.in_flight},
         {"keep_alive", o.keep_alive},
+        {"per_connection", o.keep_alive ? json(nullptr) : json(o.per_connection)},
         {"warmup_ns", o.warmup.count()},
         {"duration_ns", o.duration ? json(o.duration->count()) : json(nullptr)},
         {"requests", or_null(o.requests)},
@@ -72,8 +73,11 @@ json plan_of(const plan& p) {
 
 json phases(const plan& p, const run_result& r) {
     const connect_phases& phases = r.connect.phases;
-    return {{"tcp", latency(phases.tcp, p.asked.keep_histogram)},
-            {"tls", p.tls != nullptr ? latency(phases.tls, p.asked.keep_histogram) : json(nullptr)}};
+    return {{"name_ns", p.name_ns},
+            {"tcp", latency(phases.tcp, p.asked.keep_histogram)},
+            {"tls", p.tls != nullptr ? latency(phases.tls, p.asked.keep_histogram) : json(nullptr)},
+            {"upgrade", p.asked.websocket ? latency(phases.upgrade, p.asked.keep_histogram) : json(nullptr)},
+            {"first_byte", p.asked.keep_alive ? json(nullptr) : latency(phases.first_byte, p.asked.keep_histogram)}};
 }
 
 json tls(const plan& p, const run_result& r) {
@@ -239,6 +243,7 @@ json to_document(const plan& p, const run_result& r) {
         {"latency_estimate", latency_estimate(p, all)},
         {"little", {{"in_flight_mean", or_null(r.in_flight_mean)}, {"samples", samples}, {"ratio", or_null(r.little_ratio())}}},
         {"open_loop", open_loop_document(p, r, [&](const histogram& h) { return latency(h, p.asked.keep_histogram); })},
+        {"idle", r.idle ? json{{"opened", r.idle->opened}, {"held", r.idle->held}, {"pings", r.idle->pings}, {"messages", r.idle->messages}} : json(nullptr)},
         {"generator",
          {{"cpu_user_ns", r.generator.cpu_user_ns},
           {"cpu_system_ns", r.generator.cpu_system_ns},

@@ -34,6 +34,7 @@ std::string http_connection::expected_text(std::uint64_t counter) const { return
 
 void http_connection::on_data(std::span<char> bytes) {
     worker_.count_in(bytes.size());
+    reply_begins();
     const std::string_view in(bytes.data(), bytes.size());
     if (unfinished_ == nullptr) {
         const nanos at = arrival(bytes.size(), false);
@@ -124,7 +125,7 @@ bool http_connection::complete(reply& r, std::string_view text, nanos at) {
         // Remembered if it came whole, with its own end, and leaves the connection open.
         if (r.whole && r.keep_alive && o.keep_alive) worker_.remember(request, text, r.status);
     }
-    const bool keep = r.keep_alive && o.keep_alive;
+    const bool keep = may_stay() && r.keep_alive;
     r.checked = {};
     r.whole = true;
     next_request(keep);

@@ -17,6 +17,8 @@ constexpr option_row load_rows[] = {
     {"--warmup", "TIME", "load before the window, not counted (default 0s)", &raw::warmup, {}, completes::nothing, true},
     {"--pipeline", "K", "requests in flight on each connection (default 1)", &raw::pipeline},
     {"--no-keepalive", "", "a new connection for each request; its latency includes connecting", &raw::no_keepalive},
+    {"--per-connection", "K", "with --no-keepalive: requests on each connection before it is closed and the next one opened (default 1)", &raw::per_connection},
+    {"--idle", "", "open the connections and hold them for the duration; nothing is sent, pings are answered", &raw::idle},
     {"--timeout", "TIME", "a request without a reply after this is an error (default 5s; 30s in a ramp)", &raw::timeout},
     {"--correct-omission", "TIME", "closed loop: also estimate the latencies as if each connection had had a request due this often (HdrHistogram's correction for coordinated omission). A guess, and shown apart; --rate measures instead", &raw::correct_omission},
 };
@@ -53,6 +55,8 @@ constexpr option_row content_rows[] = {
 constexpr option_row ws_rows[] = {
     {"--message", "TEXT", "text message to send; {c} stands for a counter of the connection (default: a short text; {\"c\":{c}} with --check count)", &raw::message},
     {"--message-file", "FILE", "the same, from a file", &raw::message_file, {}, completes::files},
+    {"--message-size", "N", "instead: N bytes of letters", &raw::message_size},
+    {"--subprotocol", "LIST", "subprotocols to ask for, separated by commas; the server has to choose one", &raw::subprotocol},
     {"--binary", "", "send binary messages instead of text", &raw::binary},
     {"--check", "KIND", "echo: the reply equals the message (default); count: the reply is JSON with the same number \"c\" and a number \"ts\"; none: any message is right", &raw::check, "echo,count,none"},
 };

@@ -17,6 +17,7 @@
 #include "request_file.hpp"
 #include "suggest.hpp"
 #include "text_template.hpp"
+#include "wire/base/limits.hpp"
 #include "wire/proto/http_types.hpp"
 
 namespace wireload {
@@ -184,6 +185,22 @@ void read_load(const CLI::App& app, const raw_options& raw, options& out) {
     out.ramp = ramp;
 }
 
+// After the rest of the load: what does not go together with it.
+void read_connection_use(const CLI::App& app, const raw_options& raw, options& out) {
+    const auto given = [&](const char* name) { return app.count(name) != 0; };
+    if (given("--per-connection")) {
+        if (out.keep_alive) refuse("--per-connection belongs to --no-keepalive; give both");
+        if (out.open_loop) refuse("--per-connection has no meaning in an open loop, where a request without keep-alive opens its own connection");
+        out.per_connection = static_cast<std::uint32_t>(number("--per-connection", raw.per_connection, 1, UINT32_MAX));
+    }
+    out.idle = raw.idle;
+    if (!out.idle) return;
+    for (const char* name : {"--requests", "--each", "--warmup", "--pipeline", "--no-keepalive", "--ramp-rounds", "--rate", "--arrivals", "--rate-steps",
+                             "--rate-ramp", "--requests-file", "--message", "--message-file", "--message-size", "--check"}) {
+        if (given(name)) refuse("{} has no meaning with --idle, which sends nothing; how long is said by --duration", name);
+    }
+}
+
 void read_exchange(const CLI::App& app, const raw_options& raw, options& out) {
     const auto given = [&](const char* name) { return app.count(name) != 0; };
     for (const std::string& h : raw.headers) out.headers.push_back(header(h));
@@ -194,7 +211,7 @@ void read_exchange(const CLI::App& app, const raw_options& raw, options& out) {
     }
     const char* http_only[] = {"--method", "--body", "--body-file", "--requests-file", "--expect-status", "--expect-body", "--expect-body-file",
                                "--expect-header"};
-    const char* ws_only[] = {"--message", "--message-file", "--binary", "--check"};
+    const char* ws_only[] = {"--message", "--message-file", "--message-size", "--subprotocol", "--binary", "--check"};
     if (out.websocket) {
         for (const char* name : http_only) {
             if (given(name)) refuse("{} is for http URLs; for ws there are --message and --check", name);
@@ -225,6 +242,25 @@ void read_exchange(const CLI::App& app, const raw_options& raw, options& out) {
             refuse("--message: --check count needs the counter in it, as in '{{\"c\":{{c}}}}'");
         }
     }
+    if (given("--message-size")) {
+        if (given("--message") || given("--message-file")) refuse("--message and --message-size say the same thing twice; give one of them");
+        if (out.check == reply_check::count) refuse("--message-size: --check count needs a message with the counter in it; see --message");
+        const std::uint64_t size = number("--message-size", raw.message_size, 0, wire::limits().max_message_bytes);
+        out.message.resize(size);
+        for (std::size_t i = 0; i < size; ++i) out.message[i] = static_cast<char>('a' + i % 26);
+    }
+    for (const auto& [name, value] : out.headers) {
+        if (out.websocket && wire::http::equals_ignoring_case(name, "Sec-WebSocket-Protocol")) {
+            refuse("--header '{}': say it with --subprotocol, so that the server's choice is checked", name);
+        }
+    }
+    std::istringstream protocols(raw.subprotocol);
+    for (std::string one; std::getline(protocols, one, ',');) {
+        one.erase(0, one.find_first_not_of(' '));
+        if (!wire::http::is_token(one)) refuse("--subprotocol '{}': give names such as chat or chat,superchat", raw.subprotocol);
+        out.subprotocols += (out.subprotocols.empty() ? "" : ", ") + one;
+    }
+    if (given("--subprotocol") && out.subprotocols.empty()) refuse("--subprotocol: give names such as chat or chat,superchat");
 }
 
 void read_tls(const CLI::App& app, const raw_options& raw, bool wanted, options& out) {
@@ -357,6 +393,7 @@ options read(const CLI::App& app, const raw_options& raw, unsigned allowed_cpus)
         out.websocket = websocket;
     }
     read_load(app, raw, out);
+    read_connection_use(app, raw, out);
     read_exchange(app, raw, out);
     read_content_checks(app, raw, out);
     if (app.count("--requests-file") != 0) read_rotation(raw.requests_file, out);

@@ -60,6 +60,8 @@ struct options {
     std::optional<std::chrono::nanoseconds> correct_omission;  // closed loop: estimate for requests due this often
     std::uint32_t in_flight = 1;  // on one connection
     bool keep_alive = true;
+    std::uint32_t per_connection = 1;  // requests, without keep-alive
+    bool idle = false;                 // nothing is sent
     std::chrono::nanoseconds timeout = std::chrono::seconds(5);
 
     // Request and reply (HTTP).
@@ -73,6 +75,7 @@ struct options {
     // Message and reply (WebSocket).
     std::string message;  // "{c}" stands for the connection's counter
     bool binary = false;
+    std::string subprotocols;  // separated by commas; empty: none is asked for
     reply_check check = reply_check::echo;
 
     // Where it runs.

@@ -107,6 +107,40 @@ TEST(Options, RampSetsItsOwnLoad) {
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "--ramp-rounds", refusal({"--ramp-add", "4", "ws://h/"}));
 }
 
+TEST(Options, UsesOfConnections) {
+    EXPECT_EQ(good({"--no-keepalive", "--per-connection", "7", "ws://h/"}).per_connection, 7U);
+    EXPECT_TRUE(good({"--idle", "ws://h/"}).idle);
+    EXPECT_EQ(good({"--idle", "ws://h/"}).duration, seconds(10));
+    EXPECT_EQ(good({"--message-size", "28", "ws://h/"}).message, "abcdefghijklmnopqrstuvwxyzab");
+    EXPECT_EQ(good({"--subprotocol", "a,b", "ws://h/"}).subprotocols, "a, b");
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "--no-keepalive", refusal({"--per-connection", "7", "ws://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "open loop", refusal({"--per-connection", "7", "--no-keepalive", "--rate", "10", "http://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "sends nothing", refusal({"--idle", "-n", "5", "http://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "twice", refusal({"--message", "x", "--message-size", "5", "ws://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "counter in it", refusal({"--check", "count", "--message-size", "5", "ws://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "such as chat", refusal({"--subprotocol", "a b", "ws://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "--subprotocol", refusal({"-H", "sec-websocket-protocol: a", "ws://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "is for ws URLs", refusal({"--subprotocol", "a", "http://h/"}));
+}
+
+TEST(Options, ContentChecks) {
+    const options o = good({"--expect-json", "a=1", "--expect-match", "x", "--expect-match", "y", "--expect-length", "3", "ws://h/"});
+    EXPECT_EQ(o.expect.match.size(), 2U);
+    EXPECT_EQ(o.expect.length, 3U);
+    EXPECT_EQ(o.check, reply_check::none);
+    EXPECT_EQ(good({"--expect-json", "a=1", "--check", "echo", "ws://h/"}).check, reply_check::echo);
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "--expect-match '(': missing )", refusal({"--expect-match", "(", "http://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "is for http URLs", refusal({"--expect-header", "A", "ws://h/"}));
+}
+
+TEST(Options, SeveralUrls) {
+    const options o = good({"http://h/a", "http://i/b"});
+    EXPECT_EQ(o.urls, (std::vector<std::string>{"http://h/a", "http://i/b"}));
+    EXPECT_EQ(o.url, "http://h/a");
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "cannot read", refusal({"--requests-file", "/no/such", "http://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "is for http URLs", refusal({"--requests-file", "x", "ws://h/"}));
+}
+
 TEST(Options, Tls) {
     EXPECT_FALSE(good({"http://h/"}).tls);
     const options plain = good({"https://h/"});

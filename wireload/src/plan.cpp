@@ -98,6 +98,7 @@ std::string plan_messages(plan& out) {
     out.message_checks = std::get<reply_checks>(std::move(checks));
     out.message = message_template(o.message, o.binary);
     for (const auto& [name, value] : o.headers) out.upgrade_fields.push_back({name, value});
+    if (!o.subprotocols.empty()) out.upgrade_fields.push_back({"Sec-WebSocket-Protocol", o.subprotocols});
     return {};
 }
 
@@ -106,7 +107,7 @@ std::string add_request(plan& out, const request_options& asked, const wire::url
     if (out.requests.size() == most_in_all) return fmt::format("the requests times the URLs are more than {}; give fewer", most_in_all);
     const auto number = target_for(out, url);
     if (const auto* problem = std::get_if<std::string>(&number)) return *problem;
-    auto made = prepare_request(asked, url, out.asked.keep_alive);
+    auto made = prepare_request(asked, url, out.asked.keep_alive || out.asked.per_connection > 1);
     if (auto* problem = std::get_if<std::string>(&made)) return asked.where.empty() ? std::move(*problem) : fmt::format("{}: {}", asked.where, *problem);
     auto& request = std::get<prepared_request>(made);
     request.target = std::get<std::uint32_t>(number);

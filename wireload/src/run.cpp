@@ -49,6 +49,8 @@ public:
         if (std::string problem = start_threads(); !problem.empty()) return problem;
         if (plan_.asked.ramp) {
             ramp(*plan_.asked.ramp);
+        } else if (plan_.asked.idle) {
+            hold_idle();
         } else if (plan_.asked.open_loop) {
             open_loop();
         } else {
@@ -288,6 +290,44 @@ private:
         if (!o.keep_alive) note_connects_of_window();
     }
 
+    void hold_idle() {
+        if (!open_all()) return;
+        if (watch_ != nullptr) {
+            watch_->find();
+            watch_->begin();
+        }
+        generator_meter meter;
+        meter.begin();
+        load_order order;
+        order.idle = true;
+        order.window_start = clock_now();
+        order.window_end = order.window_start + plan_.asked.duration->count();
+        order.interval = plan_.asked.interval.count();
+        order_load(order);
+        out_.window_start_unix_ns = unix_now() - (clock_now() - order.window_start);
+        show("holding", order.window_start, order.window_end);
+        wait_for_orders(true);
+        const nanos end = std::min(clock_now(), order.window_end);
+        out_.elapsed = std::max<nanos>(0, end - order.window_start);
+        out_.generator = meter.end(out_.elapsed, used_cpus());
+        if (watch_ != nullptr) out_.server = watch_->end();
+        out_.stopped_by = cut_.value_or(stop_reason::duration);
+        out_.interval = plan_.asked.interval.count();
+        tally counts = gather();
+        out_.connections_opened = out_.connect.opened;
+        idle_result& idle = out_.idle.emplace();
+        idle.opened = out_.connect.opened;
+        for (const auto& w : workers_) {
+            idle.held += w->open_now();
+            idle.pings += w->pings();
+            idle.messages += w->unasked();
+        }
+        // Those that were lost while others were still being opened.
+        const std::uint64_t known = idle.held + counts.errors.total();
+        if (known < idle.opened) counts.errors[error_kind::closed_early] += idle.opened - known;
+        out_.counts.add(counts);
+    }
+
     // Without keep-alive, connecting is a part of the window.
     void note_connects_of_window() {
         for (const auto& w : workers_) {
@@ -409,6 +449,7 @@ std::optional<double> run_result::little_ratio() const {
 }
 
 bool run_result::nothing_measured() const {
+    if (idle) return idle->opened == 0;
     const error_counts& e = counts.errors;
     return counts.ok == 0 && e[error_kind::bad_status] == 0 && e[error_kind::bad_body] == 0;
 }

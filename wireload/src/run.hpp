@@ -53,6 +53,14 @@ struct round_result {
     std::optional<server_usage> server;
 };
 
+// Connections that were held and not used.
+struct idle_result {
+    std::uint64_t opened = 0;
+    std::uint64_t held = 0;      // still open at the end
+    std::uint64_t pings = 0;     // answered
+    std::uint64_t messages = 0;  // that came unasked
+};
+
 struct run_result {
     connect_result connect;
     std::int64_t window_start_unix_ns = 0;
@@ -61,6 +69,7 @@ struct run_result {
     tally counts;  // errors of the connect phase are among them
     std::uint64_t connections_opened = 0;
     tls_tally tls;
+    std::optional<idle_result> idle;
     std::optional<double> in_flight_mean;
     std::optional<flight> unanswered;  // closed loop: in flight when the window ended
     generator_usage generator;

@@ -176,8 +176,8 @@ std::string what_was_asked(const plan& p) {
         out = fmt::format("ramp, {} of {} more connections, {} messages on each ({})", plural(o.ramp->rounds, "round"), o.ramp->add, o.ramp->messages,
                           o.ramp->pacing == ramp_pacing::burst ? "burst" : "serial");
     } else {
-        out = fmt::format("{}, {}", o.open_loop ? open_loop_plan_text(o) : "closed loop", plural(o.connections, "connection"));
-        if (!o.keep_alive) out += ", a new one for each request";
+        out = fmt::format("{}, {}", o.idle ? "held idle" : o.open_loop ? open_loop_plan_text(o) : "closed loop", plural(o.connections, "connection"));
+        if (!o.keep_alive) out += o.per_connection == 1 ? ", a new one for each request" : fmt::format(", a new one for every {} requests", o.per_connection);
         if (o.in_flight > 1) out += fmt::format(", {} in flight on each", o.in_flight);
         if (o.warmup.count() > 0) out += fmt::format(", warm-up {}", format_duration(static_cast<double>(o.warmup.count())));
     }
@@ -194,6 +194,17 @@ std::string summary(const plan& p, const run_result& r, screen_style style) {
     if (!r.connect.latency.empty()) {
         connect += fmt::format(" (p50 {}, max {})", time_or_dash(r.connect.latency.percentile_ns(50)), time_or_dash(r.connect.latency.max_ns()));
     }
+    if (!p.asked.keep_alive && !r.connect.phases.tcp.empty()) {
+        if (r.elapsed > 0) connect += fmt::format(", {}/s", grouped(static_cast<std::uint64_t>(std::llround(static_cast<double>(r.connect.opened) / seconds_of(r)))));
+        connect += fmt::format("\nPhases     p50: tcp {}", time_or_dash(r.connect.phases.tcp.percentile_ns(50)));
+        const auto phase = [&](std::string_view name, const histogram& h) {
+            if (!h.empty()) connect += fmt::format(", {} {}", name, time_or_dash(h.percentile_ns(50)));
+        };
+        phase("tls", r.connect.phases.tls);
+        phase("upgrade", r.connect.phases.upgrade);
+        phase("first byte", r.connect.phases.first_byte);
+        connect += fmt::format("; name looked up in {}", format_duration(static_cast<double>(p.name_ns)));
+    }
     for (const auto& k : r.tls.kinds) {
         connect += fmt::format("\nTLS        {}, {}: {} handshakes", k.version, k.cipher, grouped(k.count));
         if (&k == &r.tls.kinds.front() && r.tls.resumed != 0) connect += fmt::format(" ({} of all resumed)", grouped(r.tls.resumed));
@@ -202,7 +213,11 @@ std::string summary(const plan& p, const run_result& r, screen_style style) {
         out += connect + "\n" + paint.red(fmt::format("Nothing measured: not one complete reply came ({}).\n", name_of(r.stopped_by)));
         return out + error_lines(r, paint);
     }
-    out += fmt::format("{}   {} right in {}: {}\n", paint.bold("Requests"), grouped(r.counts.ok), format_duration(static_cast<double>(r.elapsed)),
+    if (r.idle) {
+        out += fmt::format("{}       {} of {} connections for {}; {} pings answered\n", paint.bold("Held"), grouped(r.idle->held), grouped(r.idle->opened),
+                           format_duration(static_cast<double>(r.elapsed)), grouped(r.idle->pings));
+        if (r.idle->messages != 0) out += fmt::format("Messages   {} came unasked\n", grouped(r.idle->messages));
+    } else out += fmt::format("{}   {} right in {}: {}\n", paint.bold("Requests"), grouped(r.counts.ok), format_duration(static_cast<double>(r.elapsed)),
                        paint.bold(fmt::format("{}/s", grouped(static_cast<std::uint64_t>(std::llround(r.rate_per_s()))))));
     if (const std::string codes = statuses(r, paint); !codes.empty()) out += fmt::format("Statuses   {}\n", codes);
     if (r.elapsed > 0) {

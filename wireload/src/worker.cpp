@@ -209,6 +209,7 @@ void worker::begin_load(const load_order& order) {
         pacer_->begin(order);
         at_turn_end();
     }
+    if (order.idle) return;  // the window's end ends it
     for (auto& c : connections_) c->begin_load(order.each);
 }
 

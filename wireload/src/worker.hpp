@@ -43,6 +43,7 @@ struct load_order {
     std::uint64_t each = 0;
     std::atomic<std::int64_t>* shared = nullptr;
     bool reconnect = true;
+    bool idle = false;  // nothing is sent; connections that are lost are errors
     // Open loop: the schedule begins here, with the warm-up, and holds what is due before its end; the window's end above is
     // then the moment until which the last replies are waited for.
     nanos schedule_start = 0;
@@ -96,6 +97,10 @@ public:
     const connect_phases& phases() const { return phases_; }
     const tls_tally& tls() const { return tls_; }
     const tally& result() const { return result_; }
+    std::uint32_t open_now() const { return open_count_; }
+    // Since the first connection was opened.
+    std::uint64_t pings() const { return pings_; }
+    std::uint64_t unasked() const { return unasked_; }
     // Null unless the loop is open.
     pacer* pacing() const { return pacer_.get(); }
 
@@ -131,6 +136,9 @@ public:
     // A connection has sent all that it may and has all its replies.
     void finished();
     bool loading() const { return loading_; }
+    bool idling() const { return loading_ && order_.idle; }
+    void count_ping() { ++pings_; }
+    void count_unasked() { ++unasked_; }
     bool may_reconnect() const { return order_.reconnect; }
     wire::connect_options connect_options(const wire::address& to);
 
@@ -190,6 +198,12 @@ public:
     bool counts_connects() const { return opening_phase_ || (!plan_.asked.keep_alive && loading_); }
     void tcp_opened(nanos latency) {
         if (counts_connects()) phases_.tcp.record(static_cast<std::uint64_t>(latency));
+    }
+    void upgraded(nanos latency) {
+        if (counts_connects()) phases_.upgrade.record(static_cast<std::uint64_t>(latency));
+    }
+    void first_byte_came(nanos latency) {
+        if (counts_connects()) phases_.first_byte.record(static_cast<std::uint64_t>(latency));
     }
     void tls_opened(nanos latency, const wire::tls::connection_info& info) {
         if (counts_connects()) phases_.tls.record(static_cast<std::uint64_t>(latency));
@@ -276,6 +290,8 @@ private:
     std::uint32_t opening_ = 0;
     std::uint32_t at_once_ = 0;
     std::uint32_t open_count_ = 0;
+    std::uint64_t pings_ = 0;    // answered
+    std::uint64_t unasked_ = 0;  // messages to connections that are held idle
     std::uint32_t broken_ = 0;
 
     load_order order_;

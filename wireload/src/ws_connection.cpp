@@ -73,6 +73,7 @@ void ws_connection::on_data(std::span<char> in) {
         in = take_handshake(in);
         if (in.empty() || !is_open() || is_handshaking()) return;
     }
+    reply_begins();
     if (unfinished_ == nullptr) in = take_whole_messages(in, at);
     if (is_open() && !in.empty()) take_pieces(in);
 }
@@ -95,8 +96,13 @@ std::span<char> ws_connection::take_handshake(std::span<char> in) {
         }
         if (step.what == wire::http::event::head) break;
     }
-    if (const auto accepted = wire::ws::check_upgrade_response(head, handshake_key()); !accepted) {
+    const std::string& offered = worker_.the_plan().asked.subprotocols;
+    if (const auto accepted = wire::ws::check_upgrade_response(head, handshake_key(), offered); !accepted) {
         fail(error_kind::connect_failed, fmt::format("{}: {}", accepted.error().message, bytes.substr(0, 600)));
+        return {};
+    }
+    if (!offered.empty() && !head.headers.find("Sec-WebSocket-Protocol")) {
+        fail(error_kind::connect_failed, fmt::format("an answer that chooses none of the subprotocols {}: {}", offered, bytes.substr(0, 600)));
         return {};
     }
     const std::size_t used = bytes.size() - rest.size() - before;  // the head ended in this read
@@ -146,6 +152,7 @@ void ws_connection::take_pieces(std::span<char> in) {
             case wire::ws::event::ping:
                 // Not to one who takes no answers: a pong for the latest ping is enough (RFC 6455 section 5.5.3).
                 if (unsent() > most_unsent_for_pong) break;
+                worker_.count_ping();
                 wire::ws::append_frame(out(), opcode::pong, step.data, key_for(worker_.random()));
                 // At once: what waits to be sent would keep the next message waiting. On failure on_failure() follows.
                 (void)flush();
@@ -188,6 +195,10 @@ bool ws_connection::find_echoed(std::string_view text, std::uint64_t& counter) c
 
 bool ws_connection::on_message(opcode op, std::string_view text, nanos at) {
     const plan& p = worker_.the_plan();
+    if (p.asked.idle) {
+        worker_.count_unasked();
+        return true;
+    }
     if (in_flight() == 0) {
         fail(error_kind::bad_body, fmt::format("a message that answers none of ours: {}", text.substr(0, 600)));
         return false;
@@ -209,8 +220,9 @@ bool ws_connection::on_message(opcode op, std::string_view text, nanos at) {
     } else {
         answered(counter, at);
     }
-    next_request(p.asked.keep_alive);
-    return p.asked.keep_alive;
+    const bool keep = may_stay();
+    next_request(keep);
+    return keep;
 }
 
 void ws_connection::on_end() {

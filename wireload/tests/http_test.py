@@ -111,6 +111,38 @@ class RightReplies(unittest.TestCase):
         self.assertEqual(run.document["connect"]["opened"], 20)
         self.assertEqual(run.document["connect"]["latency"]["count"], 20)
 
+    def test_phases_of_a_connection_for_each_request(self) -> None:
+        def slow(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:
+            time.sleep(0.02)
+            text = reply(b"hello", "200 OK", "Connection: close")
+            connection.sendall(text[:20])
+            time.sleep(0.03)
+            connection.sendall(text[20:])
+            return False
+
+        with serving(http(slow)) as server:
+            run = load(server, "-n", "6", "-c", "2", "--no-keepalive")
+        phases = run.document["connect"]["phases"]
+        self.assertEqual((run.code, phases["tcp"]["count"], phases["first_byte"]["count"]), (0, 6, 6))
+        self.assertGreaterEqual(phases["first_byte"]["min_ns"], 20_000_000)
+        # The rest of the reply comes at least 30 ms after its first bytes; the histogram keeps three digits.
+        self.assertLessEqual(phases["first_byte"]["min_ns"], run.document["latency"]["min_ns"] - 25_000_000)
+        self.assertEqual((phases["upgrade"], phases["tls"]), (None, None))
+        self.assertIn("first byte", run.screen)
+
+    def test_several_requests_on_each_of_many_connections(self) -> None:
+        with serving(http_replies(lambda n: reply())) as server:
+            run = load(server, "-n", "12", "-c", "1", "--no-keepalive", "--per-connection", "4")
+            self.assertEqual((server.connections, server.requests), (3, 12))
+            self.assertNotIn(b"Connection:", server.seen[0])
+        self.assertEqual((run.code, run.document["requests"]["connections_opened"]), (0, 3))
+
+    def test_idle(self) -> None:
+        with serving(http_replies(lambda n: reply())) as server:
+            run = load(server, "-c", "3", "--idle", "-d", "200ms")
+            self.assertEqual((server.connections, server.requests), (3, 0))
+        self.assertEqual((run.code, run.document["idle"]["held"]), (0, 3))
+
     def test_reopens_quietly_where_the_server_announces_the_close(self) -> None:
         def every_third(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:
             connection.sendall(reply(b"x", "200 OK", *(["Connection: close"] if number % 3 == 0 else [])))

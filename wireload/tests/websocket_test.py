@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import random
 import socket
@@ -19,6 +21,7 @@ from servers import (
     http_replies,
     load,
     read_frame,
+    read_request,
     reply,
     serving,
     shake_hands,
@@ -111,6 +114,129 @@ class RightReplies(unittest.TestCase):
             run = load_ws(server, "-n", "6", "-c", "2", "--no-keepalive")
             self.assertEqual(server.connections, 6)
         self.assertEqual((run.code, run.document["requests"]["ok"]), (0, 6))
+
+
+class UsesOfConnections(unittest.TestCase):
+    def test_replies_out_of_order(self) -> None:
+        """Four in flight, answered backwards: each echo is matched to its own message."""
+        for message in ("n={counter}", "{uuid}", "{random:1-1000000000}{c}"):
+
+            def backwards(server: Server, connection: socket.socket) -> None:
+                if not shake_hands(connection):
+                    return
+                while True:
+                    held = []
+                    for _ in range(4):
+                        got = read_frame(connection)
+                        if got is None or got[0] != TEXT:
+                            return
+                        held.append(got[1])
+                        server.next_request(got[1])
+                    connection.sendall(b"".join(frame(TEXT, m) for m in reversed(held)))
+
+            with self.subTest(message), serving(backwards) as server:
+                run = load_ws(server, "-n", "20", "-c", "1", "--pipeline", "4", "--message", message)
+                self.assertEqual((run.code, run.document["requests"]["ok"]), (0, 20), run.document["first_error"])
+                self.assertEqual(len(set(server.seen)), 20)
+
+    def test_an_echo_twice_is_wrong(self) -> None:
+        with serving(ws_replies(lambda n, message: frame(TEXT, message if n != 3 else b"n=2"))) as server:
+            run = load_ws(server, "-n", "8", "-c", "1", "--message", "n={counter}")
+        self.assertEqual((run.errors, run.document["requests"]["ok"]), ({"bad_body": 1}, 7))
+
+    def test_messages_are_held_to_their_content(self) -> None:
+        with serving(ws_replies(lambda n, message: frame(TEXT, b'{"n":%d}' % n))) as server:
+            right = load_ws(server, "-n", "4", "-c", "1", "--expect-match", "^{", "--expect-json", "n")
+        self.assertEqual((right.code, right.document["requests"]["ok"]), (0, 4))
+        with serving(ws_replies(lambda n, message: frame(TEXT, b'{"n":%d}' % n))) as server:
+            wrong = load_ws(server, "-n", "4", "-c", "1", "--expect-json", "n=2", "--expect-length", "7")
+        self.assertEqual(wrong.errors, {"bad_body": 3})
+        self.assertIn("--expect-json", wrong.document["first_error"]["expected"])
+
+    def test_message_size(self) -> None:
+        with serving(ws_replies(lambda n, message: frame(TEXT, message))) as server:
+            run = load_ws(server, "-n", "3", "-c", "1", "--message-size", "70000")
+            self.assertEqual([len(m) for m in server.seen], [70000] * 3)
+        self.assertEqual(run.code, 0)
+
+    def test_a_storm_opens_and_closes(self) -> None:
+        closes: list[bytes] = []
+
+        def counting(server: Server, connection: socket.socket) -> None:
+            if not shake_hands(connection):
+                return
+            while (got := read_frame(connection)) is not None:
+                if got[0] == CLOSE:
+                    closes.append(got[1])
+                    return
+                server.next_request(got[1])
+                connection.sendall(frame(TEXT, got[1]))
+
+        with serving(counting) as server:
+            run = load_ws(server, "--each", "6", "-c", "2", "--no-keepalive", "--per-connection", "3", "--message", "{counter}")
+            connections = server.connections
+        self.assertEqual((run.code, run.document["requests"]["ok"], connections), (0, 12, 4), run.document["first_error"])
+        self.assertEqual(closes, [(1000).to_bytes(2, "big")] * 4)
+        connect = run.document["connect"]
+        self.assertEqual((connect["opened"], connect["latency"]["count"]), (4, 4))
+        phases = connect["phases"]
+        self.assertEqual([phases[name]["count"] for name in ("tcp", "upgrade", "first_byte")], [4, 4, 4])
+        self.assertLessEqual(phases["upgrade"]["max_ns"], connect["latency"]["max_ns"])
+        self.assertIn("upgrade", run.screen)
+
+    def test_idle_connections_are_held(self) -> None:
+        pongs: list[bytes] = []
+
+        def pinging(server: Server, connection: socket.socket) -> None:
+            if not shake_hands(connection):
+                return
+            number = server.next_request()
+            if number == 3:
+                time.sleep(0.15)
+                return  # closes
+            connection.sendall(frame(PING, b"p") + frame(TEXT, b"news"))
+            while (got := read_frame(connection)) is not None:
+                if got[0] == CLOSE:
+                    return
+                pongs.append(got[1])
+
+        with serving(pinging) as server:
+            run = load_ws(server, "-c", "4", "--idle", "-d", "400ms")
+            self.assertEqual(server.connections, 4)
+        self.assertEqual(pongs, [b"p"] * 3)
+        self.assertEqual(run.document["idle"], {"opened": 4, "held": 3, "pings": 3, "messages": 3})
+        self.assertEqual((run.code, run.errors), (1, {"closed_early": 1}))
+        self.assertEqual(run.document["first_error"]["expected"], "a connection that stays open")
+        self.assertEqual((run.document["plan"]["mode"], run.document["window"]["elapsed_ns"]), ("idle", 400_000_000))
+        self.assertIn("3 of 4 connections", run.screen)
+
+    def test_subprotocols(self) -> None:
+        def choosing(choice: str) -> Run:
+            def handle(server: Server, connection: socket.socket) -> None:
+                held = bytearray()
+                request = read_request(connection, held)
+                assert request is not None
+                server.next_request(request)
+                key = next(line.split(b": ")[1] for line in request.split(b"\r\n") if line.lower().startswith(b"sec-websocket-key"))
+                accept = base64.b64encode(hashlib.sha1(key + b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11").digest())
+                chosen = f"Sec-WebSocket-Protocol: {choice}\r\n".encode() if choice else b""
+                connection.sendall(
+                    b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: " + accept
+                    + b"\r\n" + chosen + b"\r\n"
+                )  # fmt: skip
+                while (got := read_frame(connection)) is not None and got[0] == TEXT:
+                    connection.sendall(frame(TEXT, got[1]))
+
+            with serving(handle) as server:
+                run = load_ws(server, "-n", "2", "-c", "1", "--subprotocol", "chat,superchat")
+                self.assertIn(b"\r\nSec-WebSocket-Protocol: chat, superchat\r\n", server.seen[0])
+            return run
+
+        self.assertEqual(choosing("superchat").code, 0)
+        for wrong in ("", "other"):
+            with self.subTest(wrong):
+                run = choosing(wrong)
+                self.assertEqual((run.code, run.errors), (2, {"connect_failed": 1}))
 
 
 class WrongReplies(unittest.TestCase):
