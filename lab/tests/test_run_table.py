@@ -160,3 +160,18 @@ def test_an_entry_that_is_never_steady_says_so_once_and_shortly() -> None:
         Console(file=file, width=140, color_system=None).print(part)
     assert file.getvalue().count("never steady") == 1
     assert row(file.getvalue(), "go/fast").rstrip().endswith("never steady")
+
+
+def test_a_server_that_starves_connections_keeps_its_figures_and_is_named() -> None:
+    load = {
+        "window": {"unanswered": {"count": 1000, "oldest_ns": 800_000_000, "starved": 450}},
+        "plan": {"connections": 1000, "in_flight": 1},
+    }
+    records = [
+        replace(one, load=load, metrics={**one.metrics, "p50_ns": 1_000_000}) if one.entry == "python/slow" else one
+        for one in trials()
+    ]
+    text = drawn(records, width=200)
+    assert "9,000" in row(text, "python/slow")
+    assert "starves up to 450 of 1,000" in row(text, "python/slow")
+    assert text.count("starves") == 1
