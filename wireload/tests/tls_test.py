@@ -247,7 +247,11 @@ class Refusals(unittest.TestCase):
         context = CERTIFICATES.server()
         context.verify_mode = ssl.CERT_REQUIRED
         context.load_verify_locations(CERTIFICATES.path("ca.pem"))
-        self.assertIn("certificate required", self.refused(tls(http_replies(lambda n: reply()), context), *CA))
+        with serving(tls(http_replies(lambda n: reply()), context)) as server:
+            run = load(server, "-n", "4", "-c", "1", *CA, scheme="https")
+        # In TLS 1.3 a client learns of it after its own handshake, and a reset may overtake the server's reason.
+        self.assertEqual(run.code, 2, run.screen)
+        self.assertLessEqual(set(run.errors), {"tls", "closed_early"}, run.screen)
         mine = ("--cert", CERTIFICATES.path("client.pem"), "--key", CERTIFICATES.path("client.key"))
         with serving(tls(http_replies(lambda n: reply()), context)) as server:
             run = load(server, "-n", "4", "-c", "1", *CA, *mine, scheme="https")
