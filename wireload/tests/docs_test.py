@@ -36,6 +36,8 @@ class Readme(unittest.TestCase):
             example = re.findall(r"```json\n(.*?)```", README, re.DOTALL)
             self.assertEqual(len(example), 1)
             Path(folder, "mix.json").write_text(example[0], encoding="utf-8")
+            # Offsets as a recording has them.
+            Path(folder, "recorded.txt").write_text("0.0\n0.25\n", encoding="utf-8")
             for line in lines:
                 with self.subTest(line):
                     words = shlex.split(line.replace("$!", str(os.getpid())))[1:]
