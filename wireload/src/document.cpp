@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "engine.hpp"
 #include "histogram_log.hpp"
 #include "omission.hpp"
 #include "open_loop_report.hpp"
@@ -52,6 +53,7 @@ json plan_of(const plan& p) {
         {"mode", o.ramp ? "ramp" : o.idle ? "idle" : o.open_loop ? "open" : "closed"},
         {"connections", o.connections},
         {"threads", o.threads},
+        {"engine", name_of(p.engine)},
         {"in_flight", o.in_flight},
         {"keep_alive", o.keep_alive},
         {"per_connection", o.keep_alive ? json(nullptr) : json(o.per_connection)},

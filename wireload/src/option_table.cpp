@@ -82,6 +82,7 @@ constexpr option_row ramp_rows[] = {
 constexpr option_row place_rows[] = {
     {"-t,--threads", "N", "threads (default: one for each usable CPU, never more than connections)", &raw::threads, {}, completes::nothing, true},
     {"--cpu", "LIST", "pin to these CPUs, such as 1 or 0-3,6; one thread for each", &raw::cpu},
+    {"--engine", "NAME", "auto: epoll, and beyond the limit of open files io_uring, with as many threads as that needs (default); epoll; io_uring", &raw::engine, "auto,epoll,io_uring"},
     {"--source", "LIST", "connect from these local addresses, separated by commas", &raw::source},
     {"--seed", "N", "seed of all random choices (default 1)", &raw::seed},
     {"--watch", "WHAT", "also report the CPU and memory of a server: its process id (with all its descendants) or its cgroup v2 folder", &raw::watch, {}, completes::files},

@@ -305,6 +305,10 @@ void read_place(const CLI::App& app, const raw_options& raw, unsigned allowed_cp
     const auto usable = out.cpus.empty() ? std::max(1U, allowed_cpus) : static_cast<unsigned>(out.cpus.size());
     out.threads = given("--threads") ? static_cast<std::uint32_t>(number("--threads", raw.threads, 1, 1024)) : usable;
     out.threads = std::min(out.threads, out.ramp ? out.ramp->add : out.connections);
+    if (given("--engine")) {
+        one_of("--engine", raw.engine);
+        out.engine = raw.engine == "epoll" ? engine_choice::epoll : raw.engine == "io_uring" ? engine_choice::io_uring : engine_choice::automatic;
+    }
     std::istringstream sources(raw.source);
     for (std::string one; std::getline(sources, one, ',');) out.sources.push_back(one);
     if (given("--source") && out.sources.empty()) refuse("--source: give addresses of this host, separated by commas");

@@ -24,6 +24,7 @@ inline constexpr int exit_threshold = 3;
 inline constexpr int exit_usage = 64;
 
 enum class reply_check : std::uint8_t { none, echo, count };
+enum class engine_choice : std::uint8_t { automatic, epoll, io_uring };
 enum class ramp_pacing : std::uint8_t { serial, burst };
 enum class color_choice : std::uint8_t { automatic, always, never };
 enum class live_choice : std::uint8_t { automatic, always, never };
@@ -80,6 +81,7 @@ struct options {
 
     // Where it runs.
     std::uint32_t threads = 1;
+    engine_choice engine = engine_choice::automatic;
     std::vector<int> cpus;              // empty: not pinned
     std::vector<std::string> sources;   // literal addresses to connect from; empty: chosen
     std::uint64_t seed = 1;

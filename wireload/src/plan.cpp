@@ -2,30 +2,23 @@
 
 #include <poll.h>
 #include <sched.h>
-#include <sys/resource.h>
+
+#include <algorithm>
 
 #include <fmt/format.h>
 
+#include "engine.hpp"
 #include "wire/loop/socket.hpp"
 
 namespace wireload {
 namespace {
 
-// Descriptors that are not connections: standard streams, and for each thread a loop; a few to spare.
-std::uint64_t other_files(const options& asked) { return 32 + 4 * std::uint64_t{asked.threads}; }
-
-std::string raise_file_limit(const options& asked) {
-    const std::uint64_t wanted = asked.connections + other_files(asked);
-    rlimit files{};
-    if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= wanted) return {};
-    files.rlim_cur = files.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &files);
-    if (files.rlim_max >= wanted) return {};
-    return fmt::format(
-        "{} connections need {} open files and this process may have {}. Give at most {} with -c, or raise the limit: ulimit -n {} "
-        "(as root, or in /etc/security/limits.conf)",
-        asked.connections, wanted, files.rlim_max,
-        files.rlim_max > other_files(asked) ? files.rlim_max - other_files(asked) : 0, wanted);
+unsigned usable_cpus(const options& asked) {
+    if (!asked.cpus.empty()) return static_cast<unsigned>(asked.cpus.size());
+    cpu_set_t allowed;
+    CPU_ZERO(&allowed);
+    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return asked.threads;
+    return static_cast<unsigned>(CPU_COUNT(&allowed));
 }
 
 std::string check_cpus(const options& asked) {
@@ -211,7 +204,13 @@ std::variant<std::unique_ptr<plan>, std::string> make_plan(options asked) {
         }
         out->tls = *std::move(context);
     }
-    if (std::string problem = raise_file_limit(o); !problem.empty()) return problem;
+    host_limits host = host_limits::read(false);
+    if (may_need_io_uring(o, host.files)) host = host_limits::read(true);
+    const auto engine = choose_engine(o, out->server, host);
+    if (const auto* problem = std::get_if<std::string>(&engine)) return *problem;
+    out->engine = std::get<engine_plan>(engine).engine;
+    out->asked.threads = std::get<engine_plan>(engine).threads;
+    out->cpus = std::min(o.threads, usable_cpus(o));
 
     out->ports = local_port_range();
     auto sources = choose_sources(o, out->server, out->ports);

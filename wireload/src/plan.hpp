@@ -12,6 +12,7 @@
 #include "source_ports.hpp"
 #include "wire/base/limits.hpp"
 #include "wire/loop/address.hpp"
+#include "wire/loop/event_loop.hpp"
 #include "wire/proto/http_types.hpp"
 #include "wire/proto/url.hpp"
 #include "wire/tls/client_context.hpp"
@@ -23,6 +24,8 @@ struct plan {
     wire::url url;         // of the first target
     wire::address server;  // likewise
     wire::limits limits;
+    wire::loop_engine engine = wire::loop_engine::epoll;
+    unsigned cpus = 1;  // on which the threads run
     std::shared_ptr<wire::tls::client_context> tls;  // null: without TLS
 
     std::vector<target> targets;

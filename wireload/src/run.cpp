@@ -85,10 +85,7 @@ private:
         return {};
     }
 
-    unsigned used_cpus() const {
-        const auto pinned = static_cast<unsigned>(plan_.asked.cpus.size());
-        return pinned == 0 ? plan_.asked.threads : std::min(plan_.asked.threads, pinned);
-    }
+    unsigned used_cpus() const { return plan_.cpus; }
     bool all_done() const {
         return std::all_of(workers_.begin(), workers_.end(), [](const auto& w) { return w->done(); });
     }

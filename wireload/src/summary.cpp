@@ -104,7 +104,7 @@ std::string threshold_lines(const plan& p, const run_result& r, const painter& p
 }
 
 std::string generator_line(const plan& p, const run_result& r, const painter& paint) {
-    const unsigned cpus = p.asked.cpus.empty() ? p.asked.threads : std::min(p.asked.threads, static_cast<unsigned>(p.asked.cpus.size()));
+    const unsigned cpus = p.cpus;
     const bool busy = r.generator.cpu_share > busy_generator;
     std::string out = fmt::format("Generator  {:.0f}% of its {}, {} at most: {}\n", r.generator.cpu_share * 100, cpus == 1 ? "core" : fmt::format("{} cores", cpus),
                                   bytes_text(static_cast<double>(r.generator.rss_peak_bytes)),
@@ -181,7 +181,11 @@ std::string what_was_asked(const plan& p) {
         if (o.in_flight > 1) out += fmt::format(", {} in flight on each", o.in_flight);
         if (o.warmup.count() > 0) out += fmt::format(", warm-up {}", format_duration(static_cast<double>(o.warmup.count())));
     }
-    return out + fmt::format(", {}", plural(o.threads, "thread"));
+    out += fmt::format(", {}", plural(o.threads, "thread"));
+    if (p.engine == wire::loop_engine::io_uring) {
+        out += o.engine == engine_choice::io_uring ? ", io_uring" : ", io_uring (more connections than this process may open files; each thread holds a table of them)";
+    }
+    return out;
 }
 
 std::string summary(const plan& p, const run_result& r, screen_style style) {

@@ -38,6 +38,10 @@ wire::result<void> worker::start() {
     wire::loop_options options;
     // One wait takes every event there can be: the turn's time is then right for all of them.
     options.events_per_wait = share_ + 8;
+    options.engine = plan_.engine;
+    options.max_streams = share_;
+    // Many threads share few CPUs then, and memory matters.
+    if (plan_.asked.threads > 2 * plan_.cpus) options.receive_buffers = 128;
     auto loop = wire::event_loop::create(options);
     if (!loop) return loop.error();
     loop_ = std::move(*loop);

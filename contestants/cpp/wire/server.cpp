@@ -6,6 +6,7 @@
 
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <ctime>
@@ -74,6 +75,15 @@ void count(http::router& routes) {
     });
 }
 
+// Beyond what the process may open files: a table of io_uring for each loop, with some room since the kernel deals
+// connections out to the loops by chance.
+void hold(std::size_t connections, std::size_t files, http::server_options& options) {
+    options.limits.max_connections = std::max(options.limits.max_connections, 2 * connections);
+    if (connections + 100 <= files) return;
+    options.loop.engine = wire::loop_engine::io_uring;
+    options.loops = std::max(options.loops, static_cast<unsigned>(connections / (files * 4 / 5) + 1));
+}
+
 }  // namespace
 
 int main() {
@@ -105,6 +115,7 @@ int main() {
         options.tls = *std::move(context);
     }
     options.loops = workload == "rest" ? 1 : threads;
+    hold(std::stoul(variable("WIREBENCH_CONNECTIONS", "0")), files.rlim_cur, options);
     const auto port = static_cast<std::uint16_t>(std::stoul(variable("WIREBENCH_PORT", "8080")));
     const auto failure = http::start_server(port, std::move(routes), options);
     std::cerr << "server: " << failure.message << '\n';

@@ -87,7 +87,7 @@ void stream::ready_callback(io_source& source, ready what) noexcept {
     }
     if (s.waiting_to_write_ && has(what, ready::write | ready::failed)) {
         int number = 0;
-        if (!s.send_some(number, false)) {
+        if (!s.send_some(number)) {
             s.fail(number, "send");
             return;
         }
@@ -196,7 +196,7 @@ void stream::hook_callback(turn_hook& hook) noexcept {
     }
     int number = s.failed_errno_;
     if (s.waiting_to_write_ && number == 0) return;
-    if (number != 0 || !s.send_some(number, false)) s.fail(number, "send");
+    if (number != 0 || !s.send_some(number)) s.fail(number, "send");
 }
 
 bool stream::flush() noexcept {
@@ -204,16 +204,15 @@ bool stream::flush() noexcept {
     if (state_ == state::closed || failed_errno_ != 0) return false;
     if (waiting_to_write_) return true;  // the loop goes on when the socket can take more
     int number = 0;
-    if (send_some(number, true)) return true;
+    if (send_some(number)) return true;
     failed_errno_ = number;
     loop()->at_turn_end(*this);
     return false;
 }
 
-// Sends what the socket takes. False, with the errno, when it is broken (no errno: the filter is). `tell`: on_drained() shall follow if
-// bytes remain.
-bool stream::send_some(int& number, bool tell) noexcept {
-    if (loop()->uring_ != nullptr) return loop()->uring_->send(*this, tell);
+// Sends what the socket takes. False, with the errno, when it is broken (no errno: the filter is).
+bool stream::send_some(int& number) noexcept {
+    if (loop()->uring_ != nullptr) return loop()->uring_->send(*this);
     if (filter_ != nullptr && !encode_some()) return false;
     buffer& raw = raw_out();
     if (!raw.empty() && state_ == state::open) before_send();

@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 
 namespace wire::detail {
@@ -38,6 +39,7 @@ result<std::unique_ptr<uring_engine>> uring_engine::create(event_loop& loop, con
     // The kernel allows a table as many slots as the process may have files, and 2^20 at most.
     const auto most = static_cast<std::size_t>(std::min<rlim_t>(files.rlim_cur, 1U << 20));
     settings.files = static_cast<unsigned>(options.max_streams == 0 ? most : std::min(most, options.max_streams));
+    settings.buffers = static_cast<unsigned>(std::bit_ceil(std::clamp<std::size_t>(options.receive_buffers, 16, 16'384)));
     auto ring = uring::create(settings);
     if (!ring) return ring.error();
     // One turn's receives never take more buffers than there are.

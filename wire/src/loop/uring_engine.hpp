@@ -48,11 +48,12 @@ public:
     result<void> connect(stream& s, unique_fd socket, const address& to);
     // The stream is about to forget its loop.
     void close(stream& s, bool reset) noexcept;
-    // Begins to send what is unsent, unless sending is under way. `tell`: on_drained() shall follow. False when the filter failed.
-    bool send(stream& s, bool tell) noexcept;
+    // Begins to send what is unsent, unless sending is under way. False when the filter failed.
+    bool send(stream& s) noexcept;
     // Sends `last` after all that is under way, if it goes at once; for a stream that is about to close.
     void send_last(stream& s, buffer& last) noexcept;
-    std::size_t under_way(const stream& s) const noexcept;
+    // Whoever asks is told by on_drained() when it has gone: a stream that nobody asks about is spared the call.
+    std::size_t under_way(const stream& s) noexcept;
     // The stream's wish to read has changed.
     void update_reading(stream& s) noexcept;
     // Whether nothing has come for it that it was not given.

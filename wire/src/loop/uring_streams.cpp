@@ -156,13 +156,10 @@ void uring_engine::send_record(std::uint32_t number) noexcept {
     queue(e);
 }
 
-bool uring_engine::send(stream& s, bool tell) noexcept {
+bool uring_engine::send(stream& s) noexcept {
     const std::uint32_t index = slot_of(s);
     slot& t = slots_[index];
-    if (s.sending_) {
-        t.tell = t.tell || tell;
-        return true;
-    }
+    if (s.sending_) return true;
     if (s.filter_ != nullptr && !s.encode_some()) return false;
     buffer& raw = s.raw_out();
     if (s.out_.empty()) loop_.pool().reclaim(s.out_);
@@ -178,7 +175,6 @@ bool uring_engine::send(stream& s, bool tell) noexcept {
     const std::uint32_t number = take_record(index);
     records_[number].bytes.swap(raw);
     t.link = number + 1;
-    t.tell = tell;
     s.sending_ = true;
     send_record(number);
     if (!loop_.in_turn_) submit();
@@ -191,9 +187,10 @@ void uring_engine::send_last(stream& s, buffer& last) noexcept {
     send_record(number);
 }
 
-std::size_t uring_engine::under_way(const stream& s) const noexcept {
-    const std::uint32_t link = slots_[slot_of(s)].link;
-    return link == 0 ? 0 : records_[link - 1].bytes.size();
+std::size_t uring_engine::under_way(const stream& s) noexcept {
+    slot& t = slots_[slot_of(s)];
+    t.tell = true;
+    return records_[t.link - 1].bytes.size();
 }
 
 // Without `may_call` only what concerns nobody else is done; false when there is more to it.
@@ -227,11 +224,15 @@ bool uring_engine::on_sent(std::uint32_t number, int result, bool may_call) {
     s.sending_ = false;
     const bool tell = t.tell || s.waiting_to_write_;
     s.waiting_to_write_ = t.tell = false;
-    if (more && !send(s, tell)) {
+    if (more && !send(s)) {
         s.fail(0, "send");
         return true;
     }
-    if (!tell || s.sending_ || s.state_ != stream::state::open) return !may_call;
+    if (!tell || s.state_ != stream::state::open) return !may_call;
+    if (s.sending_) {
+        t.tell = true;
+        return false;
+    }
     s.on_drained();
     return true;
 }

@@ -131,6 +131,8 @@ struct loop_options {
     loop_engine engine = loop_engine::automatic;
     // io_uring: the streams that the loop can hold; 0 stands for the most, RLIMIT_NOFILE.
     std::size_t max_streams = 0;
+    // io_uring: buffers of 4 KiB that the streams receive into, a power of two; one turn serves no more events than that.
+    std::size_t receive_buffers = 256;
     // What one turn takes at most. Enough to write in large batches, few enough for what they hold to stay in the cache.
     std::size_t events_per_wait = 1024;
     std::size_t receive_bytes = 64 * 1024;   // the one buffer that all streams of the loop receive into

@@ -91,7 +91,7 @@ protected:
     virtual void on_failure(const error& why) = 0;
     // Just before bytes are handed to the kernel (again for what it left over): the moment for a send time-stamp.
     virtual void before_send() {}
-    // All bytes have gone, after some had to wait: the socket was full, or flush() found unsent() above 0 when it returned.
+    // All bytes have gone, after some had to wait: the socket was full, or (io_uring) unsent() was asked while they were under way.
     virtual void on_drained() {}
 
 private:
@@ -107,7 +107,7 @@ private:
     void peer_finished() noexcept;
     void receive_failed(int number) noexcept;
     void fail(int number, std::string_view what) noexcept;
-    bool send_some(int& number, bool tell) noexcept;
+    bool send_some(int& number) noexcept;
     // What travels: out(), or what the filter makes of it.
     buffer& raw_out() noexcept { return filter_ != nullptr ? filter_->to_peer_ : out_; }
     std::size_t under_way() const noexcept;
