@@ -41,7 +41,10 @@ wire::result<void> worker::start() {
     options.engine = plan_.engine;
     options.max_streams = share_;
     // Many threads share few CPUs then, and memory matters.
-    if (plan_.asked.threads > 2 * plan_.cpus) options.receive_buffers = 128;
+    if (plan_.asked.threads > 2 * plan_.cpus) {
+        options.receive_buffers = 64;
+        options.block_bytes = 512;
+    }
     auto loop = wire::event_loop::create(options);
     if (!loop) return loop.error();
     loop_ = std::move(*loop);

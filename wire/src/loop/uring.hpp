@@ -18,7 +18,7 @@
 namespace wire::detail {
 
 struct uring_settings {
-    unsigned entries = 512;       // submissions that can be gathered; a power of two
+    unsigned entries = 256;       // submissions that can be gathered; a power of two
     unsigned completions = 4096;  // a power of two
     unsigned files = 1024;        // slots of the table; at most RLIMIT_NOFILE
     unsigned buffers = 256;       // a power of two

@@ -62,7 +62,8 @@ std::size_t uring_engine::turn(clock::duration longest) {
         for (const auto& c : early) served += dispatch(c) ? 1 : 0;
     }
     // No more than are there now: what is queued meanwhile may be complete as soon as it is submitted.
-    for (std::size_t left = ring_->ready(); left > 0 && served < most_; --left) served += dispatch(ring_->take()) ? 1 : 0;
+    // make_room() may take the rest out of the ring meanwhile.
+    for (std::size_t left = ring_->ready(); left > 0 && served < most_ && ring_->ready() > 0; --left) served += dispatch(ring_->take()) ? 1 : 0;
     return served;
 }
 
