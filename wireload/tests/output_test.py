@@ -415,7 +415,7 @@ class Endings(unittest.TestCase):
             resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100))
 
         done = subprocess.run(
-            [WIRELOAD, "-c", "500", "http://127.0.0.1:1/"],
+            [WIRELOAD, "--engine", "epoll", "-c", "500", "http://127.0.0.1:1/"],
             capture_output=True,
             text=True,
             check=False,
