@@ -3,6 +3,9 @@
 
 #include <sys/resource.h>
 
+#include <fstream>
+#include <string>
+
 #include "run.hpp"
 
 namespace wireload {
@@ -20,13 +23,22 @@ public:
         if (elapsed > 0) {
             out.cpu_share = static_cast<double>(out.cpu_user_ns + out.cpu_system_ns) / (static_cast<double>(elapsed) * cpus);
         }
-        out.rss_peak_bytes = static_cast<std::uint64_t>(now.ru_maxrss) * 1024;
+        out.rss_peak_bytes = peak_memory();
         out.voluntary_switches = static_cast<std::uint64_t>(now.ru_nvcsw - before_.ru_nvcsw);
         out.involuntary_switches = static_cast<std::uint64_t>(now.ru_nivcsw - before_.ru_nivcsw);
         return out;
     }
 
 private:
+    // Not ru_maxrss: that is handed on by exec, so it may be the peak of the program that started us (proc(5): VmHWM is not).
+    static std::uint64_t peak_memory() {
+        std::ifstream status("/proc/self/status");
+        for (std::string word; status >> word;) {
+            std::uint64_t kib = 0;
+            if (word == "VmHWM:" && status >> kib) return kib * 1024;
+        }
+        return 0;
+    }
     static std::uint64_t in_ns(const timeval& t) {
         return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(t.tv_usec) * 1'000;
     }
