@@ -49,6 +49,21 @@ def trial(block: int = 1, entry: str = "go/x", **changes: object) -> TrialView:
     return replace(one, **changes)  # type: ignore[arg-type]
 
 
+def sampled(ratio: float, *, samples: int, mean: float, connections: int = 10) -> TrialView:
+    little = {"in_flight_mean": mean, "samples": samples, "ratio": ratio}
+    return trial(
+        validity={"little_ratio": ratio}, load={"little": little, "plan": {"connections": connections, "in_flight": 1}}
+    )
+
+
+def test_a_mean_of_few_samples_may_be_off_by_what_they_allow() -> None:
+    """Variance of a mean of n: at most 8 (10 - 8) / n, so with 49 samples 2 x 4 / 7 / 8 = 14%."""
+    assert not breaks_little(sampled(0.87, samples=49, mean=8))
+    assert breaks_little(sampled(0.85, samples=49, mean=8))
+    assert breaks_little(sampled(1.06, samples=49_000, mean=8)), "with many samples 5% holds"
+    assert breaks_little(sampled(1.06, samples=49, mean=10)), "always full: every sample says the same"
+
+
 def noisy(*levels: tuple[float, int]) -> list[float]:
     random = np.random.default_rng(31)
     return [float(value) for level, count in levels for value in level * (1 + random.normal(0, 0.005, count))]

@@ -28,10 +28,27 @@ def breaks_little(trial: TrialView, *, settings: Settings = DEFAULT) -> bool:
 
     The generator's ratio is exact at the edges of the window (what requests spent in flight outside it is left out, and what
     is still unanswered at its end counts with its age), so neither slow replies in a short window nor a server that leaves
-    connections aside can move it: only wrong bookkeeping does.
+    connections aside can move it: only wrong bookkeeping does, and in a short window the few moments at which the number in
+    flight was sampled (see ``_sampling_error``).
     """
     ratio = number(trial.validity.get("little_ratio"))
-    return ratio is not None and abs(ratio - 1) > settings.little_tolerance
+    return ratio is not None and abs(ratio - 1) > max(settings.little_tolerance, 2 * _sampling_error(trial))
+
+
+def _sampling_error(trial: TrialView) -> float:
+    """At most the relative standard error of the mean number in flight, from n samples of something between 0 and m.
+
+    Its variance cannot exceed mean (m - mean) (Bhatia & Davis 2000). 0 where the record does not say.
+    """
+    load = trial.load or {}
+    little, plan = load.get("little"), load.get("plan")
+    if not isinstance(little, Mapping) or not isinstance(plan, Mapping):
+        return 0.0
+    mean, samples = number(little.get("in_flight_mean")), number(little.get("samples"))
+    connections, in_flight = number(plan.get("connections")), number(plan.get("in_flight"))
+    if not mean or not samples or connections is None or in_flight is None:
+        return 0.0
+    return float(np.sqrt(max(0.0, connections * in_flight - mean) / (mean * samples)))
 
 
 def _starvation_of(trial: TrialView) -> Starvation | None:
