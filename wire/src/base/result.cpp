@@ -38,6 +38,14 @@ std::string_view to_string(errc code) noexcept {
         case errc::body_too_large: return "body too large";
         case errc::chunk_extension_too_large: return "chunk extensions too large";
         case errc::bad_url: return "malformed URL";
+        case errc::bad_parameter: return "malformed percent-encoding";
+        case errc::too_many_parameters: return "too many parameters";
+        case errc::bad_cookie: return "malformed cookie";
+        case errc::too_many_cookies: return "too many cookies";
+        case errc::bad_multipart: return "malformed multipart body";
+        case errc::too_many_parts: return "too many parts";
+        case errc::part_too_large: return "part too large";
+        case errc::unsupported_media_type: return "unsupported media type";
         case errc::bad_handshake: return "WebSocket handshake failed";
         case errc::bad_frame: return "malformed WebSocket frame";
         case errc::bad_close_code: return "bad WebSocket close code";

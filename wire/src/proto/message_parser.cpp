@@ -249,7 +249,10 @@ namespace wire::http {
 int status_for(errc code) noexcept {
     switch (code) {
         case errc::uri_too_long: return 414;
-        case errc::body_too_large: return 413;
+        case errc::body_too_large:
+        case errc::too_many_parts:
+        case errc::part_too_large: return 413;
+        case errc::unsupported_media_type: return 415;
         case errc::header_too_large:
         case errc::too_many_headers: return 431;
         case errc::bad_version: return 505;

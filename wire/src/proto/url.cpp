@@ -5,7 +5,7 @@
 
 namespace wire {
 
-using http::detail::is_digit;
+using http::detail::hex_digit;
 using http::detail::lower;
 
 std::string url::authority() const {
@@ -24,11 +24,6 @@ std::string lowered(std::string_view text) {
     std::string out(text);
     for (char& c : out) c = lower(c);
     return out;
-}
-
-int hex_digit(char c) noexcept {
-    if (is_digit(c)) return c - '0';
-    return lower(c) >= 'a' && lower(c) <= 'f' ? lower(c) - 'a' + 10 : -1;
 }
 
 }  // namespace

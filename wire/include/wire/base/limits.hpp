@@ -26,6 +26,18 @@ struct limits {
     // Trailer fields of one message together (validated, then dropped: RFC 9110 section 6.5.1).
     std::size_t max_trailer_bytes = 8192;
 
+    // Parameters in one query or form. PHP's max_input_vars: 1000.
+    std::size_t max_parameters = 1000;
+
+    // Cookies in one request. Chrome keeps 180 for one site (RFC 6265 section 6.1 asks for at least 50).
+    std::size_t max_cookies = 180;
+
+    // Parts of one multipart/form-data body, the head of each, and what each holds. Go's mime/multipart: 1000 parts; a part's size
+    // is bounded by that of the body as well.
+    std::size_t max_parts = 1000;
+    std::size_t max_part_header_bytes = 4096;
+    std::uint64_t max_part_bytes = 1024 * 1024;
+
     // Interim (1xx) responses before a final one. Go's net/http transport: 5.
     std::size_t max_interim_responses = 5;
 

@@ -54,6 +54,16 @@ enum class errc : std::uint8_t {
     // URL.
     bad_url,
 
+    // What applications read out of requests.
+    bad_parameter,          // "%" without two hexadecimal digits in a query or form
+    too_many_parameters,
+    bad_cookie,             // a cookie that may not be set: see set_cookie
+    too_many_cookies,
+    bad_multipart,          // multipart/form-data that RFC 7578 does not allow, or without its boundary
+    too_many_parts,
+    part_too_large,
+    unsupported_media_type, // the body is of another type than the one it should be read as
+
     // WebSocket (RFC 6455).
     bad_handshake,
     bad_frame,              // reserved bits or opcodes, wrong masking, malformed control frame
