@@ -177,12 +177,7 @@ bool is_bodiless(int status) noexcept { return status == 204 || status == 304; }
 }  // namespace
 
 void connection::write_response(exchange& e, bool keep_alive) {
-    if (e.refused) {
-        e.status = 500;
-        e.fields.clear();
-        e.has_type = false;
-        e.body = "Internal Server Error\n";
-    }
+    if (e.refused) e.fail(500);
     const bool bodiless = is_bodiless(e.status);
     const std::string_view reason = reason_phrase(e.status);
     const std::string_view common = worker_->common_fields();
@@ -251,10 +246,7 @@ void connection::close_gracefully(bool at_once) {
 
 void connection::refuse(errc why) {
     exchange& e = current_ != nullptr ? *current_ : worker_->spare();
-    e.refused = false;
-    e.status = status_for(why);
-    e.body.assign(to_string(why));
-    e.body += '\n';
+    e.fail(status_for(why), std::string(to_string(why)) + "\n");
     // What was understood of the request may be nothing: it must not shape the reply.
     const request_head& head = e.req.head_;
     const bool was_head = current_ != nullptr && head.method == method::head;
@@ -269,10 +261,8 @@ void connection::refuse(errc why) {
 bool connection::start_websocket(exchange& e) {
     const ws::upgrade_check check = ws::check_upgrade_request(e.req.head_);
     if (!check.wanted || check.error != errc::none) {
-        e.status = check.wanted ? check.refusal : 426;
-        e.fields = e.status == 426 ? "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n" : "";
-        e.body = "This is a WebSocket.\n";
-        e.has_type = false;
+        e.fail(check.wanted ? check.refusal : 426, "This is a WebSocket.\n");
+        if (e.status == 426) e.fields += "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n";
         return false;
     }
     // Cannot fail: the key is Base64.

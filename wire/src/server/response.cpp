@@ -5,6 +5,7 @@
 #include "../proto/char_tables.hpp"
 #include "../proto/rebase.hpp"
 #include "exchange.hpp"
+#include "wire/proto/cookies.hpp"
 #include "worker.hpp"
 
 namespace wire::http {
@@ -69,10 +70,7 @@ void request::clear() noexcept {
 
 response::~response() {
     if (exchange_ == nullptr) return;
-    exchange_->status = 500;
-    exchange_->fields.clear();
-    exchange_->has_type = exchange_->refused = false;
-    exchange_->body = "Internal Server Error\n";
+    exchange_->fail(500);
     send();
 }
 
@@ -114,12 +112,78 @@ response& response::close_connection() noexcept {
     return *this;
 }
 
+response& response::cookie(const set_cookie& c) {
+    const auto text = c.text();
+    if (!text) {
+        exchange_->refused = true;
+        return *this;
+    }
+    append_field(exchange_->fields, "Set-Cookie", *text);
+    return *this;
+}
+
+response& response::set_header(std::string_view name, std::string_view value) {
+    remove_header(name);
+    return header(name, value);
+}
+
+response& response::remove_header(std::string_view name) {
+    std::string& fields = exchange_->fields;
+    for (std::size_t at = 0; at < fields.size();) {
+        const std::size_t next = fields.find('\n', at) + 1;
+        if (equals_ignoring_case(std::string_view(fields).substr(at, fields.find(':', at) - at), name)) {
+            fields.erase(at, next - at);
+        } else {
+            at = next;
+        }
+    }
+    if (equals_ignoring_case(name, "content-type")) exchange_->has_type = false;
+    return *this;
+}
+
 std::string& response::body() noexcept { return exchange_->body; }
 
-void response::send() { detail::exchange::deliver(std::exchange(exchange_, nullptr)); }
+int response::status() const noexcept { return exchange_->status; }
+
+std::optional<std::string_view> response::header(std::string_view name) const noexcept {
+    const std::string_view fields = exchange_->fields;
+    for (std::size_t at = 0; at < fields.size();) {
+        const std::size_t colon = fields.find(':', at);
+        const std::size_t end = fields.find('\r', colon);
+        if (equals_ignoring_case(fields.substr(at, colon - at), name)) return fields.substr(colon + 2, end - colon - 2);
+        at = end + 2;
+    }
+    return std::nullopt;
+}
+
+response& response::on_send(unique_function<void(response&)> hook) {
+    exchange_->hooks.push_back(std::move(hook));
+    return *this;
+}
+
+bool response::run_hooks() {
+    if (exchange_->refused) exchange_->fail(500);
+    while (!exchange_->hooks.empty()) {
+        auto hook = std::move(exchange_->hooks.back());
+        exchange_->hooks.pop_back();
+        try {
+            hook(*this);
+        } catch (...) {
+            if (exchange_ != nullptr) exchange_->fail(500);
+        }
+        if (exchange_ == nullptr) return false;
+    }
+    return true;
+}
+
+void response::send() {
+    if (!exchange_->hooks.empty() && !run_hooks()) return;
+    detail::exchange::deliver(std::exchange(exchange_, nullptr));
+}
 
 void response::upgrade(open_handler open) {
     exchange_->open = std::move(open);
+    exchange_->hooks.clear();
     send();
 }
 
@@ -149,6 +213,27 @@ void exchange::clear() noexcept {
     empty(body);
     has_type = refused = close = false;
     open = nullptr;
+    hooks.clear();
+}
+
+void exchange::fail(int code, std::string_view text) {
+    fields.clear();
+    has_type = refused = false;
+    say(code, text);
+}
+
+void exchange::say(int code, std::string_view text) {
+    status = code;
+    if (const error_pages::page* page = way->pages.find(code); page != nullptr) {
+        append_field(fields, "Content-Type", page->content_type);
+        has_type = true;
+        body = page->body;
+    } else if (!text.empty()) {
+        body.assign(text);
+    } else {
+        body.assign(reason_phrase(code));
+        body += '\n';
+    }
 }
 
 }  // namespace detail

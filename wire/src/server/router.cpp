@@ -37,13 +37,6 @@ std::string allow_list(unsigned methods) {
     return text;
 }
 
-void plain(response res, int status) {
-    res.status(status);
-    res.body() = reason_phrase(status);
-    res.body() += '\n';
-    res.send();
-}
-
 }  // namespace
 
 struct router::node {
@@ -92,7 +85,36 @@ struct router::found {
     }
 };
 
-router::router() : root_(std::make_unique<node>()) {}
+// Middleware of one of three kinds.
+struct router::layer {
+    std::string prefix;  // without a '/' at its end
+    editor before{};
+    editor after{};
+    wrapper around{};
+
+    bool covers(std::string_view path) const noexcept {
+        return path.starts_with(prefix) && (path.size() == prefix.size() || prefix.empty() || path[prefix.size()] == '/');
+    }
+};
+
+struct router::table {
+    node root;
+    handler otherwise;
+    std::vector<std::unique_ptr<layer>> layers;
+
+    // What the search has found: a handler, or else the methods that there would have been.
+    void answer(response res, handler* chosen, unsigned seen);
+};
+
+// `table` is not null.
+struct next::place {
+    std::shared_ptr<router::table> table;
+    std::size_t layer;
+    handler* chosen;
+    unsigned seen;
+};
+
+router::router() : table_(std::make_shared<table>()) {}
 router::router(router&&) noexcept = default;
 router& router::operator=(router&&) noexcept = default;
 router::~router() = default;
@@ -114,7 +136,7 @@ router& router::add(method m, std::string_view pattern, handler h) {
         if (exists && known != name) malformed(pattern, "the same place is called {" + known + "} in another route");
         known = name;
     };
-    node* at = root_.get();
+    node* at = &table_->root;
     endpoint* end = nullptr;
     std::string_view left = pattern.substr(1);
     for (bool last = false; !last;) {
@@ -153,7 +175,29 @@ router& router::websocket(std::string_view pattern, unique_function<void(ws::ses
 }
 
 router& router::otherwise(handler h) {
-    otherwise_ = std::make_unique<handler>(std::move(h));
+    table_->otherwise = std::move(h);
+    return *this;
+}
+
+router::layer& router::add_layer(std::string_view prefix) {
+    if (prefix.empty() || prefix.front() != '/') malformed(prefix, "must begin with '/'");
+    if (prefix.find_first_of("{}") != std::string_view::npos) malformed(prefix, "the prefix of middleware has no parameters");
+    if (prefix.back() == '/') prefix.remove_suffix(1);
+    return *table_->layers.emplace_back(std::make_unique<layer>(layer{.prefix = std::string(prefix)}));
+}
+
+router& router::before(std::string_view prefix, editor f) {
+    add_layer(prefix).before = std::move(f);
+    return *this;
+}
+
+router& router::after(std::string_view prefix, editor f) {
+    add_layer(prefix).after = std::move(f);
+    return *this;
+}
+
+router& router::around(std::string_view prefix, wrapper f) {
+    add_layer(prefix).around = std::move(f);
     return *this;
 }
 
@@ -161,26 +205,55 @@ void router::operator()(response res) {
     request& req = res.exchange_->req;
     found f{.wanted = req.method(), .params = req.params_};
     const std::string_view path = req.path();
-    if (!path.empty() && path.front() == '/' && f.search(*root_, path.substr(1))) {
-        (*f.chosen)(std::move(res));
+    if (!path.empty() && path.front() == '/') f.search(table_->root, path.substr(1));
+    if (table_->layers.empty()) {
+        table_->answer(std::move(res), f.chosen, f.seen);
+    } else {
+        next(std::make_shared<next::place>(next::place{table_, 0, f.chosen, f.seen}))(std::move(res));
+    }
+}
+
+void next::operator()(response res) const {
+    const auto& [table, first, chosen, seen] = *place_;
+    for (std::size_t i = first; i < table->layers.size(); ++i) {
+        router::layer& layer = *table->layers[i];
+        if (!layer.covers(res.request().path())) continue;
+        if (layer.before) {
+            layer.before(res);
+            if (!res) return;
+        } else if (layer.after) {
+            res.on_send([table = table, &layer](response& r) { layer.after(r); });
+        } else if (layer.around) {
+            layer.around(std::move(res), next(std::make_shared<place>(place{table, i + 1, chosen, seen})));
+            return;
+        }
+    }
+    table->answer(std::move(res), chosen, seen);
+}
+
+void router::table::answer(response res, handler* chosen, unsigned seen) {
+    if (chosen != nullptr) {
+        (*chosen)(std::move(res));
         return;
     }
+    const request& req = res.request();
     const bool asks_for_options = req.method() == method::options;
-    if (f.seen != 0 || (asks_for_options && path == "*")) {
-        if (f.seen != 0) res.header("Allow", allow_list(f.seen));
-        if (asks_for_options) {
-            res.status(204);
-            res.send();
+    if (seen == 0 && !(asks_for_options && req.path() == "*")) {
+        if (otherwise) {
+            otherwise(std::move(res));
         } else {
-            plain(std::move(res), 405);
+            res.remove_header("Content-Type").exchange_->say(404);
+            res.send();
         }
         return;
     }
-    if (otherwise_ != nullptr) {
-        (*otherwise_)(std::move(res));
+    if (asks_for_options) {
+        res.status(204);
     } else {
-        plain(std::move(res), 404);
+        res.remove_header("Content-Type").exchange_->say(405);
     }
+    if (seen != 0) res.header("Allow", allow_list(seen));
+    res.send();
 }
 
 }  // namespace wire::http

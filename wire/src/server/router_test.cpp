@@ -2,10 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <future>
+#include <mutex>
 #include <stdexcept>
 
 #include "raw_peer.hpp"
 #include "served.hpp"
+#include "wire/loop/blocking_pool.hpp"
 
 namespace wire::http {
 namespace {
@@ -87,6 +91,183 @@ TEST_F(routes, the_later_of_two_equal_ones_counts) {
     r.get("/a", says("one")).get("/a", says("two"));
     serve(std::move(r));
     EXPECT_EQ(ask("GET /a"), "200 two");
+}
+// ---- middleware ----
+
+// "name(" on the way in, ")name" on the way out.
+struct trace {
+    std::mutex mutex;
+    std::string text;
+    void add(const std::string& s) {
+        const std::lock_guard lock(mutex);
+        text += s;
+    }
+    std::string take() {
+        const std::lock_guard lock(mutex);
+        return std::exchange(text, {});
+    }
+};
+
+TEST_F(routes, middleware_in_the_order_of_adding) {
+    trace t;
+    router r;
+    r.after([&](response& res) {
+        t.add(")1");
+        res.header("X", "after");
+    });
+    r.before([&](response&) { t.add("2"); });
+    r.around("/a", [&](response res, next go_on) {
+        t.add("3(");
+        res.on_send([&](response&) { t.add(")3"); });
+        go_on(std::move(res));
+    });
+    r.after("/a/", [&](response&) { t.add(")4"); });
+    r.before("/a/b", [&](response& res) { t.add("5:" + std::string(res.request().param("id"))); });
+    r.get("/a", says("a")).get("/ab", says("ab")).get("/a/b/{id}", [&](response res) {
+        t.add("!");
+        res.send("id");
+    });
+    serve(std::move(r));
+    EXPECT_EQ(ask("GET /a/b/7"), "200 id");
+    EXPECT_EQ(t.take(), "23(5:7!)4)3)1");
+    EXPECT_EQ(ask("GET /a"), "200 a");
+    EXPECT_EQ(t.take(), "23()4)3)1");
+    EXPECT_EQ(ask("GET /ab"), "200 ab");
+    EXPECT_EQ(t.take(), "2)1");
+    EXPECT_EQ(ask("GET /a/none"), "404 Not Found\n");
+    EXPECT_EQ(t.take(), "23()4)3)1");
+    EXPECT_EQ(ask("PUT /a"), "405 Method Not Allowed\n allow GET, HEAD, OPTIONS");
+    EXPECT_EQ(t.take(), "23()4)3)1");
+}
+TEST_F(routes, before_may_answer_by_itself) {
+    router r;
+    std::atomic<int> reached = 0;
+    r.before([](response& res) { res.header("X-Request", "1"); });
+    r.before("/private", [](response& res) {
+        if (!res.request().header("Authorization")) res.status(401).header("WWW-Authenticate", "Basic").send("who?");
+    });
+    r.get("/private/{x...}", [&](response res) {
+        ++reached;
+        res.send("in");
+    });
+    serve(std::move(r));
+    testing::raw_peer p(server->port());
+    p.send("GET /private/x HTTP/1.1\r\nHost: a\r\n\r\n");
+    EXPECT_EQ(p.response(), "401 who?");
+    EXPECT_NE(p.head_text.find("X-Request: 1\r\n"), std::string::npos);
+    EXPECT_EQ(reached, 0);
+    p.send("GET /private/x HTTP/1.1\r\nHost: a\r\nAuthorization: Basic x\r\n\r\n");
+    EXPECT_EQ(p.response(), "200 in");
+    p.send("GET /%70rivate/x HTTP/1.1\r\nHost: a\r\n\r\n");  // no way round it: the route does not match either
+    EXPECT_EQ(p.response(), "404 Not Found\n");
+    EXPECT_NE(p.head_text.find("X-Request: 1\r\n"), std::string::npos);
+    EXPECT_EQ(reached, 1);
+}
+TEST_F(routes, after_sees_and_changes_all) {
+    router r;
+    r.after([](response& res) {
+        const std::string seen = std::to_string(res.status()) + std::string(res.header("x-a").value_or("-")) + std::string(res.header("X-B").value_or("-"));
+        if (res.request().path() == "/bad") return void(res.header("X", "a\nb"));
+        if (res.request().path() == "/throw") throw std::runtime_error("no");
+        res.status(203).set_header("X-A", "new").remove_header("X-B").remove_header("content-type");
+        res.body() = seen + res.body();
+    });
+    r.get("/", [](response res) {
+        res.header("X-A", "1").header("X-B", "2").header("x-a", "3").header("X-C", "4").content_type("text/html").status(201).send("x");
+    });
+    r.get("/forget", [](response) {});
+    r.get("/split", [](response res) { res.header("X", "a\rb").send("x"); });
+    r.get("/bad", says("bad")).get("/throw", says("throw"));
+    serve(std::move(r));
+    testing::raw_peer p(server->port());
+    const auto get = [&](const std::string& path) {
+        p.send("GET " + path + " HTTP/1.1\r\nHost: a\r\n\r\n");
+        return p.response();
+    };
+    EXPECT_EQ(get("/"), "203 20112x");
+    EXPECT_NE(p.head_text.find("X-C: 4\r\nX-A: new\r\nContent-Type: text/plain; charset=utf-8\r\n"), std::string::npos) << p.head_text;
+    EXPECT_EQ(p.head_text.find("X-B"), std::string::npos);
+    EXPECT_EQ(get("/forget"), "203 500--Internal Server Error\n");
+    EXPECT_EQ(get("/split"), "203 500--Internal Server Error\n");
+    EXPECT_EQ(get("/bad"), "500 Internal Server Error\n");
+    EXPECT_EQ(get("/throw"), "500 Internal Server Error\n");
+    EXPECT_EQ(get("/none"), "203 404--Not Found\n");
+}
+TEST_F(routes, around_may_go_on_later_and_elsewhere) {
+    blocking_pool pool(2);
+    router r;
+    r.around([&pool](response res, next go_on) {
+        pool.run([&pool, res = std::move(res), go_on]() mutable {
+            res.on_send([&pool](response& sent) {  // as may what is done after
+                pool.run([sent = std::move(sent)]() mutable {
+                    sent.body() += " later";
+                    sent.send();
+                });
+            });
+            go_on(std::move(res));
+        });
+    });
+    r.after([](response& res) { res.body() += " inner"; });
+    r.get("/{x}", says("x", {"x"}));
+    serve(std::move(r));
+    for (int i = 0; i < 20; ++i) EXPECT_EQ(ask("GET /" + std::to_string(i)), "200 x x=" + std::to_string(i) + " inner later");
+}
+TEST_F(routes, next_outlives_the_server) {
+    std::promise<std::pair<response, next>> kept;
+    router r;
+    r.after([](response& res) { res.body() += "after"; });
+    r.around([&](response res, next go_on) { kept.set_value({std::move(res), std::move(go_on)}); });
+    r.get("/", says("x"));
+    server_options options;
+    options.drain_timeout = std::chrono::milliseconds(50);
+    server.emplace(std::move(r), options);
+    testing::raw_peer p(server->port());
+    p.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    auto [res, go_on] = kept.get_future().get();
+    server.reset();
+    go_on(std::move(res));
+}
+TEST_F(routes, groups) {
+    trace t;
+    router r;
+    auto api = r.group("/api");
+    api.before([&](response&) { t.add("api "); }).get("/a", says("a")).put("/a", says("put")).post("/p", says("post")).patch("/p", says("patch")).del("/p", says("del"));
+    auto inner = api.group("/in");
+    inner.after([&](response&) { t.add("in "); }).around([](response res, next n) { n(std::move(res)); }).get("/{x}", says("x", {"x"}));
+    r.get("/a", says("outside"));
+    serve(std::move(r));
+    EXPECT_EQ(ask("GET /a"), "200 outside");
+    EXPECT_EQ(t.take(), "");
+    EXPECT_EQ(ask("PUT /api/a"), "200 put");
+    EXPECT_EQ(ask("DELETE /api/p"), "200 del");
+    EXPECT_EQ(t.take(), "api api ");
+    EXPECT_EQ(ask("GET /api/in/1"), "200 x x=1");
+    EXPECT_EQ(t.take(), "api in ");
+}
+TEST_F(routes, websocket_behind_middleware) {
+    router r;
+    std::atomic<int> hooks = 0;
+    r.after([&](response&) { ++hooks; });
+    r.before("/ws", [](response& res) {
+        if (res.request().query() != "token") res.status(403).send("no");
+    });
+    r.websocket("/ws", [](ws::session& s, const request&) { s.send("hello"); });
+    serve(std::move(r));
+    const auto handshake = [](const std::string& target) {
+        return "GET " + target + " HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+               "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+    };
+    testing::raw_peer p(server->port());
+    p.send(handshake("/ws"));
+    EXPECT_EQ(p.response(), "403 no");
+    p.send(handshake("/ws?token"));
+    EXPECT_EQ(p.response(), "101 ");
+    EXPECT_EQ(p.exactly(7), "\x81\x05hello");
+    EXPECT_EQ(hooks, 1);
+}
+TEST(router, malformed_prefixes) {
+    router r;
+    for (const auto bad : {"", "a", "/{a}", "/a/{b...}"}) EXPECT_THROW(r.before(bad, [](response&) {}), std::invalid_argument) << bad;
 }
 TEST(router, malformed_patterns) {
     router r;

@@ -25,6 +25,12 @@ server::~server() = default;
 
 result<server> server::listen(std::uint16_t port, handler h, server_options options) {
     if (!is_field_value(options.server_name)) return error(errc::bad_argument, "server_name may not hold control characters");
+    for (const auto& [number, page] : options.error_pages) {
+        const bool known = number == 4 || number == 5 || (number >= 400 && number <= 599);
+        if (!known || !is_field_value(page.content_type)) {
+            return error(errc::bad_argument, "error page " + std::to_string(number) + ": expected 4, 5 or 400 to 599 and a content type");
+        }
+    }
     auto at = address::parse(options.host, port);
     if (!at) return at.error();
     options.loops = std::max(options.loops, 1U);

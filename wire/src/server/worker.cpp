@@ -15,6 +15,7 @@ constexpr std::size_t max_idle_exchanges = 256;
 worker::worker(const server_options& options, handler& h)
     : options_(&options), handler_(&h), way_(std::make_shared<way_home>()) {
     way_->home = this;
+    way_->pages = options.error_pages;
     idle_exchanges_.reserve(max_idle_exchanges);  // so that recycle() cannot throw
 }
 

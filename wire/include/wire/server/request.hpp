@@ -33,6 +33,8 @@ public:
 
     // What a route's {name} or {name...} matched, as received; "" for a name the route does not have.
     std::string_view param(std::string_view name) const noexcept;
+    // The same, percent-decoded ('+' stays); bad_url when that cannot be done. What comes out may hold '/' and NUL.
+    result<std::string> decoded_param(std::string_view name) const;
 
 private:
     friend class detail::connection;

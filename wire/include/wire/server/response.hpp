@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,6 +14,7 @@
 namespace wire::http {
 
 class router;
+struct set_cookie;
 
 // Given to the handler of a request. It may be moved away and sent later, from any thread; it may outlive the
 // connection and the server (sending it then does nothing). One that is destroyed unsent answers 500.
@@ -35,12 +37,26 @@ public:
     // Adds a field. Content-Length, Transfer-Encoding, Connection, Date and Upgrade are the library's own and ignored here. A
     // name or value that may not stand in a header (control characters: response splitting) turns the response into a 500.
     response& header(std::string_view name, std::string_view value);
+    // Set-Cookie. A cookie that may not be set (set_cookie::text()) turns the response into a 500.
+    response& cookie(const set_cookie& c);
+    // Instead of all fields of that name, as header() would add it; the value must not lie in this response.
+    response& set_header(std::string_view name, std::string_view value);
+    response& remove_header(std::string_view name);
     // Content-Type; without it a response with a body says "text/plain; charset=utf-8".
     response& content_type(std::string_view type);
     // Ends the connection after this response.
     response& close_connection() noexcept;
 
     std::string& body() noexcept;
+
+    // What has been set so far. The field is the first of that name, but for those of the library's own; it dies with the next change.
+    int status() const noexcept;
+    std::optional<std::string_view> header(std::string_view name) const noexcept;
+
+    // Called when this response is sent, on the thread that sends it, and may still change all of it: the one added last comes first.
+    // It may move the response away and send it later, after which those before it are called. Not called for an upgrade. When
+    // it throws, the answer is 500.
+    response& on_send(unique_function<void(response&)> hook);
 
     void send();
     void send(std::string body) {
@@ -59,6 +75,8 @@ public:
 private:
     friend class detail::connection;
     friend class router;
+    // Calls the hooks of on_send(); false when one has taken the response over.
+    bool run_hooks();
     explicit response(detail::exchange* e) noexcept : exchange_(e) {}
 
     detail::exchange* exchange_;

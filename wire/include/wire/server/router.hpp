@@ -12,6 +12,19 @@
 //
 // By itself a router answers 404 to unknown paths, 405 with Allow to other methods of known ones, HEAD where there is GET,
 // and OPTIONS with Allow.
+//
+// Middleware surrounds the handlers of all paths that begin with a prefix, of whole segments: "/api" stands for "/api" and "/api/...", "/" for every request.
+//
+//     routes.before("/admin", [](http::response& res) { if (!known(res.request())) res.status(401).send(); });
+//     routes.after([](http::response& res) { res.header("X-Frame-Options", "DENY"); });
+//     routes.around("/slow", [&pool](http::response res, http::next next) {
+//         pool.run([res = std::move(res), next]() mutable { next(std::move(res)); });
+//     });
+//
+// In the order in which it was added, whatever its kind: what was added first is outermost, sees a request first and its response last.
+// It surrounds the router's own answers too (404, 405, OPTIONS), and finds the route's parameters in the request.
+// Prefixes are compared as received, like paths: "/%61dmin" or "/a/../admin" does not begin with "/admin", and no route "/admin/..." matches it
+// either; only a handler that decodes what its {name...} matched must see for itself where that leads.
 #pragma once
 
 #include <memory>
@@ -22,6 +35,21 @@
 #include "wire/server/response.hpp"
 
 namespace wire::http {
+
+// The rest of the way for a request that middleware has in hand. To be called at once or later, on any thread, with its response;
+// copies are cheap.
+class next {
+public:
+    void operator()(response res) const;
+
+private:
+    friend class router;
+    struct place;
+    explicit next(std::shared_ptr<const place> p) noexcept : place_(std::move(p)) {}
+    std::shared_ptr<const place> place_;
+};
+
+class route_group;
 
 // A handler like any other. Routes are added before it is put to use; after that it does not change, so that
 // several loops may share it.
@@ -48,13 +76,70 @@ public:
     // Instead of the plain 404.
     router& otherwise(handler h);
 
+    using editor = unique_function<void(response&)>;
+    using wrapper = unique_function<void(response, next)>;
+    // Called on the way in; may set fields, and answer itself (or move the response away): then nothing further is called.
+    router& before(std::string_view prefix, editor f);
+    router& before(editor f) { return before("/", std::move(f)); }
+    // Called when the response is sent, on the thread that sends it, before it is written: response::on_send().
+    router& after(std::string_view prefix, editor f);
+    router& after(editor f) { return after("/", std::move(f)); }
+    // Called instead of the rest, which is `next`.
+    router& around(std::string_view prefix, wrapper f);
+    router& around(wrapper f) { return around("/", std::move(f)); }
+
+    // Adds to this router what has a common prefix: group("/api").get("/notes", ...) is get("/api/notes", ...).
+    route_group group(std::string_view prefix);
+
     void operator()(response res);
 
 private:
+    friend class next;
     struct node;
     struct found;
-    std::unique_ptr<node> root_;
-    std::unique_ptr<handler> otherwise_;
+    struct layer;
+    struct table;
+    layer& add_layer(std::string_view prefix);
+    std::shared_ptr<table> table_;  // shared with each `next`
 };
+
+// A router seen from a prefix; dies with it.
+class route_group {
+public:
+    route_group& add(method m, std::string_view pattern, handler h) {
+        router_->add(m, prefix_ + std::string(pattern), std::move(h));
+        return *this;
+    }
+    route_group& get(std::string_view pattern, handler h) { return add(method::get, pattern, std::move(h)); }
+    route_group& post(std::string_view pattern, handler h) { return add(method::post, pattern, std::move(h)); }
+    route_group& put(std::string_view pattern, handler h) { return add(method::put, pattern, std::move(h)); }
+    route_group& patch(std::string_view pattern, handler h) { return add(method::patch, pattern, std::move(h)); }
+    route_group& del(std::string_view pattern, handler h) { return add(method::delete_, pattern, std::move(h)); }
+    route_group& websocket(std::string_view pattern, unique_function<void(ws::session&, const request&)> open) {
+        router_->websocket(prefix_ + std::string(pattern), std::move(open));
+        return *this;
+    }
+    route_group& before(router::editor f) {
+        router_->before(prefix_, std::move(f));
+        return *this;
+    }
+    route_group& after(router::editor f) {
+        router_->after(prefix_, std::move(f));
+        return *this;
+    }
+    route_group& around(router::wrapper f) {
+        router_->around(prefix_, std::move(f));
+        return *this;
+    }
+    route_group group(std::string_view prefix) { return router_->group(prefix_ + std::string(prefix)); }
+
+private:
+    friend class router;
+    route_group(router& r, std::string_view prefix) : router_(&r), prefix_(prefix) {}
+    router* router_;
+    std::string prefix_;
+};
+
+inline route_group router::group(std::string_view prefix) { return {*this, prefix}; }
 
 }  // namespace wire::http

@@ -15,6 +15,7 @@
 #include "wire/base/limits.hpp"
 #include "wire/base/result.hpp"
 #include "wire/loop/event_loop.hpp"
+#include "wire/server/error_pages.hpp"
 #include "wire/server/response.hpp"
 #include "wire/server/router.hpp"
 #include "wire/tls/server_context.hpp"
@@ -31,6 +32,7 @@ struct server_options {
     loop_options loop;
     std::shared_ptr<wire::tls::server_context> tls;  // https and wss; null: without TLS
     std::string server_name;       // the Server field; none when empty
+    http::error_pages error_pages; // what its own refusals say instead of a line of plain text
     // How long stop() lets requests in progress and WebSocket closing handshakes finish.
     std::chrono::milliseconds drain_timeout{10'000};
 };
