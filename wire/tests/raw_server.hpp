@@ -29,6 +29,21 @@ public:
         return text;
     }
     void send(std::string_view bytes) { EXPECT_EQ(::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size())); }
+    // Carries bytes both ways, as a proxy does, until either side ends.
+    void carry_to(std::uint16_t port) {
+        auto to = connect_tcp(address::loopback_v4(port));
+        ASSERT_TRUE(to);
+        pollfd fds[] = {{fd(), POLLIN, 0}, {to->get(), POLLIN, 0}};
+        char bytes[4096];
+        while (::poll(fds, 2, 10'000) > 0) {
+            for (int i = 0; i < 2; ++i) {
+                if (fds[i].revents == 0) continue;
+                const auto n = ::recv(fds[i].fd, bytes, sizeof bytes, 0);
+                if (n <= 0) return;
+                ::send(fds[1 - i].fd, bytes, static_cast<std::size_t>(n), MSG_NOSIGNAL);
+            }
+        }
+    }
     void reset() {
         const linger now{1, 0};
         ::setsockopt(fd_.get(), SOL_SOCKET, SO_LINGER, &now, sizeof now);

@@ -17,6 +17,9 @@ std::string_view to_string(errc code) noexcept {
         case errc::not_resolved: return "the name has no address";
         case errc::system_error: return "system call failed";
         case errc::stopped: return "stopping";
+        case errc::cancelled: return "cancelled";
+        case errc::queue_full: return "too many requests are waiting";
+        case errc::proxy_failed: return "the proxy refused";
         case errc::bad_argument: return "bad argument";
         case errc::bad_request_line: return "malformed request line";
         case errc::bad_status_line: return "malformed status line";

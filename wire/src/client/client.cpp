@@ -7,34 +7,32 @@
 
 #include "../loop/graveyard.hpp"
 #include "connection.hpp"
-#include "resolver.hpp"
 
 namespace wire::http {
 
-// All connections to one scheme, host and port.
-struct client_origin {
-    std::vector<client_connection*> idle;  // most recently used last
-    std::deque<std::unique_ptr<client_job>> waiting;
-    std::size_t connections = 0;           // open, opening or being looked up
-};
-
 struct async_client::state final : client_owner {
-    state(event_loop& l, client_options o) : loop_(&l), options_(std::move(o)), resolver_(l) {}
+    state(event_loop& l, client_options o) : loop_(&l), options_(std::move(o)), opening_(l) {}
 
     event_loop& loop() noexcept override { return *loop_; }
+    wire::detail::opening_base& opening() noexcept override { return opening_; }
+    void opened() noexcept override { ++opened_; }
     const client_options& options() const noexcept override { return options_; }
     bool eager() const noexcept override { return eager_; }
-    result<std::shared_ptr<wire::tls::client_context>> tls() override {
-        if (options_.tls == nullptr) {
-            auto made = wire::tls::client_context::create();
-            if (!made) return made;
-            options_.tls = *std::move(made);
+
+    // What a malformed proxy makes impossible is refused in send().
+    client_origin& origin_of(const url& to) {
+        const bool forwarded = !options_.proxy.empty() && !to.secure() && !wire::detail::goes_direct(options_.no_proxy, to);
+        const auto [it, fresh] =
+            origins_.try_emplace(forwarded ? "by proxy" : to.scheme + "://" + to.host + ":" + std::to_string(to.port));
+        if (fresh) {
+            it->second.to = *wire::detail::route_to(to, options_);
+            it->second.forwarded = forwarded;
         }
-        return options_.tls;
+        return it->second;
     }
 
     void submit(std::unique_ptr<client_job> job) {
-        client_origin& o = origins_[job->url.scheme + "://" + job->url.host + ":" + std::to_string(job->url.port)];
+        client_origin& o = origin_of(job->url);
         while (!o.idle.empty()) {
             client_connection* const c = o.idle.back();
             o.idle.pop_back();
@@ -50,25 +48,14 @@ struct async_client::state final : client_owner {
     }
 
     void open(client_origin& o, std::unique_ptr<client_job> job) {
+        auto c = std::make_unique<client_connection>(*this, o);
+        client_connection& made = *c;
+        connections_.emplace(&made, std::move(c));
         ++o.connections;
-        if (auto literal = address::parse(job->url.host, job->url.port)) {
-            connect(o, {*literal}, std::move(job));
-            return;
-        }
-        client_job* const parked = park(std::move(job));
-        resolver_.resolve(parked->url.host, parked->url.port, [this, &o, parked](result<std::vector<address>> found) {
-            auto job = unpark(parked);
-            if (found) {
-                connect(o, *std::move(found), std::move(job));
-            } else {
-                --o.connections;
-                next(o);
-                job->done(found.error());
-            }
-        });
+        made.open(std::move(job));
     }
 
-    // Jobs that a posted call or a look-up will come back for; here they are seen when the client is destroyed before.
+    // Jobs that a posted call will come back for; here they are seen when the client is destroyed before.
     client_job* park(std::unique_ptr<client_job> job) {
         client_job* const raw = job.get();
         parked_.emplace(raw, std::move(job));
@@ -84,14 +71,6 @@ struct async_client::state final : client_owner {
         loop_->post([this, parked = park(std::move(job)), got = std::move(got), alive = std::weak_ptr<char>(alive_)]() mutable {
             if (!alive.expired()) unpark(parked)->done(std::move(got));
         });
-    }
-
-    void connect(client_origin& o, std::vector<address> to, std::unique_ptr<client_job> job) {
-        auto c = std::make_unique<client_connection>(*this, o);
-        client_connection& made = *c;
-        connections_.emplace(&made, std::move(c));
-        ++opened_;
-        made.open(std::move(to), std::move(job));
     }
 
     // A place has become free.
@@ -150,7 +129,7 @@ struct async_client::state final : client_owner {
 
     event_loop* loop_;
     client_options options_;
-    wire::detail::resolver resolver_;
+    wire::detail::opening_base opening_;
     std::unordered_map<std::string, client_origin> origins_;
     std::unordered_map<client_connection*, std::unique_ptr<client_connection>> connections_;
     wire::detail::graveyard<client_connection> graveyard_;
@@ -189,6 +168,9 @@ void async_client::send(client_request request, callback done) {
         if (job->url.websocket()) refused = {errc::bad_url, job->request.url + ": this client is for http:// and https:// URLs"};
         if (to_string(job->request.method).empty() || job->request.method == method::connect) {
             refused = {errc::bad_argument, job->request.url + ": not a method for this client"};
+        }
+        if (const auto& proxy = state_->options_.proxy; !proxy.empty()) {
+            if (auto good = wire::detail::parse_proxy(proxy); !good) refused = good.error();
         }
     } else {
         refused = parsed.error();

@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "../proto/rebase.hpp"
 #include "wire/proto/http_writer.hpp"
@@ -30,38 +31,22 @@ client_connection::client_connection(client_owner& owner, client_origin& origin)
 
 // ---- opening ----
 
-void client_connection::open(std::vector<address> addresses, std::unique_ptr<client_job> job) {
+void client_connection::open(std::unique_ptr<client_job> job) {
     job_ = std::move(job);
-    addresses_ = std::move(addresses);
-    std::reverse(addresses_.begin(), addresses_.end());
-    try_next_address(errc::not_resolved);
+    const client_options& o = owner_->options();
+    opener_ = std::make_unique<wire::detail::opener>(*this, owner_->opening(), o, job_->timeouts(o), o.limits, origin_->to);
+    opener_->start([this](result<open_times> how) { opened(std::move(how)); });
 }
 
-void client_connection::try_next_address(error last) {
-    while (!addresses_.empty()) {
-        const address to = addresses_.back();
-        addresses_.pop_back();
-        if (job_->url.secure()) {
-            auto context = owner_->tls();
-            if (!context) return fail({context.code(), about(*job_) + context.error().message});
-            auto tls = (*context)->connect(job_->url.host, job_->url.port);
-            if (!tls) return fail({tls.code(), about(*job_) + tls.error().message});
-            set_filter(*std::move(tls));
-        }
-        if (auto begun = connect(owner_->loop(), to, owner_->options().connect)) {
-            enter(phase::connecting, owner_->options().connect_timeout);
-            return;
-        } else {
-            last = begun.error();
-        }
-    }
-    fail(std::move(last));
-}
-
-void client_connection::on_open() {
-    addresses_ = {};
+void client_connection::opened(result<open_times> how) {
+    const auto used_up = std::move(opener_);
+    if (!how) return fail({how.code(), about(*job_) + how.error().message});
+    times_ = *how;
+    owner_->opened();
     send_request();
 }
+
+void client_connection::on_open() { opener_->on_open(); }
 
 // ---- one request ----
 
@@ -79,10 +64,18 @@ void client_connection::send_request() {
     parser_.expect(r.method);
     heard_ = complete_ = false;
     reply_ = {};
-    auto head = head_writer::request(out(), to_string(r.method), job_->url.target);
+    reply_.opening_ = times_;
+    reply_.reused_ = used_before_;
+    const url& to = job_->url;
+    // RFC 9112 section 3.2.2 asks for the whole URL where a proxy is sent the request.
+    auto head = origin_->forwarded ? head_writer::request(out(), to_string(r.method), to.scheme + "://" + to.authority() + to.target)
+                                   : head_writer::request(out(), to_string(r.method), to.target);
     bool has_host = false;
     for (const auto& [name, value] : r.headers) has_host = has_host || equals_ignoring_case(name, "host");
-    if (!has_host) head.field("Host", job_->url.authority());
+    if (!has_host) head.field("Host", to.authority());
+    if (origin_->forwarded && !origin_->to.proxy->authorization.empty()) {
+        head.field("Proxy-Authorization", origin_->to.proxy->authorization);
+    }
     if (!owner_->options().user_agent.empty()) head.field("User-Agent", owner_->options().user_agent);
     for (const auto& [name, value] : r.headers) {
         if (!is_own_field(name)) head.field(name, value);
@@ -94,7 +87,7 @@ void client_connection::send_request() {
         return;
     }
     out().append(r.body);
-    enter(phase::waiting, owner_->options().response_timeout);
+    enter(phase::waiting, job_->timeouts(owner_->options()).response_timeout);
     if (owner_->eager()) {
         flush();
     } else {
@@ -113,6 +106,7 @@ std::span<char> client_connection::receive_space(std::span<char> scratch) {
 }
 
 void client_connection::on_data(std::span<char> bytes) {
+    if (opener_ != nullptr) return opener_->on_data(bytes);
     if (phase_ == phase::idle) {  // nobody asked
         fail(errc::bad_status_line);
         return;
@@ -142,7 +136,7 @@ std::size_t client_connection::consume(std::span<char> bytes) {
             case event::interim: break;
             case event::head:
                 take_head({bytes.data() + at - s.consumed, s.consumed});
-                enter(phase::body, owner_->options().body_timeout);
+                enter(phase::body, job_->timeouts(owner_->options()).body_timeout);
                 break;
             case event::body:
                 // Received into its place already, or to be copied there.
@@ -151,7 +145,7 @@ std::size_t client_connection::consume(std::span<char> bytes) {
                 } else {
                     reply_.body_.append(s.data);
                 }
-                enter(phase::body, owner_->options().body_timeout);
+                enter(phase::body, job_->timeouts(owner_->options()).body_timeout);
                 break;
             case event::end: complete_ = true; break;
             case event::error: fail({s.error, about(*job_) + std::string(to_string(s.error)) + " in the response"}); break;
@@ -186,6 +180,7 @@ void client_connection::finish_response(bool more_follows) {
 // ---- ends ----
 
 void client_connection::on_end() {
+    if (opener_ != nullptr) return opener_->on_end();
     if (phase_ == phase::idle) {
         fail(errc::closed_early);
         return;
@@ -199,9 +194,8 @@ void client_connection::on_end() {
 }
 
 void client_connection::on_failure(const error& why) {
-    // Whom not to trust at one address is not to be trusted at another.
-    if (phase_ == phase::connecting && !addresses_.empty() && why.code != errc::tls_failed) {
-        try_next_address(why);
+    if (opener_ != nullptr) {
+        opener_->on_failure(why);
     } else if (job_ != nullptr) {
         fail({why.code, about(*job_) + why.message});
     } else {
@@ -221,6 +215,7 @@ void client_connection::fail(error why) {
 
 std::unique_ptr<client_job> client_connection::abandon() {
     phase_ = phase::over;
+    opener_.reset();
     owner_->loop().disarm(timer_);
     close();
     return std::move(job_);
@@ -233,16 +228,9 @@ void client_connection::enter(phase p, std::chrono::milliseconds limit) {
 
 void client_connection::on_timer() {
     switch (phase_) {
-        case phase::connecting:
-            close();
-            if (!addresses_.empty()) {
-                try_next_address(errc::timed_out);
-            } else {
-                fail({errc::timed_out, about(*job_) + "no connection within the time limit"});
-            }
-            break;
-        case phase::waiting: fail({errc::timed_out, about(*job_) + "no response within the time limit"}); break;
-        case phase::body: fail({errc::timed_out, about(*job_) + "the response stopped coming"}); break;
+        case phase::opening: break;  // the opener's affair
+        case phase::waiting: fail({errc::timed_out, about(*job_) + "response: no head within the time limit"}); break;
+        case phase::body: fail({errc::timed_out, about(*job_) + "response body: it stopped coming"}); break;
         case phase::idle: fail(errc::timed_out); break;
         case phase::over: break;
     }

@@ -1,11 +1,13 @@
 // One connection of an HTTP client: connects, sends a request, reads the response, waits for the next.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "opener.hpp"
 #include "wire/client/client.hpp"
 #include "wire/loop/stream.hpp"
 #include "wire/proto/url.hpp"
@@ -17,6 +19,8 @@ struct client_job {
     client_request request;
     wire::url url;
     async_client::callback done;
+
+    const client_timeouts& timeouts(const client_timeouts& otherwise) const noexcept { return request.timeouts ? *request.timeouts : otherwise; }
 };
 
 class client_connection;
@@ -25,11 +29,12 @@ class client_connection;
 class client_owner {
 public:
     virtual event_loop& loop() noexcept = 0;
+    virtual wire::detail::opening_base& opening() noexcept = 0;
     virtual const client_options& options() const noexcept = 0;
     // Send at once rather than at the end of the turn: somebody is blocked, waiting for just this.
     virtual bool eager() const noexcept = 0;
-    // For https.
-    virtual result<std::shared_ptr<wire::tls::client_context>> tls() = 0;
+    // It stands.
+    virtual void opened() noexcept = 0;
     // Ready for another request; the job is done.
     virtual void became_idle(client_connection& c, std::unique_ptr<client_job> done, result<reply> got) = 0;
     // Closed. `job` is what it was doing, if anything; `may_retry`: nothing of a response had come on a kept connection.
@@ -39,14 +44,21 @@ protected:
     ~client_owner() = default;
 };
 
-struct client_origin;
+// All connections to one place: a scheme, host and port, or a proxy that requests themselves are sent to.
+struct client_origin {
+    wire::detail::route to;
+    bool forwarded = false;                // the proxy is sent the requests, with whole URLs
+    std::vector<client_connection*> idle;  // most recently used last
+    std::deque<std::unique_ptr<client_job>> waiting;
+    std::size_t connections = 0;           // open or opening
+};
 
 class client_connection final : public stream {
 public:
     client_connection(client_owner& owner, client_origin& origin);
 
-    // Exactly one of the two, first. Addresses are tried in turn.
-    void open(std::vector<address> addresses, std::unique_ptr<client_job> job);
+    // First.
+    void open(std::unique_ptr<client_job> job);
     // Only while idle. False, with the job untouched, when the peer has closed meanwhile.
     bool start(std::unique_ptr<client_job>& job);
     // Ends it without telling the owner; gives back what it was doing.
@@ -55,7 +67,7 @@ public:
     client_origin& origin() noexcept { return *origin_; }
 
 private:
-    enum class phase : std::uint8_t { connecting, waiting, body, idle, over };
+    enum class phase : std::uint8_t { opening, waiting, body, idle, over };
 
     void on_open() override;
     void on_data(std::span<char> bytes) override;
@@ -63,7 +75,7 @@ private:
     void on_end() override;
     void on_failure(const error& why) override;
 
-    void try_next_address(error last);
+    void opened(result<open_times> how);
     void send_request();
     std::size_t consume(std::span<char> bytes);
     void take_head(std::string_view raw);
@@ -75,12 +87,13 @@ private:
     client_owner* owner_;
     client_origin* origin_;
     std::unique_ptr<client_job> job_;
-    std::vector<address> addresses_;  // not yet tried, last first
+    std::unique_ptr<wire::detail::opener> opener_;  // while it opens
+    open_times times_;
     response_parser parser_;
     reply reply_;
     buffer held_;                     // a part of a head
     timer timer_ = timer::calling<&client_connection::on_timer>(this);
-    phase phase_ = phase::connecting;
+    phase phase_ = phase::opening;
     bool used_before_ = false;
     bool heard_ = false;              // something of the response has come
     bool complete_ = false;

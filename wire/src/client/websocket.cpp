@@ -7,7 +7,7 @@
 #include <unordered_map>
 
 #include "../loop/graveyard.hpp"
-#include "resolver.hpp"
+#include "opener.hpp"
 #include "wire/proto/url.hpp"
 #include "wire/proto/ws_handshake.hpp"
 
@@ -17,11 +17,10 @@ namespace {
 
 class dialed;
 
-struct dialed_owner {
-    event_loop* loop = nullptr;
+struct dialed_owner : wire::detail::opening_base {
+    using opening_base::opening_base;
     std::unordered_map<dialed*, std::unique_ptr<dialed>> all;
     wire::detail::graveyard<dialed> graveyard;
-    std::shared_ptr<wire::tls::client_context> tls;  // for those who bring none; made when first needed
 
     void bury(dialed& d);
 };
@@ -34,14 +33,16 @@ public:
 
     const wire::url& url() const noexcept { return url_; }
 
-    void open(std::vector<address> addresses) {
-        addresses_ = std::move(addresses);
-        std::reverse(addresses_.begin(), addresses_.end());
-        try_next_address(errc::not_resolved);
+    void open() {
+        auto to = wire::detail::route_to(url_, options_);
+        if (!to) return fail(to.error());
+        opener_ = std::make_unique<wire::detail::opener>(*this, *owner_, options_, options_, options_.limits, *std::move(to));
+        opener_->start([this](result<open_times> how) { opened(std::move(how)); });
     }
     void fail(error why) {
         if (over_) return;
         over_ = true;
+        opener_.reset();
         owner_->loop->disarm(timer_);
         close();
         if (opened_) {
@@ -53,42 +54,10 @@ public:
     }
 
 private:
-    void try_next_address(error last) {
-        while (!addresses_.empty()) {
-            const address to = addresses_.back();
-            addresses_.pop_back();
-            if (auto ready = secure(); !ready) {
-                last = ready.error();
-                break;
-            }
-            if (auto begun = connect(*owner_->loop, to, options_.connect)) {
-                owner_->loop->arm_after(timer_, options_.connect_timeout);
-                return;
-            } else {
-                last = begun.error();
-            }
-        }
-        fail(std::move(last));
-    }
-
-    result<void> secure() {
-        if (!url_.secure()) return {};
-        if (options_.tls == nullptr) {
-            if (owner_->tls == nullptr) {
-                auto made = wire::tls::client_context::create();
-                if (!made) return made.error();
-                owner_->tls = *std::move(made);
-            }
-            options_.tls = owner_->tls;
-        }
-        auto tls = options_.tls->connect(url_.host, url_.port);
-        if (!tls) return tls.error();
-        set_filter(*std::move(tls));
-        return {};
-    }
-
-    void on_open() override {
-        addresses_ = {};
+    void opened(result<open_times> how) {
+        const auto used_up = std::move(opener_);
+        if (!how) return fail(how.error());
+        if (options_.connected) options_.connected(*how);
         std::array<std::uint8_t, 16> nonce;
         [[maybe_unused]] const auto n = ::getrandom(nonce.data(), nonce.size(), 0);  // cannot be cut short at this size
         key_ = make_key(nonce);
@@ -103,7 +72,9 @@ private:
         flush_later();
     }
 
+    void on_open() override { opener_->on_open(); }
     void on_data(std::span<char> bytes) override {
+        if (opener_ != nullptr) return opener_->on_data(bytes);
         if (over_ || lingering_) return;
         if (held_.empty()) {
             const std::size_t used = consume(bytes);
@@ -167,12 +138,12 @@ private:
     }
 
     void on_end() override {
+        if (opener_ != nullptr) return opener_->on_end();
         fail({errc::closed_early, "the server closed the connection"});
     }
     void on_failure(const error& why) override {
-        // Whom not to trust at one address is not to be trusted at another.
-        if (session_ == nullptr && !addresses_.empty() && why.code != errc::tls_failed) {
-            try_next_address(why);
+        if (opener_ != nullptr) {
+            opener_->on_failure(why);
         } else {
             fail(why);
         }
@@ -196,11 +167,8 @@ private:
     void on_timer() {
         if (session_ != nullptr) {
             fail(errc::timed_out);
-        } else if (!addresses_.empty()) {
-            close();
-            try_next_address(errc::timed_out);
         } else {
-            fail({errc::timed_out, is_open() ? "no answer to the handshake within the time limit" : "no connection within the time limit"});
+            fail({errc::timed_out, "no answer to the handshake within the time limit"});
         }
     }
 
@@ -208,7 +176,7 @@ private:
     wire::url url_;
     dial_options options_;
     dialer::callback opened_;
-    std::vector<address> addresses_;  // not yet tried, last first
+    std::unique_ptr<wire::detail::opener> opener_;  // while it opens
     std::string key_;
     http::response_parser parser_;
     http::response_head head_;
@@ -228,10 +196,9 @@ void dialed_owner::bury(dialed& d) {
 }  // namespace
 
 struct dialer::state {
-    explicit state(event_loop& l) : resolver(l) { owned.loop = &l; }
+    explicit state(event_loop& l) : owned(l) {}
 
     dialed_owner owned;
-    wire::detail::resolver resolver;
     std::shared_ptr<char> alive = std::make_shared<char>();
 };
 
@@ -255,18 +222,8 @@ void dialer::dial(std::string_view url, dial_options options, callback opened) {
     dialed* const d = made.get();
     s.owned.all.emplace(d, std::move(made));
     // What fails at once must not do so from inside this call.
-    if (auto literal = address::parse(d->url().host, d->url().port)) {
-        s.owned.loop->post([d, &s, to = *literal, alive = std::weak_ptr<char>(s.alive)] {
-            if (!alive.expired() && s.owned.all.count(d) != 0) d->open({to});
-        });
-        return;
-    }
-    s.resolver.resolve(d->url().host, d->url().port, [d](result<std::vector<address>> found) {
-        if (found) {
-            d->open(*std::move(found));
-        } else {
-            d->fail(found.error());
-        }
+    s.owned.loop->post([d, &s, alive = std::weak_ptr<char>(s.alive)] {
+        if (!alive.expired() && s.owned.all.count(d) != 0) d->open();
     });
 }
 

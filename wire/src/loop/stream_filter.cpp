@@ -46,6 +46,19 @@ void stream::begin_filtered() noexcept {
     flush_later();
 }
 
+result<void> stream::secure(std::unique_ptr<stream_filter> filter) {
+    filter_ = std::move(filter);
+    state_ = state::securing;
+    update_interest();
+    const auto begun = filter_->begin(filter_->to_peer_);
+    if (!begun) {
+        close();
+        return begun;
+    }
+    flush_later();
+    return {};
+}
+
 void stream::receive_filtered() noexcept {
     // The back half of the scratch is for what comes, the front half for what is made of it.
     const auto scratch = loop()->scratch();

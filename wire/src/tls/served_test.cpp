@@ -113,6 +113,54 @@ struct tls_servers : ::testing::Test {
     }
 };
 
+TEST_F(tls_servers, are_reached_through_a_tunnel_and_named_there) {
+    http::router routes;
+    routes.get("/{any}", mirror);
+    routes.websocket("/ws", [](ws::session& s, const http::request&) { s.on_message([](ws::session& s, ws::message m) { s.send(m); }); });
+    served s(std::move(routes), options);
+    const auto through = [&](const std::string& host, auto use) {
+        raw_server proxy([&](raw_server& r) {
+            auto v = r.accept();
+            EXPECT_EQ(v.request().substr(0, 9 + host.size()), "CONNECT " + host + ":");
+            v.send("HTTP/1.1 200 OK\r\n\r\n");
+            v.carry_to(s.port());
+        });
+        client_options.proxy = dial_options.proxy = "http://127.0.0.1:" + std::to_string(proxy.port());
+        use("://" + host + ":" + std::to_string(s.port()));
+    };
+    through("localhost", [&](const std::string& there) {
+        auto c = *http::client::create(client_options);
+        for (int i = 0; i < 2; ++i) {
+            const auto got = c.get("https" + there + "/x");
+            ASSERT_TRUE(got) << got.error().message;
+            EXPECT_EQ(got->body(), "/x ");
+            EXPECT_GT(got->opening().tls, 0ns);
+        }
+        EXPECT_EQ(c.connections_opened(), 1U);
+    });
+    through("localhost", [&](const std::string& there) {
+        auto c = ws::blocking_client::connect("wss" + there + "/ws", dial_options);
+        ASSERT_TRUE(c) << c.error().message;
+        EXPECT_TRUE(c->send("hidden"));
+        EXPECT_EQ(c->receive(5s)->data, "hidden");
+    });
+    // The certificate is for the origin, whose name it is held to, not the proxy's.
+    through("other.example", [&](const std::string& there) {
+        EXPECT_EQ(http::client::create(client_options)->get("https" + there + "/x").code(), errc::tls_failed);
+    });
+}
+TEST_F(tls_servers, that_do_not_answer_a_handshake_are_told_in_time) {
+    raw_server raw([](raw_server& r) {
+        auto v = r.accept();
+        char byte;
+        while (::recv(v.fd(), &byte, 1, 0) > 0) {
+        }
+    });
+    client_options.tls_timeout = 30ms;
+    const auto got = http::client::create(client_options)->get(raw.url("/", "https"));
+    EXPECT_EQ(got.code(), errc::timed_out);
+    EXPECT_NE(got.error().message.find("TLS handshake: not complete within 30 ms"), std::string::npos) << got.error().message;
+}
 TEST_F(tls_servers, answer_https) {
     served s(mirror, options);
     auto c = *http::client::create(client_options);

@@ -26,6 +26,9 @@ enum class errc : std::uint8_t {
     not_resolved,     // the name has no address
     system_error,     // any other failure of a system call; the message names it
     stopped,          // the loop, server or client is stopping
+    cancelled,        // by its own user
+    queue_full,       // too many requests wait for a connection
+    proxy_failed,     // the proxy refused; the message holds its status
 
     // Misuse by the caller.
     bad_argument,

@@ -15,14 +15,13 @@
 #include "wire/base/function.hpp"
 #include "wire/base/limits.hpp"
 #include "wire/base/result.hpp"
+#include "wire/client/opening.hpp"
 #include "wire/client/reply.hpp"
 #include "wire/loop/event_loop.hpp"
-#include "wire/loop/socket.hpp"
-#include "wire/tls/client_context.hpp"
 
 namespace wire::http {
 
-struct client_options {
+struct client_options : open_options, client_timeouts {
     client_options() { limits.max_body_bytes = 64 << 20; }
 
     wire::limits limits;                                  // the bounds on what a server sends
@@ -30,12 +29,6 @@ struct client_options {
     std::size_t max_connections_per_host = 64;            // requests beyond it wait
     std::size_t max_idle_per_host = 16;                   // kept connections
     std::chrono::milliseconds idle_timeout{60'000};       // how long one is kept
-    std::chrono::milliseconds connect_timeout{5'000};     // for each address of the host, TLS handshake included
-    std::chrono::milliseconds response_timeout{30'000};   // from the request to the end of the response's head
-    std::chrono::milliseconds body_timeout{30'000};       // between two pieces of its body
-    connect_options connect;
-    // For https; null: certificates are verified with the system's authorities.
-    std::shared_ptr<wire::tls::client_context> tls;
 };
 
 // Belongs to its loop's thread.
@@ -45,7 +38,7 @@ public:
 
     // The loop must outlive it.
     explicit async_client(event_loop& loop, client_options options = {});
-    // Requests in progress end with errc::stopped. Not from inside a callback.
+    // Requests in progress end with errc::stopped. Not from inside a callback. Waits for name look-ups under way.
     ~async_client();
     async_client(const async_client&) = delete;
     async_client& operator=(const async_client&) = delete;

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,22 +14,18 @@
 #include "wire/base/function.hpp"
 #include "wire/base/limits.hpp"
 #include "wire/base/result.hpp"
+#include "wire/client/opening.hpp"
 #include "wire/loop/event_loop.hpp"
-#include "wire/loop/socket.hpp"
-#include "wire/tls/client_context.hpp"
 #include "wire/websocket/session.hpp"
 
 namespace wire::ws {
 
-struct dial_options {
+struct dial_options : open_options, open_timeouts {
     wire::limits limits;
     std::vector<std::pair<std::string, std::string>> headers;  // further fields of the handshake, such as Origin
     std::string protocols;                                     // subprotocols offered, separated by commas
-    std::chrono::milliseconds connect_timeout{5'000};          // for each address of the host, TLS handshake included
-    std::chrono::milliseconds handshake_timeout{10'000};
-    wire::connect_options connect;
-    // For wss; null: certificates are verified with the system's authorities.
-    std::shared_ptr<wire::tls::client_context> tls;
+    std::chrono::milliseconds handshake_timeout{10'000};       // from the request to the end of the server's answer
+    std::function<void(const open_times&)> connected;          // told, before the handshake, what getting there took
 };
 
 // Opens sessions and owns their connections. Belongs to its loop's thread.
@@ -39,7 +36,7 @@ public:
     using callback = unique_function<void(result<session*>)>;
 
     explicit dialer(event_loop& loop);  // the loop must outlive it
-    // Drops all connections: sessions see close code `abnormal`, dials under way end with errc::stopped. Not from inside a callback.
+    // Waits for name look-ups under way. Drops all connections: sessions see close code `abnormal`, dials under way end with errc::stopped. Not from inside a callback.
     ~dialer();
     dialer(const dialer&) = delete;
     dialer& operator=(const dialer&) = delete;

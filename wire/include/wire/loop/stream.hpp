@@ -37,6 +37,9 @@ public:
 
     // Takes over a connected, non-blocking socket. With a filter on_open() or on_failure() follows.
     result<void> attach(event_loop& loop, unique_fd socket);
+    // Lets what follows on an open stream run through `filter`, whose handshake begins now: on_open() or on_failure() follows. Precondition:
+    // is_open(), without a filter, and nothing unsent.
+    result<void> secure(std::unique_ptr<stream_filter> filter);
     // Begins to connect; on_open() or on_failure() follows from the loop, never from inside this call.
     result<void> connect(event_loop& loop, const address& to, const connect_options& options = {});
 

@@ -1,0 +1,120 @@
+#include "connector.hpp"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace wire::detail {
+
+namespace {
+
+constexpr std::chrono::milliseconds shortest_delay{10};  // RFC 8305 section 5
+constexpr std::size_t longest_story = 512;               // a name may have any number of addresses
+
+}  // namespace
+
+std::vector<address> interleave(const std::vector<address>& addresses) {
+    std::vector<address> same;
+    std::vector<address> other;
+    for (const address& a : addresses) (a.family() == addresses.front().family() ? same : other).push_back(a);
+    std::vector<address> out;
+    out.reserve(addresses.size());
+    for (std::size_t i = 0; i < std::max(same.size(), other.size()); ++i) {
+        if (i < same.size()) out.push_back(same[i]);
+        if (i < other.size()) out.push_back(other[i]);
+    }
+    return out;
+}
+
+connector::connector(event_loop& loop, const connect_options& options, std::chrono::milliseconds delay)
+    : loop_(&loop), options_(options), delay_(std::max(delay, shortest_delay)) {}
+
+void connector::start(std::vector<address> addresses, callback done) {
+    untried_.assign(addresses.begin(), addresses.end());
+    done_ = std::move(done);
+    last_ = errc::not_resolved;
+    next();
+}
+
+bool connector::go_on(callback done) {
+    if (untried_.empty()) return false;
+    done_ = std::move(done);
+    next();
+    return true;
+}
+
+std::string connector::story() const {
+    std::string text = failures_;
+    for (const auto& a : attempts_) {
+        if (!text.empty()) text += "; ";
+        text += a->to.to_string() + ": no answer";
+        if (text.size() > longest_story) break;
+    }
+    return text;
+}
+
+void connector::stop() noexcept {
+    loop_->disarm(timer_);
+    attempts_.clear();
+}
+
+// Begins the next attempt; also called when the delay has passed.
+void connector::next() {
+    while (!untried_.empty()) {
+        auto made = std::make_unique<attempt>(*this, untried_.front());
+        untried_.pop_front();
+        auto socket = connect_tcp(made->to, options_);
+        result<void> watching;
+        if (socket) {
+            made->socket = *std::move(socket);
+            watching = loop_->watch(*made, made->socket.get(), ready::write);
+        }
+        if (!socket || !watching) {
+            failed(socket ? watching.error() : socket.error());
+            continue;
+        }
+        attempts_.push_back(std::move(made));
+        if (!untried_.empty()) loop_->arm_after(timer_, delay_);
+        return;
+    }
+    if (attempts_.empty()) finish(error(last_.code, "connect: " + story()));
+}
+
+void connector::on_ready(io_source& source, ready) noexcept {
+    auto& a = static_cast<attempt&>(source);
+    a.owner->decided(a);
+}
+
+void connector::decided(attempt& a) {
+    loop_->unwatch(a);
+    const auto it = std::find_if(attempts_.begin(), attempts_.end(), [&a](const auto& p) { return p.get() == &a; });
+    const auto mine = std::move(*it);
+    attempts_.erase(it);
+    int number = 0;
+    socklen_t size = sizeof number;
+    if (::getsockopt(mine->socket.get(), SOL_SOCKET, SO_ERROR, &number, &size) != 0) number = errno;
+    if (number != 0) {
+        failed(system_failure(number, mine->to.to_string()));
+        next();  // without waiting for the delay
+        return;
+    }
+    // Those that were slower, once more should this one turn out to be no good.
+    for (auto loser = attempts_.rbegin(); loser != attempts_.rend(); ++loser) untried_.push_front((*loser)->to);
+    finish(std::move(mine->socket));
+}
+
+void connector::failed(error why) {
+    if (failures_.size() <= longest_story) {
+        if (!failures_.empty()) failures_ += "; ";
+        failures_ += why.message;
+    }
+    last_ = std::move(why);
+}
+
+void connector::finish(result<unique_fd> got) {
+    stop();
+    std::exchange(done_, nullptr)(std::move(got));
+}
+
+}  // namespace wire::detail

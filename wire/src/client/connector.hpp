@@ -1,0 +1,62 @@
+// Happy eyeballs (RFC 8305): the addresses of one host raced for one connection.
+#pragma once
+
+#include <chrono>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "wire/base/function.hpp"
+#include "wire/loop/event_loop.hpp"
+#include "wire/loop/socket.hpp"
+
+namespace wire::detail {
+
+// Families alternate, beginning with that of the first address; within a family the order stays (RFC 8305 section 4, with a
+// First Address Family Count of 1).
+std::vector<address> interleave(const std::vector<address>& addresses);
+
+class connector {
+public:
+    using callback = unique_function<void(result<unique_fd>)>;
+
+    connector(event_loop& loop, const connect_options& options, std::chrono::milliseconds delay);
+
+    // Tries them in this order. `done` may be called from inside where none can even be tried. It may destroy the connector.
+    void start(std::vector<address> addresses, callback done);
+    // The connection was no good after all: goes on with those addresses that have not failed. False when there are none.
+    bool go_on(callback done);
+    // What has happened so far, "[::1]:80: Connection refused; 10.0.0.1:80: no answer", for an error's message.
+    std::string story() const;
+    void stop() noexcept;
+
+private:
+    struct attempt : io_source {
+        attempt(connector& c, const address& a) noexcept : io_source(&connector::on_ready), owner(&c), to(a) {}
+        ~attempt() {
+            if (watched()) loop()->unwatch(*this);  // before the descriptor closes
+        }
+        connector* owner;
+        address to;
+        unique_fd socket;
+    };
+
+    static void on_ready(io_source& source, ready) noexcept;
+    void decided(attempt& a);
+    void next();
+    void failed(error why);
+    void finish(result<unique_fd> got);
+
+    event_loop* loop_;
+    connect_options options_;
+    clock::duration delay_;
+    std::deque<address> untried_;
+    std::vector<std::unique_ptr<attempt>> attempts_;  // oldest first
+    callback done_;
+    error last_;
+    std::string failures_;
+    timer timer_ = timer::calling<&connector::next>(this);
+};
+
+}  // namespace wire::detail

@@ -1,0 +1,85 @@
+// Opens a stream to where a URL points: name look-up, race of addresses, tunnel through a proxy, TLS. Each phase has its limit.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "connector.hpp"
+#include "proxy.hpp"
+#include "resolver.hpp"
+#include "wire/base/limits.hpp"
+#include "wire/client/opening.hpp"
+#include "wire/loop/stream.hpp"
+
+namespace wire::detail {
+
+// Where a connection is to lead.
+struct route {
+    std::string host;           // the server that the URL names
+    std::uint16_t port = 0;
+    bool secure = false;        // TLS with that server
+    bool tunnelled = false;     // only with a proxy
+    std::optional<proxy_server> proxy;
+};
+
+// The route to `to` by these options; errc::bad_url for a malformed proxy. A plain http URL needs no tunnel.
+result<route> route_to(const url& to, const open_options& options);
+
+// What the streams of one client share.
+struct opening_base {
+    explicit opening_base(event_loop& l) noexcept : loop(&l), names(l) {}
+    // The options' TLS context, or one that is made when first needed.
+    result<std::shared_ptr<wire::tls::client_context>> tls_of(const open_options& options);
+
+    event_loop* loop;
+    resolver names;
+    std::shared_ptr<wire::tls::client_context> tls;
+};
+
+// Owned by the connection whose stream it opens, which hands it that stream's callbacks until `done` has been called; then it is
+// of no further use. Whatever it is given must outlive it.
+class opener {
+public:
+    using callback = unique_function<void(result<open_times>)>;
+
+    opener(stream& s, opening_base& base, const open_options& options, const open_timeouts& timeouts, const limits& bounds, route to);
+
+    // `done` is called once, perhaps from inside, and may destroy the opener. After an error the stream is closed.
+    void start(callback done);
+
+    void on_open();
+    void on_data(std::span<char> bytes);
+    void on_end();
+    void on_failure(const error& why);
+
+private:
+    enum class phase : std::uint8_t { resolve, connect, proxy, tls };
+
+    void race(std::vector<address> addresses);
+    void connected(result<unique_fd> socket);
+    void begin_tls();
+    void enter(phase p, std::chrono::milliseconds limit);
+    std::chrono::nanoseconds lap() noexcept;
+    void on_timer();
+    void finish();
+    void fail(error why);
+
+    stream* stream_;
+    opening_base* base_;
+    const open_options* options_;
+    open_timeouts timeouts_;
+    const limits* bounds_;
+    route to_;
+    callback done_;
+    std::optional<connector> connector_;
+    std::optional<tunnel> tunnel_;
+    std::shared_ptr<char> looking_up_;  // gone with the opener
+    open_times times_;
+    time_point since_{};
+    phase phase_ = phase::resolve;
+    timer timer_ = timer::calling<&opener::on_timer>(this);
+};
+
+}  // namespace wire::detail

@@ -1,0 +1,52 @@
+// Which proxy a request goes through, and the conversation that makes a tunnel of a connection to one.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "wire/base/buffer.hpp"
+#include "wire/base/limits.hpp"
+#include "wire/base/result.hpp"
+#include "wire/proto/http_parser.hpp"
+#include "wire/proto/url.hpp"
+
+namespace wire::detail {
+
+struct proxy_server {
+    std::string host;
+    std::uint16_t port = 0;
+    std::string authorization;  // the value of Proxy-Authorization, or empty
+
+    std::string name() const { return host + ":" + std::to_string(port); }
+};
+
+// "http://[user:password@]host[:port]"; errc::bad_url. The message does not repeat the password.
+result<proxy_server> parse_proxy(std::string_view text);
+
+// Whether an entry of `no_proxy` names the host of `to`.
+bool goes_direct(const std::vector<std::string>& no_proxy, const url& to);
+
+// CONNECT (RFC 9110 section 9.3.6), from the client's side. Sans-IO.
+class tunnel {
+public:
+    tunnel(const proxy_server& proxy, std::string host, std::uint16_t port, const limits& bounds);
+
+    // Appends the request.
+    void ask(buffer& out) const;
+    // True when the tunnel stands, false while more is needed. errc::proxy_failed when the proxy refuses or says more than its answer,
+    // else what was wrong with it. The answer's head is bounded as every response's is.
+    result<bool> receive(std::span<const char> bytes);
+
+private:
+    proxy_server proxy_;
+    std::string authority_;
+    limits bounds_;
+    http::response_parser parser_;
+    http::response_head head_;
+    buffer held_;
+};
+
+}  // namespace wire::detail
