@@ -1,0 +1,114 @@
+// fasthttp as a server: http.hello, rest, and with its WebSocket module ws.echo, ws.count.
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"log"
+	"net"
+	"os"
+	"runtime"
+	"strconv"
+	"time"
+
+	"github.com/fasthttp/router"
+	"github.com/fasthttp/websocket"
+	"github.com/valyala/fasthttp"
+)
+
+type request struct {
+	C int64 `json:"c"`
+}
+
+type reply struct {
+	C  int64 `json:"c"`
+	TS int64 `json:"ts"`
+}
+
+func text(body string) fasthttp.RequestHandler {
+	return func(ctx *fasthttp.RequestCtx) { ctx.WriteString(body) }
+}
+
+func label(ctx *fasthttp.RequestCtx) {
+	ctx.WriteString("label: ")
+	ctx.WriteString(ctx.UserValue("label").(string))
+}
+
+func postTest(threads int, delay time.Duration) fasthttp.RequestHandler {
+	handlers := make(chan struct{}, max(threads, 1)) // goroutines are not bounded by themselves
+	return func(ctx *fasthttp.RequestCtx) {
+		if !json.Valid(ctx.PostBody()) {
+			ctx.Error("expected JSON", fasthttp.StatusBadRequest)
+			return
+		}
+		if delay > 0 {
+			handlers <- struct{}{}
+			time.Sleep(delay)
+			<-handlers
+		}
+		ctx.WriteString("Sending response: ")
+		ctx.Write(ctx.PostBody())
+	}
+}
+
+func echo(kind int, message []byte) (int, []byte, error) {
+	return kind, message, nil
+}
+
+func count(_ int, message []byte) (int, []byte, error) {
+	var r request
+	if err := json.Unmarshal(message, &r); err != nil {
+		return 0, nil, err
+	}
+	body, err := json.Marshal(reply{C: r.C, TS: time.Now().Unix()})
+	return websocket.TextMessage, body, err
+}
+
+func upgrade(answer func(int, []byte) (int, []byte, error)) fasthttp.RequestHandler {
+	upgrader := websocket.FastHTTPUpgrader{}
+	return func(ctx *fasthttp.RequestCtx) {
+		// Upgrade replies with what is wrong by itself.
+		upgrader.Upgrade(ctx, func(conn *websocket.Conn) {
+			defer conn.Close()
+			for {
+				kind, message, err := conn.ReadMessage()
+				if err != nil {
+					return
+				}
+				if kind, message, err = answer(kind, message); err != nil {
+					return
+				}
+				if conn.WriteMessage(kind, message) != nil {
+					return
+				}
+			}
+		})
+	}
+}
+
+func main() {
+	threads, _ := strconv.Atoi(os.Getenv("WIREBENCH_THREADS"))
+	runtime.GOMAXPROCS(threads) // below 1 changes nothing
+	delayMs, _ := strconv.Atoi(os.Getenv("WIREBENCH_DELAY_MS"))
+
+	routes := router.New()
+	switch os.Getenv("WIREBENCH_WORKLOAD") {
+	case "ws.echo":
+		routes.GET("/", upgrade(echo))
+	case "ws.count":
+		routes.GET("/", upgrade(count))
+	default:
+		routes.GET("/route_01", text("hello from route_01"))
+		routes.GET("/route_02", text("hello from route_02"))
+		routes.GET("/test/status", text("OK"))
+		routes.GET("/test/labels/{label}", label)
+		routes.POST("/test", postTest(threads, time.Duration(delayMs)*time.Millisecond))
+	}
+	server := fasthttp.Server{
+		Handler:     routes.Handler,
+		ReadTimeout: time.Minute,
+		IdleTimeout: 2 * time.Minute,
+		Logger:      log.New(io.Discard, "", 0),
+	}
+	log.Fatal(server.ListenAndServe(net.JoinHostPort(os.Getenv("WIREBENCH_HOST"), os.Getenv("WIREBENCH_PORT"))))
+}
