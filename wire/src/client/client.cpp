@@ -36,7 +36,10 @@ struct async_client::state final : client_owner {
         while (!o.idle.empty()) {
             client_connection* const c = o.idle.back();
             o.idle.pop_back();
-            if (c->start(job)) return;
+            if (c->start(job)) {
+                busy_ = c;
+                return;
+            }
             c->abandon();
             bury(*c);
         }
@@ -81,7 +84,11 @@ struct async_client::state final : client_owner {
         submit(std::move(job));
     }
 
+    // The blocking client: waits for the answer on the kept connection that took its request. False when that will not do.
+    bool turn_alone() noexcept { return busy_ != nullptr && busy_->is_open() && busy_->turn_alone(); }
+
     void became_idle(client_connection& c, std::unique_ptr<client_job> done, result<reply> got) override {
+        if (busy_ == &c) busy_ = nullptr;
         client_origin& o = c.origin();
         if (!o.waiting.empty()) {
             auto job = std::move(o.waiting.front());
@@ -121,6 +128,7 @@ struct async_client::state final : client_owner {
     }
 
     void bury(client_connection& c) {
+        if (busy_ == &c) busy_ = nullptr;
         const auto it = connections_.find(&c);
         --c.origin().connections;
         graveyard_.bury(*loop_, std::move(it->second));
@@ -135,6 +143,7 @@ struct async_client::state final : client_owner {
     wire::detail::graveyard<client_connection> graveyard_;
     std::unordered_map<client_job*, std::unique_ptr<client_job>> parked_;
     std::shared_ptr<char> alive_ = std::make_shared<char>();
+    client_connection* busy_ = nullptr;  // the last that was used again, while it is
     std::uint64_t opened_ = 0;
     bool eager_ = false;
     bool submitting_ = false;
@@ -210,7 +219,9 @@ result<reply> client::send(client_request request) {
     std::optional<result<reply>> got;
     loop_->refresh_now();
     async_->send(std::move(request), [&got](result<reply> r) { got.emplace(std::move(r)); });
-    while (!got) loop_->run_once();
+    while (!got) {
+        if (!async_->state_->turn_alone()) loop_->run_once();
+    }
     return *std::move(got);
 }
 

@@ -235,6 +235,7 @@ struct blocking_client::state {
     std::unique_ptr<event_loop> loop;
     std::unique_ptr<dialer> dial;
     session* open = nullptr;  // null once it has ended
+    stream* line = nullptr;   // under it
     struct received {
         opcode op;
         std::string data;
@@ -264,6 +265,7 @@ result<blocking_client> blocking_client::connect(std::string_view url, dial_opti
             return;
         }
         s->open = *opened;
+        s->line = s->dial->state_->owned.all.begin()->first;  // the only one
         s->open->on_message([s](session&, message m) { s->waiting.push_back({m.op, std::string(m.data)}); });
         s->open->on_close([s](session&, std::uint16_t code, std::string_view reason) {
             s->open = nullptr;
@@ -293,7 +295,8 @@ result<message> blocking_client::receive(std::chrono::milliseconds wait) {
     if (s.waiting.empty() && s.open != nullptr) {
         const time_point until = clock::now() + wait;
         do {
-            s.loop->run_once(until - clock::now());
+            const auto left = until - clock::now();
+            if (!s.line->turn_alone(left)) s.loop->run_once(left);
         } while (s.waiting.empty() && s.open != nullptr && clock::now() < until);
     }
     if (s.waiting.empty()) {

@@ -171,20 +171,28 @@ std::size_t event_loop::run_once(clock::duration longest) {
     return served;
 }
 
-std::size_t event_loop::turn(clock::duration longest) {
+void event_loop::begin_turn() noexcept {
     thread_.store(std::this_thread::get_id(), std::memory_order_relaxed);
+    in_turn_ = true;
+}
+
+std::size_t event_loop::end_turn() {
+    std::size_t served = run_timers();
+    served += run_posted();
+    run_hooks();
+    in_turn_ = false;
+    return served;
+}
+
+std::size_t event_loop::turn(clock::duration longest) {
     if (!heap_.empty() && longest > clock::duration::zero()) {
         const auto until = heap_.front().at - clock::now();
         longest = std::clamp(until, clock::duration::zero(), longest);
     }
     if (hooks_.next_ != &hooks_) longest = clock::duration::zero();  // queued from outside a turn
-    in_turn_ = true;
-    std::size_t served = take_events(longest);
-    served += run_timers();
-    served += run_posted();
-    run_hooks();
-    in_turn_ = false;
-    return served;
+    begin_turn();
+    const std::size_t served = take_events(longest);
+    return served + end_turn();
 }
 
 void event_loop::run() {

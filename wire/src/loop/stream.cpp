@@ -1,6 +1,8 @@
 #include "wire/loop/stream.hpp"
 
+#include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -76,7 +78,7 @@ void stream::close(bool reset) noexcept {
         ::close(fd);
     }
     failed_errno_ = 0;
-    waiting_to_write_ = ended_ = shutdown_wanted_ = sending_ = false;
+    waiting_to_write_ = ended_ = shutdown_wanted_ = sending_ = blocking_ = false;
 }
 
 void stream::ready_callback(io_source& source, ready what) noexcept {
@@ -112,19 +114,41 @@ void stream::ready_callback(io_source& source, ready what) noexcept {
         }
         return;
     }
-    if (s.filter_ != nullptr) {
-        s.receive_filtered();
-        return;
-    }
-    const auto space = s.receive_space(s.loop()->scratch());
-    const ssize_t n = ::recv(s.fd(), space.data(), space.size(), 0);
+    s.receive_some(MSG_DONTWAIT);
+}
+
+// False when nothing came. May end with the stream destroyed.
+bool stream::receive_some(int flags) noexcept {
+    if (filter_ != nullptr) return receive_filtered(flags);
+    const auto space = receive_space(loop()->scratch());
+    const ssize_t n = ::recv(fd(), space.data(), space.size(), flags);
+    if (flags == 0) loop()->refresh_now();  // it may have waited
     if (n > 0) {
-        s.on_data(space.first(static_cast<std::size_t>(n)));
+        on_data(space.first(static_cast<std::size_t>(n)));
     } else if (n == 0) {
-        s.peer_finished();
+        peer_finished();
     } else if (errno != EAGAIN && errno != EINTR) {
-        s.receive_failed(errno);
+        receive_failed(errno);
+    } else {
+        return false;
     }
+    return true;
+}
+
+bool stream::turn_alone(clock::duration longest) noexcept {
+    event_loop& l = *loop();
+    if (l.uring_ != nullptr || state_ != state::open || !reading_ || ended_ || waiting_to_write_ || queued()) return false;
+    if (longest < alone_at_most || l.next_timer_within(alone_at_most)) return false;
+    if (!blocking_) {
+        constexpr timeval limit{.tv_sec = 0, .tv_usec = std::chrono::microseconds(alone_at_most).count()};
+        int off = 0;
+        if (::setsockopt(fd(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) != 0 || ::ioctl(fd(), FIONBIO, &off) != 0) return false;
+        blocking_ = true;
+    }
+    l.begin_turn();
+    const bool came = receive_some(0);
+    l.end_turn();
+    return came;
 }
 
 void stream::on_connect_ready() noexcept {
@@ -217,7 +241,7 @@ bool stream::send_some(int& number) noexcept {
     buffer& raw = raw_out();
     if (!raw.empty() && state_ == state::open) before_send();
     while (!raw.empty()) {
-        const ssize_t n = ::send(fd(), raw.data(), raw.size(), MSG_NOSIGNAL);
+        const ssize_t n = ::send(fd(), raw.data(), raw.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
         if (n >= 0) {
             raw.consume(static_cast<std::size_t>(n));
             if (filter_ != nullptr && raw.empty() && !encode_some()) return false;

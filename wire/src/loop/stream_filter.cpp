@@ -59,18 +59,22 @@ result<void> stream::secure(std::unique_ptr<stream_filter> filter) {
     return {};
 }
 
-void stream::receive_filtered() noexcept {
+bool stream::receive_filtered(int flags) noexcept {
     // The back half of the scratch is for what comes, the front half for what is made of it.
     const auto scratch = loop()->scratch();
     const auto space = scratch.subspan(scratch.size() / 2);
-    const ssize_t n = ::recv(fd(), space.data(), space.size(), 0);
+    const ssize_t n = ::recv(fd(), space.data(), space.size(), flags);
+    if (flags == 0) loop()->refresh_now();
     if (n > 0) {
         take_raw(space.first(static_cast<std::size_t>(n)));
     } else if (n == 0) {
         peer_finished();
     } else if (errno != EAGAIN && errno != EINTR) {
         receive_failed(errno);
+    } else {
+        return false;
     }
+    return true;
 }
 
 // May end with the stream destroyed.
@@ -167,7 +171,7 @@ void stream::send_at_once(buffer& last) noexcept {
     if (loop()->uring_ != nullptr) {
         loop()->uring_->send_last(*this, last);
     } else {
-        ::send(fd(), last.data(), last.size(), MSG_NOSIGNAL);
+        ::send(fd(), last.data(), last.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     }
 }
 

@@ -45,6 +45,7 @@ public:
     void dial(std::string_view url, dial_options options, callback opened);
 
 private:
+    friend class blocking_client;
     struct state;
     std::unique_ptr<state> state_;
 };

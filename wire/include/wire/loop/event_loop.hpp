@@ -204,6 +204,11 @@ private:
 
     explicit event_loop(const loop_options& options);
     std::size_t turn(clock::duration longest);
+    // The same in parts, for stream::turn_alone().
+    void begin_turn() noexcept;
+    std::size_t end_turn();
+    // Whether a timer may be due within that time from now().
+    bool next_timer_within(clock::duration time) const noexcept { return !heap_.empty() && heap_.front().at < now_ + time; }
     int wait(clock::duration longest) noexcept;
     std::size_t take_events(clock::duration longest);
     std::size_t run_timers();

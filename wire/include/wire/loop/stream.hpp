@@ -68,6 +68,13 @@ public:
         return out_.size() + (filter_ != nullptr && waiting_to_write_ ? filter_->to_peer_.size() : 0) + (sending_ ? under_way() : 0);
     }
 
+    // A turn of the loop that waits for this stream alone, in recv() itself: two system calls for a request and its answer where a
+    // turn has three. For those who block for just this answer, not from inside a callback. False when nothing came: at the latest
+    // after alone_at_most, and at once where waiting so will not do (with io_uring, while bytes are unsent, when a timer is due sooner or
+    // `longest` is shorter); then run a turn.
+    bool turn_alone(clock::duration longest = event_loop::forever) noexcept;
+    static constexpr std::chrono::milliseconds alone_at_most{100};
+
     // Backpressure toward the peer.
     void pause_reading() noexcept;
     void resume_reading() noexcept;
@@ -109,6 +116,7 @@ private:
     void connected(int number) noexcept;
     void peer_finished() noexcept;
     void receive_failed(int number) noexcept;
+    bool receive_some(int flags) noexcept;
     void fail(int number, std::string_view what) noexcept;
     bool send_some(int& number) noexcept;
     // What travels: out(), or what the filter makes of it.
@@ -116,7 +124,7 @@ private:
     std::size_t under_way() const noexcept;
     // With a filter (stream_filter.cpp).
     void begin_filtered() noexcept;
-    void receive_filtered() noexcept;
+    bool receive_filtered(int flags) noexcept;
     void take_raw(std::span<const char> raw) noexcept;
     bool encode_some() noexcept;
     void fail_filtered(const error& why) noexcept;
@@ -133,6 +141,7 @@ private:
     bool ended_ = false;         // the peer's FIN was seen
     bool shutdown_wanted_ = false;
     bool sending_ = false;       // io_uring: the kernel has bytes to send
+    bool blocking_ = false;      // the socket blocks where it is not told otherwise: turn_alone()
 };
 
 }  // namespace wire
