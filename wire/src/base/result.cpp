@@ -56,6 +56,9 @@ std::string_view to_string(errc code) noexcept {
         case errc::message_too_large: return "WebSocket message too large";
         case errc::tls_failed: return "TLS failed";
         case errc::truncated: return "connection ended without the peer's notice";
+        case errc::no_compression: return "built without zlib";
+        case errc::bad_compressed_data: return "malformed compressed data";
+        case errc::expands_too_much: return "compressed data expands too much";
     }
     return "unknown error";
 }

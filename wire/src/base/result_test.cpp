@@ -30,7 +30,7 @@ TEST(result, without_a_value) {
 }
 TEST(errc, every_one_has_its_own_text) {
     std::set<std::string_view> texts;
-    for (int i = 0; i <= static_cast<int>(errc::truncated); ++i) {
+    for (int i = 0; i <= static_cast<int>(errc::expands_too_much); ++i) {
         const auto text = to_string(static_cast<errc>(i));
         EXPECT_NE(text, "unknown error") << i;
         EXPECT_TRUE(texts.insert(text).second) << text;

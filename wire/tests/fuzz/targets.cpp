@@ -7,6 +7,7 @@
 #include "../../src/proto/http_transcript.hpp"
 #include "pieces.hpp"
 #include "wire/proto/base64.hpp"
+#include "wire/proto/compression.hpp"
 #include "wire/proto/http_parser.hpp"
 #include "wire/proto/url.hpp"
 #include "wire/proto/utf8.hpp"
@@ -119,6 +120,39 @@ void text(std::string_view input) {
         for (const auto piece : p) good = v.feed(piece) && good;
         return std::string(good ? (v.complete() ? "good" : "open") : "bad");
     });
+}
+
+// The input after its first byte, as compressed data (the byte also chooses the wrapping), and as something to compress.
+void inflate(std::string_view input) {
+    if (!compression_available() || input.empty()) return;
+    const unsigned seed = static_cast<unsigned char>(input.front());
+    const auto c = static_cast<coding>(seed % 3);
+    compare_cuts(input, [c, seed](const testing::pieces& p) {
+        auto unpacker = decompressor::create(c);
+        buffer out;
+        decompressor::step s;
+        for (const auto piece : p) {
+            const testing::exact_copy copy(piece);
+            std::string_view rest = copy;
+            do {
+                const std::size_t room = seed + 1;
+                const std::size_t before = out.size();
+                s = unpacker->add(rest, room, out);
+                require(s.used <= rest.size() && out.size() - before <= room, "more used or given than there was");
+                rest.remove_prefix(s.used);
+            } while (s.more && out.size() < decompressor::ratio_floor_bytes);
+            if (out.size() >= decompressor::ratio_floor_bytes) return std::string("long");
+        }
+        // How much comes out before an error is seen depends on the cut.
+        return s.error != errc::none ? std::string("bad") : std::string(out.view()) + (s.ended ? "." : "");
+    });
+    auto packer = compressor::create(c, {.level = static_cast<int>(seed % 10), .window_bits = 9 + static_cast<int>(seed % 7)});
+    auto unpacker = decompressor::create(c);
+    buffer packed, plain;
+    const std::string_view head = input.substr(0, input.size() / 2);
+    require(packer->add(head, flush::sync, packed) == errc::none && packer->add(input.substr(head.size()), flush::finish, packed) == errc::none,
+            "not compressed");
+    require(unpacker->add(packed.view(), input.size() + 1, plain).ended && plain.view() == input, "not what was compressed");
 }
 
 }  // namespace wire::fuzz

@@ -13,11 +13,12 @@ void request(std::string_view input);
 void response(std::string_view input);
 void frames(std::string_view input);
 void text(std::string_view input);  // URL, percent-encoding, Base64, UTF-8
+void inflate(std::string_view input);
 
 struct target {
     std::string_view name;  // also the folder of its corpus
     void (*run)(std::string_view);
 };
-inline constexpr target targets[] = {{"request", request}, {"response", response}, {"frames", frames}, {"text", text}};
+inline constexpr target targets[] = {{"request", request}, {"response", response}, {"frames", frames}, {"text", text}, {"inflate", inflate}};
 
 }  // namespace wire::fuzz

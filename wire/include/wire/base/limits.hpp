@@ -44,6 +44,10 @@ struct limits {
     // One WebSocket message, all fragments together (RFC 6455 section 10.4). tungstenite's frame limit: 16 MiB.
     std::uint64_t max_message_bytes = 16 * 1024 * 1024;
 
+    // Bytes that one byte of compressed data may become, counted over a body or message, beyond its first 64 KiB (which a few
+    // bytes may well become); 0: no such limit. DEFLATE can do 1,032. Apache's DeflateInflateRatioLimit: 200.
+    std::uint32_t max_decompression_ratio = 200;
+
     // Bytes that one connection may have unsent before its reads pause, and that it may send ahead of the answer to its
     // present request (pipelining; requests of one connection are served one after another). Go's HTTP/2 and Node's
     // stream high-water marks lie between 16 KiB and 1 MiB.

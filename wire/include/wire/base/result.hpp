@@ -77,6 +77,11 @@ enum class errc : std::uint8_t {
     // TLS.
     tls_failed,             // the handshake, a certificate or a record was not right; the message says which
     truncated,              // the connection ended without the peer's authenticated word that it has sent all (RFC 8446 section 6.1)
+
+    // Compression.
+    no_compression,         // built without zlib
+    bad_compressed_data,
+    expands_too_much,       // beyond limits::max_decompression_ratio
 };
 
 // A short lower-case phrase, such as "connection refused"; static storage.
