@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 from wirebench.catalog.model import Contestant
@@ -171,6 +172,19 @@ def test_a_cell_has_those_who_do_its_workload_and_always_the_floor() -> None:
     everybody = tuple(EVERYBODY)
     assert chosen("concurrency", everybody)["c50"][0] == ["cpp/floor", "python/aiohttp", "python/mine"]
     assert chosen("concurrency", ("python/mine",))["c50"][0] == ["cpp/floor", "python/mine"]
+
+
+def test_a_preset_names_who_is_measured_when_the_run_names_nobody() -> None:
+    study = load_studies(Path(__file__).resolve().parents[2] / "studies")["concurrency"]
+    preset = replace(study.preset("quick"), contestants=("python/mine", "gone/since"))
+    everybody = tuple(EVERYBODY.values())
+
+    def members(*, by_preset: bool) -> list[str]:
+        (cell, *_) = choose([(study, preset)], wanted=everybody, everybody=EVERYBODY, by_preset=by_preset)
+        return [one.identity for one in cell.contestants]
+
+    assert members(by_preset=True) == ["cpp/floor", "python/mine"]
+    assert members(by_preset=False) == ["cpp/floor", "python/aiohttp", "python/mine"]
 
 
 def test_a_client_cell_has_callers_and_a_server_that_was_not_asked_for() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from wirebench.catalog.contestants import load_catalog
 from wirebench.catalog.errors import CatalogError
 from wirebench.catalog.studies import (
     ClientLoad,
@@ -80,6 +81,17 @@ def test_full_presets_hold_the_published_matrices() -> None:
     }
     ramps = [cell.load for cell in studies["websocket"].preset("full").cells]
     assert [load.total_messages for load in ramps if isinstance(load, RampLoad)] == [50_500_000, 50_500_000]
+
+
+def test_peers_presets_name_contestants_that_take_part() -> None:
+    studies = load_studies(STUDIES)
+    contestants = load_catalog(STUDIES.parent).contestants
+    for name, connections in (("concurrency", [50, 1000, 10000]), ("websocket", [100, 1000, 10000])):
+        peers = studies[name].preset("peers")
+        assert [cell.load.connections for cell in peers.cells if isinstance(cell.load, ClosedLoad)] == connections
+        assert "cpp/wire" in peers.contestants
+        for cell in peers.cells:
+            assert all(cell.workload in contestants[one].serves for one in peers.contestants if one in contestants)
 
 
 def test_one_cell_for_each_combination() -> None:

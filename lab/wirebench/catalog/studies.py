@@ -122,6 +122,8 @@ class Preset:
     name: str
     title: str
     cells: tuple[Cell, ...]
+    contestants: tuple[str, ...]
+    """Who is measured when the run names nobody; empty: everybody. Those that are not there are left out."""
     min_blocks: int
     max_blocks: int
     budget_ns: int | None
@@ -223,6 +225,7 @@ _CELL_MODELS: dict[str, type[_AnyCell]] = {
 class _Preset(_Table):
     title: str = ""
     cells: list[str]
+    contestants: list[str] = Field(default_factory=list)
     min_blocks: Annotated[int, Field(ge=6)] = 6
     max_blocks: Annotated[int, Field(ge=6)] = 6
     budget: Duration | None = None
@@ -349,6 +352,7 @@ def _preset(name: str, preset: _Preset, raw_cells: Mapping[str, dict[str, Any]],
         name=name,
         title=preset.title,
         cells=tuple(cells),
+        contestants=tuple(preset.contestants),
         min_blocks=preset.min_blocks,
         max_blocks=preset.max_blocks,
         budget_ns=preset.budget,

@@ -39,15 +39,18 @@ def choose(
     *,
     wanted: Sequence[Contestant],
     everybody: Mapping[str, Contestant],
+    by_preset: bool = False,
 ) -> tuple[Chosen, ...]:
     """The cells with the wanted contestants, and the floor even when it was not asked for: it is in every block.
 
-    A cell in which the floor would be alone is left out, unless only the floor was asked for.
+    ``by_preset``: of the wanted only those that a preset names, if it names any. A cell in which the floor would be alone is
+    left out, unless only the floor was asked for.
     """
-    names = {one.identity for one in wanted}
     floors = {one.identity for one in wanted if one.tier == "floor"}
     chosen = []
     for study, preset in studies:
+        listed = by_preset and preset.contestants
+        names = {one.identity for one in wanted if not listed or one.identity in preset.contestants}
         for cell in preset.cells:
             members = tuple(
                 one for one in everybody.values() if takes_part(one, cell) and (one.identity in names or one.tier == "floor")

@@ -75,7 +75,7 @@ def scope_of(
     """Who will be measured in what, who cannot be, and how long it will take."""
     presets = [(studies[name], studies[name].preset(selection.preset)) for name in selection.studies]
     chosen_studies = select_cells(presets, selection.cells)
-    cells = choose(chosen_studies, wanted=wanted, everybody=everybody)
+    cells = choose(chosen_studies, wanted=wanted, everybody=everybody, by_preset=not selection.only)
     candidates = {one.identity: one for cell in cells for one in (*cell.contestants, *cell.servers)}
     gone = bench.absent(candidates)
     here = tuple(
