@@ -195,6 +195,29 @@ std::size_t event_loop::turn(clock::duration longest) {
     return served + end_turn();
 }
 
+// With io_uring that of completions and that of posts together: what one eventfd makes a ring say to another is told only after an RCU
+// grace period, which is milliseconds.
+int event_loop::descriptor() noexcept {
+    if (epoll_ >= 0) return epoll_;
+    const int both = ::epoll_create1(EPOLL_CLOEXEC);
+    if (both < 0) return -1;
+    for (const int fd : {uring_->descriptor(), wake_fd_}) {
+        epoll_event event{};
+        event.events = EPOLLIN;
+        if (::epoll_ctl(both, EPOLL_CTL_ADD, fd, &event) != 0) {
+            ::close(both);
+            return -1;
+        }
+    }
+    return epoll_ = both;
+}
+
+clock::duration event_loop::next_timeout() const noexcept {
+    if (hooks_.next_ != &hooks_ || (uring_ != nullptr && uring_->wants_turn())) return clock::duration::zero();
+    if (heap_.empty()) return forever;
+    return std::max(clock::duration(heap_.front().at - clock::now()), clock::duration::zero());
+}
+
 void event_loop::run() {
     while (!stopping_.load(std::memory_order_acquire)) turn(forever);
     if (uring_ != nullptr) uring_->submit();

@@ -1,5 +1,7 @@
 #include "uring.hpp"
 
+#include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -133,6 +135,7 @@ result<void> uring::set_up_buffers(const uring_settings& settings) {
 uring::~uring() {
     // Operations under way end with the ring; the kernel touches our memory no more once it is closed.
     if (fd_ >= 0) ::close(fd_);
+    if (event_fd_ >= 0) ::close(event_fd_);
     if (rings_ != nullptr) ::munmap(rings_, rings_bytes_);
     if (sqes_ != nullptr) ::munmap(sqes_, sqes_bytes_);
     if (buffer_ring_ != nullptr) ::munmap(buffer_ring_, buffer_ring_bytes_);
@@ -143,6 +146,21 @@ result<void> uring::start() {
     if (sys_register(fd_, IORING_REGISTER_ENABLE_RINGS, nullptr, 0) < 0) return system_failure(errno, "cannot enable io_uring");
     started_ = true;
     return {};
+}
+
+int uring::descriptor() noexcept {
+    if (event_fd_ >= 0) return event_fd_;
+    event_fd_ = ::eventfd(1, EFD_NONBLOCK | EFD_CLOEXEC);  // readable at first: nobody knows what has come before
+    if (event_fd_ >= 0 && sys_register(fd_, IORING_REGISTER_EVENTFD, &event_fd_, 1) < 0) {
+        ::close(event_fd_);
+        event_fd_ = -1;
+    }
+    return event_fd_;
+}
+
+bool uring::has_work() const noexcept {
+    pollfd p{fd_, POLLIN, 0};
+    return ::poll(&p, 1, 0) > 0;
 }
 
 void uring::queue(const io_uring_sqe& operation) {
@@ -194,6 +212,10 @@ void uring::work_off() noexcept {
 }
 
 void uring::submit_and_wait(clock::duration longest, std::size_t most) noexcept {
+    if (event_fd_ >= 0) {
+        std::uint64_t ignored = 0;
+        [[maybe_unused]] const auto n = ::read(event_fd_, &ignored, sizeof ignored);
+    }
     if (!waiting_.empty()) submit();
     const bool wait = longest > clock::duration::zero() && ready() == 0;
     enter(wait ? 1 : 0, IORING_ENTER_GETEVENTS, wait && longest != clock::duration::max() ? &longest : nullptr);

@@ -46,6 +46,13 @@ public:
     result<void> start();
     bool started() const noexcept { return started_; }
 
+    // Readable when completions have come, or work that becomes completions when asked for, since submit_and_wait() began; -1 when there
+    // is no descriptor to be had. An eventfd, made when it is first asked for: polling the ring's own does not wake those who let
+    // work be done only when they ask.
+    int descriptor() noexcept;
+    // Completions, or such work, are there now.
+    bool has_work() const noexcept;
+
     // Queues an operation; what it points to must live until it is submitted. Does not submit.
     void queue(const io_uring_sqe& operation);
     // Whether the next queue() would have to keep it aside until others are submitted.
@@ -86,6 +93,7 @@ private:
     void advance() noexcept;
 
     int fd_ = -1;
+    int event_fd_ = -1;
     bool started_ = false;
 
     void* rings_ = nullptr;

@@ -37,6 +37,11 @@ public:
     std::size_t turn(clock::duration longest);
     // Hands the kernel what is queued. A running loop does so when it next waits.
     void submit() noexcept;
+    int descriptor() noexcept { return ring_->descriptor(); }
+    // There is something to do that the kernel will not announce: what it was not yet handed, or what a turn has left.
+    bool wants_turn() const noexcept {
+        return !ring_->started() || ring_->has_queued() || !early_.empty() || !resumed_.empty() || ring_->has_work();
+    }
 
     result<void> watch(io_source& source, int fd, ready interest);
     void rewatch(io_source& source, ready interest) noexcept;

@@ -64,6 +64,11 @@ void server::run() {
     for (std::thread& t : others) t.join();
 }
 
+int server::descriptor() noexcept { return state_->workers[0]->loop().descriptor(); }
+clock::duration server::next_timeout() const noexcept { return state_->workers[0]->next_timeout(); }
+bool server::run_once(clock::duration longest) { return state_->workers[0]->run_once(longest); }
+event_loop& server::loop() noexcept { return state_->workers[0]->loop(); }
+
 void server::stop() noexcept {
     for (const auto& w : state_->workers) w->stop();
 }

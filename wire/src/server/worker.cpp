@@ -40,27 +40,48 @@ result<void> worker::start(unique_fd listening) {
 void worker::run() {
     way_->thread.store(std::this_thread::get_id(), std::memory_order_relaxed);
     loop_->run();
-    drain();
-    way_->thread.store(std::thread::id(), std::memory_order_relaxed);
+    begin_drain();
+    while (run_once(event_loop::forever)) {
+    }
 }
 
-void worker::drain() {
+bool worker::run_once(clock::duration longest) {
+    way_->thread.store(std::this_thread::get_id(), std::memory_order_relaxed);
+    if (!draining_ && loop_->stop_requested()) begin_drain();
+    if (draining_) {
+        const auto left = drain_deadline_ - clock::now();
+        if (count_ == 0 || left <= clock::duration::zero()) {
+            end_drain();
+            return false;
+        }
+        longest = std::min(longest, left);
+    }
+    loop_->run_once(longest);
+    return true;
+}
+
+clock::duration worker::next_timeout() const noexcept {
+    if (!draining_) return loop_->stop_requested() ? clock::duration::zero() : loop_->next_timeout();
+    const auto left = count_ == 0 ? clock::duration::zero() : drain_deadline_ - clock::now();
+    return std::clamp(loop_->next_timeout(), clock::duration::zero(), std::max(left, clock::duration::zero()));
+}
+
+void worker::begin_drain() {
     draining_ = true;
     listener_.close();
     loop_->refresh_now();
-    const time_point deadline = loop_->now() + options_->drain_timeout;
+    drain_deadline_ = loop_->now() + options_->drain_timeout;
     for (connection* c = connections_.first; c != nullptr;) {
         connection* const next = c->next();
         c->drain();
         c = next;
     }
-    while (count_ > 0) {
-        const auto left = deadline - clock::now();
-        if (left <= clock::duration::zero()) break;
-        loop_->run_once(left);
-    }
+}
+
+void worker::end_drain() {
     while (connections_.first != nullptr) connections_.first->drop();
     loop_->run_once(clock::duration::zero());  // buries them
+    way_->thread.store(std::thread::id(), std::memory_order_relaxed);
 }
 
 void worker::accept(unique_fd socket) {

@@ -23,6 +23,9 @@ public:
 
     result<void> start(unique_fd listening);
     void run();
+    // One turn; false when there are no more, after stop() and the drain that follows it.
+    bool run_once(clock::duration longest);
+    clock::duration next_timeout() const noexcept;
     void stop() noexcept { loop_->stop(); }
 
     // ---- for connections ----
@@ -50,7 +53,8 @@ public:
 private:
     void accept(unique_fd socket);
     std::unique_ptr<exchange> fresh();
-    void drain();
+    void begin_drain();
+    void end_drain();
 
     const server_options* options_;
     handler* handler_;
@@ -65,6 +69,7 @@ private:
     std::string common_fields_;
     time_point common_fields_until_{};
     bool draining_ = false;
+    time_point drain_deadline_{};
 };
 
 }  // namespace wire::http::detail

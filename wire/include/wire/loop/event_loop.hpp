@@ -156,6 +156,20 @@ public:
     std::size_t run_once(clock::duration longest = forever);
     static constexpr clock::duration forever = clock::duration::max();
 
+    // ---- inside another loop: poll(), epoll, GLib, Qt, libuv ----
+    //
+    // Wait for descriptor() to be readable, for next_timeout() at most, then call run_once(clock::duration::zero()); always on the same
+    // thread. With stop() the program simply no longer does so.
+
+    // Owned by the loop. Readable means that a turn may have something to do; watch it level-triggered, for nothing else. -1 when
+    // the process may open no more descriptors (io_uring).
+    int descriptor() noexcept;
+    // How long one may wait without missing a timer: zero when there is something to do already, `forever` when there is no timer. Ask
+    // after all that was done to the loop's sources and streams, right before waiting. (In milliseconds for poll(): round up.)
+    clock::duration next_timeout() const noexcept;
+    // stop() was called, and run() has not returned for it.
+    bool stop_requested() const noexcept { return stopping_.load(std::memory_order_acquire); }
+
     // Any thread, and async-signal-safe: run() returns after its present turn, or, when it is not running, at once when it
     // is next called.
     void stop() noexcept;
@@ -223,7 +237,7 @@ private:
     static void on_wake(io_source& source, ready) noexcept;
 
     std::unique_ptr<detail::uring_engine> uring_;  // null: epoll
-    int epoll_ = -1;
+    int epoll_ = -1;  // with io_uring: what descriptor() is, once asked for
     int wake_fd_ = -1;
     bool in_turn_ = false;
     time_point now_{};

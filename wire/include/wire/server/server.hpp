@@ -51,6 +51,18 @@ public:
     // Serves until stop(), on this thread and, with several loops, on threads of its own. Once only.
     void run();
 
+    // ---- instead of run(), inside another loop; options.loops must be 1 ----
+    //
+    // Wait for descriptor() to be readable, for next_timeout() at most, then call run_once(clock::duration::zero()), always on the same
+    // thread. See event_loop, whose three of the same names these are, with the drain after stop() added.
+
+    int descriptor() noexcept;
+    clock::duration next_timeout() const noexcept;
+    // False when it is over: stop() was called, and all connections are gone or drain_timeout is.
+    bool run_once(clock::duration longest);
+    // The loop that all this is about, for timers, clients and post().
+    event_loop& loop() noexcept;
+
     // Any thread, and from signal handlers: accepts no more, closes idle connections, answers what is in progress with
     // "Connection: close", and makes run() return when all are gone or drain_timeout is over.
     void stop() noexcept;

@@ -1,0 +1,175 @@
+// A server, a client and a bare loop driven by somebody else's poll().
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "raw_peer.hpp"
+#include "wire/client/client.hpp"
+#include "wire/server/server.hpp"
+
+namespace wire::http {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Whether the descriptor became readable, or the timeout came, as the loop had asked; false: nothing within 10 s.
+template <typename Loop>
+bool wait_as_asked(Loop& loop) {
+    const auto longest = loop.next_timeout();
+    const bool forever = longest == event_loop::forever;
+    pollfd p{loop.descriptor(), POLLIN, 0};
+    const int ms = forever ? 10'000 : static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(longest).count());
+    return ::poll(&p, 1, ms) > 0 || !forever;
+}
+
+std::unique_ptr<event_loop> make_loop() {
+    auto made = event_loop::create();
+    EXPECT_TRUE(made);
+    return *std::move(made);
+}
+
+bool is_readable(event_loop& loop) {
+    pollfd p{loop.descriptor(), POLLIN, 0};
+    return ::poll(&p, 1, 0) > 0;
+}
+
+// Turns until there is nothing to do: what an engine has to say to the kernel at first.
+void settle(event_loop& loop) {
+    for (int i = 0; i < 10 && (loop.next_timeout() == 0ns || is_readable(loop)); ++i) loop.run_once(0ms);
+}
+
+TEST(embedded, a_loop_with_nothing_to_do_asks_for_nothing) {
+    const auto loop = make_loop();
+    settle(*loop);
+    EXPECT_FALSE(is_readable(*loop));
+    EXPECT_EQ(loop->next_timeout(), event_loop::forever);
+}
+
+TEST(embedded, timers_shorten_the_wait) {
+    const auto loop = make_loop();
+    settle(*loop);
+    bool rang = false;
+    timer t([](void* p) { *static_cast<bool*>(p) = true; }, &rang);
+    loop->arm(t, clock::now() + 20ms);
+    EXPECT_LE(loop->next_timeout(), 20ms);
+    for (int turns = 0; !rang && turns < 100; ++turns) {
+        ASSERT_TRUE(wait_as_asked(*loop));
+        loop->run_once(0ms);
+    }
+    EXPECT_TRUE(rang);
+    loop->arm(t, clock::now() - 1ms);
+    EXPECT_EQ(loop->next_timeout(), 0ns);
+}
+
+TEST(embedded, posts_from_other_threads_and_stop_wake_it) {
+    const auto loop = make_loop();
+    settle(*loop);
+    int done = 0;
+    std::thread other([&] { loop->post([&] { ++done; }); });
+    ASSERT_TRUE(wait_as_asked(*loop));
+    loop->run_once(0ms);
+    other.join();
+    EXPECT_EQ(done, 1);
+    settle(*loop);
+    EXPECT_FALSE(is_readable(*loop));
+    loop->stop();
+    EXPECT_TRUE(is_readable(*loop));
+    EXPECT_TRUE(loop->stop_requested());
+}
+
+TEST(embedded, sources_make_it_readable) {
+    struct bell : io_source {
+        bell() : io_source([](io_source& s, ready) noexcept {
+                     ++static_cast<bell&>(s).count;
+                     std::uint64_t ignored = 0;
+                     EXPECT_EQ(::read(s.fd(), &ignored, sizeof ignored), 8);
+                 }) {}
+        int count = 0;
+    };
+    const auto loop = make_loop();
+    const unique_fd fd(::eventfd(0, EFD_NONBLOCK));
+    bell b;
+    ASSERT_TRUE(loop->watch(b, fd.get(), ready::read));
+    settle(*loop);
+    EXPECT_FALSE(is_readable(*loop));
+    const std::uint64_t one = 1;
+    for (int i = 1; i <= 3; ++i) {
+        ASSERT_EQ(::write(fd.get(), &one, sizeof one), 8);
+        ASSERT_TRUE(wait_as_asked(*loop));
+        settle(*loop);
+        EXPECT_EQ(b.count, i);
+    }
+    loop->unwatch(b);
+}
+
+server make_server(handler h, server_options options = {}) {
+    options.host = "127.0.0.1";
+    auto made = server::listen(0, std::move(h), std::move(options));
+    EXPECT_TRUE(made) << made.error().message;
+    return *std::move(made);
+}
+
+TEST(embedded, a_server_answers_within_a_foreign_loop) {
+    server s = make_server([](response res) { res.send(std::string(res.request().path())); });
+    std::atomic<bool> over{false};
+    std::thread peer([&] {
+        testing::raw_peer p(s.port());
+        for (int i = 0; i < 50; ++i) {
+            p.send("GET /" + std::to_string(i) + " HTTP/1.1\r\nHost: x\r\n\r\n");
+            EXPECT_EQ(p.response(), "200 /" + std::to_string(i));
+        }
+        over = true;
+        s.stop();
+    });
+    int turns = 0;
+    while (s.run_once(0ms)) {
+        ++turns;
+        if (!wait_as_asked(s)) break;
+    }
+    EXPECT_TRUE(over) << "nothing announced the next request";
+    EXPECT_GE(turns, 50);
+    EXPECT_FALSE(s.run_once(0ms));  // still over
+    peer.join();
+}
+
+// A large body in both directions: reads paused, writes that wait for room, completions that follow one another.
+TEST(embedded, nothing_gets_stuck_in_large_bodies) {
+    server_options options;
+    options.limits.max_body_bytes = 16 << 20;
+    server s = make_server([](response res) { res.send(std::string(res.request().body())); }, std::move(options));
+    async_client client(s.loop());
+    client_request ask;
+    ask.method = method::post;
+    ask.url = "http://127.0.0.1:" + std::to_string(s.port()) + "/";
+    ask.body.assign(8 << 20, 'x');
+    std::optional<std::size_t> came;
+    client.send(std::move(ask), [&](result<reply> r) {
+        EXPECT_TRUE(r) << r.error().message;
+        came = r ? r->body().size() : 0;
+    });
+    while (!came && wait_as_asked(s)) s.run_once(0ms);
+    EXPECT_EQ(came.value_or(0), 8U << 20);
+}
+
+TEST(embedded, the_drain_has_a_deadline_there_too) {
+    server_options options;
+    options.drain_timeout = 50ms;
+    std::optional<response> kept;
+    server s = make_server([&](response res) { kept = std::move(res); }, std::move(options));
+    testing::raw_peer p(s.port());
+    p.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+    while (!kept && wait_as_asked(s)) s.run_once(0ms);
+    s.stop();
+    while (s.run_once(0ms)) ASSERT_TRUE(wait_as_asked(s));
+    EXPECT_EQ(p.rest(), "");
+}
+
+}  // namespace
+}  // namespace wire::http
