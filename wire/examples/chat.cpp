@@ -1,28 +1,27 @@
-// A chat: what one member says goes to all others.
+// A chat with topics: what one member says in a room goes to all others there, whichever loop they are on.
 #include <wire/server/router.hpp>
 #include <wire/server/server.hpp>
+#include <wire/websocket/topics.hpp>
 
 #include <cstdio>
-#include <list>
+#include <string>
 
 namespace http = wire::http;
 namespace ws = wire::ws;
 
 int main() {
-    // With one loop all of this runs on one thread, and nothing needs a lock.
-    std::list<ws::session*> members;
+    // Members who do not read miss messages rather than letting their unsent bytes grow.
+    const ws::topics rooms;
     http::router routes;
-    routes.websocket("/chat", [&members](ws::session& joined, const http::request&) {
-        const auto place = members.insert(members.end(), &joined);
-        joined.on_message([&members](ws::session& from, ws::message m) {
-            for (ws::session* to : members) {
-                // A member who does not read is left out rather than letting its unsent bytes grow.
-                if (to != &from && !to->is_congested()) to->send(m);
-            }
-        });
-        joined.on_close([&members, place](ws::session&, std::uint16_t, std::string_view) { members.erase(place); });
+    routes.websocket("/chat/{room}", [rooms](ws::session& joined, const http::request& request) {
+        const auto room = request.decoded_param("room");
+        if (!room || !rooms.subscribe(joined, *room)) return joined.close(ws::close_code::policy, "no such room");
+        joined.on_message([rooms, room = *room](ws::session& from, ws::message m) { rooms.publish_from(from, room, m.data, m.op); });
+        joined.on_close([rooms, room = *room](ws::session&, std::uint16_t, std::string_view) { rooms.publish(room, "someone left"); });
     });
-    const wire::error why = http::start_server(8080, std::move(routes));
+    http::server_options options;
+    options.loops = 2;
+    const wire::error why = http::start_server(8080, std::move(routes), options);
     std::fprintf(stderr, "chat: %s\n", why.message.c_str());
     return 1;
 }

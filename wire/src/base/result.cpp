@@ -54,6 +54,7 @@ std::string_view to_string(errc code) noexcept {
         case errc::bad_close_code: return "bad WebSocket close code";
         case errc::bad_utf8: return "text that is not UTF-8";
         case errc::message_too_large: return "WebSocket message too large";
+        case errc::too_many_topics: return "subscribed to too many topics";
         case errc::tls_failed: return "TLS failed";
         case errc::truncated: return "connection ended without the peer's notice";
         case errc::no_compression: return "built without zlib";

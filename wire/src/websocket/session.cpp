@@ -4,7 +4,13 @@
 
 #include <mutex>
 
+#include "subscription.hpp"
+
 namespace wire::ws {
+
+struct session::extras {
+    std::vector<std::unique_ptr<detail::subscription>> subscriptions;
+};
 
 // What handles share with their session. `self` is touched on the session's thread only.
 struct session::link {
@@ -73,9 +79,22 @@ void session::close(std::uint16_t code, std::string_view reason) {
     loop().arm_after(timer_, limits_->close_timeout);
 }
 
+bool session::send_framed(std::string_view frame, std::size_t payload_at, opcode op) {
+    if (role_ == role::client) return send(frame.substr(payload_at), op);
+    if (state_ != state::open) return false;
+    stream_->write(frame);
+    return stream_->unsent() <= limits_->max_unsent_bytes || flush();
+}
+
+std::vector<std::unique_ptr<detail::subscription>>& session::subscriptions() {
+    if (extras_ == nullptr) extras_ = std::make_unique<extras>();
+    return extras_->subscriptions;
+}
+
 void session::finish(std::uint16_t code, std::string_view reason) {
     if (state_ == state::finished) return;
     state_ = state::finished;
+    if (extras_ != nullptr) extras_->subscriptions.clear();
     loop().disarm(timer_);
     if (on_close_) on_close_(*this, code, reason);
     owner_->session_finished();

@@ -7,9 +7,8 @@
 #include <mutex>
 
 #include "pieces.hpp"
-#include "raw_peer.hpp"
 #include "served.hpp"
-#include "wire/proto/ws_frame.hpp"
+#include "ws_peer.hpp"
 
 namespace wire::ws {
 namespace {
@@ -17,34 +16,8 @@ namespace {
 using namespace std::chrono_literals;
 using namespace std::string_literals;
 using testing::served;
-
-constexpr mask_key key{1, 2, 3, 4};
-
-std::string frame(opcode op, std::string_view payload, bool fin = true) {
-    buffer out;
-    append_frame(out, op, payload, key, fin);
-    return std::string(out.view());
-}
-
-class ws_peer : public testing::raw_peer {
-public:
-    explicit ws_peer(std::uint16_t port, const std::string& path = "/") : raw_peer(port) {
-        send("GET " + path + " HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
-             "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n");
-        EXPECT_EQ(response(), "101 ");
-        EXPECT_NE(head_text.find("Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n"), std::string::npos);
-    }
-    // "OPCODE payload" of the next frame; "<end>" when there is none.
-    std::string next() {
-        std::string raw = exactly(2);
-        if (raw.size() < 2) return "<end>";
-        const auto length = static_cast<unsigned char>(raw[1]);
-        if (length >= 126) raw += exactly(length == 126 ? 2 : 8);
-        const auto h = read_frame_header(raw, role::client);
-        if (h.size != raw.size()) return "<bad frame>";
-        return std::to_string(static_cast<int>(h.header.op)) + " " + exactly(static_cast<std::size_t>(h.header.length));
-    }
-};
+using testing::frame;
+using testing::ws_peer;
 
 // What a session's end was, for tests to wait for.
 struct ending {

@@ -48,6 +48,10 @@ struct limits {
     // bytes may well become); 0: no such limit. DEFLATE can do 1,032. Apache's DeflateInflateRatioLimit: 200.
     std::uint32_t max_decompression_ratio = 200;
 
+    // Topics that one WebSocket session may have subscribed to, and the bytes of a name.
+    std::size_t max_topics = 100;
+    std::size_t max_topic_bytes = 256;
+
     // Bytes that one connection may have unsent before its reads pause, and that it may send ahead of the answer to its
     // present request (pipelining; requests of one connection are served one after another). Go's HTTP/2 and Node's
     // stream high-water marks lie between 16 KiB and 1 MiB.

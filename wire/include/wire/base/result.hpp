@@ -73,6 +73,7 @@ enum class errc : std::uint8_t {
     bad_close_code,
     bad_utf8,
     message_too_large,
+    too_many_topics,
 
     // TLS.
     tls_failed,             // the handshake, a certificate or a record was not right; the message says which

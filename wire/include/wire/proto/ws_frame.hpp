@@ -66,6 +66,7 @@ constexpr std::uint16_t bad_data = 1007;
 constexpr std::uint16_t policy = 1008;
 constexpr std::uint16_t too_big = 1009;
 constexpr std::uint16_t internal_error = 1011;
+constexpr std::uint16_t try_again_later = 1013;  // registered since, as 1012 and 1014
 }  // namespace close_code
 
 // May stand in a close frame: 1000-1003, 1007-1014 (those registered), 3000-4999.

@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "wire/base/function.hpp"
 #include "wire/base/limits.hpp"
@@ -27,6 +28,10 @@ struct message {
 };
 
 class handle;
+class topics;
+namespace detail {
+struct subscription;
+}
 
 class session {
 public:
@@ -91,8 +96,10 @@ public:
 
 private:
     friend class handle;
+    friend class topics;
     enum class state : std::uint8_t { open, closing, finished };
     struct link;
+    struct extras;
     struct mask_batch {
         std::array<mask_key, 64> keys;
         std::size_t next = 64;
@@ -102,6 +109,9 @@ private:
     void finish(std::uint16_t code, std::string_view reason);
     void on_timer();
     void append(opcode op, std::string_view payload);
+    // As send(), of a frame made already: as a server sends it, with its payload from `payload_at`.
+    bool send_framed(std::string_view frame, std::size_t payload_at, opcode op);
+    std::vector<std::unique_ptr<detail::subscription>>& subscriptions();
     std::optional<mask_key> next_mask();
 
     stream* stream_;
@@ -114,6 +124,7 @@ private:
     drain_handler on_drained_;
     std::shared_ptr<link> link_;     // made when the first handle is
     std::unique_ptr<mask_batch> masks_;  // client only
+    std::unique_ptr<extras> extras_;     // what few sessions have
     timer timer_ = timer::calling<&session::on_timer>(this);
     time_point last_heard_;
     role role_;
