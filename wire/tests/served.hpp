@@ -13,16 +13,8 @@ namespace wire::testing {
 
 class served {
 public:
-    explicit served(http::handler h, http::server_options options = {}) {
-        options.host = "127.0.0.1";
-        auto made = http::server::listen(0, std::move(h), std::move(options));
-        if (!made) {
-            ADD_FAILURE() << made.error().message;
-            return;
-        }
-        server_.emplace(*std::move(made));
-        thread_ = std::thread([this] { server_->run(); });
-    }
+    explicit served(http::handler h, http::server_options options = {}) { start(std::move(h), std::move(options)); }
+    explicit served(http::router routes, http::server_options options = {}) { start(std::move(routes), std::move(options)); }
     ~served() { stop(); }
 
     std::uint16_t port() const { return server_->port(); }
@@ -39,6 +31,18 @@ public:
     }
 
 private:
+    template <typename Handler>
+    void start(Handler h, http::server_options options) {
+        options.host = "127.0.0.1";
+        auto made = http::server::listen(0, std::move(h), std::move(options));
+        if (!made) {
+            ADD_FAILURE() << made.error().message;
+            return;
+        }
+        server_.emplace(*std::move(made));
+        thread_ = std::thread([this] { server_->run(); });
+    }
+
     std::optional<http::server> server_;
     std::thread thread_;
 };

@@ -95,13 +95,15 @@ void message_parser::begin_body(framing f, std::uint64_t length) noexcept {
     checked_ = extension_bytes_ = trailer_bytes_ = 0;
     fields_ = 0;
     size_digits_ = 0;
-    body_total_ = 0;
+    body_left_ = limits_->max_body_bytes;
     skipped_empty_line_ = false;
     partial_ = false;
     remaining_ = length;
     switch (f) {
         case framing::none: state_ = state::finished; break;
-        case framing::length: state_ = length == 0 ? state::finished : state::length_body; break;
+        case framing::length:
+            state_ = length == 0 ? state::finished : length > body_left_ ? state::oversize_body : state::length_body;
+            break;
         case framing::chunked:
             remaining_ = 0;
             state_ = state::chunk_size;
@@ -118,6 +120,7 @@ step message_parser::parse_body(std::string_view in) noexcept {
         case state::broken: return {0, event::error, error_, {}};
         case state::upgraded:
         case state::start: return {};
+        case state::oversize_body: return fail(errc::body_too_large);
         case state::length_body: {
             if (in.empty()) return {};
             const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(remaining_, in.size()));
@@ -127,9 +130,9 @@ step message_parser::parse_body(std::string_view in) noexcept {
         }
         case state::close_body: {
             if (in.empty()) return {};
-            const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(limits_->max_body_bytes - body_total_, in.size()));
+            const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(body_left_, in.size()));
             if (n == 0) return fail(errc::body_too_large);
-            body_total_ += n;
+            body_left_ -= n;
             return {n, event::body, errc::none, in.substr(0, n)};
         }
         default: return parse_chunk_framing(in);
@@ -191,8 +194,8 @@ step message_parser::parse_chunk_framing(std::string_view in) noexcept {
                     fields_ = 0;
                     return parse_trailer(in, at + 1);
                 }
-                if (remaining_ > limits_->max_body_bytes - body_total_) return fail(errc::body_too_large);
-                body_total_ += remaining_;
+                if (remaining_ > body_left_) return fail(errc::body_too_large);
+                body_left_ -= remaining_;
                 state_ = state::chunk_data;
                 break;
             case state::chunk_data: {
@@ -258,6 +261,7 @@ int status_for(errc code) noexcept {
         case errc::bad_version: return 505;
         case errc::unknown_transfer_encoding: return 501;
         case errc::timed_out: return 408;
+        case errc::unknown_expectation: return 417;
         default: return 400;
     }
 }

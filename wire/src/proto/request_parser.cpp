@@ -56,7 +56,7 @@ bool read_target(request_head& head) noexcept {
     return !head.authority.empty() && is_authority(head.authority);
 }
 
-errc interpret(const limits& l, request_head& head) noexcept {
+errc interpret(request_head& head) noexcept {
     length_fields lengths;
     unsigned hosts = 0;
     std::string_view host;
@@ -74,8 +74,9 @@ errc interpret(const limits& l, request_head& head) noexcept {
                 }
                 break;
             case 6:
-                if (name_is(h.name, "expect") && list_has_token(h.value, "100-continue")) {
-                    head.expects_continue = head.minor_version > 0;
+                if (name_is(h.name, "expect") && head.minor_version > 0) {
+                    head.expects_continue = equals_ignoring_case(h.value, "100-continue");
+                    if (!head.expects_continue && !h.value.empty()) return errc::unknown_expectation;
                 }
                 break;
             case 7:
@@ -105,7 +106,6 @@ errc interpret(const limits& l, request_head& head) noexcept {
     if (lengths.chunked()) {
         head.framing = framing::chunked;
     } else if (lengths.has_length()) {
-        if (lengths.length() > l.max_body_bytes) return errc::body_too_large;
         head.framing = framing::length;
         head.content_length = lengths.length();
     }
@@ -156,6 +156,13 @@ auto request_parser::scan_request_line(std::string_view in, std::size_t& at, req
     return scan::complete;
 }
 
+void request_parser::limit_body(std::uint64_t most) noexcept {
+    body_left_ = most;
+    if (state_ == state::length_body || state_ == state::oversize_body) {
+        state_ = remaining_ > most ? state::oversize_body : state::length_body;
+    }
+}
+
 step request_parser::parse(std::string_view in, request_head& head) {
     if (state_ != state::start) return parse_body(in);
     // One empty line before a request is to be ignored (RFC 9112 section 2.2).
@@ -190,7 +197,7 @@ step request_parser::parse(std::string_view in, request_head& head) {
     }
     if (result == scan::failed) return fail(error_);
     if (result == scan::incomplete) return need_more_head(all, skipped);
-    if (const errc e = interpret(*limits_, head); e != errc::none) return fail(e);
+    if (const errc e = interpret(head); e != errc::none) return fail(e);
     begin_body(head.framing, head.content_length);
     return {skipped + at, event::head, errc::none, {}};
 }

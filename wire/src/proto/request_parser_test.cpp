@@ -96,6 +96,8 @@ TEST(request_parser, persistence) {
 TEST(request_parser, expectation_and_upgrade) {
     EXPECT_EQ(parse(get + "Expect: 100-Continue\r\nContent-Length: 1\r\n\r\n"),
               "head GET / 1.1 [Host=a] [Expect=100-Continue] [Content-Length=1] length 1 expects-continue");
+    EXPECT_EQ(fails(get + "Expect: a-miracle\r\n\r\n"), "unknown expectation");
+    EXPECT_EQ(parse("GET / HTTP/1.0\r\nExpect: a-miracle\r\n\r\n"), "head GET / 1.0 [Expect=a-miracle] close; end");
     EXPECT_EQ(parse(get + "Connection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n\r\n"),
               "head GET / 1.1 [Host=a] [Connection=keep-alive, Upgrade] [Upgrade=websocket] upgrade; end");
     EXPECT_EQ(parse(get + "Upgrade: websocket\r\n\r\n"), "head GET / 1.1 [Host=a] [Upgrade=websocket]; end");
@@ -268,6 +270,32 @@ TEST(request_parser, knows_when_nothing_is_pending) {
     EXPECT_EQ(p.parse("x", head).what, event::body);
     EXPECT_EQ(p.parse("", head).what, event::end);
     EXPECT_TRUE(p.between_messages());
+}
+TEST(request_parser, a_body_may_be_bounded_by_its_head) {
+    limits l;
+    l.max_body_bytes = 4;
+    const auto with = [&l](std::string_view text, std::uint64_t most) {
+        request_parser p(l);
+        request_head head;
+        text.remove_prefix(p.parse(text, head).consumed);
+        p.limit_body(most);
+        std::string body;
+        for (;;) {
+            const step s = p.parse(text, head);
+            if (s.what == event::error) return "error " + std::string(to_string(s.error));
+            if (s.what == event::end) return body;
+            body += s.data;
+            text.remove_prefix(s.consumed);
+        }
+    };
+    const std::string length = get + "Content-Length: 6\r\n\r\nabcdef";
+    const std::string chunked = get + "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n3\r\ndef\r\n0\r\n\r\n";
+    for (const auto& text : {length, chunked}) {
+        EXPECT_EQ(with(text, 6), "abcdef");
+        EXPECT_EQ(with(text, 5), "error body too large");
+        EXPECT_EQ(with(text, 2), "error body too large");
+    }
+    EXPECT_EQ(with(get + "\r\n", 0), "");
 }
 TEST(request_parser, is_small) { EXPECT_LE(sizeof(request_parser), 48U); }
 

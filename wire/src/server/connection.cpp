@@ -36,20 +36,22 @@ void connection::unlink(list& l) noexcept {
 void connection::drop(bool reset) {
     if (is_closed()) return;
     worker& w = *worker_;
-    w.loop().pool().reclaim(held_);
+    if (!consuming_) w.loop().pool().reclaim(held_);
+    // An end in order would make such a body look whole.
+    if (current_ != nullptr && !current_->held && current_->out != nullptr && current_->out->how == framing::until_close) reset = true;
     w.loop().disarm(timer_);
     close(reset);
-    if (current_ != nullptr) std::exchange(current_, nullptr)->from = nullptr;
+    abandon(errc::closed_early);
     if (session_ != nullptr) session_->lost();
     w.bury(*this);
 }
 
 void connection::on_failure(const error&) {
     // The stream is closed already, as drop() would leave it.
-    if (current_ != nullptr) std::exchange(current_, nullptr)->from = nullptr;
-    if (session_ != nullptr) session_->lost();
     worker_->loop().pool().reclaim(held_);
     worker_->loop().disarm(timer_);
+    abandon(errc::closed_early);
+    if (session_ != nullptr) session_->lost();
     worker_->bury(*this);
 }
 
@@ -73,9 +75,13 @@ void connection::on_data(std::span<char> bytes) {
 }
 
 void connection::consume_held() {
-    if (held_.empty() || phase_ == phase::handling || is_closed()) return;
-    held_.consume(consume(held_.bytes()));
-    if (held_.empty() && !is_closed()) worker_->loop().pool().reclaim(held_);
+    // A body's end comes after its last byte, which may have been the one to be waited for.
+    const bool nothing = held_.empty() && (phase_ != phase::body || current_ == nullptr || current_->in == nullptr);
+    if (nothing || consuming_ || phase_ == phase::handling || is_closed()) return;
+    const std::size_t used = consume(held_.bytes());
+    if (is_closed()) return;
+    held_.consume(used);
+    if (held_.empty()) worker_->loop().pool().reclaim(held_);
 }
 
 // Whether the peer must first take what it has been sent.
@@ -93,7 +99,7 @@ std::size_t connection::consume(std::span<char> bytes) {
             at = bytes.size();
             break;
         }
-        if (phase_ == phase::handling || congested()) break;
+        if (phase_ == phase::handling || stalled() || congested()) break;
         if (phase_ == phase::websocket) {
             at += session_->receive(bytes.subspan(at));
             break;
@@ -103,7 +109,7 @@ std::size_t connection::consume(std::span<char> bytes) {
         at += s.consumed;
         if (s.what == event::need_more) {
             if (current_ != nullptr) {
-                enter(phase::body);
+                if (!bytes.empty()) enter(phase::body);
             } else if (phase_ == phase::idle && !parser_.between_messages()) {
                 enter(phase::head);
             }
@@ -112,11 +118,22 @@ std::size_t connection::consume(std::span<char> bytes) {
         switch (s.what) {
             case event::head:
                 take_head({bytes.data() + at - s.consumed, s.consumed});
-                // Whoever waits for this before sending the body has sent nothing more (RFC 9110 section 10.1.1).
-                if (current_->req.head_.expects_continue && at == bytes.size()) write("HTTP/1.1 100 Continue\r\n\r\n");
+                if (current_->req.head_.framing != framing::none) begin_body(at == bytes.size());
                 break;
-            case event::body: current_->req.body_.append(s.data); break;
-            case event::end: dispatch(); break;
+            case event::body:
+                if (current_->in == nullptr) {
+                    current_->req.body_.append(s.data);
+                } else {
+                    take_piece(s.data);
+                }
+                break;
+            case event::end:
+                if (current_->in == nullptr) {
+                    dispatch(phase::handling);
+                } else {
+                    take_body_end();
+                }
+                break;
             case event::error: refuse(s.error); break;
             default: break;
         }
@@ -131,8 +148,9 @@ void connection::take_head(std::string_view raw) {
     current_->req.keep(raw);
 }
 
-void connection::dispatch() {
-    enter(phase::handling);
+void connection::dispatch(phase p) {
+    enter(p);
+    current_->held = true;
     worker_->handle(response(current_));
 }
 
@@ -145,16 +163,22 @@ void connection::on_end() {
 // After anything that may have changed what the connection waits for.
 void connection::settle() {
     if (is_closed()) return;
-    if (peer_ended_ && phase_ != phase::handling) {
+    const bool stalls = stalled();
+    const bool full = unsent() > worker_->limits().max_unsent_bytes;
+    // What is left of a body may still have to wait for its reader.
+    const bool body_waits = phase_ == phase::body && (stalls || full) && !held_.empty();
+    if (peer_ended_ && phase_ != phase::handling && !body_waits) {
         // Replies under way still go out; nothing else can come in.
-        if ((flush() && unsent() == 0) || phase_ == phase::websocket) {
+        const bool answering = current_ != nullptr && !current_->held && current_->out != nullptr;
+        if ((flush() && unsent() == 0) || phase_ == phase::websocket || answering) {
             drop();
             return;
         }
+        abandon(errc::closed_early);
         if (phase_ != phase::lingering) enter(phase::lingering);
     }
-    const bool waiting = phase_ == phase::handling || unsent() > worker_->limits().max_unsent_bytes;
-    if (waiting && held_.size() > worker_->limits().max_unsent_bytes) {
+    const bool waiting = phase_ == phase::handling || full;
+    if (stalls || (waiting && held_.size() > worker_->limits().max_unsent_bytes)) {
         pause_reading();
     } else if (!reading()) {
         resume_reading();
@@ -171,13 +195,10 @@ char* put(char* to, std::string_view text) noexcept {
     return static_cast<char*>(std::memcpy(to, text.data(), text.size())) + text.size();
 }
 
-// Responses that have no body, nor fields that speak of one (RFC 9110 sections 8.6 and 15).
-bool is_bodiless(int status) noexcept { return status == 204 || status == 304; }
-
 }  // namespace
 
-void connection::write_response(exchange& e, bool keep_alive) {
-    if (e.refused) e.fail(500);
+// Writes the head, and the body when it is there whole.
+void connection::write_response(exchange& e, bool keep_alive, framing how, std::uint64_t length) {
     const bool bodiless = is_bodiless(e.status);
     const std::string_view reason = reason_phrase(e.status);
     const std::string_view common = worker_->common_fields();
@@ -197,11 +218,16 @@ void connection::write_response(exchange& e, bool keep_alive) {
     }
     p = put(p, common);
     if (!e.fields.empty()) p = put(p, e.fields);
-    if (!e.has_type && !e.body.empty() && !bodiless) p = put(p, "Content-Type: text/plain; charset=utf-8\r\n");
-    if (!bodiless) {
+    const bool has_body = !bodiless && (how != framing::length || length != 0);
+    if (!e.has_type && has_body) p = put(p, "Content-Type: text/plain; charset=utf-8\r\n");
+    if (bodiless) {
+        // Neither has any.
+    } else if (how == framing::length) {
         p = put(p, "Content-Length: ");
-        p = std::to_chars(p, p + 20, e.body.size()).ptr;
+        p = std::to_chars(p, p + 20, length).ptr;
         p = put(p, "\r\n");
+    } else if (how == framing::chunked) {
+        p = put(p, "Transfer-Encoding: chunked\r\n");
     }
     if (!keep_alive) {
         p = put(p, "Connection: close\r\n");
@@ -215,22 +241,42 @@ void connection::write_response(exchange& e, bool keep_alive) {
 }
 
 void connection::respond(exchange& e) {
-    const bool upgraded = e.open && start_websocket(e);
-    if (!upgraded) {
-        const bool asked_to_close = !e.req.head_.keep_alive;
-        const bool keep_alive = !asked_to_close && !e.close && !worker_->draining();
-        write_response(e, keep_alive);
+    if (e.open && start_websocket(e)) {
         current_ = nullptr;
-        enter(phase::idle);
-        if (!keep_alive) close_gracefully(asked_to_close);
-    } else {
-        current_ = nullptr;
+        worker_->recycle(&e);
+        go_on();
+        return;
     }
+    // A body that is not wanted any more is not waited for.
+    const bool received = phase_ == phase::handling;
+    const bool asked_to_close = !e.req.head_.keep_alive;
+    const bool keep_alive = !asked_to_close && !e.close && !worker_->draining();
+    if (e.refused) e.fail(500);
+    if (e.out != nullptr && !e.instead) {
+        begin_streaming(e, keep_alive);
+        return;
+    }
+    write_response(e, keep_alive && received, framing::length, e.body.size());
+    finish_response(e, keep_alive && received, asked_to_close && received);
+}
+
+// The response is in out(), whole.
+void connection::finish_response(exchange& e, bool keep_alive, bool at_once) {
+    current_ = nullptr;
+    enter(phase::idle);
+    if (!keep_alive) close_gracefully(at_once);
+    const auto in = std::move(e.in);
+    const auto out = std::move(e.out);
     worker_->recycle(&e);
-    if (!consuming_ && !is_closed()) {
-        consume_held();
-        settle();
-    }
+    if (in != nullptr && !in->over) in->forget();
+    if (out != nullptr) out->lost();
+    go_on();
+}
+
+void connection::go_on() {
+    if (consuming_ || is_closed()) return;
+    consume_held();
+    settle();
 }
 
 // A peer that asked for the end sends nothing after it: the socket can go as soon as the reply is out. Any other may be sending; closing
@@ -245,23 +291,28 @@ void connection::close_gracefully(bool at_once) {
 }
 
 void connection::refuse(errc why) {
-    exchange& e = current_ != nullptr ? *current_ : worker_->spare();
+    if (current_ != nullptr && !current_->held && current_->out != nullptr) {
+        cut_off(why);  // a response has begun
+        return;
+    }
+    const bool was_head = current_ != nullptr && current_->req.head_.method == method::head;
+    abandon(why);
+    exchange& e = worker_->spare();
+    e.clear();
     e.fail(status_for(why), std::string(to_string(why)) + "\n");
     // What was understood of the request may be nothing: it must not shape the reply.
-    const request_head& head = e.req.head_;
-    const bool was_head = current_ != nullptr && head.method == method::head;
     e.req.head_.method = was_head ? method::head : method::get;
     e.req.head_.minor_version = 1;
-    write_response(e, false);
+    write_response(e, false, framing::length, e.body.size());
     e.clear();
-    if (current_ != nullptr) worker_->recycle(std::exchange(current_, nullptr));
     close_gracefully(false);
 }
 
 bool connection::start_websocket(exchange& e) {
     const ws::upgrade_check check = ws::check_upgrade_request(e.req.head_);
-    if (!check.wanted || check.error != errc::none) {
-        e.fail(check.wanted ? check.refusal : 426, "This is a WebSocket.\n");
+    const bool received = phase_ == phase::handling;  // nothing of HTTP may follow
+    if (!check.wanted || check.error != errc::none || !received) {
+        e.fail(!check.wanted ? 426 : check.error != errc::none ? check.refusal : 400, "This is a WebSocket.\n");
         if (e.status == 426) e.fields += "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n";
         return false;
     }
@@ -284,7 +335,11 @@ void connection::session_finished() {
 void connection::on_drained() {
     last_write_ = worker_->loop().now();
     if (phase_ == phase::lingering || phase_ == phase::idle) since_ = last_write_;
-    if (phase_ == phase::websocket) session_->drained();
+    if (phase_ == phase::websocket) {
+        session_->drained();
+    } else if (current_ != nullptr && !current_->held && current_->out != nullptr) {
+        current_->out->drained();
+    }
     consume_held();
     settle();
 }
@@ -304,7 +359,9 @@ time_point connection::phase_due() const noexcept {
         case phase::idle: return since_ + l.idle_timeout;
         case phase::securing:
         case phase::head: return since_ + l.header_timeout;
-        case phase::body: return since_ + l.body_timeout;
+        case phase::body:
+            if (!stalled()) return since_ + l.body_timeout;
+            break;
         case phase::lingering: return since_ + l.close_timeout;
         case phase::handling:
         case phase::websocket: break;

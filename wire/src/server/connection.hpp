@@ -11,6 +11,7 @@
 
 namespace wire::http::detail {
 
+struct body_channel;
 struct exchange;
 class worker;
 
@@ -35,6 +36,16 @@ public:
     // Closes at once, whatever is going on.
     void drop(bool reset = false);
 
+    // ---- for bodies in pieces (connection_body.cpp) ----
+
+    void send_piece(body_channel& c, std::string_view piece);
+    // The body that is being sent has ended: when not `complete`, the peer is to know.
+    void end_body(bool complete);
+    // Who reads the request's body has begun, paused or resumed.
+    void body_flow_changed();
+    // Whether the peer must first take what it has been sent.
+    bool congested() noexcept;
+
     connection* next() const noexcept { return next_; }
 
 private:
@@ -58,14 +69,22 @@ private:
 
     std::size_t consume(std::span<char> bytes);
     void take_head(std::string_view raw);
-    void dispatch();
+    void dispatch(phase p);
+    void take_piece(std::string_view piece);
+    void take_body_end();
+    void go_on();
     void refuse(errc why);
     bool start_websocket(exchange& e);
-    void write_response(exchange& e, bool keep_alive);
+    void begin_body(bool peer_waits);
+    bool stalled() const noexcept;
+    void begin_streaming(exchange& e, bool keep_alive);
+    void finish_response(exchange& e, bool keep_alive, bool at_once);
+    void cut_off(errc why);
+    void abandon(errc why);
+    void write_response(exchange& e, bool keep_alive, framing how, std::uint64_t length);
     void consume_held();
     void settle();
     void close_gracefully(bool at_once);
-    bool congested() noexcept;
     void enter(phase p) noexcept;
     time_point phase_due() const noexcept;
     time_point write_due() const noexcept;
@@ -81,7 +100,7 @@ private:
     timer timer_ = timer::calling<&connection::on_timer>(this);
     time_point since_;                 // the last step forward of this phase
     time_point last_write_;
-    phase phase_ = phase::idle;
+    phase phase_ = phase::idle;        // body goes with handling when the handler reads it as it comes
     bool consuming_ = false;           // on the stack below
     bool peer_ended_ = false;
 };

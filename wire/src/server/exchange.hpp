@@ -4,10 +4,12 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "body.hpp"
 #include "wire/server/error_pages.hpp"
 #include "wire/server/request.hpp"
 #include "wire/server/response.hpp"
@@ -22,9 +24,15 @@ struct way_home {
     std::mutex mutex;
     event_loop* loop = nullptr;             // guarded by mutex; null once the loop is going
     worker* home = nullptr;                 // used on the loop's thread
+    std::size_t max_unsent_bytes = 0;       // of limits
     std::atomic<std::thread::id> thread{};  // while the loop runs, else none
     error_pages pages;                      // does not change
+
+    bool is_here() const noexcept { return thread.load(std::memory_order_relaxed) == std::this_thread::get_id(); }
 };
+
+// Responses that have no body, nor fields that speak of one (RFC 9110 sections 8.6 and 15).
+constexpr bool is_bodiless(int status) noexcept { return status == 204 || status == 304; }
 
 struct exchange {
     explicit exchange(std::shared_ptr<way_home> w) : way(std::move(w)) {}
@@ -49,6 +57,12 @@ struct exchange {
     bool close = false;
     response::open_handler open; // set: upgrade to WebSocket
     std::vector<unique_function<void(response&)>> hooks;  // of response::on_send()
+
+    bool held = false;           // by a response: else by the connection
+    bool instead = false;        // fail() was called: `body` is sent, whatever else was to be
+    std::shared_ptr<body_source> in;    // set: the request's body is or was read as it came
+    std::shared_ptr<body_channel> out;  // set: the response's body is written as it is made
+    std::optional<std::uint64_t> out_length;
 };
 
 }  // namespace wire::http::detail

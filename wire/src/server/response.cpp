@@ -181,6 +181,28 @@ void response::send() {
     detail::exchange::deliver(std::exchange(exchange_, nullptr));
 }
 
+body_writer response::start_body() {
+    exchange_->out = std::make_shared<detail::body_channel>(exchange_->way, exchange_->way->max_unsent_bytes);
+    body_writer writer(exchange_->out);
+    send();
+    return writer;
+}
+
+body_writer response::start_body(std::uint64_t length) {
+    exchange_->out_length = length;
+    return start_body();
+}
+
+body_reader response::take_body() {
+    detail::exchange& e = *exchange_;
+    if (e.in == nullptr) {
+        e.in = std::make_shared<detail::body_source>(e.way);
+        e.in->whole = std::move(e.req.body_);
+        e.in->over = true;
+    }
+    return body_reader(e.in);
+}
+
 void response::upgrade(open_handler open) {
     exchange_->open = std::move(open);
     exchange_->hooks.clear();
@@ -191,7 +213,7 @@ namespace detail {
 
 void exchange::deliver(exchange* e) {
     way_home& way = *e->way;
-    if (way.thread.load(std::memory_order_relaxed) == std::this_thread::get_id()) {
+    if (way.is_here()) {
         way.home->complete(e);
         return;
     }
@@ -214,11 +236,16 @@ void exchange::clear() noexcept {
     has_type = refused = close = false;
     open = nullptr;
     hooks.clear();
+    held = instead = false;
+    in = nullptr;
+    out = nullptr;
+    out_length.reset();
 }
 
 void exchange::fail(int code, std::string_view text) {
     fields.clear();
     has_type = refused = false;
+    instead = true;
     say(code, text);
 }
 

@@ -19,6 +19,7 @@ constexpr unsigned bit(method m) noexcept { return 1U << static_cast<unsigned>(m
 struct endpoint {
     std::array<handler, method_count> by_method;
     unsigned methods = 0;  // bits of those that are set
+    std::array<body_plan, method_count> plans;
 };
 
 [[noreturn]] void malformed(std::string_view pattern, std::string_view why) {
@@ -53,6 +54,7 @@ struct router::found {
     method wanted;
     std::vector<std::pair<std::string_view, std::string_view>>& params;
     handler* chosen = nullptr;
+    body_plan plan{};  // its
     unsigned seen = 0;  // methods of all places that match the path
 
     bool try_here(endpoint& e) {
@@ -61,6 +63,7 @@ struct router::found {
         const method m = as_get ? method::get : wanted;
         if (m == method::other || (e.methods & bit(m)) == 0) return false;
         chosen = &e.by_method[static_cast<std::size_t>(m)];
+        plan = e.plans[static_cast<std::size_t>(m)];
         return true;
     }
 
@@ -119,7 +122,9 @@ router::router(router&&) noexcept = default;
 router& router::operator=(router&&) noexcept = default;
 router::~router() = default;
 
-router& router::add(method m, std::string_view pattern, handler h) {
+router& router::add(method m, std::string_view pattern, handler h) { return add(m, pattern, std::move(h), body_plan()); }
+
+router& router::add(method m, std::string_view pattern, handler h, body_plan plan) {
     if (m == method::other) malformed(pattern, "a method without a name");
     if (pattern.empty() || pattern.front() != '/') malformed(pattern, "must begin with '/'");
     std::vector<std::string_view> names;
@@ -163,8 +168,26 @@ router& router::add(method m, std::string_view pattern, handler h) {
     }
     if (end == nullptr) end = &at->here;
     end->by_method[static_cast<std::size_t>(m)] = std::move(h);
+    end->plans[static_cast<std::size_t>(m)] = plan;
     end->methods |= bit(m);
     return *this;
+}
+
+router& router::stream(method m, std::string_view pattern, stream_handler h, std::uint64_t max_body_bytes) {
+    has_streams_ = true;
+    handler at_head = [h = std::move(h)](response res) mutable {
+        body_reader in = res.take_body();
+        h(std::move(res), std::move(in));
+    };
+    return add(m, pattern, std::move(at_head), body_plan{.stream = true, .max_bytes = max_body_bytes});
+}
+
+body_plan router::plan_body(const request& req) const {
+    const std::string_view path = req.path();
+    std::vector<std::pair<std::string_view, std::string_view>> params;
+    found f{.wanted = req.method(), .params = params};
+    if (!path.empty() && path.front() == '/') f.search(table_->root, path.substr(1));
+    return f.plan;
 }
 
 router& router::websocket(std::string_view pattern, unique_function<void(ws::session&, const request&)> open) {

@@ -53,6 +53,12 @@ result<server> server::listen(std::uint16_t port, handler h, server_options opti
     return server(std::move(s));
 }
 
+result<server> server::listen(std::uint16_t port, router routes, server_options options) {
+    const auto shared = std::make_shared<router>(std::move(routes));
+    if (!options.plan_body && shared->has_streams()) options.plan_body = [shared](const request& r) { return shared->plan_body(r); };
+    return listen(port, handler([shared](response res) { (*shared)(std::move(res)); }), std::move(options));
+}
+
 std::uint16_t server::port() const noexcept { return state_->port; }
 
 void server::run() {
@@ -73,11 +79,22 @@ void server::stop() noexcept {
     for (const auto& w : state_->workers) w->stop();
 }
 
-error start_server(std::uint16_t port, handler h, server_options options) {
-    auto s = server::listen(port, std::move(h), std::move(options));
+namespace {
+
+error serve(result<server> s) {
     if (!s) return s.error();
     s->run();
     return {};
+}
+
+}  // namespace
+
+error start_server(std::uint16_t port, handler h, server_options options) {
+    return serve(server::listen(port, std::move(h), std::move(options)));
+}
+
+error start_server(std::uint16_t port, router routes, server_options options) {
+    return serve(server::listen(port, std::move(routes), std::move(options)));
 }
 
 }  // namespace wire::http

@@ -16,6 +16,7 @@ worker::worker(const server_options& options, handler& h)
     : options_(&options), handler_(&h), way_(std::make_shared<way_home>()) {
     way_->home = this;
     way_->pages = options.error_pages;
+    way_->max_unsent_bytes = options.limits.max_unsent_bytes;
     idle_exchanges_.reserve(max_idle_exchanges);  // so that recycle() cannot throw
 }
 
@@ -141,11 +142,14 @@ void worker::recycle(exchange* e) noexcept {
 }
 
 void worker::complete(exchange* e) {
+    e->held = false;
     if (e->from != nullptr) {
         e->from->respond(*e);
-    } else {
-        recycle(e);
+        return;
     }
+    const auto out = e->out;
+    recycle(e);
+    if (out != nullptr) out->lost();
 }
 
 }  // namespace wire::http::detail

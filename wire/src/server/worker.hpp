@@ -34,6 +34,8 @@ public:
     const wire::limits& limits() const noexcept { return options_->limits; }
     bool draining() const noexcept { return draining_; }
     void handle(response res);
+    // What is to become of a body, when there is one.
+    body_plan plan_body(const request& r) const { return options_->plan_body ? options_->plan_body(r) : body_plan(); }
     // "Date: ...\r\n", and Server when there is one; renewed every second.
     std::string_view common_fields();
 

@@ -52,6 +52,7 @@ enum class errc : std::uint8_t {
     too_many_headers,
     uri_too_long,
     body_too_large,
+    unknown_expectation,    // an Expect field other than 100-continue, RFC 9110 section 10.1.1
     chunk_extension_too_large,
 
     // URL.

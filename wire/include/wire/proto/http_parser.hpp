@@ -81,7 +81,7 @@ public:
 
 protected:
     enum class state : std::uint8_t {
-        start, length_body, close_body, chunk_size, chunk_space, chunk_extension, chunk_size_lf,
+        start, length_body, oversize_body, close_body, chunk_size, chunk_space, chunk_extension, chunk_size_lf,
         chunk_data, chunk_data_cr, chunk_data_lf, trailer, finished, upgraded, broken,
     };
     enum class scan : std::uint8_t { incomplete, complete, failed };
@@ -100,7 +100,7 @@ protected:
 
     const limits* limits_;
     std::uint64_t remaining_ = 0;       // of the body or chunk
-    std::uint64_t body_total_ = 0;      // decoded bytes so far, for max_body_bytes
+    std::uint64_t body_left_ = 0;       // how many more decoded bytes are allowed
     std::uint32_t checked_ = 0;         // bytes of the incomplete head known to be well-formed whole lines
     std::uint32_t extension_bytes_ = 0;
     std::uint32_t trailer_bytes_ = 0;
@@ -124,6 +124,10 @@ public:
 
     step parse(std::string_view in, request_head& head);
     void reset() noexcept { *this = request_parser(*limits_); }
+
+    // After a `head`, before the next parse(): bounds this message's body, and no other's, by `most` bytes instead of
+    // limits::max_body_bytes. (A body that is announced as too large fails after its head, so that this can be decided by the head.)
+    void limit_body(std::uint64_t most) noexcept;
 
 private:
     scan scan_request_line(std::string_view in, std::size_t& at, request_head& head) noexcept;

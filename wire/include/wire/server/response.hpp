@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "wire/base/function.hpp"
+#include "wire/server/body.hpp"
 #include "wire/server/request.hpp"
 #include "wire/websocket/session.hpp"
 
@@ -63,6 +64,15 @@ public:
         this->body() = std::move(body);
         send();
     }
+
+    // Sends the head now and the body as it is made: of `length` bytes, or of unknown length, which HTTP/1.1 sends in chunks and HTTP/1.0 until
+    // the connection's end. body() is not sent. Answers to HEAD, and 204 and 304, have no body: what is written is dropped.
+    body_writer start_body();
+    body_writer start_body(std::uint64_t length);
+
+    // The request's body, once, in place of request().body(): as it comes where the route or server_options::plan_body asked for that, else in
+    // one piece.
+    body_reader take_body();
 
     // Answers with 101 and goes on as a WebSocket; `open` sets up the session on the connection's loop. A request that asks for
     // no WebSocket, or wrongly, is answered with 426 or 400 instead, and `open` is not called.

@@ -27,6 +27,8 @@
 // either; only a handler that decodes what its {name...} matched must see for itself where that leads.
 #pragma once
 
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -70,6 +72,12 @@ public:
     router& patch(std::string_view pattern, handler h) { return add(method::patch, pattern, std::move(h)); }
     router& del(std::string_view pattern, handler h) { return add(method::delete_, pattern, std::move(h)); }
 
+    // A handler that is called when the request's head is there, and reads the body as it comes (body.hpp). Its bodies may have up to
+    // `max_body_bytes`, whatever limits::max_body_bytes says.
+    using stream_handler = unique_function<void(response, body_reader)>;
+    router& stream(method m, std::string_view pattern, stream_handler h,
+                   std::uint64_t max_body_bytes = std::numeric_limits<std::uint64_t>::max());
+
     // A WebSocket: `open` is called for each session with the request that opened it.
     router& websocket(std::string_view pattern, unique_function<void(ws::session&, const request&)> open);
 
@@ -93,6 +101,10 @@ public:
 
     void operator()(response res);
 
+    // For server_options::plan_body, where the router is not the server's handler itself: whether a request goes to a stream() route.
+    body_plan plan_body(const request& req) const;
+    bool has_streams() const noexcept { return has_streams_; }
+
 private:
     friend class next;
     struct node;
@@ -100,7 +112,10 @@ private:
     struct layer;
     struct table;
     layer& add_layer(std::string_view prefix);
+    router& add(method m, std::string_view pattern, handler h, body_plan plan);
+
     std::shared_ptr<table> table_;  // shared with each `next`
+    bool has_streams_ = false;
 };
 
 // A router seen from a prefix; dies with it.
@@ -115,6 +130,11 @@ public:
     route_group& put(std::string_view pattern, handler h) { return add(method::put, pattern, std::move(h)); }
     route_group& patch(std::string_view pattern, handler h) { return add(method::patch, pattern, std::move(h)); }
     route_group& del(std::string_view pattern, handler h) { return add(method::delete_, pattern, std::move(h)); }
+    route_group& stream(method m, std::string_view pattern, router::stream_handler h,
+                        std::uint64_t max_body_bytes = std::numeric_limits<std::uint64_t>::max()) {
+        router_->stream(m, prefix_ + std::string(pattern), std::move(h), max_body_bytes);
+        return *this;
+    }
     route_group& websocket(std::string_view pattern, unique_function<void(ws::session&, const request&)> open) {
         router_->websocket(prefix_ + std::string(pattern), std::move(open));
         return *this;

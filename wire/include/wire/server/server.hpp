@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -33,6 +34,9 @@ struct server_options {
     std::shared_ptr<wire::tls::server_context> tls;  // https and wss; null: without TLS
     std::string server_name;       // the Server field; none when empty
     http::error_pages error_pages; // what its own refusals say instead of a line of plain text
+    // Asked at the head of each request that has a body, with several loops from several threads at once. A router that is given to listen()
+    // itself is asked for its stream() routes; where it is wrapped in another handler, let this ask router::plan_body().
+    std::function<body_plan(const request&)> plan_body;
     // How long stop() lets requests in progress and WebSocket closing handshakes finish.
     std::chrono::milliseconds drain_timeout{10'000};
 };
@@ -41,6 +45,7 @@ class server {
 public:
     // Binds and listens; connections queue until run(). With port 0 the system chooses one.
     static result<server> listen(std::uint16_t port, handler h, server_options options = {});
+    static result<server> listen(std::uint16_t port, router routes, server_options options = {});
 
     server(server&&) noexcept;
     server& operator=(server&&) noexcept;
@@ -75,5 +80,6 @@ private:
 
 // Listens and serves until the process ends; returns only when it cannot listen, with the reason.
 error start_server(std::uint16_t port, handler h, server_options options = {});
+error start_server(std::uint16_t port, router routes, server_options options = {});
 
 }  // namespace wire::http

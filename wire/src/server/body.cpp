@@ -1,0 +1,267 @@
+#include "body.hpp"
+
+#include <utility>
+
+#include "connection.hpp"
+#include "exchange.hpp"
+
+namespace wire::http {
+
+namespace {
+
+// Runs `work` on the loop's thread, at once when this is it. False when the loop is gone.
+template <typename Work>
+bool run_home(const std::shared_ptr<detail::way_home>& way, Work work) {
+    if (way->is_here()) {
+        work();
+        return true;
+    }
+    const std::lock_guard lock(way->mutex);  // gone before `work`, which may own a response that takes it
+    if (way->loop == nullptr) return false;
+    way->loop->post(std::move(work));
+    return true;
+}
+
+}  // namespace
+
+// ---- writer ----
+
+body_writer& body_writer::operator=(body_writer&& other) noexcept {
+    body_writer old(std::move(*this));
+    channel_ = std::move(other.channel_);
+    return *this;
+}
+
+body_writer::~body_writer() {
+    if (channel_ != nullptr) channel_->end(false);
+}
+
+bool body_writer::write(std::string_view piece) { return channel_ != nullptr && channel_->write(piece); }
+
+void body_writer::finish() {
+    if (channel_ != nullptr) std::exchange(channel_, nullptr)->end(true);
+}
+
+bool body_writer::is_open() const noexcept {
+    if (channel_ == nullptr) return false;
+    const std::lock_guard lock(channel_->mutex);
+    return !channel_->closed;
+}
+
+void body_writer::on_drained(unique_function<void()> call) {
+    if (channel_ == nullptr) return;
+    const std::lock_guard lock(channel_->mutex);
+    if (!channel_->over) std::swap(channel_->on_drained, call);
+}
+
+void body_writer::on_closed(unique_function<void()> call) {
+    if (channel_ == nullptr) return;
+    {
+        const std::lock_guard lock(channel_->mutex);
+        if (!channel_->over) {
+            std::swap(channel_->on_closed, call);
+            return;
+        }
+        if (!channel_->was_lost) return;
+    }
+    run_home(channel_->way, std::move(call));
+}
+
+// ---- reader ----
+
+void body_reader::read(piece_handler on_piece, end_handler on_end) {
+    if (source_ == nullptr) return;
+    run_home(source_->way, [s = source_, piece = std::move(on_piece), end = std::move(on_end)]() mutable {
+        s->read(std::move(piece), std::move(end));
+    });
+}
+
+void body_reader::pause() {
+    if (source_ != nullptr) run_home(source_->way, [s = source_] { s->pause(true); });
+}
+
+void body_reader::resume() {
+    if (source_ != nullptr) run_home(source_->way, [s = source_] { s->pause(false); });
+}
+
+namespace detail {
+
+bool body_channel::write(std::string_view piece) {
+    const bool here = way->is_here();
+    if (here && at != nullptr) {
+        take_pending();
+        at->send_piece(*this, piece);
+        const bool full = at->congested();
+        const std::lock_guard lock(mutex);
+        unsent = full ? at->unsent() : 0;
+        congested = congested || full;
+        return !full;
+    }
+    bool to_post = false;
+    bool full = false;
+    {
+        const std::lock_guard lock(mutex);
+        if (closed) return false;
+        pending.append(piece);
+        full = pending.size() + unsent > most_unsent;
+        congested = congested || full;
+        to_post = !posted && !here;  // attach() takes what is written here before it
+        posted = posted || to_post;
+    }
+    if (to_post && !run_home(way, [c = shared_from_this()] { c->pump(); })) {
+        const std::lock_guard lock(mutex);
+        closed = true;
+        pending = {};
+        return false;
+    }
+    return !full;
+}
+
+void body_channel::end(bool is_complete) {
+    const bool here = way->is_here();
+    {
+        const std::lock_guard lock(mutex);
+        if (closed) return;
+        closed = ended = true;
+        complete = is_complete;
+    }
+    if (!here) {
+        run_home(way, [c = shared_from_this()] { c->pump(); });
+    } else if (at != nullptr) {
+        pump();
+    }
+}
+
+void body_channel::take_pending() {
+    std::string bytes;
+    {
+        const std::lock_guard lock(mutex);
+        bytes.swap(pending);
+    }
+    if (!bytes.empty()) at->send_piece(*this, bytes);
+}
+
+void body_channel::attach(connection& c, framing f, std::uint64_t length) {
+    at = &c;
+    how = f;
+    left = length;
+    pump();
+}
+
+void body_channel::pump() {
+    const auto alive = shared_from_this();
+    bool end = false;
+    bool owed = false;
+    {
+        const std::lock_guard lock(mutex);
+        posted = false;
+        end = ended;
+        owed = congested || !pending.empty();
+    }
+    if (at == nullptr) return;
+    take_pending();
+    if (end) {
+        at->end_body(complete);
+        return;
+    }
+    if (!owed || !at->flush()) return;  // broken: lost() follows
+    const std::size_t n = at->unsent();
+    {
+        const std::lock_guard lock(mutex);
+        unsent = n;
+    }
+    if (n == 0) drained();  // else the connection says so
+}
+
+void body_channel::drained() {
+    const auto alive = shared_from_this();
+    unique_function<void()> f;
+    {
+        const std::lock_guard lock(mutex);
+        unsent = 0;
+        if (!std::exchange(congested, false)) return;
+        f = std::move(on_drained);
+    }
+    if (!f) return;
+    f();
+    const std::lock_guard lock(mutex);
+    if (!over && !on_drained) on_drained = std::move(f);
+}
+
+void body_channel::lost() {
+    const auto alive = shared_from_this();
+    at = nullptr;
+    unique_function<void()> drained;
+    unique_function<void()> told;
+    {
+        const std::lock_guard lock(mutex);
+        over = closed = true;
+        was_lost = !ended;
+        pending = {};
+        drained = std::move(on_drained);  // destroyed when the lock is no longer held
+        told = std::move(on_closed);
+        if (ended) return;
+    }
+    if (told) told();
+}
+
+void body_source::read(body_reader::piece_handler piece, body_reader::end_handler end) {
+    if (wanted) return;
+    wanted = true;
+    on_piece = std::move(piece);
+    on_end = std::move(end);
+    const auto alive = shared_from_this();
+    if (at != nullptr) {
+        at->body_flow_changed();
+    } else {
+        deliver_rest();
+    }
+}
+
+void body_source::pause(bool on) {
+    if (paused == on) return;
+    paused = on;
+    const auto alive = shared_from_this();
+    if (at != nullptr) {
+        at->body_flow_changed();
+    } else if (!on) {
+        deliver_rest();
+    }
+}
+
+void body_source::piece(std::string_view bytes) {
+    if (!on_piece) return;
+    const auto alive = shared_from_this();
+    auto f = std::move(on_piece);
+    f(bytes);
+    if (!told) on_piece = std::move(f);
+}
+
+void body_source::end(errc why) {
+    at = nullptr;
+    over = true;
+    result = why;
+    deliver_rest();
+}
+
+void body_source::forget() noexcept {
+    at = nullptr;
+    over = told = true;
+    whole = {};
+    const auto keep_until_here = std::pair(std::move(on_piece), std::move(on_end));
+}
+
+void body_source::deliver_rest() {
+    if (!over || !wanted || told) return;
+    const auto alive = shared_from_this();
+    if (!whole.empty() && !paused) piece(std::exchange(whole, {}));
+    if (told || (paused && result == errc::none)) return;
+    told = true;
+    auto f = std::move(on_end);
+    const auto keep_until_here = std::move(on_piece);
+    if (f) f(result);
+}
+
+}  // namespace detail
+
+}  // namespace wire::http

@@ -1,0 +1,138 @@
+// The part of a connection that only bodies in pieces need.
+#include <algorithm>
+
+#include "connection.hpp"
+#include "wire/proto/http_writer.hpp"
+#include "worker.hpp"
+
+namespace wire::http::detail {
+
+// ---- requests ----
+
+// The head of a request with a body is there; with `peer_waits` nothing behind it.
+void connection::begin_body(bool peer_waits) {
+    const request_head& head = current_->req.head_;
+    const body_plan plan = worker_->plan_body(current_->req);
+    if (plan.stream) parser_.limit_body(plan.max_bytes);
+    const std::uint64_t most = plan.stream ? plan.max_bytes : worker_->limits().max_body_bytes;
+    // Empty, or refused by the parser's next step.
+    if (head.framing == framing::length && (head.content_length == 0 || head.content_length > most)) return;
+    // Whoever waits for this before sending the body has sent nothing more (RFC 9110 section 10.1.1).
+    peer_waits = peer_waits && head.expects_continue;
+    if (plan.stream) {
+        current_->in = std::make_shared<body_source>(current_->way);
+        current_->in->at = this;
+        current_->in->owes_continue = peer_waits;
+        dispatch(phase::body);
+    } else if (peer_waits) {
+        write("HTTP/1.1 100 Continue\r\n\r\n");
+    }
+}
+
+// Whether a body waits for its reader.
+bool connection::stalled() const noexcept {
+    return phase_ == phase::body && current_ != nullptr && current_->in != nullptr && current_->in->stalled();
+}
+
+void connection::take_piece(std::string_view piece) {
+    const auto in = current_->in;
+    in->owes_continue = false;
+    in->piece(piece);
+}
+
+void connection::take_body_end() {
+    const auto in = current_->in;
+    enter(phase::handling);
+    in->end(errc::none);
+}
+
+void connection::body_flow_changed() {
+    body_source& in = *current_->in;
+    if (!in.stalled()) {
+        // Once the final head has gone, an interim one may not follow.
+        if (in.owes_continue && (current_->held || current_->out == nullptr)) write("HTTP/1.1 100 Continue\r\n\r\n");
+        in.owes_continue = false;
+        since_ = worker_->loop().now();
+    }
+    go_on();
+}
+
+// The exchange will not be completed: who works at it is told why, or, if that was his own doing (errc::none), nothing.
+void connection::abandon(errc why) {
+    if (current_ == nullptr) return;
+    exchange& e = *std::exchange(current_, nullptr);
+    // What a response holds is its thread's own, but for a source that was there before it.
+    const auto in = phase_ == phase::body ? e.in : std::shared_ptr<body_source>();
+    const auto out = e.held ? std::shared_ptr<body_channel>() : e.out;
+    e.from = nullptr;
+    if (!e.held) worker_->recycle(&e);
+    if (out != nullptr) out->lost();
+    if (in == nullptr) return;
+    if (why == errc::none) {
+        in->forget();
+    } else {
+        in->end(why);
+    }
+}
+
+// ---- responses ----
+
+void connection::begin_streaming(exchange& e, bool keep_alive) {
+    framing how = framing::chunked;
+    if (e.out_length) {
+        how = framing::length;
+    } else if (e.req.head_.minor_version == 0) {
+        how = framing::until_close;
+        keep_alive = false;
+    }
+    e.close = !keep_alive;
+    e.body.clear();
+    const std::uint64_t length = e.out_length.value_or(0);
+    write_response(e, keep_alive, how, length);
+    if (e.req.head_.method == method::head || is_bodiless(e.status)) how = framing::none;
+    e.out->attach(*this, how, length);
+    go_on();
+}
+
+void connection::send_piece(body_channel& c, std::string_view piece) {
+    if (piece.empty() || c.how == framing::none) return;
+    if (c.how == framing::length) {
+        piece = piece.substr(0, static_cast<std::size_t>(std::min<std::uint64_t>(c.left, piece.size())));
+        c.left -= piece.size();
+    }
+    if (c.how == framing::chunked) {
+        append_chunk(out(), piece);
+    } else {
+        out().append(piece);
+    }
+    flush_later();
+}
+
+void connection::end_body(bool complete) {
+    exchange& e = *current_;
+    const framing how = e.out->how;
+    if (how == framing::length && e.out->left > 0) complete = false;
+    if (!complete && how != framing::none) {
+        cut_off(errc::none);
+        return;
+    }
+    if (how == framing::chunked) append_last_chunk(out());
+    flush_later();
+    const bool received = phase_ == phase::handling;
+    finish_response(e, received && !e.close && !worker_->draining(), received && !e.req.head_.keep_alive);
+}
+
+// The response that has begun cannot be completed, and the peer must not take it for whole.
+void connection::cut_off(errc why) {
+    const bool looks_whole = current_->out->how == framing::until_close;
+    abandon(why);
+    if (looks_whole) {
+        flush();
+        drop(true);
+        return;
+    }
+    close_gracefully(false);
+    go_on();
+}
+
+}  // namespace wire::http::detail
