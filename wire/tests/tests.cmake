@@ -19,6 +19,22 @@ target_compile_definitions(wire_uring_test PRIVATE WIRE_AUTOMATIC_IS_IO_URING WI
 target_link_libraries(wire_uring_test PRIVATE wire::wire GTest::gtest_main)
 gtest_discover_tests(wire_uring_test TEST_PREFIX io_uring. DISCOVERY_TIMEOUT 60)
 
+# Hostile peers, each until it meets its limit; and the memory that takes.
+file(GLOB wire_abuse_tests CONFIGURE_DEPENDS tests/abuse/*_test.cpp)
+if(NOT WIRE_WITH_TLS)
+  list(FILTER wire_abuse_tests EXCLUDE REGEX "tls_test")
+endif()
+add_executable(wire_abuse_test ${wire_abuse_tests})
+target_include_directories(wire_abuse_test PRIVATE tests)
+if(WIREBENCH_SANITIZE)
+  target_compile_definitions(wire_abuse_test PRIVATE WIRE_SANITIZED)
+endif()
+target_link_libraries(wire_abuse_test PRIVATE wire::wire GTest::gtest_main)
+if(WIRE_WITH_TLS)
+  target_link_libraries(wire_abuse_test PRIVATE OpenSSL::SSL OpenSSL::Crypto)
+endif()
+gtest_discover_tests(wire_abuse_test DISCOVERY_TIMEOUT 60)
+
 # The examples of the documentation: they have to compile. A test of the lab sees that the guide quotes them.
 file(GLOB wire_examples CONFIGURE_DEPENDS examples/*.cpp)
 foreach(example IN LISTS wire_examples)

@@ -18,30 +18,29 @@ void add_block(words& h, const unsigned char* block) noexcept {
                static_cast<std::uint32_t>(block[4 * i + 2]) << 8 | block[4 * i + 3];
     }
     for (std::size_t i = 16; i < 80; ++i) w[i] = std::rotl(w[i - 3] ^ w[i - 8] ^ w[i - 14] ^ w[i - 16], 1);
-    auto [a, b, c, d, e] = h;
-    for (std::size_t i = 0; i < 80; ++i) {
-        std::uint32_t f;
-        std::uint32_t k;
-        if (i < 20) {
-            f = (b & c) | (~b & d);
-            k = 0x5A827999;
-        } else if (i < 40) {
-            f = b ^ c ^ d;
-            k = 0x6ED9EBA1;
-        } else if (i < 60) {
-            f = (b & c) | (b & d) | (c & d);
-            k = 0x8F1BBCDC;
-        } else {
-            f = b ^ c ^ d;
-            k = 0xCA62C1D6;
-        }
-        const std::uint32_t next = std::rotl(a, 5) + f + e + k + w[i];
-        e = d;
-        d = c;
-        c = std::rotl(b, 30);
-        b = a;
-        a = next;
-    }
+    std::uint32_t a = h[0], b = h[1], c = h[2], d = h[3], e = h[4];
+    // Five rounds a turn, so that the five variables are back in their places and none is ever moved.
+    const auto rounds = [&w](std::size_t from, std::uint32_t k, auto mix, auto&... v) {
+        const auto one = [&](std::uint32_t p, std::uint32_t& q, std::uint32_t r, std::uint32_t s, std::uint32_t& t, std::size_t i) {
+            t += std::rotl(p, 5) + mix(q, r, s) + k + w[i];
+            q = std::rotl(q, 30);
+        };
+        const auto five = [&](std::uint32_t& p, std::uint32_t& q, std::uint32_t& r, std::uint32_t& s, std::uint32_t& t, std::size_t i) {
+            one(p, q, r, s, t, i);
+            one(t, p, q, r, s, i + 1);
+            one(s, t, p, q, r, i + 2);
+            one(r, s, t, p, q, i + 3);
+            one(q, r, s, t, p, i + 4);
+        };
+        for (std::size_t i = from; i < from + 20; i += 5) five(v..., i);
+    };
+    const auto choose = [](std::uint32_t x, std::uint32_t y, std::uint32_t z) { return z ^ (x & (y ^ z)); };
+    const auto parity = [](std::uint32_t x, std::uint32_t y, std::uint32_t z) { return x ^ y ^ z; };
+    const auto majority = [](std::uint32_t x, std::uint32_t y, std::uint32_t z) { return (x & y) | (z & (x | y)); };
+    rounds(0, 0x5A827999, choose, a, b, c, d, e);
+    rounds(20, 0x6ED9EBA1, parity, a, b, c, d, e);
+    rounds(40, 0x8F1BBCDC, majority, a, b, c, d, e);
+    rounds(60, 0xCA62C1D6, parity, a, b, c, d, e);
     h[0] += a;
     h[1] += b;
     h[2] += c;

@@ -4,6 +4,23 @@
 
 namespace wire {
 
+namespace {
+
+// How many bytes at `p` are one character of several bytes, 0 when they are none; precondition: four bytes are there.
+std::size_t whole_character(const char* p) noexcept {
+    const auto byte = [p](int i) { return std::uint32_t{static_cast<unsigned char>(p[i])}; };
+    const auto follows = [&](int i) { return (byte(i) & 0xC0) == 0x80; };
+    if (byte(0) < 0xE0) return byte(0) >= 0xC2 && follows(1) ? 2 : 0;
+    if (byte(0) < 0xF0) {
+        const std::uint32_t begin = (byte(0) & 0x0F) << 6 | (byte(1) & 0x3F);  // the code point without its last six bits
+        return follows(1) && follows(2) && begin >= 0x20 && begin >> 5 != 0x1B ? 3 : 0;  // neither overlong nor a surrogate
+    }
+    const std::uint32_t begin = (byte(0) & 0x0F) << 6 | (byte(1) & 0x3F);
+    return follows(1) && follows(2) && follows(3) && begin >= 0x10 && begin <= 0x10F ? 4 : 0;
+}
+
+}  // namespace
+
 bool utf8_validator::feed(std::string_view piece) noexcept {
     constexpr std::uint8_t broken = 255;
     if (needed_ == broken) return false;
@@ -22,7 +39,10 @@ bool utf8_validator::feed(std::string_view piece) noexcept {
             }
             while (p != end && static_cast<unsigned char>(*p) < 0x80) ++p;
             if (p == end) return true;
-            // RFC 3629 section 4: the lead byte says how many follow and, against overlong forms, surrogates and
+            const char* const run = p;
+            for (std::size_t n = 1; end - p >= 4 && n != 0; p += n) n = whole_character(p);
+            if (p != run) continue;
+            // What is cut off here, or wrong, a byte at a time. RFC 3629 section 4: the lead byte says how many follow and, against overlong forms, surrogates and
             // code points beyond U+10FFFF, narrows the range of the first of them.
             const auto lead = static_cast<unsigned char>(*p++);
             low_ = 0x80;

@@ -1,0 +1,99 @@
+// What hostile WebSocket peers can try.
+#include <thread>
+
+#include "abused.hpp"
+
+namespace wire::testing {
+namespace {
+
+std::string head_of_101(raw_peer& p) {
+    std::string head;
+    while (head.find("\r\n\r\n") == std::string::npos) {
+        const std::string more = p.exactly(1);
+        if (more.empty()) break;
+        head += more;
+    }
+    return head.substr(0, 12);
+}
+
+struct websocket_abuse : abuse {
+    std::deque<raw_peer> open(std::size_t n) {
+        auto out = crowd(n, ask_for_websocket);
+        for (raw_peer& p : out) EXPECT_EQ(head_of_101(p), "HTTP/1.1 101");
+        return out;
+    }
+};
+
+TEST_F(websocket_abuse, flood_of_pings_without_reading_pongs) {
+    const std::string flood = times(200'000, frame(ws::opcode::ping, std::string(125, 'p')));
+    auto one = open(1);
+    EXPECT_LT(one[0].send_until_stuck(flood, 100), flood.size());
+    expect_bounded(4096 + flood.size() / 1024);
+    EXPECT_TRUE(hangs_up(one[0]));  // write_timeout
+}
+TEST_F(websocket_abuse, flood_of_tiny_frames) {
+    const std::string flood = times(100'000, frame(ws::opcode::binary, "x"));
+    auto peers = open(5);
+    std::thread writer([&] {
+        for (raw_peer& p : peers) p.send_until_stuck(flood, 20);
+    });
+    serves_others();
+    writer.join();
+    expect_bounded(4096 + flood.size() / 1024);
+}
+TEST_F(websocket_abuse, flood_of_empty_fragments_costs_no_memory) {
+    const std::string flood = frame(ws::opcode::binary, "a", false) + times(200'000, frame(ws::opcode::continuation, "", false));
+    auto peers = open(3);
+    for (raw_peer& p : peers) p.send(flood);
+    for (raw_peer& p : peers) p.send(frame(ws::opcode::continuation, "z"));
+    for (raw_peer& p : peers) EXPECT_EQ(p.exactly(4), "\x82\x02"
+                                                      "az");
+    expect_bounded(4096 + flood.size() / 1024);
+}
+TEST_F(websocket_abuse, messages_too_large_in_one_frame_or_many) {
+    const std::string_view too_big = "\x03\xF1";  // 1009
+    std::string announced = frame(ws::opcode::binary, "");
+    announced[1] = static_cast<char>(0xFF);
+    announced.insert(2, std::string("\0\0\0\0\xFF\xFF\xFF\xFF", 8));
+    for (const std::string& sent : {frame(ws::opcode::binary, std::string(65'537, 'x')), announced,
+                                    frame(ws::opcode::binary, "", false) + times(70'000, frame(ws::opcode::continuation, "x", false))}) {
+        auto peers = open(20);
+        for (raw_peer& p : peers) p.send(sent);
+        for (raw_peer& p : peers) {
+            EXPECT_EQ(p.exactly(2)[0], '\x88');
+            EXPECT_EQ(p.exactly(2), too_big);
+        }
+    }
+    expect_bounded(8192);
+}
+TEST_F(websocket_abuse, silence_ends_after_one_ping) {
+    auto silent = open(100);
+    expect_bounded(4096);
+    for (raw_peer& p : silent) EXPECT_EQ(p.rest(), std::string("\x89\0", 2));
+}
+
+struct closing : abuse {
+    static http::router goodbye() {
+        http::router routes = hello_and_echo();
+        routes.websocket("/goodbye", [](ws::session& s, const http::request&) { s.close(); });
+        return routes;
+    }
+    closing() : abuse(small_limits(), goodbye()) {}
+};
+
+TEST_F(closing, handshakes_that_are_never_answered_end) {
+    std::string ask(ask_for_websocket);
+    ask.replace(ask.find("/echo"), 5, "/goodbye");
+    auto peers = crowd(100, ask);
+    for (raw_peer& p : peers) {
+        EXPECT_EQ(head_of_101(p), "HTTP/1.1 101");
+        EXPECT_EQ(p.exactly(4), "\x88\x02\x03\xE8");
+    }
+    // They go on sending all the same: nobody listens, and the connection goes after close_timeout.
+    for (raw_peer& p : peers) p.send(times(100, frame(ws::opcode::text, "still here")));
+    expect_bounded(4096);
+    for (raw_peer& p : peers) EXPECT_TRUE(hangs_up(p));
+}
+
+}  // namespace
+}  // namespace wire::testing
