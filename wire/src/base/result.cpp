@@ -50,6 +50,8 @@ std::string_view to_string(errc code) noexcept {
         case errc::too_many_parts: return "too many parts";
         case errc::part_too_large: return "part too large";
         case errc::unsupported_media_type: return "unsupported media type";
+        case errc::bad_redirect: return "redirect not followed";
+        case errc::too_many_redirects: return "too many redirects";
         case errc::bad_handshake: return "WebSocket handshake failed";
         case errc::bad_frame: return "malformed WebSocket frame";
         case errc::bad_close_code: return "bad WebSocket close code";

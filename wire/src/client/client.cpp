@@ -11,7 +11,7 @@
 namespace wire::http {
 
 struct async_client::state final : client_owner {
-    state(event_loop& l, client_options o) : loop_(&l), options_(std::move(o)), opening_(l) {}
+    state(event_loop& l, client_options o) : loop_(&l), options_(std::move(o)), policy_(options_), opening_(l) {}
 
     event_loop& loop() noexcept override { return *loop_; }
     wire::detail::opening_base& opening() noexcept override { return opening_; }
@@ -30,6 +30,8 @@ struct async_client::state final : client_owner {
         }
         return it->second;
     }
+
+    void complete(client_job& job) override { policy_.complete(job); }
 
     void submit(std::unique_ptr<client_job> job) {
         client_origin& o = origin_of(job->url);
@@ -72,8 +74,29 @@ struct async_client::state final : client_owner {
     }
     void finish_later(std::unique_ptr<client_job> job, result<reply> got) {
         loop_->post([this, parked = park(std::move(job)), got = std::move(got), alive = std::weak_ptr<char>(alive_)]() mutable {
-            if (!alive.expired()) unpark(parked)->done(std::move(got));
+            if (!alive.expired()) settle(unpark(parked), std::move(got));
         });
+    }
+
+    // What has come of a request: the caller's, unless the policy sends another.
+    void settle(std::unique_ptr<client_job> job, result<reply> got) {
+        switch (policy_.judge(*job, got, loop_->now())) {
+            case client_policy::verdict::deliver: job->done(std::move(got)); break;
+            case client_policy::verdict::send: submit(std::move(job)); break;
+            case client_policy::verdict::wait: {
+                client_plan& plan = *job->plan;
+                plan.owner = this;
+                plan.waiting.emplace(&state::send_again, job.get());
+                loop_->arm_after(*plan.waiting, plan.pause);
+                park(std::move(job));
+            }
+        }
+    }
+
+    static void send_again(void* waited) {
+        auto* const job = static_cast<client_job*>(waited);
+        auto& self = *static_cast<state*>(job->plan->owner);
+        self.submit(self.unpark(job));
     }
 
     // A place has become free.
@@ -107,7 +130,7 @@ struct async_client::state final : client_owner {
                 bury(*oldest);
             }
         }
-        done->done(std::move(got));
+        settle(std::move(done), std::move(got));
     }
 
     void ended(client_connection& c, std::unique_ptr<client_job> job, result<reply> got, bool may_retry) override {
@@ -123,7 +146,7 @@ struct async_client::state final : client_owner {
         if (submitting_) {  // never from inside send()
             finish_later(std::move(job), std::move(got));
         } else {
-            job->done(std::move(got));
+            settle(std::move(job), std::move(got));
         }
     }
 
@@ -137,6 +160,7 @@ struct async_client::state final : client_owner {
 
     event_loop* loop_;
     client_options options_;
+    client_policy policy_;
     wire::detail::opening_base opening_;
     std::unordered_map<std::string, client_origin> origins_;
     std::unordered_map<client_connection*, std::unique_ptr<client_connection>> connections_;
@@ -188,6 +212,7 @@ void async_client::send(client_request request, callback done) {
         state_->finish_later(std::move(job), std::move(refused));
         return;
     }
+    state_->policy_.begin(*job, state_->loop_->now());
     state_->submitting_ = true;
     state_->submit(std::move(job));
     state_->submitting_ = false;

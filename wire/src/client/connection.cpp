@@ -17,9 +17,6 @@ bool is_own_field(std::string_view name) noexcept {
            equals_ignoring_case(name, "connection");
 }
 
-// RFC 9110 section 9.2.2.
-bool is_idempotent(method m) noexcept { return m != method::post && m != method::patch && m != method::connect && m != method::other; }
-
 std::string about(const client_job& job) {
     return std::string(to_string(job.request.method)) + " " + job.request.url + ": ";
 }
@@ -61,6 +58,7 @@ bool client_connection::start(std::unique_ptr<client_job>& job) {
 
 void client_connection::send_request() {
     const client_request& r = job_->request;
+    if (job_->plan != nullptr) owner_->complete(*job_);
     parser_.expect(r.method);
     heard_ = complete_ = false;
     reply_ = {};
@@ -80,6 +78,7 @@ void client_connection::send_request() {
     for (const auto& [name, value] : r.headers) {
         if (!is_own_field(name)) head.field(name, value);
     }
+    if (job_->plan != nullptr) head.raw(job_->plan->fields);
     const bool has_body = !r.body.empty() || r.method == method::post || r.method == method::put || r.method == method::patch;
     if (has_body) head.field("Content-Length", r.body.size());
     if (const errc refused = head.finish(); refused != errc::none) {

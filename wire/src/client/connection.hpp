@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "opener.hpp"
+#include "policy.hpp"
 #include "wire/client/client.hpp"
 #include "wire/loop/stream.hpp"
 #include "wire/proto/url.hpp"
@@ -19,6 +20,7 @@ struct client_job {
     client_request request;
     wire::url url;
     async_client::callback done;
+    std::unique_ptr<client_plan> plan;  // only where an option or a redirect needs one
 
     const client_timeouts& timeouts(const client_timeouts& otherwise) const noexcept { return request.timeouts ? *request.timeouts : otherwise; }
 };
@@ -35,6 +37,8 @@ public:
     virtual bool eager() const noexcept = 0;
     // It stands.
     virtual void opened() noexcept = 0;
+    // Writes the fields that a plan adds into it; called just before the request is sent.
+    virtual void complete(client_job& job) = 0;
     // Ready for another request; the job is done.
     virtual void became_idle(client_connection& c, std::unique_ptr<client_job> done, result<reply> got) = 0;
     // Closed. `job` is what it was doing, if anything; `may_retry`: nothing of a response had come on a kept connection.

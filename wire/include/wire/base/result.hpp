@@ -57,6 +57,8 @@ enum class errc : std::uint8_t {
 
     // URL.
     bad_url,
+    bad_redirect,           // to a URL that this client does not follow: malformed, another scheme, https to http
+    too_many_redirects,
 
     // What applications read out of requests.
     bad_parameter,          // "%" without two hexadecimal digits in a query or form

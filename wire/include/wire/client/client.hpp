@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "wire/base/function.hpp"
 #include "wire/base/limits.hpp"
@@ -21,6 +22,22 @@
 
 namespace wire::http {
 
+// Sending again what failed. Off unless max_retries is set.
+//
+// Retried are requests of idempotent methods (RFC 9110 section 9.2.2), and others whose client_request::repeatable says so: when no
+// connection came about or it was lost, when a time limit passed, and when the answer has one of `statuses`. The pause before the
+// n-th retry is random, evenly between 0 and first_pause * 2^(n-1) or max_pause if that is less (exponential backoff with full
+// jitter: the retries of many clients do not meet again), and at least what the answer's Retry-After asks for.
+struct retry_options {
+    unsigned max_retries = 0;
+    std::chrono::milliseconds first_pause{100};
+    std::chrono::milliseconds max_pause{10'000};
+    std::chrono::milliseconds max_retry_after{30'000};  // an answer that asks for more is given to the caller instead
+    std::chrono::milliseconds max_total{60'000};        // from send(); no retry begins later
+    std::vector<int> statuses{429, 502, 503, 504};
+    std::uint64_t seed = 0;                             // of the random pauses; 0: another each time
+};
+
 struct client_options : open_options, client_timeouts {
     client_options() { limits.max_body_bytes = 64 << 20; }
 
@@ -29,6 +46,13 @@ struct client_options : open_options, client_timeouts {
     std::size_t max_connections_per_host = 64;            // requests beyond it wait
     std::size_t max_idle_per_host = 16;                   // kept connections
     std::chrono::milliseconds idle_timeout{60'000};       // how long one is kept
+
+    // Redirects followed for one request (RFC 9110 section 15.4); more end with errc::too_many_redirects. 0: none is followed, and the
+    // caller gets the 3xx. As in Go's net/http, POST becomes GET after 301 and 302, all but HEAD become GET after 303; 307 and 308 keep
+    // method and body. Authorization, Cookie, Proxy-Authorization and Host as given by the caller do not go to another origin.
+    unsigned max_redirects = 10;
+    bool allow_https_to_http = false;  // otherwise such a redirect ends with errc::bad_redirect
+    retry_options retry;
 };
 
 // Belongs to its loop's thread.
@@ -45,10 +69,17 @@ public:
 
     // `done` is called once, from the loop, never from inside this call.
     void send(client_request request, callback done);
-    void get(std::string url, callback done) {
-        client_request r;
-        r.url = std::move(url);
-        send(std::move(r), std::move(done));
+    void get(std::string url, callback done) { send(make_request(method::get, std::move(url)), std::move(done)); }
+    void head(std::string url, callback done) { send(make_request(method::head, std::move(url)), std::move(done)); }
+    void del(std::string url, callback done) { send(make_request(method::delete_, std::move(url)), std::move(done)); }
+    void post(std::string url, std::string body, std::string content_type, callback done) {
+        send(make_request(method::post, std::move(url), std::move(body), std::move(content_type)), std::move(done));
+    }
+    void put(std::string url, std::string body, std::string content_type, callback done) {
+        send(make_request(method::put, std::move(url), std::move(body), std::move(content_type)), std::move(done));
+    }
+    void patch(std::string url, std::string body, std::string content_type, callback done) {
+        send(make_request(method::patch, std::move(url), std::move(body), std::move(content_type)), std::move(done));
     }
 
     std::uint64_t connections_opened() const noexcept;
@@ -68,18 +99,17 @@ public:
     ~client();
 
     result<reply> send(client_request request);
-    result<reply> get(std::string url) {
-        client_request r;
-        r.url = std::move(url);
-        return send(std::move(r));
-    }
+    result<reply> get(std::string url) { return send(make_request(method::get, std::move(url))); }
+    result<reply> head(std::string url) { return send(make_request(method::head, std::move(url))); }
+    result<reply> del(std::string url) { return send(make_request(method::delete_, std::move(url))); }
     result<reply> post(std::string url, std::string body, std::string content_type = "application/octet-stream") {
-        client_request r;
-        r.method = method::post;
-        r.url = std::move(url);
-        r.headers.emplace_back("Content-Type", std::move(content_type));
-        r.body = std::move(body);
-        return send(std::move(r));
+        return send(make_request(method::post, std::move(url), std::move(body), std::move(content_type)));
+    }
+    result<reply> put(std::string url, std::string body, std::string content_type = "application/octet-stream") {
+        return send(make_request(method::put, std::move(url), std::move(body), std::move(content_type)));
+    }
+    result<reply> patch(std::string url, std::string body, std::string content_type = "application/octet-stream") {
+        return send(make_request(method::patch, std::move(url), std::move(body), std::move(content_type)));
     }
 
     std::uint64_t connections_opened() const noexcept { return async_->connections_opened(); }

@@ -27,6 +27,29 @@ struct client_request {
     std::vector<std::pair<std::string, std::string>> headers;
     std::string body;
     std::optional<client_timeouts> timeouts;  // instead of the client's
+    // For retries: may be sent again although its method is not idempotent (it has a key that the server tells repeats by, say).
+    bool repeatable = false;
+};
+
+// With a Content-Type when there is a type.
+inline client_request make_request(method m, std::string url, std::string body = {}, std::string content_type = {}) {
+    client_request r;
+    r.method = m;
+    r.url = std::move(url);
+    r.body = std::move(body);
+    if (!content_type.empty()) r.headers.emplace_back("Content-Type", std::move(content_type));
+    return r;
+}
+
+// Fields for client_request::headers and ws::dial_options::headers. Basic (RFC 7617): a user name with ':' cannot be told from its
+// password, and the server will not know it. Without TLS everybody on the way can read them.
+std::pair<std::string, std::string> basic_auth(std::string_view user, std::string_view password);
+std::pair<std::string, std::string> bearer_auth(std::string_view token);  // RFC 6750
+
+// A redirect that was followed.
+struct redirect {
+    int status;
+    std::string url;  // that was asked for and answered so
 };
 
 class reply {
@@ -42,13 +65,20 @@ public:
     // The connection had been opened for an earlier request.
     bool reused() const noexcept { return reused_; }
 
+    // What has answered: the URL asked for, or the last that it was redirected to, with the fragment of the last that had one.
+    const std::string& url() const noexcept { return url_; }
+    const std::vector<redirect>& redirects() const noexcept { return redirects_; }  // in order
+
 private:
+    friend class client_policy;
     friend class client_connection;
     response_head head_;
     buffer raw_;   // the bytes that head_ points into; they do not move with the reply
     buffer body_;
     open_times opening_;
     bool reused_ = false;
+    std::string url_;
+    std::vector<redirect> redirects_;
 };
 
 }  // namespace wire::http

@@ -1,0 +1,175 @@
+#include "policy.hpp"
+
+#include <sys/random.h>
+
+#include <algorithm>
+
+#include "connection.hpp"
+#include "wire/proto/lenient_date.hpp"
+#include "wire/proto/url.hpp"
+
+namespace wire::http {
+
+namespace {
+
+std::int64_t unix_now() {
+    return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+client_plan& plan_of(client_job& job) {
+    if (job.plan == nullptr) job.plan = std::make_unique<client_plan>();
+    return *job.plan;
+}
+
+bool is_redirect(int status) noexcept { return status == 301 || status == 302 || status == 303 || status == 307 || status == 308; }
+
+template <typename... Names>
+void drop_fields(client_request& r, Names... names) {
+    std::erase_if(r.headers, [&](const auto& field) { return (equals_ignoring_case(field.first, names) || ...); });
+}
+
+// Servers send what may not stand in a URL; browsers encode it, and so is it meant.
+std::string encode_invalid(std::string_view text) {
+    std::string out;
+    for (const char c : text) {
+        if (c <= ' ' || c >= 0x7F) {
+            out += percent_encode({&c, 1});
+        } else {
+            out += c;
+        }
+    }
+    return out;
+}
+
+// RFC 9110 section 15.4: what becomes of the method, and with it of the body and the fields that describe it.
+void change_method(client_request& r, int status) {
+    const bool to_get = status == 303 ? r.method != method::head && r.method != method::get : (status == 301 || status == 302) && r.method == method::post;
+    if (!to_get) return;
+    r.method = method::get;
+    r.body = {};
+    drop_fields(r, "content-type", "content-encoding", "content-language", "content-location", "content-range", "content-digest", "digest",
+                "last-modified", "expect");
+}
+
+bool worth_another_try(errc code) noexcept {
+    switch (code) {
+        case errc::refused:
+        case errc::reset:
+        case errc::closed_early:
+        case errc::truncated:
+        case errc::timed_out:
+        case errc::unreachable:
+        case errc::not_resolved: return true;
+        default: return false;
+    }
+}
+
+}  // namespace
+
+std::chrono::milliseconds backoff(const retry_options& options, unsigned n, std::uint64_t random) noexcept {
+    std::int64_t most = std::max<std::int64_t>(options.first_pause.count(), 0);
+    const std::int64_t cap = std::max<std::int64_t>(options.max_pause.count(), 0);
+    for (; n > 1 && most > 0 && most < cap; --n) most *= 2;
+    most = std::min(most, cap);
+    return std::chrono::milliseconds(random % (static_cast<std::uint64_t>(most) + 1));
+}
+
+std::optional<std::chrono::seconds> parse_retry_after(std::string_view value, std::int64_t now) noexcept {
+    constexpr std::int64_t most = 100LL * 366 * 86400;
+    if (!value.empty() && value.find_first_not_of("0123456789") == std::string_view::npos) {
+        std::int64_t seconds = 0;
+        for (const char c : value) seconds = std::min(most, seconds * 10 + (c - '0'));
+        return std::chrono::seconds(seconds);
+    }
+    const auto date = parse_lenient_date(value);
+    if (!date) return std::nullopt;
+    return std::chrono::seconds(std::clamp<std::int64_t>(*date - now, 0, most));
+}
+
+client_policy::client_policy(const client_options& options) : options_(&options), random_state_(options.retry.seed) {
+    if (random_state_ == 0) {
+        [[maybe_unused]] const auto n = ::getrandom(&random_state_, sizeof random_state_, 0);  // cannot be cut short at this size
+    }
+}
+
+// SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
+std::uint64_t client_policy::random() noexcept {
+    std::uint64_t z = random_state_ += 0x9E3779B97F4A7C15;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
+    return z ^ (z >> 31);
+}
+
+void client_policy::begin(client_job& job, time_point now) {
+    if (options_->retry.max_retries > 0) plan_of(job).begun = now;
+}
+
+void client_policy::complete(client_job& job) { job.plan->fields.clear(); }
+
+client_policy::verdict client_policy::judge(client_job& job, result<reply>& got, time_point now) {
+    if (options_->retry.max_retries > 0 && retry(job, got, now)) return verdict::wait;
+    if (!got) return verdict::deliver;
+    if (options_->max_redirects > 0 && is_redirect(got->status())) {
+        if (const auto location = got->header("location")) {
+            auto refused = follow(job, *got, *location);
+            if (!refused) return verdict::send;
+            got = *std::move(refused);
+            return verdict::deliver;
+        }
+    }
+    got->url_ = std::move(job.request.url);
+    if (job.plan != nullptr) got->redirects_ = std::move(job.plan->redirects);
+    return verdict::deliver;
+}
+
+std::optional<error> client_policy::follow(client_job& job, const reply& got, std::string_view location) {
+    client_plan& plan = plan_of(job);
+    client_request& r = job.request;
+    const auto refuse = [&](errc code, std::string_view why) {
+        return error(code, std::string(to_string(r.method)) + " " + r.url + ": redirected to \"" + std::string(location) + "\": " + std::string(why));
+    };
+    if (plan.redirects.size() >= options_->max_redirects) {
+        return refuse(errc::too_many_redirects, "more than " + std::to_string(options_->max_redirects) + " redirects");
+    }
+    std::string to = resolve_reference(r.url, encode_invalid(location));
+    // RFC 9110 section 10.2.2: a fragment is handed on to a URL that has none.
+    if (const auto hash = r.url.find('#'); hash != std::string::npos && to.find('#') == std::string::npos) to += r.url.substr(hash);
+    auto parsed = parse_url(to);
+    if (!parsed) return refuse(errc::bad_redirect, parsed.error().message);
+    if (parsed->websocket()) return refuse(errc::bad_redirect, "not an http:// or https:// URL");
+    if (job.url.secure() && !parsed->secure() && !options_->allow_https_to_http) {
+        return refuse(errc::bad_redirect, "from https to http, which is not allowed");
+    }
+    if (parsed->scheme != job.url.scheme || parsed->host != job.url.host || parsed->port != job.url.port) {
+        drop_fields(r, "authorization", "cookie", "proxy-authorization", "host");
+    }
+    change_method(r, got.status());
+    plan.redirects.push_back({got.status(), std::exchange(r.url, std::move(to))});
+    job.url = *std::move(parsed);
+    return std::nullopt;
+}
+
+bool client_policy::retry(client_job& job, const result<reply>& got, time_point now) {
+    const retry_options& o = options_->retry;
+    client_plan& plan = plan_of(job);
+    if (plan.retries >= o.max_retries) return false;
+    if (!is_idempotent(job.request.method) && !job.request.repeatable) return false;
+    clock::duration pause{};
+    if (got) {
+        if (std::find(o.statuses.begin(), o.statuses.end(), got->status()) == o.statuses.end()) return false;
+        if (const auto value = got->header("retry-after")) {
+            const auto asked = parse_retry_after(*value, unix_now());
+            if (asked && *asked > o.max_retry_after) return false;
+            if (asked) pause = *asked;
+        }
+    } else if (!worth_another_try(got.code())) {
+        return false;
+    }
+    pause = std::max<clock::duration>(pause, backoff(o, plan.retries + 1, random()));
+    if (now + pause > plan.begun + o.max_total) return false;
+    ++plan.retries;
+    plan.pause = pause;
+    return true;
+}
+
+}  // namespace wire::http

@@ -1,0 +1,64 @@
+// What a client does about a request besides sending it: redirects and retries. Decides; the client acts.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "wire/client/client.hpp"
+#include "wire/loop/event_loop.hpp"
+
+namespace wire::http {
+
+struct client_job;
+
+// What the policy keeps of a request between its sendings.
+struct client_plan {
+    std::string fields;  // whole lines that go into the head, anew at each sending
+    std::vector<redirect> redirects;
+    time_point begun{};
+    unsigned retries = 0;
+    clock::duration pause{};       // before the next
+    std::optional<timer> waiting;  // for it
+    void* owner = nullptr;         // whom the timer tells
+};
+
+// RFC 9110 section 9.2.2.
+constexpr bool is_idempotent(method m) noexcept {
+    return m != method::post && m != method::patch && m != method::connect && m != method::other;
+}
+
+// The pause before the n-th retry, n from 1; `random` is any number.
+std::chrono::milliseconds backoff(const retry_options& options, unsigned n, std::uint64_t random) noexcept;
+
+// Retry-After (RFC 9110 section 10.2.3) in seconds or as a date, seen at `now`, seconds since 1970; a date that has passed is 0.
+// At most a hundred years.
+std::optional<std::chrono::seconds> parse_retry_after(std::string_view value, std::int64_t now) noexcept;
+
+class client_policy {
+public:
+    explicit client_policy(const client_options& options);  // which must outlive it
+
+    enum class verdict : std::uint8_t { deliver, send, wait };
+
+    // A new request, before its first sending.
+    void begin(client_job& job, time_point now);
+    // Just before each sending.
+    void complete(client_job& job);
+    // What is to become of `got`. With `send` and `wait` the job has been changed into the next request, and the plan says how long to
+    // wait; with `deliver`, `got` is ready for the caller.
+    verdict judge(client_job& job, result<reply>& got, time_point now);
+
+private:
+    std::optional<error> follow(client_job& job, const reply& got, std::string_view location);
+    bool retry(client_job& job, const result<reply>& got, time_point now);
+    std::uint64_t random() noexcept;
+
+    const client_options* options_;
+    std::uint64_t random_state_;
+};
+
+}  // namespace wire::http
