@@ -28,6 +28,10 @@ void drop_fields(client_request& r, Names... names) {
     std::erase_if(r.headers, [&](const auto& field) { return (equals_ignoring_case(field.first, names) || ...); });
 }
 
+bool has_field(const client_request& r, std::string_view name) {
+    return std::any_of(r.headers.begin(), r.headers.end(), [&](const auto& field) { return equals_ignoring_case(field.first, name); });
+}
+
 // Servers send what may not stand in a URL; browsers encode it, and so is it meant.
 std::string encode_invalid(std::string_view text) {
     std::string out;
@@ -102,11 +106,26 @@ std::uint64_t client_policy::random() noexcept {
 
 void client_policy::begin(client_job& job, time_point now) {
     if (options_->retry.max_retries > 0) plan_of(job).begun = now;
+    if (options_->cookies != nullptr) plan_of(job);
 }
 
-void client_policy::complete(client_job& job) { job.plan->fields.clear(); }
+void client_policy::complete(client_job& job) {
+    std::string& fields = job.plan->fields;
+    fields.clear();
+    if (options_->cookies != nullptr && !has_field(job.request, "cookie")) {
+        const std::string cookies = options_->cookies->header(job.url, unix_now());
+        if (!cookies.empty()) fields += "Cookie: " + cookies + "\r\n";
+    }
+}
 
 client_policy::verdict client_policy::judge(client_job& job, result<reply>& got, time_point now) {
+    if (got && options_->cookies != nullptr) {
+        const std::int64_t seconds = unix_now();
+        for (const header& h : got->headers()) {
+            // A cookie that is not kept is the server's mistake, and does not touch the answer.
+            if (equals_ignoring_case(h.name, "set-cookie")) (void)options_->cookies->store(job.url, h.value, seconds);
+        }
+    }
     if (options_->retry.max_retries > 0 && retry(job, got, now)) return verdict::wait;
     if (!got) return verdict::deliver;
     if (options_->max_redirects > 0 && is_redirect(got->status())) {

@@ -176,6 +176,15 @@ TEST_F(tls_servers, answer_https) {
     EXPECT_TRUE(got->body() == "/ " + large);
     EXPECT_EQ(c.connections_opened(), 1U);
 }
+TEST_F(tls_servers, are_not_left_for_plain_http_unless_allowed) {
+    served plain(mirror);
+    served s([&](http::response res) { res.status(302).header("Location", url(plain, "/plain", "http")).send(); }, options);
+    EXPECT_EQ(http::client::create(client_options)->get(url(s, "/")).code(), errc::bad_redirect);
+    client_options.allow_https_to_http = true;
+    const auto got = http::client::create(client_options)->get(url(s, "/"));
+    ASSERT_TRUE(got) << got.error().message;
+    EXPECT_EQ(got->body(), "/plain ");
+}
 TEST_F(tls_servers, answer_wss) {
     http::router routes;
     routes.websocket("/", [](ws::session& s, const http::request&) {

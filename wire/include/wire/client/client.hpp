@@ -16,6 +16,7 @@
 #include "wire/base/function.hpp"
 #include "wire/base/limits.hpp"
 #include "wire/base/result.hpp"
+#include "wire/client/cookie_jar.hpp"
 #include "wire/client/opening.hpp"
 #include "wire/client/reply.hpp"
 #include "wire/loop/event_loop.hpp"
@@ -53,6 +54,8 @@ struct client_options : open_options, client_timeouts {
     unsigned max_redirects = 10;
     bool allow_https_to_http = false;  // otherwise such a redirect ends with errc::bad_redirect
     retry_options retry;
+    // Kept and sent with every request that has no Cookie field of its own; may be shared with others on the same thread.
+    std::shared_ptr<cookie_jar> cookies;
 };
 
 // Belongs to its loop's thread.
