@@ -171,6 +171,7 @@ struct async_client::state final : client_owner {
     std::uint64_t opened_ = 0;
     bool eager_ = false;
     bool submitting_ = false;
+    bool stopping_ = false;
 };
 
 async_client::async_client(event_loop& loop, client_options options)
@@ -178,6 +179,7 @@ async_client::async_client(event_loop& loop, client_options options)
 
 async_client::~async_client() {
     state& s = *state_;
+    s.stopping_ = true;
     std::vector<std::unique_ptr<client_job>> unfinished;
     for (auto& [c, owned] : s.connections_) {
         if (auto job = c->abandon()) unfinished.push_back(std::move(job));
@@ -192,6 +194,10 @@ async_client::~async_client() {
 }
 
 void async_client::send(client_request request, callback done) {
+    if (state_->stopping_) {  // by a callback that has just been told so
+        state_->loop_->post([done = std::move(done)]() mutable { done(error(errc::stopped, "the client is gone")); });
+        return;
+    }
     auto job = std::make_unique<client_job>();
     job->request = std::move(request);
     job->done = std::move(done);

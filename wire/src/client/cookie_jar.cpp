@@ -148,6 +148,12 @@ result<void> cookie_jar::store(const url& from, std::string_view set_cookie, std
     return keep(std::move(c), now);
 }
 
+void cookie_jar::store_all(const url& from, const header_list& fields, std::int64_t now) {
+    for (const http::header& h : fields) {
+        if (equals_ignoring_case(h.name, "set-cookie")) (void)store(from, h.value, now);
+    }
+}
+
 // A server without TLS, or somebody on the way to it, must not put its own in the place of what was set over TLS.
 bool cookie_jar::would_hide_secure(const cookie& c) const {
     for (const auto& [domain, list] : domains_) {

@@ -4,17 +4,15 @@
 
 #include <algorithm>
 
+#include "body_coding.hpp"
 #include "connection.hpp"
+#include "unix_time.hpp"
 #include "wire/proto/lenient_date.hpp"
 #include "wire/proto/url.hpp"
 
 namespace wire::http {
 
 namespace {
-
-std::int64_t unix_now() {
-    return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
 
 client_plan& plan_of(client_job& job) {
     if (job.plan == nullptr) job.plan = std::make_unique<client_plan>();
@@ -106,7 +104,7 @@ std::uint64_t client_policy::random() noexcept {
 
 void client_policy::begin(client_job& job, time_point now) {
     if (options_->retry.max_retries > 0) plan_of(job).begun = now;
-    if (options_->cookies != nullptr) plan_of(job);
+    if (options_->cookies != nullptr || options_->decompress) plan_of(job);
 }
 
 void client_policy::complete(client_job& job) {
@@ -116,16 +114,12 @@ void client_policy::complete(client_job& job) {
         const std::string cookies = options_->cookies->header(job.url, unix_now());
         if (!cookies.empty()) fields += "Cookie: " + cookies + "\r\n";
     }
+    job.plan->decodes = options_->decompress && compression_available() && !has_field(job.request, "accept-encoding");
+    if (job.plan->decodes) fields += "Accept-Encoding: gzip, deflate\r\n";
 }
 
 client_policy::verdict client_policy::judge(client_job& job, result<reply>& got, time_point now) {
-    if (got && options_->cookies != nullptr) {
-        const std::int64_t seconds = unix_now();
-        for (const header& h : got->headers()) {
-            // A cookie that is not kept is the server's mistake, and does not touch the answer.
-            if (equals_ignoring_case(h.name, "set-cookie")) (void)options_->cookies->store(job.url, h.value, seconds);
-        }
-    }
+    if (got && options_->cookies != nullptr) options_->cookies->store_all(job.url, got->headers(), unix_now());
     if (options_->retry.max_retries > 0 && retry(job, got, now)) return verdict::wait;
     if (!got) return verdict::deliver;
     if (options_->max_redirects > 0 && is_redirect(got->status())) {
@@ -133,6 +127,12 @@ client_policy::verdict client_policy::judge(client_job& job, result<reply>& got,
             auto refused = follow(job, *got, *location);
             if (!refused) return verdict::send;
             got = *std::move(refused);
+            return verdict::deliver;
+        }
+    }
+    if (job.plan != nullptr && job.plan->decodes) {
+        if (const errc failed = decode(*got); failed != errc::none) {
+            got = error(failed, std::string(to_string(job.request.method)) + " " + job.request.url + ": " + std::string(to_string(failed)));
             return verdict::deliver;
         }
     }
@@ -166,6 +166,18 @@ std::optional<error> client_policy::follow(client_job& job, const reply& got, st
     plan.redirects.push_back({got.status(), std::exchange(r.url, std::move(to))});
     job.url = *std::move(parsed);
     return std::nullopt;
+}
+
+errc client_policy::decode(reply& r) const {
+    const auto named = r.header("content-encoding");
+    if (!named || r.body_.empty() || r.status() == 206) return errc::none;  // of a part there is no beginning
+    const auto coding = body_coding_of(*named, r.body());
+    if (!coding) return errc::none;
+    buffer plain;
+    if (const errc failed = decode_body(r.body(), *coding, options_->limits, plain); failed != errc::none) return failed;
+    r.body_ = std::move(plain);
+    r.decoded_ = true;
+    return errc::none;
 }
 
 bool client_policy::retry(client_job& job, const result<reply>& got, time_point now) {

@@ -19,6 +19,7 @@ struct client_job;
 struct client_plan {
     std::string fields;  // whole lines that go into the head, anew at each sending
     std::vector<redirect> redirects;
+    bool decodes = false;  // the request asks for codings of our own choice
     time_point begun{};
     unsigned retries = 0;
     clock::duration pause{};       // before the next
@@ -54,6 +55,7 @@ public:
 
 private:
     std::optional<error> follow(client_job& job, const reply& got, std::string_view location);
+    errc decode(reply& r) const;
     bool retry(client_job& job, const result<reply>& got, time_point now);
     std::uint64_t random() noexcept;
 

@@ -8,6 +8,7 @@
 
 #include "../loop/graveyard.hpp"
 #include "opener.hpp"
+#include "unix_time.hpp"
 #include "wire/proto/url.hpp"
 #include "wire/proto/ws_handshake.hpp"
 
@@ -63,6 +64,9 @@ private:
         key_ = make_key(nonce);
         std::vector<http::header> extra;
         for (const auto& [name, value] : options_.headers) extra.push_back({name, value});
+        std::string cookies;
+        if (options_.cookies != nullptr && !has_own_cookies()) cookies = options_.cookies->header(url_, http::unix_now());
+        if (!cookies.empty()) extra.push_back({"Cookie", cookies});
         if (!options_.protocols.empty()) extra.push_back({"Sec-WebSocket-Protocol", options_.protocols});
         if (const errc refused = write_upgrade_request(out(), url_.target, url_.authority(), key_, extra); refused != errc::none) {
             fail(refused);
@@ -70,6 +74,11 @@ private:
         }
         owner_->loop->arm_after(timer_, options_.handshake_timeout);
         flush_later();
+    }
+
+    bool has_own_cookies() const {
+        return std::any_of(options_.headers.begin(), options_.headers.end(),
+                           [](const auto& field) { return http::equals_ignoring_case(field.first, "cookie"); });
     }
 
     void on_open() override { opener_->on_open(); }
@@ -122,6 +131,7 @@ private:
                 case http::event::interim: break;
                 case http::event::error: fail(s.error); return at;
                 case http::event::head:
+                    if (options_.cookies != nullptr) options_.cookies->store_all(url_, head_.headers, http::unix_now());
                     if (auto checked = check_upgrade_response(head_, key_, options_.protocols); !checked) {
                         fail(checked.error());
                         return at;

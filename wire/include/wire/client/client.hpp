@@ -56,7 +56,14 @@ struct client_options : open_options, client_timeouts {
     retry_options retry;
     // Kept and sent with every request that has no Cookie field of its own; may be shared with others on the same thread.
     std::shared_ptr<cookie_jar> cookies;
+    // Asks for "gzip, deflate" and decodes what comes so coded; see reply::decoded(). Requests with an Accept-Encoding of their own are
+    // left alone. limits::max_body_bytes counts before and after, limits::max_decompression_ratio too. Off by default: bodies are given
+    // as they were sent, and nobody pays for what he has not asked for. Needs zlib; without it nothing is asked for.
+    bool decompress = false;
 };
+
+
+class awaitable_reply;
 
 // Belongs to its loop's thread.
 class async_client {
@@ -84,6 +91,15 @@ public:
     void patch(std::string url, std::string body, std::string content_type, callback done) {
         send(make_request(method::patch, std::move(url), std::move(body), std::move(content_type)), std::move(done));
     }
+
+    // The same for coroutines, as in `co_await client.get(url)`. Defined in wire/client/coroutine.hpp, which must be included.
+    awaitable_reply send(client_request request);
+    awaitable_reply get(std::string url);
+    awaitable_reply head(std::string url);
+    awaitable_reply del(std::string url);
+    awaitable_reply post(std::string url, std::string body, std::string content_type = "application/octet-stream");
+    awaitable_reply put(std::string url, std::string body, std::string content_type = "application/octet-stream");
+    awaitable_reply patch(std::string url, std::string body, std::string content_type = "application/octet-stream");
 
     std::uint64_t connections_opened() const noexcept;
 

@@ -54,6 +54,8 @@ public:
     // One Set-Cookie field of an answer from `from`. errc::bad_cookie when it is not kept, with the reason; a field that removes a
     // cookie is no error.
     result<void> store(const url& from, std::string_view set_cookie, std::int64_t now);
+    // All Set-Cookie fields of an answer; those that are not kept are passed over.
+    void store_all(const url& from, const header_list& fields, std::int64_t now);
     // The value of the Cookie field for a request to `to`: longer paths first, then older cookies. Empty: no field.
     std::string header(const url& to, std::int64_t now);
 

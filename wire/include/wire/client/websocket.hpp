@@ -14,6 +14,7 @@
 #include "wire/base/function.hpp"
 #include "wire/base/limits.hpp"
 #include "wire/base/result.hpp"
+#include "wire/client/cookie_jar.hpp"
 #include "wire/client/opening.hpp"
 #include "wire/loop/event_loop.hpp"
 #include "wire/websocket/session.hpp"
@@ -23,6 +24,7 @@ namespace wire::ws {
 struct dial_options : open_options, open_timeouts {
     wire::limits limits;
     std::vector<std::pair<std::string, std::string>> headers;  // further fields of the handshake, such as Origin
+    std::shared_ptr<http::cookie_jar> cookies;                 // sent, unless `headers` has a Cookie, and kept; may be shared with HTTP clients
     std::string protocols;                                     // subprotocols offered, separated by commas
     std::chrono::milliseconds handshake_timeout{10'000};       // from the request to the end of the server's answer
     std::function<void(const open_times&)> connected;          // told, before the handshake, what getting there took

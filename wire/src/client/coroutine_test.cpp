@@ -1,0 +1,242 @@
+#include "wire/client/coroutine.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "raw_server.hpp"
+#include "served.hpp"
+#include "wire/server/router.hpp"
+
+namespace wire {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::raw_server;
+using testing::served;
+
+void mirror(http::response res) {
+    const http::request& r = res.request();
+    res.body() = std::string(r.method_text()) + " " + std::string(r.target()) + " " + std::string(r.body());
+    res.send();
+}
+std::string show(const result<http::reply>& r) {
+    return r ? std::to_string(r->status()) + " " + std::string(r->body()) : std::string(to_string(r.code()));
+}
+std::string root(const served& s, const std::string& scheme = "http") { return scheme + "://127.0.0.1:" + std::to_string(s.port()); }
+
+task<std::string> every_method(http::async_client& c, std::string url) {
+    std::string all = show(co_await c.get(url));
+    all += "|" + show(co_await c.head(url));
+    all += "|" + show(co_await c.post(url, "1", "text/plain"));
+    all += "|" + show(co_await c.put(url, "2", "text/plain"));
+    all += "|" + show(co_await c.patch(url, "3", "text/plain"));
+    all += "|" + show(co_await c.del(url));
+    http::client_request own = http::make_request(http::method::options, url);
+    all += "|" + show(co_await c.send(std::move(own)));
+    co_return all;
+}
+task<> ask(http::async_client& c, std::string url, std::vector<std::string>& answers) {
+    const result<http::reply> got = co_await c.get(std::move(url));
+    answers.push_back(show(got));
+}
+
+TEST(http_coroutines, ask_in_turn) {
+    served s(mirror);
+    const auto loop = *event_loop::create();
+    http::async_client c(*loop);
+    EXPECT_EQ(block_on(*loop, every_method(c, root(s) + "/u")),
+              "200 GET /u |200 |200 POST /u 1|200 PUT /u 2|200 PATCH /u 3|200 DELETE /u |200 OPTIONS /u ");
+    EXPECT_EQ(c.connections_opened(), 1U);
+}
+TEST(http_coroutines, ask_at_once) {
+    served s(mirror);
+    const auto loop = *event_loop::create();
+    http::async_client c(*loop);
+    std::vector<std::string> answers;
+    task_group group;
+    for (int i = 0; i < 20; ++i) group.spawn(ask(c, root(s) + "/" + std::to_string(i), answers));
+    while (!group.empty()) loop->run_once();
+    EXPECT_EQ(answers.size(), 20U);
+    for (const auto& a : answers) EXPECT_EQ(a.substr(0, 9), "200 GET /");
+}
+TEST(http_coroutines, are_told_when_the_client_goes) {
+    std::atomic<bool> release{false};
+    raw_server silent([&](raw_server& r) {
+        auto v = r.accept();
+        while (!release) std::this_thread::yield();
+    });
+    const auto loop = *event_loop::create();
+    std::vector<std::string> answers;
+    task_group group;
+    {
+        http::async_client c(*loop);
+        group.spawn(ask(c, silent.url(), answers));
+        group.spawn(ask(c, "nonsense", answers));
+        EXPECT_TRUE(answers.empty());
+    }
+    EXPECT_EQ(answers, (std::vector<std::string>{"stopping", "stopping"}));
+    EXPECT_TRUE(group.empty());
+    release = true;
+}
+TEST(http_coroutines, may_end_before_their_answer) {
+    served s(mirror);
+    const auto loop = *event_loop::create();
+    http::async_client c(*loop);
+    std::vector<std::string> answers;
+    {
+        task_group group;
+        for (int i = 0; i < 5; ++i) group.spawn(ask(c, root(s), answers));
+    }
+    EXPECT_EQ(show(block_on(*loop, [](http::async_client& client, std::string url) -> task<result<http::reply>> {
+                  co_return co_await client.get(url);
+              }(c, root(s)))),
+              "200 GET / ");
+    EXPECT_TRUE(answers.empty());
+}
+
+// ---- WebSocket ----
+
+http::router echo() {
+    http::router routes;
+    routes.websocket("/", [](ws::session& s, const http::request&) {
+        s.on_message([](ws::session& from, ws::message m) {
+            if (m.data == "close") return from.close(4000, "as asked");
+            if (m.data.substr(0, 6) == "flood ") {
+                for (int i = std::stoi(std::string(m.data.substr(6))); i > 0; --i) from.send(std::string(1000, 'x'));
+                return;
+            }
+            from.send(m);
+        });
+    });
+    return routes;
+}
+task<std::string> talk(ws::dialer& d, std::string url) {
+    result<ws::channel> joined = co_await ws::dial(d, url);
+    if (!joined) co_return std::string(to_string(joined.code()));
+    ws::channel& c = *joined;
+    std::string all;
+    for (const char* const text : {"one", "two"}) {
+        const result<void> sent = co_await c.send(text);
+        if (!sent) co_return "not sent";
+        const auto got = co_await c.receive();
+        if (got) all += got->data + " ";
+    }
+    (void)co_await c.send("x");
+    (void)co_await c.send("y", ws::opcode::binary);
+    const auto x = co_await c.receive();
+    const auto y = co_await c.receive();
+    if (x && y) all += x->data + y->data + (x->is_text() && !y->is_text() ? " " : "? ");
+    (void)co_await c.send("close");
+    const auto end = co_await c.receive();
+    all += end ? "no end" : end.error().message;
+    const auto late = co_await c.send("late");
+    co_return all + (late || c.is_open() ? " still open" : "");
+}
+
+TEST(ws_coroutines, talk) {
+    served s(echo());
+    const auto loop = *event_loop::create();
+    ws::dialer d(*loop);
+    EXPECT_EQ(block_on(*loop, talk(d, root(s, "ws") + "/")), "one two xy the session has ended with code 4000: as asked");
+    EXPECT_EQ(block_on(*loop, talk(d, root(s, "ws") + "/none")), "WebSocket handshake failed");
+    EXPECT_EQ(block_on(*loop, talk(d, "nonsense")), "malformed URL");
+}
+TEST(ws_coroutines, large_messages_wait_for_room) {
+    served s(echo());
+    const auto loop = *event_loop::create();
+    ws::dialer d(*loop);
+    const auto rounds = [](ws::dialer& dialer, std::string url) -> task<std::size_t> {
+        ws::dial_options options;
+        options.limits.max_unsent_bytes = 1000;
+        result<ws::channel> c = co_await ws::dial(dialer, url, options);
+        if (!c) co_return 0;
+        const std::string large(500'000, 'x');
+        std::size_t bytes = 0;
+        for (int i = 0; i < 4; ++i) {
+            if (!co_await c->send(large)) co_return 0;
+        }
+        for (int i = 0; i < 4; ++i) {
+            const auto got = co_await c->receive();
+            if (got) bytes += got->data.size();
+        }
+        co_return bytes;
+    };
+    EXPECT_EQ(block_on(*loop, rounds(d, root(s, "ws") + "/")), 2'000'000U);
+}
+TEST(ws_coroutines, what_nobody_receives_is_bounded) {
+    served s(echo());
+    const auto loop = *event_loop::create();
+    ws::dialer d(*loop);
+    const auto sleeper = [](ws::dialer& dialer, event_loop& l, std::string url) -> task<std::string> {
+        ws::dial_options options;
+        options.limits.max_message_bytes = 10'000;
+        result<ws::channel> c = co_await ws::dial(dialer, url, options);
+        if (!c) co_return "no session";
+        (void)co_await c->send("flood 20");
+        while (c->is_open()) co_await sleep_for(l, 1ms);
+        int n = 0;
+        for (;;) {
+            const auto got = co_await c->receive();
+            if (!got) co_return std::to_string(n) + " " + got.error().message;
+            ++n;
+        }
+    };
+    EXPECT_EQ(block_on(*loop, sleeper(d, *loop, root(s, "ws") + "/")), "10 the session has ended with code 1008: messages are not received");
+    EXPECT_EQ(block_on(*loop, talk(d, root(s, "ws") + "/")).substr(0, 8), "one two ");
+}
+TEST(ws_coroutines, are_told_when_the_dialer_goes) {
+    std::atomic<bool> release{false};
+    raw_server silent([&](raw_server& r) {
+        auto v = r.accept();
+        while (!release) std::this_thread::yield();
+    });
+    served s(echo());
+    const auto loop = *event_loop::create();
+    std::vector<std::string> ends;
+    const auto wait = [](ws::dialer& d, std::string url, std::vector<std::string>& out) -> task<> {
+        result<ws::channel> c = co_await ws::dial(d, std::move(url));
+        if (!c) {
+            out.emplace_back(to_string(c.code()));
+            co_return;
+        }
+        out.emplace_back("open");
+        const auto got = co_await c->receive();
+        out.push_back(got ? "message" : got.error().message);
+    };
+    task_group group;
+    {
+        ws::dialer d(*loop);
+        group.spawn(wait(d, root(s, "ws") + "/", ends));
+        while (ends.empty()) loop->run_once();
+        group.spawn(wait(d, silent.url("/", "ws"), ends));
+        loop->run_once(10ms);
+    }
+    while (!group.empty()) loop->run_once(10ms);
+    EXPECT_EQ(ends, (std::vector<std::string>{"open", "stopping", "the session has ended with code 1006"}));
+    release = true;
+}
+TEST(ws_coroutines, may_end_while_they_wait) {
+    served s(echo());
+    const auto loop = *event_loop::create();
+    ws::dialer d(*loop);
+    int opened = 0;
+    const auto wait = [](ws::dialer& dialer, std::string url, int& n) -> task<> {
+        result<ws::channel> c = co_await ws::dial(dialer, std::move(url));
+        ++n;
+        (void)co_await c->receive();
+        ADD_FAILURE() << "resumed";
+    };
+    {
+        task_group group;
+        group.spawn(wait(d, root(s, "ws") + "/", opened));
+        while (opened == 0) loop->run_once();
+        group.spawn(wait(d, root(s, "ws") + "/", opened));  // in the middle of dialling
+    }
+    EXPECT_EQ(block_on(*loop, talk(d, root(s, "ws") + "/")).substr(0, 8), "one two ");
+    EXPECT_EQ(opened, 1);
+}
+
+}  // namespace
+}  // namespace wire
