@@ -11,13 +11,17 @@
 namespace wire::http {
 
 struct async_client::state final : client_owner {
-    state(event_loop& l, client_options o) : loop_(&l), options_(std::move(o)), policy_(options_), opening_(l) {}
+    state(event_loop& l, client_options o) : loop_(&l), options_(std::move(o)), policy_(options_), opening_(l), in_pieces_(options_.limits) {
+        in_pieces_.max_body_bytes = options_.max_streamed_bytes;
+    }
 
     event_loop& loop() noexcept override { return *loop_; }
     wire::detail::opening_base& opening() noexcept override { return opening_; }
     void opened() noexcept override { ++opened_; }
     const client_options& options() const noexcept override { return options_; }
     bool eager() const noexcept override { return eager_; }
+    bool may_act_on(const client_job& job, const reply& head) override { return policy_.may_act_on(job, head); }
+    const limits& bounds(bool in_pieces) const noexcept override { return in_pieces ? in_pieces_ : options_.limits; }
 
     // What a malformed proxy makes impossible is refused in send().
     client_origin& origin_of(const url& to) {
@@ -25,6 +29,8 @@ struct async_client::state final : client_owner {
         const auto [it, fresh] =
             origins_.try_emplace(forwarded ? "by proxy" : to.scheme + "://" + to.host + ":" + std::to_string(to.port));
         if (fresh) {
+            it->second.name = &it->first;
+            it->second.authority = to.authority();
             it->second.to = *wire::detail::route_to(to, options_);
             it->second.forwarded = forwarded;
         }
@@ -33,8 +39,56 @@ struct async_client::state final : client_owner {
 
     void complete(client_job& job) override { policy_.complete(job); }
 
+    request_id begin(std::unique_ptr<client_job> job) {
+        const request_id id = job->id = ++last_id_;
+        if (stopping_) {  // by a callback that has just been told so
+            loop_->post([job = std::move(job)] { job->done(error(errc::stopped, job->request.url + ": the client is gone")); });
+            return id;
+        }
+        const client_request& r = job->request;
+        if (last_.origin != nullptr && r.url == last_.text) {
+            job->url = last_.url;
+        } else if (auto refused = check(*job)) {
+            deliver_later(std::move(job), std::move(refused));
+            return id;
+        } else {
+            last_.text = r.url;
+            last_.url = job->url;
+            last_.origin = &origin_of(job->url);
+        }
+        if (to_string(r.method).empty() || r.method == method::connect) {
+            deliver_later(std::move(job), {errc::bad_argument, "not a method for this client"});
+            return id;
+        }
+        policy_.begin(*job, loop_->now());
+        if (const auto limit = job->timeouts(options_).total_timeout; limit.count() > 0) {
+            job->owner = this;
+            job->deadline.emplace(&state::out_of_time, job.get());
+            loop_->arm_after(*job->deadline, limit);
+        }
+        client_origin& o = *last_.origin;
+        submit(o, std::move(job));
+        tidy(o);
+        return id;
+    }
+
+    error check(client_job& job) {
+        auto parsed = parse_url(job.request.url);
+        if (!parsed) return parsed.error();
+        if (parsed->websocket()) return {errc::bad_url, "this client is for http:// and https:// URLs"};
+        if (!options_.proxy.empty()) {
+            if (auto good = wire::detail::parse_proxy(options_.proxy); !good) return good.error();
+        }
+        job.url = *std::move(parsed);
+        return {};
+    }
+
     void submit(std::unique_ptr<client_job> job) {
         client_origin& o = origin_of(job->url);
+        submit(o, std::move(job));
+    }
+
+    void submit(client_origin& o, std::unique_ptr<client_job> job) {
         while (!o.idle.empty()) {
             client_connection* const c = o.idle.back();
             o.idle.pop_back();
@@ -45,11 +99,29 @@ struct async_client::state final : client_owner {
             c->abandon();
             bury(*c);
         }
-        if (o.connections < options_.max_connections_per_host) {
+        const bool room_here = o.connections < options_.max_connections_per_host;
+        if (room_here && (connections_.size() < options_.max_connections || drop_an_idle_one())) {
             open(o, std::move(job));
+        } else if (waiting_ >= options_.max_waiting) {
+            deliver_later(std::move(job), {errc::queue_full, "more than " + std::to_string(waiting_) + " requests are waiting for a connection"});
         } else {
+            ++waiting_;
             o.waiting.push_back(std::move(job));
+            if (room_here && !std::exchange(o.starved, true)) starved_.push_back(&o);
         }
+    }
+
+    bool drop_an_idle_one() {
+        for (auto& [name, o] : origins_) {
+            if (o.idle.empty()) continue;
+            client_connection* const c = o.idle.front();
+            o.idle.erase(o.idle.begin());
+            c->abandon();
+            bury(*c);
+            tidy(o);
+            return true;
+        }
+        return false;
     }
 
     void open(client_origin& o, std::unique_ptr<client_job> job) {
@@ -60,7 +132,6 @@ struct async_client::state final : client_owner {
         made.open(std::move(job));
     }
 
-    // Jobs that a posted call will come back for; here they are seen when the client is destroyed before.
     client_job* park(std::unique_ptr<client_job> job) {
         client_job* const raw = job.get();
         parked_.emplace(raw, std::move(job));
@@ -72,10 +143,63 @@ struct async_client::state final : client_owner {
         parked_.erase(it);
         return job;
     }
-    void finish_later(std::unique_ptr<client_job> job, result<reply> got) {
-        loop_->post([this, parked = park(std::move(job)), got = std::move(got), alive = std::weak_ptr<char>(alive_)]() mutable {
-            if (!alive.expired()) settle(unpark(parked), std::move(got));
+    void deliver_later(std::unique_ptr<client_job> job, error why) {
+        client_job* const raw = job.get();
+        if (why.message.find(raw->request.url) == std::string::npos) why.message = raw->request.url + ": " + why.message;
+        over_.emplace(raw, std::move(job));
+        loop_->post([this, raw, why = std::move(why), alive = std::weak_ptr<char>(alive_)]() mutable {
+            if (alive.expired()) return;
+            const auto it = over_.find(raw);
+            auto job = std::move(it->second);
+            over_.erase(it);
+            job->done(std::move(why));
         });
+    }
+
+    // Takes a request from wherever it is; null when it is over.
+    template <typename Is>
+    std::unique_ptr<client_job> withdraw(Is is) {
+        for (auto& [c, owned] : connections_) {
+            if (c->job() == nullptr || !is(*c->job())) continue;
+            client_origin& o = c->origin();
+            auto job = c->abandon();
+            bury(*c);
+            freed(o);
+            return job;
+        }
+        for (auto& [raw, parked] : parked_) {
+            if (is(*raw)) return unpark(raw);
+        }
+        for (auto& [name, o] : origins_) {
+            const auto it = std::find_if(o.waiting.begin(), o.waiting.end(), [&](const auto& job) { return is(*job); });
+            if (it == o.waiting.end()) continue;
+            auto job = std::move(*it);
+            o.waiting.erase(it);
+            --waiting_;
+            if (o.starved && o.waiting.empty()) {
+                std::erase(starved_, &o);
+                o.starved = false;
+            }
+            tidy(o);
+            return job;
+        }
+        return nullptr;
+    }
+
+    static void out_of_time(void* late) {
+        auto* const job = static_cast<client_job*>(late);
+        auto& self = *static_cast<state*>(job->owner);
+        const auto limit = job->timeouts(self.options_).total_timeout;
+        auto mine = self.withdraw([job](const client_job& j) { return &j == job; });
+        if (mine == nullptr) return;  // it is over, and about to be told so
+        self.deliver_later(std::move(mine), {errc::timed_out, "total: not finished within " + std::to_string(limit.count()) + " ms"});
+    }
+
+    client_connection* carrier_of(request_id id) noexcept {
+        for (auto& [c, owned] : connections_) {
+            if (c->job() != nullptr && c->job()->id == id) return c;
+        }
+        return nullptr;
     }
 
     // What has come of a request: the caller's, unless the policy sends another.
@@ -99,12 +223,35 @@ struct async_client::state final : client_owner {
         self.submit(self.unpark(job));
     }
 
-    // A place has become free.
-    void next(client_origin& o) {
-        if (o.waiting.empty()) return;
+    // The request that a free place is for: one that waits for a place at `o`, or for any at all, whichever came first.
+    client_origin* next_in_line(client_origin& o) noexcept {
+        client_origin* const other = starved_.empty() ? nullptr : starved_.front();
+        if (o.waiting.empty()) return other;
+        return other == nullptr || o.waiting.front()->id <= other->waiting.front()->id ? &o : other;
+    }
+    std::unique_ptr<client_job> take_waiting(client_origin& o) noexcept {
         auto job = std::move(o.waiting.front());
         o.waiting.pop_front();
-        submit(std::move(job));
+        --waiting_;
+        if (o.starved) {  // to the end of that line, if there are more
+            std::erase(starved_, &o);
+            o.starved = !o.waiting.empty();
+            if (o.starved) starved_.push_back(&o);
+        }
+        return job;
+    }
+
+    // A place has become free, `o` perhaps empty.
+    void freed(client_origin& o) {
+        if (client_origin* const to = next_in_line(o)) submit(*to, take_waiting(*to));
+        tidy(o);
+    }
+
+    // What a client has ever asked is not kept.
+    void tidy(client_origin& o) {
+        if (o.connections != 0 || !o.waiting.empty()) return;
+        if (last_.origin == &o) last_.origin = nullptr;
+        origins_.erase(*o.name);
     }
 
     // The blocking client: waits for the answer on the kept connection that took its request. False when that will not do.
@@ -113,13 +260,14 @@ struct async_client::state final : client_owner {
     void became_idle(client_connection& c, std::unique_ptr<client_job> done, result<reply> got) override {
         if (busy_ == &c) busy_ = nullptr;
         client_origin& o = c.origin();
-        if (!o.waiting.empty()) {
-            auto job = std::move(o.waiting.front());
-            o.waiting.pop_front();
-            if (!c.start(job)) {
+        client_origin* const to = waiting_ == 0 ? nullptr : next_in_line(o);
+        if (to != nullptr) {
+            auto job = take_waiting(*to);
+            if (to != &o || !c.start(job)) {
                 c.abandon();
                 bury(c);
-                submit(std::move(job));
+                submit(*to, std::move(job));
+                tidy(o);
             }
         } else {
             o.idle.push_back(&c);
@@ -138,16 +286,11 @@ struct async_client::state final : client_owner {
         std::erase(o.idle, &c);
         bury(c);
         if (job != nullptr && may_retry) {
-            submit(std::move(job));
+            submit(o, std::move(job));
             return;
         }
-        next(o);
-        if (job == nullptr) return;
-        if (submitting_) {  // never from inside send()
-            finish_later(std::move(job), std::move(got));
-        } else {
-            settle(std::move(job), std::move(got));
-        }
+        freed(o);
+        if (job != nullptr) settle(std::move(job), std::move(got));
     }
 
     void bury(client_connection& c) {
@@ -165,12 +308,22 @@ struct async_client::state final : client_owner {
     std::unordered_map<std::string, client_origin> origins_;
     std::unordered_map<client_connection*, std::unique_ptr<client_connection>> connections_;
     wire::detail::graveyard<client_connection> graveyard_;
-    std::unordered_map<client_job*, std::unique_ptr<client_job>> parked_;
+    std::unordered_map<client_job*, std::unique_ptr<client_job>> parked_;  // to be sent again after a pause
+    std::unordered_map<client_job*, std::unique_ptr<client_job>> over_;    // to be told so by a posted call
+    std::deque<client_origin*> starved_;   // whose requests wait for a place among all
+    std::size_t waiting_ = 0;              // requests, at all origins
+    limits in_pieces_;
+    request_id last_id_ = 0;
+    // Most programs ask for the same again and again.
+    struct {
+        std::string text;
+        wire::url url;
+        client_origin* origin = nullptr;
+    } last_;
     std::shared_ptr<char> alive_ = std::make_shared<char>();
     client_connection* busy_ = nullptr;  // the last that was used again, while it is
     std::uint64_t opened_ = 0;
     bool eager_ = false;
-    bool submitting_ = false;
     bool stopping_ = false;
 };
 
@@ -184,8 +337,10 @@ async_client::~async_client() {
     for (auto& [c, owned] : s.connections_) {
         if (auto job = c->abandon()) unfinished.push_back(std::move(job));
     }
-    for (auto& [raw, job] : s.parked_) unfinished.push_back(std::move(job));
-    s.parked_.clear();
+    for (auto* const jobs : {&s.parked_, &s.over_}) {
+        for (auto& [raw, job] : *jobs) unfinished.push_back(std::move(job));
+        jobs->clear();
+    }
     for (auto& [name, o] : s.origins_) {
         for (auto& job : o.waiting) unfinished.push_back(std::move(job));
         o.waiting.clear();
@@ -193,35 +348,38 @@ async_client::~async_client() {
     for (const auto& job : unfinished) job->done(error(errc::stopped, job->request.url + ": the client is gone"));
 }
 
-void async_client::send(client_request request, callback done) {
-    if (state_->stopping_) {  // by a callback that has just been told so
-        state_->loop_->post([done = std::move(done)]() mutable { done(error(errc::stopped, "the client is gone")); });
-        return;
-    }
+request_id async_client::send(client_request request, callback done) {
     auto job = std::make_unique<client_job>();
     job->request = std::move(request);
     job->done = std::move(done);
-    error refused;
-    if (auto parsed = parse_url(job->request.url)) {
-        job->url = *std::move(parsed);
-        if (job->url.websocket()) refused = {errc::bad_url, job->request.url + ": this client is for http:// and https:// URLs"};
-        if (to_string(job->request.method).empty() || job->request.method == method::connect) {
-            refused = {errc::bad_argument, job->request.url + ": not a method for this client"};
-        }
-        if (const auto& proxy = state_->options_.proxy; !proxy.empty()) {
-            if (auto good = wire::detail::parse_proxy(proxy); !good) refused = good.error();
-        }
-    } else {
-        refused = parsed.error();
-    }
-    if (refused) {
-        state_->finish_later(std::move(job), std::move(refused));
-        return;
-    }
-    state_->policy_.begin(*job, state_->loop_->now());
-    state_->submitting_ = true;
-    state_->submit(std::move(job));
-    state_->submitting_ = false;
+    if (job->request.source) job->streamed = std::make_unique<client_transfer>();
+    return state_->begin(std::move(job));
+}
+
+request_id async_client::send(client_request request, response_pieces to) {
+    auto job = std::make_unique<client_job>();
+    job->request = std::move(request);
+    job->done = std::move(to.end);
+    job->streamed = std::make_unique<client_transfer>();
+    job->streamed->in_pieces = true;
+    job->streamed->head = std::move(to.head);
+    job->streamed->data = std::move(to.data);
+    return state_->begin(std::move(job));
+}
+
+void async_client::cancel(request_id id) {
+    auto job = state_->withdraw([id](const client_job& j) { return j.id == id; });
+    if (job != nullptr) state_->deliver_later(std::move(job), errc::cancelled);
+}
+
+void async_client::pause(request_id id) {
+    if (auto* const c = state_->carrier_of(id)) c->pause();
+}
+void async_client::resume(request_id id) {
+    if (auto* const c = state_->carrier_of(id)) c->resume();
+}
+void async_client::resume_body(request_id id) {
+    if (auto* const c = state_->carrier_of(id)) c->resume_body();
 }
 
 std::uint64_t async_client::connections_opened() const noexcept { return state_->opened_; }
@@ -250,6 +408,22 @@ result<reply> client::send(client_request request) {
     std::optional<result<reply>> got;
     loop_->refresh_now();
     async_->send(std::move(request), [&got](result<reply> r) { got.emplace(std::move(r)); });
+    while (!got) {
+        if (!async_->state_->turn_alone()) loop_->run_once();
+    }
+    return *std::move(got);
+}
+
+result<reply> client::send(client_request request, const std::function<bool(std::string_view piece)>& sink) {
+    std::optional<result<reply>> got;
+    request_id id = 0;
+    loop_->refresh_now();
+    response_pieces to;
+    to.data = [&](std::string_view piece) {
+        if (!sink(piece)) async_->cancel(id);
+    };
+    to.end = [&got](result<reply> r) { got.emplace(std::move(r)); };
+    id = async_->send(std::move(request), std::move(to));
     while (!got) {
         if (!async_->state_->turn_alone()) loop_->run_once();
     }

@@ -49,7 +49,7 @@ void client_connection::on_open() { opener_->on_open(); }
 
 bool client_connection::start(std::unique_ptr<client_job>& job) {
     // A request that may not be sent twice should not be wasted on a connection that the server has closed.
-    if (!is_idempotent(job->request.method) && !quiet()) return false;
+    if ((!is_idempotent(job->request.method) || job->request.source) && !quiet()) return false;
     job_ = std::move(job);
     used_before_ = true;
     send_request();
@@ -59,6 +59,13 @@ bool client_connection::start(std::unique_ptr<client_job>& job) {
 void client_connection::send_request() {
     const client_request& r = job_->request;
     if (job_->plan != nullptr) owner_->complete(*job_);
+    client_transfer* const t = job_->streamed.get();
+    if (const bool pieces = t != nullptr && t->in_pieces; pieces != unlimited_) {
+        parser_ = response_parser(owner_->bounds(pieces));
+        unlimited_ = pieces;
+    }
+    in_pieces_ = paused_ = false;
+    if (t != nullptr) t->sending = client_transfer::upload::none;
     parser_.expect(r.method);
     heard_ = complete_ = false;
     reply_ = {};
@@ -70,7 +77,7 @@ void client_connection::send_request() {
                                    : head_writer::request(out(), to_string(r.method), to.target);
     bool has_host = false;
     for (const auto& [name, value] : r.headers) has_host = has_host || equals_ignoring_case(name, "host");
-    if (!has_host) head.field("Host", to.authority());
+    if (!has_host) head.field("Host", origin_->forwarded ? to.authority() : origin_->authority);
     if (origin_->forwarded && !origin_->to.proxy->authorization.empty()) {
         head.field("Proxy-Authorization", origin_->to.proxy->authorization);
     }
@@ -79,14 +86,32 @@ void client_connection::send_request() {
         if (!is_own_field(name)) head.field(name, value);
     }
     if (job_->plan != nullptr) head.raw(job_->plan->fields);
-    const bool has_body = !r.body.empty() || r.method == method::post || r.method == method::put || r.method == method::patch;
-    if (has_body) head.field("Content-Length", r.body.size());
-    if (const errc refused = head.finish(); refused != errc::none) {
-        fail({refused, about(*job_) + std::string(to_string(refused)) + " in the request"});
+    if (r.source) {
+        if (r.source.length) {
+            head.field("Content-Length", *r.source.length);
+        } else {
+            head.field("Transfer-Encoding", "chunked");
+        }
+        if (r.expect_continue) head.field("Expect", "100-continue");
+    } else if (!r.body.empty() || r.method == method::post || r.method == method::put || r.method == method::patch) {
+        head.field("Content-Length", r.body.size());
+    }
+    refused_ = head.finish();
+    if (refused_ != errc::none) {
+        enter(phase::refused, {});  // to fail from the loop
         return;
     }
-    out().append(r.body);
-    enter(phase::waiting, job_->timeouts(owner_->options()).response_timeout);
+    if (t != nullptr) t->on = this;
+    if (r.source) {
+        t->left = r.source.length.value_or(0);
+        t->sending = r.expect_continue ? client_transfer::upload::awaiting : client_transfer::upload::pulling;
+        const client_timeouts& limit = job_->timeouts(owner_->options());
+        enter(phase::sending, r.expect_continue ? limit.continue_timeout : limit.body_timeout);
+        if (!r.expect_continue) owner_->loop().arm(t->wake, owner_->loop().now());
+    } else {
+        out().append(r.body);
+        await_response();
+    }
     if (owner_->eager()) {
         flush();
     } else {
@@ -94,8 +119,82 @@ void client_connection::send_request() {
     }
 }
 
+void client_connection::await_response() { enter(phase::waiting, job_->timeouts(owner_->options()).response_timeout); }
+
+// Asks the source for as much as the socket takes at once, but leaves others their turn.
+void client_connection::pump() {
+    using upload = client_transfer::upload;
+    client_transfer& t = *job_->streamed;
+    for (int i = 0; i < 4; ++i) {
+        if (unsent() > 0 && (!flush() || unsent() > 0)) return;  // on_drained() goes on
+        const auto state = t.pull(job_->request.source, out());
+        if (is_closed()) return;
+        if (!state) return fail({state.code(), about(*job_) + state.error().message});
+        if (*state == source_state::later) {
+            if (owner_->eager()) return fail({errc::bad_argument, about(*job_) + "request body: `later` is not for the blocking client"});
+            t.sending = upload::idle;
+            if (phase_ == phase::sending) owner_->loop().disarm(timer_);
+        } else if (*state == source_state::end) {
+            t.sending = upload::done;
+            if (phase_ == phase::sending) await_response();
+        } else if (phase_ == phase::sending) {
+            enter(phase::sending, job_->timeouts(owner_->options()).body_timeout);
+        }
+        flush();
+        if (t.sending != upload::pulling) return;
+    }
+    owner_->loop().arm(t.wake, owner_->loop().now());
+}
+
+// The server has said that it wants the body, or nothing.
+void client_connection::end_of_patience() {
+    client_transfer& t = *job_->streamed;
+    if (t.sending != client_transfer::upload::awaiting) return;
+    t.sending = client_transfer::upload::pulling;
+    enter(phase::sending, job_->timeouts(owner_->options()).body_timeout);
+    owner_->loop().arm(t.wake, owner_->loop().now());
+}
+
+void client_connection::on_drained() {
+    if (job_ != nullptr && job_->streamed != nullptr && job_->streamed->sending == client_transfer::upload::pulling) pump();
+}
+
+void client_connection::resume_body() {
+    client_transfer* const t = job_->streamed.get();
+    if (t == nullptr || t->sending != client_transfer::upload::idle) return;
+    t->sending = client_transfer::upload::pulling;
+    if (phase_ == phase::sending) enter(phase::sending, job_->timeouts(owner_->options()).body_timeout);
+    owner_->loop().arm(t->wake, owner_->loop().now());
+}
+
+void client_connection::pause() {
+    if (!in_pieces_ || paused_) return;
+    paused_ = job_->streamed->paused = true;
+    pause_reading();
+    owner_->loop().disarm(timer_);
+}
+
+void client_connection::resume() {
+    if (!paused_) return;
+    job_->streamed->paused = false;
+    owner_->loop().arm(job_->streamed->wake, owner_->loop().now());
+}
+
+// What resume(), resume_body() and pump() leave to the loop.
+void client_connection::go_on() {
+    client_transfer& t = *job_->streamed;
+    if (t.sending == client_transfer::upload::pulling) pump();
+    if (is_closed() || !paused_ || t.paused) return;
+    paused_ = false;
+    enter(phase::body, job_->timeouts(owner_->options()).body_timeout);
+    const bool ended = t.ended;
+    resume_reading();  // first: after the last piece the connection serves another
+    take({});
+    if (ended && !is_closed() && phase_ == phase::body && !paused_) on_end();
+}
+
 std::span<char> client_connection::receive_space(std::span<char> scratch) {
-    if (phase_ != phase::body || reply_.head_.framing != framing::length) return scratch;
+    if (phase_ != phase::body || reply_.head_.framing != framing::length || in_pieces_) return scratch;
     const auto left = static_cast<std::size_t>(reply_.head_.content_length) - reply_.body_.size();
     if (left < scratch.size() / 4) return scratch;
     // The length is the server's word: storage follows the bytes, a step ahead of them.
@@ -111,6 +210,10 @@ void client_connection::on_data(std::span<char> bytes) {
         return;
     }
     heard_ = true;
+    take(bytes);
+}
+
+void client_connection::take(std::span<char> bytes) {
     std::size_t used = 0;
     if (held_.empty()) {
         used = consume(bytes);
@@ -127,19 +230,33 @@ void client_connection::on_data(std::span<char> bytes) {
 
 std::size_t client_connection::consume(std::span<char> bytes) {
     std::size_t at = 0;
-    while (!is_closed() && !complete_) {
+    while (!is_closed() && !complete_ && !paused_) {
         const step s = parser_.parse({bytes.data() + at, bytes.size() - at}, reply_.head_);
         at += s.consumed;
         switch (s.what) {
             case event::need_more: return at;
-            case event::interim: break;
+            case event::interim:
+                if (job_->streamed != nullptr && reply_.head_.status == 100) end_of_patience();
+                break;
             case event::head:
                 take_head({bytes.data() + at - s.consumed, s.consumed});
                 enter(phase::body, job_->timeouts(owner_->options()).body_timeout);
+                if (job_->streamed != nullptr && job_->streamed->in_pieces && !owner_->may_act_on(*job_, reply_)) {
+                    in_pieces_ = job_->streamed->committed = true;
+                    if (job_->streamed->head) job_->streamed->head(reply_);
+                } else if (unlimited_ && reply_.head_.framing == framing::length && reply_.head_.content_length > owner_->bounds(false).max_body_bytes) {
+                    fail({errc::body_too_large, about(*job_) + "body too large in the response"});
+                }
                 break;
             case event::body:
                 // Received into its place already, or to be copied there.
-                if (s.data.data() == reply_.body_.data() + reply_.body_.size()) {
+                if (in_pieces_) {
+                    if (job_->streamed->data) job_->streamed->data(s.data);
+                    if (is_closed() || paused_) break;
+                } else if (unlimited_ && reply_.body_.size() + s.data.size() > owner_->bounds(false).max_body_bytes) {
+                    fail({errc::body_too_large, about(*job_) + "body too large in the response"});
+                    break;
+                } else if (s.data.data() == reply_.body_.data() + reply_.body_.size()) {
                     reply_.body_.commit(s.data.size());
                 } else {
                     reply_.body_.append(s.data);
@@ -158,14 +275,19 @@ void client_connection::take_head(std::string_view raw) {
     const detail::rebase move(raw, reply_.raw_.data());
     move(reply_.head_.reason);
     move(reply_.head_.headers);
-    if (reply_.head_.framing == framing::length) {
+    if (reply_.head_.framing == framing::length && !unlimited_) {
         reply_.body_.prepare(std::min<std::uint64_t>(reply_.head_.content_length, 64 * 1024));
     }
 }
 
 void client_connection::finish_response(bool more_follows) {
     auto job = std::move(job_);
-    const bool keep = reply_.head_.keep_alive && !more_follows && !parser_.upgraded() && unsent() == 0;
+    bool keep = reply_.head_.keep_alive && !more_follows && !parser_.upgraded() && unsent() == 0;
+    if (job->streamed != nullptr) {
+        job->streamed->on = nullptr;
+        // A body that was not sent to its end, or not at all, cannot be told from the next request.
+        keep = keep && (job->streamed->sending == client_transfer::upload::none || job->streamed->sending == client_transfer::upload::done);
+    }
     if (keep) {
         enter(phase::idle, owner_->options().idle_timeout);
         owner_->became_idle(*this, std::move(job), std::move(reply_));
@@ -182,6 +304,10 @@ void client_connection::on_end() {
     if (opener_ != nullptr) return opener_->on_end();
     if (phase_ == phase::idle) {
         fail(errc::closed_early);
+        return;
+    }
+    if (paused_) {
+        job_->streamed->ended = true;
         return;
     }
     const step s = parser_.finish();
@@ -204,11 +330,12 @@ void client_connection::on_failure(const error& why) {
 
 void client_connection::fail(error why) {
     if (phase_ == phase::over) return;
-    const bool may_retry = used_before_ && !heard_ && job_ != nullptr && is_idempotent(job_->request.method) &&
+    const bool may_retry = used_before_ && !heard_ && job_ != nullptr && is_idempotent(job_->request.method) && job_->repeatable() &&
                            (why.code == errc::reset || why.code == errc::closed_early || why.code == errc::truncated);
     phase_ = phase::over;
     owner_->loop().disarm(timer_);
     close();
+    if (job_ != nullptr && job_->streamed != nullptr) job_->streamed->on = nullptr;
     owner_->ended(*this, std::move(job_), std::move(why), may_retry);
 }
 
@@ -217,6 +344,7 @@ std::unique_ptr<client_job> client_connection::abandon() {
     opener_.reset();
     owner_->loop().disarm(timer_);
     close();
+    if (job_ != nullptr && job_->streamed != nullptr) job_->streamed->on = nullptr;
     return std::move(job_);
 }
 
@@ -228,6 +356,14 @@ void client_connection::enter(phase p, std::chrono::milliseconds limit) {
 void client_connection::on_timer() {
     switch (phase_) {
         case phase::opening: break;  // the opener's affair
+        case phase::refused: fail({refused_, about(*job_) + std::string(to_string(refused_)) + " in the request"}); break;
+        case phase::sending:
+            if (job_->streamed->sending == client_transfer::upload::awaiting) {
+                end_of_patience();
+            } else {
+                fail({errc::timed_out, about(*job_) + "request body: the server took nothing within the time limit"});
+            }
+            break;
         case phase::waiting: fail({errc::timed_out, about(*job_) + "response: no head within the time limit"}); break;
         case phase::body: fail({errc::timed_out, about(*job_) + "response body: it stopped coming"}); break;
         case phase::idle: fail(errc::timed_out); break;

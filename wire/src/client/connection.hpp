@@ -3,12 +3,14 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "opener.hpp"
 #include "policy.hpp"
+#include "transfer.hpp"
 #include "wire/client/client.hpp"
 #include "wire/loop/stream.hpp"
 #include "wire/proto/url.hpp"
@@ -21,6 +23,13 @@ struct client_job {
     wire::url url;
     async_client::callback done;
     std::unique_ptr<client_plan> plan;  // only where an option or a redirect needs one
+    std::unique_ptr<client_transfer> streamed;
+    std::optional<timer> deadline;      // total_timeout
+    void* owner = nullptr;              // whom that one tells
+    request_id id = 0;
+
+    // Whether it can still be sent once more: nothing of a body was given away.
+    bool repeatable() const noexcept { return streamed == nullptr || !streamed->committed; }
 
     const client_timeouts& timeouts(const client_timeouts& otherwise) const noexcept { return request.timeouts ? *request.timeouts : otherwise; }
 };
@@ -39,6 +48,10 @@ public:
     virtual void opened() noexcept = 0;
     // Writes the fields that a plan adds into it; called just before the request is sent.
     virtual void complete(client_job& job) = 0;
+    // Whether the client may act on this answer itself, so that it is not to be given in pieces.
+    virtual bool may_act_on(const client_job& job, const reply& head) = 0;
+    // The bounds for a body that is kept, and one that is given in pieces.
+    virtual const limits& bounds(bool in_pieces) const noexcept = 0;
     // Ready for another request; the job is done.
     virtual void became_idle(client_connection& c, std::unique_ptr<client_job> done, result<reply> got) = 0;
     // Closed. `job` is what it was doing, if anything; `may_retry`: nothing of a response had come on a kept connection.
@@ -55,6 +68,9 @@ struct client_origin {
     std::vector<client_connection*> idle;  // most recently used last
     std::deque<std::unique_ptr<client_job>> waiting;
     std::size_t connections = 0;           // open or opening
+    std::string authority;                 // for Host
+    const std::string* name = nullptr;     // among the client's
+    bool starved = false;                  // requests wait for a place among all connections, not only here
 };
 
 class client_connection final : public stream {
@@ -69,18 +85,29 @@ public:
     std::unique_ptr<client_job> abandon();
 
     client_origin& origin() noexcept { return *origin_; }
+    client_job* job() const noexcept { return job_.get(); }
+
+    void pause();
+    void resume();
+    void resume_body();
+    void go_on();
 
 private:
-    enum class phase : std::uint8_t { opening, waiting, body, idle, over };
+    enum class phase : std::uint8_t { opening, refused, sending, waiting, body, idle, over };
 
     void on_open() override;
     void on_data(std::span<char> bytes) override;
     std::span<char> receive_space(std::span<char> scratch) override;
     void on_end() override;
     void on_failure(const error& why) override;
+    void on_drained() override;
 
     void opened(result<open_times> how);
     void send_request();
+    void await_response();
+    void pump();
+    void end_of_patience();
+    void take(std::span<char> bytes);
     std::size_t consume(std::span<char> bytes);
     void take_head(std::string_view raw);
     void finish_response(bool more_follows);
@@ -101,6 +128,10 @@ private:
     bool used_before_ = false;
     bool heard_ = false;              // something of the response has come
     bool complete_ = false;
+    bool in_pieces_ = false;          // the present response
+    bool unlimited_ = false;          // the parser has the bounds for pieces
+    bool paused_ = false;
+    errc refused_ = errc::none;       // why the request cannot be sent
 };
 
 }  // namespace wire::http

@@ -34,14 +34,18 @@ void connector::start(std::vector<address> addresses, callback done) {
     untried_.assign(addresses.begin(), addresses.end());
     done_ = std::move(done);
     last_ = errc::not_resolved;
-    next();
+    begin();
 }
 
 bool connector::go_on(callback done) {
     if (untried_.empty()) return false;
     done_ = std::move(done);
-    next();
+    begin();
     return true;
+}
+
+void connector::begin() {
+    if (!try_next()) loop_->arm(timer_, loop_->now());  // to fail from there
 }
 
 std::string connector::story() const {
@@ -59,8 +63,13 @@ void connector::stop() noexcept {
     attempts_.clear();
 }
 
-// Begins the next attempt; also called when the delay has passed.
+// Also called when the delay has passed.
 void connector::next() {
+    if (!try_next() && attempts_.empty()) finish(error(last_.code, "connect: " + story()));
+}
+
+// False when there is none left.
+bool connector::try_next() {
     while (!untried_.empty()) {
         auto made = std::make_unique<attempt>(*this, untried_.front());
         untried_.pop_front();
@@ -76,9 +85,9 @@ void connector::next() {
         }
         attempts_.push_back(std::move(made));
         if (!untried_.empty()) loop_->arm_after(timer_, delay_);
-        return;
+        return true;
     }
-    if (attempts_.empty()) finish(error(last_.code, "connect: " + story()));
+    return false;
 }
 
 void connector::on_ready(io_source& source, ready) noexcept {

@@ -23,7 +23,7 @@ public:
 
     connector(event_loop& loop, const connect_options& options, std::chrono::milliseconds delay);
 
-    // Tries them in this order. `done` may be called from inside where none can even be tried. It may destroy the connector.
+    // Tries them in this order. `done` is called once, from the loop, never from inside; it may destroy the connector.
     void start(std::vector<address> addresses, callback done);
     // The connection was no good after all: goes on with those addresses that have not failed. False when there are none.
     bool go_on(callback done);
@@ -44,7 +44,9 @@ private:
 
     static void on_ready(io_source& source, ready) noexcept;
     void decided(attempt& a);
+    void begin();
     void next();
+    bool try_next();
     void failed(error why);
     void finish(result<unique_fd> got);
 

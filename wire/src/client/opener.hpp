@@ -46,7 +46,7 @@ public:
 
     opener(stream& s, opening_base& base, const open_options& options, const open_timeouts& timeouts, const limits& bounds, route to);
 
-    // `done` is called once, perhaps from inside, and may destroy the opener. After an error the stream is closed.
+    // `done` is called once, from the loop, never from inside, and may destroy the opener. After an error the stream is closed.
     void start(callback done);
 
     void on_open();

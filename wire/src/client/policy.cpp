@@ -49,6 +49,7 @@ void change_method(client_request& r, int status) {
     if (!to_get) return;
     r.method = method::get;
     r.body = {};
+    r.source = {};
     drop_fields(r, "content-type", "content-encoding", "content-language", "content-location", "content-range", "content-digest", "digest",
                 "last-modified", "expect");
 }
@@ -114,15 +115,17 @@ void client_policy::complete(client_job& job) {
         const std::string cookies = options_->cookies->header(job.url, unix_now());
         if (!cookies.empty()) fields += "Cookie: " + cookies + "\r\n";
     }
-    job.plan->decodes = options_->decompress && compression_available() && !has_field(job.request, "accept-encoding");
+    job.plan->decodes = options_->decompress && compression_available() && !has_field(job.request, "accept-encoding") &&
+                        (job.streamed == nullptr || !job.streamed->in_pieces);
     if (job.plan->decodes) fields += "Accept-Encoding: gzip, deflate\r\n";
 }
 
 client_policy::verdict client_policy::judge(client_job& job, result<reply>& got, time_point now) {
     if (got && options_->cookies != nullptr) options_->cookies->store_all(job.url, got->headers(), unix_now());
-    if (options_->retry.max_retries > 0 && retry(job, got, now)) return verdict::wait;
+    const bool again = job.repeatable();
+    if (again && options_->retry.max_retries > 0 && retry(job, got, now)) return verdict::wait;
     if (!got) return verdict::deliver;
-    if (options_->max_redirects > 0 && is_redirect(got->status())) {
+    if (again && options_->max_redirects > 0 && is_redirect(got->status())) {
         if (const auto location = got->header("location")) {
             auto refused = follow(job, *got, *location);
             if (!refused) return verdict::send;
@@ -139,6 +142,14 @@ client_policy::verdict client_policy::judge(client_job& job, result<reply>& got,
     got->url_ = std::move(job.request.url);
     if (job.plan != nullptr) got->redirects_ = std::move(job.plan->redirects);
     return verdict::deliver;
+}
+
+bool client_policy::may_act_on(const client_job& job, const reply& head) const {
+    if (!job.repeatable()) return false;
+    const retry_options& o = options_->retry;
+    if (options_->max_redirects > 0 && is_redirect(head.status()) && head.header("location")) return true;
+    return o.max_retries > 0 && job.plan != nullptr && job.plan->retries < o.max_retries &&
+           std::find(o.statuses.begin(), o.statuses.end(), head.status()) != o.statuses.end();
 }
 
 std::optional<error> client_policy::follow(client_job& job, const reply& got, std::string_view location) {

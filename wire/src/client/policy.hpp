@@ -52,6 +52,8 @@ public:
     // What is to become of `got`. With `send` and `wait` the job has been changed into the next request, and the plan says how long to
     // wait; with `deliver`, `got` is ready for the caller.
     verdict judge(client_job& job, result<reply>& got, time_point now);
+    // Whether judge() may say something else than `deliver` of an answer with this head.
+    bool may_act_on(const client_job& job, const reply& head) const;
 
 private:
     std::optional<error> follow(client_job& job, const reply& got, std::string_view location);

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,6 +20,7 @@
 #include "wire/client/cookie_jar.hpp"
 #include "wire/client/opening.hpp"
 #include "wire/client/reply.hpp"
+#include "wire/client/streaming.hpp"
 #include "wire/loop/event_loop.hpp"
 
 namespace wire::http {
@@ -45,8 +47,12 @@ struct client_options : open_options, client_timeouts {
     wire::limits limits;                                  // the bounds on what a server sends
     std::string user_agent;                               // none when empty
     std::size_t max_connections_per_host = 64;            // requests beyond it wait
+    std::size_t max_connections = 1024;                   // to all hosts; idle ones make room for others
+    std::size_t max_waiting = 10'000;                     // requests; more end with errc::queue_full
     std::size_t max_idle_per_host = 16;                   // kept connections
     std::chrono::milliseconds idle_timeout{60'000};       // how long one is kept
+    // The body of a response given in pieces; limits.max_body_bytes is for those that are kept whole.
+    std::uint64_t max_streamed_bytes = std::uint64_t{1} << 40;
 
     // Redirects followed for one request (RFC 9110 section 15.4); more end with errc::too_many_redirects. 0: none is followed, and the
     // caller gets the 3xx. As in Go's net/http, POST becomes GET after 301 and 302, all but HEAD become GET after 303; 307 and 308 keep
@@ -78,7 +84,17 @@ public:
     async_client& operator=(const async_client&) = delete;
 
     // `done` is called once, from the loop, never from inside this call.
-    void send(client_request request, callback done);
+    request_id send(client_request request, callback done);
+    // The response in pieces.
+    request_id send(client_request request, response_pieces to);
+    // Ends the request, and with it its connection; errc::cancelled follows from the loop.
+    void cancel(request_id id);
+    // For a response in pieces. While it is paused body_timeout stands still.
+    void pause(request_id id);
+    void resume(request_id id);
+    // The source that said `later` has something.
+    void resume_body(request_id id);
+
     void get(std::string url, callback done) { send(make_request(method::get, std::move(url)), std::move(done)); }
     void head(std::string url, callback done) { send(make_request(method::head, std::move(url)), std::move(done)); }
     void del(std::string url, callback done) { send(make_request(method::delete_, std::move(url)), std::move(done)); }
@@ -118,6 +134,8 @@ public:
     ~client();
 
     result<reply> send(client_request request);
+    // The body piece by piece, as it comes, to `sink`, which may take its time; false from it ends the request with errc::cancelled.
+    result<reply> send(client_request request, const std::function<bool(std::string_view piece)>& sink);
     result<reply> get(std::string url) { return send(make_request(method::get, std::move(url))); }
     result<reply> head(std::string url) { return send(make_request(method::head, std::move(url))); }
     result<reply> del(std::string url) { return send(make_request(method::delete_, std::move(url))); }

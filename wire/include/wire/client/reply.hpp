@@ -10,6 +10,7 @@
 
 #include "wire/base/buffer.hpp"
 #include "wire/client/opening.hpp"
+#include "wire/client/streaming.hpp"
 #include "wire/proto/http_parser.hpp"
 
 namespace wire::http {
@@ -17,7 +18,9 @@ namespace wire::http {
 // Bounds on the phases of a request, each for itself; the error is errc::timed_out and its message names the phase.
 struct client_timeouts : open_timeouts {
     std::chrono::milliseconds response_timeout{30'000};  // from the request to the end of the response's head
-    std::chrono::milliseconds body_timeout{30'000};      // between two pieces of its body
+    std::chrono::milliseconds body_timeout{30'000};      // between two pieces of its body, and of a request's from a source
+    std::chrono::milliseconds continue_timeout{1'000};   // for 100 (Continue), then the body is sent without (RFC 9110 section 10.1.1)
+    std::chrono::milliseconds total_timeout{0};          // from send() to the end, redirects and retries included; 0: none
 };
 
 struct client_request {
@@ -26,6 +29,8 @@ struct client_request {
     // Content-Length, Transfer-Encoding and Connection are the library's own and ignored here.
     std::vector<std::pair<std::string, std::string>> headers;
     std::string body;
+    body_source source;            // instead of `body`
+    bool expect_continue = false;  // with a source: ask first whether the server wants it (Expect: 100-continue)
     std::optional<client_timeouts> timeouts;  // instead of the client's
     // For retries: may be sent again although its method is not idempotent (it has a key that the server tells repeats by, say).
     bool repeatable = false;

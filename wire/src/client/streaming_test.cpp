@@ -1,0 +1,440 @@
+// Bodies in pieces, both ways, and what ends a request early.
+#include "wire/client/streaming.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "raw_server.hpp"
+#include "served.hpp"
+#include "wire/client/client.hpp"
+
+namespace wire::http {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::raw_server;
+using testing::raw_visitor;
+using testing::served;
+
+struct fixture : ::testing::Test {
+    std::unique_ptr<event_loop> loop = *event_loop::create();
+    client_options options;
+    std::optional<async_client> made;
+    std::string body;
+    std::optional<result<reply>> got;
+    int heads = 0;
+
+    async_client& c() {
+        if (!made) made.emplace(*loop, options);
+        return *made;
+    }
+    response_pieces pieces() {
+        got.reset();
+        body.clear();
+        response_pieces to;
+        to.head = [this](const reply& r) {
+            ++heads;
+            EXPECT_EQ(r.body(), "");
+        };
+        to.data = [this](std::string_view piece) { body += piece; };
+        to.end = [this](result<reply> r) { got.emplace(std::move(r)); };
+        return to;
+    }
+    void run() {
+        const auto until = clock::now() + 10s;
+        while (!got && clock::now() < until) loop->run_once(until - clock::now());
+        ASSERT_TRUE(got);
+    }
+    void run_for(std::chrono::milliseconds time) {
+        const auto until = clock::now() + time;
+        while (clock::now() < until) loop->run_once(until - clock::now());
+    }
+    // Sends n bytes in pieces of that size.
+    static body_source counted(std::size_t n, std::size_t piece, bool known) {
+        body_source s;
+        s.pull = [n, piece, sent = std::size_t{0}](buffer& out, std::size_t most) mutable -> result<source_state> {
+            const std::size_t now = std::min({piece, most, n - sent});
+            out.append(std::string(now, 'u'));
+            sent += now;
+            return sent == n ? source_state::end : source_state::more;
+        };
+        if (known) s.length = n;
+        return s;
+    }
+    static client_request upload(std::string url, body_source s) {
+        client_request r;
+        r.method = method::post;
+        r.url = std::move(url);
+        r.source = std::move(s);
+        return r;
+    }
+};
+using streaming = fixture;
+
+std::string url(const served& s, const std::string& target = "/") { return "http://127.0.0.1:" + std::to_string(s.port()) + target; }
+void count_body(response res) { res.send(std::to_string(res.request().body().size())); }
+http::server_options roomy() {
+    http::server_options o;
+    o.limits.max_body_bytes = 64 << 20;
+    return o;
+}
+
+TEST_F(streaming, uploads_of_every_size_known_and_not) {
+    served s(count_body, roomy());
+    for (const std::size_t n : {1UL, 100UL, 65'536UL, 65'537UL, 1'000'000UL, 20'000'000UL}) {
+        for (const bool known : {true, false}) {
+            client_request r = upload(url(s), counted(n, 50'000, known));
+            c().send(std::move(r), pieces());
+            run();
+            ASSERT_TRUE(*got) << got->error().message;
+            EXPECT_EQ(body, std::to_string(n));
+        }
+    }
+    // An empty one, of known length and chunked.
+    c().send(upload(url(s), counted(0, 1, true)), pieces());
+    run();
+    EXPECT_EQ(body, "0");
+    c().send(upload(url(s), counted(0, 1, false)), pieces());
+    run();
+    EXPECT_EQ(body, "0");
+    EXPECT_EQ(c().connections_opened(), 1U);
+    EXPECT_EQ((*got)->body(), "");
+}
+TEST_F(streaming, a_source_that_has_nothing_yet_is_asked_again_when_told) {
+    served s(count_body);
+    int left = 3;
+    body_source slow;
+    slow.pull = [&](buffer& out, std::size_t) -> result<source_state> {
+        out.append("abc");
+        return --left == 0 ? source_state::end : source_state::later;
+    };
+    options.body_timeout = 30ms;  // waits for the server, not for us
+    const auto id = c().send(upload(url(s), std::move(slow)), pieces());
+    for (int i = 0; i < 2; ++i) {
+        run_for(60ms);
+        EXPECT_FALSE(got);
+        c().resume_body(id);
+    }
+    run();
+    EXPECT_EQ(body, "9");
+}
+TEST_F(streaming, a_source_is_held_to_its_word) {
+    served s(count_body);
+    const auto with = [&](auto pull, std::optional<std::uint64_t> length) {
+        body_source source;
+        source.pull = pull;
+        source.length = length;
+        c().send(upload(url(s), std::move(source)), pieces());
+        run();
+        return got->code();
+    };
+    const auto end_early = [](buffer& out, std::size_t) -> result<source_state> {
+        out.append("x");
+        return source_state::end;
+    };
+    const auto nothing = [](buffer&, std::size_t) -> result<source_state> { return source_state::more; };
+    const auto too_much = [](buffer& out, std::size_t most) -> result<source_state> {
+        out.append(std::string(most + 1, 'x'));
+        return source_state::more;
+    };
+    EXPECT_EQ(with(end_early, 2), errc::bad_argument);
+    EXPECT_EQ(with(nothing, 2), errc::bad_argument);
+    EXPECT_EQ(with(too_much, 2), errc::bad_argument);
+    EXPECT_EQ(with(too_much, std::nullopt), errc::bad_argument);
+    EXPECT_EQ(with([](buffer&, std::size_t) -> result<source_state> { return error(errc::system_error, "the disk"); }, 2), errc::system_error);
+    EXPECT_NE(got->error().message.find("request body: the disk"), std::string::npos) << got->error().message;
+}
+TEST_F(streaming, is_pulled_only_as_the_server_takes_it) {
+    std::atomic<bool> release{false};
+    raw_server raw([&](raw_server& r) {
+        auto v = r.accept();
+        while (!release) std::this_thread::sleep_for(1ms);
+    });
+    std::size_t pulled = 0;
+    body_source endless;
+    endless.pull = [&](buffer& out, std::size_t most) -> result<source_state> {
+        out.append(std::string(most, 'x'));
+        pulled += most;
+        return source_state::more;
+    };
+    options.body_timeout = 100ms;
+    c().send(upload(raw.url(), std::move(endless)), pieces());
+    run();
+    EXPECT_EQ(got->code(), errc::timed_out);
+    EXPECT_NE(got->error().message.find("request body: the server took nothing"), std::string::npos) << got->error().message;
+    EXPECT_LT(pulled, 32U << 20);  // the kernel's buffers, and one piece
+    release = true;
+}
+TEST_F(streaming, waits_for_100_continue_within_bounds) {
+    const auto with = [&](auto answer) {
+        raw_server raw([&](raw_server& r) {
+            auto v = r.accept();
+            EXPECT_NE(v.request().find("Expect: 100-continue\r\n"), std::string::npos);
+            answer(v);
+        });
+        client_request r = upload(raw.url(), counted(6, 3, true));
+        r.expect_continue = true;
+        c().send(std::move(r), pieces());
+        run();
+    };
+    const auto body_of = [](raw_visitor& v) {
+        char bytes[6];
+        return std::string(bytes, static_cast<std::size_t>(std::max<ssize_t>(0, ::recv(v.fd(), bytes, 6, MSG_WAITALL))));
+    };
+    options.continue_timeout = 1h;
+    with([&](raw_visitor& v) {
+        v.send("HTTP/1.1 100 Continue\r\n\r\n");
+        EXPECT_EQ(body_of(v), "uuuuuu");
+        v.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    });
+    EXPECT_EQ(body, "ok");
+    // Refused: nothing of the body is sent, and the connection is not used again.
+    with([&](raw_visitor& v) {
+        v.send("HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n");
+        EXPECT_EQ(body_of(v), "");
+    });
+    EXPECT_EQ((*got)->status(), 413);
+    made.reset();
+    options.continue_timeout = 20ms;
+    with([&](raw_visitor& v) {
+        EXPECT_EQ(body_of(v), "uuuuuu");  // the server does not know the expectation
+        v.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    });
+    EXPECT_EQ(body, "ok");
+}
+TEST_F(streaming, an_answer_before_the_end_of_the_request_ends_the_connection) {
+    raw_server raw([](raw_server& r) {
+        auto v = r.accept();
+        v.request();
+        v.send("HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n");
+        auto w = r.accept();
+        w.request();
+        w.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    });
+    body_source slow;
+    slow.pull = [](buffer& out, std::size_t) -> result<source_state> {
+        out.append("x");
+        return source_state::later;
+    };
+    c().send(upload(raw.url(), std::move(slow)), pieces());
+    run();
+    EXPECT_EQ((*got)->status(), 403);
+    client_request r;
+    r.url = raw.url();
+    c().send(std::move(r), pieces());
+    run();
+    EXPECT_EQ((*got)->status(), 200);
+    EXPECT_EQ(c().connections_opened(), 2U);
+}
+TEST_F(streaming, responses_of_every_framing_come_in_pieces) {
+    std::string large(3'000'000, 'y');
+    raw_server raw([&](raw_server& r) {
+        auto v = r.accept();
+        v.request();
+        v.send("HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(large.size()) + "\r\n\r\n" + large);
+        v.request();
+        v.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nchun\r\n3\r\nked\r\n0\r\n\r\n");
+        v.request();
+        v.send("HTTP/1.1 204 No Content\r\n\r\n");
+        v.request();
+        v.send("HTTP/1.1 200 OK\r\n\r\nuntil ");
+        v.send("close");
+    });
+    client_request r;
+    r.url = raw.url();
+    options.limits.max_body_bytes = 1000;  // is for those that are kept
+    const std::string expected[] = {large, "chunked", "", "until close"};
+    for (int i = 0; i < 4; ++i) {
+        c().send(r, pieces());
+        run();
+        ASSERT_TRUE(*got) << got->error().message;
+        EXPECT_TRUE(body == expected[i]) << body.size();
+        EXPECT_EQ(heads, i + 1);
+    }
+    EXPECT_EQ(c().connections_opened(), 1U);
+}
+TEST_F(streaming, a_pause_holds_the_server_back) {
+    std::atomic<std::size_t> sent{0};
+    std::atomic<bool> over{false};
+    constexpr std::size_t total = 50'000'000;
+    raw_server raw([&](raw_server& r) {
+        auto v = r.accept();
+        v.request();
+        v.send("HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(total) + "\r\n\r\n");
+        const std::string piece(100'000, 'z');
+        while (sent < total && !over) {
+            pollfd p{v.fd(), POLLOUT, 0};
+            if (::poll(&p, 1, 10) != 1) continue;
+            const auto n = ::send(v.fd(), piece.data(), std::min(piece.size(), total - sent), MSG_NOSIGNAL | MSG_DONTWAIT);
+            if (n > 0) sent += static_cast<std::size_t>(n);
+        }
+    });
+    options.body_timeout = 200ms;
+    std::size_t received = 0;
+    int pauses = 0;
+    bool paused = false;
+    request_id id = 0;
+    auto to = pieces();
+    to.data = [&](std::string_view piece) {
+        EXPECT_FALSE(paused);
+        received += piece.size();
+        if (pauses == 0 || (pauses < 50 && received % 7 == 0)) {
+            ++pauses;
+            paused = true;
+            c().pause(id);
+        }
+    };
+    client_request r;
+    r.url = raw.url();
+    id = c().send(std::move(r), std::move(to));
+    while (pauses == 0) loop->run_once();
+    run_for(400ms);  // longer than body_timeout
+    EXPECT_LT(sent, total);
+    EXPECT_LT(received, 200'000U);
+    while (!got) {
+        if (paused) {
+            paused = false;
+            c().resume(id);
+        }
+        loop->run_once(1s);
+    }
+    over = true;
+    ASSERT_TRUE(*got) << got->error().message;
+    EXPECT_EQ(received, total);
+}
+TEST_F(streaming, a_pause_at_the_last_byte_and_at_the_end_of_the_connection) {
+    raw_server raw([](raw_server& r) {
+        auto v = r.accept();
+        v.request();
+        v.send("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc");
+        v.request();
+        v.send("HTTP/1.1 200 OK\r\n\r\nabc");
+    });
+    for (int i = 0; i < 2; ++i) {
+        client_request r;
+        r.url = raw.url();
+        auto to = pieces();
+        request_id id = 0;
+        to.data = [&](std::string_view piece) {
+            body += piece;
+            c().pause(id);
+        };
+        id = c().send(std::move(r), std::move(to));
+        run_for(50ms);
+        EXPECT_FALSE(got);
+        EXPECT_EQ(body, "abc");
+        c().resume(id);
+        run();
+        EXPECT_TRUE(*got);
+    }
+}
+TEST_F(streaming, cancelling_closes_the_connection) {
+    raw_server raw([](raw_server& r) {
+        for (int i = 0; i < 2; ++i) {
+            auto v = r.accept();
+            v.request();
+            if (i == 1) v.send("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nabc");
+            EXPECT_EQ(v.request(), "");
+        }
+    });
+    client_request r;
+    r.url = raw.url();
+    auto id = c().send(r, pieces());
+    run_for(20ms);
+    c().cancel(id);
+    EXPECT_FALSE(got);  // from the loop
+    run();
+    EXPECT_EQ(got->code(), errc::cancelled);
+    c().cancel(id);  // names nothing any more
+    c().pause(id);
+    auto to = pieces();
+    to.data = [&](std::string_view piece) {
+        body += piece;
+        c().cancel(id);
+    };
+    id = c().send(r, std::move(to));
+    run();
+    EXPECT_EQ(got->code(), errc::cancelled);
+    EXPECT_EQ(body, "abc");
+    // One that waits for a connection, and one that has not begun.
+    id = c().send(r, pieces());
+    c().cancel(id);
+    run();
+    EXPECT_EQ(got->code(), errc::cancelled);
+}
+TEST_F(streaming, the_total_time_is_bounded_wherever_a_request_is) {
+    raw_server raw([](raw_server& r) {
+        auto v = r.accept();
+        v.request();
+        v.send("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n");
+        for (int i = 0; i < 1000; ++i) {
+            if (::send(v.fd(), "x", 1, MSG_NOSIGNAL) != 1) return;
+            std::this_thread::sleep_for(5ms);
+        }
+    });
+    options.total_timeout = 100ms;
+    options.max_connections_per_host = 1;
+    std::vector<std::string> ends;
+    for (int i = 0; i < 3; ++i) {  // the others wait
+        c().get(raw.url(), [&](result<reply> r) { ends.push_back(r.error().message); });
+    }
+    while (ends.size() < 3) loop->run_once();
+    for (const auto& end : ends) EXPECT_NE(end.find("total: not finished within 100 ms"), std::string::npos) << end;
+}
+TEST_F(streaming, redirects_are_followed_before_pieces_are_given) {
+    raw_server raw([](raw_server& r) {
+        auto v = r.accept();
+        v.request();
+        v.send("HTTP/1.1 302 Found\r\nLocation: /there\r\nContent-Length: 4\r\n\r\nhere");
+        EXPECT_EQ(v.request().substr(0, 11), "GET /there ");
+        v.send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nthere");
+    });
+    client_request r;
+    r.url = raw.url();
+    c().send(r, pieces());
+    run();
+    EXPECT_EQ(body, "there");
+    EXPECT_EQ(heads, 1);
+    EXPECT_EQ((*got)->status(), 200);
+}
+TEST_F(streaming, what_was_given_away_is_not_asked_for_again) {
+    raw_server raw([](raw_server& r) {
+        auto v = r.accept();
+        v.request();
+        v.send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nth");
+    });
+    options.retry.max_retries = 3;
+    client_request r;
+    r.url = raw.url();
+    c().send(r, pieces());
+    run();
+    EXPECT_EQ(got->code(), errc::closed_early);
+    EXPECT_EQ(body, "th");
+}
+TEST(blocking_streaming, both_ways) {
+    served s([](response res) { res.send(std::string(res.request().body())); }, roomy());
+    client_options options;
+    options.limits.max_body_bytes = 1000;
+    auto c = *client::create(options);
+    for (int i = 0; i < 3; ++i) {
+        std::size_t n = 0;
+        const auto got = c.send(fixture::upload(url(s), fixture::counted(2'000'000, 65'536, i == 0)), [&](std::string_view piece) {
+            n += piece.size();
+            return true;
+        });
+        ASSERT_TRUE(got) << got.error().message;
+        EXPECT_EQ(n, 2'000'000U);
+    }
+    EXPECT_EQ(c.connections_opened(), 1U);
+    EXPECT_EQ(c.send(fixture::upload(url(s), fixture::counted(2'000'000, 65'536, true)), [](std::string_view) { return false; }).code(),
+              errc::cancelled);
+    // Kept whole, it is bounded.
+    EXPECT_EQ(c.send(fixture::upload(url(s), fixture::counted(1001, 65'536, true))).code(), errc::body_too_large);
+    body_source later;
+    later.pull = [](buffer&, std::size_t) -> result<source_state> { return source_state::later; };
+    EXPECT_EQ(c.send(fixture::upload(url(s), later)).code(), errc::bad_argument);
+}
+
+}  // namespace
+}  // namespace wire::http

@@ -1,0 +1,46 @@
+#include "transfer.hpp"
+
+#include <algorithm>
+
+#include "connection.hpp"
+#include "wire/proto/http_writer.hpp"
+
+namespace wire::http {
+
+namespace {
+
+constexpr std::size_t most_at_once = 64 * 1024;
+
+error broken_word(std::string_view what) { return {errc::bad_argument, "request body: the source " + std::string(what)}; }
+
+}  // namespace
+
+result<source_state> client_transfer::pull(const body_source& source, buffer& out) {
+    committed = true;
+    if (source.length && left == 0) return source_state::end;
+    const std::size_t most = source.length ? static_cast<std::size_t>(std::min<std::uint64_t>(left, most_at_once)) : most_at_once;
+    auto state = source.pull(piece_, most);
+    if (!state) return error(state.code(), "request body: " + state.error().message);
+    if (piece_.size() > most) return broken_word("gave more than was asked for");
+    if (*state == source_state::more && piece_.empty()) return broken_word("gave nothing");
+    if (source.length) {
+        left -= piece_.size();
+        out.append(piece_.view());
+        if (left == 0) {
+            state = source_state::end;
+        } else if (*state == source_state::end) {
+            return broken_word("ended before its length");
+        }
+    } else {
+        append_chunk(out, piece_.view());
+        if (*state == source_state::end) append_last_chunk(out);
+    }
+    piece_.clear();
+    return state;
+}
+
+void client_transfer::on_wake(void* self) {
+    if (auto* const c = static_cast<client_transfer*>(self)->on) c->go_on();
+}
+
+}  // namespace wire::http

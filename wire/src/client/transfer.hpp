@@ -1,0 +1,48 @@
+// What a request has beyond others when its body comes from a source or its response is given in pieces.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "wire/base/buffer.hpp"
+#include "wire/base/result.hpp"
+#include "wire/client/streaming.hpp"
+#include "wire/loop/event_loop.hpp"
+
+namespace wire::http {
+
+class client_connection;
+
+struct client_transfer {
+    client_transfer() noexcept = default;
+
+    enum class upload : std::uint8_t {
+        none,
+        awaiting,  // 100 (Continue) or the time for it
+        pulling,
+        idle,      // the source has nothing now
+        done,
+    };
+
+    // Asks the source for a piece and appends it, framed, to `out`. `later` and `end` as the source says; a source that does not keep
+    // its word (too much, too little, nothing) is errc::bad_argument.
+    result<source_state> pull(const body_source& source, buffer& out);
+
+    unique_function<void(const reply& head)> head;
+    unique_function<void(std::string_view piece)> data;
+    bool in_pieces = false;
+    bool committed = false;      // something was given or taken: it cannot be sent again
+    bool paused = false;
+    bool ended = false;          // the connection did, while paused
+    upload sending = upload::none;
+    std::uint64_t left = 0;      // of a body of known length
+
+    client_connection* on = nullptr;  // while one carries it
+    timer wake{&client_transfer::on_wake, this};
+
+private:
+    static void on_wake(void* self);
+    buffer piece_;
+};
+
+}  // namespace wire::http
