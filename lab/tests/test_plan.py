@@ -192,6 +192,18 @@ def test_a_client_cell_has_callers_and_a_server_that_was_not_asked_for() -> None
     assert cells["http-reuse-16"] == (["cpp/floor", "cpp/curl"], ["cpp/floor"])
 
 
+def test_only_a_server_that_speaks_tls_serves_a_cell_over_tls() -> None:
+    study = load_studies(Path(__file__).resolve().parents[2] / "studies")["roundtrip"]
+    everybody = {
+        name: replace(contestant(name, tier="floor", serves=("http.payload",), calls=("http", "https")), tls=tls)
+        for name, tls in (("c/nginx", False), ("cpp/floor", True))
+    }
+    cells = choose([(study, study.preset("tls"))], wanted=tuple(everybody.values()), everybody=everybody)
+    servers = {cell.cell.id: [one.identity for one in cell.servers] for cell in cells}
+    assert servers["http-new-1024"] == ["c/nginx", "cpp/floor"]
+    assert servers["https-new-1024"] == ["cpp/floor"]
+
+
 def test_the_floor_is_alone_in_a_cell_only_when_asked_for_alone() -> None:
     assert "ws-reuse-16" not in chosen("roundtrip", ("cpp/curl", "cpp/floor"))
     assert chosen("roundtrip", ("cpp/floor",))["ws-reuse-16"] == (["cpp/floor"], ["cpp/floor"])

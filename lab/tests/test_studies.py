@@ -63,11 +63,11 @@ def test_full_presets_hold_the_published_matrices() -> None:
     clients = [load for load in roundtrip if isinstance(load, ClientLoad)]
     assert {(load.scheme, load.policy, load.payload_bytes) for load in clients} == {
         (scheme, policy, payload)
-        for scheme in ("http", "ws")
+        for scheme in ("http", "https", "ws", "wss")
         for policy in ("reuse", "new")
         for payload in (16, 1024, 65536, 1048576)
     }
-    assert len(clients) == len(roundtrip) == 16
+    assert len(clients) == len(roundtrip) == 32
     ladder = [cell.load for cell in studies["concurrency"].preset("full").cells]
     assert [load.connections for load in ladder if isinstance(load, ClosedLoad)] == [
         50, 1000, 2000, 3000, 4000, 5000, 10000, 15000,

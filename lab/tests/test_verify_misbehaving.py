@@ -130,6 +130,8 @@ def test_a_right_client_passes_every_check(supervisor: Supervisor) -> None:
         ("checks_the_length", "wrong.wrong_body.reported", "exited with 0, 0 errors"),
         ("says_one_connection", "new.16.connections_said", "1"),
         ("reconnects", "reuse.16.connections_said", "1"),
+        ("trusts_anyone", "https.impostor.other_authority.reported", "exited with 0, 0 errors"),
+        ("checks_no_name", "https.impostor.other_host.reported", "exited with 0, 0 errors"),
         ("loses_a_sample", "reuse.16.samples", "16 samples"),
         ("skips_the_warmup", "reuse.16.requests", "17"),
         ("prints_nothing", "reuse.16.json_line", "printed no JSON line"),

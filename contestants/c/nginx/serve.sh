@@ -15,6 +15,12 @@ done
 # As root, nginx would let its workers run as a user who cannot read our folder.
 [ "$(id -u)" -ne 0 ] || user="user root root;"
 
+# No sessions to take up again: each new connection pays for its whole handshake.
+if [ -n "${WIREBENCH_TLS_CERT:-}" ]; then
+    ssl=ssl
+    tls="ssl_certificate $WIREBENCH_TLS_CERT; ssl_certificate_key $WIREBENCH_TLS_KEY; ssl_session_cache off; ssl_session_tickets off;"
+fi
+
 cat > "$where/nginx.conf" <<EOF
 ${user-}
 daemon off;
@@ -36,7 +42,8 @@ http {
     uwsgi_temp_path $where/uwsgi;
     scgi_temp_path $where/scgi;
     server {
-        listen $WIREBENCH_HOST:$WIREBENCH_PORT backlog=4096;
+        listen $WIREBENCH_HOST:$WIREBENCH_PORT ${ssl-} backlog=4096;
+        ${tls-}
         root $where/files;
         location = /route_01 { default_type text/plain; return 200 "hello from route_01"; }
         location = /route_02 { default_type text/plain; return 200 "hello from route_02"; }

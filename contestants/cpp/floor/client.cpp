@@ -1,5 +1,6 @@
-// The floor client: blocking sockets and the contract's operations, for http and ws.
+// The floor client: blocking sockets, with OpenSSL for https and wss, and the contract's operations.
 #include "client.hpp"
+#include "tls.hpp"
 #include "websocket.hpp"
 
 #include <netdb.h>
@@ -37,12 +38,13 @@ address parse_url(const std::string& url) {
     const auto authority = scheme_end == url.npos ? url.npos : scheme_end + 3;
     const auto path = url.find('/', authority);
     out.scheme = url.substr(0, scheme_end);
-    if (authority == url.npos || (out.scheme != "http" && out.scheme != "ws"))
-        throw std::invalid_argument("WIREBENCH_URL: expected http://... or ws://..., got '" + url + "'");
+    const bool tls = out.scheme == "https" || out.scheme == "wss";
+    if (authority == url.npos || (out.scheme != "http" && out.scheme != "ws" && !tls))
+        throw std::invalid_argument("WIREBENCH_URL: expected http(s)://... or ws(s)://..., got '" + url + "'");
     auto host = url.substr(authority, path == url.npos ? path : path - authority);
     const auto colon = host.rfind(':');
     const bool has_port = colon != host.npos && host.find(']', colon) == host.npos;
-    out.port = has_port ? host.substr(colon + 1) : "80";
+    out.port = has_port ? host.substr(colon + 1) : tls ? "443" : "80";
     if (has_port) host.resize(colon);
     if (host.size() > 2 && host.front() == '[') host = host.substr(1, host.size() - 2);
     out.host = host;
@@ -53,7 +55,8 @@ address parse_url(const std::string& url) {
 // One blocking connection and the bytes received but not used yet.
 class stream {
 public:
-    explicit stream(const address& to) {
+    // `context`: null for plain TCP.
+    stream(const address& to, ssl_ctx_st* context) {
         addrinfo hints{};
         hints.ai_socktype = SOCK_STREAM;
         hints.ai_flags = AI_NUMERICSERV;
@@ -73,14 +76,25 @@ public:
             ::close(fd_);
             throw std::system_error(failure, std::generic_category(), "connect");
         }
+        if (context == nullptr) return;
+        try {
+            tls_ = wirebench::connect_tls(*context, fd_, to.host);
+        } catch (...) {
+            ::close(fd_);
+            throw;
+        }
     }
-    ~stream() { ::close(fd_); }
+    ~stream() {
+        if (tls_ != nullptr) wirebench::tls_say_goodbye(*tls_);
+        ::close(fd_);
+    }
     stream(const stream&) = delete;
     stream& operator=(const stream&) = delete;
 
     void send_all(std::string_view bytes) const {
         while (!bytes.empty()) {
-            const auto sent = send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+            const auto sent = tls_ != nullptr ? wirebench::tls_send(*tls_, bytes.data(), bytes.size())
+                                              : send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
             if (sent < 0) throw std::system_error(errno, std::generic_category(), "send");
             bytes.remove_prefix(static_cast<std::size_t>(sent));
         }
@@ -106,7 +120,9 @@ public:
         }
         if (expected > buffer_.size()) buffer_.resize(expected);
         if (end_ == buffer_.size()) buffer_.resize(buffer_.size() * 2);
-        const auto got = recv(fd_, buffer_.data() + end_, buffer_.size() - end_, 0);
+        char* const to = buffer_.data() + end_;
+        const auto room = buffer_.size() - end_;
+        const auto got = tls_ != nullptr ? wirebench::tls_receive(*tls_, to, room) : recv(fd_, to, room, 0);
         if (got < 0) throw std::system_error(errno, std::generic_category(), "recv");
         if (got == 0) throw std::runtime_error("the server closed the connection early");
         end_ += static_cast<std::size_t>(got);
@@ -126,6 +142,7 @@ public:
 
 private:
     int fd_ = -1;
+    wirebench::tls_session tls_;
     std::string buffer_ = std::string(64 * 1024, '\0');
     std::size_t begin_ = 0;
     std::size_t end_ = 0;
@@ -151,9 +168,11 @@ void expect_status(std::string_view head, std::string_view status) {
 
 class raw_client : public wirebench::client {
 public:
-    raw_client(const settings& settings, address to) : settings_(settings), to_(std::move(to)) {}
+    raw_client(const settings& settings, address to) : settings_(settings), to_(std::move(to)) {
+        if (to_.scheme == "https" || to_.scheme == "wss") tls_ = wirebench::make_client_context(settings_.ca_file);
+    }
     void open() override {
-        stream_.emplace(to_);
+        stream_.emplace(to_, tls_.get());
         ++connections_;
     }
     void close() override { stream_.reset(); }
@@ -162,6 +181,7 @@ public:
 protected:
     settings settings_;
     address to_;
+    wirebench::tls_context tls_;
     std::optional<stream> stream_;
     std::uint64_t connections_ = 0;
 };
@@ -303,6 +323,6 @@ private:
 
 std::unique_ptr<wirebench::client> wirebench::make_client(const settings& settings) {
     auto to = parse_url(settings.url);
-    if (to.scheme == "http") return std::make_unique<http_client>(settings, std::move(to));
+    if (to.scheme.starts_with("http")) return std::make_unique<http_client>(settings, std::move(to));
     return std::make_unique<ws_client>(settings, std::move(to));
 }

@@ -23,6 +23,7 @@ constexpr std::size_t linger_bytes = 256 * 1024;
 constexpr std::size_t scratch_kept = 4 * 1024 * 1024;
 constexpr std::size_t events_a_turn = 4096;
 constexpr std::size_t pieces_a_call = 64;
+constexpr std::size_t record_bytes = 16 * 1024;  // the most that one TLS record holds
 
 int checked(int result, const char* what) {
     if (result < 0) throw std::system_error(errno, std::generic_category(), what);
@@ -36,9 +37,9 @@ void add(int epoll, int fd, void* tag) {
 
 }  // namespace
 
-event_loop::event_loop(int listener, service& handler)
+event_loop::event_loop(int listener, service& handler, ssl_ctx_st* tls)
     : epoll_(checked(epoll_create1(EPOLL_CLOEXEC), "epoll_create1")), listener_(listener),
-      timer_(checked(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC), "timerfd_create")), service_(handler),
+      timer_(checked(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC), "timerfd_create")), service_(handler), tls_(tls),
       received_(new char[read_bytes]) {
     add(epoll_, listener_, &listener_);
     add(epoll_, timer_, &timer_);
@@ -78,6 +79,10 @@ void event_loop::accept_all() {
         auto c = std::make_unique<connection>();
         c->fd = fd;
         c->interest = EPOLLIN;
+        if (tls_ != nullptr && (c->tls = accept_tls(*tls_, fd)) == nullptr) {
+            ::close(fd);
+            continue;
+        }
         add(epoll_, fd, c.get());
         static_cast<void>(c.release());  // epoll holds it from here; `close` takes it back
     }
@@ -94,10 +99,16 @@ void event_loop::handle(connection& c, std::uint32_t events) {
     if (c.out != nullptr && (events & EPOLLOUT) != 0) on_writable(c);
     else if ((events & (EPOLLERR | EPOLLHUP)) != 0 && (c.held || c.out != nullptr || (events & EPOLLIN) == 0)) close(c);
     else if (c.held) watch(c, 0);
-    else on_readable(c);
+    else receive(c);
 }
 
-void event_loop::on_readable(connection& c) {
+// Until nothing is left that epoll will not tell of: OpenSSL reads ahead.
+void event_loop::receive(connection& c) {
+    while (on_readable(c) && c.tls != nullptr && c.fd >= 0 && !c.held && !c.stalled && !c.closing && tls_may_have_more(*c.tls)) continue;
+}
+
+// Whether anything came.
+bool event_loop::on_readable(connection& c) {
     char* to = received_.get();
     std::size_t room = read_bytes;
     if (c.in != nullptr && !c.lingering) {
@@ -113,24 +124,29 @@ void event_loop::on_readable(connection& c) {
         to = in.data.get() + in.size;
         room = in.capacity - in.size;
     }
-    const auto got = recv(c.fd, to, room, 0);
-    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
-    if (got <= 0) return close(c);
+    const auto got = c.tls != nullptr && !c.lingering ? tls_receive(*c.tls, to, room) : recv(c.fd, to, room, 0);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return false;
+    if (got <= 0) {
+        close(c);
+        return false;
+    }
     const auto size = static_cast<std::size_t>(got);
     if (c.lingering) {
         c.drained += static_cast<std::uint32_t>(size);
         if (c.drained > linger_bytes) close(c);
-        return;
+        return true;
     }
     if (c.in != nullptr) {
         c.in->size += size;
-        return feed(c);
+        feed(c);
+        return true;
     }
     queued_bytes_ = 0;
     const auto used = service_.on_bytes(*this, c, to, size, state_);
-    if (used == size) return;
+    if (used == size) return true;
     if (c.closing || c.fd < 0) state_ = {};
     else keep(c, to + used, size - used);
+    return true;
 }
 
 // The rest of what came waits in a buffer of its own.
@@ -204,7 +220,10 @@ void event_loop::resume_all() {
         now.clear();
         now.swap(resumable_);
         for (connection* c : now)
-            if (c->fd >= 0 && c->out == nullptr && !c->held) feed(*c);
+            if (c->fd >= 0 && c->out == nullptr && !c->held) {
+                feed(*c);
+                if (c->tls != nullptr && c->fd >= 0 && !c->held && !c->stalled && !c->closing) receive(*c);
+            }
         flush_turn();
     }
 }
@@ -237,13 +256,47 @@ ssize_t write_pieces(int fd, std::size_t count, const std::string& bytes, PieceA
     return written;
 }
 
+// The same over TLS: small pieces share a record.
+template <typename PieceAt>
+ssize_t write_records(ssl_st& tls, std::size_t count, const std::string& bytes, PieceAt piece_at) {
+    std::array<char, record_bytes> record;
+    ssize_t written = 0;
+    std::size_t skip = 0;  // of the first piece that is left
+    for (std::size_t at = 0; at < count;) {
+        const piece& first = piece_at(at);
+        const char* from = (first.fixed != nullptr ? first.fixed : bytes.data() + first.offset) + skip;
+        std::size_t size = std::min(first.size - skip, record_bytes);
+        if (size == 0) {
+            ++at;
+            continue;
+        }
+        if (size < record_bytes && at + 1 < count) {
+            std::memcpy(record.data(), from, size);
+            from = record.data();
+            for (std::size_t i = at + 1; i < count && size < record_bytes; ++i) {
+                const piece& p = piece_at(i);
+                const auto part = std::min(p.size, record_bytes - size);
+                std::memcpy(record.data() + size, p.fixed != nullptr ? p.fixed : bytes.data() + p.offset, part);
+                size += part;
+            }
+        }
+        const auto sent = tls_send(tls, from, size);
+        if (sent <= 0) return sent < 0 && errno == EAGAIN ? written : -1;
+        written += sent;
+        for (skip += static_cast<std::size_t>(sent); at < count && skip >= piece_at(at).size; ++at) skip -= piece_at(at).size;
+    }
+    return written;
+}
+
 }  // namespace
 
 void event_loop::write_items(connection& c, std::size_t begin, std::size_t end) {
     if (c.fd < 0) return;
     std::size_t written = 0;
     if (c.out == nullptr) {
-        const auto result = write_pieces(c.fd, end - begin, scratch_, [&](std::size_t i) -> const piece& { return items_[begin + i].what; });
+        const auto piece_at = [&](std::size_t i) -> const piece& { return items_[begin + i].what; };
+        const auto result = c.tls != nullptr ? write_records(*c.tls, end - begin, scratch_, piece_at)
+                                             : write_pieces(c.fd, end - begin, scratch_, piece_at);
         if (result < 0) return close(c);
         written = static_cast<std::size_t>(result);
     }
@@ -271,8 +324,9 @@ void event_loop::write_items(connection& c, std::size_t begin, std::size_t end) 
 
 void event_loop::on_writable(connection& c) {
     auto& out = *c.out;
-    const auto result = write_pieces(c.fd, out.pieces.size() - out.first, out.bytes,
-                                     [&](std::size_t i) -> const piece& { return out.pieces[out.first + i]; });
+    const auto piece_at = [&](std::size_t i) -> const piece& { return out.pieces[out.first + i]; };
+    const auto result = c.tls != nullptr ? write_records(*c.tls, out.pieces.size() - out.first, out.bytes, piece_at)
+                                         : write_pieces(c.fd, out.pieces.size() - out.first, out.bytes, piece_at);
     if (result < 0) return close(c);
     auto written = static_cast<std::size_t>(result);
     while (out.first < out.pieces.size()) {
@@ -305,6 +359,7 @@ void event_loop::linger(connection& c) {
     if (c.lingering) return;
     c.lingering = true;
     c.in.reset();
+    if (c.tls != nullptr) tls_say_goodbye(*c.tls);
     shutdown(c.fd, SHUT_WR);
     watch(c, EPOLLIN);
 }
@@ -329,6 +384,7 @@ void event_loop::watch(connection& c, std::uint32_t interest) {
 // The memory goes at the end of the turn: a service, items or events of this turn may still point to it.
 void event_loop::close(connection& c) {
     if (c.fd < 0) return;
+    if (c.tls != nullptr && !c.lingering) tls_say_goodbye(*c.tls);
     ::close(c.fd);
     c.fd = -1;
     if (!c.held) closed_.emplace_back(&c);

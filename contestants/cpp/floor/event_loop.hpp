@@ -6,6 +6,7 @@
 #pragma once
 
 #include "http1.hpp"
+#include "tls.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -60,6 +61,7 @@ struct connection {
     bool held = false;            // a reply is being waited for; what follows must wait too
     bool stalled = false;         // enough is queued; go on when it is written
     bool continued = false;       // "100 Continue" was sent for the request that is arriving
+    tls_session tls;              // null: plain TCP
     std::unique_ptr<input> in;
     std::unique_ptr<backlog> out;
     std::unique_ptr<fragments> message;
@@ -69,8 +71,8 @@ class service;
 
 class event_loop {
 public:
-    // Takes over a listening, non-blocking socket. `handler` must outlive the loop.
-    event_loop(int listener, service& handler);
+    // Takes over a listening, non-blocking socket. `handler` must outlive the loop, and `tls`, which is null for plain TCP.
+    event_loop(int listener, service& handler, ssl_ctx_st* tls);
 
     [[noreturn]] void run();
 
@@ -102,7 +104,8 @@ private:
     void accept_all();
     void pause_accept(bool paused);
     void handle(connection& c, std::uint32_t events);
-    void on_readable(connection& c);
+    void receive(connection& c);
+    bool on_readable(connection& c);
     void on_writable(connection& c);
     void feed(connection& c);
     void keep(connection& c, const char* data, std::size_t size);
@@ -123,6 +126,7 @@ private:
     int listener_;
     int timer_;
     service& service_;
+    ssl_ctx_st* tls_;
     bool accept_paused_ = false;
     std::unique_ptr<char[]> received_;
     parse_state state_;               // for bytes in received_

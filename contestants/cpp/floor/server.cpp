@@ -88,6 +88,9 @@ void serve() {
     const auto delay_ns = std::int64_t{number_of("WIREBENCH_DELAY_MS", "0", 0, 3'600'000)} * 1'000'000;
     const auto loops = workload == "rest" ? 1 : threads;  // `rest`: see make_rest
 
+    const auto certificate = text_of("WIREBENCH_TLS_CERT", "");
+    const auto tls = certificate.empty() ? nullptr : wirebench::make_server_context(certificate, text_of("WIREBENCH_TLS_KEY", ""));
+
     allow_many_files();
     std::vector<int> listeners;
     std::vector<std::unique_ptr<wirebench::service>> services;
@@ -97,8 +100,8 @@ void serve() {
     }
     std::vector<std::thread> others;
     for (std::size_t i = 1; i < loops; ++i)
-        others.emplace_back([&, i] { wirebench::event_loop(listeners[i], *services[i]).run(); });
-    wirebench::event_loop(listeners[0], *services[0]).run();
+        others.emplace_back([&, i] { wirebench::event_loop(listeners[i], *services[i], tls.get()).run(); });
+    wirebench::event_loop(listeners[0], *services[0], tls.get()).run();
 }
 
 }  // namespace

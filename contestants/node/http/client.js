@@ -1,10 +1,13 @@
-// node:http as a client: http.
+// node:http and node:https as a client: http, https.
 'use strict';
 
 const fs = require('node:fs');
 const http = require('node:http');
+const https = require('node:https');
 
 const url = new URL(process.env.WIREBENCH_URL);
+const { Agent, get: request } = url.protocol === 'https:' ? https : http;
+const ca = process.env.WIREBENCH_CA_FILE ? fs.readFileSync(process.env.WIREBENCH_CA_FILE) : undefined;
 const reuse = process.env.WIREBENCH_POLICY === 'reuse';
 const expected = Buffer.alloc(Number(process.env.WIREBENCH_PAYLOAD_BYTES), 'abcdefghijklmnopqrstuvwxyz');
 const warmup = Number(process.env.WIREBENCH_WARMUP);
@@ -12,7 +15,7 @@ const operations = Number(process.env.WIREBENCH_OPERATIONS);
 
 let connections = 0;
 
-class CountingAgent extends http.Agent {
+class CountingAgent extends Agent {
   createConnection(...args) {
     connections += 1;
     return super.createConnection(...args);
@@ -21,18 +24,18 @@ class CountingAgent extends http.Agent {
 
 function get(agent) {
   return new Promise((resolve, reject) => {
-    const request = http.get(url, { agent }, (response) => {
+    const sent = request(url, { agent }, (response) => {
       const chunks = [];
       response.on('data', (chunk) => chunks.push(chunk));
       response.on('end', () => resolve(response.statusCode === 200 && expected.equals(Buffer.concat(chunks))));
       response.on('error', reject);
     });
-    request.on('error', reject);
+    sent.on('error', reject);
   });
 }
 
 async function getOnce() {
-  const agent = new CountingAgent();
+  const agent = new CountingAgent({ ca });
   try {
     return await get(agent);
   } finally {
@@ -41,7 +44,7 @@ async function getOnce() {
 }
 
 async function main() {
-  const agent = new CountingAgent({ keepAlive: true, maxSockets: 1 });
+  const agent = new CountingAgent({ ca, keepAlive: true, maxSockets: 1 });
   const operation = reuse ? () => get(agent) : getOnce;
   const samples = Buffer.alloc(8 * operations);
   let errors = 0;

@@ -1,4 +1,4 @@
-// ws as a client: ws.
+// ws as a client: ws, wss.
 'use strict';
 
 const { once } = require('node:events');
@@ -6,6 +6,7 @@ const fs = require('node:fs');
 const { WebSocket } = require('ws');
 
 const url = process.env.WIREBENCH_URL;
+const ca = process.env.WIREBENCH_CA_FILE ? fs.readFileSync(process.env.WIREBENCH_CA_FILE) : undefined;
 const reuse = process.env.WIREBENCH_POLICY === 'reuse';
 const expected = Buffer.alloc(Number(process.env.WIREBENCH_PAYLOAD_BYTES), 'abcdefghijklmnopqrstuvwxyz');
 const message = expected.toString();
@@ -15,7 +16,7 @@ const operations = Number(process.env.WIREBENCH_OPERATIONS);
 let connections = 0;
 
 async function open() {
-  const socket = new WebSocket(url);
+  const socket = new WebSocket(url, { ca });
   await once(socket, 'open');
   connections += 1;
   return socket;

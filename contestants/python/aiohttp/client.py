@@ -1,4 +1,4 @@
-"""aiohttp as a client: http and ws."""
+"""aiohttp as a client: http, https, ws and wss."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 import os
 import resource
 import socket
+import ssl
 import sys
 import time
 from array import array
@@ -16,6 +17,7 @@ from pathlib import Path
 import aiohttp
 
 URL = os.environ["WIREBENCH_URL"]
+CONTEXT = ssl.create_default_context(cafile=os.environ["WIREBENCH_CA_FILE"] or None)
 REUSE = os.environ["WIREBENCH_POLICY"] == "reuse"
 EXPECTED = (b"abcdefghijklmnopqrstuvwxyz" * (int(os.environ["WIREBENCH_PAYLOAD_BYTES"]) // 26 + 1))[
     : int(os.environ["WIREBENCH_PAYLOAD_BYTES"])
@@ -35,7 +37,7 @@ def open_socket(address: tuple) -> socket.socket:
 
 
 def new_session() -> aiohttp.ClientSession:
-    return aiohttp.ClientSession(connector=aiohttp.TCPConnector(socket_factory=open_socket))
+    return aiohttp.ClientSession(connector=aiohttp.TCPConnector(socket_factory=open_socket, ssl=CONTEXT))
 
 
 async def get(session: aiohttp.ClientSession) -> bool:

@@ -1,4 +1,4 @@
-"""websockets as a client: ws."""
+"""websockets as a client: ws and wss."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import resource
+import ssl
 import sys
 import time
 from array import array
@@ -16,6 +17,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import WebSocketException
 
 URL = os.environ["WIREBENCH_URL"]
+CONTEXT = ssl.create_default_context(cafile=os.environ["WIREBENCH_CA_FILE"] or None) if URL.startswith("wss") else None
 PAYLOAD_BYTES = int(os.environ["WIREBENCH_PAYLOAD_BYTES"])
 MESSAGE = ("abcdefghijklmnopqrstuvwxyz" * (PAYLOAD_BYTES // 26 + 1))[:PAYLOAD_BYTES]
 WARMUP = int(os.environ["WIREBENCH_WARMUP"])
@@ -31,7 +33,7 @@ async def exchange(websocket: ClientConnection) -> bool:
 
 async def exchange_once() -> bool:
     global connections
-    async with connect(URL) as websocket:
+    async with connect(URL, ssl=CONTEXT) as websocket:
         connections += 1
         return await exchange(websocket)
 
@@ -74,7 +76,7 @@ async def main() -> int:
     global connections
     if os.environ["WIREBENCH_POLICY"] != "reuse":
         return await measure(exchange_once)
-    async with connect(URL) as websocket:
+    async with connect(URL, ssl=CONTEXT) as websocket:
         connections = 1
         return await measure(lambda: exchange(websocket))
 

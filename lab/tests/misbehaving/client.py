@@ -1,4 +1,4 @@
-"""A client for http that does one thing wrong, or none: ``client.py FAULT``. Standard library only."""
+"""A client for http and https that does one thing wrong, or none: ``client.py FAULT``. Standard library only."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import os
 import resource
 import socket
+import ssl
 import struct
 import sys
 import time
@@ -21,12 +22,18 @@ wanted = bytes(ord("a") + i % 26 for i in range(size))
 request = f"GET {target.path} HTTP/1.1\r\nHost: {target.netloc}\r\n\r\n".encode()
 connections = 0
 connection: socket.socket | None = None
+context = ssl.create_default_context(cafile=os.environ["WIREBENCH_CA_FILE"] or None)
+context.check_hostname = fault not in ("trusts_anyone", "checks_no_name")
+if fault == "trusts_anyone":
+    context.verify_mode = ssl.CERT_NONE
 
 
 def operate() -> bool:
     global connections, connection
     if connection is None:
         connection = socket.create_connection((target.hostname, target.port), timeout=5)
+        if target.scheme == "https":
+            connection = context.wrap_socket(connection, server_hostname=target.hostname)
         connections += 1
     connection.sendall(request)
     stream = connection.makefile("rb")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from wirebench.catalog.contestants import Catalog, ManifestError, contestant_folders, find_root, load_catalog
 from wirebench.catalog.errors import CatalogError
 from wirebench.catalog.model import (
+    CALLED,
     SCHEMES,
     TIERS,
     WORKLOADS,
@@ -18,6 +19,7 @@ from wirebench.catalog.model import (
 )
 
 __all__ = [
+    "CALLED",
     "SCHEMES",
     "TIERS",
     "WORKLOADS",

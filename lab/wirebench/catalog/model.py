@@ -9,12 +9,15 @@ from typing import Literal
 
 Tier = Literal["idiomatic", "tuned", "floor"]
 Workload = Literal["http.hello", "http.payload", "rest", "ws.echo", "ws.count"]
-Scheme = Literal["http", "ws"]
+Scheme = Literal["http", "https", "ws", "wss"]
 Role = Literal["server", "client"]
 
 TIERS: tuple[Tier, ...] = ("idiomatic", "tuned", "floor")
 WORKLOADS: tuple[Workload, ...] = ("http.hello", "http.payload", "rest", "ws.echo", "ws.count")
-SCHEMES: tuple[Scheme, ...] = ("http", "ws")
+SCHEMES: tuple[Scheme, ...] = ("http", "https", "ws", "wss")
+TLS_SCHEMES: tuple[Scheme, ...] = ("https", "wss")
+CALLED: dict[Scheme, Workload] = {"http": "http.payload", "https": "http.payload", "ws": "ws.echo", "wss": "ws.echo"}
+"""What a client's scheme is checked against."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from wirebench.catalog.errors import CatalogError, explain
-from wirebench.catalog.model import Role, Workload
+from wirebench.catalog.model import TLS_SCHEMES, Role, Scheme, Workload
 
 Kind = Literal["closed", "each", "ramp", "client"]
 Policy = Literal["reuse", "new"]
@@ -90,13 +90,17 @@ class RampLoad:
 class ClientLoad:
     """Operations of a client library, one after another."""
 
-    scheme: str
+    scheme: Scheme
     policy: Policy
     payload_bytes: int
     warmup: int
     operations: int
     typical_ns: int
     """About how long one operation takes. Only the estimate of a run's length uses it."""
+
+    @property
+    def tls(self) -> bool:
+        return self.scheme in TLS_SCHEMES
 
 
 Load = ClosedLoad | EachLoad | RampLoad | ClientLoad
@@ -205,7 +209,7 @@ class _RampCell(_CellBase):
 
 class _ClientCell(_CellBase):
     kind: Literal["client"]
-    scheme: Literal["http", "https", "ws", "wss"]
+    scheme: Scheme
     policy: Policy
     payload_bytes: Count
     warmup: Annotated[int, Field(ge=0)]

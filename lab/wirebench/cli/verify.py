@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from wirebench.build import BuildResult, build, resolve_command
-from wirebench.catalog import WORKLOADS, CatalogError, Contestant, Role, Workload
+from wirebench.catalog import CALLED, WORKLOADS, CatalogError, Contestant, Role, Workload
 from wirebench.cli.arguments import Jobs, Selectors, default_jobs, open_catalog
 from wirebench.cli.conformance import report
 from wirebench.cli.console import EXIT_FAILED, console
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from wirebench.conformance import ProbeResult
     from wirebench.trial.supervise import Supervisor
     from wirebench.verify import CheckResult, Verdict
-
-CALLED: dict[str, Workload] = {"http": "http.payload", "ws": "ws.echo"}
-"""What a client's scheme is checked against."""
 
 
 def register(app: typer.Typer) -> None:
@@ -72,7 +69,7 @@ def verify_contestants(
 def duties(contestant: Contestant, workload: str | None) -> list[tuple[Role, Workload]]:
     """What there is to check about a contestant."""
     found: list[tuple[Role, Workload]] = [("server", one) for one in contestant.serves]
-    found += [("client", CALLED[scheme]) for scheme in contestant.calls]
+    found += dict.fromkeys(("client", CALLED[scheme]) for scheme in contestant.calls)
     return [duty for duty in found if workload in (None, duty[1])]
 
 
@@ -106,7 +103,8 @@ class _Session:
                 for role, workload in found:
                     status.update(f"{contestant.identity}: {_name(role, workload)}")
                     program = Program(argv=tuple(resolve_command(contestant, built.folder, role)), folder=built.folder)
-                    self._checked(verify(contestant.identity, role, workload, program, supervisor))
+                    verdict = verify(contestant.identity, role, workload, program, supervisor, schemes=contestant.calls)
+                    self._checked(verdict)
                 if self._conformance:
                     self._probe(contestant, built.folder, supervisor, status)
 

@@ -34,6 +34,12 @@ def takes_part(contestant: Contestant, cell: Cell) -> bool:
     return cell.workload in contestant.serves
 
 
+def _serves(contestant: Contestant, cell: Cell) -> bool:
+    """Whether it can be the server of a client study's cell."""
+    speaks = contestant.tls or not (isinstance(cell.load, ClientLoad) and cell.load.tls)
+    return speaks and cell.workload in contestant.serves
+
+
 def choose(
     studies: Sequence[tuple[Study, Preset]],
     *,
@@ -57,9 +63,7 @@ def choose(
             )
             if names and all(one.tier == "floor" for one in members) and not names <= floors:
                 continue
-            servers = tuple(
-                everybody[name] for name in study.servers if name in everybody and cell.workload in everybody[name].serves
-            )
+            servers = tuple(everybody[name] for name in study.servers if name in everybody and _serves(everybody[name], cell))
             chosen.append(Chosen(study=study, preset=preset, cell=cell, contestants=members, servers=servers))
     return tuple(chosen)
 

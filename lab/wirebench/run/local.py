@@ -104,7 +104,8 @@ class LocalBench:
 
     def verify(self, check: Check) -> VerifyRecord:
         program = self._program(check.contestant, check.role)
-        verdict = verify(check.contestant.identity, check.role, check.workload, program, self._supervisor)
+        one = check.contestant
+        verdict = verify(one.identity, check.role, check.workload, program, self._supervisor, schemes=one.calls)
         name, workload = check.key
         return VerifyRecord(
             contestant=name,

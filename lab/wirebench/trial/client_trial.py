@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from wirebench.catalog.errors import explain
 from wirebench.catalog.studies import ClientLoad
-from wirebench.trial import procfs, watchdog
+from wirebench.trial import certificates, procfs, watchdog
 from wirebench.trial.cores import choose_cores
 from wirebench.trial.covariates import accepted, covariates, read_counters
 from wirebench.trial.outcome import Outcome
@@ -56,7 +56,9 @@ class ClientRun:
     samples: np.ndarray[tuple[int], np.dtype[np.uint64]]
 
 
-def client_environment(load: ClientLoad, *, port: int, samples: Path, environment_bytes: int = 0) -> dict[str, str]:
+def client_environment(
+    load: ClientLoad, *, port: int, samples: Path, ca_file: Path | None = None, environment_bytes: int = 0
+) -> dict[str, str]:
     path = f"/payload/{load.payload_bytes}" if load.scheme.startswith("http") else "/"
     return {
         "WIREBENCH_URL": f"{load.scheme}://{HOST}:{port}{path}",
@@ -64,7 +66,7 @@ def client_environment(load: ClientLoad, *, port: int, samples: Path, environmen
         "WIREBENCH_PAYLOAD_BYTES": str(load.payload_bytes),
         "WIREBENCH_WARMUP": str(load.warmup),
         "WIREBENCH_OPERATIONS": str(load.operations),
-        "WIREBENCH_CA_FILE": "",
+        "WIREBENCH_CA_FILE": str(ca_file or ""),
         "WIREBENCH_SAMPLES": str(samples),
         "WIREBENCH_PAD": pad(environment_bytes),
     }
@@ -78,12 +80,13 @@ def run_client(
     port: int,
     cores: Sequence[int],
     limit_ns: int,
+    ca_file: Path | None = None,
     environment_bytes: int = 0,
 ) -> tuple[ClientRun, Process]:
-    """Run the client to its end, or to the limit."""
+    """Run the client to its end, or to the limit. ``ca_file``: whom it is to trust over TLS."""
     samples = scope.folder / f"samples-{port}-{load.scheme}-{load.policy}.bin"
     samples.unlink(missing_ok=True)
-    env = client_environment(load, port=port, samples=samples, environment_bytes=environment_bytes)
+    env = client_environment(load, port=port, samples=samples, ca_file=ca_file, environment_bytes=environment_bytes)
     process = scope.start(program.argv, name="client", cwd=program.folder, env=env, cores=cores, merge_output=False)
     code = process.wait(limit_ns / 1e9)
     process.stop()
@@ -118,10 +121,13 @@ def client_trial(spec: TrialSpec, outcome: Outcome, *, program: Program, server_
     if not isinstance(load, ClientLoad):
         raise TypeError(f"{spec.trial}: expected a load for a client, got one for a server")
     cores = choose_cores(spec.threads)
+    settings, ca_file = ServerSettings(workload=spec.workload), None
+    if load.tls:
+        files = certificates.issue(scope.folder)
+        ca_file = files.ca_file
+        settings = replace(settings, tls_cert=str(files.certificate_file), tls_key=str(files.key_file))
     # The server has the contestant's core here: what is measured runs where the generator would.
-    server = start_server(
-        scope, server_program, ServerSettings(workload=spec.workload), cores=cores.contestant, port_seed=spec.port_seed
-    )
+    server = start_server(scope, server_program, settings, cores=cores.contestant, port_seed=spec.port_seed)
     outcome.port, outcome.ready_ns = server.port, server.ready_ns
     before = read_counters()
     switches = procfs.involuntary_switches(server.process.pids())
@@ -132,6 +138,7 @@ def client_trial(spec: TrialSpec, outcome: Outcome, *, program: Program, server_
         port=server.port,
         cores=cores.generator,
         limit_ns=watchdog.limit_ns(load, timeout_ns=spec.timeout_ns, threads=spec.threads),
+        ca_file=ca_file,
         environment_bytes=spec.environment_bytes,
     )
     pids = server.process.pids()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from wirebench.catalog.model import Role, Workload
+from collections.abc import Sequence
+
+from wirebench.catalog.model import SCHEMES, Role, Scheme, Workload
 from wirebench.trial.supervise import Supervisor
 from wirebench.trial.types import Program
 from wirebench.verify.client import verify_client
@@ -12,7 +14,16 @@ from wirebench.verify.types import CheckResult, Verdict
 __all__ = ["CheckResult", "Verdict", "verify", "verify_client", "verify_server"]
 
 
-def verify(contestant: str, role: Role, workload: Workload, program: Program, supervisor: Supervisor) -> Verdict:
-    """Check a server for a workload, or a client against what it calls (``http.payload`` or ``ws.echo``)."""
-    check = verify_server if role == "server" else verify_client
-    return check(contestant, workload, program, supervisor)
+def verify(
+    contestant: str,
+    role: Role,
+    workload: Workload,
+    program: Program,
+    supervisor: Supervisor,
+    *,
+    schemes: Sequence[Scheme] = SCHEMES,
+) -> Verdict:
+    """Check a server for a workload, or a client against what it calls (``http.payload`` or ``ws.echo``) by its schemes."""
+    if role == "server":
+        return verify_server(contestant, workload, program, supervisor)
+    return verify_client(contestant, workload, program, supervisor, schemes=schemes)

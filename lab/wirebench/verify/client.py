@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from typing import Literal
+from collections.abc import Iterator, Sequence
 
-from wirebench.catalog.model import Workload
+from wirebench.catalog.model import CALLED, SCHEMES, TLS_SCHEMES, Scheme, Workload
 from wirebench.catalog.studies import ClientLoad, Policy
+from wirebench.trial.certificates import Certificates, issue
 from wirebench.trial.client_trial import ClientRun, run_client
 from wirebench.trial.cores import choose_cores
 from wirebench.trial.process import Process
@@ -22,27 +22,35 @@ LIMIT_NS = 20_000_000_000
 """Of one run of the client. A virtual machine takes a second to start; the operations take none."""
 _TYPICAL_NS = 1_000_000
 
-Scheme = Literal["http", "ws"]
-SCHEMES: dict[Workload, Scheme] = {"http.payload": "http", "ws.echo": "ws"}
 _SIZES = (16, 65_536)
+_POLICIES: tuple[Policy, ...] = ("reuse", "new")
 _WRONGS: tuple[Misbehaviour, ...] = ("wrong_body", "short_body", "not_found")
 
 
-def verify_client(contestant: str, workload: Workload, program: Program, supervisor: Supervisor) -> Verdict:
-    """Run the client against a right server with both policies, and against wrong ones."""
+def verify_client(
+    contestant: str, workload: Workload, program: Program, supervisor: Supervisor, *, schemes: Sequence[Scheme] = SCHEMES
+) -> Verdict:
+    """Run the client against right servers with both policies, and against wrong ones.
+
+    ``schemes``: what it calls; those for the workload are checked, plain and over TLS.
+    """
     began = time.monotonic_ns()
     results: list[CheckResult] = []
     with supervisor.scope() as scope:
-        for result in _checks(scope, program, SCHEMES[workload]):
-            results.append(result)
-            if not result.passed and result.id.endswith(".ends"):
-                # One that hangs does so each time: the other checks would only wait.
-                break
+        for scheme in schemes:
+            if CALLED[scheme] != workload:
+                continue
+            checks = _tls_checks if scheme in TLS_SCHEMES else _checks
+            for result in checks(scope, program, scheme):
+                results.append(result)
+                if not result.passed and result.id.endswith(".ends"):
+                    # One that hangs does so each time: the other checks would only wait.
+                    break
     return verdict(contestant, "client", workload, tuple(results), elapsed_ns=time.monotonic_ns() - began)
 
 
 def _checks(scope: Scope, program: Program, scheme: Scheme) -> Iterator[CheckResult]:
-    for policy in ("reuse", "new"):
+    for policy in _POLICIES:
         for size in _SIZES:
             yield from _right(scope, program, _load(scheme, policy, size))
     for wrong in _WRONGS:
@@ -51,16 +59,38 @@ def _checks(scope: Scope, program: Program, scheme: Scheme) -> Iterator[CheckRes
         yield from _closing(scope, program, _load(scheme, "reuse", 16))
 
 
-def _load(scheme: Scheme, policy: Literal["reuse", "new"], size: int) -> ClientLoad:
-    chosen: Policy = policy
+def _tls_checks(scope: Scope, program: Program, scheme: Scheme) -> Iterator[CheckResult]:
+    """What is the client's own work is the same as without TLS; that it checks whom it talks to is not."""
+    right = issue(scope.folder)
+    for policy in _POLICIES:
+        yield from _right(scope, program, _load(scheme, policy, 65_536), right)
+    yield from _wrong(scope, program, _load(scheme, "reuse", 1024), "wrong_body", right)
+    for what, certificates in (
+        ("other_authority", issue(scope.folder, signed_by="stranger")),
+        ("other_host", issue(scope.folder, host="another.example")),
+    ):
+        yield from _impostor(scope, program, _load(scheme, "reuse", 1024), what, certificates)
+
+
+def _load(scheme: Scheme, policy: Policy, size: int) -> ClientLoad:
     return ClientLoad(
-        scheme=scheme, policy=chosen, payload_bytes=size, warmup=WARMUP, operations=OPERATIONS, typical_ns=_TYPICAL_NS
+        scheme=scheme, policy=policy, payload_bytes=size, warmup=WARMUP, operations=OPERATIONS, typical_ns=_TYPICAL_NS
     )
 
 
-def _run(scope: Scope, program: Program, load: ClientLoad, misbehaviour: Misbehaviour) -> tuple[ClientRun, Process, Counts]:
-    with serving(misbehaviour) as server:
-        run, process = run_client(scope, program, load, port=server.port, cores=choose_cores().generator, limit_ns=LIMIT_NS)
+def _run(
+    scope: Scope, program: Program, load: ClientLoad, misbehaviour: Misbehaviour, tls: Certificates | None = None
+) -> tuple[ClientRun, Process, Counts]:
+    with serving(misbehaviour, tls) as server:
+        run, process = run_client(
+            scope,
+            program,
+            load,
+            port=server.port,
+            cores=choose_cores().generator,
+            limit_ns=LIMIT_NS,
+            ca_file=None if tls is None else tls.ca_file,
+        )
     return run, process, server.counts
 
 
@@ -68,7 +98,7 @@ class _Says:
     """Results of one run of the client, under one prefix."""
 
     def __init__(self, name: str, load: ClientLoad, besides: str = "") -> None:
-        self._name = name
+        self._name = f"{load.scheme}.{name}" if load.tls else name
         self._sent = (
             f"{load.scheme}, {load.policy}, {load.payload_bytes} bytes, {load.warmup} to warm up, {load.operations} operations"
             + (f", {besides}" if besides else "")
@@ -94,8 +124,8 @@ def _ends(says: _Says, run: ClientRun, process: Process) -> CheckResult:
     )
 
 
-def _right(scope: Scope, program: Program, load: ClientLoad) -> Iterator[CheckResult]:
-    run, process, counts = _run(scope, program, load, "none")
+def _right(scope: Scope, program: Program, load: ClientLoad, tls: Certificates | None = None) -> Iterator[CheckResult]:
+    run, process, counts = _run(scope, program, load, "none", tls)
     says = _Says(f"{load.policy}.{load.payload_bytes}", load)
     ends = _ends(says, run, process)
     yield ends
@@ -144,10 +174,24 @@ def _samples(says: _Says, run: ClientRun, *, wall_ns: int) -> Iterator[CheckResu
     yield says.that("samples_sum", total <= wall_ns, expected=f"samples of {wall_ns} ns in all at most", received=f"{total} ns")
 
 
-def _wrong(scope: Scope, program: Program, load: ClientLoad, misbehaviour: Misbehaviour) -> Iterator[CheckResult]:
+def _wrong(
+    scope: Scope, program: Program, load: ClientLoad, misbehaviour: Misbehaviour, tls: Certificates | None = None
+) -> Iterator[CheckResult]:
     """A client that counts wrong replies as operations would be the fastest of all."""
-    run, process, _ = _run(scope, program, load, misbehaviour)
+    run, process, _ = _run(scope, program, load, misbehaviour, tls)
     says = _Says(f"wrong.{misbehaviour}", load, f"from a server that misbehaves: {misbehaviour}")
+    yield from _reported(says, run, process)
+
+
+def _impostor(scope: Scope, program: Program, load: ClientLoad, what: str, tls: Certificates) -> Iterator[CheckResult]:
+    """A client that looks at no certificate saves the time, and is worth nothing."""
+    run, process, counts = _run(scope, program, load, "none", tls)
+    says = _Says(f"impostor.{what}", load, f"from a server whose certificate is wrong: {what}")
+    yield from _reported(says, run, process)
+    yield says.that("requests", counts.requests == 0, expected="no request at the server", received=counts.requests)
+
+
+def _reported(says: _Says, run: ClientRun, process: Process) -> Iterator[CheckResult]:
     ends = _ends(says, run, process)
     yield ends
     if not ends.passed:

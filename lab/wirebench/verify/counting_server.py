@@ -1,17 +1,20 @@
 """The lab's own server for checking clients: it serves what the contract says, or something wrong on purpose, and counts.
 
-One thread with one asyncio loop. It serves http (``GET /payload/N``) and WebSocket echo (``GET /`` with Upgrade) on one port.
+One thread with one asyncio loop. It serves http (``GET /payload/N``) and WebSocket echo (``GET /`` with Upgrade) on one port,
+over TLS if it is given certificates.
 """
 
 from __future__ import annotations
 
 import asyncio
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Literal
 
+from wirebench.trial.certificates import Certificates
 from wirebench.trial.ports import HOST
 from wirebench.trial.workloads import payload
 from wirebench.verify.websocket import (
@@ -28,6 +31,8 @@ from wirebench.verify.websocket import (
 
 Misbehaviour = Literal["none", "wrong_body", "short_body", "not_found", "close_each"]
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
+_HANDSHAKE_S = 5.0
+"""A client that connects and says nothing must not hold up the server's end."""
 
 
 class _ProtocolError(Exception):
@@ -37,6 +42,7 @@ class _ProtocolError(Exception):
 @dataclass(kw_only=True)
 class Counts:
     connections: int = 0
+    """Over TLS: those whose handshake succeeded."""
     requests: int = 0
     """Requests or messages that came whole."""
     handshakes: int = 0
@@ -47,10 +53,13 @@ class Counts:
 class CountingServer:
     """Use ``serving()``. ``counts`` may be read when the client has ended."""
 
-    def __init__(self, misbehaviour: Misbehaviour = "none") -> None:
+    def __init__(self, misbehaviour: Misbehaviour = "none", tls: Certificates | None = None) -> None:
         self.port = 0
         self.counts = Counts()
         self._misbehaviour = misbehaviour
+        self._tls = None if tls is None else ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        if self._tls is not None and tls is not None:
+            self._tls.load_cert_chain(tls.certificate_file, tls.key_file)
         self._loop = asyncio.new_event_loop()
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -67,7 +76,10 @@ class CountingServer:
         self._loop.close()
 
     async def _listen(self) -> None:
-        self._server = await asyncio.start_server(self._accept, HOST, 0, limit=MAX_MESSAGE_BYTES)
+        patience = None if self._tls is None else _HANDSHAKE_S
+        self._server = await asyncio.start_server(
+            self._accept, HOST, 0, limit=MAX_MESSAGE_BYTES, ssl=self._tls, ssl_handshake_timeout=patience
+        )
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def _shut(self) -> None:
@@ -210,8 +222,8 @@ def _parse_head(head: bytes) -> tuple[str, str, dict[str, str]]:
 
 
 @contextmanager
-def serving(misbehaviour: Misbehaviour = "none") -> Iterator[CountingServer]:
-    server = CountingServer(misbehaviour)
+def serving(misbehaviour: Misbehaviour = "none", tls: Certificates | None = None) -> Iterator[CountingServer]:
+    server = CountingServer(misbehaviour, tls)
     server.start()
     try:
         yield server

@@ -1,8 +1,10 @@
-// gorilla/websocket as a client: ws.
+// gorilla/websocket as a client: ws, wss.
 package main
 
 import (
 	"bytes"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -19,6 +21,7 @@ var (
 	url         = os.Getenv("WIREBENCH_URL")
 	expected    = payload(number("WIREBENCH_PAYLOAD_BYTES"))
 	errWrong    = errors.New("wrong reply")
+	dialer      = websocket.Dialer{TLSClientConfig: authorities()}
 	connections int
 )
 
@@ -34,8 +37,23 @@ func payload(n int) []byte {
 	return bytes.Repeat([]byte("abcdefghijklmnopqrstuvwxyz"), n/26+1)[:n]
 }
 
+// authorities are those of WIREBENCH_CA_FILE, or the system's.
+func authorities() *tls.Config {
+	file := os.Getenv("WIREBENCH_CA_FILE")
+	if file == "" {
+		return nil
+	}
+	pem, err := os.ReadFile(file)
+	if err != nil {
+		log.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(pem)
+	return &tls.Config{RootCAs: pool}
+}
+
 func dial() (*websocket.Conn, error) {
-	conn, _, err := websocket.DefaultDialer.Dial(url, nil)
+	conn, _, err := dialer.Dial(url, nil)
 	if err == nil {
 		connections++
 	}

@@ -1,9 +1,11 @@
-// net/http as a client: http.
+// net/http as a client: http, https.
 package main
 
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -22,6 +24,7 @@ var (
 	url         = os.Getenv("WIREBENCH_URL")
 	expected    = payload(number("WIREBENCH_PAYLOAD_BYTES"))
 	errWrong    = errors.New("wrong reply")
+	trusted     = authorities()
 	connections atomic.Int64 // the transport dials in goroutines of its own
 )
 
@@ -37,11 +40,27 @@ func payload(n int) []byte {
 	return bytes.Repeat([]byte("abcdefghijklmnopqrstuvwxyz"), n/26+1)[:n]
 }
 
+// authorities are those of WIREBENCH_CA_FILE, or the system's.
+func authorities() *tls.Config {
+	file := os.Getenv("WIREBENCH_CA_FILE")
+	if file == "" {
+		return nil
+	}
+	pem, err := os.ReadFile(file)
+	if err != nil {
+		log.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(pem)
+	return &tls.Config{RootCAs: pool}
+}
+
 // newClient is http.DefaultTransport's set-up with a dialer that counts.
 func newClient() *http.Client {
 	dialer := net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.Proxy = nil
+	transport.TLSClientConfig = trusted.Clone()
 	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 		connections.Add(1)
 		return dialer.DialContext(ctx, network, address)

@@ -1,0 +1,40 @@
+// TLS by OpenSSL over a socket: what recv and send are without it. Used by the event loop and by the client.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+struct ssl_st;
+struct ssl_ctx_st;
+
+namespace wirebench {
+
+struct tls_free {
+    void operator()(ssl_st* session) const noexcept;
+    void operator()(ssl_ctx_st* context) const noexcept;
+};
+using tls_session = std::unique_ptr<ssl_st, tls_free>;
+using tls_context = std::unique_ptr<ssl_ctx_st, tls_free>;
+
+// PEM files. No session is kept or resumed, and no ticket is sent: each handshake is a whole one.
+tls_context make_server_context(const std::string& certificate_file, const std::string& key_file);
+// Empty: the system's certificates.
+tls_context make_client_context(const std::string& ca_file);
+
+// The handshake comes with the first receive.
+tls_session accept_tls(ssl_ctx_st& context, int fd);
+// On a blocking socket; throws unless the server's certificate is one for `host`, by an authority of the context.
+tls_session connect_tls(ssl_ctx_st& context, int fd, const std::string& host);
+
+// As recv and send, with errno; of a non-blocking socket EAGAIN stands for both ways of having to wait. What `tls_send`
+// did not take must be given again, from the same byte on.
+ssize_t tls_receive(ssl_st& session, char* to, std::size_t size);
+ssize_t tls_send(ssl_st& session, const char* from, std::size_t size);
+// Bytes may be here that epoll does not know of.
+bool tls_may_have_more(const ssl_st& session);
+void tls_say_goodbye(ssl_st& session);
+
+}  // namespace wirebench
