@@ -1,22 +1,27 @@
 find_package(GTest REQUIRED)
 include(GoogleTest)
 
+# The tests of everything that runs on a loop are compiled once, and run twice: on epoll, and on io_uring with a loop that takes it
+# when nothing is asked.
+set(wire_loop_tests ${wire_tests})
+list(FILTER wire_loop_tests INCLUDE REGEX "src/(loop|server|client|websocket|tls)/")
+list(REMOVE_ITEM wire_tests ${wire_loop_tests})
+add_library(wire_loop_tests OBJECT ${wire_loop_tests})
+target_include_directories(wire_loop_tests PRIVATE tests)
+target_link_libraries(wire_loop_tests PUBLIC wire::wire GTest::gtest_main)
+if(WIRE_WITH_TLS)
+  target_link_libraries(wire_loop_tests PUBLIC OpenSSL::SSL OpenSSL::Crypto)
+endif()
+
 add_executable(wire_test ${wire_tests} tests/layering_test.cpp tests/fuzz/corpus_test.cpp tests/fuzz/targets.cpp)
 target_include_directories(wire_test PRIVATE tests)
 target_compile_definitions(wire_test PRIVATE WIRE_SOURCE_DIR="${CMAKE_CURRENT_SOURCE_DIR}")
-target_link_libraries(wire_test PRIVATE wire::wire GTest::gtest_main)
-if(WIRE_WITH_TLS)
-  target_link_libraries(wire_test PRIVATE OpenSSL::SSL OpenSSL::Crypto)
-endif()
+target_link_libraries(wire_test PRIVATE wire_loop_tests)
 gtest_discover_tests(wire_test DISCOVERY_TIMEOUT 60)
 
-# Everything that runs on a loop once more with io_uring: the same tests, with a loop that takes it when nothing is asked.
-set(wire_loop_tests ${wire_tests})
-list(FILTER wire_loop_tests INCLUDE REGEX "src/(loop|server|client|websocket|tls)/")
-add_executable(wire_uring_test ${wire_loop_tests} tests/uring_environment.cpp src/loop/event_loop.cpp)
-target_include_directories(wire_uring_test PRIVATE tests)
-target_compile_definitions(wire_uring_test PRIVATE WIRE_AUTOMATIC_IS_IO_URING WIRE_SOURCE_DIR="${CMAKE_CURRENT_SOURCE_DIR}")
-target_link_libraries(wire_uring_test PRIVATE wire::wire GTest::gtest_main)
+add_executable(wire_uring_test tests/uring_environment.cpp src/loop/event_loop.cpp)
+target_compile_definitions(wire_uring_test PRIVATE WIRE_AUTOMATIC_IS_IO_URING)
+target_link_libraries(wire_uring_test PRIVATE wire_loop_tests)
 gtest_discover_tests(wire_uring_test TEST_PREFIX io_uring. DISCOVERY_TIMEOUT 60)
 
 # Hostile peers, each until it meets its limit; and the memory that takes.
