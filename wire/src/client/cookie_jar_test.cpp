@@ -4,6 +4,7 @@
 
 #include "raw_server.hpp"
 #include "wire/client/client.hpp"
+#include "wire/client/websocket.hpp"
 
 namespace wire::http {
 namespace {
@@ -226,6 +227,29 @@ TEST(cookie_jar, travels_with_requests) {
     EXPECT_EQ(cookie(2), "b=2");
     EXPECT_EQ(cookie(3), "mine=1");
     EXPECT_EQ(options.cookies->size(), 1U);
+}
+TEST(cookie_jar, travels_with_handshakes) {
+    std::vector<std::string> asked;
+    const auto jar = std::make_shared<cookie_jar>();
+    {
+        raw_server raw([&](raw_server& r) {
+            for (int i = 0; i < 3; ++i) {
+                auto v = r.accept();
+                asked.push_back(v.request());
+                v.send("HTTP/1.1 401 No\r\nContent-Length: 0\r\nSet-Cookie: session=7\r\n\r\n");
+            }
+        });
+        ws::dial_options options;
+        options.cookies = jar;
+        for (int i = 0; i < 2; ++i) EXPECT_EQ(ws::blocking_client::connect(raw.url("/", "ws"), options).code(), errc::bad_handshake);
+        options.headers = {{"cookie", "own=1"}};
+        EXPECT_FALSE(ws::blocking_client::connect(raw.url("/", "ws"), options));
+    }
+    EXPECT_EQ(asked[0].find("Cookie"), std::string::npos);
+    EXPECT_NE(asked[1].find("\r\nCookie: session=7\r\n"), std::string::npos) << asked[1];
+    EXPECT_EQ(asked[2].find("session"), std::string::npos);
+    EXPECT_NE(asked[2].find("\r\ncookie: own=1\r\n"), std::string::npos) << asked[2];
+    EXPECT_EQ(jar->size(), 1U);
 }
 
 }  // namespace
