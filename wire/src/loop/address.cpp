@@ -54,14 +54,18 @@ address address::from(const sockaddr* raw) noexcept {
 std::uint16_t address::port() const noexcept { return ntohs(storage_.v4.sin_port); }
 void address::set_port(std::uint16_t port) noexcept { storage_.v4.sin_port = htons(port); }
 
-std::string address::to_string() const {
+std::string address::host() const {
     char text[INET6_ADDRSTRLEN] = "";
     if (family() == AF_INET6) {
         inet_ntop(AF_INET6, &storage_.v6.sin6_addr, text, sizeof text);
-        return "[" + std::string(text) + "]:" + std::to_string(port());
+    } else {
+        inet_ntop(AF_INET, &storage_.v4.sin_addr, text, sizeof text);
     }
-    inet_ntop(AF_INET, &storage_.v4.sin_addr, text, sizeof text);
-    return std::string(text) + ":" + std::to_string(port());
+    return text;
+}
+
+std::string address::to_string() const {
+    return (family() == AF_INET6 ? "[" + host() + "]" : host()) + ":" + std::to_string(port());
 }
 
 result<std::vector<address>> resolve(std::string_view host, std::uint16_t port) {

@@ -9,7 +9,7 @@
 
 namespace wire::http::detail {
 
-connection::connection(worker& w) noexcept : worker_(&w), parser_(w.limits()) {}
+connection::connection(worker& w, const address& peer) : worker_(&w), parser_(w.limits()), peer_(peer) {}
 
 connection::~connection() = default;
 
@@ -121,6 +121,7 @@ std::size_t connection::consume(std::span<char> bytes) {
                 if (current_->req.head_.framing != framing::none) begin_body(at == bytes.size());
                 break;
             case event::body:
+                current_->bytes_in += s.data.size();
                 if (current_->in == nullptr) {
                     current_->req.body_.append(s.data);
                 } else {
@@ -146,6 +147,8 @@ void connection::take_head(std::string_view raw) {
     current_ = worker_->take_spare();
     current_->from = this;
     current_->req.keep(raw);
+    current_->bytes_in = raw.size();
+    if (observer* const o = worker_->observer(); o != nullptr) o->begin(*current_);
 }
 
 void connection::dispatch(phase p) {
@@ -235,13 +238,16 @@ void connection::write_response(exchange& e, bool keep_alive, framing how, std::
         p = put(p, "Connection: keep-alive\r\n");
     }
     p = put(p, "\r\n");
+    e.head_bytes_out = static_cast<std::uint64_t>(p - begin);
     if (!bodiless && e.req.head_.method != method::head && !e.body.empty()) p = put(p, e.body);
+    e.bytes_out = static_cast<std::uint64_t>(p - begin);
     to.commit(static_cast<std::size_t>(p - begin));
     flush_later();
 }
 
 void connection::respond(exchange& e) {
     if (e.open && start_websocket(e)) {
+        observe(&e, e, 101);
         current_ = nullptr;
         worker_->recycle(&e);
         go_on();
@@ -262,6 +268,7 @@ void connection::respond(exchange& e) {
 
 // The response is in out(), whole.
 void connection::finish_response(exchange& e, bool keep_alive, bool at_once) {
+    observe(&e, e, e.status);
     current_ = nullptr;
     enter(phase::idle);
     if (!keep_alive) close_gracefully(at_once);
@@ -290,22 +297,32 @@ void connection::close_gracefully(bool at_once) {
     shutdown_write();
 }
 
+void connection::observe(const exchange* asked, const exchange& answer, int status) {
+    if (observer* const o = worker_->observer(); o != nullptr) o->finish(asked, answer, status, peer());
+}
+
 void connection::refuse(errc why) {
+    if (observer* const o = worker_->observer(); o != nullptr) o->failed(why);
+    refuse(why, status_for(why), std::string(to_string(why)) + "\n");
+}
+
+void connection::refuse(errc why, int status, std::string_view text) {
     if (current_ != nullptr && !current_->held && current_->out != nullptr) {
         cut_off(why);  // a response has begun
         return;
     }
     const bool was_head = current_ != nullptr && current_->req.head_.method == method::head;
-    abandon(why);
     exchange& e = worker_->spare();
     e.clear();
-    e.fail(status_for(why), std::string(to_string(why)) + "\n");
+    e.fail(status, text);
     // What was understood of the request may be nothing: it must not shape the reply.
     e.req.head_.method = was_head ? method::head : method::get;
     e.req.head_.minor_version = 1;
     write_response(e, false, framing::length, e.body.size());
+    observe(current_, e, status);
     e.clear();
-    close_gracefully(false);
+    abandon(why, true);
+    if (!is_closed()) close_gracefully(false);
 }
 
 bool connection::start_websocket(exchange& e) {
@@ -321,12 +338,17 @@ bool connection::start_websocket(exchange& e) {
     flush_later();
     enter(phase::websocket);
     session_.reset(new ws::session(ws::role::server, *this, *this, worker_->limits()));
+    if (loop_metrics* const counts = worker_->counts(); counts != nullptr) {
+        counts->sessions_opened.add();
+        session_->count(counts->messages);
+    }
     e.open(*session_, e.req);
     if (worker_->draining()) session_->close(ws::close_code::going_away);
     return true;
 }
 
 void connection::session_finished() {
+    if (loop_metrics* const counts = worker_->counts(); counts != nullptr) counts->sessions_closed.add();
     if (is_closed()) return;
     close_gracefully(false);
     if (!consuming_) settle();
@@ -364,6 +386,8 @@ time_point connection::phase_due() const noexcept {
             break;
         case phase::lingering: return since_ + l.close_timeout;
         case phase::handling:
+            if (waits_for_handler()) return since_ + l.handler_timeout;
+            break;
         case phase::websocket: break;
     }
     return worker_->loop().now() + l.write_timeout;  // not at all; only to look whether writing has stalled
@@ -371,15 +395,38 @@ time_point connection::phase_due() const noexcept {
 
 time_point connection::write_due() const noexcept { return last_write_ + worker_->limits().write_timeout; }
 
+// Whether the time for it runs: a response that has begun has been given its head.
+bool connection::waits_for_handler() const noexcept {
+    return worker_->limits().handler_timeout > std::chrono::milliseconds::zero() && current_ != nullptr && current_->held;
+}
+
+// Which of the limits has passed.
+timeout_phase connection::timeout() const noexcept {
+    if (unsent() > 0) return timeout_phase::write;
+    switch (phase_) {
+        case phase::securing: return timeout_phase::handshake;
+        case phase::head: return timeout_phase::head;
+        case phase::body: return timeout_phase::body;
+        case phase::handling: return timeout_phase::handler;
+        default: return timeout_phase::idle;
+    }
+}
+
 void connection::on_timer() {
     if (is_closed()) return;
     const time_point at = unsent() > 0 ? write_due() : phase_due();
     if (at > worker_->loop().now()) {
         worker_->loop().arm(timer_, at);
-    } else if (unsent() > 0) {
+        return;
+    }
+    if (observer* const o = worker_->observer(); o != nullptr) o->timed_out(timeout());
+    if (unsent() > 0) {
         drop(true);
     } else if (phase_ == phase::head || phase_ == phase::body) {
         refuse(errc::timed_out);
+        settle();
+    } else if (phase_ == phase::handling) {
+        refuse(errc::timed_out, 503, {});
         settle();
     } else {
         drop();

@@ -5,6 +5,8 @@
 #include <memory>
 #include <span>
 
+#include "loop_metrics.hpp"
+#include "peers.hpp"
 #include "wire/loop/stream.hpp"
 #include "wire/proto/http_parser.hpp"
 #include "wire/websocket/session.hpp"
@@ -22,7 +24,7 @@ public:
         connection* first = nullptr;
     };
 
-    explicit connection(worker& w) noexcept;
+    connection(worker& w, const address& peer);
     ~connection() override;
 
     // Call it once attached.
@@ -46,6 +48,7 @@ public:
     // Whether the peer must first take what it has been sent.
     bool congested() noexcept;
 
+    address peer() const noexcept { return peer_.get(); }
     connection* next() const noexcept { return next_; }
 
 private:
@@ -74,13 +77,17 @@ private:
     void take_body_end();
     void go_on();
     void refuse(errc why);
+    void refuse(errc why, int status, std::string_view text);
+    void observe(const exchange* asked, const exchange& answer, int status);
+    bool waits_for_handler() const noexcept;
+    timeout_phase timeout() const noexcept;
     bool start_websocket(exchange& e);
     void begin_body(bool peer_waits);
     bool stalled() const noexcept;
     void begin_streaming(exchange& e, bool keep_alive);
     void finish_response(exchange& e, bool keep_alive, bool at_once);
     void cut_off(errc why);
-    void abandon(errc why);
+    void abandon(errc why, bool observed = false);
     void write_response(exchange& e, bool keep_alive, framing how, std::uint64_t length);
     void consume_held();
     void settle();
@@ -100,6 +107,7 @@ private:
     timer timer_ = timer::calling<&connection::on_timer>(this);
     time_point since_;                 // the last step forward of this phase
     time_point last_write_;
+    compact_address peer_;
     phase phase_ = phase::idle;        // body goes with handling when the handler reads it as it comes
     bool consuming_ = false;           // on the stack below
     bool peer_ended_ = false;

@@ -58,8 +58,10 @@ void connection::body_flow_changed() {
 }
 
 // The exchange will not be completed: who works at it is told why, or, if that was his own doing (errc::none), nothing.
-void connection::abandon(errc why) {
+void connection::abandon(errc why, bool observed) {
     if (current_ == nullptr) return;
+    // What a handler has set so far is not sent, and perhaps being set.
+    if (!observed) observe(current_, *current_, current_->held ? 0 : current_->status);
     exchange& e = *std::exchange(current_, nullptr);
     // What a response holds is its thread's own, but for a source that was there before it.
     const auto in = phase_ == phase::body ? e.in : std::shared_ptr<body_source>();
@@ -96,6 +98,7 @@ void connection::begin_streaming(exchange& e, bool keep_alive) {
 
 void connection::send_piece(body_channel& c, std::string_view piece) {
     if (piece.empty() || c.how == framing::none) return;
+    const std::size_t before = out().size();
     if (c.how == framing::length) {
         piece = piece.substr(0, static_cast<std::size_t>(std::min<std::uint64_t>(c.left, piece.size())));
         c.left -= piece.size();
@@ -105,6 +108,7 @@ void connection::send_piece(body_channel& c, std::string_view piece) {
     } else {
         out().append(piece);
     }
+    current_->bytes_out += out().size() - before;
     flush_later();
 }
 
@@ -116,7 +120,11 @@ void connection::end_body(bool complete) {
         cut_off(errc::none);
         return;
     }
-    if (how == framing::chunked) append_last_chunk(out());
+    if (how == framing::chunked) {
+        const std::size_t before = out().size();
+        append_last_chunk(out());
+        e.bytes_out += out().size() - before;
+    }
     flush_later();
     const bool received = phase_ == phase::handling;
     finish_response(e, received && !e.close && !worker_->draining(), received && !e.req.head_.keep_alive);

@@ -58,6 +58,12 @@ struct exchange {
     response::open_handler open; // set: upgrade to WebSocket
     std::vector<unique_function<void(response&)>> hooks;  // of response::on_send()
 
+    // Kept by the connection, for whoever observes.
+    time_point started{};              // only when somebody does
+    std::uint64_t bytes_in = 0;
+    std::uint64_t bytes_out = 0;
+    std::uint64_t head_bytes_out = 0;  // of bytes_out
+
     bool held = false;           // by a response: else by the connection
     bool instead = false;        // fail() was called: `body` is sent, whatever else was to be
     std::shared_ptr<body_source> in;    // set: the request's body is or was read as it came

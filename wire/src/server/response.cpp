@@ -236,6 +236,7 @@ void exchange::clear() noexcept {
     has_type = refused = close = false;
     open = nullptr;
     hooks.clear();
+    bytes_in = bytes_out = head_bytes_out = 0;
     held = instead = false;
     in = nullptr;
     out = nullptr;

@@ -15,6 +15,7 @@ struct server::state {
     server_options options;
     handler handle;
     std::uint16_t port = 0;
+    std::unique_ptr<detail::peer_counts> peers;  // null: no limit for each address
     std::vector<std::unique_ptr<detail::worker>> workers;
 };
 
@@ -35,6 +36,10 @@ result<server> server::listen(std::uint16_t port, handler h, server_options opti
     if (!at) return at.error();
     options.loops = std::max(options.loops, 1U);
     auto s = std::make_unique<state>(std::move(options), std::move(h));
+    const auto& most = s->options.limits;
+    if (most.max_connections_per_address < most.max_connections) {
+        s->peers = std::make_unique<detail::peer_counts>(most.max_connections_per_address);
+    }
     listen_options how;
     how.backlog = s->options.backlog;
     how.reuse_port = s->options.loops > 1;
@@ -46,7 +51,7 @@ result<server> server::listen(std::uint16_t port, handler h, server_options opti
             if (!bound) return bound.error();
             at = *bound;
         }
-        s->workers.push_back(std::make_unique<detail::worker>(s->options, s->handle));
+        s->workers.push_back(std::make_unique<detail::worker>(s->options, s->handle, s->peers.get()));
         if (auto r = s->workers.back()->start(*std::move(listening)); !r) return r.error();
     }
     s->port = at->port();

@@ -12,8 +12,12 @@ constexpr std::size_t max_idle_exchanges = 256;
 
 }  // namespace
 
-worker::worker(const server_options& options, handler& h)
-    : options_(&options), handler_(&h), way_(std::make_shared<way_home>()) {
+worker::worker(const server_options& options, handler& h, peer_counts* peers)
+    : options_(&options), handler_(&h), peers_(peers), way_(std::make_shared<way_home>()) {
+    if (options.on_finished || options.metrics != nullptr) {
+        observer_.emplace(options.on_finished ? &options.on_finished : nullptr,
+                          options.metrics != nullptr ? &options.metrics->add_loop() : nullptr);
+    }
     way_->home = this;
     way_->pages = options.error_pages;
     way_->max_unsent_bytes = options.limits.max_unsent_bytes;
@@ -35,7 +39,7 @@ result<void> worker::start(unique_fd listening) {
     if (!loop) return loop.error();
     loop_ = *std::move(loop);
     way_->loop = loop_.get();
-    return listener_.start(*loop_, std::move(listening), [this](unique_fd fd, const address&) { accept(std::move(fd)); });
+    return listener_.start(*loop_, std::move(listening), [this](unique_fd fd, const address& peer) { accept(std::move(fd), peer); });
 }
 
 void worker::run() {
@@ -85,22 +89,33 @@ void worker::end_drain() {
     way_->thread.store(std::thread::id(), std::memory_order_relaxed);
 }
 
-void worker::accept(unique_fd socket) {
-    if (count_ >= options_->limits.max_connections / std::max(options_->loops, 1U)) return;  // closes it
-    auto c = std::make_unique<connection>(*this);
+// Returning before the end closes the socket.
+void worker::accept(unique_fd socket, const address& peer) {
+    if (count_ >= options_->limits.max_connections / std::max(options_->loops, 1U)) {
+        if (observer_) observer_->refused(refusal::limit);
+        return;
+    }
+    auto c = std::make_unique<connection>(*this, peer);
     if (options_->tls != nullptr) {
         auto tls = options_->tls->accept();
         if (!tls) return;  // memory is short
         c->set_filter(*std::move(tls));
     }
     if (!c->attach(*loop_, std::move(socket))) return;
+    if (peers_ != nullptr && !peers_->add(peer)) {
+        if (observer_) observer_->refused(refusal::address);
+        return;
+    }
     ++count_;
+    if (observer_) observer_->accepted();
     c.release()->begin(connections_);
 }
 
 void worker::bury(connection& c) {
     c.unlink(connections_);
     --count_;
+    if (peers_ != nullptr) peers_->remove(c.peer());
+    if (observer_) observer_->closed();
     graveyard_.bury(*loop_, std::unique_ptr<connection>(&c));
 }
 

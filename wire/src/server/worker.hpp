@@ -2,12 +2,14 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "../loop/graveyard.hpp"
 #include "connection.hpp"
 #include "exchange.hpp"
+#include "observer.hpp"
 #include "wire/loop/listener.hpp"
 #include "wire/server/server.hpp"
 
@@ -15,8 +17,8 @@ namespace wire::http::detail {
 
 class worker {
 public:
-    // Both must outlive it.
-    worker(const server_options& options, handler& h);
+    // All must outlive it; `peers` may be null.
+    worker(const server_options& options, handler& h, peer_counts* peers);
     ~worker();
     worker(const worker&) = delete;
     worker& operator=(const worker&) = delete;
@@ -33,6 +35,9 @@ public:
     event_loop& loop() noexcept { return *loop_; }
     const wire::limits& limits() const noexcept { return options_->limits; }
     bool draining() const noexcept { return draining_; }
+    // Null when nobody wants to know.
+    detail::observer* observer() noexcept { return observer_ ? &*observer_ : nullptr; }
+    loop_metrics* counts() noexcept { return observer_ ? observer_->counts() : nullptr; }
     void handle(response res);
     // What is to become of a body, when there is one.
     body_plan plan_body(const request& r) const { return options_->plan_body ? options_->plan_body(r) : body_plan(); }
@@ -53,13 +58,15 @@ public:
     void bury(connection& c);
 
 private:
-    void accept(unique_fd socket);
+    void accept(unique_fd socket, const address& peer);
     std::unique_ptr<exchange> fresh();
     void begin_drain();
     void end_drain();
 
     const server_options* options_;
     handler* handler_;
+    peer_counts* peers_;
+    std::optional<detail::observer> observer_;
     std::shared_ptr<way_home> way_;
     std::unique_ptr<event_loop> loop_;
     listener listener_;

@@ -5,11 +5,13 @@
 #include <mutex>
 
 #include "subscription.hpp"
+#include "traffic.hpp"
 
 namespace wire::ws {
 
 struct session::extras {
     std::vector<std::unique_ptr<detail::subscription>> subscriptions;
+    detail::traffic* counts = nullptr;
 };
 
 // What handles share with their session. `self` is touched on the session's thread only.
@@ -48,14 +50,25 @@ void session::append(opcode op, std::string_view payload) {
     stream_->flush_later();
 }
 
+void session::count(detail::traffic& where) {
+    if (extras_ == nullptr) extras_ = std::make_unique<extras>();
+    extras_->counts = &where;
+}
+
+void session::count_sent() noexcept {
+    if (extras_ != nullptr && extras_->counts != nullptr) extras_->counts->sent.add();
+}
+
 bool session::send(std::string_view data, opcode op) {
     if (state_ != state::open) return false;
+    count_sent();
     append(op, data);
     return stream_->unsent() <= limits_->max_unsent_bytes || flush();
 }
 
 bool session::send_now(std::string_view data, opcode op) {
     if (state_ != state::open) return false;
+    count_sent();
     append_frame(stream_->out(), op, data, next_mask());
     return flush();
 }
@@ -82,6 +95,7 @@ void session::close(std::uint16_t code, std::string_view reason) {
 bool session::send_framed(std::string_view frame, std::size_t payload_at, opcode op) {
     if (role_ == role::client) return send(frame.substr(payload_at), op);
     if (state_ != state::open) return false;
+    count_sent();
     stream_->write(frame);
     return stream_->unsent() <= limits_->max_unsent_bytes || flush();
 }
@@ -118,6 +132,7 @@ std::size_t session::receive(std::span<char> bytes) {
         switch (s.what) {
             case event::need_more: return at;
             case event::message:
+                if (extras_ != nullptr && extras_->counts != nullptr) extras_->counts->received.add();
                 if (state_ == state::open && on_message_) on_message_(*this, {s.op, s.data});
                 break;
             case event::ping:

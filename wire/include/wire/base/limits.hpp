@@ -60,6 +60,10 @@ struct limits {
     // Connections open at once in one server. Beyond it, accepted sockets are closed at once.
     std::size_t max_connections = 100'000;
 
+    // The same from one address (IPv6: one /64), over all loops. Many clients may share one, or a proxy: by default there is
+    // no limit but that above.
+    std::size_t max_connections_per_address = 100'000;
+
     // From the first byte of a request to the end of its head; nginx's client_header_timeout is 60 s,
     // Apache's mod_reqtimeout 20 s.
     std::chrono::milliseconds header_timeout{20'000};
@@ -72,6 +76,10 @@ struct limits {
 
     // Between two successful writes while bytes are waiting. nginx's send_timeout: 60 s.
     std::chrono::milliseconds write_timeout{60'000};
+
+    // From a whole request to its handler's send() (or start_body()); then the answer is 503 and the connection ends. Off (0) by
+    // default: only the application knows how long its own work may take.
+    std::chrono::milliseconds handler_timeout{0};
 
     // From our close frame to the peer's (RFC 6455 section 7.1.1), and lingering after an error reply
     // (RFC 9112 section 9.6).

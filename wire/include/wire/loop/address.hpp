@@ -26,6 +26,8 @@ public:
     int family() const noexcept { return storage_.v4.sin_family; }
     std::uint16_t port() const noexcept;
     void set_port(std::uint16_t port) noexcept;
+    // "127.0.0.1", "::1".
+    std::string host() const;
     // "127.0.0.1:80", "[::1]:80".
     std::string to_string() const;
 

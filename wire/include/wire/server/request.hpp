@@ -26,6 +26,8 @@ public:
     std::string_view query() const noexcept { return head_.query; }          // after '?', not decoded
     std::string_view authority() const noexcept { return head_.authority; }  // host and port it was meant for
 
+    int minor_version() const noexcept { return head_.minor_version; }       // HTTP/1.x
+
     const header_list& headers() const noexcept { return head_.headers; }
     std::optional<std::string_view> header(std::string_view name) const noexcept { return head_.headers.find(name); }
 

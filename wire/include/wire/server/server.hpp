@@ -16,7 +16,9 @@
 #include "wire/base/limits.hpp"
 #include "wire/base/result.hpp"
 #include "wire/loop/event_loop.hpp"
+#include "wire/server/access_log.hpp"
 #include "wire/server/error_pages.hpp"
+#include "wire/server/metrics.hpp"
 #include "wire/server/response.hpp"
 #include "wire/server/router.hpp"
 #include "wire/tls/server_context.hpp"
@@ -37,6 +39,10 @@ struct server_options {
     // Asked at the head of each request that has a body, with several loops from several threads at once. A router that is given to listen()
     // itself is asked for its stream() routes; where it is wrapped in another handler, let this ask router::plan_body().
     std::function<body_plan(const request&)> plan_body;
+    // Called on the loop's thread, with several loops from several threads at once, when a request has been dealt with; an upgraded one when
+    // its WebSocket begins. It must not block, nor throw.
+    std::function<void(const access_record&)> on_finished;
+    std::shared_ptr<http::metrics> metrics;  // what counts; null: nothing is counted
     // How long stop() lets requests in progress and WebSocket closing handshakes finish.
     std::chrono::milliseconds drain_timeout{10'000};
 };

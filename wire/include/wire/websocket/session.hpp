@@ -31,6 +31,7 @@ class handle;
 class topics;
 namespace detail {
 struct subscription;
+struct traffic;
 }
 
 class session {
@@ -90,6 +91,8 @@ public:
     // Received bytes; returns how many were used up. The rest, a part of a frame's header or of a control frame, must be
     // given again with what follows.
     std::size_t receive(std::span<char> bytes);
+    // Messages are counted there, which must outlive it.
+    void count(detail::traffic& where);
     // Nothing more will come.
     void lost();
     void drained();
@@ -112,6 +115,7 @@ private:
     // As send(), of a frame made already: as a server sends it, with its payload from `payload_at`.
     bool send_framed(std::string_view frame, std::size_t payload_at, opcode op);
     std::vector<std::unique_ptr<detail::subscription>>& subscriptions();
+    void count_sent() noexcept;
     std::optional<mask_key> next_mask();
 
     stream* stream_;

@@ -1,0 +1,148 @@
+#include "wire/server/access_log.hpp"
+
+#include <gtest/gtest.h>
+
+#include <future>
+#include <mutex>
+
+#include "raw_peer.hpp"
+#include "served.hpp"
+#include "wire/loop/blocking_pool.hpp"
+#include "wire/server/router.hpp"
+
+namespace wire::http {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Lines of a server's log, of which the varying parts are left out.
+class logged {
+public:
+    explicit logged(handler h, server_options options = {}) {
+        options.on_finished = [this](const access_record& r) {
+            const std::string line = combined_log(r);
+            EXPECT_EQ(line.substr(0, 15), "127.0.0.1 - - [") << line;
+            EXPECT_NE(r.peer.port(), 0);
+            EXPECT_GE(r.duration, 0ns);
+            const std::lock_guard lock(mutex_);
+            lines_.push_back(line.substr(line.find('"')) + " in " + std::to_string(r.bytes_in));
+            durations_.push_back(r.duration);
+        };
+        server.emplace(std::move(h), std::move(options));
+    }
+    std::string next() {
+        for (int i = 0; i < 2000; ++i) {
+            {
+                const std::lock_guard lock(mutex_);
+                if (seen_ < lines_.size()) return lines_[seen_++];
+            }
+            std::this_thread::sleep_for(5ms);
+        }
+        return "<none>";
+    }
+    std::size_t size() {
+        const std::lock_guard lock(mutex_);
+        return lines_.size();
+    }
+    std::chrono::nanoseconds last_duration() {
+        const std::lock_guard lock(mutex_);
+        return durations_.back();
+    }
+    std::optional<testing::served> server;
+
+private:
+    std::mutex mutex_;
+    std::vector<std::string> lines_;
+    std::vector<std::chrono::nanoseconds> durations_;
+    std::size_t seen_ = 0;
+};
+
+TEST(access_log, one_line_for_each_request) {
+    blocking_pool pool(1);
+    router r;
+    r.get("/a", [](response res) { res.send("hello"); });
+    r.get("/later", [&pool](response res) {
+        pool.run([res = std::move(res)]() mutable {
+            std::this_thread::sleep_for(5ms);
+            res.status(404).send("x");
+        });
+    });
+    r.post("/a", [](response res) { res.status(204).send(); });
+    r.websocket("/ws", [](ws::session&, const request&) {});
+    r.get("/stream", [](response res) {
+        auto out = res.start_body();
+        out.write("abc");
+        out.finish();
+    });
+    logged l(std::move(r));
+    testing::raw_peer p(l.server->port());
+    const std::string get_a = "GET /a HTTP/1.1\r\nHost: a\r\nUser-Agent: me\r\n\r\n";
+    p.send(get_a);
+    EXPECT_EQ(l.next(), "\"GET /a HTTP/1.1\" 200 5 \"-\" \"me\" in " + std::to_string(get_a.size()));
+    p.send("HEAD /a?q HTTP/1.1\r\nHost: a\r\n\r\n");
+    EXPECT_EQ(l.next(), "\"HEAD /a?q HTTP/1.1\" 200 - \"-\" \"-\" in 31");
+    p.send("POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc");
+    EXPECT_EQ(l.next(), "\"POST /a HTTP/1.1\" 204 - \"-\" \"-\" in 51");
+    p.send("GET /later HTTP/1.1\r\nHost: a\r\n\r\n");
+    EXPECT_EQ(l.next(), "\"GET /later HTTP/1.1\" 404 1 \"-\" \"-\" in 32");
+    EXPECT_GE(l.last_duration(), 5ms);
+    p.send("GET /stream HTTP/1.1\r\nHost: a\r\n\r\n");
+    EXPECT_EQ(l.next(), "\"GET /stream HTTP/1.1\" 200 13 \"-\" \"-\" in 33");  // with the chunks' framing
+    p.send("GET /a HTTP/1.0\r\n\r\n");
+    EXPECT_EQ(l.next(), "\"GET /a HTTP/1.0\" 200 5 \"-\" \"-\" in 19");
+    testing::raw_peer q(l.server->port());
+    q.send("GET /ws HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+           "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n");
+    EXPECT_EQ(l.next().substr(0, 26), "\"GET /ws HTTP/1.1\" 101 - \"");
+    EXPECT_EQ(l.size(), 7U);
+}
+TEST(access_log, what_was_refused_or_given_up) {
+    std::promise<response> kept;
+    router r;
+    r.get("/keep", [&](response res) { kept.set_value(std::move(res)); });
+    r.get("/cut", [](response res) { res.start_body(100).write("abc"); });
+    logged l(std::move(r));
+    {
+        testing::raw_peer p(l.server->port());
+        p.send("GET / HTTP/1.1\r\n\r\n");
+        EXPECT_EQ(l.next(), "\"-\" 400 36 \"-\" \"-\" in 0");
+        testing::raw_peer q(l.server->port());
+        q.send("POST /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nx");
+        EXPECT_EQ(l.next(), "\"POST /a HTTP/1.1\" 400 16 \"-\" \"-\" in 60");
+        testing::raw_peer c(l.server->port());
+        c.send("GET /cut HTTP/1.1\r\nHost: a\r\n\r\n");
+        EXPECT_EQ(l.next(), "\"GET /cut HTTP/1.1\" 200 3 \"-\" \"-\" in 30");
+        std::optional<testing::raw_peer> k(std::in_place, l.server->port());
+        k->send("GET /keep HTTP/1.1\r\nHost: a\r\n\r\n");
+        response res = kept.get_future().get();
+        const linger at_once{.l_onoff = 1, .l_linger = 0};
+        ::setsockopt(k->fd(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+        k.reset();  // sends RST
+        EXPECT_EQ(l.next(), "\"GET /keep HTTP/1.1\" - - \"-\" \"-\" in 31");
+        res.send("too late");
+    }
+    l.server->stop();
+    EXPECT_EQ(l.size(), 4U);
+}
+TEST(access_log, a_peer_cannot_forge_lines) {
+    logged l([](response res) { res.send(); });
+    testing::raw_peer p(l.server->port());
+    p.send("GET /\"x\\y HTTP/1.1\r\nHost: a\r\nReferer: \" 200 0 \"\t\r\nUser-Agent: \xC3\xA9\tz\\\r\n\r\n");
+    const std::string line = l.next();
+    EXPECT_TRUE(line.starts_with("\"GET /\\\"x\\\\y HTTP/1.1\" 200 - \"\\\" 200 0 \\\"\" \"\\xc3\\xa9\\x09z\\\\\" in ") ||
+                line.starts_with("\"-\" 400"))
+        << line;
+}
+TEST(common_log, the_time_and_addresses) {
+    access_record r;
+    r.finished = std::chrono::system_clock::time_point(std::chrono::seconds(784111777));
+    r.peer = *address::parse("2001:db8::1", 80);
+    r.status = 408;
+    r.bytes_out = 300;
+    r.head_bytes_out = 290;
+    EXPECT_EQ(common_log(r), "2001:db8::1 - - [06/Nov/1994:08:49:37 +0000] \"-\" 408 10");
+    EXPECT_EQ(combined_log(r), common_log(r) + " \"-\" \"-\"");
+}
+
+}  // namespace
+}  // namespace wire::http
