@@ -143,6 +143,8 @@ response& response::remove_header(std::string_view name) {
 
 std::string& response::body() noexcept { return exchange_->body; }
 
+bool response::is_streamed() const noexcept { return exchange_->out != nullptr; }
+
 int response::status() const noexcept { return exchange_->status; }
 
 std::optional<std::string_view> response::header(std::string_view name) const noexcept {

@@ -53,6 +53,8 @@ public:
     // What has been set so far. The field is the first of that name, but for those of the library's own; it dies with the next change.
     int status() const noexcept;
     std::optional<std::string_view> header(std::string_view name) const noexcept;
+    // start_body() was called: body() is not what is sent.
+    bool is_streamed() const noexcept;
 
     // Called when this response is sent, on the thread that sends it, and may still change all of it: the one added last comes first.
     // It may move the response away and send it later, after which those before it are called. Not called for an upgrade. When
