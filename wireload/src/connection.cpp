@@ -30,8 +30,8 @@ error_kind connect_kind(wire::errc code) {
 
 }  // namespace
 
-connection::connection(worker& w, std::uint32_t number, nanos* times, std::uint32_t mask)
-    : worker_(w), times_(times != nullptr ? times : time_), number_(number), mask_(mask) {}
+connection::connection(worker& w, std::uint32_t number, nanos* times)
+    : worker_(w), times_(times != nullptr ? times : &time_), number_(number) {}
 
 void connection::open() {
     since_ = clock_now();
@@ -138,8 +138,9 @@ void connection::on_drained() {
 
 void connection::stamp(nanos now) {
     ++sent_;
-    times_[sent_ & mask_] = now;
+    ++open_;
     ++flying_;
+    times_[sent_ & ring_mask()] = now;
     worker_.stamped();
     if (pacer* const p = worker_.pacing()) scheduled(sent_) = p->begun(now);
 }
@@ -150,7 +151,7 @@ bool connection::take_request(nanos now) {
         if (!worker_.the_plan().asked.keep_alive) step_at_ = now;
         return true;
     }
-    if (flying_ >= worker_.in_flight_limit() || times_[(sent_ + 1) & mask_] != 0) return false;
+    if (flying_ >= worker_.in_flight_limit() || times_[(sent_ + 1) & ring_mask()] != 0) return false;
     if (owed_) {
         owed_ = false;
     } else if (finished_ || !worker_.take_turn(*this)) {
@@ -180,12 +181,12 @@ void connection::send_some() {
 
 nanos connection::arrival(std::size_t bytes_read, bool continued) const {
     constexpr std::size_t one_arrival = 16 * 1024;  // beyond it the last bytes may be younger than the turn
-    return continued || mask_ != 0 || bytes_read > one_arrival ? clock_now() : worker_.turn_time();
+    return continued || ring_mask() != 0 || bytes_read > one_arrival ? clock_now() : worker_.turn_time();
 }
 
 void connection::answered(std::uint64_t counter, nanos at) {
     worker_.advance(at);
-    nanos& slot = times_[counter & mask_];
+    nanos& slot = times_[counter & ring_mask()];
     if (worker_.pacing() == nullptr) {
         worker_.right_reply(slot, at);
     } else {
@@ -201,15 +202,15 @@ void connection::answered_wrongly(std::uint64_t counter, nanos at, error_kind ki
     worker_.advance(at);
     const bool counts = worker_.pacing() == nullptr || worker_.pacing()->is_measured(scheduled(counter));
     if (counts) report(kind, counter, at, received, expected);
-    worker_.wrong_replies(kind, counts ? 1 : 0, 1, at, at - times_[counter & mask_]);
-    times_[counter & mask_] = 0;
+    worker_.wrong_replies(kind, counts ? 1 : 0, 1, at, at - times_[counter & ring_mask()]);
+    times_[counter & ring_mask()] = 0;
     note_done(counter);
     if (failures_ != 0) recovered();  // it does answer
 }
 
 void connection::answered_on_schedule(std::uint64_t counter, nanos at) {
     const nanos due = scheduled(counter);
-    const bool late = worker_.right_reply_on_schedule(due, times_[counter & mask_], at);
+    const bool late = worker_.right_reply_on_schedule(due, times_[counter & ring_mask()], at);
     if (late) {
         report(error_kind::deadline, counter, at,
                fmt::format("a right answer, {} after the request was due", format_duration(static_cast<double>(at - due))));
@@ -295,10 +296,10 @@ void connection::fail(error_kind kind, std::string_view received, bool reset) {
         add_in_flight(now, now, spent);
         worker_.wrong_replies(kind, lost, flying_, now, static_cast<nanos>(spent.age_sum));
     }
-    if (flying_ != 0) std::fill_n(times_, std::size_t{mask_} + 1, 0);
+    if (flying_ != 0) std::fill_n(times_, std::size_t{ring_mask()} + 1, 0);
     flying_ = 0;
     owed_ = false;
-    done_ = sent_;
+    open_ = 0;
     back_to_idle(reset);
     if (!worker_.loading() || finished_) return;
     if (!worker_.may_reconnect()) {
@@ -319,7 +320,7 @@ nanos connection::check_deadline(nanos now) {
     if (opening) {
         since = since_;
     } else if (flying_ != 0) {
-        for (std::uint32_t i = 0; i <= mask_; ++i) {
+        for (std::uint32_t i = 0; i <= ring_mask(); ++i) {
             if (times_[i] != 0) since = std::min(since, times_[i]);
         }
     }
@@ -341,7 +342,7 @@ void connection::say_goodbye() {
 void connection::add_in_flight(nanos at, nanos long_ago, flight& out) const {
     if (flying_ == 0) return;
     out.count += flying_;
-    for (std::uint32_t i = 0; i <= mask_; ++i) {
+    for (std::uint32_t i = 0; i <= ring_mask(); ++i) {
         if (times_[i] == 0) continue;
         const nanos age = std::max<nanos>(0, at - times_[i]);
         out.age_sum += static_cast<double>(age);
@@ -355,7 +356,7 @@ void connection::add_in_flight(nanos at, nanos long_ago, flight& out) const {
 bool connection::can_take_request() const {
     if (!worker_.the_plan().asked.keep_alive) return phase_ == phase::idle;
     return phase_ == phase::open && offset_ == 0 && unsent() == 0 && flying_ < worker_.in_flight_limit() &&
-           times_[(sent_ + 1) & mask_] == 0;
+           times_[(sent_ + 1) & ring_mask()] == 0;
 }
 
 void connection::offer(nanos since) {
@@ -394,8 +395,8 @@ void connection::send_granted() {
 
 std::uint64_t connection::measured_in_flight() const {
     std::uint64_t n = 0;
-    for (std::uint32_t i = 0; i <= mask_; ++i) {
-        if (times_[i] != 0 && worker_.pacing()->is_measured(times_[mask_ + 1 + i])) ++n;
+    for (std::uint32_t i = 0; i <= ring_mask(); ++i) {
+        if (times_[i] != 0 && worker_.pacing()->is_measured(times_[ring_mask() + 1 + i])) ++n;
     }
     return n;
 }

@@ -15,9 +15,9 @@ namespace wireload {
 
 class connection : public wire::stream {
 public:
-    // `number`: among all connections of the run. `times`: a ring of `mask` + 1 (a power of two) numbers that outlives the connection, and
-    // in an open loop as many again; null for one in flight.
-    connection(worker& w, std::uint32_t number, nanos* times, std::uint32_t mask);
+    // `number`: among all connections of the run. `times`: a ring of worker::ring_mask() + 1 numbers that outlives the connection, and
+    // in an open loop as many again; null for one in flight in a closed loop.
+    connection(worker& w, std::uint32_t number, nanos* times);
 
     // Opens without a request in mind (the connect phase).
     void open();
@@ -84,12 +84,12 @@ protected:
     std::uint32_t number() const { return number_; }
     std::uint32_t in_flight() const { return flying_; }
     // The oldest in flight; with replies out of order some other one may be meant. Precondition: in_flight() != 0.
-    std::uint64_t oldest() const { return done_ + 1; }
+    std::uint64_t oldest() const { return sent_ - open_ + 1; }
     bool is_in_flight(std::uint64_t counter) const {
-        return counter <= sent_ && sent_ - counter <= mask_ && times_[counter & mask_] != 0;
+        return counter <= sent_ && sent_ - counter <= ring_mask() && times_[counter & ring_mask()] != 0;
     }
     // The counters in flight lie within this distance of the oldest.
-    std::uint32_t ring_mask() const { return mask_; }
+    std::uint32_t ring_mask() const { return worker_.ring_mask(); }
     // Request `counter` was answered rightly or wrongly; the connection goes on.
     void answered(std::uint64_t counter, nanos at);
     // `expected`: for the report, if more is known than expected_text() says.
@@ -99,6 +99,17 @@ protected:
     // The connection is of no use any more: all that is in flight failed.
     void fail(error_kind kind, std::string_view received, bool reset = true);
 
+private:
+    // There may be 200,000 of these: sizes and order matter. The small ones lie in what the base leaves of its last word.
+    phase phase_ = phase::idle;
+    std::uint8_t failures_ = 0;  // in a row
+    bool due_ = false;
+    bool in_line_ = false;
+    bool finished_ : 1 = true;
+    bool owed_ : 1 = false;      // a turn was taken, its request not begun: it waits for the connection
+    bool to_write_ : 1 = false;  // begun (its latency includes connecting), not written yet
+
+protected:
     worker& worker_;
 
 private:
@@ -111,10 +122,10 @@ private:
     // Request `counter` has left its slot.
     void note_done(std::uint64_t counter) {
         --flying_;
-        if (counter != done_ + 1) return;
+        if (counter != oldest()) return;
         do {
-            ++done_;
-        } while (done_ != sent_ && times_[(done_ + 1) & mask_] == 0);
+            --open_;
+        } while (open_ != 0 && times_[oldest() & ring_mask()] == 0);
     }
     void first_byte_came();
     void send_some();
@@ -128,28 +139,20 @@ private:
     bool can_take_request() const;
     void serve_open_loop();
     // When request n was due, in an open loop.
-    nanos& scheduled(std::uint64_t n) { return times_[mask_ + 1 + (n & mask_)]; }
+    nanos& scheduled(std::uint64_t n) { return times_[ring_mask() + 1 + (n & ring_mask())]; }
     void answered_on_schedule(std::uint64_t counter, nanos at);
 
-    nanos* times_;  // when request n was sent, at n & mask_; 0: not in flight
-    nanos time_[2] = {0, 0};
+    nanos* times_;  // when request n was sent, at n & ring_mask(); 0: not in flight
+    nanos time_ = 0;
     std::uint64_t sent_ = 0;  // counter of the last request begun; never starts anew, so that no late reply fits
-    std::uint64_t done_ = 0;  // all up to here are answered or lost
     std::uint64_t quota_ = 0;
     nanos since_ = 0;  // connecting since
     nanos step_at_ = 0;  // when the present step of opening began; without keep-alive, when the first request was sent; 0: neither
-    std::uint32_t offset_ = 0;  // of the request that is half written
     std::uint32_t number_;
+    std::uint32_t open_ = 0;    // requests from the oldest in flight to the last begun
+    std::uint32_t flying_ = 0;  // those of them that are in flight
+    std::uint32_t offset_ = 0;  // of the request that is half written
     std::uint32_t served_ = 0;  // replies on this socket, counted without keep-alive
-    std::uint32_t mask_;
-    std::uint32_t flying_ = 0;
-    phase phase_ = phase::idle;
-    std::uint8_t failures_ = 0;  // in a row
-    bool due_ = false;
-    bool in_line_ = false;
-    bool finished_ = true;
-    bool owed_ = false;      // a turn was taken, its request not begun: it waits for the connection
-    bool to_write_ = false;  // begun (its latency includes connecting), not written yet
 };
 
 }  // namespace wireload

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "connection_slab.hpp"
 #include "control.hpp"
 #include "duration.hpp"
 #include "http_connection.hpp"
@@ -27,7 +28,7 @@ constexpr double sample_every_ns = 500'000;
 
 worker::worker(const plan& p, source_ports& sources, series_collector& series, control& main, unsigned index, std::uint32_t connections)
     : plan_(p), sources_(sources), series_(series), main_(main), index_(index), share_(connections),
-      random_(p.asked.seed * 0x9e3779b97f4a7c15U + index), known_(p.requests.size()),
+      random_(p.asked.seed * 0x9e3779b97f4a7c15U + index), connections_(std::make_unique<connection_slab>()), known_(p.requests.size()),
       retry_timer_(wire::timer::calling<&worker::serve_retries>(this)),
       deadline_timer_(wire::timer::calling<&worker::sweep_deadlines>(this)),
       edge_timer_(wire::timer::calling<&worker::on_edge_timer>(this)) {}
@@ -41,7 +42,10 @@ wire::result<void> worker::start() {
     // stamped in the next; the kernel hands them out in the order in which they became ready.
     options.events_per_wait = std::min<std::size_t>(share_ + 8, 1024);
     options.engine = plan_.engine;
-    options.max_streams = share_;
+    // Those that close keep their places for a moment.
+    options.max_streams = std::size_t{share_} + share_ / 8 + 16;
+    // Half a MiB; of replies below 4 KiB it holds as many as a turn has.
+    options.receive_buffers = 128;
     // Many threads share few CPUs then, and memory matters.
     if (plan_.asked.threads > 2 * plan_.cpus) {
         options.receive_buffers = 64;
@@ -50,16 +54,18 @@ wire::result<void> worker::start() {
     auto loop = wire::event_loop::create(options);
     if (!loop) return loop.error();
     loop_ = std::move(*loop);
-    if (plan_.asked.in_flight > 1) {
+    if (plan_.asked.in_flight > 1 || plan_.asked.open_loop) {
         const std::uint32_t ring = std::bit_ceil(plan_.asked.in_flight);
         ring_mask_ = ring - 1;
         ring_size_ = plan_.asked.open_loop ? std::size_t{2} * ring : ring;
         rings_.reset(static_cast<nanos*>(std::calloc(ring_size_ * share_, sizeof(nanos))));
         if (rings_ == nullptr) throw std::bad_alloc();
     }
-    connections_.reserve(share_);
-    due_.reserve(share_);
-    serving_.reserve(share_);
+    if (plan_.asked.websocket) {
+        connections_->reserve<ws_connection>(share_);
+    } else {
+        connections_->reserve<http_connection>(share_);
+    }
     if (plan_.asked.open_loop) pacer_ = std::make_unique<pacer>(*this, plan_, index_, share_);
     thread_ = std::thread([this] {
         pin();
@@ -113,20 +119,20 @@ void worker::order_finished() {
 }
 
 void worker::say_goodbye() {
-    for (auto& c : connections_) c->say_goodbye();
+    for (std::uint32_t i = 0; i < connections_->size(); ++i) (*connections_)[i].say_goodbye();
 }
 
 // ---- opening ----
 
 void worker::add_connections(std::uint32_t count) {
-    while (connections_.size() < count) {
-        nanos* const ring = rings_ == nullptr ? nullptr : &rings_[connections_.size() * ring_size_];
+    while (connections_->size() < count) {
+        nanos* const ring = rings_ == nullptr ? nullptr : &rings_[connections_->size() * ring_size_];
         // Neighbours by number are on different threads, so that each thread has its share of every target.
-        const auto number = static_cast<std::uint32_t>(connections_.size() * plan_.asked.threads + index_);
+        const auto number = static_cast<std::uint32_t>(connections_->size() * plan_.asked.threads + index_);
         if (plan_.asked.websocket) {
-            connections_.push_back(std::make_unique<ws_connection>(*this, number, ring, ring_mask_));
+            connections_->add<ws_connection>(*this, number, ring);
         } else {
-            connections_.push_back(std::make_unique<http_connection>(*this, number, ring, ring_mask_));
+            connections_->add<http_connection>(*this, number, ring);
         }
     }
 }
@@ -148,13 +154,13 @@ void worker::begin_open(std::uint32_t count, std::uint32_t at_once) {
 }
 
 void worker::pump_opens() {
-    while (opening_ < at_once_ && open_next_ < connections_.size()) {
-        connection& c = *connections_[open_next_++];
+    while (opening_ < at_once_ && open_next_ < connections_->size()) {
+        connection& c = (*connections_)[open_next_++];
         if (!c.is_idle()) continue;
         ++opening_;
         c.open();
     }
-    if (opening_ != 0 || open_next_ < connections_.size()) return;
+    if (opening_ != 0 || open_next_ < connections_->size()) return;
     opening_phase_ = false;
     connects_.open_now = open_count_;
     order_finished();
@@ -210,7 +216,7 @@ void worker::begin_load(const load_order& order) {
     interval_ = order.first_interval;
     next_sample_ = interval_end_ = never;
     next_edge_ = next_event_ = std::min(order.window_start, order.send_until);
-    active_ = static_cast<std::uint32_t>(connections_.size());
+    active_ = connections_->size();
     loop_->arm(deadline_timer_, loop_->now() + plan_.asked.timeout);
     advance(clock_now());
     if (next_edge_ != never) loop_->arm(edge_timer_, to_time_point(next_edge_));
@@ -219,7 +225,12 @@ void worker::begin_load(const load_order& order) {
         at_turn_end();
     }
     if (order.idle) return;  // the window's end ends it
-    for (auto& c : connections_) c->begin_load(order.each);
+    // A few at a time, or their places in line alone would be a good part of the memory that many connections take.
+    constexpr std::size_t few = 1024;
+    for (std::uint32_t i = 0; i < connections_->size() && loading_; ++i) {
+        (*connections_)[i].begin_load(order.each);
+        if (due_.size() >= few) serve_due();
+    }
 }
 
 void worker::due(connection& c) {
@@ -229,6 +240,7 @@ void worker::due(connection& c) {
 }
 
 void worker::serve_due() {
+    seen_.store(turn_time(), std::memory_order_relaxed);
     if (opening_phase_) pump_opens();
     serving_.swap(due_);
     for (connection* c : serving_) c->serve_due();
@@ -277,7 +289,7 @@ void worker::serve_retries() {
 }
 
 void worker::check_dead() {
-    if (broken_ < connections_.size()) return;
+    if (broken_ < connections_->size()) return;
     dead_.store(true, std::memory_order_relaxed);
     main_.notify();
 }
@@ -288,7 +300,7 @@ void worker::check_dead() {
 void worker::sweep_deadlines() {
     const nanos now = turn_time();
     nanos next = now + plan_.asked.timeout.count();
-    for (auto& c : connections_) next = std::min(next, c->check_deadline(now));
+    for (std::uint32_t i = 0; i < connections_->size(); ++i) next = std::min(next, (*connections_)[i].check_deadline(now));
     loop_->arm(deadline_timer_, to_time_point(std::max(next, now + 1'000'000)));
 }
 
@@ -351,7 +363,7 @@ void worker::submit_interval() {
 flight worker::in_flight_at(nanos at) const {
     flight out;
     const nanos long_ago = at - (at - order_.window_start) / 2;
-    for (const auto& c : connections_) c->add_in_flight(at, long_ago, out);
+    for (std::uint32_t i = 0; i < connections_->size(); ++i) (*connections_)[i].add_in_flight(at, long_ago, out);
     return out;
 }
 
@@ -409,7 +421,7 @@ void worker::never_sent(nanos due, nanos now) {
 
 // The last moment has come: what has no answer now gets none.
 void worker::settle() {
-    for (auto& c : connections_) tally_.errors[error_kind::read_timeout] += c->measured_in_flight();
+    for (std::uint32_t i = 0; i < connections_->size(); ++i) tally_.errors[error_kind::read_timeout] += (*connections_)[i].measured_in_flight();
     pacer_->end(true);
 }
 

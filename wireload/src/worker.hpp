@@ -29,6 +29,7 @@
 namespace wireload {
 
 class connection;
+class connection_slab;
 class control;
 class pacer;
 
@@ -101,6 +102,8 @@ public:
     // Since the first connection was opened.
     std::uint64_t pings() const { return pings_; }
     std::uint64_t unasked() const { return unasked_; }
+    // When it last did something for a connection, on the steady clock; any thread may look.
+    const std::atomic<nanos>& seen() const { return seen_; }
     // Null unless the loop is open.
     pacer* pacing() const { return pacer_.get(); }
 
@@ -127,6 +130,8 @@ public:
     nanos turn_time() const { return to_nanos(loop_->now()); }
     std::uint64_t random() { return random_(); }
     std::uint32_t in_flight_limit() const { return plan_.asked.in_flight; }
+    // The times of a connection's requests lie in a ring of this and one more, a power of two.
+    std::uint32_t ring_mask() const { return ring_mask_; }
 
     // Serves the connection at the end of this turn.
     void due(connection& c);
@@ -259,17 +264,18 @@ private:
     std::uint64_t orders_given_ = 0;
     std::atomic<std::uint64_t> orders_done_{0};
     std::atomic<bool> dead_{false};
+    std::atomic<nanos> seen_{0};
 
     // Everything below belongs to the worker's thread (its results to the main thread between orders).
     std::mt19937_64 random_;
     struct release {
         void operator()(nanos* times) const noexcept { std::free(times); }
     };
-    std::unique_ptr<nanos[], release> rings_;  // of the connections, when more than one request is in flight
+    std::unique_ptr<nanos[], release> rings_;  // of the connections; null when one in flight is all, in a closed loop
     std::uint32_t ring_mask_ = 0;
     std::size_t ring_size_ = 1;
     std::unique_ptr<pacer> pacer_;
-    std::vector<std::unique_ptr<connection>> connections_;
+    std::unique_ptr<connection_slab> connections_;
     std::vector<connection*> due_;
     std::vector<connection*> serving_;
     std::priority_queue<retry> retries_;

@@ -40,6 +40,8 @@ result<std::unique_ptr<uring_engine>> uring_engine::create(event_loop& loop, con
     const auto most = static_cast<std::size_t>(std::min<rlim_t>(files.rlim_cur, 1U << 20));
     settings.files = static_cast<unsigned>(options.max_streams == 0 ? most : std::min(most, options.max_streams));
     settings.buffers = static_cast<unsigned>(std::bit_ceil(std::clamp<std::size_t>(options.receive_buffers, 16, 16'384)));
+    // Room for what some turns can bring: more waits in the kernel, but costs a call.
+    settings.completions = std::min(settings.completions, 16 * settings.buffers);
     auto ring = uring::create(settings);
     if (!ring) return ring.error();
     // One turn's receives never take more buffers than there are.
@@ -85,6 +87,20 @@ void uring_engine::make_room() noexcept {
         const auto index = static_cast<std::uint32_t>(c.user_data >> 8) & 0xffffffU;
         if (static_cast<kind>(c.user_data & 0xff) == kind::send && on_sent(index, c.result, false)) continue;
         early_.push_back(c);
+    }
+}
+
+// A slot is free when the kernel says that its socket is closed. One that closes and opens in the same turn, with all others in use,
+// would not find that out before the next.
+void uring_engine::reclaim_slots() noexcept {
+    ring_->work_off();
+    while (ring_->ready() > 0) {
+        const auto c = ring_->take();
+        if (static_cast<kind>(c.user_data & 0xff) == kind::closed) {
+            dispatch(c);
+        } else {
+            early_.push_back(c);
+        }
     }
 }
 

@@ -109,6 +109,7 @@ private:
 
     void queue(const io_uring_sqe& operation);
     void make_room() noexcept;
+    void reclaim_slots() noexcept;
     void cancel(std::uint64_t target) noexcept;
     bool dispatch(const uring::completion& c);
 

@@ -29,6 +29,7 @@ std::uint32_t uring_engine::slot_of(const stream& s) noexcept { return static_ca
 // ---- beginning and end ----
 
 result<std::uint32_t> uring_engine::take_slot(stream& s, const unique_fd& socket) {
+    if (free_slot_ == 0 && used_slots_ == ring_->file_slots()) reclaim_slots();
     const bool fresh = free_slot_ == 0;
     if (fresh && used_slots_ == ring_->file_slots()) {
         return system_failure(EMFILE, "io_uring's table of files is full; more loops hold more (or raise ulimit -n)");
