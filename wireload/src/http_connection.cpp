@@ -30,7 +30,9 @@ std::string http_connection::sent_text(std::uint64_t counter) const {
     return (r.constant() ? r.bytes : r.pattern.text(worker_.the_plan().values_of(number(), counter))).substr(0, 600);
 }
 
-std::string http_connection::expected_text(std::uint64_t counter) const { return request(counter).checks.expected(); }
+std::string http_connection::expected_text(std::uint64_t counter) const {
+    return request(counter).checks.expected(worker_.the_plan().values_of(number(), counter));
+}
 
 void http_connection::on_data(std::span<char> bytes) {
     worker_.count_in(bytes.size());
@@ -92,6 +94,7 @@ std::string_view http_connection::consume(reply& r, std::string_view in, nanos a
             case event::head:
                 r.status = head.status;
                 r.keep_alive = head.keep_alive;
+                if (asked().checks.varies()) asked().checks.begin(r.checked, worker_.the_plan().values_of(number(), oldest()));
                 asked().checks.head(r.checked, head);
                 break;
             case event::body: asked().checks.body(r.checked, step.data); break;
@@ -117,13 +120,14 @@ bool http_connection::complete(reply& r, std::string_view text, nanos at) {
     }
     const prepared_request& request = asked();
     if (const auto failed = request.checks.finish(r.checked, r.status)) {
-        answered_wrongly(oldest(), at, failed->as_error(), text, worker_.wants_report() ? request.checks.expected(*failed) : std::string());
+        const auto right = [&] { return request.checks.expected(*failed, worker_.the_plan().values_of(number(), oldest())); };
+        answered_wrongly(oldest(), at, failed->as_error(), text, worker_.wants_report() ? right() : std::string());
         worker_.count_request(request, false);
     } else {
         answered(oldest(), at);
         worker_.count_request(request, true);
-        // Remembered if it came whole, with its own end, and leaves the connection open.
-        if (r.whole && r.keep_alive && o.keep_alive) worker_.remember(request, text, r.status);
+        // Remembered if it came whole, with its own end, leaves the connection open, and would be right again.
+        if (r.whole && r.keep_alive && o.keep_alive && !request.checks.varies()) worker_.remember(request, text, r.status);
     }
     const bool keep = may_stay() && r.keep_alive;
     r.checked = {};

@@ -31,9 +31,17 @@ reply_checks::~reply_checks() = default;
 reply_checks::reply_checks(reply_checks&&) noexcept = default;
 reply_checks& reply_checks::operator=(reply_checks&&) noexcept = default;
 
-std::variant<reply_checks, std::string> reply_checks::compile(const expectations& asked) {
+std::variant<reply_checks, std::string> reply_checks::compile(const expectations& asked, const text_template* request) {
     reply_checks out;
     out.asked_ = asked;
+    if (asked.body && request != nullptr) {
+        auto parsed = text_template::parse(*asked.body);
+        if (const auto* wrong = std::get_if<std::string>(&parsed)) return fmt::format("--expect-body: {}", *wrong);
+        out.body_ = std::get<text_template>(std::move(parsed));
+        if (const auto wrong = out.body_.take_values_of(*request)) return fmt::format("--expect-body: {}", *wrong);
+        out.varies_ = !out.body_.is_constant();
+        if (!out.varies_) out.asked_.body = out.body_.text({});
+    }
     for (const std::string& text : asked.headers) {
         const std::size_t colon = text.find(':');
         header_check check{.name = std::string(trimmed(std::string_view(text).substr(0, colon)))};
@@ -97,8 +105,9 @@ void reply_checks::check_headers(progress& p, const wire::http::response_head& h
 
 void reply_checks::check_piece(progress& p, std::string_view piece) const {
     if (asked_.body && p.body_equal) {
-        p.body_equal = p.body_bytes + piece.size() <= asked_.body->size() &&
-                       std::memcmp(asked_.body->data() + p.body_bytes, piece.data(), piece.size()) == 0;
+        const std::string_view right = wanted(p);
+        p.body_equal = p.body_bytes + piece.size() <= right.size() &&
+                       std::memcmp(right.data() + p.body_bytes, piece.data(), piece.size()) == 0;
     }
     if (digest_) {
         if (p.digest == nullptr) p.digest = std::make_unique<sha256>();
@@ -109,7 +118,7 @@ void reply_checks::check_piece(progress& p, std::string_view piece) const {
 
 std::optional<reply_checks::failure> reply_checks::finish_more(progress& p) const {
     if (p.wrong_header) return failure{kind::header, *p.wrong_header};
-    if (asked_.body && (!p.body_equal || p.body_bytes != asked_.body->size())) return failure{kind::body};
+    if (asked_.body && (!p.body_equal || p.body_bytes != wanted(p).size())) return failure{kind::body};
     if (asked_.length && p.body_bytes != *asked_.length) return failure{kind::length};
     if (digest_ && (p.digest == nullptr ? sha256() : std::move(*p.digest)).finish() != *digest_) return failure{kind::sha256};
     return check_text(p.kept, p.body_bytes == p.kept.size());
@@ -137,10 +146,10 @@ std::optional<reply_checks::failure> reply_checks::check_text(std::string_view t
     return std::nullopt;
 }
 
-std::string reply_checks::expected() const {
+std::string reply_checks::expected(template_values of_request) const {
     std::string out = fmt::format("status {}", asked_.status.text());
     const auto add = [&](kind what, std::size_t count) {
-        for (std::size_t i = 0; i < count; ++i) out += ", " + expected(failure{what, i});
+        for (std::size_t i = 0; i < count; ++i) out += ", " + expected(failure{what, i}, of_request);
     };
     add(kind::header, headers_.size());
     add(kind::body, asked_.body ? 1 : 0);
@@ -151,11 +160,14 @@ std::string reply_checks::expected() const {
     return out;
 }
 
-std::string reply_checks::expected(const failure& f) const {
+std::string reply_checks::expected(const failure& f, template_values of_request) const {
     switch (f.what) {
         case kind::status: return fmt::format("status {}", asked_.status.text());
         case kind::header: return fmt::format("header {} (--expect-header)", printable(asked_.headers[f.index], 256));
-        case kind::body: return fmt::format("body \"{}\" ({} bytes) (--expect-body)", printable(*asked_.body, 256), asked_.body->size());
+        case kind::body: {
+            const std::string body = varies_ ? body_.text(of_request) : *asked_.body;
+            return fmt::format("body \"{}\" ({} bytes) (--expect-body)", printable(body, 256), body.size());
+        }
         case kind::length: return fmt::format("{} bytes of content (--expect-length)", *asked_.length);
         case kind::sha256: return fmt::format("SHA-256 {} (--expect-sha256)", asked_.sha256);
         case kind::match: return fmt::format("a match of {} (--expect-match)", printable(asked_.match[f.index], 256));

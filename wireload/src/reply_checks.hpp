@@ -16,6 +16,7 @@
 #include "expectations.hpp"
 #include "json_path.hpp"
 #include "sha256.hpp"
+#include "text_template.hpp"
 #include "wire/proto/http_parser.hpp"
 
 namespace re2 {
@@ -39,18 +40,24 @@ public:
     struct progress {
         std::uint64_t body_bytes = 0;
         bool body_equal = true;                  // so far
+        std::string wanted;                      // the body that is right, if that varies()
         std::optional<std::size_t> wrong_header;  // the first check of a header that failed
         std::string kept;                        // of the body, for checks that need it whole
         std::unique_ptr<sha256> digest;
     };
 
-    // The string names the flag and says what is wrong.
-    static std::variant<reply_checks, std::string> compile(const expectations& asked);
+    // The string names the flag and says what is wrong. With `request` the body that is right may hold values; they are those of the
+    // request that it answers.
+    static std::variant<reply_checks, std::string> compile(const expectations& asked, const text_template* request = nullptr);
 
     reply_checks();
     ~reply_checks();
     reply_checks(reply_checks&&) noexcept;
     reply_checks& operator=(reply_checks&&) noexcept;
+
+    // What is right differs from request to request: begin() has to know which one is answered.
+    bool varies() const { return varies_; }
+    void begin(progress& p, template_values of_request) const { p.wanted = body_.text(of_request); }
 
     void head(progress& p, const wire::http::response_head& head) const {
         if (!headers_.empty()) check_headers(p, head);
@@ -71,9 +78,9 @@ public:
         return has_more_ ? check_message(text) : std::nullopt;
     }
 
-    // For reports: what the reply should have been, by all checks, or by the one that failed.
-    std::string expected() const;
-    std::string expected(const failure& f) const;
+    // For reports: what the reply to a request should have been, by all checks, or by the one that failed.
+    std::string expected(template_values of_request = {}) const;
+    std::string expected(const failure& f, template_values of_request = {}) const;
 
 private:
     struct header_check {
@@ -92,11 +99,16 @@ private:
     std::optional<failure> check_message(std::string_view text) const;
     std::optional<failure> check_text(std::string_view text, bool whole) const;
 
+    // The body that is right.
+    std::string_view wanted(const progress& p) const { return varies_ ? std::string_view(p.wanted) : std::string_view(*asked_.body); }
+
     expectations asked_;
+    text_template body_;  // when it varies
     std::vector<header_check> headers_;
     std::optional<sha256::digest> digest_;
     std::vector<std::unique_ptr<const re2::RE2>> match_;
     std::vector<json_check> json_;
+    bool varies_ = false;
     bool looks_at_body_ = false;
     bool keeps_body_ = false;
     bool has_more_ = false;  // than the status

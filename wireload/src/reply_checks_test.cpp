@@ -39,6 +39,42 @@ std::optional<kind> verdict(const reply_checks& checks, std::string_view body, i
     return out[0];
 }
 
+// The body that is right depends on the request, and pieces of the reply may be cut anywhere.
+TEST(ReplyChecks, BodyWithValuesOfTheRequest) {
+    const auto request = std::get<text_template>(text_template::parse("GET /{random} HTTP/1.1 {counter}"));
+    expectations e;
+    e.body = "{counter} {random} {{counter}";
+    auto compiled = reply_checks::compile(e, &request);
+    const auto& checks = std::get<reply_checks>(compiled);
+    ASSERT_TRUE(checks.varies());
+    const template_values third{99, 3};
+    const std::string sent = request.text(third);
+    const std::string drawn = sent.substr(5, sent.find(' ', 5) - 5);
+    const auto verdict_on = [&](const std::string& body, std::size_t size) {
+        reply_checks::progress p;
+        checks.begin(p, third);
+        for (std::size_t i = 0; i < body.size(); i += size) checks.body(p, std::string_view(body).substr(i, size));
+        return checks.finish(p, 200);
+    };
+    const std::string right = "3 " + drawn + " {counter}";
+    for (const std::size_t size : {1UL, 3UL, 100UL}) {
+        EXPECT_FALSE(verdict_on(right, size));
+        EXPECT_TRUE(verdict_on("2" + right.substr(1), size));
+        EXPECT_TRUE(verdict_on(right + "x", size));
+        EXPECT_TRUE(verdict_on(right.substr(0, right.size() - 1), size));
+        EXPECT_TRUE(verdict_on("", size));
+    }
+    EXPECT_NE(checks.expected(third).find(right), std::string::npos);
+
+    e.body = "{uuid}";
+    const auto refused = reply_checks::compile(e, &request);
+    ASSERT_TRUE(std::holds_alternative<std::string>(refused));
+    EXPECT_TRUE(std::get<std::string>(refused).starts_with("--expect-body"));
+    e.body = "{\"a\": 1}";
+    const auto plain = reply_checks::compile(e, &request);
+    EXPECT_FALSE(std::get<reply_checks>(plain).varies());
+}
+
 TEST(ReplyChecks, Status) {
     expectations e;
     EXPECT_EQ(verdict(made(e), "x"), std::nullopt);

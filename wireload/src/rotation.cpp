@@ -56,14 +56,14 @@ std::variant<prepared_request, std::string> prepare_request(const request_option
     out.weight = asked.weight;
     out.method = wire::http::method_from(asked.method);
     out.name = fmt::format("{} {}://{}{}", asked.method, url.scheme, url.authority(), url.target);
-    auto checks = reply_checks::compile(asked.expect);
-    if (auto* wrong = std::get_if<std::string>(&checks)) return std::move(*wrong);
-    out.checks = std::get<reply_checks>(std::move(checks));
     try {
         out.pattern = whole_request(asked, url, keep_alive);
     } catch (problem& wrong) {
         return std::move(wrong.text);
     }
+    auto checks = reply_checks::compile(asked.expect, &out.pattern);
+    if (auto* wrong = std::get_if<std::string>(&checks)) return std::move(*wrong);
+    out.checks = std::get<reply_checks>(std::move(checks));
     if (out.pattern.is_constant()) out.bytes = out.pattern.text({});
     return out;
 }

@@ -1,5 +1,7 @@
 #include "text_template.hpp"
 
+#include <utility>
+
 #include <fmt/format.h>
 
 namespace wireload {
@@ -63,8 +65,7 @@ std::variant<text_template, std::string> text_template::parse(std::string_view t
         } else {
             p.what = kind::counter;
         }
-        out.pieces_.push_back(std::move(p));
-        ++out.values_;
+        out.append_value(std::move(p));
         at += name.size() + 2;
         plain = at;
     }
@@ -87,18 +88,45 @@ void text_template::append(const text_template& other) {
         if (p.what == kind::literal) {
             append_literal(p.literal);
         } else {
-            pieces_.push_back(p);
-            ++values_;
+            append_value(p);
         }
     }
 }
 
 void text_template::append_length_of_rest() {
-    pieces_.push_back({.what = kind::length_of_rest});
-    ++values_;
+    append_value({.what = kind::length_of_rest});
     // A piece of its own, so that what is appended next is not joined to it: the end of the head is not of the rest.
     pieces_.push_back({.what = kind::literal, .literal = "\r\n\r\n"});
     pieces_.push_back({.what = kind::literal});
+}
+
+void text_template::append_value(piece p) {
+    p.place = pieces_.size();
+    pieces_.push_back(std::move(p));
+    ++values_;
+}
+
+std::optional<std::string> text_template::take_values_of(const text_template& request) {
+    const auto is_drawn = [](const piece& p) { return p.what == kind::random || p.what == kind::uuid; };
+    auto theirs = request.pieces_.begin();
+    std::size_t count = 0;
+    for (piece& p : pieces_) {
+        if (!is_drawn(p)) continue;
+        ++count;
+        theirs = std::find_if(theirs, request.pieces_.end(), is_drawn);
+        if (theirs == request.pieces_.end()) {
+            return fmt::format("its random value number {} has none to be equal to: the request has {}", count, count - 1);
+        }
+        if (theirs->what != p.what) {
+            return fmt::format("its random value number {} is {} and the request's is {}", count, p.what == kind::uuid ? "a {uuid}" : "a {random}",
+                               theirs->what == kind::uuid ? "a {uuid}" : "a {random}");
+        }
+        p.low = theirs->low;
+        p.span = theirs->span;
+        p.place = theirs->place;
+        ++theirs;
+    }
+    return std::nullopt;
 }
 
 bool text_template::has_counter() const {
@@ -106,9 +134,8 @@ bool text_template::has_counter() const {
 }
 
 std::string_view text_template::drawn(const piece& p, template_values v, value_text& room) const {
-    const auto place = static_cast<std::uint64_t>(&p - pieces_.data());
-    if (p.what == kind::length_of_rest) return number(size_from(static_cast<std::size_t>(place) + 2, v), room);
-    const std::uint64_t bits = mix(v.seed + v.counter * 0x9e3779b97f4a7c15U + place * 0xd1342543de82ef95U);
+    if (p.what == kind::length_of_rest) return number(size_from(p.place + 2, v), room);
+    const std::uint64_t bits = mix(v.seed + v.counter * 0x9e3779b97f4a7c15U + p.place * 0xd1342543de82ef95U);
     if (p.what == kind::random) {
         // The range scaled by 64 random bits (Lemire 2019): uniform to one part in 2^64 / range.
         __extension__ using wide = unsigned __int128;

@@ -15,6 +15,7 @@
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -47,6 +48,9 @@ public:
     void append(const text_template& other);
     // The length in bytes of all that is appended from now on (Content-Length, and the head's end).
     void append_length_of_rest();
+    // Makes the random values of this text those of `request`: the first is its first, and so on, range included. The string says what
+    // is wrong: there are more of them here, or others.
+    std::optional<std::string> take_values_of(const text_template& request);
 
     // ---- to use it ----
 
@@ -89,6 +93,7 @@ private:
         std::string literal{};
         std::uint64_t low = 0;
         std::uint64_t span = 0;  // how many numbers there are, less one
+        std::size_t place = 0;   // in the text that the value is drawn for
     };
     struct value_text {
         char bytes[36];  // a UUID's
@@ -104,6 +109,7 @@ private:
     std::string_view drawn(const piece& p, template_values v, value_text& room) const;
     bool equals_with_values(std::string_view received, template_values v) const;
     std::size_t size_from(std::size_t index, template_values v) const;
+    void append_value(piece p);
 
     std::vector<piece> pieces_;
     std::size_t literal_bytes_ = 0;

@@ -110,6 +110,28 @@ TEST(TextTemplate, StatesTheLengthOfWhatFollows) {
     }
 }
 
+// The n-th random value of the one is the n-th of the other, whatever stands around it.
+TEST(TextTemplate, TakesTheValuesOfARequest) {
+    text_template request = made("GET /{random:5-9}?n={counter} ");
+    request.append_length_of_rest();
+    request.append(made("{uuid}"));
+    text_template reply = made("{counter}:{random}:{uuid}:{counter}");
+    ASSERT_EQ(reply.take_values_of(request), std::nullopt);
+    for (std::uint64_t n = 1; n < 30; ++n) {
+        const std::string sent = request.text({7, n});
+        const std::string uuid = sent.substr(sent.size() - 36);
+        const std::string drawn(1, sent[5]);
+        const std::string counter = std::to_string(n);
+        EXPECT_EQ(reply.text({7, n}), counter + ":" + drawn + ":" + uuid + ":" + counter);
+    }
+    text_template more = made("{random}{uuid}{uuid}");
+    EXPECT_NE(more.take_values_of(request), std::nullopt);
+    text_template others = made("{uuid}");
+    EXPECT_NE(others.take_values_of(request), std::nullopt);
+    text_template none = made("only {counter}");
+    EXPECT_EQ(none.take_values_of(made("x")), std::nullopt);
+}
+
 TEST(TextTemplate, PartsMakeTheWhole) {
     text_template t = made("a{counter}");
     t.append_length_of_rest();
