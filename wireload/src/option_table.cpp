@@ -40,7 +40,7 @@ constexpr option_row http_rows[] = {
     {"--body-file", "FILE", "request body from a file", &raw::body_file, {}, completes::files},
     {"--requests-file", "FILE", "send the requests of this JSON list in rotation: url or path, method, headers, body or body_file, weight, expect; what one does not say comes from here", &raw::requests_file, {}, completes::files},
     {"--expect-status", "S", "statuses that are right, such as 200 or 200,204 or 2xx (default 2xx)", &raw::expect_status},
-    {"--expect-body", "TEXT", "the only body that is right (default: any)", &raw::expect_body},
+    {"--expect-body", "TEXT", "the only body that is right (default: any); {counter}, {random} and {uuid} in it are those of the request", &raw::expect_body},
     {"--expect-body-file", "FILE", "the same, from a file", &raw::expect_body_file, {}, completes::files},
     {"--expect-header", "'K: V'", "the reply has this field; 'K' alone: with any value; 'K: V*': beginning with V. May be repeated", &raw::expect_header},
 };
@@ -95,6 +95,7 @@ constexpr option_row gate_rows[] = {
 constexpr option_row output_rows[] = {
     {"--json", "FILE", "write the result as JSON; - for standard output", &raw::json, {}, completes::files, true},
     {"--csv", "FILE", "write the series as CSV, one line for each interval (or round of a ramp)", &raw::csv, {}, completes::files},
+    {"--core-gaps", "FILE", "write when the cores of --cpu stood still: stopped by a virtual machine's host, for one. Takes the right to real-time priority", &raw::core_gaps, {}, completes::files},
     {"--hdr-log", "FILE", "write an HdrHistogram log, one line for each interval", &raw::hdr_log, {}, completes::files},
     {"--interval", "TIME", "length of an interval of the series (default 100ms)", &raw::interval},
     {"--no-histogram", "", "leave the encoded histogram out of the JSON", &raw::no_histogram},

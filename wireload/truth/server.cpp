@@ -95,6 +95,7 @@ void server::run(int stop_fd) {
     std::array<epoll_event, 256> events;
     while (true) {
         const int n = epoll_wait(epoll_, events.data(), events.size(), patience());
+        seen_.store(now_ns(), std::memory_order_relaxed);
         // Answers that are due come before anything new.
         answer_due();
         for (int i = 0; i < n; ++i) {

@@ -2,6 +2,7 @@
 // no mistake with the generator it is there to check.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <queue>
@@ -28,6 +29,8 @@ public:
     // Serves until `stop_fd` is readable.
     void run(int stop_fd);
     const record& what_was_done() const noexcept { return record_; }
+    // When it last looked for something to do, on the steady clock; any thread may ask.
+    const std::atomic<nanos>& seen() const noexcept { return seen_; }
 
 private:
     struct connection {
@@ -75,6 +78,7 @@ private:
     std::vector<std::uint32_t> free_;
     std::priority_queue<pending, std::vector<pending>, std::greater<>> waiting_;
     std::string scratch_;
+    std::atomic<nanos> seen_{0};
 };
 
 }  // namespace truth
