@@ -23,7 +23,7 @@ endif()
 # End to end, against servers of the standard library. The project's own environment comes first because it has the package
 # hdrhistogram, with which another implementation reads our histograms.
 find_program(WIRELOAD_PYTHON NAMES python3 HINTS "${PROJECT_SOURCE_DIR}/.venv/bin" NO_CMAKE_PATH REQUIRED)
-foreach(suite IN ITEMS http websocket output open_loop tls docs)
+foreach(suite IN ITEMS http requests checks broken uring websocket output open_loop tls docs)
   add_test(NAME wireload_${suite} COMMAND ${WIRELOAD_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/${suite}_test.py)
   set_tests_properties(wireload_${suite} PROPERTIES TIMEOUT 120 ENVIRONMENT "WIRELOAD=$<TARGET_FILE:wireload>")
 endforeach()
@@ -36,3 +36,13 @@ endif()
 add_test(NAME wireload_hostile COMMAND ${WIRELOAD_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/hostile_test.py)
 set_tests_properties(wireload_hostile PROPERTIES TIMEOUT 240 ENVIRONMENT
   "WIRELOAD=$<TARGET_FILE:wireload>;WIRELOAD_MOST_MEMORY_MIB=${wireload_most_memory}")
+
+add_test(NAME wireload_core_gaps COMMAND ${WIRELOAD_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/core_gaps_test.py)
+set_tests_properties(wireload_core_gaps PROPERTIES TIMEOUT 120 RUN_SERIAL ON ENVIRONMENT
+  "WIRELOAD=$<TARGET_FILE:wireload>;TRUTH_SERVER=$<TARGET_FILE:truth_server>")
+# The sanitizers' own memory would be measured with it.
+if(NOT WIREBENCH_SANITIZE)
+  add_test(NAME wireload_memory COMMAND ${WIRELOAD_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/memory_test.py)
+  set_tests_properties(wireload_memory PROPERTIES TIMEOUT 600 RUN_SERIAL ON ENVIRONMENT
+    "WIRELOAD=$<TARGET_FILE:wireload>;TRUTH_SERVER=$<TARGET_FILE:truth_server>")
+endif()

@@ -1,0 +1,175 @@
+"""wireload against HTTP servers that refuse, close, stop, or say what is not HTTP. Every count is exact."""
+
+from __future__ import annotations
+
+import random
+import socket
+import time
+import unittest
+
+from servers import Server, http, http_replies, load, reply, serving, wireload
+
+
+class BrokenServers(unittest.TestCase):
+    def test_refuses(self) -> None:
+        with serving(http_replies(lambda n: reply())) as server:
+            server.stop_listening()
+            started = time.monotonic()
+            run = load(server, "-c", "5", "-d", "20s")
+            self.assertLess(time.monotonic() - started, 10, "it should not wait for the end of the window")
+        self.assertEqual(run.code, 2)
+        self.assertEqual(run.errors, {"connect_refused": 5})
+        self.assertEqual(run.document["connect"]["failed"], 5)
+        self.assertEqual(run.document["window"]["stopped_by"], "error")
+        self.assertEqual(run.document["first_error"]["kind"], "connect_refused")
+        self.assertIn("Nothing measured", run.screen)
+
+    def test_closes_after_each_reply_without_a_word(self) -> None:
+        def once(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:
+            connection.sendall(reply())
+            return False
+
+        with serving(http(once)) as server:
+            run = load(server, "-n", "10", "-c", "1", "--expect-body", "hello")
+        # Every second request goes to a connection that is closing.
+        self.assertEqual((run.code, run.errors), (1, {"closed_early": 5}))
+        self.assertEqual(run.document["requests"]["ok"], 5)
+        self.assertEqual(run.document["requests"]["connections_opened"], 5)
+
+    def test_closes_instead_of_replying(self) -> None:
+        with serving(http(lambda *_: False)) as server:
+            run = load(server, "-n", "6", "-c", "2")
+        self.assertEqual((run.code, run.errors), (2, {"closed_early": 6}))
+        self.assertEqual(run.document["requests"]["ok"], 0)
+
+    def test_a_server_that_always_closes_is_not_asked_in_a_busy_loop(self) -> None:
+        with serving(http(lambda *_: False)) as server:
+            run = load(server, "-d", "500ms", "-c", "4")
+            # 10, 20, 40, 80, 160, 320 ms: at most seven requests on each connection in half a second.
+            self.assertLessEqual(server.connections, 4 * 8)
+        self.assertEqual(run.code, 2)
+
+    def test_gives_up_when_nothing_works_any_more(self) -> None:
+        def few(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:
+            if number == 3:
+                server.stop_listening()
+                return False
+            connection.sendall(reply())
+            return True
+
+        with serving(http(few)) as server:
+            run = load(server, "-n", "1000", "-c", "1")
+        self.assertEqual(run.code, 1)
+        self.assertEqual(run.document["requests"]["ok"], 2)
+        self.assertEqual(run.document["window"]["stopped_by"], "error")
+        self.assertEqual(run.document["errors"]["closed_early"], 1)
+        # One close and then refusals, ten failures in a row in all.
+        self.assertEqual(run.document["errors"]["connect_refused"], 9)
+
+    def test_truncated_replies(self) -> None:
+        def cut(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:
+            text = reply(b"x" * 100)
+            connection.sendall(text if number > 4 else text[: (len(text) - 10, 40, 5, len(text) - 1)[number - 1]])
+            return number > 4
+
+        with serving(http(cut)) as server:
+            run = load(server, "-n", "10", "-c", "1")
+        self.assertEqual((run.code, run.errors), (1, {"closed_early": 4}))
+        self.assertEqual(run.document["requests"]["ok"], 6)
+        self.assertIn("90 bytes of body", run.document["first_error"]["received"])
+
+    def test_random_bytes(self) -> None:
+        noise = random.Random(7)
+        with serving(http_replies(lambda n: noise.randbytes(300) if n % 2 else reply())) as server:
+            run = load(server, "-n", "10", "-c", "1")
+        self.assertEqual((run.code, run.errors), (1, {"protocol": 5}))
+        self.assertEqual(run.document["requests"]["ok"], 5)
+
+    def test_fuzzed_replies_are_counted_and_never_crash_it(self) -> None:
+        noise = random.Random(5)
+        whole = reply(b"hello" * 5)
+        chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"
+
+        def mutate(n: int) -> bytes:
+            data = bytearray(noise.choice((whole, chunked)))
+            if noise.random() < 0.5:
+                for _ in range(noise.randint(1, 4)):
+                    data[noise.randrange(len(data))] = noise.randrange(256)
+            if noise.random() < 0.1:
+                del data[noise.randrange(len(data)) :]
+            if noise.random() < 0.1:
+                data += noise.randbytes(noise.randrange(100))
+            return bytes(data)
+
+        with serving(http_replies(mutate)) as server:
+            run = load(server, "-n", "300", "-c", "6", "--timeout", "100ms")
+        requests = run.document["requests"]
+        self.assertEqual(run.code, 1)
+        self.assertEqual(requests["sent"], requests["ok"] + requests["errors"])
+        self.assertGreater(requests["ok"], 50)
+        self.assertGreater(requests["errors"], 50)
+
+    def test_replies_that_are_nearly_http(self) -> None:
+        wrong = [
+            b"HTTP/1.1 200 OK\nContent-Length: 0\n\n",
+            b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
+            b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n",
+            b"HTTP/1.1 20 OK\r\n\r\n",
+            b"HTTP/2 200 OK\r\n\r\n",
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+            b"HTTP/1.1 200 OK\r\nname : value\r\n\r\n",
+        ]
+        with serving(http_replies(lambda n: wrong[n - 1])) as server:
+            run = load(server, "-n", str(len(wrong)), "-c", "1")
+        self.assertEqual(run.errors, {"protocol": len(wrong)})
+
+    def test_an_endless_head_is_cut_off(self) -> None:
+        def flood(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:
+            connection.sendall(b"HTTP/1.1 200 OK\r\n")
+            while True:
+                connection.sendall(b"X-Filler: " + b"y" * 1000 + b"\r\n")
+
+        with serving(http(flood)) as server:
+            run = load(server, "-n", "3", "-c", "1")
+        self.assertEqual(run.errors, {"protocol": 3})
+        self.assertLess(run.document["generator"]["rss_peak_bytes"], 64 << 20)
+
+    def test_more_than_was_asked_for(self) -> None:
+        with serving(http_replies(lambda n: reply() + (reply() if n == 2 else b""))) as server:
+            run = load(server, "-n", "4", "-c", "1")
+        # The second reply is right; what follows it poisons the request that was about to leave.
+        self.assertEqual((run.errors, run.document["requests"]["ok"]), ({"protocol": 1}, 3))
+
+    def test_never_answers(self) -> None:
+        def silent(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:
+            if number == 1:
+                connection.sendall(reply())
+            return True
+
+        with serving(http(silent)) as server:
+            run = load(server, "-n", "4", "-c", "1", "--timeout", "100ms")
+        self.assertEqual((run.code, run.errors), (1, {"read_timeout": 3}))
+        self.assertEqual(run.document["requests"]["ok"], 1)
+        self.assertGreaterEqual(run.document["window"]["elapsed_ns"], 300_000_000)
+
+    def test_never_finishes(self) -> None:
+        def half(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Le")
+            return True
+
+        with serving(http(half)) as server:
+            run = load(server, "-n", "2", "-c", "2", "--timeout", "100ms")
+        self.assertEqual((run.code, run.errors), (2, {"read_timeout": 2}))
+
+    def test_never_accepts(self) -> None:
+        # A listen queue of one that nobody empties: further connections are not answered at all.
+        with socket.create_server(("127.0.0.1", 0), backlog=0) as listener:
+            port = listener.getsockname()[1]
+            with socket.create_connection(("127.0.0.1", port)):
+                done = wireload("-c", "3", "-d", "5s", "--timeout", "200ms", f"http://127.0.0.1:{port}/")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("connect_timeout 3", done.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()

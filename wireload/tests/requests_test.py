@@ -1,0 +1,163 @@
+"""What wireload sends over HTTP: requests in rotation, and values in them. Every count is exact."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import tempfile
+import unittest
+
+from servers import Run, Server, http, http_replies, load, reply, serving, wireload
+
+
+def echo_line(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:
+    """The request line and body back, as JSON."""
+    head, _, body = request.partition(b"\r\n\r\n")
+    line = head.split(b"\r\n")[0].decode()
+    connection.sendall(reply(json.dumps({"line": line, "body": body.decode(), "list": [{"n": 1.0}]}).encode()))
+    return True
+
+
+class Rotation(unittest.TestCase):
+    def test_urls_take_turns(self) -> None:
+        with serving(http(echo_line)) as server:
+            run = load(
+                server,
+                "-n",
+                "9",
+                "-c",
+                "1",
+                f"http://127.0.0.1:{server.port}/a",
+                f"http://127.0.0.1:{server.port}/b",
+                path="/c",
+            )
+            lines = [seen.split(b" ")[1] for seen in server.seen]
+        self.assertEqual(run.code, 0)
+        self.assertEqual(lines, [b"/a", b"/b", b"/c"] * 3)
+        self.assertEqual([(r["right"], r["wrong"]) for r in run.document["rotation"]], [(3, 0)] * 3)
+        self.assertEqual(len(run.document["targets"]), 1)
+
+    def test_connections_are_spread_over_servers(self) -> None:
+        with serving(http(echo_line)) as one, serving(http(echo_line)) as two:
+            run = load(one, "--each", "5", "-c", "6", f"http://127.0.0.1:{two.port}/x")
+            self.assertEqual((one.connections, two.connections), (3, 3))
+            self.assertEqual((one.requests, two.requests), (15, 15))
+            self.assertEqual({seen.split(b" ")[1] for seen in two.seen}, {b"/x"})
+        self.assertEqual((run.code, run.document["requests"]["ok"]), (0, 30))
+        self.assertEqual([t["address"] for t in run.document["targets"]], [f"127.0.0.1:{two.port}", f"127.0.0.1:{one.port}"])
+
+    def run_file(self, server: Server, requests: list[dict[str, object]], *arguments: str) -> Run:
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+            json.dump(requests, file)
+            file.flush()
+            return load(server, "--requests-file", file.name, *arguments)
+
+    def test_a_file_of_requests_with_weights(self) -> None:
+        requests: list[dict[str, object]] = [
+            {"path": "/a", "weight": 3, "expect": {"json": {"line": "GET /a HTTP/1.1"}}},
+            {"path": "/b", "method": "PATCH", "body": {"n": 1}, "expect": {"json": 'body={"n":1}'}},
+        ]
+        # The second is answered with its body as a text, so its check fails: a text is not an object.
+        with serving(http(echo_line)) as server:
+            run = self.run_file(server, requests, "-n", "40", "-c", "2")
+            methods = [seen.split(b" ")[0] for seen in server.seen]
+        self.assertEqual((methods.count(b"GET"), methods.count(b"PATCH")), (30, 10))
+        self.assertEqual((run.code, run.errors), (1, {"bad_body": 10}))
+        self.assertEqual([(r["weight"], r["right"], r["wrong"]) for r in run.document["rotation"]], [(3, 30, 0), (1, 0, 10)])
+        self.assertIn("--expect-json", run.document["first_error"]["expected"])
+        self.assertTrue(run.document["first_error"]["sent"].startswith("PATCH /b "))
+
+    def test_each_reply_is_held_to_its_own_request(self) -> None:
+        # The same bytes are right for one request and wrong for the other, also when they were seen before.
+        requests: list[dict[str, object]] = [
+            {"path": "/a", "expect": {"body": "hello"}},
+            {"path": "/b", "expect": {"body": "other"}},
+        ]
+        with serving(http_replies(lambda n: reply())) as server:
+            run = self.run_file(server, requests, "-n", "40", "-c", "1", "--pipeline", "4")
+        self.assertEqual((run.document["requests"]["ok"], run.errors), (20, {"bad_body": 20}))
+
+    def test_head_among_others(self) -> None:
+        requests: list[dict[str, object]] = [{"path": "/a", "method": "HEAD"}, {"path": "/b", "expect": {"length": 5}}]
+
+        def answer(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:
+            connection.sendall(reply() if request.startswith(b"GET") else b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n")
+            return True
+
+        with serving(http(answer)) as server:
+            run = self.run_file(server, requests, "-n", "12", "-c", "1", "--pipeline", "3")
+        self.assertEqual((run.code, run.document["requests"]["ok"]), (0, 12))
+
+
+class Values(unittest.TestCase):
+    def test_in_path_field_and_body(self) -> None:
+        with serving(http(echo_line)) as server:
+            run = load(
+                server, "-n", "12", "-c", "1", "-b", '{"n":{counter},"r":{random:1-3}}', "-H", "X-Id: {uuid}",
+                path="/items/{counter}?q={{counter}",
+            )  # fmt: skip
+            seen = list(server.seen)
+        self.assertEqual(run.code, 0, run.document["first_error"])
+        ids = set()
+        for number, request in enumerate(seen, 1):
+            head, _, body = request.partition(b"\r\n\r\n")
+            self.assertTrue(head.startswith(b"POST /items/%d?q={counter} HTTP/1.1\r\n" % number), head)
+            self.assertEqual(json.loads(body)["n"], number)
+            self.assertIn(json.loads(body)["r"], (1, 2, 3))
+            self.assertIn(b"\r\nContent-Length: %d" % len(body), head)
+            ids.add(re.search(rb"X-Id: ([0-9a-f-]{36})\r\n", head))
+        self.assertEqual(len(ids), 12)
+
+    def test_replies_are_held_to_the_values_of_their_requests(self) -> None:
+        """Pipelined, so that replies come several to a read; one in ten repeats what was right for the request before."""
+        earlier: dict[int, bytes] = {}
+
+        def echo(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:
+            head, _, body = request.partition(b"\r\n\r\n")
+            path = head.split(b" ")[1]
+            line = path + b" " + body
+            before = earlier.get(id(connection), b"")
+            earlier[id(connection)] = line
+            connection.sendall(reply(before if number % 10 == 0 else line))
+            return True
+
+        wanted = "/{random}/{uuid} {counter} {random}"
+        words = ("-n", "60", "-c", "1", "--pipeline", "4", "-b", "{counter} {random:1-1000000}", "--expect-body", wanted)
+        with serving(http(echo)) as server:
+            run = load(server, *words, path="/{random}/{uuid}")
+        self.assertEqual((run.errors, run.document["requests"]["ok"]), ({"bad_body": 6}, 54), run.document["first_error"])
+        # The tenth was sent the ninth's, and the report says what would have been right.
+        self.assertIn(" 10 ", run.document["first_error"]["expected"])
+
+    def test_values_that_no_request_has_are_refused(self) -> None:
+        done = wireload("-n", "1", "--expect-body", "{uuid}", "http://127.0.0.1:9/{random}")
+        self.assertEqual(done.returncode, 64)
+        self.assertIn("--expect-body", done.stderr)
+
+    def test_the_seed_repeats_a_run(self) -> None:
+        def sent(seed: str) -> list[bytes]:
+            with serving(http(echo_line)) as server:
+                load(server, "-n", "8", "-c", "1", "--seed", seed, path="/{random}/{uuid}")
+                return [request.split(b" ")[1] for request in server.seen]
+
+        self.assertEqual(sent("3"), sent("3"))
+        self.assertNotEqual(sent("3"), sent("4"))
+
+    def test_large_bodies_leave_in_pieces(self) -> None:
+        body = "{counter}" + "x" * 100_000 + "{random:100-999}"
+
+        def check(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:
+            got = request.partition(b"\r\n\r\n")[2]
+            connection.sendall(reply(b"%d" % len(got)))
+            return True
+
+        with tempfile.NamedTemporaryFile("w") as file, serving(http(check)) as server:
+            file.write(body)
+            file.flush()
+            run = load(server, "-n", "9", "-c", "1", "--body-file", file.name, "--expect-body", str(100_004))
+        self.assertEqual((run.code, run.document["requests"]["ok"]), (0, 9), run.document["first_error"])
+
+
+if __name__ == "__main__":
+    unittest.main()
