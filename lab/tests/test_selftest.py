@@ -94,6 +94,24 @@ def test_errors_are_exact_or_wrong() -> None:
     assert verdict(expected, {**expected, "closed_early": 11}) == "NO"
 
 
+def test_errors_of_the_warm_up_do_not_count() -> None:
+    faults = Faults(drop=100, body=150)
+    case = Case(name="wrong", law=Constant(delay_ns=MS), faults=faults)
+    server = faults.expected(1_250)
+    assert faults.expected(1_000, 250) == {"closed_early": 10, "bad_body": 3}  # 300 is dropped, 450 750 1,050 are not
+    row = error_row(case, LOAD, requests=1_000, measured={"closed_early": 10, "bad_body": 3}, server=server, before=250)
+    assert (row.verdict, row.server) == ("yes", {"closed_early": 10, "bad_body": 3})
+    row = error_row(case, LOAD, requests=1_000, measured={"closed_early": 11, "bad_body": 3}, server=server, before=250)
+    assert row.verdict == "NO"
+    assert faults.spare(250)
+    assert not any(faults.spare(before) for before in (97, 100, 102, 148, 1_050))
+    for mode in ("constant", "poisson"):
+        load = load_for(case, mode, 1_000, FULL)
+        before = round(load.warmup_ns * load.rate / S)
+        assert before >= 2 * load.connections
+        assert faults.spare(before)
+
+
 def row(verdict: Verdict) -> Row:
     return Row(case="c", mode="closed", rate=1, percentile="p50", truth=None, server=None, measured=None, verdict=verdict)
 
@@ -135,13 +153,15 @@ def test_the_generators_command_line(tmp_path: Path) -> None:
         return " ".join(generator.command(Path("wireload"), load, **where))  # type: ignore[arg-type]
 
     open_loop = words(load_for(freeze, "poisson", 1_000, FULL))
-    assert "--rate 1000 --arrivals poisson --warmup 2500ms -d 15s http://127.0.0.1:8080/" in open_loop
+    assert (
+        f"--rate 1000 --arrivals poisson --warmup 2500ms -d 15s --core-gaps {tmp_path / 'x.gaps'} http://127.0.0.1:8080/"
+        in open_loop
+    )
     assert "--threads 1 --cpu 1" in open_loop
     assert "--seed 3" in open_loop
     closed = words(load_for(drops, "closed", 1_000, FULL))
     assert "--rate" not in closed
-    assert "-c 1 --pipeline 1 -n 5000 http" in closed
-    assert "--warmup" not in closed
+    assert "-c 1 --pipeline 1 --warmup 1s -n 5000 --core-gaps" in closed
     assert base_load("closed", 1_000, FULL).connections == 1
 
 
@@ -158,9 +178,12 @@ def test_the_generators_document(tmp_path: Path) -> None:
     }
     file = tmp_path / "document.json"
     file.write_text(json.dumps(document))
+    watched = {"core": 1, "problem": None, "looks": 10, "left_out": 0, "gaps": [[7, 2, 3]]}
+    file.with_suffix(".gaps").write_text(json.dumps({"schema": "core-gaps/1", "cores": [watched]}))
     found = generator.read(file)
     assert found.percentiles == {"p50": 3, "p99.9": None, "max": 7}
-    assert (found.requests, found.errors, found.evictions_per_s) == (11, {"closed_early": 2}, 15)
+    assert (found.requests, found.errors, found.evictions_per_s) == (11, {"closed_early": 2}, 10)
+    assert found.gaps.gaps == ((7, 2, 3),)
     assert found.void == "p99 of the lag is 3 ms"
     file.write_text(json.dumps({**document, "open_loop": None}))
     assert generator.read(file).void is None
@@ -222,6 +245,15 @@ def test_tables_say_what_was_found() -> None:
     assert "none" in text
     assert "void: lag (p99) is 9 ms" in text
     assert table.summary(results) == "0 right, 2 wrong, 0 not decided (the machine was disturbed), 1 runs void"
+    stood = replace(
+        row("gaps"), truth=Span(low=1 * MS, high=1 * MS), with_gaps=Span(low=2 * MS, high=3 * MS), note="stood still"
+    )
+    both = shown(table.percentile_table([stood, *results]))
+    assert "truth with gaps" in both
+    assert "2.00 ms .. 3.00 ms" in both
+    assert "gaps (stood still)" in both
+    assert "1 right with recorded standstills of the cores" in table.summary([stood])
+    assert exit_code([stood]) == 0
     assert "closed 1,000/s 30.0 us" in table.footer({("closed", 1_000): 30 * US})
     stored = json.loads(json.dumps(table.to_json(results, (), {("closed", 1_000): 1.0})))
     assert [len(stored[part]) for part in ("percentiles", "errors", "void", "peers", "bases_ns")] == [1, 1, 1, 0, 1]

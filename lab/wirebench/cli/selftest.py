@@ -99,7 +99,7 @@ def selftest(
     out.print(table.error_table(suite.results))
     if programs.peers:
         out.print(table.peer_table(suite.peer_rows, suite.results))
-    out.print(table.footer(bases), markup=False, soft_wrap=True)
+    out.print(table.footer(bases, suite.unrecorded), markup=False, soft_wrap=True)
     out.print(table.summary(suite.results), markup=False, soft_wrap=True)
     if json_file is not None:
         json_file.write_text(

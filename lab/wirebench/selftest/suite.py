@@ -8,6 +8,7 @@ from pathlib import Path
 
 from wirebench.selftest import generator
 from wirebench.selftest.cases import NO_DELAY, Case, Load, Size, base_load, load_for
+from wirebench.selftest.gaps import describe, truth_with_gaps
 from wirebench.selftest.generator import GeneratorError, Measured
 from wirebench.selftest.judge import Result, VoidRow, error_row, percentile_rows
 from wirebench.selftest.laws import Conditions, Mode, S
@@ -62,6 +63,8 @@ class Suite:
         self.results: list[Result] = []
         self.peer_rows: list[PeerRow] = []
         self.bases: dict[tuple[Mode, int], float] = {}
+        self.unrecorded: str | None = None
+        """Why standstills of the cores could not be recorded."""
         self._programs = programs
         self._supervisor = supervisor
         self._cores = cores
@@ -96,12 +99,19 @@ class Suite:
     def _judge(self, case: Case, load: Load, base_ns: float | None, seed: int) -> None:
         try:
             measured, record = self._one(case, load, seed)
+            for other in range(1, _MOST_RUNS):
+                # How many random arrivals the warm-up has is the seed's affair, and known when the server has counted them.
+                if not case.faults.any or case.faults.spare(record.counts.requests - measured.requests):
+                    break
+                measured, record = self._one(case, load, seed + other)
         except (GeneratorError, TruthServerError) as error:
             self._void(case, load, str(error))
             return
         if case.faults.any:
+            before = record.counts.requests - measured.requests
+            errors = record.counts.errors
             self.results.append(
-                error_row(case, load, requests=measured.requests, measured=measured.errors, server=record.counts.errors)
+                error_row(case, load, requests=measured.requests, measured=measured.errors, server=errors, before=before)
             )
         if measured.void is not None or base_ns is None:
             self._void(case, load, measured.void or "no base: the run without delay said nothing")
@@ -110,7 +120,13 @@ class Suite:
         often = measured.evictions_per_s
         hint = f"others took wireload's core {often:.0f} times a second" if often > _OFTEN_PER_S else ""
         met = conditions(load, measured, record, base_ns)
-        self.results += percentile_rows(case, load, met, measured.percentiles, server, hint=hint)
+        start_ns = measured.start_unix_ns
+        with_gaps = truth_with_gaps(case.law, met, measured.gaps, record.gaps, start_ns)
+        gaps = describe(measured.gaps, record.gaps, start_ns, measured.elapsed_ns)
+        self.results += percentile_rows(
+            case, load, met, measured.percentiles, server, hint=hint, with_gaps=with_gaps, gaps=gaps
+        )
+        self.unrecorded = measured.gaps.problem or record.gaps.problem
 
     def _one(self, case: Case, load: Load, seed: int) -> tuple[Measured, Record]:
         """A run that the generator itself calls void is done again: that is decided by its lag, not by its percentiles."""

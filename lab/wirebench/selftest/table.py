@@ -13,7 +13,7 @@ from wirebench.selftest.laws import MS, US, Span
 from wirebench.selftest.peers import PeerRow
 
 _FOR_USERS = "who come at that rate and do not wait for each other"
-_STYLES = {"yes": "green", "NO": "bold red", "machine": "yellow", "-": "dim"}
+_STYLES = {"yes": "green", "gaps": "green", "NO": "bold red", "machine": "yellow", "-": "dim"}
 
 
 def show_ns(ns: float | None, *, signed: bool = False) -> str:
@@ -38,12 +38,14 @@ def percentile_table(results: Sequence[Result]) -> Table:
     table = Table(title="latency", title_justify="left", box=None, pad_edge=False)
     for name in ("case", "mode", "rate/s", "percentile"):
         table.add_column(name)
-    for name in ("truth", "server did", "wireload", "off by"):
+    stood = any(isinstance(row, Row) and row.verdict == "gaps" for row in results)
+    for name in ("truth", *(("truth with gaps",) if stood else ()), "server did", "wireload", "off by"):
         table.add_column(name, justify="right")
     table.add_column("within")
     for row in results:
         if isinstance(row, VoidRow):
-            table.add_row(row.case, row.mode, f"{row.rate:,}", "", "", "", "", "", f"[yellow]void[/]: {_plain(row.why)}")
+            blank = [""] * (6 if stood else 5)
+            table.add_row(row.case, row.mode, f"{row.rate:,}", *blank, f"[yellow]void[/]: {_plain(row.why)}")
         if isinstance(row, Row):
             table.add_row(
                 row.case,
@@ -51,6 +53,7 @@ def percentile_table(results: Sequence[Result]) -> Table:
                 f"{row.rate:,}",
                 row.percentile,
                 show_span(row.truth),
+                *((show_span(row.with_gaps) if row.verdict in ("gaps", "NO") else "",) if stood else ()),
                 show_ns(row.server),
                 show_ns(row.measured),
                 show_ns(row.difference, signed=True),
@@ -97,22 +100,29 @@ def peer_table(rows: Sequence[PeerRow], results: Sequence[Result]) -> Table:
     return table
 
 
-def footer(bases: Mapping[tuple[str, int], float]) -> str:
+def _unrecorded(why: str | None) -> str:
+    return f"\nStandstills of the cores could not be recorded, so none is taken into account: {why}" if why else ""
+
+
+def footer(bases: Mapping[tuple[str, int], float], unrecorded: str | None = None) -> str:
     measured = "; ".join(f"{mode} {rate:,}/s {show_ns(base)}" for (mode, rate), base in bases.items())
     return (
         f"truth = the law of the server + the base, the median of the same mode and rate without delay: {measured or 'none'}.\n"
         f"within: {RELATIVE:.0%} or {ABSOLUTE_NS // US} us of it. 'a .. b': the truth is only known to lie between, because\n"
         "the percentile falls on a step, or because random arrivals make the shares random; in the second case wireload\n"
         "must also agree with what the server recorded. machine: the server itself could not keep its law, so the row\n"
-        "decides nothing. -: nothing to judge."
+        "decides nothing. gaps: right by the truth that holds what both cores were recorded to have stood still; nothing else\n"
+        f"is excused. -: nothing to judge.{_unrecorded(unrecorded)}"
     )
 
 
 def summary(results: Sequence[Result]) -> str:
     verdicts = [row.verdict for row in results if not isinstance(row, VoidRow)]
     void = sum(isinstance(row, VoidRow) for row in results)
+    gaps = verdicts.count("gaps")
     return (
-        f"{verdicts.count('yes')} right, {verdicts.count('NO')} wrong, "
+        f"{verdicts.count('yes')} right, {f'{gaps} right with recorded standstills of the cores, ' if gaps else ''}"
+        f"{verdicts.count('NO')} wrong, "
         f"{verdicts.count('machine')} not decided (the machine was disturbed), {void} runs void"
     )
 

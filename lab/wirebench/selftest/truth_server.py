@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from wirebench.catalog.errors import explain
 from wirebench.selftest.cases import Case
+from wirebench.selftest.gaps import CoreGaps, read_gaps
 from wirebench.selftest.judge import MAX, PERCENTILES
 from wirebench.trial import interrupt
 from wirebench.trial.process import Process
@@ -59,6 +60,7 @@ class Record:
     received_unix: NDArray[np.int64]
     law: NDArray[np.int64]
     really: NDArray[np.int64]
+    gaps: CoreGaps = field(default_factory=CoreGaps)
 
     def percentiles(self, start_unix_ns: int, end_unix_ns: int) -> dict[str, float | None]:
         """Of the delays it really gave to the requests it read in this time, by the names the generator's have."""
@@ -80,7 +82,9 @@ class TruthServer:
     def __init__(self, program: Path, case: Case, scope: Scope, *, cores: Sequence[int]) -> None:
         self._json = scope.folder / "truth.json"
         self._samples = scope.folder / "truth.samples"
-        words = [str(program), "--json", str(self._json), "--samples", str(self._samples), *case.faults.words, *case.law.words]
+        self._gaps = scope.folder / "truth.gaps"
+        words = [str(program), "--json", str(self._json), "--samples", str(self._samples), "--core-gaps", str(self._gaps)]
+        words += [*case.faults.words, *case.law.words]
         self._process = scope.start(words, name="truth", cwd=scope.folder, env={}, cores=cores)
         self.port = self._read_port(self._process)
 
@@ -100,9 +104,10 @@ class TruthServer:
         try:
             counts = Counts.model_validate(json.loads(self._json.read_bytes()))
             samples = np.fromfile(self._samples, dtype="<i8").reshape(-1, 3)
+            gaps = read_gaps(self._gaps)
         except ValidationError as error:
             raise TruthServerError(explain(error, path="truth_server")) from error
         except (OSError, ValueError) as error:
             what = f"it {describe_end(self._process)}: {tail_of(self._process)}"
             raise TruthServerError(f"truth_server: expected a record of what it did, got {error}; {what}") from error
-        return Record(counts=counts, received_unix=samples[:, 0], law=samples[:, 1], really=samples[:, 2])
+        return Record(counts=counts, received_unix=samples[:, 0], law=samples[:, 1], really=samples[:, 2], gaps=gaps)
