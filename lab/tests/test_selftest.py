@@ -315,6 +315,38 @@ Latency distribution:
   90%% in 0.0001 secs
   99%% in 0.0500 secs
 """
+WRK2 = """Running 2s test @ http://127.0.0.1:34495/
+  Latency Distribution (HdrHistogram - Recorded Latency)
+ 50.000%    0.94ms
+ 75.000%    1.40ms
+ 90.000%    1.75ms
+ 99.000%   49.12ms
+ 99.900%   50.30ms
+ 99.990%   50.43ms
+100.000%   50.43ms
+
+  Detailed Percentile spectrum:
+       Value   Percentile   TotalCount 1/(1-Percentile)
+
+       0.031     0.000000            1         1.00
+       0.940     0.500000          996         2.00
+#[Mean    =        1.438, StdDeviation   =        4.910]
+----------------------------------------------------------
+"""
+VEGETA = """Value(ms)  Percentile  TotalCount  1/(1-Percentile)
+0.020000   0.000000    1           1.000000
+0.110000   0.500000    1000        2.000000
+0.140000   0.900000    1800        10.000000
+50.020000  0.990000    1980        100.000000
+50.100000  0.999000    1998        1000.000000
+50.200000  1.000000    2000        10000000.000000
+"""
+BOMBARDIER = (
+    '{"spec":{"numberOfConnections":10,"testType":"timed","testDurationSeconds":2,"client":"fasthttp"},"result":{"bytesRead":1,'
+    '"req2xx":20000,"others":0,"latency":{"mean":499.2,"stddev":4900.1,"max":50210,"percentiles":{"50":31,"75":38,"90":52,'
+    '"99":49870}},"rps":{"mean":20000.0,"stddev":800.0,"max":21000.0,"percentiles":{"50":20100.000000}}}}'
+)
+K6 = '{"http_req_duration":{"p(50)":0.09,"p(90)":0.14,"p(99)":50.02,"p(99.9)":50.11,"max":50.3}}'
 AUTOCANNON = (
     '{"url":"http://127.0.0.1:34495/","connections":10,"latency":{"average":0.5,"min":1,"max":59,"p50":0,"p90":0,"p97_5":0,'
     '"p99":13,"p99_9":50,"totalCount":37686},"requests":{"p50":18591}}'
@@ -336,6 +368,21 @@ SAMPLES = {
         OHA,
         {"p50": 57.103 * US, "p90": 121.912 * US, "p99": 50.034812 * MS, "p99.9": 50.139357 * MS, "max": 74.085311 * MS},
     ),
+    "wrk2": (
+        WRK2,
+        {
+            "p50": 940 * US,
+            "p75": 1.4 * MS,
+            "p90": 1.75 * MS,
+            "p99": 49.12 * MS,
+            "p99.99": 50.43 * MS,
+            "p99.9": 50.3 * MS,
+            "max": 50.43 * MS,
+        },
+    ),
+    "vegeta": (VEGETA, {"p50": 110 * US, "p90": 140 * US, "p99": 50.02 * MS, "p99.9": 50.1 * MS, "max": 50.2 * MS}),
+    "bombardier": (BOMBARDIER, {"p50": 31 * US, "p75": 38 * US, "p90": 52 * US, "p99": 49.87 * MS, "max": 50.21 * MS}),
+    "k6": (K6, {"p50": 90 * US, "p90": 140 * US, "p99": 50.02 * MS, "p99.9": 50.11 * MS, "max": 50.3 * MS}),
     "autocannon": (AUTOCANNON, {"p50": 0, "p90": 0, "p99": 13 * MS, "p99.9": 50 * MS, "max": 59 * MS}),
 }
 
@@ -348,9 +395,18 @@ def test_what_peers_print_is_understood(peer: object) -> None:
     with pytest.raises(PeerError, match=f"{found.name}: expected"):
         found.parse("something else {}")
     words = found.command("http://127.0.0.1:1/", LOAD)
-    assert words[0] == found.name
-    assert words[-1] == "http://127.0.0.1:1/"
+    assert words[0] == found.name or (words[:2] == ["sh", "-c"] and words[3] == found.name)
+    assert "http://127.0.0.1:1/" in words
     assert any("13" in word for word in words), "as long as our warm-up and window together"
+
+
+def test_scripts_of_peers_are_told_everything() -> None:
+    k6 = next(one for one in PEERS if one.name == "k6")
+    assert "constant-arrival-rate" in k6.command("http://h/", LOAD)[-1]
+    assert "rate: 1000" in k6.command("http://h/", LOAD)[-1]
+    assert "constant-vus" in k6.command("http://h/", replace(LOAD, mode="closed"))[-1]
+    vegeta = next(one for one in PEERS if one.name == "vegeta")
+    assert vegeta.command("http://h/", LOAD)[3:] == ["vegeta", "http://h/", "13s", "1000/1s", "64"]
 
 
 def test_only_what_is_installed_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -79,6 +79,46 @@ def parse_wrk(text: str) -> Percentiles:
     return _found("wrk", found)
 
 
+def parse_wrk2(text: str) -> Percentiles:
+    """Its table of corrected latencies; the one behind it, with all of them, has no percent signs."""
+    found = {
+        _named(percent): _ns(number, unit) for percent, number, unit in re.findall(rf"^\s*([0-9.]+)%\s+{_TIME}", text, re.M)
+    }
+    if "p100" in found:
+        found[MAX] = found.pop("p100")
+    return _found("wrk2", found)
+
+
+def parse_vegeta(text: str) -> Percentiles:
+    """The table that HdrHistogram's tools plot: milliseconds, share, count, and more."""
+    rows = [
+        (float(share), float(value) * MS)
+        for value, share in re.findall(r"^\s*([0-9.]+)\s+([01]\.[0-9]+)\s+[0-9]+\s+\S+\s*$", text, re.M)
+    ]
+    found = {
+        name: min(value for at, value in rows if at >= share) for name, share in PERCENTILES if rows and rows[-1][0] >= share
+    }
+    if rows:
+        found[MAX] = max(value for _, value in rows)
+    return _found("vegeta", found)
+
+
+def parse_bombardier(text: str) -> Percentiles:
+    """Microseconds; it knows no p99.9."""
+    latency = _json(text, "bombardier").get("result", {}).get("latency", {})
+    found = {_named(percent): float(value) * US for percent, value in latency.get("percentiles", {}).items()}
+    if "max" in latency:
+        found[MAX] = float(latency["max"]) * US
+    return _found("bombardier", found)
+
+
+def parse_k6(text: str) -> Percentiles:
+    """What the script prints at the end: milliseconds by the names of k6's statistics."""
+    values = _json(text, "k6").get("http_req_duration", {})
+    keys = {**{name: f"p({name[1:]})" for name, _ in PERCENTILES}, MAX: "max"}
+    return _found("k6", {name: float(values[key]) * MS for name, key in keys.items() if key in values})
+
+
 def parse_ab(text: str) -> Percentiles:
     """Whole milliseconds."""
     found = {_named(percent): float(number) * MS for percent, number in re.findall(r"^\s+(\d+)%\s+(\d+)", text, re.M)}
@@ -136,6 +176,35 @@ def _rate(load: Load, *words: str) -> list[str]:
     return [*words, str(load.rate)] if load.mode != "closed" else []
 
 
+_VEGETA = """echo "GET $1" | vegeta attack -duration "$2" -rate "$3" -workers "$4" -timeout 60s | vegeta report -type hdrplot"""
+_K6 = """printf '%s' "
+import http from 'k6/http';
+export const options = {
+  scenarios: { load: $2 },
+  summaryTrendStats: ['p(50)', 'p(90)', 'p(99)', 'p(99.9)', 'max'],
+  discardResponseBodies: true,
+};
+export default function () { http.get('$1'); }
+export function handleSummary(data) {
+  return { stdout: JSON.stringify({ http_req_duration: data.metrics.http_req_duration.values }) };
+}
+" | k6 run --quiet --no-usage-report -"""
+
+
+def _shell(script: str, name: str, *words: str) -> list[str]:
+    """For programs that are told what to do on their standard input."""
+    return ["sh", "-c", script, name, *words]
+
+
+def _k6_scenario(load: Load) -> str:
+    users = str(load.connections * load.in_flight)
+    fields = {"executor": "'constant-vus'", "vus": users}
+    if load.mode != "closed":
+        fields = {"executor": "'constant-arrival-rate'", "rate": str(load.rate), "timeUnit": "'1s'", "preAllocatedVUs": users}
+    fields["duration"] = f"'{_seconds(load)}s'"
+    return "{ " + ", ".join(f"{key}: {value}" for key, value in fields.items()) + " }"
+
+
 PEERS: tuple[Peer, ...] = (
     Peer(
         name="wrk",
@@ -143,6 +212,42 @@ PEERS: tuple[Peer, ...] = (
         command=lambda url, load: ["wrk", "-t1", f"-c{load.connections}", f"-d{_seconds(load)}s", "--latency", url],
         parse=parse_wrk,
         note="closed; adds made-up samples for requests it thinks it left out",
+    ),
+    Peer(
+        name="wrk2",
+        modes=("constant",),
+        command=lambda url, load: [
+            *("wrk2", "-t1", f"-c{load.connections}", f"-d{_seconds(load)}s", "-R", str(load.rate), "--latency", url)
+        ],
+        parse=parse_wrk2,
+        note="open; corrected by its schedule",
+    ),
+    Peer(
+        name="vegeta",
+        modes=("constant",),
+        command=lambda url, load: _shell(
+            _VEGETA, "vegeta", url, f"{_seconds(load)}s", f"{load.rate}/1s", str(load.connections)
+        ),
+        parse=parse_vegeta,
+        note="open; from sending, with as many workers as it needs",
+    ),
+    Peer(
+        name="bombardier",
+        modes=("closed", "constant"),
+        command=lambda url, load: [
+            *("bombardier", "-c", str(load.connections), "-d", f"{_seconds(load)}s", "-l", "-o", "json", "-p", "r"),
+            *_rate(load, "-r"),
+            url,
+        ],
+        parse=parse_bombardier,
+        note="from sending, also with -r; no p99.9",
+    ),
+    Peer(
+        name="k6",
+        modes=("closed", "constant"),
+        command=lambda url, load: _shell(_K6, "k6", url, _k6_scenario(load)),
+        parse=parse_k6,
+        note="from sending",
     ),
     Peer(
         name="ab",
