@@ -249,5 +249,32 @@ TEST(listen_tcp, reuse_port_shares_it) {
     EXPECT_TRUE(listen_tcp(*local_address(first->get()), shared));
 }
 
+// A slot is free when the kernel says that its socket is closed, which is not yet known to whoever closes and opens at once.
+TEST(UringStreams, AFullTableMakesRoomForWhoReopens) {
+    loop_options options;
+    options.engine = loop_engine::io_uring;
+    options.max_streams = 1;
+    auto made = event_loop::create(options);
+    if (!made) GTEST_SKIP() << made.error().message;
+    event_loop& loop = **made;
+    const auto listening = listen_tcp(address::loopback_v4(0));
+    ASSERT_TRUE(listening);
+    const auto at = local_address(listening->get());
+    ASSERT_TRUE(at);
+    probe client;
+    int opened = 0;
+    for (int i = 0; i < 5; ++i) {
+        const auto begun = client.connect(loop, *at);
+        ASSERT_TRUE(begun) << begun.error().message;
+        while (!client.is_open()) loop.run_once(100ms);
+        ++opened;
+        client.close(i % 2 == 0);
+    }
+    EXPECT_EQ(opened, 5);
+    probe other;
+    ASSERT_TRUE(client.connect(loop, *at));
+    EXPECT_FALSE(other.connect(loop, *at));
+}
+
 }  // namespace
 }  // namespace wire

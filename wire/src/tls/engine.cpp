@@ -61,7 +61,7 @@ void forget_errors() noexcept {
 }  // namespace
 
 engine::engine(ssl_ptr ssl, std::shared_ptr<server_sessions> sessions) noexcept
-    : ssl_(std::move(ssl)), sessions_(std::move(sessions)) {}
+    : ssl_(std::move(ssl)), sessions_(std::move(sessions)), keeps_buffers_((SSL_get_mode(ssl_.get()) & SSL_MODE_RELEASE_BUFFERS) == 0) {}
 
 result<std::unique_ptr<connection>> engine::create(ssl_ptr ssl, std::shared_ptr<server_sessions> sessions) {
     BIO* const bio = bio_calls::method() != nullptr ? BIO_new(bio_calls::method()) : nullptr;
@@ -166,7 +166,7 @@ result<stream_filter::step> engine::receive(std::span<const char> raw, std::span
         }
         // A ticket or a new key makes OpenSSL take both its buffers, and with the writing one it would wait for the next write. Not
         // between a record's header and its body: the header is in them.
-        if (SSL_rstate_string(ssl_.get())[1] == 'H') SSL_free_buffers(ssl_.get());
+        if (!keeps_buffers_ && SSL_rstate_string(ssl_.get())[1] == 'H') SSL_free_buffers(ssl_.get());
     }
     s.consumed = raw.size() - raw_.size();
     raw_ = {};

@@ -42,6 +42,7 @@ private:
     bool open_ = false;
     bool ended_ = false;
     bool failed_ = false;
+    const bool keeps_buffers_;  // client_options::keep_buffers
 };
 
 }  // namespace wire::tls::detail
