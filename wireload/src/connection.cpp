@@ -200,7 +200,7 @@ void connection::answered(std::uint64_t counter, nanos at) {
 void connection::answered_wrongly(std::uint64_t counter, nanos at, error_kind kind, std::string_view received,
                                   std::string_view expected) {
     worker_.advance(at);
-    const bool counts = worker_.pacing() == nullptr || worker_.pacing()->is_measured(scheduled(counter));
+    const bool counts = is_counted(counter);
     if (counts) report(kind, counter, at, received, expected);
     worker_.wrong_replies(kind, counts ? 1 : 0, 1, at, at - times_[counter & ring_mask()]);
     times_[counter & ring_mask()] = 0;
@@ -352,6 +352,8 @@ void connection::add_in_flight(nanos at, nanos long_ago, flight& out) const {
 }
 
 // ---- open loop ----
+
+bool connection::is_scheduled_in_window(std::uint64_t counter) { return worker_.pacing()->is_measured(scheduled(counter)); }
 
 bool connection::can_take_request() const {
     if (!worker_.the_plan().asked.keep_alive) return phase_ == phase::idle;

@@ -90,6 +90,8 @@ protected:
     }
     // The counters in flight lie within this distance of the oldest.
     std::uint32_t ring_mask() const { return worker_.ring_mask(); }
+    // Whether what happens to request `counter` counts: in an open loop not, when it was due before the window.
+    bool is_counted(std::uint64_t counter) { return worker_.pacing() == nullptr || is_scheduled_in_window(counter); }
     // Request `counter` was answered rightly or wrongly; the connection goes on.
     void answered(std::uint64_t counter, nanos at);
     // `expected`: for the report, if more is known than expected_text() says.
@@ -137,6 +139,7 @@ private:
     void report(error_kind kind, std::uint64_t counter, nanos at, std::string_view received, std::string_view expected = {});
 
     bool can_take_request() const;
+    bool is_scheduled_in_window(std::uint64_t counter);
     void serve_open_loop();
     // When request n was due, in an open loop.
     nanos& scheduled(std::uint64_t n) { return times_[ring_mask() + 1 + (n & ring_mask())]; }

@@ -69,9 +69,11 @@ std::string_view http_connection::consume_known(std::string_view in, nanos at) {
         if (known.text.empty() || !in.starts_with(known.text)) break;
         in.remove_prefix(known.text.size());
         worker_.advance(at);
-        worker_.count_status(known.status);
+        if (is_counted(oldest())) {
+            worker_.count_status(known.status);
+            worker_.count_request(request, true);
+        }
         answered(oldest(), at);
-        worker_.count_request(request, true);
         next_request(true);
     }
     return in;
@@ -113,7 +115,8 @@ std::string_view http_connection::consume(reply& r, std::string_view in, nanos a
 bool http_connection::complete(reply& r, std::string_view text, nanos at) {
     const options& o = worker_.the_plan().asked;
     worker_.advance(at);
-    worker_.count_status(r.status);
+    const bool counts = is_counted(oldest());
+    if (counts) worker_.count_status(r.status);
     if (r.parser.upgraded()) {
         fail(error_kind::protocol, "a switch of protocols that nobody asked for");
         return false;
@@ -122,10 +125,10 @@ bool http_connection::complete(reply& r, std::string_view text, nanos at) {
     if (const auto failed = request.checks.finish(r.checked, r.status)) {
         const auto right = [&] { return request.checks.expected(*failed, worker_.the_plan().values_of(number(), oldest())); };
         answered_wrongly(oldest(), at, failed->as_error(), text, worker_.wants_report() ? right() : std::string());
-        worker_.count_request(request, false);
+        if (counts) worker_.count_request(request, false);
     } else {
         answered(oldest(), at);
-        worker_.count_request(request, true);
+        if (counts) worker_.count_request(request, true);
         // Remembered if it came whole, with its own end, leaves the connection open, and would be right again.
         if (r.whole && r.keep_alive && o.keep_alive && !request.checks.varies()) worker_.remember(request, text, r.status);
     }

@@ -47,6 +47,20 @@ class Rates(OpenLoop):
         self.assertEqual(run.document["requests"]["ok"], 60)
         self.assertAccounted(run)
 
+    def test_replies_to_the_warm_up_that_come_in_the_window_are_counted_nowhere(self) -> None:
+        def answer(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:
+            time.sleep(0.1)
+            connection.sendall(reply(b"hello", "200 OK" if number <= 40 else "201 Created"))
+            return True
+
+        with serving(http(answer)) as server:
+            words = ("--rate", "200", "--warmup", "200ms", "-d", "200ms", "-c", "60", "--timeout", "30s")
+            run = load(server, *words, f"http://127.0.0.1:{server.port}/other")
+        self.assertEqual(run.document["requests"]["ok"], 40)
+        self.assertEqual(sum(run.document["status_codes"].values()), 40)
+        self.assertEqual(sum(one["right"] + one["wrong"] for one in run.document["rotation"]), 40)
+        self.assertAccounted(run)
+
     def test_a_count_over_several_threads(self) -> None:
         for kind in ("constant", "poisson"):
             with self.subTest(kind), serving(http_replies(lambda n: reply())) as server:
