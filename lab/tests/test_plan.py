@@ -204,6 +204,15 @@ def test_only_a_server_that_speaks_tls_serves_a_cell_over_tls() -> None:
     assert servers["https-new-1024"] == ["cpp/floor"]
 
 
+def test_only_who_speaks_tls_is_in_a_servers_cell_over_tls() -> None:
+    study = load_studies(Path(__file__).resolve().parents[2] / "studies")["concurrency"]
+    everybody = {**EVERYBODY, "python/mine": replace(EVERYBODY["python/mine"], tls=True)}
+    cells = choose([(study, study.preset("tls"))], wanted=tuple(everybody.values()), everybody=everybody)
+    members = {cell.cell.id: [one.identity for one in cell.contestants] for cell in cells}
+    assert members["c50"] == ["cpp/floor", "python/aiohttp", "python/mine"]
+    assert members["tls-c50"] == ["python/mine"]
+
+
 def test_the_floor_is_alone_in_a_cell_only_when_asked_for_alone() -> None:
     assert "ws-reuse-16" not in chosen("roundtrip", ("cpp/curl", "cpp/floor"))
     assert chosen("roundtrip", ("cpp/floor",))["ws-reuse-16"] == (["cpp/floor"], ["cpp/floor"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -197,6 +198,8 @@ def test_the_command_line_of_each_load(tmp_path: Path) -> None:
     assert ramp[ramp.index("--ramp-pacing") + 1] == "serial"
     assert ramp[ramp.index("--check") + 1] == "count"
     assert ramp[-1] == "ws://127.0.0.1:1234/"
+    over_tls = wireload.command(Path("wireload"), CLOSED, replace(aim(tmp_path), ca_file=tmp_path / "ca.pem"))
+    assert over_tls[-3:] == ["--cacert", f"{tmp_path}/ca.pem", "https://127.0.0.1:1234/route_01"]
 
 
 @pytest.mark.parametrize(("ns", "text"), [(2 * SECOND, "2s"), (1_500_000_000, "1500ms"), (25_000_500, "25000us")])

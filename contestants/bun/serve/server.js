@@ -2,6 +2,7 @@
 
 const threads = Number(process.env.WIREBENCH_THREADS || 1);
 const delayMs = Number(process.env.WIREBENCH_DELAY_MS || 0);
+const certificate = process.env.WIREBENCH_TLS_CERT;
 const workload = process.env.WIREBENCH_WORKLOAD;
 // In rest the threads are handlers of one service: that many requests are in their delay at a time.
 const processes = workload === 'rest' ? 1 : threads;
@@ -79,6 +80,7 @@ if (processes > 1 && !process.env.WIREBENCH_WORKER) {
     port: Number(process.env.WIREBENCH_PORT),
     reusePort: processes > 1,
     idleTimeout: 75,
+    tls: certificate ? { cert: Bun.file(certificate), key: Bun.file(process.env.WIREBENCH_TLS_KEY) } : undefined,
     routes: workload.startsWith('ws.') ? { '/': upgrade } : routes,
     fetch: refuse,
     websocket: { message: workload === 'ws.echo' ? echo : count },

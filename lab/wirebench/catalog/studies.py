@@ -56,6 +56,7 @@ class ClosedLoad:
 
     connections: int
     in_flight: int = 1
+    tls: bool = False
     warmup_ns: int
     window_ns: int
 
@@ -186,6 +187,7 @@ class _ClosedCell(_CellBase):
     kind: Literal["closed"]
     connections: Count
     in_flight: Count = 1
+    tls: bool = False
     warmup: Duration | None = None
     window: Duration | None = None
 
@@ -386,6 +388,7 @@ def _load(model: _AnyCell, preset: _Preset) -> Load:
             return ClosedLoad(
                 connections=model.connections,
                 in_flight=model.in_flight,
+                tls=model.tls,
                 warmup_ns=model.warmup if model.warmup is not None else preset.warmup,
                 window_ns=model.window if model.window is not None else preset.window,
             )

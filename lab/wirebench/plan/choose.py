@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from wirebench.catalog.model import Contestant
-from wirebench.catalog.studies import Cell, ClientLoad, Preset, Study
+from wirebench.catalog.studies import Cell, ClientLoad, ClosedLoad, Preset, Study
 from wirebench.plan.blocks import choose_twin, entries_of
 from wirebench.plan.model import PlannedCell
 
@@ -31,13 +31,13 @@ def takes_part(contestant: Contestant, cell: Cell) -> bool:
     """Whether the contestant does what the cell asks of it: serve the workload, or call the scheme."""
     if isinstance(cell.load, ClientLoad):
         return cell.load.scheme in contestant.calls
-    return cell.workload in contestant.serves
+    return _serves(contestant, cell)
 
 
 def _serves(contestant: Contestant, cell: Cell) -> bool:
-    """Whether it can be the server of a client study's cell."""
-    speaks = contestant.tls or not (isinstance(cell.load, ClientLoad) and cell.load.tls)
-    return speaks and cell.workload in contestant.serves
+    """Whether it serves the cell's workload, over TLS if the cell is."""
+    over_tls = isinstance(cell.load, ClosedLoad | ClientLoad) and cell.load.tls
+    return cell.workload in contestant.serves and (contestant.tls or not over_tls)
 
 
 def choose(

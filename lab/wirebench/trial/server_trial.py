@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import signal
+from dataclasses import replace
 from pathlib import Path
 
-from wirebench.catalog.studies import ClientLoad, EachLoad, RampLoad
-from wirebench.trial import procfs, server_metrics, watchdog, wireload
+from wirebench.catalog.studies import ClientLoad, ClosedLoad, EachLoad, RampLoad
+from wirebench.trial import certificates, procfs, server_metrics, watchdog, wireload
 from wirebench.trial.cores import choose_cores
 from wirebench.trial.covariates import covariates, read_counters
 from wirebench.trial.outcome import Outcome
@@ -31,6 +32,11 @@ def server_trial(spec: TrialSpec, outcome: Outcome, *, program: Program, scope: 
         delay_ms=spec.load.delay_ms if isinstance(spec.load, EachLoad) else 0,
         environment_bytes=spec.environment_bytes,
     )
+    ca_file = None
+    if isinstance(spec.load, ClosedLoad) and spec.load.tls:
+        files = certificates.issue(scope.folder)
+        ca_file = files.ca_file
+        settings = replace(settings, tls_cert=str(files.certificate_file), tls_key=str(files.key_file))
     server = start_server(scope, program, settings, cores=cores.contestant, port_seed=spec.port_seed)
     outcome.port, outcome.ready_ns = server.port, server.ready_ns
     outcome.metrics["ready_ns"] = server.ready_ns
@@ -48,6 +54,7 @@ def server_trial(spec: TrialSpec, outcome: Outcome, *, program: Program, scope: 
             timeout_ns=timeout_ns,
             seed=spec.seed,
             json_file=document_file,
+            ca_file=ca_file,
         ),
     )
     before = read_counters()

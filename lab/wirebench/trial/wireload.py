@@ -35,6 +35,8 @@ class Aim:
     timeout_ns: int
     seed: int
     json_file: Path
+    ca_file: Path | None = None
+    """Whom to trust: then the load goes over TLS."""
 
 
 def command(wireload: Path, load: ServerLoad, aim: Aim) -> list[str]:
@@ -44,6 +46,9 @@ def command(wireload: Path, load: ServerLoad, aim: Aim) -> list[str]:
     words += _load_words(load)
     words += _request_words(aim.request)
     scheme = "http" if isinstance(aim.request, HttpRequest) else "ws"
+    if aim.ca_file is not None:
+        scheme += "s"
+        words += ["--cacert", str(aim.ca_file)]
     return [*words, f"{scheme}://{HOST}:{aim.port}{aim.request.path}"]
 
 

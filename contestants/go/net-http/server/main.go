@@ -57,5 +57,8 @@ func main() {
 		IdleTimeout:       2 * time.Minute,
 		ErrorLog:          log.New(io.Discard, "", 0),
 	}
+	if certificate := os.Getenv("WIREBENCH_TLS_CERT"); certificate != "" {
+		log.Fatal(server.ListenAndServeTLS(certificate, os.Getenv("WIREBENCH_TLS_KEY")))
+	}
 	log.Fatal(server.ListenAndServe())
 }
