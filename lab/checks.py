@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -119,6 +120,45 @@ def _ctest(preset: str) -> Count:
     return _checked(count_junit(report), status)
 
 
+def clang() -> Count:
+    """wire compiled with Clang, warnings as errors. Skipped where there is none."""
+    names = ("clang++", "clang++-14", "clang++-16", "clang++-19")
+    compiler = next((found for name in names if (found := shutil.which(name))), None)
+    if compiler is None:
+        return Count(skipped=1)
+    folder = str(ROOT / "build" / "clang")
+    configure = ["cmake", "--preset", "dev", "-B", folder, f"-DCMAKE_CXX_COMPILER={compiler}"]
+    if run(configure, env={"CMAKE_GENERATOR": "Ninja"}) != 0:
+        return ONE_FAILED
+    return _one(run(["cmake", "--build", folder, "--target", "wire"]))
+
+
+def size() -> Count:
+    """A hello server with wire, without TLS and zlib, stripped: under 300 KB."""
+    source, scratch = ROOT / "wire", ROOT / "build" / "size"
+    script = str(source / "tests" / "size.cmake")
+    return _one(run(["cmake", "-D", f"source={source}", "-D", f"scratch={scratch}", "-P", script]))
+
+
+def docs() -> Count:
+    """wire's reference by Doxygen, warnings as errors. Skipped where there is none."""
+    if shutil.which("doxygen") is None:
+        return Count(skipped=1)
+    if run(["cmake", "--preset", "dev"], env={"CMAKE_GENERATOR": "Ninja"}) != 0:
+        return ONE_FAILED
+    return _one(run(["cmake", "--build", "--preset", "dev", "--target", "wire_docs"]))
+
+
+def soak() -> Count:
+    """An hour of mixed load on wire, every reply checked, memory steady. Only when it is asked for."""
+    configure = ["cmake", "--preset", "release", "-DWIREBENCH_DEVELOPER=ON", "-B", "build/soak"]
+    if run(configure, env={"CMAKE_GENERATOR": "Ninja"}) != 0:
+        return ONE_FAILED
+    if run(["cmake", "--build", "build/soak", "--target", "wire_soak"]) != 0:
+        return ONE_FAILED
+    return _one(run([str(ROOT / "build" / "soak" / "wire" / "wire_soak"), "--minutes", "60"]))
+
+
 def autobahn() -> Count:
     """Autobahn's WebSocket cases, both roles, all strict. Skipped where there is no Python 2.7 to run them."""
     if run(["cmake", "--preset", "dev"], env={"CMAKE_GENERATOR": "Ninja"}) != 0:
@@ -210,11 +250,15 @@ SUITES: dict[str, Callable[[], Count]] = {
     "python": python,
     "cpp": cpp,
     "asan": asan,
+    "clang": clang,
+    "size": size,
+    "docs": docs,
     "autobahn": autobahn,
     "contestants": contestants,
+    "soak": soak,
 }
 DEFAULT = ("lint", "types", "cpp", "python")
-"""What ``./test`` runs: under ten minutes on two cores. ``.ci/run`` adds the others."""
+"""What ``./test`` runs: under ten minutes on two cores. ``.ci/run`` adds the others, but the soak."""
 
 
 # --- what they need --------------------------------------------------------------------------------------------------

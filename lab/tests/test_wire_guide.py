@@ -1,4 +1,4 @@
-"""The guide of wire quotes its examples, and the build compiles those: what it shows works."""
+"""The guide of wire and its page of migration quote examples, and the build compiles those: what they show works."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import pytest
 WIRE = Path(__file__).resolve().parents[2] / "wire"
 GUIDE = (WIRE / "README.md").read_text(encoding="utf-8")
 EXAMPLES = "\n".join(path.read_text(encoding="utf-8") for path in sorted((WIRE / "examples").glob("*.cpp")))
-QUOTED = re.findall(r"```cpp\n(.*?)```", GUIDE, flags=re.DOTALL)
+MIGRATING = (WIRE / "MIGRATING.md").read_text(encoding="utf-8")
+QUOTED = re.findall(r"```cpp\n(.*?)```", GUIDE + MIGRATING, flags=re.DOTALL)
 
 
 @pytest.mark.parametrize("code", QUOTED, ids=lambda code: code.split("\n")[0].strip()[:40])

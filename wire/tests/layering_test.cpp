@@ -64,4 +64,28 @@ TEST(layering, no_printing_aborting_or_environment) {
     }
 }
 
+// Not a matter of layers, but of looking at sources as well: each bound is reached by some test.
+TEST(layering, every_limit_is_named_by_a_test) {
+    std::string tests;
+    for (const std::string folder : {"src", "tests"}) {
+        for (const auto& entry : fs::recursive_directory_iterator(fs::path(WIRE_SOURCE_DIR) / folder)) {
+            const std::string name = entry.path().filename().string();
+            if (!name.ends_with("_test.cpp") && !name.ends_with("abused.hpp")) continue;
+            std::ostringstream text;
+            text << std::ifstream(entry.path()).rdbuf();
+            tests += text.str();
+        }
+    }
+    std::ifstream in(fs::path(WIRE_SOURCE_DIR) / "include/wire/base/limits.hpp");
+    const std::regex member(R"(^    std::\S+ (\w+)( =|\{))");
+    std::smatch found;
+    int members = 0;
+    for (std::string line; std::getline(in, line);) {
+        if (!std::regex_search(line, found, member)) continue;
+        ++members;
+        EXPECT_NE(tests.find("." + found[1].str() + " = "), std::string::npos) << found[1] << " is set by no test";
+    }
+    EXPECT_GE(members, 20);
+}
+
 }  // namespace

@@ -40,6 +40,20 @@ if(WIRE_WITH_TLS)
 endif()
 gtest_discover_tests(wire_abuse_test DISCOVERY_TIMEOUT 60)
 
+# Mixed load for as long as one likes: `wire_soak --minutes 60`. Twenty seconds of it belong to the tests.
+add_executable(wire_soak tests/soak/soak.cpp)
+target_include_directories(wire_soak PRIVATE tests)
+target_link_libraries(wire_soak PRIVATE wire::wire GTest::gtest)
+if(WIRE_WITH_TLS)
+  target_compile_definitions(wire_soak PRIVATE WIRE_SOAK_TLS)
+  target_link_libraries(wire_soak PRIVATE OpenSSL::SSL OpenSSL::Crypto)
+endif()
+if(WIREBENCH_SANITIZE)
+  target_compile_definitions(wire_soak PRIVATE WIRE_SANITIZED)
+endif()
+add_test(NAME wire_soak_smoke COMMAND wire_soak --seconds 20)
+set_tests_properties(wire_soak_smoke PROPERTIES PROCESSORS 2)
+
 # The examples of the documentation: they have to compile. A test of the lab sees that the guide quotes them.
 file(GLOB wire_examples CONFIGURE_DEPENDS examples/*.cpp)
 foreach(example IN LISTS wire_examples)
