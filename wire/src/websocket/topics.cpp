@@ -19,6 +19,8 @@ struct topics::entry {
 
 // One loop's topics. Used on that loop's thread only; there as long as it has subscriptions, and so no longer than the loop.
 struct topics::member {
+    member(std::shared_ptr<hub> h, event_loop* l) : of(std::move(h)), loop(l) {}
+
     std::shared_ptr<hub> of;
     event_loop* loop;
     std::map<std::string, entry, std::less<>> entries{};
@@ -28,6 +30,8 @@ struct topics::member {
 };
 
 struct topics::hub {
+    explicit hub(slow_subscriber p) : policy(p) {}
+
     slow_subscriber policy;
     std::mutex mutex;
     std::map<event_loop*, std::unique_ptr<member>> members{};  // guarded by mutex

@@ -2,11 +2,13 @@
 #include <sys/socket.h>
 
 #include <thread>
+#include <tuple>
 
 #include "abused.hpp"
 #include "raw_server.hpp"
 #include "wire/client/client.hpp"
 #include "wire/client/websocket.hpp"
+#include "wire/proto/compression.hpp"
 #include "wire/proto/ws_handshake.hpp"
 
 namespace wire::testing {
@@ -50,6 +52,37 @@ TEST(client_abuse, floods_end_in_their_error) {
         ASSERT_TRUE(client);
         const auto got = client->get("http://127.0.0.1:" + std::to_string(hostile.port()) + "/");
         EXPECT_EQ(got.code(), c.error) << c.begin << c.more << ": " << (got ? "a reply" : got.error().message);
+    }
+    std::printf("    VmRSS %zu KiB before, %zu KiB after\n", before, resident_kib());
+#if !defined(WIRE_SANITIZED)
+    EXPECT_LE(resident_kib(), before + 8192);
+#endif
+}
+
+TEST(client_abuse, compressed_bodies_expand_only_so_far) {
+    if (!compression_available()) GTEST_SKIP() << "built without zlib";
+    buffer bomb;  // 32 MiB in as many KiB
+    auto packer = compressor::create(coding::gzip);
+    ASSERT_TRUE(packer);
+    const std::string blank(1 << 20, ' ');
+    for (int i = 0; i < 32; ++i) ASSERT_EQ(packer->add(blank, i == 31 ? flush::finish : flush::none, bomb), errc::none);
+    const std::size_t before = resident_kib();
+    for (const auto& [most, ratio, error] : {std::tuple(std::uint64_t{1} << 30, 100U, errc::expands_too_much),
+                                             std::tuple(std::uint64_t{1} << 20, 0U, errc::body_too_large)}) {
+        raw_server hostile([&](raw_server& s) {
+            raw_visitor v = s.accept();
+            v.request();
+            pour(v.fd(), "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: " + std::to_string(bomb.size()) + "\r\n\r\n" +
+                             std::string(bomb.view()), "");
+        });
+        http::client_options options;
+        options.decompress = true;
+        options.limits.max_body_bytes = most;
+        options.limits.max_decompression_ratio = ratio;
+        auto client = http::client::create(options);
+        ASSERT_TRUE(client);
+        const auto got = client->get("http://127.0.0.1:" + std::to_string(hostile.port()) + "/");
+        EXPECT_EQ(got.code(), error) << (got ? "a reply" : got.error().message);
     }
     std::printf("    VmRSS %zu KiB before, %zu KiB after\n", before, resident_kib());
 #if !defined(WIRE_SANITIZED)
