@@ -414,6 +414,8 @@ timeout_phase connection::timeout() const noexcept {
 
 void connection::on_timer() {
     if (is_closed()) return;
+    // What was written in this very turn has not been sent yet, and has not waited either, however long ago the last was sent.
+    if (unsent() > 0 && write_due() <= worker_->loop().now() && !flush()) return;
     const time_point at = unsent() > 0 ? write_due() : phase_due();
     if (at > worker_->loop().now()) {
         worker_->loop().arm(timer_, at);

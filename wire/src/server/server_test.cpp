@@ -376,6 +376,17 @@ TEST(server, a_trickle_does_not_extend_the_time_for_a_head) {
     EXPECT_EQ(got, "(close) 408 timed out\n");
     EXPECT_GE(std::chrono::steady_clock::now() - start, 150ms);
 }
+TEST(server, writing_again_after_a_long_silence_is_not_stalled_writing) {
+    server_options options;
+    options.limits.write_timeout = 50ms;
+    served s(mirror, options);
+    raw_peer p(s.port());
+    for (int i = 0; i < 4; ++i) {
+        p.send(get("/"));
+        EXPECT_EQ(p.response(), "200 GET / ");
+        std::this_thread::sleep_for(100ms);
+    }
+}
 TEST(server, gives_up_on_a_peer_that_does_not_read) {
     server_options options;
     options.limits.write_timeout = 100ms;

@@ -17,6 +17,12 @@ std::string head_of_101(raw_peer& p) {
 }
 
 struct websocket_abuse : abuse {
+    static http::server_options patient() {
+        auto o = small_limits();
+        o.limits.close_timeout = 5s;  // on a busy machine a peer may take its time to read why it was closed
+        return o;
+    }
+    websocket_abuse() : abuse(patient()) {}
     std::deque<raw_peer> open(std::size_t n) {
         auto out = crowd(n, ask_for_websocket);
         for (raw_peer& p : out) EXPECT_EQ(head_of_101(p), "HTTP/1.1 101");
@@ -58,9 +64,9 @@ TEST_F(websocket_abuse, messages_too_large_in_one_frame_or_many) {
     for (const std::string& sent : {frame(ws::opcode::binary, std::string(65'537, 'x')), announced,
                                     frame(ws::opcode::binary, "", false) + times(70'000, frame(ws::opcode::continuation, "x", false))}) {
         auto peers = open(20);
-        for (raw_peer& p : peers) p.send(sent);
         for (raw_peer& p : peers) {
-            EXPECT_EQ(p.exactly(2)[0], '\x88');
+            p.send(sent);
+            EXPECT_EQ(p.exactly(2).substr(0, 1), "\x88");
             EXPECT_EQ(p.exactly(2), too_big);
         }
     }
