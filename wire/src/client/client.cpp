@@ -382,6 +382,7 @@ void async_client::resume_body(request_id id) {
     if (auto* const c = state_->carrier_of(id)) c->resume_body();
 }
 
+event_loop& async_client::loop() const noexcept { return *state_->loop_; }
 std::uint64_t async_client::connections_opened() const noexcept { return state_->opened_; }
 
 // ---- blocking ----

@@ -76,6 +76,7 @@ TEST(http_coroutines, are_told_when_the_client_goes) {
         group.spawn(ask(c, "nonsense", answers));
         EXPECT_TRUE(answers.empty());
     }
+    loop->run_once(0ms);
     EXPECT_EQ(answers, (std::vector<std::string>{"stopping", "stopping"}));
     EXPECT_TRUE(group.empty());
     release = true;
@@ -94,6 +95,18 @@ TEST(http_coroutines, may_end_before_their_answer) {
               }(c, root(s)))),
               "200 GET / ");
     EXPECT_TRUE(answers.empty());
+}
+
+TEST(http_coroutines, may_own_their_client) {
+    served s(mirror);
+    const auto loop = *event_loop::create();
+    const auto own = [](event_loop& l, std::string url) -> task<std::string> {
+        http::async_client c(l);
+        co_return show(co_await c.get(url));
+    };
+    EXPECT_EQ(block_on(*loop, own(*loop, root(s))), "200 GET / ");
+    EXPECT_EQ(block_on(*loop, own(*loop, "nonsense")), "malformed URL");
+    EXPECT_EQ(block_on(*loop, own(*loop, "http://127.0.0.1:1/")), "connection refused");
 }
 
 // ---- WebSocket ----
@@ -142,6 +155,21 @@ TEST(ws_coroutines, talk) {
     EXPECT_EQ(block_on(*loop, talk(d, root(s, "ws") + "/")), "one two xy the session has ended with code 4000: as asked");
     EXPECT_EQ(block_on(*loop, talk(d, root(s, "ws") + "/none")), "WebSocket handshake failed");
     EXPECT_EQ(block_on(*loop, talk(d, "nonsense")), "malformed URL");
+}
+TEST(ws_coroutines, may_own_their_dialer) {
+    served s(echo());
+    const auto loop = *event_loop::create();
+    const auto own = [](event_loop& l, std::string url) -> task<std::string> {
+        ws::dialer d(l);
+        result<ws::channel> c = co_await ws::dial(d, url);
+        if (!c) co_return std::string(to_string(c.code()));
+        (void)co_await c->send("text");
+        const auto got = co_await c->receive();
+        co_return got ? got->data : got.error().message;
+    };
+    EXPECT_EQ(block_on(*loop, own(*loop, root(s, "ws") + "/")), "text");
+    EXPECT_EQ(block_on(*loop, own(*loop, root(s, "ws") + "/none")), "WebSocket handshake failed");
+    EXPECT_EQ(block_on(*loop, own(*loop, "ws://127.0.0.1:1/")), "connection refused");
 }
 TEST(ws_coroutines, large_messages_wait_for_room) {
     served s(echo());

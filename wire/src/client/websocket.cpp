@@ -214,6 +214,8 @@ struct dialer::state {
 
 dialer::dialer(event_loop& loop) : state_(std::make_unique<state>(loop)) {}
 
+event_loop& dialer::loop() const noexcept { return *state_->owned.loop; }
+
 dialer::~dialer() {
     auto& all = state_->owned.all;
     while (!all.empty()) all.begin()->first->fail({errc::stopped, "the dialer is gone"});

@@ -80,6 +80,7 @@ result<std::unique_ptr<event_loop>> event_loop::create(const loop_options& optio
 event_loop::~event_loop() {
     running_.clear();
     posted_.clear();
+    while (hooks_.next_ != &hooks_) hooks_.next_->unlink();
     hooks_.next_ = hooks_.previous_ = nullptr;
     for (const timer_entry& e : heap_) {
         e.t->loop_ = nullptr;

@@ -118,6 +118,7 @@ public:
     awaitable_reply patch(std::string url, std::string body, std::string content_type = "application/octet-stream");
 
     std::uint64_t connections_opened() const noexcept;
+    event_loop& loop() const noexcept;
 
 private:
     friend class client;

@@ -31,10 +31,11 @@ namespace wire {
 namespace detail {
 
 // Two that know each other, whatever moves and whichever goes first: an awaiter, which stays, and the callback that was given away.
+// The coroutine goes on at the end of the turn, outside the callback, so that it may destroy the client that called back.
 template <typename Value>
-class awaited {
+class awaited : private turn_hook {
 public:
-    awaited() noexcept = default;
+    explicit awaited(event_loop& loop) noexcept : turn_hook(&awaited::on_turn_end), loop_(&loop) {}
     awaited(const awaited&) = delete;
     awaited& operator=(const awaited&) = delete;
     ~awaited() {
@@ -61,7 +62,7 @@ public:
             awaited* const to = release();
             if (to == nullptr) return;
             to->value_.emplace(std::move(value));
-            to->waiting_.resume();
+            to->loop_->at_turn_end(*to);
         }
 
     private:
@@ -77,6 +78,9 @@ protected:
     std::optional<Value> value_;
 
 private:
+    static void on_turn_end(turn_hook& hook) noexcept { static_cast<awaited&>(hook).waiting_.resume(); }
+
+    event_loop* loop_;
     callback* call_ = nullptr;
 };
 
@@ -86,7 +90,7 @@ namespace http {
 
 class [[nodiscard]] awaitable_reply : public wire::detail::awaited<result<reply>> {
 public:
-    awaitable_reply(async_client& client, client_request request) : client_(&client), request_(std::move(request)) {}
+    awaitable_reply(async_client& client, client_request request) : awaited(client.loop()), client_(&client), request_(std::move(request)) {}
     void await_suspend(std::coroutine_handle<> waiting) {
         waiting_ = waiting;
         client_->send(std::move(request_), callback(*this));
@@ -180,7 +184,8 @@ private:
 
 class [[nodiscard]] dialing : public wire::detail::awaited<result<channel>> {
 public:
-    dialing(dialer& d, std::string url, dial_options options) : dialer_(&d), url_(std::move(url)), options_(std::move(options)) {}
+    dialing(dialer& d, std::string url, dial_options options)
+        : awaited(d.loop()), dialer_(&d), url_(std::move(url)), options_(std::move(options)) {}
     void await_suspend(std::coroutine_handle<> waiting);
 
 private:

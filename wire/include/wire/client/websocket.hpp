@@ -46,6 +46,8 @@ public:
     // `opened` is called once, from the loop, never from inside this call.
     void dial(std::string_view url, dial_options options, callback opened);
 
+    event_loop& loop() const noexcept;
+
 private:
     friend class blocking_client;
     struct state;
