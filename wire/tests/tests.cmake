@@ -69,7 +69,7 @@ target_link_libraries(wire_autobahn PRIVATE wire::wire)
 # wire_fuzz_request and so on: run one with its corpus, `wire_fuzz_request wire/tests/fuzz/corpus/request`.
 if(WIREBENCH_FUZZ)
   target_compile_options(wire PRIVATE -fsanitize=fuzzer-no-link)
-  foreach(target IN ITEMS request response frames text inflate)
+  foreach(target IN ITEMS request response frames text inflate forms)
     add_executable(wire_fuzz_${target} tests/fuzz/fuzz_main.cpp tests/fuzz/targets.cpp)
     target_include_directories(wire_fuzz_${target} PRIVATE tests)
     target_compile_definitions(wire_fuzz_${target} PRIVATE FUZZ_TARGET=${target})

@@ -14,11 +14,13 @@ void response(std::string_view input);
 void frames(std::string_view input);
 void text(std::string_view input);  // URL, percent-encoding, Base64, UTF-8
 void inflate(std::string_view input);
+void forms(std::string_view input);  // multipart/form-data, queries, cookies
 
 struct target {
     std::string_view name;  // also the folder of its corpus
     void (*run)(std::string_view);
 };
-inline constexpr target targets[] = {{"request", request}, {"response", response}, {"frames", frames}, {"text", text}, {"inflate", inflate}};
+inline constexpr target targets[] = {{"request", request}, {"response", response}, {"frames", frames}, {"text", text}, {"inflate", inflate},
+                                     {"forms", forms}};
 
 }  // namespace wire::fuzz
