@@ -24,7 +24,18 @@ from wirebench.host.debian import has_dpkg, install, install_line, installed_ver
 
 RESULTS = ROOT / "build" / "test-results"
 SUMMARY = RESULTS / "summary.json"
-PACKAGES = ("libgtest-dev", "libbenchmark-dev", "nginx-light", "chromium", "groff-base", "zsh", "fish")
+PACKAGES = (
+    "libgtest-dev",
+    "libbenchmark-dev",
+    "libhttp-parser-dev",
+    "libwslay-dev",
+    "doxygen",
+    "nginx-light",
+    "chromium",
+    "groff-base",
+    "zsh",
+    "fish",
+)
 """Debian packages that tests need beyond what the core does."""
 
 
