@@ -168,7 +168,9 @@ struct async_client::state final : client_owner {
             return job;
         }
         for (auto& [raw, parked] : parked_) {
-            if (is(*raw)) return unpark(raw);
+            if (!is(*raw)) continue;
+            if (raw->plan != nullptr) raw->plan->waiting.reset();  // or it would be sent again before its end is told
+            return unpark(raw);
         }
         for (auto& [name, o] : origins_) {
             const auto it = std::find_if(o.waiting.begin(), o.waiting.end(), [&](const auto& job) { return is(*job); });

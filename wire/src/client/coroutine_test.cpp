@@ -97,6 +97,29 @@ TEST(http_coroutines, may_end_before_their_answer) {
     EXPECT_TRUE(answers.empty());
 }
 
+TEST(http_coroutines, cancel_what_nobody_waits_for) {
+    std::string after;
+    std::atomic<bool> asked{false};
+    const auto loop = *event_loop::create();
+    http::async_client c(*loop);
+    std::vector<std::string> answers;
+    {
+        raw_server silent([&](raw_server& r) {
+            auto v = r.accept();
+            v.request();
+            asked = true;
+            after = v.request() + "closed";
+        });
+        task_group group;
+        group.spawn(ask(c, silent.url(), answers));
+        while (!asked) loop->run_once(1ms);
+        group.spawn(ask(c, "http://127.0.0.1:1/", answers));
+        group.clear();
+        loop->run_once(10ms);
+    }
+    EXPECT_EQ(after, "closed");
+    EXPECT_TRUE(answers.empty());
+}
 TEST(http_coroutines, may_own_their_client) {
     served s(mirror);
     const auto loop = *event_loop::create();

@@ -259,6 +259,15 @@ TEST(retries, waiting_ends_with_the_client) {
     EXPECT_EQ(end, errc::stopped);
     loop->run_once(0ms);
 }
+TEST(retries, are_cut_short_by_the_total_time) {
+    served s([](response res) { res.status(503).send(); });
+    client_options options;
+    options.total_timeout = 15ms;
+    options.retry.max_retries = 1'000'000;
+    options.retry.first_pause = options.retry.max_pause = 1ms;
+    client c = make(options);
+    for (int i = 0; i < 10; ++i) EXPECT_EQ(c.get(root(s)).code(), errc::timed_out);
+}
 TEST(authorization, fields) {
     EXPECT_EQ(basic_auth("Aladdin", "open sesame").second, "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");  // RFC 7617 section 2
     EXPECT_EQ(bearer_auth("mF_9.B5f-4.1JqM"), (std::pair<std::string, std::string>("Authorization", "Bearer mF_9.B5f-4.1JqM")));

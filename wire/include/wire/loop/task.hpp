@@ -180,7 +180,10 @@ public:
     task_group() noexcept = default;
     task_group(const task_group&) = delete;
     task_group& operator=(const task_group&) = delete;
-    ~task_group() {
+    ~task_group() { clear(); }
+
+    // Destroys those that have not ended.
+    void clear() noexcept {
         while (all_.next != &all_) {
             node* const n = all_.next;
             n->unlink();
