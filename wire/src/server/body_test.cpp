@@ -321,6 +321,7 @@ TEST(body_writer, stop_lets_it_finish) {
     out.finish();
     const std::string all = p.rest();
     EXPECT_NE(all.find("1\r\na\r\n1\r\nb\r\n0\r\n\r\n"), std::string::npos);
+    p.finish_sending();
     s.join();
 }
 TEST(body_writer, a_peer_that_takes_nothing_is_given_up) {
@@ -607,6 +608,29 @@ TEST(body_reader, whole_bodies_that_are_cut_off_cost_nothing) {
         p.finish_sending();
         EXPECT_EQ(p.rest(), "");
     }
+}
+
+TEST(body_reader, goes_through_middleware) {
+    router routes;
+    routes.before("/secret", [](response& res) {
+        if (!res.request().header("authorization")) res.status(401).send("no");
+    });
+    routes.after([](response& res) { res.header("X-After", "1"); });
+    routes.group("/secret").stream(method::post, "/x", collect);
+    routes.stream(method::post, "/echo", [](response res, body_reader in) {
+        auto out = std::make_shared<body_writer>(res.start_body());
+        in.read([out](std::string_view piece) { out->write(piece); }, [out](errc) { out->finish(); });
+    });
+    served s(std::move(routes));
+    raw_peer p(s.port());
+    p.send(post("/secret/x", "body", "Authorization: a\r\n") + post("/echo", "body") + post("/secret/x", "body"));
+    EXPECT_EQ(p.response(), "200 body (no error)");
+    EXPECT_NE(p.head_text.find("X-After: 1"), std::string::npos);
+    EXPECT_EQ(p.response(), "200 body");
+    EXPECT_NE(p.head_text.find("X-After: 1"), std::string::npos);
+    EXPECT_EQ(p.response(), "(close) 401 no");
+    p.finish_sending();
+    EXPECT_EQ(p.rest(), "");
 }
 
 // ---- both ----

@@ -38,7 +38,7 @@ void connection::drop(bool reset) {
     worker& w = *worker_;
     if (!consuming_) w.loop().pool().reclaim(held_);
     // An end in order would make such a body look whole.
-    if (current_ != nullptr && !current_->held && current_->out != nullptr && current_->out->how == framing::until_close) reset = true;
+    if (answering() && current_->out != nullptr && current_->out->how == framing::until_close) reset = true;
     w.loop().disarm(timer_);
     close(reset);
     abandon(errc::closed_early);
@@ -172,8 +172,7 @@ void connection::settle() {
     const bool body_waits = phase_ == phase::body && (stalls || full) && !held_.empty();
     if (peer_ended_ && phase_ != phase::handling && !body_waits) {
         // Replies under way still go out; nothing else can come in.
-        const bool answering = current_ != nullptr && !current_->held && current_->out != nullptr;
-        if ((flush() && unsent() == 0) || phase_ == phase::websocket || answering) {
+        if ((flush() && unsent() == 0) || phase_ == phase::websocket || answering()) {
             drop();
             return;
         }
@@ -262,6 +261,10 @@ void connection::respond(exchange& e) {
         begin_streaming(e, keep_alive);
         return;
     }
+    if (e.file != nullptr && !e.instead) {
+        begin_file(e, keep_alive && received);
+        return;
+    }
     write_response(e, keep_alive && received, framing::length, e.body.size());
     finish_response(e, keep_alive && received, asked_to_close && received);
 }
@@ -307,7 +310,7 @@ void connection::refuse(errc why) {
 }
 
 void connection::refuse(errc why, int status, std::string_view text) {
-    if (current_ != nullptr && !current_->held && current_->out != nullptr) {
+    if (answering()) {
         cut_off(why);  // a response has begun
         return;
     }
@@ -359,8 +362,12 @@ void connection::on_drained() {
     if (phase_ == phase::lingering || phase_ == phase::idle) since_ = last_write_;
     if (phase_ == phase::websocket) {
         session_->drained();
-    } else if (current_ != nullptr && !current_->held && current_->out != nullptr) {
-        current_->out->drained();
+    } else if (answering()) {
+        if (current_->out != nullptr) {
+            current_->out->drained();
+        } else {
+            pump_file();
+        }
     }
     consume_held();
     settle();

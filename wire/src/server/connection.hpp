@@ -11,10 +11,15 @@
 #include "wire/proto/http_parser.hpp"
 #include "wire/websocket/session.hpp"
 
+namespace wire::http {
+class response;
+}
+
 namespace wire::http::detail {
 
 struct body_channel;
 struct exchange;
+struct file_body;
 class worker;
 
 class connection final : public stream, private ws::session::owner {
@@ -47,6 +52,8 @@ public:
     void body_flow_changed();
     // Whether the peer must first take what it has been sent.
     bool congested() noexcept;
+    // From any thread, in place of a body.
+    static void send_file(response res, std::shared_ptr<file_body> file);
 
     address peer() const noexcept { return peer_.get(); }
     connection* next() const noexcept { return next_; }
@@ -84,7 +91,10 @@ private:
     bool start_websocket(exchange& e);
     void begin_body(bool peer_waits);
     bool stalled() const noexcept;
+    bool answering() const noexcept;
     void begin_streaming(exchange& e, bool keep_alive);
+    void begin_file(exchange& e, bool keep_alive);
+    void pump_file();
     void finish_response(exchange& e, bool keep_alive, bool at_once);
     void cut_off(errc why);
     void abandon(errc why, bool observed = false);

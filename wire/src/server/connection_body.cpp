@@ -34,6 +34,11 @@ bool connection::stalled() const noexcept {
     return phase_ == phase::body && current_ != nullptr && current_->in != nullptr && current_->in->stalled();
 }
 
+// Whether a response has begun that is not in out() whole.
+bool connection::answering() const noexcept {
+    return current_ != nullptr && !current_->held && (current_->out != nullptr || current_->file != nullptr);
+}
+
 void connection::take_piece(std::string_view piece) {
     const auto in = current_->in;
     in->owes_continue = false;
@@ -132,7 +137,7 @@ void connection::end_body(bool complete) {
 
 // The response that has begun cannot be completed, and the peer must not take it for whole.
 void connection::cut_off(errc why) {
-    const bool looks_whole = current_->out->how == framing::until_close;
+    const bool looks_whole = current_->out != nullptr && current_->out->how == framing::until_close;
     abandon(why);
     if (looks_whole) {
         flush();

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "body.hpp"
+#include "file_body.hpp"
 #include "wire/server/error_pages.hpp"
 #include "wire/server/request.hpp"
 #include "wire/server/response.hpp"
@@ -69,6 +70,7 @@ struct exchange {
     std::shared_ptr<body_source> in;    // set: the request's body is or was read as it came
     std::shared_ptr<body_channel> out;  // set: the response's body is written as it is made
     std::optional<std::uint64_t> out_length;
+    std::shared_ptr<file_body> file;    // set: the response's body comes from there
 };
 
 }  // namespace wire::http::detail

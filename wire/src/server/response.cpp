@@ -143,7 +143,7 @@ response& response::remove_header(std::string_view name) {
 
 std::string& response::body() noexcept { return exchange_->body; }
 
-bool response::is_streamed() const noexcept { return exchange_->out != nullptr; }
+bool response::is_streamed() const noexcept { return exchange_->out != nullptr || exchange_->file != nullptr; }
 
 int response::status() const noexcept { return exchange_->status; }
 
@@ -243,6 +243,7 @@ void exchange::clear() noexcept {
     in = nullptr;
     out = nullptr;
     out_length.reset();
+    if (file != nullptr) std::exchange(file, nullptr)->at = nullptr;
 }
 
 void exchange::fail(int code, std::string_view text) {

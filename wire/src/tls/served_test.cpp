@@ -5,6 +5,9 @@
 
 #include <array>
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "certificates.hpp"
@@ -13,6 +16,7 @@
 #include "served.hpp"
 #include "wire/client/client.hpp"
 #include "wire/client/websocket.hpp"
+#include "wire/server/files.hpp"
 
 namespace wire::tls {
 namespace {
@@ -184,6 +188,43 @@ TEST_F(tls_servers, are_not_left_for_plain_http_unless_allowed) {
     const auto got = http::client::create(client_options)->get(url(s, "/"));
     ASSERT_TRUE(got) << got.error().message;
     EXPECT_EQ(got->body(), "/plain ");
+}
+TEST_F(tls_servers, pass_bodies_in_pieces_and_files) {
+    std::string name = "/tmp/wire_tls_files_XXXXXX";
+    const std::filesystem::path directory = ::mkdtemp(name.data());
+    std::string large(5'000'000, 'x');
+    for (std::size_t i = 0; i < large.size(); i += 997) large[i] = static_cast<char>('a' + i % 26);
+    std::ofstream(directory / "large") << large;
+    http::router routes;
+    routes.get("/files/{path...}", *http::serve_files(directory.string()));
+    routes.stream(http::method::post, "/echo", [](http::response res, http::body_reader reader) {
+        struct echo {
+            http::body_reader in;
+            http::body_writer out;
+        };
+        auto self = std::make_shared<echo>();
+        self->in = std::move(reader);
+        self->out = res.start_body();
+        self->out.on_drained([self] { self->in.resume(); });
+        self->in.read([self](std::string_view piece) {
+            if (!self->out.write(piece)) self->in.pause();
+        }, [self](errc why) {
+            if (why == errc::none) self->out.finish();
+        });
+    });
+    options.limits.max_unsent_bytes = 100'000;
+    served s(std::move(routes), options);
+    auto c = *http::client::create(client_options);
+    for (int i = 0; i < 2; ++i) {
+        const auto file = c.get(url(s, "/files/large"));
+        ASSERT_TRUE(file) << file.error().message;
+        EXPECT_TRUE(file->body() == large);
+        const auto back = c.post(url(s, "/echo"), large);
+        ASSERT_TRUE(back) << back.error().message;
+        EXPECT_TRUE(back->body() == large);
+    }
+    EXPECT_EQ(c.connections_opened(), 1U);
+    std::filesystem::remove_all(directory);
 }
 TEST_F(tls_servers, answer_wss) {
     http::router routes;
