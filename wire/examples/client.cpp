@@ -1,4 +1,4 @@
-// HTTP clients: one that waits, and one that keeps many requests in flight on a loop.
+// HTTP clients: one that waits, for a body whole or in pieces, and one that keeps many requests in flight on a loop.
 #include <wire/client/client.hpp>
 #include <wire/loop/event_loop.hpp>
 
@@ -18,6 +18,15 @@ int main(int argc, char** argv) {
         return 1;
     }
     std::printf("%d, %zu bytes\n", reply->status(), reply->body().size());
+
+    http::client_request large;
+    large.url = url;
+    std::size_t bytes = 0;
+    const auto end = client->send(std::move(large), [&bytes](std::string_view piece) {
+        bytes += piece.size();
+        return true;
+    });
+    std::printf("in pieces: %zu bytes, %s\n", bytes, end ? "whole" : end.error().message.c_str());
 
     auto loop = wire::event_loop::create();
     if (!loop) return 1;

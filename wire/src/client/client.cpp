@@ -46,6 +46,10 @@ struct async_client::state final : client_owner {
             return id;
         }
         const client_request& r = job->request;
+        if (to_string(r.method).empty() || r.method == method::connect) {
+            deliver_later(std::move(job), {errc::bad_argument, "not a method for this client"});
+            return id;
+        }
         if (last_.origin != nullptr && r.url == last_.text) {
             job->url = last_.url;
         } else if (auto refused = check(*job)) {
@@ -55,10 +59,6 @@ struct async_client::state final : client_owner {
             last_.text = r.url;
             last_.url = job->url;
             last_.origin = &origin_of(job->url);
-        }
-        if (to_string(r.method).empty() || r.method == method::connect) {
-            deliver_later(std::move(job), {errc::bad_argument, "not a method for this client"});
-            return id;
         }
         policy_.begin(*job, loop_->now());
         if (const auto limit = job->timeouts(options_).total_timeout; limit.count() > 0) {

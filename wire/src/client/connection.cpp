@@ -49,7 +49,10 @@ void client_connection::on_open() { opener_->on_open(); }
 
 bool client_connection::start(std::unique_ptr<client_job>& job) {
     // A request that may not be sent twice should not be wasted on a connection that the server has closed.
-    if ((!is_idempotent(job->request.method) || job->request.source) && !quiet()) return false;
+    // Nor may what came while no loop ran, a response to nobody's request (RFC 9112 section 9.2), be taken for an answer to this one: a
+    // blocking client looks, but for requests in so close a sequence that there was hardly a time for it.
+    const bool unwatched = owner_->eager() && owner_->loop().now() - idle_since_ > std::chrono::milliseconds(1);
+    if ((unwatched || !is_idempotent(job->request.method) || job->request.source) && !quiet()) return false;
     job_ = std::move(job);
     used_before_ = true;
     send_request();
@@ -205,7 +208,7 @@ std::span<char> client_connection::receive_space(std::span<char> scratch) {
 
 void client_connection::on_data(std::span<char> bytes) {
     if (opener_ != nullptr) return opener_->on_data(bytes);
-    if (phase_ == phase::idle) {  // nobody asked
+    if (phase_ == phase::idle || phase_ == phase::refused) {  // nobody asked
         fail(errc::bad_status_line);
         return;
     }
@@ -289,6 +292,7 @@ void client_connection::finish_response(bool more_follows) {
         keep = keep && (job->streamed->sending == client_transfer::upload::none || job->streamed->sending == client_transfer::upload::done);
     }
     if (keep) {
+        idle_since_ = owner_->loop().now();
         enter(phase::idle, owner_->options().idle_timeout);
         owner_->became_idle(*this, std::move(job), std::move(reply_));
     } else {

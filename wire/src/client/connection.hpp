@@ -124,6 +124,7 @@ private:
     reply reply_;
     buffer held_;                     // a part of a head
     timer timer_ = timer::calling<&client_connection::on_timer>(this);
+    time_point idle_since_{};
     phase phase_ = phase::opening;
     bool used_before_ = false;
     bool heard_ = false;              // something of the response has come

@@ -363,6 +363,24 @@ TEST_F(streaming, cancelling_closes_the_connection) {
     run();
     EXPECT_EQ(got->code(), errc::cancelled);
 }
+TEST_F(streaming, cancelling_ends_the_wait_before_a_retry) {
+    options.retry.max_retries = 5;
+    options.retry.first_pause = options.retry.max_pause = 1h;
+    options.retry.max_total = 10h;
+    options.total_timeout = 50ms;
+    client_request r;
+    r.url = "http://127.0.0.1:1/";
+    c().send(r, pieces());
+    run();
+    EXPECT_EQ(got->code(), errc::timed_out);
+    r.timeouts.emplace();
+    const auto id = c().send(r, pieces());
+    run_for(30ms);
+    EXPECT_FALSE(got);
+    c().cancel(id);
+    run();
+    EXPECT_EQ(got->code(), errc::cancelled);
+}
 TEST_F(streaming, the_total_time_is_bounded_wherever_a_request_is) {
     raw_server raw([](raw_server& r) {
         auto v = r.accept();

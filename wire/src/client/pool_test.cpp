@@ -1,0 +1,254 @@
+// How many connections a client has, what waits for them, and what servers without manners make of them.
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "raw_server.hpp"
+#include "served.hpp"
+#include "wire/client/client.hpp"
+
+namespace wire::http {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::raw_server;
+using testing::served;
+
+void ok(response res) { res.send("ok"); }
+std::string url(const served& s, const std::string& host = "127.0.0.1") { return "http://" + host + ":" + std::to_string(s.port()) + "/"; }
+// Names of any kind, all here.
+auto here = [](const std::string&, std::uint16_t port) -> result<std::vector<address>> { return std::vector<address>{address::loopback_v4(port)}; };
+
+TEST(pool, bounds_all_connections_together_and_serves_in_order) {
+    std::atomic<int> open{0};
+    std::atomic<int> most{0};
+    std::atomic<int> asked{0};
+    raw_server raw([&](raw_server& r) {
+        // One thread: a connection is served to its end, the next waits for it.
+        while (asked < 30) {
+            auto v = r.accept();
+            most = std::max(most.load(), ++open);
+            while (!v.request().empty()) {
+                v.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+                ++asked;
+            }
+            --open;
+        }
+    });
+    auto loop = *event_loop::create();
+    client_options options;
+    options.resolve = here;
+    options.max_connections = 1;
+    async_client c(*loop, options);
+    std::string order;
+    for (int i = 0; i < 30; ++i) {
+        const std::string host(1, static_cast<char>('a' + i % 3));
+        c.get("http://" + host + ".example:" + std::to_string(raw.port()) + "/", [&order, host](result<reply> r) {
+            EXPECT_TRUE(r) << r.error().message;
+            order += host;
+        });
+    }
+    while (order.size() < 30) loop->run_once();
+    EXPECT_EQ(most, 1);
+    std::string expected;
+    for (int i = 0; i < 10; ++i) expected += "abc";
+    EXPECT_EQ(order, expected);
+}
+TEST(pool, an_idle_connection_makes_room_for_another_host) {
+    served s(ok);
+    client_options options;
+    options.resolve = here;
+    options.max_connections = 2;
+    auto c = *client::create(options);
+    for (int i = 0; i < 20; ++i) {
+        const auto got = c.get(url(s, std::string(1, static_cast<char>('a' + i)) + ".example"));
+        ASSERT_TRUE(got) << got.error().message;
+    }
+    EXPECT_EQ(c.connections_opened(), 20U);
+}
+TEST(pool, what_waits_is_bounded) {
+    std::atomic<bool> release{false};
+    raw_server raw([&](raw_server& r) {
+        auto v = r.accept();
+        while (!release) std::this_thread::yield();
+        for (int i = 0; i < 3; ++i) {
+            v.request();
+            v.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+        }
+    });
+    auto loop = *event_loop::create();
+    client_options options;
+    options.max_connections_per_host = 1;
+    options.max_waiting = 2;
+    async_client c(*loop, options);
+    std::vector<errc> ends;
+    for (int i = 0; i < 5; ++i) c.get(raw.url(), [&](result<reply> r) { ends.push_back(r.code()); });
+    EXPECT_TRUE(ends.empty());  // from the loop
+    while (ends.size() < 2) loop->run_once();
+    EXPECT_EQ(ends, std::vector<errc>(2, errc::queue_full));
+    release = true;
+    while (ends.size() < 5) loop->run_once();
+    EXPECT_EQ(ends[4], errc::none);
+}
+TEST(pool, many_that_fail_at_once_fail_one_by_one) {
+    auto loop = *event_loop::create();
+    client_options options;
+    options.max_connections_per_host = 1;
+    options.connect.source = *address::parse("203.0.113.1", 0);  // not ours: connecting fails before it begins
+    async_client c(*loop, options);
+    int failed = 0;
+    for (int i = 0; i < 5000; ++i) c.get("http://127.0.0.1:9/", [&](result<reply> r) { failed += !r; });
+    while (failed < 5000) loop->run_once();
+    EXPECT_EQ(c.connections_opened(), 0U);
+}
+TEST(pool, requests_that_cannot_be_sent_fail_one_by_one) {
+    served s(ok);
+    auto loop = *event_loop::create();
+    client_options options;
+    options.max_connections_per_host = 1;
+    async_client c(*loop, options);
+    int failed = 0;
+    for (int i = 0; i < 3000; ++i) {
+        client_request r;
+        r.url = url(s);
+        r.headers = {{"X", "a\r\nb"}};
+        c.send(std::move(r), [&](result<reply> r) { failed += r.code() == errc::bad_header_value; });
+    }
+    while (failed < 3000) loop->run_once();
+}
+
+// ---- servers without manners: each is met within bounds, and another is served meanwhile ----
+
+struct hostile : ::testing::Test {
+    served good{ok};
+    client_options options;
+    std::unique_ptr<event_loop> loop = *event_loop::create();
+
+    hostile() {
+        options.response_timeout = 200ms;
+        options.body_timeout = 100ms;
+        options.total_timeout = 400ms;
+        options.limits.max_body_bytes = 100'000;
+    }
+    // What a request comes to when the server says `first`, then `more` again and again.
+    errc meets(const std::string& first, const std::string& more = "", std::chrono::milliseconds every = 0ms) {
+        raw_server raw([&](raw_server& r) {
+            auto v = r.accept();
+            v.request();
+            (void)::send(v.fd(), first.data(), first.size(), MSG_NOSIGNAL);
+            if (more.empty()) {
+                v.request();
+                return;
+            }
+            while (::send(v.fd(), more.data(), more.size(), MSG_NOSIGNAL) > 0) std::this_thread::sleep_for(every);
+        });
+        async_client c(*loop, options);
+        std::optional<result<reply>> bad;
+        c.get(raw.url(), [&](result<reply> r) { bad.emplace(std::move(r)); });
+        int served_meanwhile = 0;
+        std::function<void()> ask = [&] {
+            c.get(url(good), [&](result<reply> r) {
+                if (r.code() == errc::stopped) return;  // with the client
+                EXPECT_TRUE(r) << r.error().message;
+                ++served_meanwhile;
+                if (!bad) ask();
+            });
+        };
+        ask();
+        while (!bad || served_meanwhile == 0) loop->run_once();
+        return bad->code();
+    }
+};
+
+TEST_F(hostile, heads_without_end) {
+    EXPECT_EQ(meets("HTTP/1.1 200 OK\r\n", "X: y\r\n"), errc::too_many_headers);
+    EXPECT_EQ(meets("HTTP/1.1 200 OK\r\nX: ", std::string(1000, 'x')), errc::header_too_large);
+    EXPECT_EQ(meets("HTTP/1.1 200 ", "because "), errc::header_too_large);
+    EXPECT_EQ(meets("", "HTTP/1.1 100 Continue\r\n\r\n"), errc::header_too_large);
+    EXPECT_EQ(meets("", "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n"), errc::header_too_large);
+}
+TEST_F(hostile, slow_heads_and_bodies) {
+    EXPECT_EQ(meets("H", "\r\n", 10ms), errc::bad_status_line);
+    EXPECT_EQ(meets("HTTP/1.1 200 OK\r\nX: ", "x", 10ms), errc::timed_out);                                  // response_timeout
+    EXPECT_EQ(meets("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx"), errc::timed_out);                      // body_timeout
+    EXPECT_EQ(meets("HTTP/1.1 200 OK\r\nContent-Length: 90000\r\n\r\n", "x", 10ms), errc::timed_out);        // total_timeout
+    EXPECT_EQ(meets("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "1\r\nx\r\n", 10ms), errc::timed_out);
+}
+TEST_F(hostile, bodies_without_end) {
+    const std::string piece(10'000, 'x');
+    EXPECT_EQ(meets("HTTP/1.1 200 OK\r\n\r\n", piece), errc::body_too_large);
+    EXPECT_EQ(meets("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "2710\r\n" + piece + "\r\n"), errc::body_too_large);
+    EXPECT_EQ(meets("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;", "a=b;"), errc::chunk_extension_too_large);
+    EXPECT_EQ(meets("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", "X: y\r\n"), errc::too_many_headers);
+    EXPECT_EQ(meets("HTTP/1.1 200 OK\r\nContent-Length: 18446744073709551615\r\n\r\n"), errc::bad_content_length);
+}
+TEST_F(hostile, ambiguous_lengths) {
+    EXPECT_EQ(meets("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nxy"), errc::conflicting_length);
+    EXPECT_EQ(meets("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"), errc::conflicting_length);
+    EXPECT_EQ(meets("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked, gzip\r\n\r\n0\r\n\r\n"), errc::bad_transfer_encoding);
+    EXPECT_EQ(meets("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n"), errc::bad_content_length);
+    EXPECT_EQ(meets("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0x1\r\nx\r\n0\r\n\r\n"), errc::bad_chunk);
+    EXPECT_EQ(meets("HTTP/1.1 200 OK\nContent-Length: 1\n\nx"), errc::bad_line_end);
+    EXPECT_EQ(meets("HTTP/1.1 200 OK\r\nX: y\r\n z\r\nContent-Length: 0\r\n\r\n"), errc::folded_header);
+}
+// A second response behind the first, in the same bytes or later: whoever asks next must not be given it.
+TEST_F(hostile, responses_that_nobody_asked_for) {
+    for (const bool later : {false, true}) {
+        raw_server raw([&](raw_server& r) {
+            for (int i = 0; i < 2; ++i) {
+                auto v = r.accept();
+                EXPECT_FALSE(v.request().empty());
+                v.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood");
+                if (later) std::this_thread::sleep_for(20ms);
+                v.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil");
+                EXPECT_EQ(v.request(), "");
+            }
+        });
+        async_client c(*loop, options);
+        for (int i = 0; i < 2; ++i) {
+            std::optional<result<reply>> got;
+            c.get(raw.url(), [&](result<reply> r) { got.emplace(std::move(r)); });
+            while (!got) loop->run_once();
+            ASSERT_TRUE(*got) << got->error().message;
+            EXPECT_EQ((*got)->body(), "good");
+            const auto until = clock::now() + 60ms;
+            while (clock::now() < until) loop->run_once(until - clock::now());
+        }
+        EXPECT_EQ(c.connections_opened(), 2U);
+    }
+}
+// The same for the blocking client, whose loop does not run in between: what came meanwhile belongs to no request.
+TEST_F(hostile, responses_that_came_while_nobody_looked) {
+    raw_server raw([&](raw_server& r) {
+        for (int i = 0; i < 2; ++i) {
+            auto v = r.accept();
+            EXPECT_FALSE(v.request().empty());
+            v.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood");
+            std::this_thread::sleep_for(20ms);
+            v.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil");
+            EXPECT_EQ(v.request(), "");
+        }
+    });
+    auto c = *client::create(options);
+    for (int i = 0; i < 2; ++i) {
+        const auto got = c.get(raw.url());
+        ASSERT_TRUE(got) << got.error().message;
+        EXPECT_EQ(got->body(), "good");
+        std::this_thread::sleep_for(60ms);
+    }
+}
+TEST_F(hostile, time_limits_hold_on_a_kept_connection_too) {
+    raw_server raw([](raw_server& r) {
+        auto v = r.accept();
+        v.request();
+        v.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+        v.request();
+        v.request();
+    });
+    auto c = *client::create(options);
+    EXPECT_TRUE(c.get(raw.url()));
+    EXPECT_EQ(c.get(raw.url()).code(), errc::timed_out);
+}
+
+}  // namespace
+}  // namespace wire::http
