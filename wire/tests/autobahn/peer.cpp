@@ -2,6 +2,7 @@
 //
 //     wire_autobahn server PORT
 //     wire_autobahn client ws://127.0.0.1:PORT
+//     wire_autobahn takeover ws://127.0.0.1:PORT      (a client that offers context takeover)
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -27,9 +28,11 @@ int fail(std::string_view what, const wire::error& why) {
 
 int serve(std::uint16_t port) {
     http::router routes;
+    ws::accept_options agreeable;
+    agreeable.deflate = ws::deflate_options{.context_takeover = true, .peer_context_takeover = true};
     routes.websocket("/", [](ws::session& s, const http::request&) {
         s.on_message([](ws::session& s, ws::message m) { s.send(m); });
-    });
+    }, agreeable);
     http::server_options options;
     options.host = "127.0.0.1";
     return fail("server", http::start_server(port, std::move(routes), options));
@@ -37,12 +40,14 @@ int serve(std::uint16_t port) {
 
 // Opens a session and stays until it is over. The callback client: it answers a message before it looks at the next frame, as
 // the strict cases ask, while the blocking one reads ahead.
-wire::error converse(const std::string& url, ws::session::message_handler on_message) {
+wire::error converse(const std::string& url, bool context_takeover, ws::session::message_handler on_message) {
     auto loop = wire::event_loop::create();
     if (!loop) return loop.error();
     wire::error failure;
     ws::dialer dialer(**loop);
-    dialer.dial(url, {}, [&](wire::result<ws::session*> opened) {
+    ws::dial_options options;
+    options.deflate = ws::deflate_options{.context_takeover = context_takeover, .peer_context_takeover = context_takeover};
+    dialer.dial(url, options, [&](wire::result<ws::session*> opened) {
         if (!opened) {
             failure = opened.error();
             (*loop)->stop();
@@ -55,9 +60,9 @@ wire::error converse(const std::string& url, ws::session::message_handler on_mes
     return failure;
 }
 
-int ask(const std::string& url) {
+int ask(const std::string& url, bool context_takeover) {
     int cases = 0;
-    const wire::error none = converse(url + "/getCaseCount", [&](ws::session& s, ws::message m) {
+    const wire::error none = converse(url + "/getCaseCount", context_takeover, [&](ws::session& s, ws::message m) {
         cases = std::atoi(std::string(m.data).c_str());
         s.close();
     });
@@ -66,9 +71,9 @@ int ask(const std::string& url) {
     for (int number = 1; number <= cases; ++number) {
         // Cases that end in an error are meant to: the server judges what it saw.
         const std::string path = "/runCase?case=" + std::to_string(number) + "&" + by;
-        if (auto failure = converse(url + path, [](ws::session& s, ws::message m) { s.send(m); })) return fail(path, failure);
+        if (auto failure = converse(url + path, context_takeover, [](ws::session& s, ws::message m) { s.send(m); })) return fail(path, failure);
     }
-    const wire::error unwritten = converse(url + "/updateReports?" + by, [](ws::session&, ws::message) {});
+    const wire::error unwritten = converse(url + "/updateReports?" + by, context_takeover, [](ws::session&, ws::message) {});
     return unwritten ? fail("updateReports", unwritten) : cases > 0 ? 0 : 1;
 }
 
@@ -77,7 +82,8 @@ int ask(const std::string& url) {
 int main(int argc, char** argv) {
     const std::string_view role = argc == 3 ? argv[1] : "";
     if (role == "server") return serve(static_cast<std::uint16_t>(std::atoi(argv[2])));
-    if (role == "client") return ask(argv[2]);
-    std::fputs("usage: wire_autobahn server PORT | client URL\n", stderr);
+    if (role == "client") return ask(argv[2], false);
+    if (role == "takeover") return ask(argv[2], true);
+    std::fputs("usage: wire_autobahn server PORT | client URL | takeover URL\n", stderr);
     return 64;
 }

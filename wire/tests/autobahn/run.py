@@ -1,5 +1,8 @@
 """Autobahn's WebSocket test suite against wire, as server and as client; every case has to pass strictly.
 
+The 216 cases of compression (12 and 13) send a thousand messages each, up to 128 KiB long, which takes the suite's Python most
+of an hour. Here all of them are run, but with a tenth of the messages unless ``--messages 1000`` asks for all.
+
     python3 wire/tests/autobahn/run.py build/dev/wire/wire_autobahn
 
 The suite (PyPI: autobahntestsuite) needs Python 2.7, and is installed with that one's pip into a folder of its own beside the
@@ -19,8 +22,11 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
+Index = dict[str, dict[str, str]]
+"""What the suite says of each case."""
 VERSION = "25.10.1"
 MISSING = 69
 HOST = "127.0.0.1"
@@ -30,11 +36,18 @@ GOOD = ("OK", "INFORMATIONAL")
 """INFORMATIONAL: the case has no right or wrong. NON-STRICT, a late failure where an early one is due, is not good enough."""
 SKIPPED = "UNIMPLEMENTED"
 """Cases of compression with parameters that the peer does not agree to."""
+MESSAGES = 100
 # --target leaves packages in namespaces (zope) to .pth files, which only addsitedir() reads.
 WSTEST = """import site, sys
 site.addsitedir(sys.argv[1])
-sys.argv[0:2] = ["wstest"]
+most = int(sys.argv[2])
+sys.argv[0:3] = ["wstest"]
 from autobahntestsuite.wstest import run
+from autobahntestsuite.case import Cases
+for case in Cases:
+    if getattr(case, "COUNT", 0) > most:
+        case.DESCRIPTION = case.DESCRIPTION.replace("Send %d" % case.COUNT, "Send %d" % most)
+        case.COUNT = most
 run()"""
 
 
@@ -84,27 +97,45 @@ def running(command: Sequence[str], port: int, *, cwd: Path) -> Iterator[None]:
             process.terminate()
 
 
-def wstest(python: str, packages: Path, mode: str, specification: Path) -> list[str]:
-    return [python, "-c", WSTEST, str(packages), "-m", mode, "-s", str(specification)]
+@dataclass(frozen=True, kw_only=True)
+class Suite:
+    """The suite as installed, and the program that it tests."""
+
+    python: str
+    packages: Path
+    messages: int
+    peer: Path
+
+    def command(self, mode: str, specification: Path) -> list[str]:
+        return [self.python, "-c", WSTEST, str(self.packages), str(self.messages), "-m", mode, "-s", str(specification)]
 
 
-def test_server(python: str, packages: Path, peer: Path, folder: Path) -> dict[str, dict[str, str]]:
+def test_server(suite: Suite, folder: Path) -> Index:
     port = free_port()
     specification = folder / "fuzzingclient.json"
     servers = [{"agent": "wire", "url": f"ws://{HOST}:{port}"}]
     specification.write_text(json.dumps({"outdir": "reports", "servers": servers, "cases": ["*"], "exclude-cases": []}))
-    with running([str(peer), "server", str(port)], port, cwd=folder):
-        run(wstest(python, packages, "fuzzingclient", specification), folder)
+    with running([str(suite.peer), "server", str(port)], port, cwd=folder):
+        run(suite.command("fuzzingclient", specification), folder)
     return read_index(folder)
 
 
-def test_client(python: str, packages: Path, peer: Path, folder: Path) -> dict[str, dict[str, str]]:
+def test_client(suite: Suite, folder: Path) -> Index:
+    return _test_client(suite, folder, "client", ["*"])
+
+
+def test_takeover(suite: Suite, folder: Path) -> Index:
+    """The client once more, offering context takeover, in the cases that leave the offer to it."""
+    return _test_client(suite, folder, "takeover", ["12.*"])
+
+
+def _test_client(suite: Suite, folder: Path, role: str, cases: Sequence[str]) -> Index:
     port = free_port()
     specification = folder / "fuzzingserver.json"
     url = f"ws://{HOST}:{port}"
-    specification.write_text(json.dumps({"outdir": "reports", "url": url, "cases": ["*"], "exclude-cases": []}))
-    with running(wstest(python, packages, "fuzzingserver", specification), port, cwd=folder):
-        run([str(peer), "client", url], folder)
+    specification.write_text(json.dumps({"outdir": "reports", "url": url, "cases": cases, "exclude-cases": []}))
+    with running(suite.command("fuzzingserver", specification), port, cwd=folder):
+        run([str(suite.peer), role, url], folder)
     return read_index(folder)
 
 
@@ -113,8 +144,8 @@ def run(command: Sequence[str], folder: Path) -> None:
         subprocess.run(command, cwd=folder, stdout=output, stderr=output, timeout=TIMEOUT_S, check=True)
 
 
-def read_index(folder: Path) -> dict[str, dict[str, str]]:
-    index: dict[str, dict[str, dict[str, str]]] = json.loads((folder / "reports" / "index.json").read_text())
+def read_index(folder: Path) -> Index:
+    index: dict[str, Index] = json.loads((folder / "reports" / "index.json").read_text())
     return index["wire"]
 
 
@@ -122,6 +153,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Autobahn's WebSocket test suite against wire, both roles.")
     parser.add_argument("peer", type=Path, help="the program wire_autobahn")
     parser.add_argument("--folder", type=Path, default=Path("build/autobahn"), help="for the suite and its reports")
+    parser.add_argument("--messages", type=int, default=MESSAGES, help=f"at most so many in a case; {MESSAGES} if not given")
     asked = parser.parse_args()
     python = find_python()
     if python is None:
@@ -131,11 +163,12 @@ def main() -> int:
         return MISSING
     folder = asked.folder.resolve()
     install(python, folder / "packages")
+    suite = Suite(python=python, packages=folder / "packages", messages=asked.messages, peer=asked.peer.resolve())
     counts = {"passed": 0, "failed": 0, "skipped": 0}
-    for role, test in (("server", test_server), ("client", test_client)):
+    for role, test in (("server", test_server), ("client", test_client), ("takeover", test_takeover)):
         shutil.rmtree(folder / role, ignore_errors=True)
         (folder / role).mkdir(parents=True)
-        results = test(python, folder / "packages", asked.peer.resolve(), folder / role)
+        results = test(suite, folder / role)
         for case, result in sorted(results.items(), key=lambda item: [int(part) for part in item[0].split(".")]):
             said = (result["behavior"], result["behaviorClose"])
             kind = "skipped" if said[0] == SKIPPED else "passed" if all(one in GOOD for one in said) else "failed"
