@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import threading
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +18,7 @@ from wirebench.conformance.contestant import probed_workloads, read_results, wri
 from wirebench.report.standards import standards
 from wirebench.store.records import VerifyRecord
 from wirebench.trial.ports import HOST
+from wirebench.verify.websocket import BINARY, accept_key, encode_frame
 
 Reply = Callable[[bytes], bytes]
 """From what came to what goes back; an empty reply is none."""
@@ -232,3 +234,36 @@ def test_the_command_judges_a_running_server(tmp_path: Path, capsys: pytest.Capt
 def test_a_wrong_address_is_said(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_app(["conformance", url]) == 64
     assert "expected http://HOST:PORT/PATH" in capsys.readouterr().err
+
+
+def deflating(agreed: str, bits: int) -> Reply:
+    """A server that agrees to one window, and sends one message, which repeats itself, compressed with another."""
+    once = bytes(zlib.crc32(i.to_bytes(2)) % 256 for i in range(2_000))
+    compressor = zlib.compressobj(wbits=-bits)
+    data = compressor.compress(once + b" " * 300 + once) + compressor.flush(zlib.Z_SYNC_FLUSH)
+    echo = bytearray(encode_frame(BINARY, data.removesuffix(b"\x00\x00\xff\xff"), mask=False))
+    echo[0] |= 0x40
+
+    def reply(received: bytes) -> bytes:
+        if not received.startswith(b"GET"):
+            return bytes(echo)
+        key = next(line[19:] for line in received.decode().splitlines() if line.startswith("Sec-WebSocket-Key: "))
+        return (
+            "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            f"Sec-WebSocket-Accept: {accept_key(key)}\r\nSec-WebSocket-Extensions: {agreed}\r\n\r\n"
+        ).encode()
+
+    return reply
+
+
+def test_a_window_larger_than_agreed_is_seen() -> None:
+    agreed = "permessage-deflate; server_max_window_bits=9"
+    assert outcome("server_window_kept", deflating(agreed, 9)).outcome == "passed"
+    larger = outcome("server_window_kept", deflating(agreed, 15))
+    assert larger.outcome == "failed"
+    assert "too far back" in larger.received
+
+
+def test_a_server_that_takes_every_offer_fails() -> None:
+    for offer in ("offer_unknown_parameter", "offer_window_no_value", "offer_window_leading_zero", "offer_client_window_16"):
+        assert outcome(offer, deflating("permessage-deflate", 15)).outcome == "failed"

@@ -16,6 +16,7 @@ NAME = "permessage-deflate"
 TAIL = b"\x00\x00\xff\xff"  # RFC 7692 section 7.2.1
 RSV1 = 0x40
 LARGEST_MESSAGE = 16 * 1024 * 1024
+INFLATED_AT_ONCE = 64
 
 Parameters = Mapping[str, str | None]
 
@@ -41,7 +42,16 @@ class Deflated:
         bits = int(agreed.get("client_max_window_bits") or 15)
         # zlib cannot make windows of 8 bits without a header; 9 serves no peer that keeps only 256 bytes.
         self._compressor = zlib.compressobj(wbits=-max(bits, 9))
-        self._decompressor = zlib.decompressobj(wbits=-15)
+        self._server_bits = max(int(agreed.get("server_max_window_bits") or 15), 9)
+        self._decompressor = zlib.decompressobj(wbits=-self._server_bits)
+
+    def _inflated(self, data: bytes) -> bytes:
+        """In small steps: zlib looks at how far references go back only when they leave what it has just written."""
+        text, rest = bytearray(), data + TAIL
+        while rest and len(text) < LARGEST_MESSAGE:
+            text += self._decompressor.decompress(rest, INFLATED_AT_ONCE)
+            rest = self._decompressor.unconsumed_tail
+        return bytes(text)
 
     def compressed(self, payload: bytes) -> bytes:
         if "client_no_context_takeover" in self.agreed:
@@ -74,9 +84,9 @@ class Deflated:
         data = b"".join(parts)
         if compressed:
             if "server_no_context_takeover" in self.agreed:
-                self._decompressor = zlib.decompressobj(wbits=-15)
+                self._decompressor = zlib.decompressobj(wbits=-self._server_bits)
             try:
-                data = self._decompressor.decompress(data + TAIL, LARGEST_MESSAGE)
+                data = self._inflated(data)
             except zlib.error as error:
                 raise Mismatch(expected="a message that inflates", received=f"{len(data)} bytes, {error}") from error
         return Frame(opcode=opcode, payload=data)
@@ -154,6 +164,9 @@ def _negotiation() -> Iterator[Probe]:
     yield declined("offer_parameter_twice", "7.1", f"{NAME}; server_no_context_takeover; server_no_context_takeover")
     yield declined("offer_window_16", "7.1.2.1", f"{NAME}; server_max_window_bits=16")
     yield declined("offer_window_7", "7.1.2.1", f"{NAME}; server_max_window_bits=7")
+    yield declined("offer_window_no_value", "7.1.2.1", f"{NAME}; server_max_window_bits")
+    yield declined("offer_window_leading_zero", "7.1.2.1", f"{NAME}; server_max_window_bits=09")
+    yield declined("offer_client_window_16", "7.1.2.2", f"{NAME}; client_max_window_bits=16")
     yield declined("offer_takeover_value", "7.1.1.1", f"{NAME}; server_no_context_takeover=1")
 
     def takeover(connection: Deflated) -> str:
@@ -166,6 +179,17 @@ def _negotiation() -> Iterator[Probe]:
         if bits is None or not bits.isdigit() or not 8 <= int(bits) <= 10:
             raise Mismatch(expected="server_max_window_bits of 8 to 10 in the response", received=str(dict(connection.agreed)))
         return str(dict(connection.agreed))
+
+    def window_kept(connection: Deflated) -> str:
+        # What comes again does so further back than 512 bytes.
+        once = bytes(zlib.crc32(i.to_bytes(2)) % 256 for i in range(2_000))
+        return connection.echo(BINARY, once + b" " * 300 + once)
+
+    def client_window(connection: Deflated) -> str:
+        bits = connection.agreed.get("client_max_window_bits", "10")
+        if bits is None or not bits.isdigit() or not 8 <= int(bits) <= 10:
+            raise Mismatch(expected="client_max_window_bits of 8 to 10, or none", received=str(dict(connection.agreed)))
+        return connection.echo(TEXT, b"hello")
 
     def no_window(connection: Deflated) -> str:
         if "client_max_window_bits" in connection.agreed:
@@ -187,6 +211,22 @@ def _negotiation() -> Iterator[Probe]:
         f"{NAME}; server_max_window_bits=10",
         "the parameter, at most 10, in the response, or the offer declined",
         _talking(window, f"{NAME}; server_max_window_bits=10"),
+    )
+    yield _probe(
+        "server_window_kept",
+        "7.1.2.1",
+        "MUST",
+        f"{NAME}; server_max_window_bits=9, and a message that repeats itself after 2,300 bytes",
+        "its echo, with no reference further back than 512 bytes, or the offer declined",
+        _talking(window_kept, f"{NAME}; server_max_window_bits=9"),
+    )
+    yield _probe(
+        "client_max_window_bits",
+        "7.1.2.2",
+        "MUST",
+        f"{NAME}; client_max_window_bits=10",
+        "in the response at most 10, or none; and an echo",
+        _talking(client_window, f"{NAME}; client_max_window_bits=10"),
     )
     yield _probe(
         "client_max_window_bits_unasked",
