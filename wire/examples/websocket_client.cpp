@@ -8,7 +8,9 @@ namespace ws = wire::ws;
 
 int main(int argc, char** argv) {
     const std::string url = argc > 1 ? argv[1] : "ws://127.0.0.1:8080/chat";
-    auto client = ws::blocking_client::connect(url);
+    ws::dial_options options;
+    options.deflate.emplace();  // messages are compressed if the server agrees
+    auto client = ws::blocking_client::connect(url, options);
     if (!client) {
         std::fprintf(stderr, "websocket_client: %s: %s\n", url.c_str(), client.error().message.c_str());
         return 1;

@@ -62,7 +62,7 @@ void rest(http::router& routes, wire::blocking_pool& pool, std::chrono::millisec
 void echo(http::router& routes) {
     routes.websocket("/", [](ws::session& s, const http::request&) {
         s.on_message([](ws::session& s, ws::message m) { s.send(m); });
-    });
+    }, {.deflate = ws::deflate_options{}});  // for clients that offer it; so it is held to RFC 7692 as well
 }
 
 void count(http::router& routes) {

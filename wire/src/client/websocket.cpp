@@ -20,6 +20,7 @@ class dialed;
 
 struct dialed_owner : wire::detail::opening_base {
     using opening_base::opening_base;
+    deflate_pool deflates;
     std::unordered_map<dialed*, std::unique_ptr<dialed>> all;
     wire::detail::graveyard<dialed> graveyard;
 
@@ -68,6 +69,9 @@ private:
         if (options_.cookies != nullptr && !has_own_cookies()) cookies = options_.cookies->header(url_, http::unix_now());
         if (!cookies.empty()) extra.push_back({"Cookie", cookies});
         if (!options_.protocols.empty()) extra.push_back({"Sec-WebSocket-Protocol", options_.protocols});
+        std::string offer;
+        if (options_.deflate) offer = deflate_offer(*options_.deflate);
+        if (!offer.empty()) extra.push_back({"Sec-WebSocket-Extensions", offer});
         if (const errc refused = write_upgrade_request(out(), url_.target, url_.authority(), key_, extra); refused != errc::none) {
             fail(refused);
             return;
@@ -132,19 +136,26 @@ private:
                 case http::event::error: fail(s.error); return at;
                 case http::event::head:
                     if (options_.cookies != nullptr) options_.cookies->store_all(url_, head_.headers, http::unix_now());
-                    if (auto checked = check_upgrade_response(head_, key_, options_.protocols); !checked) {
+                    if (auto checked = check_upgrade_response(head_, key_, options_.protocols,
+                                                              options_.deflate ? &*options_.deflate : nullptr, &agreed_);
+                        !checked) {
                         fail(checked.error());
                         return at;
                     }
                     break;
                 default:
                     owner_->loop->disarm(timer_);
-                    session_.reset(new session(role::client, *this, *this, options_.limits));
+                    session_.reset(new session(role::client, *this, *this, options_.limits, compression()));
                     std::exchange(opened_, nullptr)(session_.get());
                     return at + s.consumed;
             }
             at += s.consumed;
         }
+    }
+
+    std::unique_ptr<permessage_deflate> compression() const {
+        if (!agreed_) return nullptr;
+        return std::make_unique<permessage_deflate>(role::client, *agreed_, *options_.deflate, owner_->deflates, options_.limits);
     }
 
     void on_end() override {
@@ -190,6 +201,7 @@ private:
     std::string key_;
     http::response_parser parser_;
     http::response_head head_;
+    std::optional<deflate_agreement> agreed_;
     buffer held_;
     std::unique_ptr<session> session_;
     timer timer_ = timer::calling<&dialed::on_timer>(this);

@@ -153,6 +153,8 @@ decompressor::step decompressor::add(std::string_view in, std::size_t max_out, b
             break;
         }
     }
+    // In zlib's words: between two blocks (128), none of them the last (64), with no bits left of a byte (1 to 7).
+    done.whole = s.z.data_type == 128 && !done.more;
     return done;
 }
 
@@ -164,9 +166,12 @@ void decompressor::next_stream() noexcept {
 
 void decompressor::reset() noexcept {
     next_stream();
-    restart_ratio();
+    restart_ratio(state_->max_ratio);
 }
 
-void decompressor::restart_ratio() noexcept { state_->used = state_->produced = 0; }
+void decompressor::restart_ratio(std::uint32_t max_ratio) noexcept {
+    state_->used = state_->produced = 0;
+    state_->max_ratio = max_ratio;
+}
 
 }  // namespace wire

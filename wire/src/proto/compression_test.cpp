@@ -149,6 +149,7 @@ TEST(compression, sync_ends_at_a_byte_and_goes_on_with_what_it_knows) {
         EXPECT_EQ(packed.view().substr(packed.size() - 4), "\0\0\xFF\xFF"s);
         const auto s = unpacker->add(packed.view(), 1000, plain);
         EXPECT_EQ(plain.view(), text);
+        EXPECT_TRUE(s.whole);
         EXPECT_FALSE(s.ended);
         EXPECT_FALSE(s.more);
         if (i == 0) {
@@ -212,7 +213,7 @@ TEST(compression, the_ratio_does_not_count_for_little_and_counts_streams_togethe
     }
     EXPECT_TRUE(unpacker->add(blanks.view(), 100'000, out).ended);
     unpacker->next_stream();
-    unpacker->restart_ratio();
+    unpacker->restart_ratio(200);
     EXPECT_TRUE(unpacker->add(blanks.view(), 100'000, out).ended);
     unpacker->next_stream();
     EXPECT_EQ(unpacker->add(blanks.view(), 100'000, out).error, errc::expands_too_much);

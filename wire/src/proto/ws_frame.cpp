@@ -48,7 +48,7 @@ void apply_mask(std::span<char> data, mask_key key, std::size_t offset) noexcept
     copy_masked(data.data(), {data.data(), data.size()}, key, offset);
 }
 
-header_step read_frame_header(std::string_view in, role r) noexcept {
+header_step read_frame_header(std::string_view in, role r, bool may_be_compressed) noexcept {
     header_step step;
     const auto byte = [in](std::size_t i) { return static_cast<std::uint8_t>(in[i]); };
     const auto refuse = [&step] {
@@ -60,8 +60,11 @@ header_step read_frame_header(std::string_view in, role r) noexcept {
     h.fin = (byte(0) & 0x80) != 0;
     h.reserved = byte(0) >> 4 & 7;
     const std::uint8_t op = byte(0) & 15;
-    if (h.reserved != 0 || (op > 2 && op < 8) || op > 10) return refuse();
+    if ((op > 2 && op < 8) || op > 10) return refuse();
     h.op = static_cast<opcode>(op);
+    if (h.reserved != 0 && !(may_be_compressed && h.reserved == compressed_bit && (h.op == opcode::text || h.op == opcode::binary))) {
+        return refuse();
+    }
     if (is_control(h.op) && !h.fin) return refuse();
     if (in.size() < 2) return step;
     h.masked = (byte(1) & 0x80) != 0;
@@ -86,9 +89,9 @@ header_step read_frame_header(std::string_view in, role r) noexcept {
 }
 
 std::size_t write_frame_header(std::span<char, max_frame_header_bytes> to, opcode op, std::uint64_t length, bool fin,
-                               std::optional<mask_key> key) noexcept {
+                               std::optional<mask_key> key, bool compressed) noexcept {
     const unsigned mask_bit = key ? 0x80 : 0;
-    to[0] = static_cast<char>((fin ? 0x80U : 0U) | static_cast<unsigned>(op));
+    to[0] = static_cast<char>((fin ? 0x80U : 0U) | (compressed ? compressed_bit << 4U : 0U) | static_cast<unsigned>(op));
     std::size_t at = 2;
     if (length < 126) {
         to[1] = static_cast<char>(mask_bit | static_cast<unsigned>(length));
@@ -104,10 +107,11 @@ std::size_t write_frame_header(std::span<char, max_frame_header_bytes> to, opcod
     return at;
 }
 
-void append_frame(buffer& out, opcode op, std::string_view payload, std::optional<mask_key> key, bool fin) {
+void append_frame(buffer& out, opcode op, std::string_view payload, std::optional<mask_key> key, bool fin, bool compressed) {
     char* const space = out.prepare(max_frame_header_bytes + payload.size()).data();
     const std::size_t n =
-        write_frame_header(std::span<char, max_frame_header_bytes>(space, max_frame_header_bytes), op, payload.size(), fin, key);
+        write_frame_header(std::span<char, max_frame_header_bytes>(space, max_frame_header_bytes), op, payload.size(), fin, key,
+                           compressed);
     if (key) {
         copy_masked(space + n, payload, *key);
     } else if (!payload.empty()) {
@@ -123,7 +127,9 @@ bool is_valid_close_code(std::uint16_t code) noexcept {
 std::uint16_t close_code_for(errc error) noexcept {
     switch (error) {
         case errc::none: return close_code::normal;
+        case errc::bad_compressed_data:
         case errc::bad_utf8: return close_code::bad_data;
+        case errc::expands_too_much:
         case errc::message_too_large: return close_code::too_big;
         case errc::bad_frame:
         case errc::bad_close_code: return close_code::protocol_error;

@@ -46,7 +46,8 @@ errc write_upgrade_request(buffer& out, std::string_view target, std::string_vie
 }
 
 result<void> check_upgrade_response(const http::response_head& head, std::string_view key,
-                                    std::string_view offered_protocols) {
+                                    std::string_view offered_protocols, const deflate_options* offered_deflate,
+                                    std::optional<deflate_agreement>* agreed) {
     if (head.status != 101) return refused("the server answered " + std::to_string(head.status) + ", not 101");
     if (!head.headers.has_token("Upgrade", "websocket")) return refused("no \"Upgrade: websocket\" in the response");
     if (!head.headers.has_token("Connection", "upgrade")) return refused("no \"Connection: Upgrade\" in the response");
@@ -54,8 +55,14 @@ result<void> check_upgrade_response(const http::response_head& head, std::string
     if (only_field(head.headers, "Sec-WebSocket-Accept", count) != accept_key(key) || count != 1) {
         return refused("Sec-WebSocket-Accept is not the answer to our key");
     }
-    only_field(head.headers, "Sec-WebSocket-Extensions", count);
-    if (count != 0) return refused("the server chose an extension that was not offered");
+    if (offered_deflate == nullptr) {
+        only_field(head.headers, "Sec-WebSocket-Extensions", count);
+        if (count != 0) return refused("the server chose an extension that was not offered");
+    } else {
+        auto answer = read_deflate_answer(head.headers, *offered_deflate);
+        if (!answer) return answer.error();
+        if (agreed != nullptr) *agreed = *answer;
+    }
     const std::string_view protocol = only_field(head.headers, "Sec-WebSocket-Protocol", count);
     if (count > 1) return refused("more than one subprotocol in the response");
     if (count == 1) {
@@ -89,6 +96,7 @@ upgrade_check check_upgrade_request(const http::request_head& head) {
     const std::string_view key = only_field(head.headers, "Sec-WebSocket-Key", count);
     if (count != 1) return check;
     if (const auto nonce = base64_decode(key); !nonce || nonce->size() != 16) return check;
+    if (!extensions_are_well_formed(head.headers)) return check;  // RFC 6455 section 9.1
     // An opening handshake has no body: what follows it are frames.
     if (head.framing == http::framing::chunked || head.content_length > 0) return check;
     return {.wanted = true, .error = errc::none, .refusal = 0, .key = key};

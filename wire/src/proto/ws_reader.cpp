@@ -2,11 +2,13 @@
 
 #include <algorithm>
 
+#include "wire/proto/ws_deflate.hpp"
+
 namespace wire::ws {
 
 step message_reader::fail(errc code) noexcept {
     error_ = code;
-    gathered_ = {};
+    gathered_.release();
     step s;
     s.what = event::error;
     s.error = code;
@@ -44,21 +46,41 @@ step message_reader::deliver(std::size_t consumed, std::string_view data) noexce
     return s;
 }
 
+// A buffer holds 4 GiB, and doubles as it grows.
+std::uint64_t message_reader::most() const noexcept { return std::min<std::uint64_t>(limits_->max_message_bytes, 1U << 31U); }
+
+// What comes out counts and is checked before an error further on, so that it does not matter how the bytes were cut.
+errc message_reader::inflate(std::string_view piece) {
+    for (;;) {
+        const std::size_t before = gathered_.size();
+        const auto s = deflate_->inflate(piece, static_cast<std::size_t>(most()) - before + 1, gathered_);
+        if (message_ == opcode::text && !utf8_.feed(gathered_.view().substr(before))) return errc::bad_utf8;
+        if (gathered_.size() > most()) return errc::message_too_large;
+        if (s.error != errc::none) return s.error;
+        if (!s.more) return errc::none;
+        piece.remove_prefix(s.used);
+    }
+}
+
+// Keeps small storage for the next message; gives back what one large message took, or what was lent.
+void message_reader::forget_delivered() noexcept {
+    delivered_ = false;
+    if (compressed_) {
+        deflate_->reclaim(gathered_);
+    } else if (gathered_.capacity() > 16 * 1024) {
+        gathered_.release();
+    } else {
+        gathered_.clear();
+    }
+}
+
 step message_reader::read(std::span<char> in) {
     if (error_ != errc::none) return fail(error_);
-    if (delivered_) {
-        delivered_ = false;
-        // Keep small storage for the next message; give back what one large message took.
-        if (gathered_.capacity() > 16 * 1024) {
-            gathered_ = {};
-        } else {
-            gathered_.clear();
-        }
-    }
+    if (delivered_) forget_delivered();
     std::size_t at = 0;
     for (;;) {
         if (!in_frame_) {
-            const header_step h = read_frame_header({in.data() + at, in.size() - at}, role_);
+            const header_step h = read_frame_header({in.data() + at, in.size() - at}, role_, deflate_ != nullptr);
             if (h.error != errc::none) return fail(h.error);
             const frame_header& frame = h.header;
             if (h.size == 0) break;
@@ -72,11 +94,18 @@ step message_reader::read(std::span<char> in) {
             }
             // A message begins with text or binary and goes on with continuation: section 5.4.
             if ((frame.op == opcode::continuation) != (message_ != opcode::continuation)) return fail(errc::bad_frame);
-            if (frame.length > limits_->max_message_bytes - gathered_.size()) return fail(errc::message_too_large);
-            if (frame.op != opcode::continuation) {
+            const bool begins = frame.op != opcode::continuation;
+            if (begins) compressed_ = frame.reserved != 0;
+            // What does not compress grows a little.
+            const std::uint64_t allowed = compressed_ ? most() + most() / 8 + 1024 : most();
+            const std::uint64_t so_far = !compressed_ ? gathered_.size() : begins ? 0 : deflate_->received();
+            if (frame.length > allowed - std::min(allowed, so_far)) return fail(errc::message_too_large);
+            if (begins) {
                 message_ = frame.op;
                 utf8_.reset();
-                if (frame.fin && frame.length <= available) {
+                if (compressed_) {
+                    deflate_->begin(gathered_);
+                } else if (frame.fin && frame.length <= available) {
                     const auto payload = in.subspan(at + h.size, static_cast<std::size_t>(frame.length));
                     if (frame.masked) apply_mask(payload, frame.key);
                     const std::string_view text(payload.data(), payload.size());
@@ -94,17 +123,24 @@ step message_reader::read(std::span<char> in) {
         const auto piece = in.subspan(at, n);
         if (frame_.masked) apply_mask(piece, frame_.key, offset_ % 4);
         const std::string_view text(piece.data(), piece.size());
-        if (message_ == opcode::text && !utf8_.feed(text)) return fail(errc::bad_utf8);
-        gathered_.append(text);
+        if (compressed_) {
+            if (const errc e = inflate(text); e != errc::none) return fail(e);
+        } else {
+            if (message_ == opcode::text && !utf8_.feed(text)) return fail(errc::bad_utf8);
+            gathered_.append(text);
+        }
         at += n;
         offset_ += n;
         remaining_ -= n;
         if (remaining_ > 0) break;
         in_frame_ = false;
         if (frame_.fin) {
+            if (compressed_) {
+                if (const errc e = deflate_->finish(); e != errc::none) return fail(e);
+            }
             if (message_ == opcode::text && !utf8_.complete()) return fail(errc::bad_utf8);
             delivered_ = true;
-            return deliver(at, gathered_);
+            return deliver(at, gathered_.view());
         }
     }
     step s;

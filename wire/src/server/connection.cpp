@@ -336,11 +336,20 @@ bool connection::start_websocket(exchange& e) {
         if (e.status == 426) e.fields += "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n";
         return false;
     }
-    // Cannot fail: the key is Base64.
-    [[maybe_unused]] const errc written = ws::write_upgrade_response(out(), check.key);
+    std::optional<ws::accepted_deflate> compressed;
+    if (e.accepting.deflate) compressed = ws::accept_deflate(e.req.head_.headers, *e.accepting.deflate);
+    std::unique_ptr<ws::permessage_deflate> deflate;
+    header extension;
+    if (compressed) {
+        deflate = std::make_unique<ws::permessage_deflate>(ws::role::server, compressed->agreed, *e.accepting.deflate,
+                                                           worker_->deflates(), worker_->limits());
+        extension = {"Sec-WebSocket-Extensions", compressed->answer};
+    }
+    // Cannot fail: the key is Base64, and the extension's parameters are tokens.
+    [[maybe_unused]] const errc written = ws::write_upgrade_response(out(), check.key, {}, {&extension, compressed ? 1U : 0U});
     flush_later();
     enter(phase::websocket);
-    session_.reset(new ws::session(ws::role::server, *this, *this, worker_->limits()));
+    session_.reset(new ws::session(ws::role::server, *this, *this, worker_->limits(), std::move(deflate)));
     if (loop_metrics* const counts = worker_->counts(); counts != nullptr) {
         counts->sessions_opened.add();
         session_->count(counts->messages);

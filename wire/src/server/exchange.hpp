@@ -57,6 +57,7 @@ struct exchange {
     bool refused = false;        // a field was not fit to be sent
     bool close = false;
     response::open_handler open; // set: upgrade to WebSocket
+    ws::accept_options accepting;
     std::vector<unique_function<void(response&)>> hooks;  // of response::on_send()
 
     // Kept by the connection, for whoever observes.

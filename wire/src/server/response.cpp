@@ -205,8 +205,9 @@ body_reader response::take_body() {
     return body_reader(e.in);
 }
 
-void response::upgrade(open_handler open) {
+void response::upgrade(open_handler open, ws::accept_options options) {
     exchange_->open = std::move(open);
+    exchange_->accepting = options;
     exchange_->hooks.clear();
     send();
 }
@@ -237,6 +238,7 @@ void exchange::clear() noexcept {
     empty(body);
     has_type = refused = close = false;
     open = nullptr;
+    accepting = {};
     hooks.clear();
     bytes_in = bytes_out = head_bytes_out = 0;
     held = instead = false;

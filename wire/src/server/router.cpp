@@ -190,10 +190,11 @@ body_plan router::plan_body(const request& req) const {
     return f.plan;
 }
 
-router& router::websocket(std::string_view pattern, unique_function<void(ws::session&, const request&)> open) {
+router& router::websocket(std::string_view pattern, unique_function<void(ws::session&, const request&)> open,
+                          ws::accept_options options) {
     auto shared = std::make_unique<unique_function<void(ws::session&, const request&)>>(std::move(open));
-    return get(pattern, [open = std::move(shared)](response res) {
-        res.upgrade([&open = *open](ws::session& s, const request& r) { open(s, r); });
+    return get(pattern, [open = std::move(shared), options](response res) {
+        res.upgrade([&open = *open](ws::session& s, const request& r) { open(s, r); }, options);
     });
 }
 

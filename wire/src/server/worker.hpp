@@ -52,6 +52,12 @@ public:
     exchange* take_spare() { return spare_.release(); }
     void recycle(exchange* e) noexcept;
 
+    // What WebSocket sessions that compress share.
+    ws::deflate_pool& deflates() {
+        if (deflates_ == nullptr) deflates_ = std::make_unique<ws::deflate_pool>();
+        return *deflates_;
+    }
+
     // The response was sent.
     void complete(exchange* e);
     // Destroys the connection, closed already, at the end of the turn.
@@ -69,6 +75,7 @@ private:
     std::optional<detail::observer> observer_;
     std::shared_ptr<way_home> way_;
     std::unique_ptr<event_loop> loop_;
+    std::unique_ptr<ws::deflate_pool> deflates_;
     listener listener_;
     connection::list connections_;
     std::size_t count_ = 0;

@@ -21,8 +21,9 @@ struct session::link {
     session* self = nullptr;
 };
 
-session::session(role r, stream& connection, owner& o, const limits& l)
-    : stream_(&connection), loop_(connection.loop()), owner_(&o), limits_(&l), reader_(r, l), last_heard_(connection.loop()->now()), role_(r) {
+session::session(role r, stream& connection, owner& o, const limits& l, std::unique_ptr<permessage_deflate> deflate)
+    : stream_(&connection), loop_(connection.loop()), owner_(&o), limits_(&l), deflate_(std::move(deflate)), reader_(r, l, deflate_.get()),
+      last_heard_(connection.loop()->now()), role_(r) {
     loop().arm(timer_, last_heard_ + limits_->idle_timeout);
 }
 
@@ -45,7 +46,15 @@ std::optional<mask_key> session::next_mask() {
     return masks_->keys[masks_->next++];
 }
 
-void session::append(opcode op, std::string_view payload) {
+void session::append_message(opcode op, std::string_view payload) {
+    if (deflate_ == nullptr) {
+        append_frame(stream_->out(), op, payload, next_mask());
+    } else {
+        deflate_->append_message(stream_->out(), op, payload, next_mask());
+    }
+}
+
+void session::append_control(opcode op, std::string_view payload) {
     append_frame(stream_->out(), op, payload, next_mask());
     stream_->flush_later();
 }
@@ -62,14 +71,15 @@ void session::count_sent() noexcept {
 bool session::send(std::string_view data, opcode op) {
     if (state_ != state::open) return false;
     count_sent();
-    append(op, data);
+    append_message(op, data);
+    stream_->flush_later();
     return stream_->unsent() <= limits_->max_unsent_bytes || flush();
 }
 
 bool session::send_now(std::string_view data, opcode op) {
     if (state_ != state::open) return false;
     count_sent();
-    append_frame(stream_->out(), op, data, next_mask());
+    append_message(op, data);
     return flush();
 }
 
@@ -80,7 +90,7 @@ bool session::flush() {
 }
 
 void session::ping(std::string_view payload) {
-    if (state_ == state::open) append(opcode::ping, payload.substr(0, 125));
+    if (state_ == state::open) append_control(opcode::ping, payload.substr(0, 125));
 }
 
 void session::close(std::uint16_t code, std::string_view reason) {
@@ -136,7 +146,7 @@ std::size_t session::receive(std::span<char> bytes) {
                 if (state_ == state::open && on_message_) on_message_(*this, {s.op, s.data});
                 break;
             case event::ping:
-                if (state_ == state::open) append(opcode::pong, s.data);
+                if (state_ == state::open) append_control(opcode::pong, s.data);
                 break;
             case event::pong: break;
             case event::close:
@@ -177,7 +187,7 @@ void session::on_timer() {
         loop().arm(timer_, due);
     } else if (!pinged_) {
         pinged_ = true;
-        append(opcode::ping, {});
+        append_control(opcode::ping, {});
         loop().arm_after(timer_, limits_->idle_timeout);
     } else {
         finish(close_code::abnormal, "no answer to ping");

@@ -25,6 +25,6 @@ result<decompressor> decompressor::create(coding, int, std::uint32_t) { return u
 decompressor::step decompressor::add(std::string_view, std::size_t, buffer&) { return {.error = errc::no_compression}; }
 void decompressor::reset() noexcept {}
 void decompressor::next_stream() noexcept {}
-void decompressor::restart_ratio() noexcept {}
+void decompressor::restart_ratio(std::uint32_t) noexcept {}
 
 }  // namespace wire

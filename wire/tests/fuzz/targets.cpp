@@ -14,6 +14,7 @@
 #include "wire/proto/parameters.hpp"
 #include "wire/proto/url.hpp"
 #include "wire/proto/utf8.hpp"
+#include "wire/proto/ws_deflate.hpp"
 #include "wire/proto/ws_reader.hpp"
 
 namespace wire::fuzz {
@@ -70,9 +71,11 @@ std::string http(const testing::pieces& cut) {
     return transcript.text();
 }
 
-std::string messages(const testing::pieces& cut, ws::role r) {
+std::string messages(const testing::pieces& cut, ws::role r, bool compressed) {
     const limits l = small_limits();
-    ws::message_reader reader(r, l);
+    ws::deflate_pool pool;
+    ws::permessage_deflate deflate(r, {}, {}, pool, l);
+    ws::message_reader reader(r, l, compressed ? &deflate : nullptr);
     std::string held;
     std::string said;
     for (const auto piece : cut) {
@@ -106,8 +109,10 @@ void response(std::string_view input) {
 }
 
 void frames(std::string_view input) {
-    compare_cuts(input, [](const testing::pieces& p) { return messages(p, ws::role::server); });
-    compare_cuts(input, [](const testing::pieces& p) { return messages(p, ws::role::client); });
+    for (const ws::role r : {ws::role::server, ws::role::client}) {
+        compare_cuts(input, [r](const testing::pieces& p) { return messages(p, r, false); });
+        if (compression_available()) compare_cuts(input, [r](const testing::pieces& p) { return messages(p, r, true); });
+    }
 }
 
 namespace {

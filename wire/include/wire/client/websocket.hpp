@@ -27,6 +27,8 @@ struct dial_options : open_options, open_timeouts {
     std::shared_ptr<http::cookie_jar> cookies;                 // sent, unless `headers` has a Cookie, and kept; may be shared with HTTP clients
     std::string protocols;                                     // subprotocols offered, separated by commas
     std::chrono::milliseconds handshake_timeout{10'000};       // from the request to the end of the server's answer
+    // Messages are compressed if the server agrees to it (permessage-deflate); none: never.
+    std::optional<deflate_options> deflate;
     std::function<void(const open_times&)> connected;          // told, before the handshake, what getting there took
 };
 

@@ -29,6 +29,7 @@ struct compression_options {
     int level = 6;         // 0 (stored) to 9; 1 is several times as fast as 6
     int window_bits = 15;  // 9 to 15: how far back repetitions are found, as a power of two
     int memory_level = 8;  // 1 to 9
+    bool operator==(const compression_options&) const = default;
 };
 
 // What add() does at the end of its input.
@@ -73,6 +74,7 @@ public:
         std::size_t used = 0;     // bytes of input
         bool ended = false;       // the stream is over, its checksum right; what follows is not part of it
         bool more = false;        // `max_out` was reached: call again, with the rest of the input, to see if there is more
+        bool whole = false;       // a block has just ended at the end of a byte, as after flush::sync, and all its output is out
         errc error = errc::none;  // bad_compressed_data or expands_too_much; for good, until reset()
     };
     // Decompresses `in` and appends at most `max_out` bytes to `out`. When the input is over and `ended` was not said, it was
@@ -82,8 +84,8 @@ public:
     void reset() noexcept;
     // Begins a new stream that belongs to the last, such as a further member of a gzip file: the ratio counts both together.
     void next_stream() noexcept;
-    // The ratio counts from here, in a stream of many messages.
-    void restart_ratio() noexcept;
+    // The ratio counts from here, against that limit, in a stream of many messages.
+    void restart_ratio(std::uint32_t max_ratio) noexcept;
 
 private:
     struct state;

@@ -38,21 +38,23 @@ struct frame_header {
 constexpr std::size_t max_frame_header_bytes = 14;
 
 // Reads one header. `size` is its length in bytes, 0 when more is needed; `error` is set when no further byte could
-// make it valid for a receiver in role `r`: reserved bits (no extension is negotiated), unknown opcode, control
-// frame fragmented or over 125 bytes, wrong masking, length not in its shortest form or beyond 2^63 - 1.
+// make it valid for a receiver in role `r`: reserved bits (but `compressed_bit` on the first frame of a message where
+// `may_be_compressed`: permessage-deflate was agreed), unknown opcode, control frame fragmented or over 125 bytes, wrong masking, length not in its shortest form or beyond 2^63 - 1.
 struct header_step {
     std::size_t size = 0;
     errc error = errc::none;
     frame_header header{};
 };
-header_step read_frame_header(std::string_view in, role r) noexcept;
+constexpr std::uint8_t compressed_bit = 4;  // RSV1, RFC 7692 section 6
+header_step read_frame_header(std::string_view in, role r, bool may_be_compressed = false) noexcept;
 
 // Writes a header into `to` and returns its length. The mask bit is set when `key` is given.
 std::size_t write_frame_header(std::span<char, max_frame_header_bytes> to, opcode op, std::uint64_t length, bool fin,
-                               std::optional<mask_key> key) noexcept;
+                               std::optional<mask_key> key, bool compressed = false) noexcept;
 
 // Appends a whole frame; the payload is masked with `key` when given (a client must, section 5.3).
-void append_frame(buffer& out, opcode op, std::string_view payload, std::optional<mask_key> key = {}, bool fin = true);
+void append_frame(buffer& out, opcode op, std::string_view payload, std::optional<mask_key> key = {}, bool fin = true,
+                  bool compressed = false);
 
 // Close codes (section 7.4).
 namespace close_code {

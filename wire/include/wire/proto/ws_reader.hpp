@@ -11,21 +11,23 @@
 //     error       refuse with close_code_for(error); every later call says the same
 //
 // A message that lies in `bytes` whole and in one frame is unmasked in place and handed out without a copy;
-// others are gathered inside. Text is checked while it arrives. Views die at the next call or when `bytes` move.
+// others are gathered inside, compressed ones inflated as they arrive. Text is checked while it arrives. Views die at the next call or when `bytes` move.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <string_view>
 
+#include "wire/base/buffer.hpp"
 #include "wire/base/limits.hpp"
 #include "wire/base/result.hpp"
 #include "wire/proto/utf8.hpp"
 #include "wire/proto/ws_frame.hpp"
 
 namespace wire::ws {
+
+class permessage_deflate;
 
 enum class event : std::uint8_t { need_more, message, ping, pong, close, error };
 
@@ -38,20 +40,25 @@ struct step {
     std::string_view data{};
 };
 
-// `limits` must outlive it.
+// All that it is given must outlive it. `deflate`: null where permessage-deflate was not agreed.
 class message_reader {
 public:
-    message_reader(role r, const limits& l) noexcept : limits_(&l), role_(r) {}
+    message_reader(role r, const limits& l, permessage_deflate* deflate = nullptr) noexcept
+        : limits_(&l), deflate_(deflate), role_(r) {}
 
     step read(std::span<char> in);
 
 private:
+    std::uint64_t most() const noexcept;
+    errc inflate(std::string_view piece);
+    void forget_delivered() noexcept;
     step fail(errc code) noexcept;
     step control(std::size_t consumed, opcode op, std::string_view payload) noexcept;
     step deliver(std::size_t consumed, std::string_view data) noexcept;
 
     const limits* limits_;
-    std::string gathered_;          // fragments so far
+    permessage_deflate* deflate_;
+    buffer gathered_;               // fragments so far
     std::uint64_t remaining_ = 0;   // payload bytes of the current frame still to come
     std::uint64_t offset_ = 0;      // payload bytes of the current frame seen, for the mask
     frame_header frame_{};
@@ -59,6 +66,7 @@ private:
     role role_;
     errc error_ = errc::none;
     opcode message_ = opcode::continuation;  // of the message in progress; continuation: none
+    bool compressed_ = false;                // so is the message in progress
     bool in_frame_ = false;                  // a data frame's header was consumed, its payload not all
     bool delivered_ = false;                 // gathered_ was handed out and goes at the next call
 };

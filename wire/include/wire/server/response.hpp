@@ -79,7 +79,7 @@ public:
     // Answers with 101 and goes on as a WebSocket; `open` sets up the session on the connection's loop. A request that asks for
     // no WebSocket, or wrongly, is answered with 426 or 400 instead, and `open` is not called.
     using open_handler = unique_function<void(ws::session&, const http::request&)>;
-    void upgrade(open_handler open);
+    void upgrade(open_handler open, ws::accept_options options = {});
 
     // False when sent or moved from.
     explicit operator bool() const noexcept { return exchange_ != nullptr; }

@@ -79,7 +79,8 @@ public:
                    std::uint64_t max_body_bytes = std::numeric_limits<std::uint64_t>::max());
 
     // A WebSocket: `open` is called for each session with the request that opened it.
-    router& websocket(std::string_view pattern, unique_function<void(ws::session&, const request&)> open);
+    router& websocket(std::string_view pattern, unique_function<void(ws::session&, const request&)> open,
+                      ws::accept_options options = {});
 
     // Instead of the plain 404.
     router& otherwise(handler h);
@@ -135,8 +136,9 @@ public:
         router_->stream(m, prefix_ + std::string(pattern), std::move(h), max_body_bytes);
         return *this;
     }
-    route_group& websocket(std::string_view pattern, unique_function<void(ws::session&, const request&)> open) {
-        router_->websocket(prefix_ + std::string(pattern), std::move(open));
+    route_group& websocket(std::string_view pattern, unique_function<void(ws::session&, const request&)> open,
+                           ws::accept_options options = {}) {
+        router_->websocket(prefix_ + std::string(pattern), std::move(open), options);
         return *this;
     }
     route_group& before(router::editor f) {

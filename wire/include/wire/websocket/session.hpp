@@ -16,6 +16,7 @@
 #include "wire/base/function.hpp"
 #include "wire/base/limits.hpp"
 #include "wire/loop/stream.hpp"
+#include "wire/proto/ws_deflate.hpp"
 #include "wire/proto/ws_reader.hpp"
 
 namespace wire::ws {
@@ -25,6 +26,12 @@ struct message {
     opcode op = opcode::text;
     std::string_view data;
     bool is_text() const noexcept { return op == opcode::text; }
+};
+
+// How a server takes a WebSocket up.
+struct accept_options {
+    // Messages are compressed with clients that offer it (permessage-deflate); none: never.
+    std::optional<deflate_options> deflate;
 };
 
 class handle;
@@ -66,6 +73,8 @@ public:
     void close(std::uint16_t code = close_code::normal, std::string_view reason = {});
 
     bool is_open() const noexcept { return state_ == state::open; }
+    // permessage-deflate was agreed on: send() compresses what is worth it.
+    bool compresses() const noexcept { return deflate_ != nullptr; }
     std::size_t unsent() const noexcept { return stream_->unsent(); }
     event_loop& loop() const noexcept { return *loop_; }
 
@@ -84,8 +93,8 @@ public:
         ~owner() = default;
     };
 
-    // All three must outlive it.
-    session(role r, stream& connection, owner& o, const limits& l);
+    // All but `deflate` must outlive it.
+    session(role r, stream& connection, owner& o, const limits& l, std::unique_ptr<permessage_deflate> deflate = {});
     ~session();
 
     // Received bytes; returns how many were used up. The rest, a part of a frame's header or of a control frame, must be
@@ -111,7 +120,8 @@ private:
     bool flush();
     void finish(std::uint16_t code, std::string_view reason);
     void on_timer();
-    void append(opcode op, std::string_view payload);
+    void append_message(opcode op, std::string_view payload);
+    void append_control(opcode op, std::string_view payload);
     // As send(), of a frame made already: as a server sends it, with its payload from `payload_at`.
     bool send_framed(std::string_view frame, std::size_t payload_at, opcode op);
     std::vector<std::unique_ptr<detail::subscription>>& subscriptions();
@@ -122,6 +132,7 @@ private:
     event_loop* loop_;
     owner* owner_;
     const limits* limits_;
+    std::unique_ptr<permessage_deflate> deflate_;
     message_reader reader_;
     message_handler on_message_;
     close_handler on_close_;
