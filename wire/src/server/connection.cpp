@@ -168,9 +168,10 @@ void connection::settle() {
     if (is_closed()) return;
     const bool stalls = stalled();
     const bool full = unsent() > worker_->limits().max_unsent_bytes;
-    // What is left of a body may still have to wait for its reader.
-    const bool body_waits = phase_ == phase::body && (stalls || full) && !held_.empty();
-    if (peer_ended_ && phase_ != phase::handling && !body_waits) {
+    // What came before the end may still have to wait: a body for its reader, further requests until earlier replies have been taken.
+    const bool between = phase_ == phase::idle || phase_ == phase::head || phase_ == phase::body;
+    const bool waits = between && (stalls || full) && !held_.empty();
+    if (peer_ended_ && phase_ != phase::handling && !waits) {
         // Replies under way still go out; nothing else can come in.
         if ((flush() && unsent() == 0) || phase_ == phase::websocket || answering()) {
             drop();

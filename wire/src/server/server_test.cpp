@@ -57,6 +57,19 @@ TEST(server, however_the_request_is_cut) {
         ASSERT_EQ(p.response(), "200 POST /c abc");
     }
 }
+TEST(server, pipelined_requests_that_wait_for_a_slow_reader_outlive_its_half_close) {
+    server_options options;
+    options.limits.max_unsent_bytes = 64 << 10;
+    served s([](response res) { res.send(std::string(1 << 20, 'x')); }, options);
+    raw_peer p(s.port());
+    constexpr int many = 24;  // more than the sockets hold
+    std::string all;
+    for (int i = 0; i < many; ++i) all += get("/");
+    p.send(all);
+    p.finish_sending();
+    for (int i = 0; i < many; ++i) ASSERT_EQ(p.response().size(), (1U << 20) + 4) << i;
+    EXPECT_EQ(p.rest(), "");
+}
 TEST(server, pipelined_requests_are_answered_in_order) {
     served s(mirror);
     raw_peer p(s.port());
