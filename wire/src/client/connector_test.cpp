@@ -76,7 +76,7 @@ TEST(connector, goes_on_after_the_delay_when_nobody_answers) {
     const silent second("127.0.0.3");
     const answering good("127.0.0.1");
     race r(20ms);
-    const auto begun = clock::now();
+    const auto begun = r.loop->now();
     r.run({first.at, second.at, good.at});
     EXPECT_EQ(r.winner(), good.at.to_string());
     EXPECT_GE(clock::now() - begun, 40ms);
@@ -85,7 +85,7 @@ TEST(connector, the_delay_is_at_least_ten_milliseconds) {
     const silent first("127.0.0.2");
     const answering good("127.0.0.1");
     race r(0ms);
-    const auto begun = clock::now();
+    const auto begun = r.loop->now();
     r.run({first.at, good.at});
     EXPECT_GE(clock::now() - begun, 10ms);
     EXPECT_EQ(r.winner(), good.at.to_string());
