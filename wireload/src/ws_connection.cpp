@@ -142,7 +142,10 @@ void ws_connection::take_pieces(std::span<char> in) {
     while (true) {
         const wire::ws::step step = held->reader.read(in);
         in = in.subspan(step.consumed);
-        if (step.what == wire::ws::event::need_more) break;
+        if (step.what == wire::ws::event::need_more) {
+            between = between && step.consumed == 0;  // else it has the beginning of another message
+            break;
+        }
         between = false;
         switch (step.what) {
             case wire::ws::event::message:

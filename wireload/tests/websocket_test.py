@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import itertools
 import json
 import random
 import socket
@@ -90,6 +91,20 @@ class RightReplies(unittest.TestCase):
         self.assertEqual((run.code, run.document["requests"]["ok"]), (0, 40), run.document["first_error"])
         self.assertGreaterEqual(len(pongs), 36)  # the last may still be on its way
         self.assertEqual(set(pongs), {b"are you there"})
+
+    def test_a_read_with_the_end_of_one_message_and_half_of_the_next(self) -> None:
+        def handle(server: Server, connection: socket.socket) -> None:
+            shake_hands(connection)
+            while (first := read_frame(connection)) and (second := read_frame(connection)) and first[0] == TEXT == second[0]:
+                text = frame(TEXT, first[1]) + frame(TEXT, second[1])
+                cuts = [0, 5, len(text) // 2 + 5, len(text)]
+                for start, end in itertools.pairwise(cuts):
+                    connection.sendall(text[start:end])
+                    time.sleep(0.02)
+
+        with serving(handle) as server:
+            run = load_ws(server, "-n", "10", "-c", "1", "--pipeline", "2", "--message", "message {c}")
+        self.assertEqual((run.code, run.document["requests"]["ok"]), (0, 10), run.document["first_error"])
 
     def test_messages_larger_than_any_buffer(self) -> None:
         with serving(ws_replies(lambda n, message: frame(TEXT, message))) as server:
