@@ -61,4 +61,15 @@ private:
     }
 };
 
+// Of --deflate: the opening handshakes of a run, warm-up included, that agreed on it, and those that did not.
+struct deflate_tally {
+    std::uint64_t with = 0;
+    std::uint64_t without = 0;
+
+    void add(const deflate_tally& other) {
+        with += other.with;
+        without += other.without;
+    }
+};
+
 }  // namespace wireload

@@ -112,6 +112,8 @@ private:
     bool to_write_ : 1 = false;  // begun (its latency includes connecting), not written yet
 
 protected:
+    // Of permessage-deflate: the window that the server allows, 8 to 15; 0: it was not agreed on. Here because there is room.
+    std::uint8_t agreed_bits_ : 4 = 0;
     worker& worker_;
 
 private:

@@ -95,6 +95,15 @@ json tls(const plan& p, const run_result& r) {
             {"agreed", std::move(agreed)}};
 }
 
+json deflate(const plan& p, const run_result& r) {
+    if (!p.asked.deflate) return nullptr;
+    return {{"connections_with", r.deflate.with},
+            {"connections_without", r.deflate.without},
+            {"payload_in", r.counts.payload_in},
+            {"payload_out", r.counts.payload_out},
+            {"sent_compressed", r.counts.sent_compressed}};
+}
+
 json targets(const plan& p) {
     json out = json::array();
     for (const target& t : p.targets) {
@@ -229,6 +238,7 @@ json to_document(const plan& p, const run_result& r) {
           {"latency", latency(r.connect.latency, p.asked.keep_histogram)},
           {"phases", phases(p, r)}}},
         {"tls", tls(p, r)},
+        {"deflate", deflate(p, r)},
         {"window", {{"start_unix_ns", r.window_start_unix_ns}, {"elapsed_ns", r.elapsed}, {"stopped_by", name_of(r.stopped_by)}, {"unanswered", unanswered(r)}}},
         {"requests",
          {{"sent", r.counts.sent},

@@ -58,6 +58,7 @@ constexpr option_row ws_rows[] = {
     {"--message-size", "N", "instead: N bytes of letters", &raw::message_size},
     {"--subprotocol", "LIST", "subprotocols to ask for, separated by commas; the server has to choose one", &raw::subprotocol},
     {"--binary", "", "send binary messages instead of text", &raw::binary},
+    {"--deflate", "", "offer permessage-deflate (RFC 7692) and send messages compressed, except those that would not become shorter; a server may decline, which is counted. Without context takeover in either direction, so that one compressor and one decompressor for each thread serve all its connections, and connections take no memory for it but while a reply has come in part", &raw::deflate},
     {"--check", "KIND", "echo: the reply equals the message (default); count: the reply is JSON with the same number \"c\" and a number \"ts\"; none: any message is right", &raw::check, "echo,count,none"},
 };
 

@@ -18,6 +18,7 @@
 #include "suggest.hpp"
 #include "text_template.hpp"
 #include "wire/base/limits.hpp"
+#include "wire/proto/compression.hpp"
 #include "wire/proto/http_types.hpp"
 
 namespace wireload {
@@ -211,7 +212,7 @@ void read_exchange(const CLI::App& app, const raw_options& raw, options& out) {
     }
     const char* http_only[] = {"--method", "--body", "--body-file", "--requests-file", "--expect-status", "--expect-body", "--expect-body-file",
                                "--expect-header"};
-    const char* ws_only[] = {"--message", "--message-file", "--message-size", "--subprotocol", "--binary", "--check"};
+    const char* ws_only[] = {"--message", "--message-file", "--message-size", "--subprotocol", "--binary", "--deflate", "--check"};
     if (out.websocket) {
         for (const char* name : http_only) {
             if (given(name)) refuse("{} is for http URLs; for ws there are --message and --check", name);
@@ -233,6 +234,8 @@ void read_exchange(const CLI::App& app, const raw_options& raw, options& out) {
         out.check = raw.check == "echo" ? reply_check::echo : raw.check == "count" ? reply_check::count : reply_check::none;
     }
     out.binary = raw.binary;
+    out.deflate = raw.deflate;
+    if (out.deflate && !wire::compression_available()) refuse("--deflate: this wireload was built without zlib in wire; build it with WIRE_WITH_ZLIB=ON");
     out.message = out.check == reply_check::count ? "{\"c\":{c}}" : "hello from wireload";
     if (given("--message") || given("--message-file")) {
         out.message = text_or_file(app, "--message", raw.message, raw.message_file);
@@ -252,6 +255,9 @@ void read_exchange(const CLI::App& app, const raw_options& raw, options& out) {
     for (const auto& [name, value] : out.headers) {
         if (out.websocket && wire::http::equals_ignoring_case(name, "Sec-WebSocket-Protocol")) {
             refuse("--header '{}': say it with --subprotocol, so that the server's choice is checked", name);
+        }
+        if (out.deflate && wire::http::equals_ignoring_case(name, "Sec-WebSocket-Extensions")) {
+            refuse("--header '{}': --deflate sends this field; leave one of them out", name);
         }
     }
     std::istringstream protocols(raw.subprotocol);

@@ -77,6 +77,7 @@ struct options {
     std::string message;  // "{c}" stands for the connection's counter
     bool binary = false;
     std::string subprotocols;  // separated by commas; empty: none is asked for
+    bool deflate = false;      // permessage-deflate is offered
     reply_check check = reply_check::echo;
 
     // Where it runs.

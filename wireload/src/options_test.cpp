@@ -120,6 +120,10 @@ TEST(Options, UsesOfConnections) {
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "counter in it", refusal({"--check", "count", "--message-size", "5", "ws://h/"}));
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "such as chat", refusal({"--subprotocol", "a b", "ws://h/"}));
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "--subprotocol", refusal({"-H", "sec-websocket-protocol: a", "ws://h/"}));
+    EXPECT_FALSE(good({"ws://h/"}).deflate);
+    EXPECT_TRUE(good({"--deflate", "wss://h/"}).deflate);
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "--deflate is for ws URLs", refusal({"--deflate", "http://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "--deflate sends this field", refusal({"--deflate", "-H", "sec-websocket-extensions: a", "ws://h/"}));
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "is for ws URLs", refusal({"--subprotocol", "a", "http://h/"}));
 }
 

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "deflater.hpp"
 #include "engine.hpp"
 #include "wire/loop/socket.hpp"
 
@@ -92,6 +93,10 @@ std::string plan_messages(plan& out) {
     out.message = message_template(o.message, o.binary);
     for (const auto& [name, value] : o.headers) out.upgrade_fields.push_back({name, value});
     if (!o.subprotocols.empty()) out.upgrade_fields.push_back({"Sec-WebSocket-Protocol", o.subprotocols});
+    if (o.deflate) {
+        out.deflate_offer = wire::ws::deflate_offer(deflate_asked);
+        out.upgrade_fields.push_back({"Sec-WebSocket-Extensions", out.deflate_offer});
+    }
     return {};
 }
 
@@ -223,7 +228,11 @@ std::variant<std::unique_ptr<plan>, std::string> make_plan(options asked) {
     out->limits.max_body_bytes = std::uint64_t{1} << 40;
     // A message is gathered before it is looked at. Where we know what is right, far longer ones are refused by their length,
     // so that a server cannot make every connection hold megabytes. (Values in a message take at most some six times their name.)
-    if (o.websocket && o.check != reply_check::none) out->limits.max_message_bytes = 64 * 1024 + 8 * o.message.size();
+    if (o.websocket && o.check != reply_check::none) {
+        out->limits.max_message_bytes = 64 * 1024 + 8 * o.message.size();
+        // Of what --deflate inflates, too: that bound is enough, and the echo of a monotonous message is no bomb.
+        out->limits.max_decompression_ratio = 0;
+    }
     return out;
 }
 

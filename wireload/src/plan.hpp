@@ -37,7 +37,8 @@ struct plan {
     const prepared_request* only = nullptr;             // http: when there is only one
     reply_checks message_checks;                        // ws
     message_template message;                           // ws
-    std::vector<wire::http::header> upgrade_fields;  // ws; views into asked.headers
+    std::string deflate_offer;                          // ws
+    std::vector<wire::http::header> upgrade_fields;  // ws; views into asked.headers and deflate_offer
 
     port_range ports;
     std::vector<wire::address> sources;  // empty: the kernel chooses

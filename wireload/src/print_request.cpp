@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "deflater.hpp"
 #include "wire/base/buffer.hpp"
 #include "wire/proto/utf8.hpp"
 #include "wire/proto/ws_handshake.hpp"
@@ -20,7 +21,12 @@ std::string request_bytes(const plan& p) {
     for (std::size_t i = 0; i < random.size(); ++i) random[i] = static_cast<std::uint8_t>(p.asked.seed >> (8 * (i % 8)));
     // Target, host and fields were checked when the command line was read.
     (void)wire::ws::write_upgrade_request(out, p.url.target, p.url.authority(), wire::ws::make_key(random), p.upgrade_fields);
-    p.message.append_frame(out, p.values_of(0, 1), {0x12, 0x34, 0x56, 0x78}, 0, SIZE_MAX);
+    constexpr wire::ws::mask_key key = {0x12, 0x34, 0x56, 0x78};
+    if (p.asked.deflate) {
+        deflater(p).append_frame(out, 0, 1, 15, key, 0, SIZE_MAX);  // as to a server that agrees
+    } else {
+        p.message.append_frame(out, p.values_of(0, 1), key, 0, SIZE_MAX);
+    }
     return std::string(out.view());
 }
 

@@ -41,6 +41,18 @@ TEST(PrintRequest, OfAWebSocketIsTheHandshakeAndTheFirstFrame) {
     EXPECT_EQ(payload, "n 1");
 }
 
+TEST(PrintRequest, ShowsWhatIsOfferedAndTheMessageAsAServerThatAgreesGetsIt) {
+    const std::string text = printed({"--deflate", "--message", std::string(1000, 'x'), "ws://no-such-host.invalid/"});
+    const std::size_t end = text.find("\r\n\r\n") + 4;
+    EXPECT_PRED_FORMAT2(testing::IsSubstring,
+                        "\r\nSec-WebSocket-Extensions: permessage-deflate; server_no_context_takeover; client_no_context_takeover", text.substr(0, end));
+    const auto head = wire::ws::read_frame_header(std::string_view(text).substr(end), wire::ws::role::server, true);
+    ASSERT_EQ(head.error, wire::errc::none);
+    EXPECT_EQ(head.header.reserved, wire::ws::compressed_bit);
+    EXPECT_EQ(text.size(), end + head.size + head.header.length);
+    EXPECT_LT(head.header.length, 50U);
+}
+
 TEST(PrintRequest, OnATerminalNoByteDoesAnythingButShow) {
     EXPECT_EQ(for_terminal("GET /\r\n\r\na\tb"), "GET /\n\na\tb\n");
     EXPECT_EQ(for_terminal(std::string_view("\x1b[2J\0\xff", 6)), "\\x1b[2J\\x00\\xff\n");

@@ -60,7 +60,10 @@ public:
         for (auto& w : workers_) w->order_end();
         for (auto& w : workers_) w->join();
         view_.reset();
-        for (const auto& w : workers_) out_.tls.add(w->tls());
+        for (const auto& w : workers_) {
+            out_.tls.add(w->tls());
+            out_.deflate.add(w->deflated());
+        }
         series_->finish();
         out_.series = std::move(series_);
         return std::move(out_);

@@ -70,6 +70,7 @@ struct run_result {
     tally counts;  // errors of the connect phase are among them
     std::uint64_t connections_opened = 0;
     tls_tally tls;
+    deflate_tally deflate;
     std::optional<idle_result> idle;
     std::optional<double> in_flight_mean;
     std::optional<flight> unanswered;  // closed loop: in flight when the window ended

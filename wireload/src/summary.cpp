@@ -57,6 +57,11 @@ std::string latency_table(const histogram& h, const painter& paint) {
     return fmt::format("{}{}\n       {}\n", paint.bold("Latency"), paint.faint(names), values);
 }
 
+std::string deflate_line(const run_result& r) {
+    return fmt::format("Deflate    {} of {} connections; payload in {}, out {}", grouped(r.deflate.with), grouped(r.deflate.with + r.deflate.without),
+                       bytes_text(static_cast<double>(r.counts.payload_in)), bytes_text(static_cast<double>(r.counts.payload_out)));
+}
+
 std::string statuses(const run_result& r, const painter& paint) {
     std::string out;
     for (std::size_t i = 0; i < r.counts.statuses.size(); ++i) {
@@ -160,6 +165,13 @@ std::vector<std::string> warnings(const plan& p, const run_result& r) {
     if (r.generator.cpu_share > busy_generator) {
         out.emplace_back("the generator was near its limit: give it more CPUs or threads (-t, --cpu)");
     }
+    if (r.deflate.without != 0) {
+        out.push_back(fmt::format("permessage-deflate declined on {} of {}: messages went uncompressed there; the server has it off, or wants another offer",
+                                  grouped(r.deflate.without), plural(r.deflate.with + r.deflate.without, "connection")));
+    }
+    if (r.counts.payload_out != 0 && r.counts.sent_compressed == 0) {
+        out.emplace_back("no message became shorter when compressed, so all went as they are: give a longer one (--message)");
+    }
     if (p.asked.keep_alive && !p.asked.ramp && r.connections_opened > p.asked.connections && r.counts.ok > 0) {
         out.push_back(fmt::format("{} opened again: the server closes connections that could be kept",
                                   plural(r.connections_opened - p.asked.connections, "connection")));
@@ -213,6 +225,7 @@ std::string summary(const plan& p, const run_result& r, screen_style style) {
         connect += fmt::format("\nTLS        {}, {}: {} handshakes", k.version, k.cipher, grouped(k.count));
         if (&k == &r.tls.kinds.front() && r.tls.resumed != 0) connect += fmt::format(" ({} of all resumed)", grouped(r.tls.resumed));
     }
+    if (p.asked.deflate) connect += "\n" + deflate_line(r);
     if (r.nothing_measured()) {
         out += connect + "\n" + paint.red(fmt::format("Nothing measured: not one complete reply came ({}).\n", name_of(r.stopped_by)));
         return out + error_lines(r, paint);

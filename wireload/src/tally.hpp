@@ -52,6 +52,10 @@ struct tally {
     error_counts errors;
     std::uint64_t bytes_in = 0;
     std::uint64_t bytes_out = 0;
+    // With --deflate, on connections where it was agreed on: payloads before they were compressed and after they were inflated.
+    std::uint64_t payload_in = 0;
+    std::uint64_t payload_out = 0;
+    std::uint64_t sent_compressed = 0;  // messages
     std::uint64_t connections_opened = 0;
     std::array<std::uint64_t, 500> statuses{};  // 100 to 599
     nanos last_done = 0;                        // the last reply or error
@@ -74,6 +78,9 @@ struct tally {
         errors.add(other.errors);
         bytes_in += other.bytes_in;
         bytes_out += other.bytes_out;
+        payload_in += other.payload_in;
+        payload_out += other.payload_out;
+        sent_compressed += other.sent_compressed;
         connections_opened += other.connections_opened;
         for (std::size_t i = 0; i < statuses.size(); ++i) statuses[i] += other.statuses[i];
         if (by_request.size() < other.by_request.size()) by_request.resize(other.by_request.size());

@@ -12,6 +12,7 @@
 
 #include "connection_slab.hpp"
 #include "control.hpp"
+#include "deflater.hpp"
 #include "duration.hpp"
 #include "http_connection.hpp"
 #include "pacer.hpp"
@@ -61,6 +62,7 @@ wire::result<void> worker::start() {
         rings_.reset(static_cast<nanos*>(std::calloc(ring_size_ * share_, sizeof(nanos))));
         if (rings_ == nullptr) throw std::bad_alloc();
     }
+    if (plan_.asked.deflate) deflater_ = std::make_unique<deflater>(plan_);
     if (plan_.asked.websocket) {
         connections_->reserve<ws_connection>(share_);
     } else {

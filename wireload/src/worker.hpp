@@ -31,6 +31,7 @@ namespace wireload {
 class connection;
 class connection_slab;
 class control;
+class deflater;
 class pacer;
 
 // "Send requests until ...". Times are those of the steady clock.
@@ -97,6 +98,7 @@ public:
     const histogram& connect_latencies() const { return connect_latencies_; }
     const connect_phases& phases() const { return phases_; }
     const tls_tally& tls() const { return tls_; }
+    const deflate_tally& deflated() const { return deflate_; }
     const tally& result() const { return result_; }
     std::uint32_t open_now() const { return open_count_; }
     // Since the first connection was opened.
@@ -154,6 +156,14 @@ public:
     void stamped() { ++in_flight_; }
     void count_in(std::size_t bytes) { tally_.bytes_in += bytes; }
     void count_out(std::size_t bytes) { tally_.bytes_out += bytes; }
+    // Precondition: --deflate.
+    deflater& deflating() { return *deflater_; }
+    void count_deflate(bool agreed) { ++(agreed ? deflate_.with : deflate_.without); }
+    void count_payload_in(std::size_t bytes) { tally_.payload_in += bytes; }
+    void count_payload_out(std::size_t bytes, bool compressed) {
+        tally_.payload_out += bytes;
+        if (compressed) ++tally_.sent_compressed;
+    }
     void count_status(int status) {
         if (status >= 100 && status < 600) ++tally_.statuses[static_cast<std::size_t>(status - 100)];
     }
@@ -275,6 +285,7 @@ private:
     std::uint32_t ring_mask_ = 0;
     std::size_t ring_size_ = 1;
     std::unique_ptr<pacer> pacer_;
+    std::unique_ptr<deflater> deflater_;  // null without --deflate; connections give back to it
     std::unique_ptr<connection_slab> connections_;
     std::vector<connection*> due_;
     std::vector<connection*> serving_;
@@ -291,6 +302,7 @@ private:
     histogram connect_latencies_;
     connect_phases phases_;
     tls_tally tls_;
+    deflate_tally deflate_;
     bool opening_phase_ = false;
     std::uint32_t open_next_ = 0;
     std::uint32_t opening_ = 0;

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "count_reply.hpp"
+#include "deflater.hpp"
 #include "wire/proto/utf8.hpp"
 #include "wire/proto/ws_handshake.hpp"
 
@@ -18,6 +19,10 @@ using wire::ws::opcode;
 constexpr std::size_t most_unsent_for_pong = 16 * 1024;
 
 }  // namespace
+
+ws_connection::unfinished::unfinished(worker& w, int agreed_bits)
+    : reader(wire::ws::role::client, w.the_plan().limits, agreed_bits == 0 ? nullptr
+             : &deflate.emplace(wire::ws::role::client, deflater::agreement(agreed_bits), deflate_asked, w.deflating().pool(), w.the_plan().limits)) {}
 
 wire::ws::mask_key ws_connection::key_for(std::uint64_t number) const {
     const auto bits = static_cast<std::uint32_t>(mix(secret_ + number * 0x9e3779b97f4a7c15U));
@@ -45,6 +50,12 @@ void ws_connection::begin_session() {
 
 std::size_t ws_connection::append_request(wire::buffer& out, std::uint64_t counter, std::size_t offset, std::size_t most) {
     const plan& p = worker_.the_plan();
+    if (agreed_bits_ != 0) [[unlikely]] {
+        deflater& d = worker_.deflating();
+        const std::size_t reached = d.append_frame(out, number(), counter, agreed_bits_, key_for(counter), offset, most);
+        if (offset == 0) worker_.count_payload_out(p.message.content().size(p.values_of(number(), counter)), d.compressed());
+        return reached;
+    }
     return p.message.append_frame(out, p.values_of(number(), counter), key_for(counter), offset, most);
 }
 
@@ -74,12 +85,12 @@ void ws_connection::on_data(std::span<char> in) {
         if (in.empty() || !is_open() || is_handshaking()) return;
     }
     reply_begins();
-    if (unfinished_ == nullptr) in = take_whole_messages(in, at);
-    if (is_open() && !in.empty()) take_pieces(in);
+    if (unfinished_ == nullptr && agreed_bits_ == 0) in = take_whole_messages(in, at);
+    if (is_open() && !in.empty()) take_pieces(in, at);
 }
 
 std::span<char> ws_connection::take_handshake(std::span<char> in) {
-    if (unfinished_ == nullptr) unfinished_ = std::make_unique<unfinished>(worker_.the_plan().limits);
+    if (unfinished_ == nullptr) unfinished_ = std::make_unique<unfinished>(worker_, 0);
     std::string& bytes = unfinished_->bytes;
     const std::size_t before = bytes.size();
     bytes.append(in.data(), in.size());
@@ -96,8 +107,11 @@ std::span<char> ws_connection::take_handshake(std::span<char> in) {
         }
         if (step.what == wire::http::event::head) break;
     }
-    const std::string& offered = worker_.the_plan().asked.subprotocols;
-    if (const auto accepted = wire::ws::check_upgrade_response(head, handshake_key(), offered); !accepted) {
+    const options& asked = worker_.the_plan().asked;
+    const std::string& offered = asked.subprotocols;
+    std::optional<wire::ws::deflate_agreement> deflate;
+    const auto accepted = wire::ws::check_upgrade_response(head, handshake_key(), offered, asked.deflate ? &deflate_asked : nullptr, &deflate);
+    if (!accepted) {
         fail(error_kind::connect_failed, fmt::format("{}: {}", accepted.error().message, bytes.substr(0, 600)));
         return {};
     }
@@ -105,6 +119,8 @@ std::span<char> ws_connection::take_handshake(std::span<char> in) {
         fail(error_kind::connect_failed, fmt::format("an answer that chooses none of the subprotocols {}: {}", offered, bytes.substr(0, 600)));
         return {};
     }
+    agreed_bits_ = (deflate ? deflate->client.window_bits : 0) & 15U;
+    if (asked.deflate) worker_.count_deflate(deflate.has_value());
     const std::size_t used = bytes.size() - rest.size() - before;  // the head ended in this read
     unfinished_.reset();
     session_ready();
@@ -130,10 +146,10 @@ std::span<char> ws_connection::take_whole_messages(std::span<char> in, nanos at)
     return in;
 }
 
-void ws_connection::take_pieces(std::span<char> in) {
+void ws_connection::take_pieces(std::span<char> in, nanos at) {
     // Held here: what is called below may end in forget().
     std::unique_ptr<unfinished> held = std::move(unfinished_);
-    if (held == nullptr) held = std::make_unique<unfinished>(worker_.the_plan().limits);
+    if (held == nullptr) held = std::make_unique<unfinished>(worker_, int{agreed_bits_});
     if (!held->bytes.empty()) {
         held->bytes.append(in.data(), in.size());
         in = held->bytes;
@@ -149,7 +165,8 @@ void ws_connection::take_pieces(std::span<char> in) {
         between = false;
         switch (step.what) {
             case wire::ws::event::message:
-                if (!on_message(step.op, step.data, arrival(0, true))) return;
+                if (agreed_bits_ != 0) worker_.count_payload_in(step.data.size());
+                if (!on_message(step.op, step.data, at)) return;
                 between = true;
                 break;
             case wire::ws::event::ping:

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "connection.hpp"
 #include "wire/proto/http_parser.hpp"
+#include "wire/proto/ws_deflate.hpp"
 #include "wire/proto/ws_reader.hpp"
 
 namespace wireload {
@@ -17,9 +19,11 @@ public:
 
 private:
     // What came in part: of the handshake's reply, or of a message. Most messages come whole and in one frame: they are
-    // checked where they were received, and none of this exists.
+    // checked where they were received, and none of this exists. Compressed ones need it while they are read.
     struct unfinished {
-        explicit unfinished(const wire::limits& l) : reader(wire::ws::role::client, l) {}
+        // `agreed_bits`: as in connection.
+        unfinished(worker& w, int agreed_bits);
+        std::optional<wire::ws::permessage_deflate> deflate;
         wire::ws::message_reader reader;
         std::string bytes;  // not used up
     };
@@ -37,7 +41,7 @@ private:
     // Each takes what it can use from the front and returns the rest; the connection may be gone afterwards.
     std::span<char> take_handshake(std::span<char> in);
     std::span<char> take_whole_messages(std::span<char> in, nanos at);
-    void take_pieces(std::span<char> in);
+    void take_pieces(std::span<char> in, nanos at);
     // Finds the message in flight that `text` repeats, looking at `counter` first.
     bool find_echoed(std::string_view text, std::uint64_t& counter) const;
     // False when the connection is gone or leads a new life.

@@ -179,6 +179,12 @@ def read_exactly(connection: socket.socket, n: int) -> bytes | None:
 
 
 def read_frame(connection: socket.socket) -> tuple[int, bytes] | None:
+    got = read_frame_bits(connection)
+    return None if got is None else (got[0] & 15, got[1])
+
+
+def read_frame_bits(connection: socket.socket) -> tuple[int, bytes] | None:
+    """With the whole first byte: FIN, the reserved bits and the opcode."""
     head = read_exactly(connection, 2)
     if head is None:
         return None
@@ -192,10 +198,11 @@ def read_frame(connection: socket.socket) -> tuple[int, bytes] | None:
     data = read_exactly(connection, length)
     if key is None or data is None:
         return None
-    return head[0] & 15, bytes(b ^ key[i % 4] for i, b in enumerate(data))
+    return head[0], bytes(b ^ key[i % 4] for i, b in enumerate(data))
 
 
-def shake_hands(connection: socket.socket) -> bool:
+def shake_hands(connection: socket.socket, more: str = "") -> bool:
+    """``more``: further fields of the answer, each with its line's end."""
     request = read_request(connection, bytearray())
     if request is None:
         return False
@@ -204,7 +211,9 @@ def shake_hands(connection: socket.socket) -> bool:
     connection.sendall(
         b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: "
         + accept
-        + b"\r\n\r\n"
+        + b"\r\n"
+        + more.encode()
+        + b"\r\n"
     )
     return True
 

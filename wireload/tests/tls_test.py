@@ -9,7 +9,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from servers import Handler, Server, frame, http, http_replies, load, reply, serving, websocket, wireload
+from servers import Handler, Server, frame, http, http_replies, load, read_frame_bits, reply, serving, shake_hands, websocket, wireload
 
 
 def openssl(*arguments: str) -> None:
@@ -191,6 +191,18 @@ class Wss(unittest.TestCase):
         self.assertEqual(run.code, 0, run.screen)
         self.assertEqual(run.document["requests"]["ok"], 60)
         self.assertEqual(run.document["tls"]["handshakes"], 3)
+
+    def test_compressed(self) -> None:
+        def echo(_server: Server, connection: socket.socket) -> None:
+            agreed = "permessage-deflate; server_no_context_takeover"
+            shake_hands(connection, f"Sec-WebSocket-Extensions: {agreed}\r\n")
+            while (got := read_frame_bits(connection)) is not None and got[0] == 0xC1:
+                connection.sendall(b"\xc1" + frame(1, got[1])[1:])
+
+        with serving(tls(echo)) as server:
+            run = load(server, "-n", "60", "-c", "3", "--deflate", "--message-size", "1000", *CA, scheme="wss")
+        self.assertEqual((run.code, run.document["requests"]["ok"]), (0, 60), run.screen)
+        self.assertEqual((run.document["deflate"]["connections_with"], run.document["deflate"]["payload_in"]), (3, 60_000))
 
 
 class Refusals(unittest.TestCase):
