@@ -66,7 +66,11 @@ public:
         port_ = local_address(fd_.get())->port();
         thread_ = std::thread([this, behaviour] { behaviour(*this); });
     }
-    ~raw_server() { thread_.join(); }
+    ~raw_server() { finish(); }
+    // Waits for its end: before one looks at what it has written.
+    void finish() {
+        if (thread_.joinable()) thread_.join();
+    }
 
     raw_visitor accept() {
         pollfd p{fd_.get(), POLLIN, 0};

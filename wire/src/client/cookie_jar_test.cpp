@@ -218,6 +218,7 @@ TEST(cookie_jar, travels_with_requests) {
     client_request own = make_request(method::get, raw.url());
     own.headers = {{"Cookie", "mine=1"}};
     EXPECT_EQ(c.send(own)->status(), 200);
+    raw.finish();
     const auto cookie = [&](std::size_t i) {
         const auto from = asked[i].find("Cookie: ");
         return from == std::string::npos ? "none" : asked[i].substr(from + 8, asked[i].find("\r\n", from) - from - 8);

@@ -96,6 +96,7 @@ TEST(redirects, forms_of_location) {
             v.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
         });
         EXPECT_EQ(show(make().get(raw.url("/a/b"))), "200 ") << form;
+        raw.finish();
         EXPECT_EQ(asked.substr(0, asked.find(" HTTP")), "GET " + expected) << form;
     }
 }
