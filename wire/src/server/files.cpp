@@ -18,6 +18,7 @@
 #include "../proto/char_tables.hpp"
 #include "connection.hpp"
 #include "file_body.hpp"
+#include "wire/proto/accept_encoding.hpp"
 #include "wire/proto/conditional.hpp"
 #include "wire/proto/http_writer.hpp"
 #include "wire/proto/url.hpp"
@@ -92,24 +93,6 @@ unique_fd open_below(int directory, const char* path) noexcept {
         // EAGAIN: something was renamed while the kernel looked.
         if (fd >= 0 || errno != EAGAIN || tries == 3) return unique_fd(fd);
     }
-}
-
-bool accepts_gzip(const header_list& fields) noexcept {
-    bool accepted = false;
-    for (const header& h : fields) {
-        if (!equals_ignoring_case(h.name, "accept-encoding")) continue;
-        std::string_view list = h.value;
-        while (!list.empty()) {
-            const std::size_t comma = list.find(',');
-            const std::string_view one = detail::trim(list.substr(0, comma));
-            list.remove_prefix(comma == std::string_view::npos ? list.size() : comma + 1);
-            const std::size_t semicolon = one.find(';');
-            if (!equals_ignoring_case(detail::trim(one.substr(0, semicolon)), "gzip")) continue;
-            const std::string_view weight = semicolon == std::string_view::npos ? "" : detail::trim(one.substr(semicolon + 1));
-            accepted = !(weight.starts_with("q=0") && weight.find_first_not_of("0.", 2) == std::string_view::npos);
-        }
-    }
-    return accepted;
 }
 
 std::string hex(std::uint64_t value) {
@@ -228,7 +211,7 @@ void serve(const root& from, response res) {
         res.header("Vary", "Accept-Encoding");
         unique_fd plain = std::move(file);
         const struct stat plain_about = about;
-        if (accepts_gzip(req.headers()) && open(path + ".gz") && S_ISREG(about.st_mode)) {
+        if (preferred_coding(req.headers()) == content_coding::gzip && open(path + ".gz") && S_ISREG(about.st_mode)) {
             res.header("Content-Encoding", "gzip");
         } else {
             file = std::move(plain);
