@@ -33,7 +33,7 @@ public:
 private:
     template <typename Handler>
     void start(Handler h, http::server_options options) {
-        options.host = "127.0.0.1";
+        if (options.host == http::server_options().host) options.host = "127.0.0.1";
         auto made = http::server::listen(0, std::move(h), std::move(options));
         if (!made) {
             ADD_FAILURE() << made.error().message;

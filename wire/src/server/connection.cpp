@@ -147,6 +147,9 @@ void connection::take_head(std::string_view raw) {
     current_ = worker_->take_spare();
     current_->from = this;
     current_->req.keep(raw);
+    current_->req.peer_ = peer();
+    // A server's filters are all made by its tls::server_context.
+    if (filter() != nullptr) current_->req.keep(static_cast<const tls::connection*>(filter())->info());
     current_->bytes_in = raw.size();
     if (observer* const o = worker_->observer(); o != nullptr) o->begin(*current_);
 }

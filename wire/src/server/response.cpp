@@ -62,7 +62,21 @@ void request::keep(std::string_view raw) {
     move(head_.headers);
 }
 
+void request::keep(const wire::tls::connection_info& info) {
+    tls_ = info;
+    const std::size_t version = info.version.size();
+    const std::size_t cipher = info.cipher.size();
+    const std::size_t protocol = info.protocol.size();
+    tls_text_.assign(info.version).append(info.cipher).append(info.protocol).append(info.peer);
+    const std::string_view all = tls_text_;
+    tls_->version = all.substr(0, version);
+    tls_->cipher = all.substr(version, cipher);
+    tls_->protocol = all.substr(version + cipher, protocol);
+    tls_->peer = all.substr(version + cipher + protocol);
+}
+
 void request::clear() noexcept {
+    tls_.reset();
     empty(raw_);
     empty(body_);
     params_.clear();

@@ -7,7 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "wire/loop/address.hpp"
 #include "wire/proto/http_parser.hpp"
+#include "wire/tls/connection.hpp"
 
 namespace wire::http {
 
@@ -33,6 +35,11 @@ public:
 
     std::string_view body() const noexcept { return body_; }
 
+    // Whom it came from: the other end of the connection, which may be a proxy.
+    const address& peer() const noexcept { return peer_; }
+    // What was agreed on by TLS, with the common name of the client's certificate where one was asked for; null without TLS.
+    const wire::tls::connection_info* tls() const noexcept { return tls_ ? &*tls_ : nullptr; }
+
     // What a route's {name} or {name...} matched, as received; "" for a name the route does not have.
     std::string_view param(std::string_view name) const noexcept;
     // The same, percent-decoded ('+' stays); bad_url when that cannot be done. What comes out may hold '/' and NUL.
@@ -46,12 +53,17 @@ private:
 
     // Copies the bytes that `head_` points into, `raw`, and points it into the copy.
     void keep(std::string_view raw);
+    // The same with what belongs to the connection, which may go before this.
+    void keep(const wire::tls::connection_info& info);
     void clear() noexcept;
 
     request_head head_;
     std::string raw_;
     std::string body_;
     std::vector<std::pair<std::string_view, std::string_view>> params_;
+    address peer_;
+    std::optional<wire::tls::connection_info> tls_;
+    std::string tls_text_;  // what tls_ points to
 };
 
 }  // namespace wire::http
