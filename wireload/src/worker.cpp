@@ -73,10 +73,23 @@ wire::result<void> worker::start() {
         pin();
         // A timer may otherwise be 50 us late on purpose, to save power; see PR_SET_TIMERSLACK in prctl(2).
         if (pacer_ != nullptr) prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
-        loop_->run();
+        if (share_ == 1 && pacer_ == nullptr) {
+            run_one_connection();
+        } else {
+            loop_->run();
+        }
         say_goodbye();
     });
     return {};
+}
+
+// A single connection whose reply is awaited is waited for in recv() itself, as a blocking client would: a round trip is its system
+// calls, and the loop makes three of two. Orders then wait for the reply, or stream::alone_at_most.
+void worker::run_one_connection() {
+    while (!ended_.load(std::memory_order_acquire)) {
+        const bool awaiting = loading_ && in_flight_ > 0;
+        if (!awaiting || !(*connections_)[0].turn_alone()) loop_->run_once();
+    }
 }
 
 void worker::pin() const {
@@ -109,7 +122,10 @@ void worker::order_cut() {
     });
 }
 
-void worker::order_end() { loop_->stop(); }
+void worker::order_end() {
+    ended_.store(true, std::memory_order_release);
+    loop_->stop();
+}
 
 void worker::join() {
     if (thread_.joinable()) thread_.join();

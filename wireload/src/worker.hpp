@@ -259,6 +259,7 @@ private:
     void note_released(nanos at);
     void settle();
     void check_dead();
+    void run_one_connection();
     void say_goodbye();
     void pin() const;
 
@@ -274,6 +275,7 @@ private:
     std::uint64_t orders_given_ = 0;
     std::atomic<std::uint64_t> orders_done_{0};
     std::atomic<bool> dead_{false};
+    std::atomic<bool> ended_{false};
     std::atomic<nanos> seen_{0};
 
     // Everything below belongs to the worker's thread (its results to the main thread between orders).

@@ -73,7 +73,7 @@ public:
     // after alone_at_most, and at once where waiting so will not do (with io_uring, while bytes are unsent, when a timer is due sooner or
     // `longest` is shorter); then run a turn.
     bool turn_alone(clock::duration longest = event_loop::forever) noexcept;
-    static constexpr std::chrono::milliseconds alone_at_most{100};
+    static constexpr std::chrono::milliseconds alone_at_most{10};
 
     // Backpressure toward the peer.
     void pause_reading() noexcept;
