@@ -15,7 +15,7 @@ from wirebench.selftest import generator, table
 from wirebench.selftest.cases import FULL, QUICK, Case, Faults, Load, base_load, cases, load_for
 from wirebench.selftest.judge import ErrorRow, Result, Row, Verdict, VoidRow, error_row, exit_code, percentile_rows, verdict_of
 from wirebench.selftest.laws import MS, US, Conditions, Constant, Drift, S, Slow, Span
-from wirebench.selftest.peers import PEERS, PeerError, PeerRow, installed
+from wirebench.selftest.peers import PEERS, Peer, PeerError, PeerRow, installed
 from wirebench.selftest.suite import Wanted, distinct, runs
 from wirebench.selftest.truth_server import Counts, Record
 
@@ -268,6 +268,7 @@ def test_peers_stand_beside_us_and_what_users_see() -> None:
         truth={"max": Span(low=S, high=S)},
         for_users={"p99": Span(low=951 * MS, high=951 * MS)},
         measured={"p99": 60.0 * US, "max": 1.1 * S},
+        failed=0,
         note="closed",
     )
     own = replace(row("-"), case="freeze", mode="closed", rate=1_000, percentile="p99", measured=70.0 * US)
@@ -315,38 +316,64 @@ Latency distribution:
   90%% in 0.0001 secs
   99%% in 0.0500 secs
 """
-WRK2 = """Running 2s test @ http://127.0.0.1:34495/
+WRK2 = """Running 13s test @ http://127.0.0.1:33985/
+  1 threads and 10 connections
+  Thread calibration: mean lat.: 2.746ms, rate sampling interval: 10ms
+  Thread Stats   Avg      Stdev     Max   +/- Stdev
+    Latency     2.64ms    7.42ms  54.88ms   95.01%
+    Req/Sec     1.07k   286.80     2.22k    74.20%
   Latency Distribution (HdrHistogram - Recorded Latency)
- 50.000%    0.94ms
- 75.000%    1.40ms
- 90.000%    1.75ms
- 99.000%   49.12ms
- 99.900%   50.30ms
- 99.990%   50.43ms
-100.000%   50.43ms
+ 50.000%    0.92ms
+ 75.000%    1.28ms
+ 90.000%    3.92ms
+ 99.000%   44.96ms
+ 99.900%   54.85ms
+ 99.990%   54.91ms
+ 99.999%   54.91ms
+100.000%   54.91ms
 
   Detailed Percentile spectrum:
        Value   Percentile   TotalCount 1/(1-Percentile)
 
-       0.031     0.000000            1         1.00
-       0.940     0.500000          996         2.00
-#[Mean    =        1.438, StdDeviation   =        4.910]
+       0.046     0.000000            1         1.00
+      54.911     1.000000         2905          inf
+#[Mean    =        2.642, StdDeviation   =        7.418]
+#[Max     =       54.880, Total count    =         2905]
+#[Buckets =           27, SubBuckets     =         2048]
 ----------------------------------------------------------
+  12939 requests in 13.00s, 1.15MB read
+Requests/sec:    995.13
+Transfer/sec:     90.38KB
 """
-VEGETA = """Value(ms)  Percentile  TotalCount  1/(1-Percentile)
-0.020000   0.000000    1           1.000000
-0.110000   0.500000    1000        2.000000
-0.140000   0.900000    1800        10.000000
-50.020000  0.990000    1980        100.000000
-50.100000  0.999000    1998        1000.000000
-50.200000  1.000000    2000        10000000.000000
+VEGETA_JSON = (
+    '{"latencies":{"total":2104766663,"mean":1052383,"50th":149596,"90th":1661509,"95th":3756881,"99th":30064201,"max'
+    '":53518178,"min":33770},"bytes_in":{"total":10000,"mean":5},"bytes_out":{"total":0,"mean":0},"earliest":"2026-11'
+    '-22T00:45:25.892551907Z","latest":"2026-11-22T00:45:27.891757938Z","end":"2026-11-22T00:45:27.941986472Z","durat'
+    'ion":1999206031,"wait":50228534,"requests":2000,"rate":1000.3971421592815,"throughput":975.8789249267884,"succes'
+    's":1,"status_codes":{"200":2000},"errors":[]}'
+)
+VEGETA = f"""{VEGETA_JSON}
+Value(ms)  Percentile  TotalCount  1/(1-Percentile)
+0.033770   0.000000    0           1.000000
+0.149596   0.500000    1000        2.000000
+35.644545  0.990625    1981        106.666667
+51.357320  0.998828    1998        853.242321
+51.732337  0.999023    1998        1023.541453
+53.518178  1.000000    2000        10000000.000000
 """
 BOMBARDIER = (
-    '{"spec":{"numberOfConnections":10,"testType":"timed","testDurationSeconds":2,"client":"fasthttp"},"result":{"bytesRead":1,'
-    '"req2xx":20000,"others":0,"latency":{"mean":499.2,"stddev":4900.1,"max":50210,"percentiles":{"50":31,"75":38,"90":52,'
-    '"99":49870}},"rps":{"mean":20000.0,"stddev":800.0,"max":21000.0,"percentiles":{"50":20100.000000}}}}'
+    '{"spec":{"numberOfConnections":10,"testType":"timed","testDurationSeconds":2,"method":"GET","url":"http://127.0.'
+    '0.1:33985/","body":"","stream":false,"timeoutSeconds":2,"client":"fasthttp","rate":1000},"result":{"bytesRead":1'
+    '86930,"bytesWritten":126630,"timeTakenSeconds":2.000503672,"req1xx":0,"req2xx":2010,"req3xx":0,"req4xx":0,"req5x'
+    'x":0,"others":0,"latency":{"mean":797.0452736318408,"stddev":5076.1778433779855,"max":53568,"percentiles":{"50":'
+    '177,"75":243,"90":333,"95":506,"99":5564}},"rps":{"mean":1003.6049107132417,"stddev":279.3683256222031,"max":152'
+    '9.5828980395336,"percentiles":{"50":998.468599,"75":1101.930527,"90":1426.665460,"95":1474.076720,"99":1506.6585'
+    "27}}}}"
 )
-K6 = '{"http_req_duration":{"p(50)":0.09,"p(90)":0.14,"p(99)":50.02,"p(99.9)":50.11,"max":50.3}}'
+K6 = (
+    '{"failed":15,"http_req_duration":{"max":50.260752,"p(50)":0.110154,"p(90)":0.18495660000000005,"p(99)":17.871762'
+    '640003137,"p(99.9)":50.24794756}}'
+)
 AUTOCANNON = (
     '{"url":"http://127.0.0.1:34495/","connections":10,"latency":{"average":0.5,"min":1,"max":59,"p50":0,"p90":0,"p97_5":0,'
     '"p99":13,"p99_9":50,"totalCount":37686},"requests":{"p50":18591}}'
@@ -371,33 +398,95 @@ SAMPLES = {
     "wrk2": (
         WRK2,
         {
-            "p50": 940 * US,
-            "p75": 1.4 * MS,
-            "p90": 1.75 * MS,
-            "p99": 49.12 * MS,
-            "p99.99": 50.43 * MS,
-            "p99.9": 50.3 * MS,
-            "max": 50.43 * MS,
+            "p50": 0.92 * MS,
+            "p75": 1.28 * MS,
+            "p90": 3.92 * MS,
+            "p99": 44.96 * MS,
+            "p99.9": 54.85 * MS,
+            "p99.99": 54.91 * MS,
+            "p99.999": 54.91 * MS,
+            "max": 54.91 * MS,
         },
     ),
-    "vegeta": (VEGETA, {"p50": 110 * US, "p90": 140 * US, "p99": 50.02 * MS, "p99.9": 50.1 * MS, "max": 50.2 * MS}),
-    "bombardier": (BOMBARDIER, {"p50": 31 * US, "p75": 38 * US, "p90": 52 * US, "p99": 49.87 * MS, "max": 50.21 * MS}),
-    "k6": (K6, {"p50": 90 * US, "p90": 140 * US, "p99": 50.02 * MS, "p99.9": 50.11 * MS, "max": 50.3 * MS}),
+    "vegeta": (VEGETA, {"p50": 149_596, "p90": 1_661_509, "p99": 30_064_201, "p99.9": 51_732_337, "max": 53_518_178}),
+    "bombardier": (
+        BOMBARDIER,
+        {"p50": 177 * US, "p75": 243 * US, "p90": 333 * US, "p95": 506 * US, "p99": 5_564 * US, "max": 53_568 * US},
+    ),
+    "k6": (
+        K6,
+        {
+            "p50": 110_154,
+            "p90": 184_956.6,
+            "p99": 17.871762640003137 * MS,
+            "p99.9": 50.24794756 * MS,
+            "max": 50.260752 * MS,
+        },
+    ),
     "autocannon": (AUTOCANNON, {"p50": 0, "p90": 0, "p99": 13 * MS, "p99.9": 50 * MS, "max": 59 * MS}),
 }
 
 
 @pytest.mark.parametrize("peer", PEERS, ids=lambda peer: peer.name)
-def test_what_peers_print_is_understood(peer: object) -> None:
-    found = next(one for one in PEERS if one is peer)
-    text, expected = SAMPLES[found.name]
-    assert found.parse(text) == pytest.approx(expected)
-    with pytest.raises(PeerError, match=f"{found.name}: expected"):
-        found.parse("something else {}")
-    words = found.command("http://127.0.0.1:1/", LOAD)
-    assert words[0] == found.name or (words[:2] == ["sh", "-c"] and words[3] == found.name)
+def test_what_peers_print_is_understood(peer: Peer) -> None:
+    text, expected = SAMPLES[peer.name]
+    assert peer.parse(text).percentiles == pytest.approx(expected)
+    with pytest.raises(PeerError, match="expected"):
+        peer.parse("something else {}")
+    words = peer.command("http://127.0.0.1:1/", LOAD)
+    assert words[0] == peer.name or (words[:2] == ["sh", "-c"] and words[3] == peer.name)
     assert "http://127.0.0.1:1/" in words
-    assert any("13" in word for word in words), "as long as our warm-up and window together"
+    seconds = 13 + peer.settles_s(LOAD)
+    assert any(str(seconds) in word for word in words), "as long as our warm-up and window together"
+
+
+# What they printed of a server that answers every 100th request with 500 and drops every 150th.
+FAILURES = {
+    "wrk": f"""{WRK}  Socket errors: connect 0, read 86, write 0, timeout 56
+  Non-2xx or 3xx responses: 87
+""",
+    "ab": f"""Complete requests:      12411
+Failed requests:        82
+   (Connect: 0, Receive: 0, Length: 82, Exceptions: 0)
+Non-2xx responses:      83
+Keep-Alive requests:    12329
+{AB}""",
+    "vegeta": VEGETA.replace('"status_codes":{"200":2000}', '"status_codes":{"200":1980,"500":13,"0":7}'),
+    "bombardier": BOMBARDIER.replace('"req5xx":0,"others":0', '"req5xx":14,"others":3'),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "failed"),
+    [
+        *((name, SAMPLES[name][0], 0) for name in FAILURES),
+        *((name, FAILURES[name], failed) for name, failed in [("wrk", 173), ("ab", 165), ("vegeta", 20), ("bombardier", 17)]),
+        ("k6", K6, 15),
+        ("hey", HEY, None),
+    ],
+)
+def test_peers_own_counts_of_failures_are_read(name: str, text: str, failed: int | None) -> None:
+    assert next(peer for peer in PEERS if peer.name == name).parse(text).failed == failed
+
+
+def test_zeros_of_a_run_without_answers_are_no_percentiles() -> None:
+    wrk2 = next(peer for peer in PEERS if peer.name == "wrk2")
+    with pytest.raises(PeerError, match="expected percentiles"):
+        wrk2.parse("    Latency     -nanus    -nanus   0.00us    0.00%\n 50.000%    0.00us\n100.000%    0.00us\n")
+
+
+def test_a_peer_that_reports_only_its_end_has_the_truth_of_that() -> None:
+    """wrk2's share of a drift lies behind its end; the table says so with a truth of its own."""
+
+    def row_of(peer: str, ns: float) -> PeerRow:
+        truth = {"p50": Span(low=ns, high=ns)}
+        said = {"p50": ns + 1}
+        return PeerRow(
+            case="drift", peer=peer, mode="constant", rate=1, truth=truth, for_users=truth, measured=said, failed=0, note=""
+        )
+
+    text = shown(table.peer_table([row_of("k6", 15 * MS), row_of("oha", 15 * MS), row_of("wrk2", 25 * MS)], []))
+    assert [line.split()[3] for line in text.splitlines()[2:]] == ["truth", "wireload", "k6", "oha", "truth", "wrk2"]
 
 
 def test_scripts_of_peers_are_told_everything() -> None:

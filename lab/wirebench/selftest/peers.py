@@ -6,6 +6,7 @@ Only what is installed is used. A peer is one entry of ``PEERS``: what loads it 
 from __future__ import annotations
 
 import json
+import math
 import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
@@ -28,14 +29,29 @@ class PeerError(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Said:
+    """What a peer says of its run."""
+
+    percentiles: Percentiles
+    failed: int | None = None
+    """Requests without a right answer, or that it left out, by its own count: the truth knows none. None: it is not read."""
+
+
+def _nothing(load: Load) -> int:
+    return 0
+
+
+@dataclass(frozen=True, kw_only=True)
 class Peer:
     name: str
     modes: tuple[Mode, ...]
     command: Callable[[str, Load], list[str]]
-    """The program's words for a URL and a load; the window as long as ours, warm-up included."""
-    parse: Callable[[str], Percentiles]
+    """The program's words for a URL and a load; what it reports is as long as our window, warm-up included."""
+    parse: Callable[[str], Said]
     note: str
     """How it measures, where that explains what it says."""
+    settles_s: Callable[[Load], int] = _nothing
+    """How long after its start it throws away what it has measured."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +64,7 @@ class PeerRow:
     for_users: Mapping[str, Span | None]
     """The truth of an open loop at the same rate, which a closed loop does not see."""
     measured: Percentiles
+    failed: int | None
     note: str
 
 
@@ -59,81 +76,86 @@ def _ns(number: str, unit: str) -> float:
     return float(number) * _UNITS[unit]
 
 
-def _found(name: str, percentiles: Percentiles) -> Percentiles:
+def _said(percentiles: Percentiles, failed: int | None = None) -> Said:
     if not percentiles:
-        raise PeerError(f"{name}: expected percentiles in its output, got none")
-    return percentiles
+        raise PeerError("expected percentiles in its output, got none")
+    return Said(percentiles=percentiles, failed=failed)
 
 
 def _named(percent: str) -> str:
-    return f"p{float(percent):g}"
+    name = f"p{float(percent):g}"
+    return MAX if name == "p100" else name
 
 
-def parse_wrk(text: str) -> Percentiles:
-    found = {
-        _named(percent): _ns(number, unit) for percent, number, unit in re.findall(rf"^\s+([0-9.]+)%\s+{_TIME}", text, re.M)
-    }
+def _sum(pattern: str, text: str) -> int:
+    """Of all numbers found; 0 where a program says nothing of errors unless there are some."""
+    return sum(int(number) for number in re.findall(pattern, text, re.M))
+
+
+def parse_wrk(text: str) -> Said:
+    """Also of wrk2, whose table of all latencies behind the first has no percent signs."""
     most = re.search(rf"^\s+Latency\s+{_TIME}\s+{_TIME}\s+{_TIME}", text, re.M)
-    if most is not None:
-        found[MAX] = _ns(most[5], most[6])
-    return _found("wrk", found)
-
-
-def parse_wrk2(text: str) -> Percentiles:
-    """Its table of corrected latencies; the one behind it, with all of them, has no percent signs."""
-    found = {
+    found = {} if most is None else {MAX: _ns(most[5], most[6])}
+    found |= {
         _named(percent): _ns(number, unit) for percent, number, unit in re.findall(rf"^\s*([0-9.]+)%\s+{_TIME}", text, re.M)
     }
-    if "p100" in found:
-        found[MAX] = found.pop("p100")
-    return _found("wrk2", found)
+    if not found.get(MAX):
+        found = {}  # all are 0 where nothing was answered
+    # Its timeouts are none of them: answers that come late count as answers too, and wrk2 counts idle connections there.
+    lost = re.search(r"^\s+Socket errors: connect (\d+), read (\d+), write (\d+)", text, re.M)
+    failed = sum(int(number) for number in lost.groups()) if lost else 0
+    return _said(found, failed + _sum(r"^\s+Non-2xx or 3xx responses: (\d+)", text))
 
 
-def parse_vegeta(text: str) -> Percentiles:
-    """The table that HdrHistogram's tools plot: milliseconds, share, count, and more."""
-    rows = [
-        (float(share), float(value) * MS)
-        for value, share in re.findall(r"^\s*([0-9.]+)\s+([01]\.[0-9]+)\s+[0-9]+\s+\S+\s*$", text, re.M)
-    ]
-    found = {
-        name: min(value for at, value in rows if at >= share) for name, share in PERCENTILES if rows and rows[-1][0] >= share
-    }
-    if rows:
-        found[MAX] = max(value for _, value in rows)
-    return _found("vegeta", found)
+def parse_vegeta(text: str) -> Said:
+    """Its JSON line, in nanoseconds, and the table that HdrHistogram's tools plot, which alone has p99.9.
+
+    That table goes in steps of share: the value of a percentile in it is that of the next step.
+    """
+    whole = _json(text)
+    latencies = whole.get("latencies", {})
+    keys = {"p50": "50th", "p90": "90th", "p99": "99th", MAX: "max"}
+    found = {name: float(latencies[key]) for name, key in keys.items() if key in latencies}
+    rows = re.findall(r"^\s*([0-9.]+)\s+([01]\.[0-9]+)\s+[0-9]+\s+\S+\s*$", text, re.M)
+    beyond = [float(value) * MS for value, share in rows if float(share) >= 0.999]
+    if beyond:
+        found["p99.9"] = min(beyond)
+    codes = whole.get("status_codes", {})
+    return _said(found, sum(count for code, count in codes.items() if code != "200"))
 
 
-def parse_bombardier(text: str) -> Percentiles:
+def parse_bombardier(text: str) -> Said:
     """Microseconds; it knows no p99.9."""
-    latency = _json(text, "bombardier").get("result", {}).get("latency", {})
+    result = _json(text).get("result", {})
+    latency = result.get("latency", {})
     found = {_named(percent): float(value) * US for percent, value in latency.get("percentiles", {}).items()}
     if "max" in latency:
         found[MAX] = float(latency["max"]) * US
-    return _found("bombardier", found)
+    return _said(found, sum(result.get(kind, 0) for kind in ("req1xx", "req3xx", "req4xx", "req5xx", "others")))
 
 
-def parse_k6(text: str) -> Percentiles:
+def parse_k6(text: str) -> Said:
     """What the script prints at the end: milliseconds by the names of k6's statistics."""
-    values = _json(text, "k6").get("http_req_duration", {})
+    document = _json(text)
+    values = document.get("http_req_duration", {})
     keys = {**{name: f"p({name[1:]})" for name, _ in PERCENTILES}, MAX: "max"}
-    return _found("k6", {name: float(values[key]) * MS for name, key in keys.items() if key in values})
+    found = {name: float(values[key]) * MS for name, key in keys.items() if key in values}
+    return _said(found, document.get("failed"))
 
 
-def parse_ab(text: str) -> Percentiles:
+def parse_ab(text: str) -> Said:
     """Whole milliseconds."""
     found = {_named(percent): float(number) * MS for percent, number in re.findall(r"^\s+(\d+)%\s+(\d+)", text, re.M)}
-    if "p100" in found:
-        found[MAX] = found.pop("p100")
-    return _found("ab", found)
+    return _said(found, _sum(r"^(?:Failed requests|Non-2xx responses):\s+(\d+)", text))
 
 
-def parse_h2load(text: str) -> Percentiles:
+def parse_h2load(text: str) -> Said:
     """It reports the largest only, no percentiles."""
     line = re.search(rf"^time for request:\s+{_TIME}\s+{_TIME}", text, re.M)
-    return _found("h2load", {} if line is None else {MAX: _ns(line[3], line[4])})
+    return _said({} if line is None else {MAX: _ns(line[3], line[4])})
 
 
-def parse_hey(text: str) -> Percentiles:
+def parse_hey(text: str) -> Said:
     """Tenths of a millisecond."""
     found = {
         _named(percent): float(number) * S for percent, number in re.findall(r"^\s+(\d+)%%? in ([0-9.]+) secs", text, re.M)
@@ -141,42 +163,55 @@ def parse_hey(text: str) -> Percentiles:
     most = re.search(r"^\s+Slowest:\s+([0-9.]+) secs", text, re.M)
     if most is not None:
         found[MAX] = float(most[1]) * S
-    return _found("hey", found)
+    return _said(found)
 
 
-def parse_autocannon(text: str) -> Percentiles:
+def parse_autocannon(text: str) -> Said:
     """Whole milliseconds."""
-    latency = _json(text, "autocannon").get("latency", {})
+    latency = _json(text).get("latency", {})
     keys = {"p50": "p50", "p90": "p90", "p99": "p99", "p99.9": "p99_9", MAX: "max"}
-    return _found("autocannon", {name: float(latency[key]) * MS for name, key in keys.items() if key in latency})
+    return _said({name: float(latency[key]) * MS for name, key in keys.items() if key in latency})
 
 
-def parse_oha(text: str) -> Percentiles:
-    latencies = _json(text, "oha").get("latencyPercentiles", {})
-    slowest = _json(text, "oha").get("summary", {}).get("slowest")
+def parse_oha(text: str) -> Said:
+    latencies = _json(text).get("latencyPercentiles", {})
+    slowest = _json(text).get("summary", {}).get("slowest")
     found = {name: float(latencies[name]) * S for name, _ in PERCENTILES if latencies.get(name) is not None}
     if slowest is not None:
         found[MAX] = float(slowest) * S
-    return _found("oha", found)
+    return _said(found)
 
 
-def _json(text: str, name: str) -> dict[str, Any]:
+def _json(text: str) -> dict[str, Any]:
     try:
-        found = json.loads(text[text.index("{") :])
+        found, _ = json.JSONDecoder().raw_decode(text, text.index("{"))
     except ValueError as error:
-        raise PeerError(f"{name}: expected JSON, got {text[:200]!r}") from error
+        raise PeerError(f"expected JSON, got {text[:200]!r}") from error
     return found if isinstance(found, dict) else {}
 
 
-def _seconds(load: Load) -> str:
-    return f"{max(1, round((load.warmup_ns + load.window_ns) / S))}"
+def _seconds(load: Load) -> int:
+    return max(1, round((load.warmup_ns + load.window_ns) / S))
 
 
-def _rate(load: Load, *words: str) -> list[str]:
-    return [*words, str(load.rate)] if load.mode != "closed" else []
+def _wrk2_settles_s(load: Load) -> int:
+    """It calibrates itself for 10 s and 5 ms a connection, and then throws away all it has measured."""
+    return math.ceil(10 + 0.005 * load.connections)
 
 
-_VEGETA = """echo "GET $1" | vegeta attack -duration "$2" -rate "$3" -workers "$4" -timeout 60s | vegeta report -type hdrplot"""
+def _command(words: str, *, at_rate: str = "", settles_s: Callable[[Load], int] = _nothing) -> Callable[[str, Load], list[str]]:
+    """``at_rate`` comes behind the words of an open loop; the URL is the last."""
+
+    def command(url: str, load: Load) -> list[str]:
+        all_words = words if load.mode == "closed" else f"{words} {at_rate}"
+        seconds = _seconds(load) + settles_s(load)
+        return [*all_words.format(connections=load.connections, seconds=seconds, rate=load.rate).split(), url]
+
+    return command
+
+
+_VEGETA = """echo "GET $1" | vegeta attack -duration "$2" -rate "$3" -workers "$4" -timeout 60s -output vegeta.bin &&
+vegeta report -type json vegeta.bin && vegeta report -type hdrplot vegeta.bin"""
 _K6 = """printf '%s' "
 import http from 'k6/http';
 export const options = {
@@ -185,8 +220,10 @@ export const options = {
   discardResponseBodies: true,
 };
 export default function () { http.get('$1'); }
-export function handleSummary(data) {
-  return { stdout: JSON.stringify({ http_req_duration: data.metrics.http_req_duration.values }) };
+export function handleSummary({ metrics }) {
+  const dropped = metrics.dropped_iterations ? metrics.dropped_iterations.values.count : 0;
+  const failed = metrics.http_req_failed.values.passes + dropped;
+  return { stdout: JSON.stringify({ failed, http_req_duration: metrics.http_req_duration.values }) };
 }
 " | k6 run --quiet --no-usage-report -"""
 
@@ -209,18 +246,17 @@ PEERS: tuple[Peer, ...] = (
     Peer(
         name="wrk",
         modes=("closed",),
-        command=lambda url, load: ["wrk", "-t1", f"-c{load.connections}", f"-d{_seconds(load)}s", "--latency", url],
+        command=_command("wrk -t1 -c{connections} -d{seconds}s --latency"),
         parse=parse_wrk,
         note="closed; adds made-up samples for requests it thinks it left out",
     ),
     Peer(
         name="wrk2",
         modes=("constant",),
-        command=lambda url, load: [
-            *("wrk2", "-t1", f"-c{load.connections}", f"-d{_seconds(load)}s", "-R", str(load.rate), "--latency", url)
-        ],
-        parse=parse_wrk2,
-        note="open; corrected by its schedule",
+        command=_command("wrk2 -t1 -c{connections} -d{seconds}s --latency", at_rate="-R {rate}", settles_s=_wrk2_settles_s),
+        parse=parse_wrk,
+        note="open; corrected by its schedule; reports nothing of its first ten seconds",
+        settles_s=_wrk2_settles_s,
     ),
     Peer(
         name="vegeta",
@@ -234,11 +270,7 @@ PEERS: tuple[Peer, ...] = (
     Peer(
         name="bombardier",
         modes=("closed", "constant"),
-        command=lambda url, load: [
-            *("bombardier", "-c", str(load.connections), "-d", f"{_seconds(load)}s", "-l", "-o", "json", "-p", "r"),
-            *_rate(load, "-r"),
-            url,
-        ],
+        command=_command("bombardier -c {connections} -d {seconds}s -l -o json -p r", at_rate="-r {rate}"),
         parse=parse_bombardier,
         note="from sending, also with -r; no p99.9",
     ),
@@ -252,39 +284,35 @@ PEERS: tuple[Peer, ...] = (
     Peer(
         name="ab",
         modes=("closed",),
-        command=lambda url, load: ["ab", "-q", "-k", "-c", str(load.connections), "-t", _seconds(load), "-n", "100000000", url],
+        command=_command("ab -q -k -c {connections} -t {seconds} -n 100000000"),
         parse=parse_ab,
         note="closed; whole milliseconds",
     ),
     Peer(
         name="h2load",
         modes=("closed",),
-        command=lambda url, load: ["h2load", "--h1", f"-c{load.connections}", f"-D{_seconds(load)}", url],
+        command=_command("h2load --h1 -c{connections} -D{seconds}"),
         parse=parse_h2load,
         note="closed; no percentiles",
     ),
     Peer(
         name="hey",
         modes=("closed",),
-        command=lambda url, load: ["hey", "-c", str(load.connections), "-z", f"{_seconds(load)}s", url],
+        command=_command("hey -c {connections} -z {seconds}s"),
         parse=parse_hey,
         note="closed; tenths of a millisecond",
     ),
     Peer(
         name="oha",
         modes=("closed", "constant"),
-        command=lambda url, load: [
-            *("oha", "--no-tui", "-j", "-c", str(load.connections), "-z", f"{_seconds(load)}s"),
-            *_rate(load, "--latency-correction", "-q"),
-            url,
-        ],
+        command=_command("oha --no-tui -j -c {connections} -z {seconds}s", at_rate="--latency-correction -q {rate}"),
         parse=parse_oha,
         note="open with -q and --latency-correction, else closed",
     ),
     Peer(
         name="autocannon",
         modes=("closed",),
-        command=lambda url, load: ["autocannon", "-j", "-c", str(load.connections), "-d", _seconds(load), url],
+        command=_command("autocannon -j -c {connections} -d {seconds}"),
         parse=parse_autocannon,
         note="closed; whole milliseconds",
     ),
@@ -299,36 +327,39 @@ def run_peer(peer: Peer, case: Case, load: Load, scope: Scope, *, port: int, cor
     seconds = (load.warmup_ns + load.window_ns) / S
     words = peer.command(f"http://{HOST}:{port}/", load)
     process = scope.start(words, name=peer.name, cwd=scope.folder, env={}, cores=cores, merge_output=False)
-    code = process.wait(seconds + 30)
+    settles_s = peer.settles_s(load)
+    code = process.wait(settles_s + seconds + 30)
     process.stop()
-    measured: Percentiles = {}
+    said = Said(percentiles={})
     if code == 0:
         try:
-            measured, note = peer.parse(process.output.text()), peer.note
+            said = peer.parse(process.output.text())
+            note = f"{said.failed:,} failed or left out; {peer.note}" if said.failed else peer.note
         except PeerError as error:
-            note = str(error)
+            note = f"{peer.name}: {error}"
     else:
         note = f"{peer.name} {'did not end' if code is None else describe_end(process)}: {tail_of(process)[:200]}"
-    same = _conditions(load, load.mode, seconds, base_ns)
+    same = _conditions(load, load.mode, settles_s, seconds, base_ns)
     return PeerRow(
         case=case.name,
         peer=peer.name,
         mode=load.mode,
         rate=load.rate,
         truth=_truths(case, same),
-        for_users=_truths(case, _conditions(load, "constant", seconds, base_ns)),
-        measured=measured,
+        for_users=_truths(case, _conditions(load, "constant", settles_s, seconds, base_ns)),
+        measured=said.percentiles,
+        failed=said.failed,
         note=note,
     )
 
 
-def _conditions(load: Load, mode: Mode, seconds: float, base_ns: float) -> Conditions:
+def _conditions(load: Load, mode: Mode, start_s: float, seconds: float, base_ns: float) -> Conditions:
     return Conditions(
         mode=mode,
         rate=load.rate,
         connections=load.connections,
         count=round(load.rate * seconds),
-        start_s=0.0,
+        start_s=start_s,
         seconds=seconds,
         base_ns=base_ns,
     )

@@ -84,12 +84,16 @@ def peer_table(rows: Sequence[PeerRow], results: Sequence[Result]) -> Table:
         table.add_column(name, justify="right")
     table.add_column("")
     own = {(row.case, row.mode, row.rate, row.percentile): row.measured for row in results if isinstance(row, Row)}
-    last = None
+    last = said = None
     for row in rows:
         key = (row.case, row.mode, row.rate)
         run = (row.case, row.mode, f"{row.rate:,}")
+        truth = [*run, "[bold]truth[/]", *(show_span(row.truth.get(name)) for name in names), ""]
+        if key == last and truth != said:
+            table.add_row(*truth)  # of the part of the run that this one reports
+        said = truth
         if key != last:
-            table.add_row(*run, "[bold]truth[/]", *(show_span(row.truth.get(name)) for name in names), "")
+            table.add_row(*truth)
             if row.mode == "closed":
                 table.add_row(
                     *run, "[bold]truth for users[/]", *(show_span(row.for_users.get(name)) for name in names), _FOR_USERS
