@@ -14,7 +14,7 @@ from synthetic_run import HOSTILE, World, write_run
 from wirebench.report import analyse_run, export_charts, write_report
 from wirebench.report.charts import ratio_ticks
 from wirebench.report.facts import FACTS_FILE, Facts, conformance
-from wirebench.report.figures import duration, figure, ratio_text, times, visible
+from wirebench.report.figures import duration, figure, noun, ratio_text, times, visible
 from wirebench.report.histograms import MEDIAN, curve, merge
 from wirebench.report.page import spec_of
 from wirebench.report.view import PageView, page_view
@@ -134,6 +134,16 @@ def test_the_decision_table_has_signs_reasons_and_conformance(view: PageView) ->
     delayed = rest.cells[1]
     assert delayed.columns[-1] == "of the ideal"
     assert {row.figures[-1].text for row in delayed.rows if row.entry == "rust/axum"} == {"99%"}
+
+
+def test_what_is_counted_is_named_by_the_workload(view: PageView) -> None:
+    columns = {study.name: {title for cell in study.cells for title in cell.columns} for study in view.studies}
+    assert {"messages/s", "CPU per message"} <= columns["websocket"]
+    assert {"requests/s", "CPU per request"} <= columns["concurrency"]
+    assert not any("request" in title for title in columns["websocket"])
+    assert noun("makespan_ns", "message") == "time for all messages"
+    ladders = [chart.title for study in view.studies if study.name == "concurrency" for chart in study.charts]
+    assert "requests/s by connections" in ladders
 
 
 def test_generator_bound_figures_say_at_least(view: PageView) -> None:

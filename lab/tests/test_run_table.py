@@ -75,6 +75,19 @@ def test_a_row_has_rank_ratio_with_interval_figures_and_a_sign() -> None:
     assert fast.split()[:2] == ["▲", "1-2"], "two that cannot be told apart share a range of ranks"
 
 
+def test_websocket_cells_count_messages() -> None:
+    found = plan()
+    cell = replace(found.cells[0].cell, workload="ws.echo")
+    analysis = analyse(trials(), replace(found, cells=(replace(found.cells[0], cell=cell),)))
+    assert analysis.cells[0].unit == "message"
+    file = io.StringIO()
+    for part in run_tables(analysis, found.studies):
+        Console(file=file, width=140, color_system=None).print(part)
+    assert "messages/s" in file.getvalue()
+    assert "requests/s" not in file.getvalue()
+    assert "requests/s" in drawn(trials())
+
+
 def test_the_floor_and_the_twin_have_no_rank_and_the_twin_is_said() -> None:
     text = drawn(trials())
     assert row(text, "cpp/floor").split()[0] == "cpp/floor"

@@ -9,6 +9,7 @@ from typing import Literal
 
 Tier = Literal["idiomatic", "tuned", "floor"]
 Workload = Literal["http.hello", "http.payload", "rest", "ws.echo", "ws.count"]
+Unit = Literal["request", "message"]
 Scheme = Literal["http", "https", "ws", "wss"]
 Role = Literal["server", "client"]
 
@@ -18,6 +19,11 @@ SCHEMES: tuple[Scheme, ...] = ("http", "https", "ws", "wss")
 TLS_SCHEMES: tuple[Scheme, ...] = ("https", "wss")
 CALLED: dict[Scheme, Workload] = {"http": "http.payload", "https": "http.payload", "ws": "ws.echo", "wss": "ws.echo"}
 """What a client's scheme is checked against."""
+
+
+def unit_of(workload: Workload) -> Unit:
+    """What is counted of it, for headings. Figures keep their names whatever they count."""
+    return "message" if workload.startswith("ws.") else "request"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -75,7 +75,7 @@ def _print(first: StoredRun, second: StoredRun, changes: Sequence[Change]) -> No
     for key in dict.fromkeys((one.study, one.cell) for one in changes):
         rows = [one for one in changes if (one.study, one.cell) == key]
         better = "more" if rows[0].higher_is_better else "less"
-        out.print(Text.assemble((" ".join(key), "bold"), f"  {noun(rows[0].metric)}, {better} is better"))
+        out.print(Text.assemble((" ".join(key), "bold"), f"  {noun(rows[0].metric, rows[0].unit)}, {better} is better"))
         table = Table(box=None, padding=(0, 1), header_style="bold")
         table.add_column("", width=1)
         table.add_column("contestant", no_wrap=True)

@@ -29,9 +29,10 @@ COLUMNS: dict[Kind, tuple[str, ...]] = {
 """The absolute figures beside the ratio, by the cell's kind."""
 
 TITLES = {
+    "throughput_per_s": "{unit}s/s",
     "p50_ns": "p50",
     "p99_ns": "p99",
-    "cpu_per_request_ns": "CPU/request",
+    "cpu_per_request_ns": "CPU/{unit}",
     "memory_per_connection_bytes": "memory/conn.",
     "makespan_ns": "makespan",
     "server_rss_peak_bytes": "memory",
@@ -87,9 +88,7 @@ def cell_table(cell: CellAnalysis, *, width: int = WIDTH) -> RenderableType:
 
 
 def _title(cell: CellAnalysis, metric: str) -> str:
-    if metric == "throughput_per_s":
-        return "messages/s" if cell.kind == "ramp" else "requests/s"
-    return TITLES.get(metric, metric)
+    return TITLES.get(metric, metric).format(unit=cell.unit)
 
 
 def _direction(cell: CellAnalysis) -> str:

@@ -131,7 +131,7 @@ def forest(cell: CellAnalysis, style: Style) -> AnyChart | None:
     points = base.mark_point(filled=True, size=75, opacity=1).encode(x=x, y=y, color=colour, shape=shape, tooltip=tooltip)
     one = _chart([{"one": 1}]).mark_rule(color=MARKS["tie"], strokeDash=[3, 3]).encode(x=alt.X("one:Q", scale=scale))
     chart = alt.layer(band, one, lines, points)
-    return style.finish(chart, height=24 * len(rows), title=f"{cell.title}: {noun(cell.metric)} over the floor's")
+    return style.finish(chart, height=24 * len(rows), title=f"{cell.title}: {noun(cell.metric, cell.unit)} over the floor's")
 
 
 def ratio_ticks(least: float, most: float, *, wanted: int = 6) -> list[float]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from wirebench.catalog.studies import Cell, ClosedLoad
 from wirebench.report.charts import Curve
-from wirebench.report.figures import duration, figure
+from wirebench.report.figures import duration, figure, title
 from wirebench.report.histograms import Point, curve, merge
 from wirebench.stats.types import CellAnalysis, TrialView
 from wirebench.stats.validity import number
@@ -52,13 +52,13 @@ def ramp_curves(cell: CellAnalysis, trials: Iterable[TrialView]) -> list[Curve]:
                 if value is not None:
                     samples.setdefault((name, trial.entry, int(clients)), []).append(value)
     curves = []
-    for title, kind, name in _RAMP:
+    for heading, kind, name in _RAMP:
         rows = [
             {"entry": entry, "x": clients, "y": float(np.median(values)), "text": _text(kind, float(np.median(values)))}
             for (which, entry, clients), values in sorted(samples.items())
             if which == name and (kind == "share" or float(np.median(values)) > 0)
         ]
-        curves.append(Curve(rows=rows, names=_names(cell, rows), title=title, kind=kind, x_title="clients"))  # type: ignore[arg-type]
+        curves.append(Curve(rows=rows, names=_names(cell, rows), title=heading, kind=kind, x_title="clients"))  # type: ignore[arg-type]
     return [one for one in curves if one.rows]
 
 
@@ -82,7 +82,8 @@ def ladder_curves(cells: Sequence[tuple[CellAnalysis, Cell]]) -> list[Curve]:
     if len(rungs) < 2:
         return []
     curves = []
-    for metric, title, kind in (("throughput_per_s", "requests/s", "rate"), ("p99_ns", "99th percentile", "time")):
+    rate = title("throughput_per_s", rungs[0][0].unit)
+    for metric, heading, kind in (("throughput_per_s", rate, "rate"), ("p99_ns", "99th percentile", "time")):
         rows = [
             {
                 "entry": entry.entry,
@@ -96,7 +97,7 @@ def ladder_curves(cells: Sequence[tuple[CellAnalysis, Cell]]) -> list[Curve]:
         ]
         if rows:
             names = _names(rungs[0][0], rows)
-            curves.append(Curve(rows=rows, names=names, title=title, kind=kind, x_title="connections", log_x=True))  # type: ignore[arg-type]
+            curves.append(Curve(rows=rows, names=names, title=heading, kind=kind, x_title="connections", log_x=True))  # type: ignore[arg-type]
     return curves
 
 

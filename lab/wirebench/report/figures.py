@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
+from wirebench.catalog.model import Unit
 from wirebench.catalog.studies import Kind
 from wirebench.stats.types import Ratio, Standing
 
@@ -17,10 +18,10 @@ COLUMNS: Mapping[Kind, tuple[str, ...]] = {
 """The absolute figures of the decision table, by the cell's kind."""
 
 _TITLES = {
-    "throughput_per_s": "requests/s",
+    "throughput_per_s": "{unit}s/s",
     "p50_ns": "median",
     "p99_ns": "p99",
-    "cpu_per_request_ns": "CPU per request",
+    "cpu_per_request_ns": "CPU per {unit}",
     "memory_per_connection_bytes": "memory per connection",
     "makespan_ns": "time for all",
     "server_rss_peak_bytes": "peak memory",
@@ -33,23 +34,21 @@ _TITLES = {
 }
 _NOUNS = {
     "throughput_per_s": "throughput",
-    "makespan_ns": "time for all requests",
+    "makespan_ns": "time for all {unit}s",
     "round_trip_ns": "round trip",
 }
 SIGNS = {"best": "▲", "worst": "▼", "tie": "≈", "middle": ""}
 MINUTE_NS = 60_000_000_000
 
 
-def title(metric: str, kind: Kind) -> str:
+def title(metric: str, unit: Unit) -> str:
     """A column's heading."""
-    if metric == "throughput_per_s" and kind == "ramp":
-        return "messages/s"
-    return _TITLES.get(metric, metric.rsplit("_", 1)[0].replace("_", " "))
+    return _TITLES.get(metric, metric.rsplit("_", 1)[0].replace("_", " ")).format(unit=unit)
 
 
-def noun(metric: str) -> str:
+def noun(metric: str, unit: Unit) -> str:
     """The metric in a sentence."""
-    return _NOUNS.get(metric, _TITLES.get(metric, metric.replace("_", " ")))
+    return _NOUNS.get(metric, _TITLES.get(metric, metric.replace("_", " "))).format(unit=unit)
 
 
 def amount(metric: str, value: float) -> str:

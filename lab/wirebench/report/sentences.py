@@ -35,11 +35,15 @@ def cell_sentence(cell: CellAnalysis, *, preset: str) -> Sentence:
         return Sentence(text=text, tone="nothing", changes=changes)
     best = [entry for entry in ranked if entry.mark == "best"]
     if not best:
-        text = f"No difference can be shown between {names([entry.entry for entry in ranked])} by {noun(cell.metric)}."
+        text = f"No difference can be shown between {names([entry.entry for entry in ranked])} by {_measure(cell)}."
         return Sentence(text=text, tone="open", changes=changes)
     worst = [entry for entry in ranked if entry.mark == "worst"]
     text = _lead(cell, best, ranked) + (f" Last: {names([entry.entry for entry in worst])}." if worst else "")
     return Sentence(text=text, tone="decided" if len(best) == 1 else "open", changes=changes)
+
+
+def _measure(cell: CellAnalysis) -> str:
+    return noun(cell.metric, cell.unit)
 
 
 def _nothing(cell: CellAnalysis) -> str:
@@ -55,7 +59,7 @@ def _lead(cell: CellAnalysis, best: Sequence[EntryAnalysis], ranked: Sequence[En
     first = best[0]
     value = first.summary.metrics[cell.metric].median
     shown = f"{'≥ ' if first.generator.bound else ''}{amount(cell.metric, value)}"
-    what = f"{noun(cell.metric)} {shown}"
+    what = f"{_measure(cell)} {shown}"
     if len(best) > 1:
         others = names([entry.entry for entry in best[1:]])
         return f"{first.entry} leads ({what}), but cannot be told from {others}."
@@ -67,14 +71,14 @@ def _lead(cell: CellAnalysis, best: Sequence[EntryAnalysis], ranked: Sequence[En
 
 def _of(cell: CellAnalysis, pair: Pair) -> str:
     assert pair.ratio is not None
-    return f"{ratio_text(pair.ratio)} the {noun(cell.metric)} of {pair.b}, the next"
+    return f"{ratio_text(pair.ratio)} the {_measure(cell)} of {pair.b}, the next"
 
 
 def _against_floor(cell: CellAnalysis, entry: EntryAnalysis) -> str:
     value = amount(cell.metric, entry.summary.metrics[cell.metric].median)
     ratio = entry.standing.ratio
     floor = f", {ratio_text(ratio)} that of the floor" if ratio is not None else ""
-    return f"{noun(cell.metric)} {value}{floor}"
+    return f"{_measure(cell)} {value}{floor}"
 
 
 def _changes(cell: CellAnalysis, ranked: Sequence[EntryAnalysis], *, preset: str) -> Iterator[str]:

@@ -258,7 +258,7 @@ def _cell(
 ) -> CellView:
     wanted = [metric for metric in COLUMNS[cell.kind] if any(metric in entry.summary.metrics for entry in cell.entries)]
     ideal = ideal_ns(planned.cell)
-    columns = [title(metric, cell.kind) for metric in wanted] + (["of the ideal"] if ideal else [])
+    columns = [title(metric, cell.unit) for metric in wanted] + (["of the ideal"] if ideal else [])
     rows = [_row(entry, wanted, ideal, facts, checked) for entry in cell.entries]
     return CellView(
         id=cell.cell,
@@ -278,7 +278,7 @@ def _cell(
 def _cell_charts(cell: CellAnalysis, trials: Sequence[TrialView], style: Style) -> Iterable[ChartView]:
     ratios = forest(cell, style)
     if ratios is not None:
-        heading = f"{noun(cell.metric)} over the floor's, {'more' if cell.higher_is_better else 'less'} is better"
+        heading = f"{noun(cell.metric, cell.unit)} over the floor's, {'more' if cell.higher_is_better else 'less'} is better"
         yield ChartView(id=f"{cell.key}.ratios", title=heading, how=HOW_FOREST, chart=ratios)
     curves = percentiles(cell, percentile_curves(cell, trials), style)
     if curves is not None:
@@ -421,7 +421,7 @@ def _matrix(cells: Sequence[CellAnalysis]) -> Matrix:
     return Matrix(
         cells=tuple((cell.key.replace(".", "-"), cell.cell) for cell in cells),
         rows=tuple(rows),
-        shows=noun(cells[0].metric),
+        shows=noun(cells[0].metric, cells[0].unit),
     )
 
 

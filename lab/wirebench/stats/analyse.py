@@ -9,6 +9,7 @@ from itertools import combinations
 
 import numpy as np
 
+from wirebench.catalog.model import unit_of
 from wirebench.plan.model import Plan, PlannedCell
 from wirebench.stats.cell import CellData
 from wirebench.stats.ranks import Place, places
@@ -168,6 +169,7 @@ def _analyse_cell(data: CellData, *, band: NoiseBand, band_for_twin: NoiseBand, 
         title=cell.title,
         kind=cell.kind,
         role=planned.role,
+        unit=unit_of(cell.workload),
         metric=cell.primary,
         higher_is_better=higher_is_better(cell.primary),
         floor=data.floor,

@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 from scipy import special, stats
 
+from wirebench.catalog.model import Unit, unit_of
 from wirebench.plan.model import Plan
 from wirebench.stats.cell import CellData
 from wirebench.stats.ratio import Floats, Interval, Medians, bootstrap_median, median
@@ -27,6 +28,7 @@ class Change:
     study: str
     cell: str
     entry: str
+    unit: Unit
     metric: str
     higher_is_better: bool
     a: float | None
@@ -97,6 +99,7 @@ def _change(
         study=before.study,
         cell=before.planned.cell.id,
         entry=name,
+        unit=unit_of(before.planned.cell.workload),
         metric=metric,
         higher_is_better=higher_is_better(metric),
         a=_median(before.values(name, metric)),

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from wirebench.catalog.model import Role
+from wirebench.catalog.model import Role, Unit
 from wirebench.catalog.studies import Kind
 from wirebench.store.records import TrialRecord as TrialView
 
@@ -250,6 +250,8 @@ class CellAnalysis:
     title: str
     kind: Kind
     role: Role
+    unit: Unit
+    """What throughput and costs are of."""
     metric: str
     """The primary one."""
     higher_is_better: bool
