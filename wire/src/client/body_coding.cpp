@@ -6,35 +6,46 @@
 
 namespace wire::http {
 
-std::optional<wire::coding> body_coding_of(std::string_view content_encoding, std::string_view body) noexcept {
-    if (equals_ignoring_case(content_encoding, "gzip") || equals_ignoring_case(content_encoding, "x-gzip")) return wire::coding::gzip;
-    if (!equals_ignoring_case(content_encoding, "deflate")) return std::nullopt;
-    if (body.size() < 2) return wire::coding::raw_deflate;
-    // RFC 1950 section 2.2: method 8, and a check that makes both bytes a multiple of 31.
-    const unsigned first = static_cast<unsigned char>(body[0]);
-    const unsigned second = static_cast<unsigned char>(body[1]);
-    return (first & 15U) == 8 && (first * 256 + second) % 31 == 0 ? wire::coding::zlib : wire::coding::raw_deflate;
+std::optional<body_decoder> body_decoder::of(std::string_view content_encoding, const limits& l) noexcept {
+    const bool gzip = equals_ignoring_case(content_encoding, "gzip") || equals_ignoring_case(content_encoding, "x-gzip");
+    if (!gzip && !equals_ignoring_case(content_encoding, "deflate")) return std::nullopt;
+    return body_decoder(gzip, l);
 }
 
-errc decode_body(std::string_view body, wire::coding c, const limits& l, buffer& out) {
-    auto made = decompressor::create(c, 15, l.max_decompression_ratio);
+// "deflate" is zlib's format by the standard, and bare DEFLATE by some servers. zlib's begins with method 8 in the low half of a byte
+// (RFC 1950 section 2.2); in DEFLATE that were a stored block with bits set in its padding (RFC 1951 section 3.2.4), which nobody writes.
+errc body_decoder::begin(char first) {
+    begun_ = true;
+    const coding c = gzip_ ? coding::gzip : (static_cast<unsigned char>(first) & 15U) == 8 ? coding::zlib : coding::raw_deflate;
+    auto made = decompressor::create(c, 15, max_ratio_);
     if (!made) return made.code();
-    const std::uint64_t most = l.max_body_bytes;
-    for (;;) {
-        // One byte more than may be, to see whether there is one. In steps, as storage is reserved for what may come.
-        const std::uint64_t room = std::min<std::uint64_t>(most - out.size(), (1U << 20) - 1) + 1;
-        const auto s = made->add(body, static_cast<std::size_t>(room), out);
-        if (s.error != errc::none) return s.error;
-        if (out.size() > most) return errc::body_too_large;
-        body.remove_prefix(s.used);
-        if (s.ended) {
-            if (body.empty()) return errc::none;
-            if (c != wire::coding::gzip) return errc::bad_compressed_data;
-            made->next_stream();  // RFC 1952 section 2.2: members follow one another
-        } else if (!s.more) {
-            return errc::bad_compressed_data;
+    unpacker_.emplace(*std::move(made));
+    return errc::none;
+}
+
+errc body_decoder::add(std::string_view& in, std::size_t most, buffer& out) {
+    while (most > 0 && (!in.empty() || more_)) {
+        if (!begun_) {
+            if (const errc failed = begin(in.front()); failed != errc::none) return failed;
         }
+        if (ended_) {
+            if (!gzip_) return errc::bad_compressed_data;
+            unpacker_->next_stream();  // RFC 1952 section 2.2: members follow one another
+        }
+        const std::size_t before = out.size();
+        // One byte more than may be, to see whether there is one.
+        const std::uint64_t room = std::min<std::uint64_t>(left_, most - 1) + 1;
+        const auto s = unpacker_->add(in, static_cast<std::size_t>(room), out);
+        in.remove_prefix(s.used);
+        more_ = s.more;
+        ended_ = s.ended;
+        if (s.error != errc::none) return s.error;
+        const std::size_t made = out.size() - before;
+        if (made > left_) return errc::body_too_large;
+        left_ -= made;
+        most -= made;
     }
+    return errc::none;
 }
 
 }  // namespace wire::http

@@ -1,6 +1,8 @@
 // Bodies out of their content coding.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string_view>
 
@@ -10,12 +12,32 @@
 
 namespace wire::http {
 
-// Of a Content-Encoding (RFC 9110 section 8.4.1); none for what is not decoded here: another coding, or several. "deflate" is zlib's
-// format by the standard, and bare DEFLATE by some servers; the first bytes of the body tell.
-std::optional<wire::coding> body_coding_of(std::string_view content_encoding, std::string_view body) noexcept;
+// Of one body, whole or in pieces.
+class body_decoder {
+public:
+    // For a Content-Encoding (RFC 9110 section 8.4.1); none for what is not decoded here: another coding, or several. `l` bounds what
+    // comes out, by max_body_bytes and max_decompression_ratio.
+    static std::optional<body_decoder> of(std::string_view content_encoding, const limits& l) noexcept;
 
-// Appends to `out`. Errors: bad_compressed_data, also for a body that breaks off or goes on after its end; expands_too_much;
-// body_too_large.
-errc decode_body(std::string_view body, wire::coding c, const limits& l, buffer& out);
+    // Decodes `in`, takes what is used up from its front, and appends at most `most` bytes to `out`; it is all used up, or they were
+    // reached. Errors: bad_compressed_data, also for what goes on after its end; expands_too_much; body_too_large.
+    errc add(std::string_view& in, std::size_t most, buffer& out);
+    // `most` was reached, and there may be more even without further input.
+    bool has_more() const noexcept { return more_; }
+    // No more comes. bad_compressed_data for a body that breaks off; one of no bytes at all is empty.
+    errc finish() const noexcept { return begun_ && !ended_ ? errc::bad_compressed_data : errc::none; }
+
+private:
+    body_decoder(bool gzip, const limits& l) noexcept : left_(l.max_body_bytes), max_ratio_(l.max_decompression_ratio), gzip_(gzip) {}
+    errc begin(char first);
+
+    std::optional<decompressor> unpacker_;
+    std::uint64_t left_;  // bytes that may still come out
+    std::uint32_t max_ratio_;
+    bool gzip_;
+    bool begun_ = false;
+    bool more_ = false;
+    bool ended_ = false;
+};
 
 }  // namespace wire::http

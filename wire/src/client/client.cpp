@@ -21,6 +21,7 @@ struct async_client::state final : client_owner {
     const client_options& options() const noexcept override { return options_; }
     bool eager() const noexcept override { return eager_; }
     bool may_act_on(const client_job& job, const reply& head) override { return policy_.may_act_on(job, head); }
+    std::optional<body_decoder> decoder_of(const client_job& job, const reply& head) override { return client_policy::decoder_of(job, head, in_pieces_); }
     const limits& bounds(bool in_pieces) const noexcept override { return in_pieces ? in_pieces_ : options_.limits; }
 
     // What a malformed proxy makes impossible is refused in send().

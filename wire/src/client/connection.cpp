@@ -192,6 +192,7 @@ void client_connection::go_on() {
     enter(phase::body, job_->timeouts(owner_->options()).body_timeout);
     const bool ended = t.ended;
     resume_reading();  // first: after the last piece the connection serves another
+    if (!give({})) return;
     take({});
     if (ended && !is_closed() && phase_ == phase::body && !paused_) on_end();
 }
@@ -246,6 +247,8 @@ std::size_t client_connection::consume(std::span<char> bytes) {
                 enter(phase::body, job_->timeouts(owner_->options()).body_timeout);
                 if (job_->streamed != nullptr && job_->streamed->in_pieces && !owner_->may_act_on(*job_, reply_)) {
                     in_pieces_ = job_->streamed->committed = true;
+                    job_->streamed->decoder = owner_->decoder_of(*job_, reply_);
+                    reply_.decoded_ = job_->streamed->decoder.has_value() && reply_.head_.framing != framing::none;
                     if (job_->streamed->head) job_->streamed->head(reply_);
                 } else if (unlimited_ && reply_.head_.framing == framing::length && reply_.head_.content_length > owner_->bounds(false).max_body_bytes) {
                     fail({errc::body_too_large, about(*job_) + "body too large in the response"});
@@ -254,8 +257,7 @@ std::size_t client_connection::consume(std::span<char> bytes) {
             case event::body:
                 // Received into its place already, or to be copied there.
                 if (in_pieces_) {
-                    if (job_->streamed->data) job_->streamed->data(s.data);
-                    if (is_closed() || paused_) break;
+                    if (!give(s.data)) break;
                 } else if (unlimited_ && reply_.body_.size() + s.data.size() > owner_->bounds(false).max_body_bytes) {
                     fail({errc::body_too_large, about(*job_) + "body too large in the response"});
                     break;
@@ -283,7 +285,21 @@ void client_connection::take_head(std::string_view raw) {
     }
 }
 
+// False when it is closed now, or paused.
+bool client_connection::give(std::string_view piece) {
+    if (const errc failed = job_->streamed->give(piece); failed != errc::none) {
+        fail({failed, about(*job_) + std::string(to_string(failed)) + " in the response"});
+    }
+    return !is_closed() && !paused_;
+}
+
 void client_connection::finish_response(bool more_follows) {
+    if (in_pieces_) {
+        if (const errc failed = job_->streamed->finish(); failed != errc::none) {
+            fail({failed, about(*job_) + std::string(to_string(failed)) + " in the response"});
+            return;
+        }
+    }
     auto job = std::move(job_);
     bool keep = reply_.head_.keep_alive && !more_follows && !parser_.upgraded() && unsent() == 0;
     if (job->streamed != nullptr) {

@@ -50,6 +50,8 @@ public:
     virtual void complete(client_job& job) = 0;
     // Whether the client may act on this answer itself, so that it is not to be given in pieces.
     virtual bool may_act_on(const client_job& job, const reply& head) = 0;
+    // For the body of an answer that is given in pieces.
+    virtual std::optional<body_decoder> decoder_of(const client_job& job, const reply& head) = 0;
     // The bounds for a body that is kept, and one that is given in pieces.
     virtual const limits& bounds(bool in_pieces) const noexcept = 0;
     // Ready for another request; the job is done.
@@ -110,6 +112,7 @@ private:
     void take(std::span<char> bytes);
     std::size_t consume(std::span<char> bytes);
     void take_head(std::string_view raw);
+    bool give(std::string_view piece);
     void finish_response(bool more_follows);
     void fail(error why);
     void enter(phase p, std::chrono::milliseconds limit);

@@ -115,8 +115,7 @@ void client_policy::complete(client_job& job) {
         const std::string cookies = options_->cookies->header(job.url, unix_now());
         if (!cookies.empty()) fields += "Cookie: " + cookies + "\r\n";
     }
-    job.plan->decodes = options_->decompress && compression_available() && !has_field(job.request, "accept-encoding") &&
-                        (job.streamed == nullptr || !job.streamed->in_pieces);
+    job.plan->decodes = options_->decompress && compression_available() && !has_field(job.request, "accept-encoding");
     if (job.plan->decodes) fields += "Accept-Encoding: gzip, deflate\r\n";
 }
 
@@ -133,11 +132,9 @@ client_policy::verdict client_policy::judge(client_job& job, result<reply>& got,
             return verdict::deliver;
         }
     }
-    if (job.plan != nullptr && job.plan->decodes) {
-        if (const errc failed = decode(*got); failed != errc::none) {
-            got = error(failed, std::string(to_string(job.request.method)) + " " + job.request.url + ": " + std::string(to_string(failed)));
-            return verdict::deliver;
-        }
+    if (const errc failed = decode(job, *got); failed != errc::none) {
+        got = error(failed, std::string(to_string(job.request.method)) + " " + job.request.url + ": " + std::string(to_string(failed)));
+        return verdict::deliver;
     }
     got->url_ = std::move(job.request.url);
     if (job.plan != nullptr) got->redirects_ = std::move(job.plan->redirects);
@@ -179,13 +176,23 @@ std::optional<error> client_policy::follow(client_job& job, const reply& got, st
     return std::nullopt;
 }
 
-errc client_policy::decode(reply& r) const {
-    const auto named = r.header("content-encoding");
-    if (!named || r.body_.empty() || r.status() == 206) return errc::none;  // of a part there is no beginning
-    const auto coding = body_coding_of(*named, r.body());
-    if (!coding) return errc::none;
+std::optional<body_decoder> client_policy::decoder_of(const client_job& job, const reply& head, const limits& bounds) {
+    if (job.plan == nullptr || !job.plan->decodes || head.status() == 206) return std::nullopt;  // of a part there is no beginning
+    const auto named = head.header("content-encoding");
+    return named ? body_decoder::of(*named, bounds) : std::nullopt;
+}
+
+errc client_policy::decode(const client_job& job, reply& r) const {
+    if (r.body_.empty()) return errc::none;  // as one given in pieces is here
+    auto decoder = decoder_of(job, r, options_->limits);
+    if (!decoder) return errc::none;
     buffer plain;
-    if (const errc failed = decode_body(r.body(), *coding, options_->limits, plain); failed != errc::none) return failed;
+    std::string_view rest = r.body();
+    // In steps, as storage is reserved for what may come.
+    while (!rest.empty() || decoder->has_more()) {
+        if (const errc failed = decoder->add(rest, 1 << 20, plain); failed != errc::none) return failed;
+    }
+    if (const errc failed = decoder->finish(); failed != errc::none) return failed;
     r.body_ = std::move(plain);
     r.decoded_ = true;
     return errc::none;

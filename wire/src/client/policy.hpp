@@ -39,6 +39,8 @@ std::chrono::milliseconds backoff(const retry_options& options, unsigned n, std:
 // At most a hundred years.
 std::optional<std::chrono::seconds> parse_retry_after(std::string_view value, std::int64_t now) noexcept;
 
+class body_decoder;
+
 class client_policy {
 public:
     explicit client_policy(const client_options& options);  // which must outlive it
@@ -54,10 +56,12 @@ public:
     verdict judge(client_job& job, result<reply>& got, time_point now);
     // Whether judge() may say something else than `deliver` of an answer with this head.
     bool may_act_on(const client_job& job, const reply& head) const;
+    // What an answer's body is to go through before it is given to the caller, if anything.
+    static std::optional<body_decoder> decoder_of(const client_job& job, const reply& head, const limits& bounds);
 
 private:
     std::optional<error> follow(client_job& job, const reply& got, std::string_view location);
-    errc decode(reply& r) const;
+    errc decode(const client_job& job, reply& r) const;
     bool retry(client_job& job, const result<reply>& got, time_point now);
     std::uint64_t random() noexcept;
 

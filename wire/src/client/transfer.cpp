@@ -39,6 +39,27 @@ result<source_state> client_transfer::pull(const body_source& source, buffer& ou
     return state;
 }
 
+errc client_transfer::give(std::string_view piece) {
+    if (!decoder) {
+        if (!piece.empty() && data) data(piece);
+        return errc::none;
+    }
+    std::string_view rest = encoded_.empty() ? piece : encoded_.view();
+    const std::size_t had = rest.size();
+    errc failed = errc::none;
+    while (on != nullptr && !paused && failed == errc::none && (!rest.empty() || decoder->has_more())) {
+        plain_.clear();
+        failed = decoder->add(rest, most_at_once, plain_);
+        if (failed == errc::none && !plain_.empty() && data) data(plain_.view());
+    }
+    if (encoded_.empty()) {
+        encoded_.append(rest);
+    } else {
+        encoded_.consume(had - rest.size());
+    }
+    return failed;
+}
+
 void client_transfer::on_wake(void* self) {
     if (auto* const c = static_cast<client_transfer*>(self)->on) c->go_on();
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "body_coding.hpp"
 #include "wire/base/buffer.hpp"
 #include "wire/base/result.hpp"
 #include "wire/client/streaming.hpp"
@@ -28,6 +29,12 @@ struct client_transfer {
     // its word (too much, too little, nothing) is errc::bad_argument.
     result<source_state> pull(const body_source& source, buffer& out);
 
+    // A piece of the response's body: gives it away, decoded if that was asked for, for as long as it is wanted. What is not is kept for the
+    // next call, which may bring nothing further.
+    errc give(std::string_view piece);
+    // The response's body is over.
+    errc finish() const noexcept { return decoder ? decoder->finish() : errc::none; }
+
     unique_function<void(const reply& head)> head;
     unique_function<void(std::string_view piece)> data;
     bool in_pieces = false;
@@ -36,13 +43,16 @@ struct client_transfer {
     bool ended = false;          // the connection did, while paused
     upload sending = upload::none;
     std::uint64_t left = 0;      // of a body of known length
+    std::optional<body_decoder> decoder;  // of the present response
 
     client_connection* on = nullptr;  // while one carries it
     timer wake{&client_transfer::on_wake, this};
 
 private:
     static void on_wake(void* self);
-    buffer piece_;
+    buffer piece_;    // of the request
+    buffer encoded_;  // of the response, received while paused
+    buffer plain_;
 };
 
 }  // namespace wire::http

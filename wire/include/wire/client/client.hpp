@@ -63,8 +63,9 @@ struct client_options : open_options, client_timeouts {
     // Kept and sent with every request that has no Cookie field of its own; may be shared with others on the same thread.
     std::shared_ptr<cookie_jar> cookies;
     // Asks for "gzip, deflate" and decodes what comes so coded; see reply::decoded(). Requests with an Accept-Encoding of their own are
-    // left alone. limits::max_body_bytes counts before and after, limits::max_decompression_ratio too. Off by default: bodies are given
-    // as they were sent, and nobody pays for what he has not asked for. Needs zlib; without it nothing is asked for.
+    // left alone. limits::max_body_bytes, for pieces max_streamed_bytes, counts before and after, limits::max_decompression_ratio too.
+    // Off by default: bodies are given as they were sent, and nobody pays for what he has not asked for. Needs zlib; without it nothing
+    // is asked for.
     bool decompress = false;
 };
 

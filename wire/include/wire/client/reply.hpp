@@ -73,7 +73,7 @@ public:
     // What has answered: the URL asked for, or the last that it was redirected to, with the fragment of the last that had one.
     const std::string& url() const noexcept { return url_; }
     const std::vector<redirect>& redirects() const noexcept { return redirects_; }  // in order
-    // body() is not as it was sent but decoded, from the coding that the Content-Encoding field names; Content-Length, too, is of
+    // body(), or what is given in pieces, is not as it was sent but decoded, from the coding that the Content-Encoding field names; Content-Length, too, is of
     // what was sent. The fields stay as they came.
     bool decoded() const noexcept { return decoded_; }
 

@@ -36,7 +36,8 @@ struct body_source {
 // A response as it comes. All are called from the loop, in this order; only `end` has to be there.
 //
 // Not for answers that the client acts on itself, redirects that are followed and failures that are tried again: only the last answer is given.
-// Once a piece has been given, or a body_source been asked, the request is not sent again. client_options::decompress is not for these.
+// Once a piece has been given, or a body_source been asked, the request is not sent again. With
+// client_options::decompress pieces are decoded where reply::decoded() of the head says so; no more is decoded than is given.
 struct response_pieces {
     unique_function<void(const reply& head)> head;            // status and fields; no body
     // Dies when this returns. May call pause(): no more then come before resume(), and the server is made to wait.
