@@ -15,8 +15,8 @@ result<route> route_to(const url& to, const open_options& options) {
     return out;
 }
 
-result<std::shared_ptr<wire::tls::client_context>> opening_base::tls_of(const open_options& options) {
-    if (options.tls != nullptr) return options.tls;
+result<std::shared_ptr<wire::tls::client_context>> opening_base::tls_of(const std::shared_ptr<wire::tls::client_context>& chosen) {
+    if (chosen != nullptr) return chosen;
     if (tls == nullptr) {
         auto made = wire::tls::client_context::create();
         if (!made) return made;
@@ -56,55 +56,93 @@ void opener::race(std::vector<address> addresses) {
     connector_->start(std::move(addresses), [this](result<unique_fd> socket) { connected(std::move(socket)); });
 }
 
+result<std::unique_ptr<wire::tls::connection>> opener::tls_with_server() {
+    auto context = base_->tls_of(options_->tls);
+    if (!context) return context.error();
+    return (*context)->connect(to_.host, to_.port);
+}
+
+result<std::unique_ptr<wire::tls::connection>> opener::tls_with_proxy() {
+    auto context = base_->tls_of(options_->proxy_tls != nullptr ? options_->proxy_tls : options_->tls);
+    if (!context) return context.error();
+    return (*context)->connect(to_.proxy->host, to_.proxy->port);
+}
+
 void opener::connected(result<unique_fd> socket) {
     times_.connect += lap();
     if (!socket) return fail(socket.error());
-    if (!to_.tunnelled && to_.secure) {
-        auto context = base_->tls_of(*options_);
-        if (!context) return fail(context.error());
-        auto tls = (*context)->connect(to_.host, to_.port);
+    const bool secure_proxy = to_.proxy && to_.proxy->secure;
+    if (secure_proxy) {
+        enter(phase::proxy_tls, timeouts_.tls_timeout);
+        auto tls = tls_with_proxy();
+        if (!tls) return fail(tls.error());
+        auto filter = std::make_unique<proxy_filter>(*std::move(tls), to_.proxy->name());
+        with_proxy_ = filter.get();
+        stream_->set_filter(std::move(filter));
+    } else if (!to_.tunnelled && to_.secure) {
+        auto tls = tls_with_server();
         if (!tls) return fail(tls.error());
         stream_->set_filter(*std::move(tls));
         enter(phase::tls, timeouts_.tls_timeout);
     }
     if (auto attached = stream_->attach(*base_->loop, *std::move(socket)); !attached) return fail(attached.error());
+    if (secure_proxy) return;  // on_open() goes on
     if (to_.tunnelled) {
-        enter(phase::proxy, timeouts_.proxy_timeout);
-        tunnel_.emplace(*to_.proxy, to_.host, to_.port, *bounds_);
-        tunnel_->ask(stream_->out());
-        stream_->flush_later();
+        ask_for_tunnel();
     } else if (!to_.secure) {
         finish();
     }
 }
 
+void opener::ask_for_tunnel() {
+    enter(phase::proxy, timeouts_.proxy_timeout);
+    tunnel_.emplace(*to_.proxy, to_.host, to_.port, *bounds_);
+    tunnel_->ask(stream_->out());
+    stream_->flush_later();
+}
+
 void opener::on_data(std::span<char> bytes) {
+    if (phase_ != phase::proxy) return fail({errc::bad_status_line, "the server speaks before it is asked"});
     const auto stands = tunnel_->receive(bytes);
     if (!stands) return fail(stands.error());
     if (!*stands) return;
-    times_.proxy = lap();
+    times_.proxy += lap();
     if (!to_.secure) return finish();
-    auto context = base_->tls_of(*options_);
-    if (!context) return fail(context.error());
-    auto tls = (*context)->connect(to_.host, to_.port);
-    if (!tls) return fail(tls.error());
     enter(phase::tls, timeouts_.tls_timeout);
-    if (auto begun = stream_->secure(*std::move(tls)); !begun) fail({begun.code(), "TLS handshake: " + begun.error().message});
+    auto tls = tls_with_server();
+    if (!tls) return fail(tls.error());
+    result<void> begun;
+    if (with_proxy_ != nullptr) {
+        begun = with_proxy_->nest(*std::move(tls), stream_->out(), [this] { secured(); });
+        stream_->flush_later();
+    } else {
+        begun = stream_->secure(*std::move(tls));
+    }
+    if (!begun) fail({begun.code(), "TLS handshake: " + begun.error().message});
 }
 
 void opener::on_open() {
-    times_.tls = lap();
+    if (phase_ == phase::proxy_tls) {
+        times_.proxy += lap();
+        if (to_.tunnelled) return ask_for_tunnel();
+    } else {
+        times_.tls = lap();
+    }
     finish();
 }
 
-void opener::on_end() {
-    fail({errc::closed_early, "proxy " + to_.proxy->name() + ": it closed the connection instead of answering"});
+// Called by the stream's filter, which finish() might destroy.
+void opener::secured() {
+    times_.tls = lap();
+    enter(phase::done, {});
 }
 
+void opener::on_end() { fail({errc::closed_early, "it closed the connection instead of answering"}); }
+
 void opener::on_failure(const error& why) {
-    if (phase_ == phase::proxy) return fail({why.code, "proxy " + to_.proxy->name() + ": " + why.message});
+    if (phase_ == phase::proxy) return fail(why);
     // Whom not to trust at one address is not to be trusted at another, and behind a proxy there is only one.
-    if (!to_.tunnelled && why.code != errc::tls_failed) {
+    if ((!to_.tunnelled || phase_ == phase::proxy_tls) && why.code != errc::tls_failed) {
         lap();
         enter(phase::connect, timeouts_.connect_timeout);
         if (connector_->go_on([this](result<unique_fd> socket) { connected(std::move(socket)); })) return;
@@ -128,8 +166,10 @@ void opener::on_timer() {
         case phase::resolve: return fail({errc::timed_out, "name look-up: no answer" + within(timeouts_.resolve_timeout)});
         case phase::connect:
             return fail({errc::timed_out, "connect: no connection" + within(timeouts_.connect_timeout) + " (" + connector_->story() + ")"});
-        case phase::proxy: return fail({errc::timed_out, "proxy " + to_.proxy->name() + ": no answer" + within(timeouts_.proxy_timeout)});
+        case phase::proxy: return fail({errc::timed_out, "no answer" + within(timeouts_.proxy_timeout)});
+        case phase::proxy_tls:
         case phase::tls: return fail({errc::timed_out, "TLS handshake: not complete" + within(timeouts_.tls_timeout)});
+        case phase::done: return finish();
     }
 }
 
@@ -138,7 +178,16 @@ void opener::finish() {
     std::exchange(done_, nullptr)(times_);
 }
 
+// Says which of the two it was, where there is a proxy.
 void opener::fail(error why) {
+    if (to_.proxy) {
+        const std::string proxy = "proxy " + to_.proxy->name();
+        if (phase_ == phase::tls || phase_ == phase::done) {
+            if (!why.message.starts_with(proxy)) why.message = to_.host + ":" + std::to_string(to_.port) + " by " + proxy + ": " + why.message;
+        } else if (!why.message.starts_with(proxy)) {
+            why.message = proxy + ": " + why.message;
+        }
+    }
     base_->loop->disarm(timer_);
     if (connector_) connector_->stop();
     stream_->close();

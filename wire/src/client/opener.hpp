@@ -8,6 +8,7 @@
 
 #include "connector.hpp"
 #include "proxy.hpp"
+#include "proxy_filter.hpp"
 #include "resolver.hpp"
 #include "wire/base/limits.hpp"
 #include "wire/client/opening.hpp"
@@ -30,8 +31,8 @@ result<route> route_to(const url& to, const open_options& options);
 // What the streams of one client share.
 struct opening_base {
     explicit opening_base(event_loop& l) noexcept : loop(&l), names(l) {}
-    // The options' TLS context, or one that is made when first needed.
-    result<std::shared_ptr<wire::tls::client_context>> tls_of(const open_options& options);
+    // `chosen`, or a context that is made when first needed.
+    result<std::shared_ptr<wire::tls::client_context>> tls_of(const std::shared_ptr<wire::tls::client_context>& chosen);
 
     event_loop* loop;
     resolver names;
@@ -55,11 +56,14 @@ public:
     void on_failure(const error& why);
 
 private:
-    enum class phase : std::uint8_t { resolve, connect, proxy, tls };
+    enum class phase : std::uint8_t { resolve, connect, proxy_tls, proxy, tls, done };
 
     void race(std::vector<address> addresses);
     void connected(result<unique_fd> socket);
-    void begin_tls();
+    result<std::unique_ptr<wire::tls::connection>> tls_with_server();
+    result<std::unique_ptr<wire::tls::connection>> tls_with_proxy();
+    void ask_for_tunnel();
+    void secured();
     void enter(phase p, std::chrono::milliseconds limit);
     std::chrono::nanoseconds lap() noexcept;
     void on_timer();
@@ -75,6 +79,7 @@ private:
     callback done_;
     std::optional<connector> connector_;
     std::optional<tunnel> tunnel_;
+    proxy_filter* with_proxy_ = nullptr;  // the stream's filter where the proxy speaks TLS
     std::shared_ptr<char> looking_up_;  // gone with the opener
     open_times times_;
     time_point since_{};

@@ -9,9 +9,10 @@
 namespace wire::detail {
 
 result<proxy_server> parse_proxy(std::string_view text) {
-    constexpr std::string_view scheme = "http://";
+    const bool secure = text.substr(0, 8) == "https://";
+    const std::string_view scheme = secure ? "https://" : "http://";
     const auto bad = [](std::string_view why) { return error(errc::bad_url, "the proxy's URL: " + std::string(why)); };
-    if (text.substr(0, scheme.size()) != scheme) return bad("it must begin with http://");
+    if (text.substr(0, scheme.size()) != scheme) return bad("it must begin with http:// or https://");
     std::string_view rest = text.substr(scheme.size());
     rest = rest.substr(0, rest.find('/'));
     proxy_server out;
@@ -30,6 +31,7 @@ result<proxy_server> parse_proxy(std::string_view text) {
     if (!where) return bad("malformed host or port");
     out.host = where->host;
     out.port = where->port;
+    out.secure = secure;
     return out;
 }
 

@@ -18,12 +18,13 @@ namespace wire::detail {
 struct proxy_server {
     std::string host;
     std::uint16_t port = 0;
+    bool secure = false;        // TLS with the proxy itself
     std::string authorization;  // the value of Proxy-Authorization, or empty
 
     std::string name() const { return host + ":" + std::to_string(port); }
 };
 
-// "http://[user:password@]host[:port]"; errc::bad_url. The message does not repeat the password.
+// "http://[user:password@]host[:port]", or https://; errc::bad_url. The message does not repeat the password.
 result<proxy_server> parse_proxy(std::string_view text);
 
 // Whether an entry of `no_proxy` names the host of `to`.

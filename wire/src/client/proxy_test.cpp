@@ -31,8 +31,11 @@ TEST(proxy, urls) {
     EXPECT_EQ(full->host, "::1");
     EXPECT_EQ(full->port, 80);
     EXPECT_EQ(full->authorization, "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
+    EXPECT_FALSE(full->secure);
+    EXPECT_TRUE(parse_proxy("https://p.example")->secure);
+    EXPECT_EQ(parse_proxy("https://p.example")->port, 443);
     EXPECT_EQ(parse_proxy("http://a:b@c@h:1")->authorization, "Basic YTpiQGM=");
-    for (const char* bad : {"", "p:1", "https://p:1", "socks5://p", "http://", "http://u:%zz@p", "http://a%3Ab:c@p", "http://p:99999"}) {
+    for (const char* bad : {"", "p:1", "socks5://p", "https://", "http://", "http://u:%zz@p", "http://a%3Ab:c@p", "http://p:99999"}) {
         EXPECT_EQ(parse_proxy(bad).code(), errc::bad_url) << bad;
     }
     EXPECT_EQ(parse_proxy("http://me:sec/ret@p").error().message.find("sec"), std::string::npos);

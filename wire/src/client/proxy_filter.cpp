@@ -1,0 +1,87 @@
+#include "proxy_filter.hpp"
+
+#include <utility>
+
+namespace wire::detail {
+
+result<void> proxy_filter::nest(std::unique_ptr<stream_filter> with_server, buffer& out, unique_function<void()> opened) {
+    inner_ = std::move(with_server);
+    opened_ = std::move(opened);
+    return inner_->begin(out);
+}
+
+result<void> proxy_filter::begin(buffer& to_peer) {
+    auto begun = outer_->begin(to_peer);
+    if (!begun) return of_proxy(begun.error());
+    return begun;
+}
+
+// All of `raw` into between_: no more than that, so it is bounded as `raw` is.
+result<void> proxy_filter::open_outer(std::span<const char> raw, buffer& to_peer) {
+    constexpr std::size_t step_bytes = 16 * 1024;
+    for (bool more = true; more && !outer_->has_ended();) {
+        const auto space = between_.prepare(step_bytes);
+        const auto s = outer_->receive(raw, space, to_peer);
+        if (!s) return of_proxy(s.error());
+        between_.commit(s->produced);
+        raw = raw.subspan(s->consumed);
+        more = !raw.empty() || s->produced == space.size();
+    }
+    return {};
+}
+
+result<stream_filter::step> proxy_filter::receive(std::span<const char> raw, std::span<char> plain, buffer& to_peer) {
+    if (inner_ == nullptr) {
+        auto s = outer_->receive(raw, plain, to_peer);
+        if (!s) return of_proxy(s.error());
+        return s;
+    }
+    if (const auto opened = open_outer(raw, to_peer); !opened) return opened.error();
+    step done{raw.size(), 0};
+    buffer answer;
+    for (bool more = true; more && done.produced < plain.size() && !inner_->has_ended();) {
+        const bool was_open = inner_->is_open();
+        const auto s = inner_->receive(between_.bytes(), plain.subspan(done.produced), answer);
+        if (!s) {
+            // The alert goes out as all else does, if the proxy's part still takes it.
+            if (!answer.empty()) (void)outer_->send(answer.view(), to_peer);
+            return s.error();
+        }
+        between_.consume(s->consumed);
+        done.produced += s->produced;
+        const bool opened = !was_open && inner_->is_open();
+        if (opened) std::exchange(opened_, nullptr)();
+        more = !between_.empty() || opened;
+    }
+    if (between_.empty()) between_.release();
+    if (!answer.empty()) {
+        if (const auto sent = outer_->send(answer.view(), to_peer); !sent) return of_proxy(sent.error());
+    }
+    // Nobody but the server may say that it has sent all.
+    if (outer_->has_ended() && !inner_->has_ended() && done.produced < plain.size()) {
+        return error(errc::truncated, "proxy " + name_ + ": it ended the connection before the server did");
+    }
+    return done;
+}
+
+result<void> proxy_filter::send(std::string_view plain, buffer& to_peer) {
+    buffer inner;
+    if (server_is_open()) {
+        if (auto sent = inner_->send(plain, inner); !sent) return sent;
+        plain = inner.view();
+    }
+    auto sent = outer_->send(plain, to_peer);
+    if (!sent) return of_proxy(sent.error());
+    return sent;
+}
+
+void proxy_filter::finish(buffer& to_peer) noexcept {
+    if (server_is_open()) {
+        buffer last;
+        inner_->finish(last);
+        if (!last.empty() && !outer_->send(last.view(), to_peer)) return;
+    }
+    outer_->finish(to_peer);
+}
+
+}  // namespace wire::detail
