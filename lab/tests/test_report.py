@@ -6,8 +6,10 @@ import json
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from itertools import combinations
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from synthetic_run import HOSTILE, World, write_run
@@ -17,6 +19,7 @@ from wirebench.report.facts import FACTS_FILE, Facts, conformance
 from wirebench.report.figures import duration, figure, noun, ratio_text, times, visible
 from wirebench.report.histograms import MEDIAN, curve, merge
 from wirebench.report.page import spec_of
+from wirebench.report.palette import LINES, looks
 from wirebench.report.view import PageView, page_view
 from wirebench.stats.types import Ratio
 from wirebench.store.records import VerifyRecord
@@ -239,6 +242,39 @@ def test_numbers_for_people() -> None:
     assert figure("throughput_per_s", 123456.7) == "123,457"
     assert [times(value) for value in (0.0123, 0.5, 1.074, 30.2, 1234)] == ["0.012×", "0.50×", "1.07×", "30.2×", "1,234×"]
     assert ratio_text(Ratio(estimate=1.07, low=1.04, high=1.114, blocks=6)) == "1.07× [1.04, 1.11]"
+
+
+def test_lines_of_a_study_look_unlike_and_a_contestant_the_same_everywhere() -> None:
+    first, second = [f"a/{index:02}" for index in range(12)], [f"b/{index:02}" for index in range(8)]
+    both = [*second, "a/00", "cpp/floor"]
+    found = looks([[*first, "cpp/floor"], both], floors=["cpp/floor"])
+    assert set(found) == {*first, *second, "cpp/floor"}
+    assert len(set(found.values())) == 21, "no two alike"
+    assert len({found[name].colour for name in first}) == len(LINES)
+    assert len({found[name].colour for name in ("a/00", *second[:7])}) == len(LINES)
+    twice = [(a, b) for a, b in combinations(first, 2) if found[a].colour == found[b].colour]
+    assert len(twice) == 4
+    assert all(found[a].dash != found[b].dash and found[a].shape != found[b].shape for a, b in twice)
+    many = looks([[f"a/{index:03}" for index in range(130)]], floors=[])
+    assert len(set(many.values())) == 120
+
+
+def test_the_colours_of_lines_stay_apart_for_the_colour_blind() -> None:
+    """Distances in Oklab of what protanopes, deuteranopes and tritanopes see (Machado, Oliveira and Fernandes 2009)."""
+    seen = {
+        "all": np.eye(3),
+        "protan": np.array([[0.152, 1.053, -0.205], [0.115, 0.786, 0.099], [-0.004, -0.048, 1.052]]),
+        "deutan": np.array([[0.367, 0.861, -0.228], [0.280, 0.673, 0.047], [-0.012, 0.043, 0.969]]),
+        "tritan": np.array([[1.256, -0.077, -0.179], [-0.078, 0.931, 0.148], [0.005, 0.691, 0.304]]),
+    }
+    to_cones = np.array([[0.4122, 0.5363, 0.0514], [0.2119, 0.6807, 0.1074], [0.0883, 0.2817, 0.6300]])
+    to_lab = np.array([[0.2105, 0.7936, -0.0041], [1.9780, -2.4286, 0.4506], [0.0259, 0.7828, -0.8087]])
+    coded = np.array([[int(line[at : at + 2], 16) / 255 for at in (1, 3, 5)] for line in LINES])
+    linear = np.where(coded <= 0.04045, coded / 12.92, ((coded + 0.055) / 1.055) ** 2.4)
+    for who, matrix in seen.items():
+        lab = np.cbrt(np.clip(linear @ matrix.T, 0, 1) @ to_cones.T) @ to_lab.T
+        closest = min(float(np.linalg.norm(a - b)) for a, b in combinations(lab, 2))
+        assert closest > (0.17 if who == "all" else 0.1), who
 
 
 def test_every_chart_is_written_as_picture(run: Path, tmp_path: Path, view: PageView) -> None:

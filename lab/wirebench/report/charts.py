@@ -11,7 +11,7 @@ import altair as alt
 
 from wirebench.report.figures import noun, ratio_text, times
 from wirebench.report.histograms import MEDIAN, Point
-from wirebench.report.palette import MARKS
+from wirebench.report.palette import MARKS, Look
 from wirebench.stats.types import CellAnalysis, EntryAnalysis, Ratio
 
 Rows = list[dict[str, Any]]
@@ -34,10 +34,9 @@ WILD = 0.9
 
 @dataclass(frozen=True, kw_only=True)
 class Style:
-    """Where the chart goes, and the colour of every contestant."""
+    """Where the chart goes, and how every contestant's line looks."""
 
-    colours: Mapping[str, str]
-    dashes: Mapping[str, list[int]]
+    looks: Mapping[str, Look]
     target: Target = "page"
 
     @property
@@ -50,15 +49,25 @@ class Style:
             return chart.properties(autosize=alt.AutoSizeParams(type="fit-x", contains="padding"))
         return chart.properties(title=title)
 
-    def colour(self, names: Sequence[str]) -> alt.Color:
-        """The page has one legend for each study, in HTML, that wraps as the text does."""
-        scale = alt.Scale(domain=list(names), range=[self.colours[name] for name in names])
-        legend = alt.Legend(title=None, labelLimit=300, symbolType="stroke") if self.target == "file" else None
-        return alt.Color("entry:N", scale=scale, legend=legend)
+    def line(self, names: Sequence[str], *, points: bool = False) -> dict[str, Any]:
+        """What tells the lines apart. The page has one legend for each study, in HTML, that wraps as the text does."""
+        looks = [self.looks[name] for name in names]
 
-    def dash(self, names: Sequence[str]) -> alt.StrokeDash:
-        scale = alt.Scale(domain=list(names), range=[self.dashes[name] for name in names])
-        return alt.StrokeDash("entry:N", scale=scale, legend=None)
+        def legend(size: int) -> alt.Legend | None:
+            return alt.Legend(title=None, labelLimit=300, symbolSize=size) if self.target == "file" else None
+
+        def scale(values: Sequence[Any]) -> alt.Scale:
+            return alt.Scale(domain=list(names), range=list(values))
+
+        size = 140 if points else 800
+        colour = alt.Color("entry:N", scale=scale([look.colour for look in looks]), legend=legend(size))
+        # The symbols of a legend are the points where there are any: a dashed outline would only fray them.
+        dashes = scale([list(look.dash) for look in looks])
+        dash = alt.StrokeDash("entry:N", scale=dashes, legend=None if points else legend(size))
+        if not points:
+            return {"color": colour, "strokeDash": dash}
+        shape = alt.Shape("entry:N", scale=scale([look.shape for look in looks]), legend=legend(size))
+        return {"color": colour, "strokeDash": dash, "shape": shape}
 
 
 def _chart(rows: Rows) -> alt.Chart:
@@ -182,7 +191,7 @@ def percentiles(cell: CellAnalysis, curves: Mapping[str, Sequence[Point]], style
     chart = (
         _chart(rows)
         .mark_line(strokeWidth=1.8, interpolate="monotone")
-        .encode(x=x, y=y, color=style.colour(names), strokeDash=style.dash(names), opacity=opacity)
+        .encode(x=x, y=y, **style.line(names), opacity=opacity)
         .add_params(chosen)
     )
     return style.finish(chart, height=230, title=f"{cell.title}: latency by percentile")
@@ -216,12 +225,11 @@ def curve_chart(curve: Curve, style: Style) -> AnyChart | None:
         x_axis.values = values
     chart = (
         _chart(curve.rows)
-        .mark_line(strokeWidth=1.8, point=alt.OverlayMarkDef(size=28))
+        .mark_line(strokeWidth=1.8, point=alt.OverlayMarkDef(size=45))
         .encode(
             x=alt.X("x:Q", scale=scale, axis=x_axis),
             y=_curve_y(curve),
-            color=style.colour(curve.names),
-            strokeDash=style.dash(curve.names),
+            **style.line(curve.names, points=True),
             opacity=opacity,
             tooltip=[
                 alt.Tooltip("entry:N", title="contestant"),

@@ -23,7 +23,7 @@ def export(run: StoredRun, analysis: RunAnalysis, folder: Path) -> list[Path]:
     plan = run.plan
     for study in plan.studies if plan is not None else ():
         assert plan is not None
-        cells, style = analysis.of_study(study.name), style_of(plan, study.name, "file")
+        cells, style = analysis.of_study(study.name), style_of(plan, "file")
         chart = heat_map(cells, style, study_title=study.title) if len(cells) > 1 else None
         if chart is not None:
             charts[f"{study.name}.all-cells"] = chart

@@ -26,7 +26,7 @@ from wirebench.report.figures import (
     scaled,
     title,
 )
-from wirebench.report.palette import colours, dashes
+from wirebench.report.palette import Look, looks
 from wirebench.report.sentences import Sentence, cell_sentence, twin_sentence
 from wirebench.report.standards import Standards, standards
 from wirebench.run.bench import check_name
@@ -125,8 +125,7 @@ class StudyView:
     title: str
     question: str
     preset: str
-    legend: tuple[tuple[str, str, bool], ...]
-    """Contestant, colour, whether dashed."""
+    legend: tuple[tuple[str, Look], ...]
     matrix: Matrix | None
     charts: tuple[ChartView, ...]
     cells: tuple[CellView, ...]
@@ -176,7 +175,8 @@ def page_view(run: StoredRun, analysis: RunAnalysis, *, target: Target = "page")
     plan = run.plan
     studies: tuple[StudyView, ...] = ()
     if plan is not None:
-        studies = tuple(_study(study, run, plan, analysis, facts, style_of(plan, study.name, target)) for study in plan.studies)
+        style = style_of(plan, target)
+        studies = tuple(_study(study, run, plan, analysis, facts, style) for study in plan.studies)
     shown = [one for study in studies for one in (*study.charts, *(chart for cell in study.cells for chart in cell.charts))]
     ended = run.info.ended_unix_ns
     return PageView(
@@ -199,12 +199,13 @@ def page_view(run: StoredRun, analysis: RunAnalysis, *, target: Target = "page")
     )
 
 
-def style_of(plan: Plan, study: str, target: Target) -> Style:
-    """Colours by contestant; the same in every chart of the study."""
-    cells = [cell for cell in plan.cells if cell.study == study]
-    everybody = {entry.contestant for cell in cells for entry in cell.entries}
-    floors = {floor for cell in cells for floor in cell.floors}
-    return Style(colours=colours(everybody, floors=floors), dashes=dashes(everybody, floors=floors), target=target)
+def style_of(plan: Plan, target: Target) -> Style:
+    """Looks by contestant; the same in every chart of the run."""
+    studies: dict[str, set[str]] = {}
+    for cell in plan.cells:
+        studies.setdefault(cell.study, set()).update(entry.contestant for entry in cell.entries)
+    floors = {floor for cell in plan.cells for floor in cell.floors}
+    return Style(looks=looks(list(studies.values()), floors=floors), target=target)
 
 
 def _status(status: str) -> str:
@@ -233,7 +234,7 @@ def _study(
         title=study.title,
         question=study.question,
         preset=f"{study.preset}: {study.preset_title}" if study.preset_title else study.preset,
-        legend=tuple((name, style.colours[name], style.dashes[name] != [1, 0]) for name in names),
+        legend=tuple((name, style.looks[name]) for name in names),
         matrix=_matrix(cells) if len(cells) > 1 else None,
         charts=tuple(_ladder(study.name, [(cell, planned[cell.cell].cell) for cell in cells], style)),
         cells=tuple(views),
