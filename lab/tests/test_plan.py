@@ -185,6 +185,9 @@ def test_a_preset_names_who_is_measured_when_the_run_names_nobody() -> None:
 
     assert members(by_preset=True) == ["cpp/floor", "python/mine"]
     assert members(by_preset=False) == ["cpp/floor", "python/aiohttp", "python/mine"]
+    preset = replace(study.preset("quick"), without=("python/aiohttp", "gone/since"))
+    assert members(by_preset=True) == ["cpp/floor", "python/mine"]
+    assert members(by_preset=False) == ["cpp/floor", "python/aiohttp", "python/mine"]
 
 
 def test_a_client_cell_has_callers_and_a_server_that_was_not_asked_for() -> None:

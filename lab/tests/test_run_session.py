@@ -12,9 +12,10 @@ import pytest
 from test_plan import contestant
 from wirebench.catalog.model import Contestant
 from wirebench.catalog.studies import Study, load_studies
+from wirebench.cli.execute import scope_notes
 from wirebench.plan.blocks import PlannedTrial
 from wirebench.run.bench import Absence, Built, Check
-from wirebench.run.session import Session, check_resumable, scope_of
+from wirebench.run.session import Scope, Session, check_resumable, scope_of
 from wirebench.store.jsonl import StoreError
 from wirebench.store.records import FailureRecord, RunInfo, Selection, TrialRecord, VerifyRecord
 from wirebench.store.rundir import RunDirectory, StoredRun, read_run
@@ -163,6 +164,21 @@ def carry_out(one: Session) -> int:
 
 def names(run: StoredRun, status: str = "ok") -> set[str]:
     return {record.entry for record in run.trials if record.status == status}
+
+
+def test_whom_a_preset_spares_is_said() -> None:
+    study = STUDIES["concurrency"]
+    studies = {"concurrency": replace(study, presets={"quick": replace(study.preset("quick"), without=("go/net-http",))})}
+
+    def scope(*only: str) -> Scope:
+        wanted = [one for name, one in EVERYBODY.items() if not only or name in only]
+        return scope_of(replace(selection(), only=only), studies=studies, wanted=wanted, everybody=EVERYBODY, bench=FakeBench())
+
+    assert "go/net-http" not in scope().needed
+    (said,) = scope_notes(scope())
+    assert said.startswith("without go/net-http: left out by this preset")
+    assert "go/net-http" in scope("go/net-http").needed
+    assert list(scope_notes(scope("go/net-http"))) == []
 
 
 def test_everybody_is_measured_in_every_block(tmp_path: Path) -> None:

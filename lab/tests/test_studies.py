@@ -21,6 +21,7 @@ from wirebench.catalog.studies import (
     parse_study,
     select_cells,
 )
+from wirebench.plan.choose import choose
 
 STUDIES = Path(__file__).resolve().parents[2] / "studies"
 
@@ -92,6 +93,22 @@ def test_peers_presets_name_contestants_that_take_part() -> None:
         assert "cpp/wire" in peers.contestants
         for cell in peers.cells:
             assert all(cell.workload in contestants[one].serves for one in peers.contestants if one in contestants)
+
+
+def test_quick_spares_relatives_but_no_role() -> None:
+    """Whom it does without takes part otherwise, and every cell keeps a floor, somebody of each language and wire."""
+    contestants = load_catalog(STUDIES.parent).contestants
+    for study in load_studies(STUDIES).values():
+        quick = study.preset("quick")
+        assert not quick.contestants, "whatever is installed or added takes part"
+        (every, *_), (kept, *_) = (
+            choose([(study, quick)], wanted=tuple(contestants.values()), everybody=contestants, by_preset=by_preset)
+            for by_preset in (False, True)
+        )
+        before, after = ([one.identity for one in chosen.contestants] for chosen in (every, kept))
+        assert set(before) - set(after) == {name for name in quick.without if name in contestants}
+        assert {name.split("/")[0] for name in before} == {name.split("/")[0] for name in after}
+        assert {"cpp/floor", "cpp/wire"} <= set(after)
 
 
 def test_one_cell_for_each_combination() -> None:

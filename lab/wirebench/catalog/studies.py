@@ -129,6 +129,8 @@ class Preset:
     cells: tuple[Cell, ...]
     contestants: tuple[str, ...]
     """Who is measured when the run names nobody; empty: everybody. Those that are not there are left out."""
+    without: tuple[str, ...]
+    """Who is not, then."""
     min_blocks: int
     max_blocks: int
     budget_ns: int | None
@@ -232,6 +234,7 @@ class _Preset(_Table):
     title: str = ""
     cells: list[str]
     contestants: list[str] = Field(default_factory=list)
+    without: list[str] = Field(default_factory=list)
     min_blocks: Annotated[int, Field(ge=6)] = 6
     max_blocks: Annotated[int, Field(ge=6)] = 6
     budget: Duration | None = None
@@ -359,6 +362,7 @@ def _preset(name: str, preset: _Preset, raw_cells: Mapping[str, dict[str, Any]],
         title=preset.title,
         cells=tuple(cells),
         contestants=tuple(preset.contestants),
+        without=tuple(preset.without),
         min_blocks=preset.min_blocks,
         max_blocks=preset.max_blocks,
         budget_ns=preset.budget,

@@ -249,6 +249,11 @@ def scope_notes(scope: Scope) -> Iterable[str]:
         by_line.setdefault(key, []).append(absent.contestant)
     for (reason, install), names in by_line.items():
         yield f"without {', '.join(names)}: {install or reason}"
+    if not scope.selection.only:
+        left_out = {name for _, preset in scope.studies for name in preset.without}
+        spared = sorted(left_out - set(scope.needed))
+        if spared:
+            yield f"without {', '.join(spared)}: left out by this preset to be short; --only or another preset measures them"
 
 
 def _settled(session: Session, plan: Plan) -> Callable[[str, int], bool]:

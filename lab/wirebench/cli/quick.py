@@ -26,9 +26,10 @@ def quick(
     force: Force = False,
     jobs: Jobs = None,
 ) -> None:
-    """Measure a small slice of all four studies on everything that is installed, and report it.
+    """Measure a small slice of all four studies on what is installed, and report it.
 
-    Says before it starts how long it will take: five to eight minutes of measuring on two cores. Ctrl-C keeps what is done.
+    Near relatives of other contestants are left to 'wirebench run'. Says before it starts how long it will take: about five
+    minutes of measuring on two cores. Ctrl-C keeps what is done.
     The exit codes are those of 'wirebench run'.
     """
     # Cheap packages only: libraries of those whose compilers and runtimes are here. Without root nothing is installed.

@@ -49,14 +49,15 @@ def choose(
 ) -> tuple[Chosen, ...]:
     """The cells with the wanted contestants, and the floor even when it was not asked for: it is in every block.
 
-    ``by_preset``: of the wanted only those that a preset names, if it names any. A cell in which the floor would be alone is
-    left out, unless only the floor was asked for.
+    ``by_preset``: of the wanted only those that a preset names, if it names any, and not those that it does without. A cell
+    in which the floor would be alone is left out, unless only the floor was asked for.
     """
     floors = {one.identity for one in wanted if one.tier == "floor"}
     chosen = []
     for study, preset in studies:
-        listed = by_preset and preset.contestants
-        names = {one.identity for one in wanted if not listed or one.identity in preset.contestants}
+        names = {one.identity for one in wanted}
+        if by_preset:
+            names = (names & set(preset.contestants) if preset.contestants else names) - set(preset.without)
         for cell in preset.cells:
             members = tuple(
                 one for one in everybody.values() if takes_part(one, cell) and (one.identity in names or one.tier == "floor")

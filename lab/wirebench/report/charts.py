@@ -53,21 +53,19 @@ class Style:
         """What tells the lines apart. The page has one legend for each study, in HTML, that wraps as the text does."""
         looks = [self.looks[name] for name in names]
 
-        def legend(size: int) -> alt.Legend | None:
-            return alt.Legend(title=None, labelLimit=300, symbolSize=size) if self.target == "file" else None
+        # The symbols of a legend are the points where there are any; a dashed outline would only fray them.
+        size, width = (140, 0) if points else (800, 2)
+        legend = (
+            alt.Legend(title=None, labelLimit=300, symbolSize=size, symbolStrokeWidth=width) if self.target == "file" else None
+        )
 
         def scale(values: Sequence[Any]) -> alt.Scale:
             return alt.Scale(domain=list(names), range=list(values))
 
-        size = 140 if points else 800
-        colour = alt.Color("entry:N", scale=scale([look.colour for look in looks]), legend=legend(size))
-        # The symbols of a legend are the points where there are any: a dashed outline would only fray them.
-        dashes = scale([list(look.dash) for look in looks])
-        dash = alt.StrokeDash("entry:N", scale=dashes, legend=None if points else legend(size))
-        if not points:
-            return {"color": colour, "strokeDash": dash}
-        shape = alt.Shape("entry:N", scale=scale([look.shape for look in looks]), legend=legend(size))
-        return {"color": colour, "strokeDash": dash, "shape": shape}
+        colour = alt.Color("entry:N", scale=scale([look.colour for look in looks]), legend=legend)
+        dash = alt.StrokeDash("entry:N", scale=scale([list(look.dash) for look in looks]), legend=legend)
+        shape = alt.Shape("entry:N", scale=scale([look.shape for look in looks]), legend=legend)
+        return {"color": colour, "strokeDash": dash} | ({"shape": shape} if points else {})
 
 
 def _chart(rows: Rows) -> alt.Chart:
