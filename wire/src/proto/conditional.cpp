@@ -40,6 +40,14 @@ bool take_month(std::string_view& text, int& out) noexcept {
     return true;
 }
 
+// "Sun", or in full "Sunday". Whether it is that day's date is not looked at.
+bool is_day(std::string_view text, bool full) noexcept {
+    for (const std::string_view day : {"Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"}) {
+        if (text == (full ? day : day.substr(0, 3))) return true;
+    }
+    return false;
+}
+
 struct moment {
     int year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0;
 };
@@ -114,9 +122,11 @@ std::optional<std::int64_t> parse_date(std::string_view text) noexcept {
     const std::size_t comma = text.find(", ");
     bool ok = false;
     if (comma == std::string_view::npos) {
-        ok = text.size() > 4 && text[3] == ' ' && read_asctime(text.substr(4), m);
+        ok = is_day(text.substr(0, 3), false) && text.size() > 4 && text[3] == ' ' && read_asctime(text.substr(4), m);
+    } else if (comma == 3) {
+        ok = is_day(text.substr(0, 3), false) && read_imf(text.substr(comma + 2), m);
     } else {
-        ok = comma == 3 ? read_imf(text.substr(comma + 2), m) : read_rfc850(text.substr(comma + 2), m);
+        ok = is_day(text.substr(0, comma), true) && read_rfc850(text.substr(comma + 2), m);
     }
     using namespace std::chrono;
     const year_month_day date{year(m.year), month(static_cast<unsigned>(m.month)), day(static_cast<unsigned>(m.day))};

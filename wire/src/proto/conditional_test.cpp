@@ -20,7 +20,8 @@ TEST(conditional, dates_in_all_three_forms) {
         EXPECT_EQ(parse_date({text.data(), text.size()}), t);
     }
     for (const auto text : {"", "0", "tomorrow", "Sun, 06 Nov 1994 08:49:37", "Sun, 06 Nov 1994 08:49:37 UTC", "Sun, 31 Feb 1994 08:49:37 GMT",
-                            "Sun, 06 Nov 1994 24:49:37 GMT", "Sun, 06 Foo 1994 08:49:37 GMT", "Sun, 6 Nov 1994 08:49:37 GMT", "Sun Nov  6 08:49:37 1994 "}) {
+                            "Sun, 06 Nov 1994 24:49:37 GMT", "Sun, 06 Foo 1994 08:49:37 GMT", "Sun, 6 Nov 1994 08:49:37 GMT", "Sun Nov  6 08:49:37 1994 ", "Son, 06 Nov 1994 08:49:37 GMT",
+                            "Sun, or Sunday, 06-Nov-94 08:49:37 GMT", "Sunda, 06-Nov-94 08:49:37 GMT", "Sundays, 06-Nov-94 08:49:37 GMT", "x Nov  6 08:49:37 1994"}) {
         EXPECT_FALSE(parse_date(text)) << text;
     }
 }
