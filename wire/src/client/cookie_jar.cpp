@@ -136,6 +136,7 @@ result<void> cookie_jar::store(const url& from, std::string_view set_cookie, std
     } else if (c.domain != from.host && !is_under(from.host, c.domain)) {
         return refuse("its domain is another's");
     }
+    if (c.domain.front() == '.') return refuse("its host begins with a dot");  // a cookies.txt could not tell it from a domain
     if (is_address(c.domain)) c.host_only = true;
     if (c.path.empty()) c.path = default_path(from);
     if (c.secure && !from.secure()) return refuse("Secure, but received without TLS");
@@ -319,9 +320,9 @@ result<void> cookie_jar::load(std::string_view text, std::int64_t now) {
         const auto [end, failed] = std::from_chars(fields[4].data(), fields[4].data() + fields[4].size(), expires);
         if (!fields[0].empty() && fields[0].front() == '.') fields[0].remove_prefix(1);
         const bool clean = std::none_of(line.begin(), line.end(), detail::is_control_char);
-        if (n < 6 || !clean || std::count(line.begin(), line.end(), '\t') > 6 || failed != std::errc() || end != fields[4].data() + fields[4].size() || fields[0].empty() || fields[5].empty() ||
-            fields[2].empty() || fields[2].front() != '/' || line.find(';') != std::string_view::npos || fields[5].find('=') != std::string_view::npos ||
-            fields[5].size() + fields[6].size() > limits_.max_bytes) {
+        if (n < 6 || !clean || std::count(line.begin(), line.end(), '\t') > 6 || failed != std::errc() || end != fields[4].data() + fields[4].size() || fields[0].empty() || fields[0].front() == '.' || fields[0].front() == '#' || fields[5].empty() ||
+            fields[2].empty() || fields[2].front() != '/' || fields[5].find_first_of(";=") != std::string_view::npos ||
+            fields[6].find(';') != std::string_view::npos || fields[5].size() + fields[6].size() > limits_.max_bytes) {
             return error(errc::bad_cookie, "line " + std::to_string(number) + " is not one of a cookies.txt");
         }
         c.domain = lowered(fields[0]);

@@ -192,10 +192,16 @@ TEST(cookie_jar, as_text) {
     EXPECT_TRUE(read.load("\r\n# comment\r\nhost\tFALSE\t/\tFALSE\t0\tn\tv\r\nold\tFALSE\t/\tFALSE\t5\tn\tv", now));
     EXPECT_EQ(read.size(), 3U);
     for (const auto bad : {"x", "x\tFALSE\t/\tFALSE\t0", "x\tFALSE\t/\tFALSE\tsoon\tn\tv", "\tFALSE\t/\tFALSE\t0\tn\tv", "x\tFALSE\tp\tFALSE\t0\tn\tv",
-                           "x\tFALSE\t/\tFALSE\t0\t\tv", "x\tFALSE\t/\tFALSE\t0\tn\tv\tw", "x\tFALSE\t/\tFALSE\t0\tn\tv;w", "x\tFALSE\t/\tFALSE\t0\tn\tv\x01"}) {
+                           "x\tFALSE\t/\tFALSE\t0\t\tv", "x\tFALSE\t/\tFALSE\t0\tn\tv\tw", "x\tFALSE\t/\tFALSE\t0\tn\tv;w", "x\tFALSE\t/\tFALSE\t0\tn;w\tv",
+                           "..x\tTRUE\t/\tFALSE\t0\tn\tv", ".#x\tFALSE\t/\tFALSE\t0\tn\tv", "x\tFALSE\t/\tFALSE\t0\tn\tv\x01"}) {
         EXPECT_EQ(read.load("y\tFALSE\t/\tFALSE\t0\tn\tv\n" + std::string(bad), now).error().message, "line 2 is not one of a cookies.txt") << bad;
     }
     EXPECT_EQ(read.size(), 3U);
+    cookie_jar other;
+    ASSERT_TRUE(other.store(at("http://x.org/app;id=1/page"), "a=1", now));
+    EXPECT_FALSE(other.store(at("http://.x.org/"), "a=1", now));
+    ASSERT_TRUE(read.load(other.save(now), now));
+    EXPECT_EQ(read.header(at("http://x.org/app;id=1/"), now), "a=1");
 }
 TEST(cookie_jar, travels_with_requests) {
     std::vector<std::string> asked;
