@@ -173,6 +173,9 @@ std::variant<std::vector<request_options>, std::string> read_request_file(const 
         // "[json.exception.parse_error.101] parse error at line 3, column 5: ..."
         const std::string_view what = wrong.what();
         return fmt::format("{}: not JSON: {}", path, what.substr(std::min(what.find("] ") + 2, what.size())));
+    } catch (const json::exception& wrong) {  // a number that no double holds
+        const std::string_view what = wrong.what();
+        return fmt::format("{}: {}", path, what.substr(std::min(what.find("] ") + 2, what.size())));
     }
 }
 

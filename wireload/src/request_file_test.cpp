@@ -73,6 +73,7 @@ TEST_F(RequestFile, TheCommandLineGivesTheDefaults) {
 
 TEST_F(RequestFile, ErrorsSayFileEntryAndKey) {
     EXPECT_PRED_FORMAT2(testing::IsSubstring, ": not JSON: parse error at line 2", refusal("[\n{]"));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "number overflow parsing '1e400'", refusal("[{\"path\":\"/\",\"weight\":1e400}]"));
     EXPECT_PRED_FORMAT2(testing::IsSubstring, ": expected a list of requests", refusal("{}"));
     EXPECT_PRED_FORMAT2(testing::IsSubstring, ": expected a list of requests", refusal("[]"));
     EXPECT_PRED_FORMAT2(testing::IsSubstring, ": [0]: expected an object", refusal("[7]"));
