@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "json_scan.hpp"
+
 namespace wireload {
 namespace {
 
@@ -182,6 +184,8 @@ bool text_template::equals_with_values(std::string_view received, template_value
 std::uint64_t text_template::counter_in(std::string_view received) const {
     const std::size_t first = !pieces_.empty() && pieces_[0].what == kind::literal ? 1 : 0;
     if (first >= pieces_.size() || pieces_[first].what != kind::counter) return 0;
+    // What follows must not look like a part of it.
+    if (first + 1 < pieces_.size() && (pieces_[first + 1].what != kind::literal || is_json_digit(pieces_[first + 1].literal[0]))) return 0;
     if (first == 1) {
         if (!received.starts_with(pieces_[0].literal)) return 0;
         received.remove_prefix(pieces_[0].literal.size());

@@ -92,6 +92,7 @@ TEST(TextTemplate, FindsTheCounterOfAnEcho) {
     EXPECT_EQ(made("n={counter}").counter_in("m=42"), 0U);
     EXPECT_EQ(made("n={counter}").counter_in("n="), 0U);
     EXPECT_EQ(made("{random}{counter}").counter_in("42"), 0U);
+    for (const char* text : {"{counter}0", "{counter}{random}", "{counter}{uuid}", "{counter}{counter}"}) EXPECT_EQ(made(text).counter_in("420"), 0U) << text;
     EXPECT_EQ(made("constant").counter_in("42"), 0U);
 }
 
