@@ -178,7 +178,9 @@ private:
         show("connecting", clock_now());
         const std::uint64_t open_now =
             open(o.connections, o.keep_alive ? std::max(1U, opened_at_once / o.threads) : 0, out_.connect.elapsed, failures);
-        if (!cut_ && (!o.keep_alive || open_now != 0)) return true;
+        // Those that opened and were lost at once are opened again for their requests, which then say why.
+        const bool lost = open_now == 0 && out_.connect.opened != 0 && !o.idle;
+        if (!cut_ && (!o.keep_alive || open_now != 0 || lost)) return true;
         out_.stopped_by = cut_.value_or(stop_reason::error);
         return false;
     }
