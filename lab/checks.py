@@ -16,6 +16,7 @@ import time
 import tomllib
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -53,6 +54,7 @@ class Count:
         return f"{self.passed} passed, {self.failed} failed{skipped}"
 
 
+FUZZ_SECONDS = 10
 ONE_PASSED = Count(passed=1)
 ONE_FAILED = Count(failed=1)
 
@@ -131,10 +133,14 @@ def _ctest(preset: str) -> Count:
     return _checked(count_junit(report), status)
 
 
+def _clang() -> str | None:
+    names = ("clang++", "clang++-14", "clang++-16", "clang++-19")
+    return next((found for name in names if (found := shutil.which(name))), None)
+
+
 def clang() -> Count:
     """wire compiled with Clang, warnings as errors. Skipped where there is none."""
-    names = ("clang++", "clang++-14", "clang++-16", "clang++-19")
-    compiler = next((found for name in names if (found := shutil.which(name))), None)
+    compiler = _clang()
     if compiler is None:
         return Count(skipped=1)
     folder = str(ROOT / "build" / "clang")
@@ -142,6 +148,52 @@ def clang() -> Count:
     if run(configure, env={"CMAKE_GENERATOR": "Ninja"}) != 0:
         return ONE_FAILED
     return _one(run(["cmake", "--build", folder, "--target", "wire"]))
+
+
+def fuzz(seconds: int = FUZZ_SECONDS) -> Count:
+    """Every libFuzzer program, from its corpus, with ASan and UBSan, for --seconds. Skipped where there is no Clang."""
+    compiler = _clang()
+    if compiler is None:
+        return Count(skipped=1)
+    if run(["cmake", "--preset", "fuzz", f"-DCMAKE_CXX_COMPILER={compiler}"], env={"CMAKE_GENERATOR": "Ninja"}) != 0:
+        return ONE_FAILED
+    cores = len(os.sched_getaffinity(0))
+    if run(["cmake", "--build", "--preset", "fuzz", "--target", "fuzzers", "-j", str(cores)]) != 0:
+        return ONE_FAILED
+    corpora = sorted(path for part in ("wire", "wireload") for path in (ROOT / part / "tests/fuzz/corpus").iterdir())
+    with ThreadPoolExecutor(cores) as pool:
+        return add(pool.map(lambda corpus: _fuzz_one(corpus, seconds), corpora))
+
+
+def _fuzz_one(corpus: Path, seconds: int) -> Count:
+    """Inputs that reach new code stay in build/fuzz/inputs for the next run; those that crash are in build/fuzz/crashes."""
+    part = corpus.relative_to(ROOT).parts[0]
+    name = f"{part}_fuzz_{corpus.name}"
+    program = ROOT / "build" / "fuzz" / part / name
+    inputs = ROOT / "build" / "fuzz" / "inputs" / name
+    crashes = ROOT / "build" / "fuzz" / "crashes" / name
+    for folder in (inputs, crashes):
+        folder.mkdir(parents=True, exist_ok=True)
+    limits = [f"-max_total_time={seconds}", "-timeout=10", "-rss_limit_mb=2048", "-max_len=4096"]
+    command = [str(program), *limits, f"-artifact_prefix={crashes}/", str(inputs), str(corpus)]
+    answer = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    said = answer.stdout.decode(errors="replace")
+    if answer.returncode == 0:
+        print(f"{name}: {fuzzing_summary(said)}", flush=True)
+        return ONE_PASSED
+    print(f"$ {' '.join(command)}\n{said}\n{name}: failed with status {answer.returncode}", flush=True)
+    for line in said.splitlines():
+        if "Test unit written to " in line:
+            print(f"run it again: {program} {line.split('written to ')[1]}", flush=True)
+    return ONE_FAILED
+
+
+def fuzzing_summary(said: str) -> str:
+    """The last line of libFuzzer's that tells its coverage, and how much it did."""
+    lines = said.splitlines()
+    done = next((line for line in reversed(lines) if line.startswith("Done ")), "no end")
+    reached = next((line for line in reversed(lines) if "cov:" in line), "cov: unknown")
+    return f"{done}; {reached[reached.index('cov:') :].partition(' lim:')[0]}"
 
 
 def size() -> Count:
@@ -262,6 +314,7 @@ SUITES: dict[str, Callable[[], Count]] = {
     "cpp": cpp,
     "asan": asan,
     "clang": clang,
+    "fuzz": fuzz,
     "size": size,
     "docs": docs,
     "autobahn": autobahn,
@@ -296,6 +349,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Run the tests.", prog="./test")
     described = "; ".join(f"{name}: {suite.__doc__}" for name, suite in SUITES.items())
     parser.add_argument("suites", nargs="*", metavar="SUITE", help=f"{' '.join(DEFAULT)} if not given. {described}")
+    parser.add_argument("--seconds", type=int, default=FUZZ_SECONDS, help="how long fuzz runs each program (%(default)s)")
     parser.add_argument("--after-test", action="store_true", help="add what ./test counted before")
     given = parser.parse_args()
     for name in given.suites:
@@ -309,7 +363,7 @@ def main() -> int:
     for name in given.suites or DEFAULT:
         began = time.monotonic()
         print(f"\n=== {name}", flush=True)
-        counts[name] = SUITES[name]()
+        counts[name] = fuzz(given.seconds) if name == "fuzz" else SUITES[name]()
         print(f"=== {name}: {counts[name]} ({time.monotonic() - began:.0f} s)", flush=True)
     total = before + add(counts.values())
     SUMMARY.write_text(json.dumps(asdict(total)), encoding="utf-8")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from checks import Count, add, count_junit, count_probes, count_verified
+from checks import Count, add, count_junit, count_probes, count_verified, fuzzing_summary
 
 
 def test_counts_are_added_and_printed() -> None:
@@ -61,3 +61,11 @@ def test_probes_of_musts_are_counted(tmp_path: Path) -> None:
     )
     assert count_probes(report) == Count(passed=1, failed=2, skipped=1)
     assert count_verified(report) == Count(passed=1)
+
+
+def test_what_libfuzzer_says_is_put_into_a_line() -> None:
+    said = """#16\tNEW    cov: 31 ft: 40 corp: 4/9b lim: 4 exec/s: 0 rss: 30Mb L: 3/4 MS: 1 ChangeBit-
+#99\tDONE   cov: 742 ft: 2441 corp: 410/29Kb lim: 385 exec/s: 5497 rss: 480Mb
+Done 170435 runs in 11 second(s)
+"""
+    assert fuzzing_summary(said) == "Done 170435 runs in 11 second(s); cov: 742 ft: 2441 corp: 410/29Kb"

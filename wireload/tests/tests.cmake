@@ -1,24 +1,14 @@
 find_package(GTest REQUIRED)
 include(GoogleTest)
 
-add_executable(wireload_test ${wireload_tests} tests/fuzz/corpus_test.cpp tests/fuzz/targets.cpp)
+add_executable(wireload_test ${wireload_tests} tests/fuzz/corpus_test.cpp tests/fuzz/targets.cpp tests/fuzz/input_targets.cpp
+  tests/fuzz/connection_targets.cpp)
 target_include_directories(wireload_test PRIVATE tests/fuzz "${PROJECT_SOURCE_DIR}/wire/tests")
 target_compile_definitions(wireload_test PRIVATE WIRELOAD_SOURCE_DIR="${CMAKE_CURRENT_SOURCE_DIR}")
 target_link_libraries(wireload_test PRIVATE wireload_core GTest::gtest_main ZLIB::ZLIB)
 gtest_discover_tests(wireload_test PROPERTIES TIMEOUT 60)
 
-# wireload_fuzz_json and so on: run one with its corpus, `wireload_fuzz_json wireload/tests/fuzz/corpus/json`.
-if(WIREBENCH_FUZZ)
-  target_compile_options(wireload_core PRIVATE -fsanitize=fuzzer-no-link)
-  foreach(target IN ITEMS count json reply)
-    add_executable(wireload_fuzz_${target} tests/fuzz/fuzz_main.cpp tests/fuzz/targets.cpp)
-    target_include_directories(wireload_fuzz_${target} PRIVATE tests/fuzz "${PROJECT_SOURCE_DIR}/wire/tests")
-    target_compile_definitions(wireload_fuzz_${target} PRIVATE FUZZ_TARGET=${target})
-    target_compile_options(wireload_fuzz_${target} PRIVATE -fsanitize=fuzzer)
-    target_link_options(wireload_fuzz_${target} PRIVATE -fsanitize=fuzzer)
-    target_link_libraries(wireload_fuzz_${target} PRIVATE wireload_core)
-  endforeach()
-endif()
+add_fuzzers(wireload wireload_core)
 
 # End to end, against servers of the standard library. The project's own environment comes first because it has the package
 # hdrhistogram, with which another implementation reads our histograms.

@@ -15,12 +15,19 @@ void frames(std::string_view input);
 void text(std::string_view input);  // URL, percent-encoding, Base64, UTF-8
 void inflate(std::string_view input);
 void forms(std::string_view input);  // multipart/form-data, queries, cookies
+void handshake(std::string_view input);   // of WebSocket, both roles, with permessage-deflate
+void deflate(std::string_view input);     // permessage-deflate written and read again
+void conditions(std::string_view input);  // conditional requests, ranges, Accept-Encoding, dates
+void set_cookie(std::string_view input);  // what a client keeps
+void cookie_file(std::string_view input);
+void reference(std::string_view input);   // URL references, queries added
 
 struct target {
     std::string_view name;  // also the folder of its corpus
     void (*run)(std::string_view);
 };
 inline constexpr target targets[] = {{"request", request}, {"response", response}, {"frames", frames}, {"text", text}, {"inflate", inflate},
-                                     {"forms", forms}};
+                                     {"forms", forms}, {"handshake", handshake}, {"deflate", deflate}, {"conditions", conditions},
+                                     {"set_cookie", set_cookie}, {"cookie_file", cookie_file}, {"reference", reference}};
 
 }  // namespace wire::fuzz

@@ -25,7 +25,7 @@ TEST_P(fuzz_corpus, as_it_is) {
 TEST_P(fuzz_corpus, damaged) {
     wire::fuzz::damager damaged;
     for (const auto& seed : corpus_of(GetParam().name)) {
-        for (int i = 0; i < 300; ++i) GetParam().run(damaged(seed));
+        for (int i = 0; i < GetParam().damaged; ++i) GetParam().run(damaged(seed));
     }
 }
 

@@ -1,7 +1,5 @@
 #include "targets.hpp"
 
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "count_reply.hpp"
+#include "fuzz/harness.hpp"
 #include "json_path.hpp"
-#include "pieces.hpp"
 #include "reply_checks.hpp"
 #include "wire/proto/http_parser.hpp"
 #include "wire/proto/utf8.hpp"
@@ -18,15 +16,10 @@
 namespace wireload::fuzz {
 namespace {
 
+using wire::fuzz::require;
 using document = nlohmann::json;
 using wire::testing::exact_copy;
 using wire::testing::pieces;
-
-void require(bool condition, const char* what) {
-    if (condition) return;
-    std::fprintf(stderr, "fuzz: %s\n", what);
-    std::abort();
-}
 
 // ---- JSON ----
 
@@ -48,6 +41,11 @@ bool has_huge_numbers(std::string_view text) {
         if (c < '0' || c > '9') run = 0;
     }
     return false;
+}
+
+// For nlohmann/json a zero byte ends the text; in JSON none may stand.
+document parsed(std::string_view text) {
+    return text.find('\0') == text.npos ? document::parse(text, nullptr, false) : document(document::value_t::discarded);
 }
 
 struct place {
@@ -156,7 +154,7 @@ void count(std::string_view input) {
     const std::string_view text = copy;
     const auto found = parse_count_reply(text);
     if (!found || !wire::is_utf8(text) || has_huge_numbers(text)) return;
-    const document other = document::parse(text, nullptr, false);
+    const document other = parsed(text);
     require(other.is_object() && other.contains("c") && other.contains("ts"), "a count in what is not such an object");
     require(other["ts"].is_number() && other["c"].is_number_unsigned(), "a count that is no number");
     require(other["c"].get<std::uint64_t>() == *found, "another count");
@@ -165,7 +163,7 @@ void count(std::string_view input) {
 void json(std::string_view input) {
     exact_copy copy(input);
     const std::string_view text = copy;
-    const document other = document::parse(text, nullptr, false);
+    const document other = parsed(text);
     for (const place& one : places()) {
         const auto [valid, value] = one.path.find(text);
         if (valid) {
@@ -185,16 +183,7 @@ void json(std::string_view input) {
 
 void reply(std::string_view input) {
     (void)verdict_of(every_check().message(input));
-    if (input.empty()) return;
-    // The first byte chooses where to cut the rest.
-    const std::size_t seed = static_cast<unsigned char>(input.front());
-    input.remove_prefix(1);
-    const std::string whole = said_of({input});
-    const std::size_t cut = input.empty() ? 0 : seed % input.size();
-    require(said_of({input.substr(0, cut), input.substr(cut)}) == whole, "two pieces differ from the whole");
-    pieces bytes;
-    for (std::size_t i = 0; i < input.size(); ++i) bytes.push_back(input.substr(i, 1));
-    require(said_of(bytes) == whole, "single bytes differ from the whole");
+    wire::fuzz::compare_cuts(input, said_of);
 }
 
 }  // namespace wireload::fuzz
