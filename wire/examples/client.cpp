@@ -30,7 +30,10 @@ int main(int argc, char** argv) {
 
     auto loop = wire::event_loop::create();
     if (!loop) return 1;
-    http::async_client many(**loop);
+    http::client_options shared;
+    shared.max_connections_per_host = 4;
+    shared.max_pipelined = 8;  // on each of them
+    http::async_client many(**loop, shared);
     int left = 100;
     for (int number = 0; number < 100; ++number) {
         many.get(url, [&](wire::result<http::reply> got) {

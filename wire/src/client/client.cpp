@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <deque>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "../loop/graveyard.hpp"
@@ -34,6 +35,7 @@ struct async_client::state final : client_owner {
             it->second.authority = to.authority();
             it->second.to = *wire::detail::route_to(to, options_);
             it->second.forwarded = forwarded;
+            it->second.unpipelined = unpipelined_.contains(it->first);
         }
         return it->second;
     }
@@ -103,13 +105,36 @@ struct async_client::state final : client_owner {
         const bool room_here = o.connections < options_.max_connections_per_host;
         if (room_here && (connections_.size() < options_.max_connections || drop_an_idle_one())) {
             open(o, std::move(job));
-        } else if (waiting_ >= options_.max_waiting) {
+        } else if (pipeline(o, job)) {
+            return;
+        } else if (waiting_ >= options_.max_waiting && !job->pipelined) {
             deliver_later(std::move(job), {errc::queue_full, "more than " + std::to_string(waiting_) + " requests are waiting for a connection"});
         } else {
             ++waiting_;
             o.waiting.push_back(std::move(job));
             if (room_here && !std::exchange(o.starved, true)) starved_.push_back(&o);
         }
+    }
+
+    // Behind others, where it would have to wait for them anyway.
+    bool pipeline(client_origin& o, std::unique_ptr<client_job>& job) {
+        if (options_.max_pipelined <= 1 || o.unpipelined || !o.waiting.empty()) return false;
+        client_connection* best = nullptr;
+        for (auto& [c, owned] : connections_) {
+            if (&c->origin() == &o && c->accepts(*job) && (best == nullptr || c->behind() < best->behind())) best = c;
+        }
+        return best != nullptr && best->append(job);
+    }
+    void has_room(client_connection& c) override {
+        client_origin& o = c.origin();
+        if (options_.max_pipelined <= 1 || o.unpipelined) return;
+        while (!o.waiting.empty() && c.append(o.waiting.front())) take_waiting(o);
+    }
+    // For as long as the client lives, or a thousand others have done so since.
+    void stop_pipelining(client_origin& o) {
+        if (unpipelined_.size() >= 1000) unpipelined_.erase(unpipelined_.begin());
+        unpipelined_.insert(*o.name);
+        o.unpipelined = true;
     }
 
     bool drop_an_idle_one() {
@@ -161,9 +186,14 @@ struct async_client::state final : client_owner {
     template <typename Is>
     std::unique_ptr<client_job> withdraw(Is is) {
         for (auto& [c, owned] : connections_) {
-            if (c->job() == nullptr || !is(*c->job())) continue;
+            const client_job* const found = c->find(is);
+            if (found == nullptr) continue;
+            if (auto job = c->forget(*found)) return job;
             client_origin& o = c->origin();
             auto job = c->abandon();
+            for (auto& behind : c->take_behind()) {
+                if (behind.get() == found) job = std::move(behind);  // those before it are for nobody
+            }
             bury(*c);
             freed(o);
             return job;
@@ -207,6 +237,7 @@ struct async_client::state final : client_owner {
 
     // What has come of a request: the caller's, unless the policy sends another.
     void settle(std::unique_ptr<client_job> job, result<reply> got) {
+        if (!job->done) return;  // it was cancelled
         switch (policy_.judge(*job, got, loop_->now())) {
             case client_policy::verdict::deliver: job->done(std::move(got)); break;
             case client_policy::verdict::send: submit(std::move(job)); break;
@@ -271,6 +302,8 @@ struct async_client::state final : client_owner {
                 bury(c);
                 submit(*to, std::move(job));
                 tidy(o);
+            } else {
+                has_room(c);
             }
         } else {
             o.idle.push_back(&c);
@@ -284,15 +317,19 @@ struct async_client::state final : client_owner {
         settle(std::move(done), std::move(got));
     }
 
+    void answered(std::unique_ptr<client_job> done, result<reply> got) override { settle(std::move(done), std::move(got)); }
+
     void ended(client_connection& c, std::unique_ptr<client_job> job, result<reply> got, bool may_retry) override {
         client_origin& o = c.origin();
         std::erase(o.idle, &c);
+        auto again = c.take_behind();
+        // An answer that announces the end ("Connection: close") is no failure: a server may count requests.
+        if (!got && (!again.empty() || (job != nullptr && job->pipelined))) stop_pipelining(o);
         bury(c);
-        if (job != nullptr && may_retry) {
-            submit(o, std::move(job));
-            return;
-        }
-        freed(o);
+        if (may_retry) again.insert(again.begin(), std::move(job));
+        std::erase_if(again, [](const auto& j) { return !j->done; });
+        if (again.empty()) freed(o);
+        for (auto& j : again) submit(o, std::move(j));
         if (job != nullptr) settle(std::move(job), std::move(got));
     }
 
@@ -311,6 +348,7 @@ struct async_client::state final : client_owner {
     std::unordered_map<std::string, client_origin> origins_;
     std::unordered_map<client_connection*, std::unique_ptr<client_connection>> connections_;
     wire::detail::graveyard<client_connection> graveyard_;
+    std::unordered_set<std::string> unpipelined_;  // origins by name
     std::unordered_map<client_job*, std::unique_ptr<client_job>> parked_;  // to be sent again after a pause
     std::unordered_map<client_job*, std::unique_ptr<client_job>> over_;    // to be told so by a posted call
     std::deque<client_origin*> starved_;   // whose requests wait for a place among all
@@ -339,7 +377,9 @@ async_client::~async_client() {
     std::vector<std::unique_ptr<client_job>> unfinished;
     for (auto& [c, owned] : s.connections_) {
         if (auto job = c->abandon()) unfinished.push_back(std::move(job));
+        for (auto& job : c->take_behind()) unfinished.push_back(std::move(job));
     }
+    std::erase_if(unfinished, [](const auto& job) { return !job->done; });
     for (auto* const jobs : {&s.parked_, &s.over_}) {
         for (auto& [raw, job] : *jobs) unfinished.push_back(std::move(job));
         jobs->clear();

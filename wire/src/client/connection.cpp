@@ -17,6 +17,9 @@ bool is_own_field(std::string_view name) noexcept {
            equals_ignoring_case(name, "connection");
 }
 
+// Behind another, or before: it may have to be sent again, and does not keep the others waiting at somebody's pleasure.
+bool can_share(const client_job& job) noexcept { return is_idempotent(job.request.method) && job.streamed == nullptr; }
+
 std::string about(const client_job& job) {
     return std::string(to_string(job.request.method)) + " " + job.request.url + ": ";
 }
@@ -59,22 +62,28 @@ bool client_connection::start(std::unique_ptr<client_job>& job) {
     return true;
 }
 
-void client_connection::send_request() {
-    const client_request& r = job_->request;
-    if (job_->plan != nullptr) owner_->complete(*job_);
-    client_transfer* const t = job_->streamed.get();
-    if (const bool pieces = t != nullptr && t->in_pieces; pieces != unlimited_) {
-        parser_ = response_parser(owner_->bounds(pieces));
-        unlimited_ = pieces;
-    }
-    in_pieces_ = paused_ = false;
-    if (t != nullptr) t->sending = client_transfer::upload::none;
-    parser_.expect(r.method);
-    heard_ = complete_ = false;
-    reply_ = {};
-    reply_.opening_ = times_;
-    reply_.reused_ = used_before_;
-    const url& to = job_->url;
+bool client_connection::accepts(const client_job& job) const noexcept {
+    const client_options& o = owner_->options();
+    return keeps_pace_ && !handing_out_ && (phase_ == phase::waiting || (phase_ == phase::body && reply_.head_.keep_alive)) &&
+           can_share(*job_) && can_share(job) && !job.pipelined && behind() + 1 < o.max_pipelined && unsent() <= o.limits.max_unsent_bytes;
+}
+
+bool client_connection::append(std::unique_ptr<client_job>& job) {
+    if (!accepts(*job)) return false;
+    if (job->plan != nullptr) owner_->complete(*job);
+    if (write_request(*job) != errc::none) return false;  // it is told so when it is first in line
+    out().append(job->request.body);
+    if (behind_ == nullptr) behind_ = std::make_unique<std::vector<std::unique_ptr<client_job>>>();
+    job->pipelined = true;
+    behind_->push_back(std::move(job));
+    flush_later();
+    return true;
+}
+
+// What does not depend on the answers to requests before it. On an error nothing is sent.
+errc client_connection::write_request(const client_job& job) {
+    const client_request& r = job.request;
+    const url& to = job.url;
     // RFC 9112 section 3.2.2 asks for the whole URL where a proxy is sent the request.
     auto head = origin_->forwarded ? head_writer::request(out(), to_string(r.method), to.scheme + "://" + to.authority() + to.target)
                                    : head_writer::request(out(), to_string(r.method), to.target);
@@ -88,7 +97,7 @@ void client_connection::send_request() {
     for (const auto& [name, value] : r.headers) {
         if (!is_own_field(name)) head.field(name, value);
     }
-    if (job_->plan != nullptr) head.raw(job_->plan->fields);
+    if (job.plan != nullptr) head.raw(job.plan->fields);
     if (r.source) {
         if (r.source.length) {
             head.field("Content-Length", *r.source.length);
@@ -99,7 +108,28 @@ void client_connection::send_request() {
     } else if (!r.body.empty() || r.method == method::post || r.method == method::put || r.method == method::patch) {
         head.field("Content-Length", r.body.size());
     }
-    refused_ = head.finish();
+    return head.finish();
+}
+
+void client_connection::begin_response() {
+    parser_.expect(job_->request.method);
+    in_pieces_ = paused_ = heard_ = complete_ = false;
+    reply_ = {};
+    reply_.opening_ = times_;
+    reply_.reused_ = used_before_;
+}
+
+void client_connection::send_request() {
+    const client_request& r = job_->request;
+    if (job_->plan != nullptr) owner_->complete(*job_);
+    client_transfer* const t = job_->streamed.get();
+    if (const bool pieces = t != nullptr && t->in_pieces; pieces != unlimited_) {
+        parser_ = response_parser(owner_->bounds(pieces));
+        unlimited_ = pieces;
+    }
+    if (t != nullptr) t->sending = client_transfer::upload::none;
+    begin_response();
+    refused_ = write_request(*job_);
     if (refused_ != errc::none) {
         enter(phase::refused, {});  // to fail from the loop
         return;
@@ -229,7 +259,29 @@ void client_connection::take(std::span<char> bytes) {
         bytes = held_.bytes();
         if (held_.empty()) held_.release();
     }
-    if (complete_ && !is_closed()) finish_response(!bytes.empty());
+    if (!complete_ || is_closed()) return;
+    if (behind() == 0) {
+        finish_response(!bytes.empty());
+    } else {
+        hand_out(bytes);
+    }
+}
+
+// An answer with others behind it, some of which may have come together with it. Those who get them may send more; what has come already
+// cannot be the answer to that.
+void client_connection::hand_out(std::span<char> rest) {
+    if (held_.empty()) held_.append({rest.data(), rest.size()});
+    handing_out_ = true;
+    for (bool last = false; complete_ && !last && !is_closed();) {
+        last = behind() == 0;
+        finish_response(!held_.empty());
+        if (last || is_closed() || held_.empty()) break;
+        heard_ = true;
+        held_.consume(consume(held_.bytes()));
+    }
+    handing_out_ = false;
+    if (held_.empty()) held_.release();
+    if (!is_closed() && job_ != nullptr) owner_->has_room(*this);
 }
 
 std::size_t client_connection::consume(std::span<char> bytes) {
@@ -301,13 +353,22 @@ void client_connection::finish_response(bool more_follows) {
         }
     }
     auto job = std::move(job_);
-    bool keep = reply_.head_.keep_alive && !more_follows && !parser_.upgraded() && unsent() == 0;
+    const bool others = behind() > 0;
+    bool keep = reply_.head_.keep_alive && !parser_.upgraded() && (others || (!more_follows && unsent() == 0));
     if (job->streamed != nullptr) {
         job->streamed->on = nullptr;
         // A body that was not sent to its end, or not at all, cannot be told from the next request.
         keep = keep && (job->streamed->sending == client_transfer::upload::none || job->streamed->sending == client_transfer::upload::done);
     }
-    if (keep) {
+    keeps_pace_ = keep && reply_.head_.minor_version > 0;
+    if (keep && others) {
+        job_ = std::move(behind_->front());
+        behind_->erase(behind_->begin());
+        reply got = std::move(reply_);
+        begin_response();
+        await_response();
+        owner_->answered(std::move(job), std::move(got));
+    } else if (keep) {
         idle_since_ = owner_->loop().now();
         enter(phase::idle, owner_->options().idle_timeout);
         owner_->became_idle(*this, std::move(job), std::move(reply_));
@@ -366,6 +427,20 @@ std::unique_ptr<client_job> client_connection::abandon() {
     close();
     if (job_ != nullptr && job_->streamed != nullptr) job_->streamed->on = nullptr;
     return std::move(job_);
+}
+
+std::vector<std::unique_ptr<client_job>> client_connection::take_behind() noexcept {
+    return behind_ == nullptr ? std::vector<std::unique_ptr<client_job>>() : std::move(*behind_);
+}
+
+std::unique_ptr<client_job> client_connection::forget(const client_job& job) {
+    if (find([&job](const client_job& j) { return &j != &job && j.done; }) == nullptr) return nullptr;
+    auto nobodys = std::make_unique<client_job>();
+    nobodys->request.method = job.request.method;
+    nobodys->request.timeouts = job.request.timeouts;
+    if (job_.get() == &job) return std::exchange(job_, std::move(nobodys));
+    const auto place = std::find_if(behind_->begin(), behind_->end(), [&job](const auto& j) { return j.get() == &job; });
+    return std::exchange(*place, std::move(nobodys));
 }
 
 void client_connection::enter(phase p, std::chrono::milliseconds limit) {

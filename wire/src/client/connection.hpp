@@ -27,6 +27,7 @@ struct client_job {
     std::optional<timer> deadline;      // total_timeout
     void* owner = nullptr;              // whom that one tells
     request_id id = 0;
+    bool pipelined = false;             // has been sent behind another; once is enough
 
     // Whether it can still be sent once more: nothing of a body was given away.
     bool repeatable() const noexcept { return streamed == nullptr || !streamed->committed; }
@@ -54,6 +55,9 @@ public:
     virtual std::optional<body_decoder> decoder_of(const client_job& job, const reply& head) = 0;
     // The bounds for a body that is kept, and one that is given in pieces.
     virtual const limits& bounds(bool in_pieces) const noexcept = 0;
+    // The job is done, and others are under way. Where there is room for more behind them is told later.
+    virtual void answered(std::unique_ptr<client_job> done, result<reply> got) = 0;
+    virtual void has_room(client_connection& c) = 0;
     // Ready for another request; the job is done.
     virtual void became_idle(client_connection& c, std::unique_ptr<client_job> done, result<reply> got) = 0;
     // Closed. `job` is what it was doing, if anything; `may_retry`: nothing of a response had come on a kept connection.
@@ -72,6 +76,7 @@ struct client_origin {
     std::size_t connections = 0;           // open or opening
     std::string authority;                 // for Host
     const std::string* name = nullptr;     // among the client's
+    bool unpipelined = false;              // it does not take well to it
     bool starved = false;                  // requests wait for a place among all connections, not only here
 };
 
@@ -83,11 +88,29 @@ public:
     void open(std::unique_ptr<client_job> job);
     // Only while idle. False, with the job untouched, when the peer has closed meanwhile.
     bool start(std::unique_ptr<client_job>& job);
-    // Ends it without telling the owner; gives back what it was doing.
+    // Whether append() would take it, so far as can be told without.
+    bool accepts(const client_job& job) const noexcept;
+    // Sends it behind what is under way. False, with the job untouched, where that will not do.
+    bool append(std::unique_ptr<client_job>& job);
+    // Ends it without telling the owner; gives back what it was doing, but for what is behind that.
     std::unique_ptr<client_job> abandon();
+    std::vector<std::unique_ptr<client_job>> take_behind() noexcept;
+    // Takes one of several requests away, whose answer is then for nobody. Null when there is no other that somebody waits for: the
+    // connection may as well end.
+    std::unique_ptr<client_job> forget(const client_job& job);
 
     client_origin& origin() noexcept { return *origin_; }
     client_job* job() const noexcept { return job_.get(); }
+    std::size_t behind() const noexcept { return behind_ == nullptr ? 0 : behind_->size(); }
+    template <typename Is>
+    client_job* find(Is is) const {
+        if (job_ == nullptr) return nullptr;
+        if (is(*job_)) return job_.get();
+        for (std::size_t i = 0; i < behind(); ++i) {
+            if (is(*(*behind_)[i])) return (*behind_)[i].get();
+        }
+        return nullptr;
+    }
 
     void pause();
     void resume();
@@ -106,6 +129,8 @@ private:
 
     void opened(result<open_times> how);
     void send_request();
+    errc write_request(const client_job& job);
+    void begin_response();
     void await_response();
     void pump();
     void end_of_patience();
@@ -114,6 +139,7 @@ private:
     void take_head(std::string_view raw);
     bool give(std::string_view piece);
     void finish_response(bool more_follows);
+    void hand_out(std::span<char> rest);
     void fail(error why);
     void enter(phase p, std::chrono::milliseconds limit);
     void on_timer();
@@ -126,6 +152,7 @@ private:
     response_parser parser_;
     reply reply_;
     buffer held_;                     // a part of a head
+    std::unique_ptr<std::vector<std::unique_ptr<client_job>>> behind_;  // sent after job_; none has been answered
     timer timer_ = timer::calling<&client_connection::on_timer>(this);
     time_point idle_since_{};
     phase phase_ = phase::opening;
@@ -133,6 +160,8 @@ private:
     bool heard_ = false;              // something of the response has come
     bool complete_ = false;
     bool in_pieces_ = false;          // the present response
+    bool keeps_pace_ = false;         // has given an answer in HTTP/1.1, and gone on: it can be sent several requests
+    bool handing_out_ = false;        // answers that came together
     bool unlimited_ = false;          // the parser has the bounds for pieces
     bool paused_ = false;
     errc refused_ = errc::none;       // why the request cannot be sent

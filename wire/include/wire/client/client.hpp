@@ -50,6 +50,12 @@ struct client_options : open_options, client_timeouts {
     std::size_t max_connections = 1024;                   // to all hosts; idle ones make room for others
     std::size_t max_waiting = 10'000;                     // requests; more end with errc::queue_full
     std::size_t max_idle_per_host = 16;                   // kept connections
+    // Requests under way on one connection at a time (pipelining, RFC 9112 section 9.3.2). 1: none is sent before the one ahead of it is
+    // answered. With more, a request that would have to wait for a connection goes out at once, behind others on one that has given an
+    // HTTP/1.1 answer: if both are idempotent and have their bodies, and those of their answers, whole. Answers come in order, so that a
+    // slow one holds up those behind it. When a connection ends before its time, what it has not answered is sent again on another, and
+    // nothing to that host is pipelined any more.
+    std::size_t max_pipelined = 1;
     std::chrono::milliseconds idle_timeout{60'000};       // how long one is kept
     // The body of a response given in pieces; limits.max_body_bytes is for those that are kept whole.
     std::uint64_t max_streamed_bytes = std::uint64_t{1} << 40;
@@ -88,7 +94,8 @@ public:
     request_id send(client_request request, callback done);
     // The response in pieces.
     request_id send(client_request request, response_pieces to);
-    // Ends the request, and with it its connection; errc::cancelled follows from the loop.
+    // Ends the request, and with it its connection, unless that has others under way: then its answer is received and dropped.
+    // errc::cancelled follows from the loop.
     void cancel(request_id id);
     // For a response in pieces. While it is paused body_timeout stands still.
     void pause(request_id id);

@@ -17,7 +17,7 @@ namespace wire::http {
 
 // Bounds on the phases of a request, each for itself; the error is errc::timed_out and its message names the phase.
 struct client_timeouts : open_timeouts {
-    std::chrono::milliseconds response_timeout{30'000};  // from the request to the end of the response's head
+    std::chrono::milliseconds response_timeout{30'000};  // from the request, or the answer before it, to the end of the response's head
     std::chrono::milliseconds body_timeout{30'000};      // between two pieces of its body, and of a request's from a source
     std::chrono::milliseconds continue_timeout{1'000};   // for 100 (Continue), then the body is sent without (RFC 9110 section 10.1.1)
     std::chrono::milliseconds total_timeout{0};          // from send() to the end, redirects and retries included; 0: none
