@@ -13,7 +13,7 @@ from misbehaving.support import CALLS, assert_free, generator, leaves_nothing, p
 from wirebench.catalog.errors import CatalogError
 from wirebench.catalog.studies import EachLoad, RampLoad
 from wirebench.run.local import find_generator
-from wirebench.trial import cgroup, ports, start, watchdog
+from wirebench.trial import cgroup, ports, process, start, watchdog
 from wirebench.trial.supervise import Supervisor
 from wirebench.trial.trial import run_trial
 from wirebench.trial.types import Failure, Program, TrialResult
@@ -194,6 +194,7 @@ def test_one_that_does_not_end_is_killed_with_all_its_children_and_a_warning(
 ) -> None:
     if not groups:
         monkeypatch.setattr(cgroup, "parent_folder", lambda: None)
+    monkeypatch.setattr(process, "GRACE_S", 0.6)
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     with leaves_nothing(scratch) as supervisor:

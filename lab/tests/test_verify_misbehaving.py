@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from misbehaving.support import leaves_nothing, program
-from wirebench.trial import start
+from wirebench.trial import process, start
 from wirebench.trial.supervise import Supervisor
-from wirebench.verify import Verdict, client, http, verify_client, verify_server
+from wirebench.verify import Verdict, client, http, http_checks, verify_client, verify_server, websocket_workloads
 
 
 @pytest.fixture
@@ -52,14 +52,19 @@ def test_one_that_does_all_right_passes_every_check(workload: str, supervisor: S
         ("ignores_close", "http.connection_close", "the end of the connection", "the connection stays open"),
         ("hangs", "hello.route_01", "200", "nothing, and no more in 0.7 s"),
         ("never_accepts", "hello.route_01", "200", "nothing, and no more in 0.7 s"),
-        ("ignores_sigterm", "lifecycle.sigterm", "the end of all its processes", "still there after 2 s"),
-        ("leaves_children", "lifecycle.sigterm", "the end of all its processes", "still there after 2 s"),
+        ("ignores_sigterm", "lifecycle.sigterm", "the end of all its processes", "still there after 0.6 s"),
+        ("leaves_children", "lifecycle.sigterm", "the end of all its processes", "still there after 0.6 s"),
         ("never_reuses_its_port", "lifecycle.restart", "a connection on 127.0.0.1", "ddress already in use"),
     ],
 )
 def test_a_fault_of_an_http_server_is_found(
-    fault: str, check: str, expected: str, received: str, supervisor: Supervisor
+    fault: str, check: str, expected: str, received: str, supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # Whoever does not end, or close, never does: only that is waited for.
+    if check == "lifecycle.sigterm":
+        monkeypatch.setattr(process, "GRACE_S", 0.6)
+    if check == "http.connection_close":
+        monkeypatch.setattr(http_checks, "_CLOSE_WITHIN_S", 0.6)
     verdict = verify_server(f"fake/{fault}", "http.hello", program("server.py", fault), supervisor)
     assert failed(verdict)[0] == check
     assert verdict.failure is not None
@@ -84,7 +89,11 @@ def test_a_fault_of_an_http_server_is_found(
         ("never_closes", "ws.close", "nothing, and no more"),
     ],
 )
-def test_a_fault_of_a_websocket_server_is_found(fault: str, check: str, received: str, supervisor: Supervisor) -> None:
+def test_a_fault_of_a_websocket_server_is_found(
+    fault: str, check: str, received: str, supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if check == "ws.close":
+        monkeypatch.setattr(websocket_workloads, "_CLOSE_WITHIN_S", 0.6)
     verdict = verify_server(f"fake/{fault}", "ws.count", program("server.py", fault), supervisor)
     assert failed(verdict)[0] == check
     assert verdict.failure is not None

@@ -132,13 +132,13 @@ class Process:
             with suppress(ProcessLookupError):
                 os.kill(self.pid, number)
 
-    def stop(self, grace_s: float = GRACE_S) -> bool:
-        """SIGTERM, wait, SIGKILL to whatever of the tree is left. False if SIGTERM alone did not do."""
+    def stop(self, grace_s: float | None = None) -> bool:
+        """SIGTERM, wait (``GRACE_S`` if not told), SIGKILL to what of the tree is left. False if SIGTERM alone did not do."""
         if self._stopped:
             return not self._ignored_sigterm
         with interrupt.hold():
             self.signal(signal.SIGTERM)
-            deadline = time.monotonic() + grace_s
+            deadline = time.monotonic() + (GRACE_S if grace_s is None else grace_s)
             pause_s = 0.001
             while self._popen.poll() is None or self.pids():
                 if time.monotonic() > deadline or interrupt.impatient():

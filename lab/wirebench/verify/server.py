@@ -6,9 +6,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 
 from wirebench.catalog.model import Workload
-from wirebench.trial import interrupt, ports
+from wirebench.trial import interrupt, ports, process
 from wirebench.trial.cores import choose_cores
-from wirebench.trial.process import GRACE_S
 from wirebench.trial.start import Server, ServerSettings, StartError, describe_end, ended, start_server, tail_of
 from wirebench.trial.supervise import Scope, Supervisor
 from wirebench.trial.types import Failure, Program
@@ -81,8 +80,8 @@ def _sigterm(server: Server, id_: str, sent: str, *, required: bool = True) -> C
         passed=passed,
         required=required,
         sent=sent,
-        expected=f"the end of all its processes within {GRACE_S:g} s",
-        received="the end" if passed else f"still there after {GRACE_S:g} s, and killed",
+        expected=f"the end of all its processes within {process.GRACE_S:g} s",
+        received="the end" if passed else f"still there after {process.GRACE_S:g} s, and killed",
     )
 
 
