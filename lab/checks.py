@@ -203,6 +203,20 @@ def size() -> Count:
     return _one(run(["cmake", "-D", f"source={source}", "-D", f"scratch={scratch}", "-P", script]))
 
 
+def lean() -> Count:
+    """wire's tests without TLS and zlib; and wire as a shared library, with a program that uses it."""
+    if run(["cmake", "--preset", "dev"], env={"CMAKE_GENERATOR": "Ninja"}) != 0:
+        return ONE_FAILED
+    jobs = str(len(os.sched_getaffinity(0)))
+    if run(["cmake", "--build", "--preset", "dev", "-j", jobs, "--target", "wire_lean_test", "wire_shared_consumer"]) != 0:
+        return ONE_FAILED
+    folder = ROOT / "build" / "dev" / "wire"
+    report = RESULTS / "lean.xml"
+    report.unlink(missing_ok=True)
+    status = run([str(folder / "wire_lean_test"), "--gtest_brief=1", f"--gtest_output=xml:{report}"])
+    return _checked(count_junit(report), status) + _one(run([str(folder / "wire_shared_consumer")]))
+
+
 def docs() -> Count:
     """wire's reference by Doxygen, warnings as errors. Skipped where there is none."""
     if shutil.which("doxygen") is None:
@@ -316,6 +330,7 @@ SUITES: dict[str, Callable[[], Count]] = {
     "clang": clang,
     "fuzz": fuzz,
     "size": size,
+    "lean": lean,
     "docs": docs,
     "autobahn": autobahn,
     "contestants": contestants,

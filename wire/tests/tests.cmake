@@ -24,6 +24,28 @@ target_compile_definitions(wire_uring_test PRIVATE WIRE_AUTOMATIC_IS_IO_URING)
 target_link_libraries(wire_uring_test PRIVATE wire_loop_tests)
 gtest_discover_tests(wire_uring_test TEST_PREFIX io_uring. DISCOVERY_TIMEOUT 60)
 
+# Other ways to build wire: `./test lean` builds and runs these. The switches for TLS and zlib choose source files and set no flags, so the
+# objects that there are already make a wire without either, and its tests; and with both a shared library, for a program that uses it.
+if(WIRE_WITH_TLS AND WIRE_WITH_ZLIB)
+  set(with_neither "EXCLUDE,/src/tls/|/src/proto/compression(_test)?[.]cpp")
+  file(GLOB wire_stand_ins CONFIGURE_DEPENDS src/tls_none/*.cpp src/zlib_none/*.cpp)
+  add_executable(wire_lean_test EXCLUDE_FROM_ALL ${wire_stand_ins})
+  target_include_directories(wire_lean_test PRIVATE include)
+  target_compile_features(wire_lean_test PRIVATE cxx_std_20)
+  target_link_libraries(wire_lean_test PRIVATE
+    $<FILTER:$<TARGET_OBJECTS:wire>,${with_neither}> $<FILTER:$<TARGET_OBJECTS:wire_test>,${with_neither}>
+    $<FILTER:$<TARGET_OBJECTS:wire_loop_tests>,${with_neither}> GTest::gtest_main Threads::Threads)
+  add_dependencies(wire_lean_test wire wire_test)
+
+  add_library(wire_shared SHARED EXCLUDE_FROM_ALL $<TARGET_OBJECTS:wire>)
+  target_include_directories(wire_shared PUBLIC include)
+  target_compile_features(wire_shared PUBLIC cxx_std_20)
+  target_link_libraries(wire_shared PUBLIC Threads::Threads PRIVATE OpenSSL::SSL OpenSSL::Crypto ZLIB::ZLIB)
+  target_link_options(wire_shared PRIVATE LINKER:--no-undefined)
+  add_executable(wire_shared_consumer EXCLUDE_FROM_ALL tests/consumer/main.cpp)
+  target_link_libraries(wire_shared_consumer PRIVATE wire_shared)
+endif()
+
 # Hostile peers, each until it meets its limit; and the memory that takes.
 file(GLOB wire_abuse_tests CONFIGURE_DEPENDS tests/abuse/*_test.cpp)
 if(NOT WIRE_WITH_TLS)
