@@ -157,7 +157,7 @@ std::string live_view::lines(nanos now, std::size_t columns) {
     }
     if (last_second_.empty() && ok_ + errors_ == 0) return out;
     const double rate = span > 0 ? static_cast<double>(ok) * 1e9 / static_cast<double>(span) : 0;
-    const std::string requests = cut(fmt::format("requests/s  {:>11}  ", grouped(static_cast<std::uint64_t>(rate))));
+    const std::string requests = cut(fmt::format("{}  {:>11}  ", plan_.asked.websocket ? "messages/s" : "requests/s", grouped(static_cast<std::uint64_t>(rate))));
     out += requests + paint_.cyan(sparkline(columns > requests.size() ? columns - requests.size() : 0)) + "\n";
     out += cut(fmt::format("last second  p50 {}, p90 {}, p99 {}, max {}", time_or_dash(last.percentile_ns(50)), time_or_dash(last.supported_percentile_ns(90)),
                            time_or_dash(last.supported_percentile_ns(99)), time_or_dash(last.max_ns()))) + "\n";

@@ -46,6 +46,14 @@ TEST(LiveView, ShowsTheLastSecondAndWhatIsLeft) {
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "right 507, errors 10", later);
 }
 
+TEST(LiveView, WebSocketsAnswerMessages) {
+    fixture f;
+    f.p.asked.websocket = true;
+    f.view->begin("measuring", 0, 10 * second);
+    for (int i = 0; i < 10; ++i) f.interval(50);
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "messages/s          500  #", f.view->lines(second, 79));
+}
+
 TEST(LiveView, ACountTellsHowFarItIs) {
     fixture f;
     f.view->begin("measuring", 0, never, 100);
