@@ -122,6 +122,7 @@ std::size_t connection::consume(std::span<char> bytes) {
                 break;
             case event::body:
                 current_->bytes_in += s.data.size();
+                current_->body_bytes += s.data.size();
                 if (current_->in == nullptr) {
                     current_->req.body_.append(s.data);
                 } else {
@@ -183,6 +184,7 @@ void connection::settle() {
         abandon(errc::closed_early);
         if (phase_ != phase::lingering) enter(phase::lingering);
     }
+    if (phase_ == phase::body && current_ != nullptr) hold_back(stalls || full);
     const bool waiting = phase_ == phase::handling || full;
     if (stalls || (waiting && held_.size() > worker_->limits().max_unsent_bytes)) {
         pause_reading();
@@ -402,7 +404,7 @@ time_point connection::phase_due() const noexcept {
         case phase::securing:
         case phase::head: return since_ + l.header_timeout;
         case phase::body:
-            if (!stalled()) return since_ + l.body_timeout;
+            if (!stalled() && current_ != nullptr) return body_due();
             break;
         case phase::lingering: return since_ + l.close_timeout;
         case phase::handling:

@@ -91,6 +91,8 @@ private:
     bool start_websocket(exchange& e);
     void begin_body(bool peer_waits);
     bool stalled() const noexcept;
+    void hold_back(bool on) noexcept;
+    time_point body_due() const noexcept;
     bool answering() const noexcept;
     void begin_streaming(exchange& e, bool keep_alive);
     void begin_file(exchange& e, bool keep_alive);

@@ -11,6 +11,7 @@ namespace wire::http::detail {
 
 // The head of a request with a body is there; with `peer_waits` nothing behind it.
 void connection::begin_body(bool peer_waits) {
+    current_->body_from = worker_->loop().now();
     const request_head& head = current_->req.head_;
     const body_plan plan = worker_->plan_body(current_->req);
     if (plan.stream) parser_.limit_body(plan.max_bytes);
@@ -32,6 +33,29 @@ void connection::begin_body(bool peer_waits) {
 // Whether a body waits for its reader.
 bool connection::stalled() const noexcept {
     return phase_ == phase::body && current_ != nullptr && current_->in != nullptr && current_->in->stalled();
+}
+
+// Between the two the peer cannot send what it would.
+void connection::hold_back(bool on) noexcept {
+    exchange& e = *current_;
+    if (on == e.held_back_since.has_value()) return;
+    const time_point now = worker_->loop().now();
+    if (on) {
+        e.held_back_since = now;
+    } else {
+        e.body_from += now - *e.held_back_since;
+        e.held_back_since.reset();
+    }
+}
+
+// When more of the body must have come: anything at all, and enough for the average.
+time_point connection::body_due() const noexcept {
+    const wire::limits& l = worker_->limits();
+    const time_point next = since_ + l.body_timeout;
+    if (l.min_body_rate == 0 || current_->held_back_since) return next;
+    constexpr std::uint64_t most = 1ULL << 40;  // bytes or milliseconds: beyond is no hurry, and no overflow
+    const std::uint64_t bought = std::min(std::min(current_->body_bytes, most) * 1000 / l.min_body_rate, most);
+    return std::min(next, current_->body_from + l.body_rate_grace + std::chrono::milliseconds(bought));
 }
 
 // Whether a response has begun that is not in out() whole.

@@ -66,6 +66,11 @@ struct exchange {
     std::uint64_t bytes_out = 0;
     std::uint64_t head_bytes_out = 0;  // of bytes_out
 
+    // Of a request's body, for limits::min_body_rate.
+    std::uint64_t body_bytes = 0;
+    time_point body_from{};            // its beginning, moved on by the time in which it was held back
+    std::optional<time_point> held_back_since;
+
     bool held = false;           // by a response: else by the connection
     bool instead = false;        // fail() was called: `body` is sent, whatever else was to be
     std::shared_ptr<body_source> in;    // set: the request's body is or was read as it came

@@ -255,6 +255,8 @@ void exchange::clear() noexcept {
     accepting = {};
     hooks.clear();
     bytes_in = bytes_out = head_bytes_out = 0;
+    body_bytes = 0;
+    held_back_since.reset();
     held = instead = false;
     in = nullptr;
     out = nullptr;

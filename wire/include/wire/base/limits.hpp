@@ -71,6 +71,11 @@ struct limits {
     // Between two reads of a body. nginx's client_body_timeout: 60 s.
     std::chrono::milliseconds body_timeout{60'000};
 
+    // Bytes a second that a request's body must have brought on the average, once body_rate_grace has passed; 0: any number. Time in which
+    // the server held the peer back does not count. Kestrel's MinRequestBodyDataRate: 240; Apache's mod_reqtimeout gives 20 s before.
+    std::uint32_t min_body_rate = 240;
+    std::chrono::milliseconds body_rate_grace{20'000};
+
     // A connection without a request in progress. nginx's keepalive_timeout: 75 s.
     std::chrono::milliseconds idle_timeout{75'000};
 
