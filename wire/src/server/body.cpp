@@ -88,9 +88,14 @@ namespace detail {
 
 bool body_channel::write(std::string_view piece) {
     const bool here = way->is_here();
+    buffer coded;
     if (here && at != nullptr) {
         take_pending();
-        at->send_piece(*this, piece);
+        if (coder != nullptr && !coder->add(piece, flush::sync, coded)) {
+            end(false);
+            return false;
+        }
+        at->send_piece(*this, coder != nullptr ? coded.view() : piece);
         const bool full = at->congested();
         const std::lock_guard lock(mutex);
         unsent = full ? at->unsent() : 0;
@@ -99,9 +104,24 @@ bool body_channel::write(std::string_view piece) {
     }
     bool to_post = false;
     bool full = false;
+    std::unique_ptr<piece_coder> unused;
     {
-        const std::lock_guard lock(mutex);
+        std::unique_lock lock(mutex);
         if (closed) return false;
+        if (coder != nullptr) {
+            coding = true;
+            lock.unlock();
+            const bool good = coder->add(piece, flush::sync, coded);
+            lock.lock();
+            coding = false;
+            if (over || !good) {
+                unused = std::move(coder);
+                lock.unlock();
+                end(false);
+                return false;
+            }
+            piece = coded.view();
+        }
         pending.append(piece);
         full = pending.size() + unsent > most_unsent;
         congested = congested || full;
@@ -119,17 +139,36 @@ bool body_channel::write(std::string_view piece) {
 
 void body_channel::end(bool is_complete) {
     const bool here = way->is_here();
+    std::unique_ptr<piece_coder> used;
     {
         const std::lock_guard lock(mutex);
         if (closed) return;
         closed = ended = true;
         complete = is_complete;
+        used = std::move(coder);
+        if (used != nullptr && complete) {  // a few bytes: all else was flushed
+            buffer last;
+            complete = used->add({}, flush::finish, last);
+            pending.append(last.view());
+        }
     }
     if (!here) {
         run_home(way, [c = shared_from_this()] { c->pump(); });
     } else if (at != nullptr) {
         pump();
     }
+}
+
+void body_channel::set_coder(std::unique_ptr<piece_coder> c) {
+    const std::lock_guard lock(mutex);
+    if (over) return;
+    if (!pending.empty() || ended) {
+        buffer coded;
+        const bool good = c->add(pending, ended && complete ? flush::finish : flush::sync, coded);
+        pending.assign(coded.view());
+        if (!good) complete = false;
+    }
+    if (!ended) coder = std::move(c);
 }
 
 void body_channel::take_pending() {
@@ -193,11 +232,13 @@ void body_channel::lost() {
     at = nullptr;
     unique_function<void()> drained;
     unique_function<void()> told;
+    std::unique_ptr<piece_coder> unused;
     {
         const std::lock_guard lock(mutex);
         over = closed = true;
         was_lost = !ended;
         pending = {};
+        if (!coding) unused = std::move(coder);
         drained = std::move(on_drained);  // destroyed when the lock is no longer held
         told = std::move(on_closed);
         if (ended) return;

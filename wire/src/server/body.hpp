@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "wire/base/buffer.hpp"
+#include "wire/proto/compression.hpp"
 #include "wire/proto/http_types.hpp"
 #include "wire/server/body.hpp"
 
@@ -15,12 +17,25 @@ namespace wire::http::detail {
 class connection;
 struct way_home;
 
+// What a body's pieces are turned into on the thread that writes them. One at a time uses it.
+class piece_coder {
+public:
+    virtual ~piece_coder() = default;
+    // Appends to `out`; false when it cannot go on.
+    virtual bool add(std::string_view piece, flush how, buffer& out) = 0;
+};
+
 struct body_channel : std::enable_shared_from_this<body_channel> {
     body_channel(std::shared_ptr<way_home> w, std::size_t most) : way(std::move(w)), most_unsent(most) {}
 
     // ---- for the writer, on any thread ----
     bool write(std::string_view piece);
     void end(bool complete);
+
+    // ---- for who sends the response, on any thread, before it is sent ----
+
+    // From here on all goes through it, and what was written already.
+    void set_coder(std::unique_ptr<piece_coder> c);
 
     // ---- on the loop's thread ----
 
@@ -48,6 +63,8 @@ struct body_channel : std::enable_shared_from_this<body_channel> {
     bool closed = false;        // no more can be written
     bool over = false;          // the connection sends no more
     bool was_lost = false;      // because it could not
+    bool coding = false;        // write() is using the coder, on another thread than the loop's
+    std::unique_ptr<piece_coder> coder;  // null when there is none, and once closed
     unique_function<void()> on_drained;
     unique_function<void()> on_closed;
 

@@ -16,6 +16,9 @@ namespace wire::http {
 
 class router;
 struct set_cookie;
+namespace detail {
+class compressors;
+}
 
 // Given to the handler of a request. It may be moved away and sent later, from any thread; it may outlive the
 // connection and the server (sending it then does nothing). One that is destroyed unsent answers 500.
@@ -85,6 +88,7 @@ public:
     explicit operator bool() const noexcept { return exchange_ != nullptr; }
 
 private:
+    friend class detail::compressors;
     friend class detail::connection;
     friend class router;
     // Calls the hooks of on_send(); false when one has taken the response over.

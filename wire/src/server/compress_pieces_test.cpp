@@ -1,0 +1,286 @@
+// Compression of bodies that are written in pieces.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <future>
+#include <mutex>
+
+#include "raw_peer.hpp"
+#include "served.hpp"
+#include "wire/loop/blocking_pool.hpp"
+#include "wire/proto/compression.hpp"
+#include "wire/server/compress.hpp"
+
+namespace wire::http {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::raw_peer;
+using testing::served;
+
+constexpr std::size_t pieces = 200;
+
+std::string piece(std::size_t i) { return "line " + std::to_string(i) + " of many lines\n"; }
+std::string all_pieces() {
+    std::string t;
+    for (std::size_t i = 0; i < pieces; ++i) t += piece(i);
+    return t;
+}
+void write_all(body_writer out) {
+    for (std::size_t i = 0; i < pieces; ++i) out.write(piece(i));
+    out.finish();
+}
+
+std::string unpacked(coding c, std::string_view bytes) {
+    auto d = decompressor::create(c);
+    if (!d) return "<no zlib>";
+    buffer out;
+    const auto s = d->add(bytes, 1 << 20, out);
+    return s.ended && s.used == bytes.size() ? std::string(out.view()) : "<broken>";
+}
+std::string noise(std::size_t n) {
+    std::string out(n, '\0');
+    std::uint32_t x = 1;
+    for (char& c : out) c = static_cast<char>((x = x * 1664525 + 1013904223) >> 24);
+    return out;
+}
+
+// The next chunk, without its framing; "" at the end.
+std::string next_chunk(raw_peer& p) {
+    std::string line;
+    while (!line.ends_with("\r\n")) {
+        const std::string c = p.exactly(1);
+        if (c.empty()) return "";
+        line += c;
+    }
+    std::string data = p.exactly(std::stoul(line, nullptr, 16));
+    p.exactly(2);
+    return data;
+}
+std::string head_of(raw_peer& p) {
+    std::string head;
+    while (!head.ends_with("\r\n\r\n")) {
+        const std::string c = p.exactly(1);
+        if (c.empty()) break;
+        head += c;
+    }
+    return head;
+}
+
+struct compressed_pieces : ::testing::Test {
+    void SetUp() override {
+        if (!compression_available()) GTEST_SKIP() << "built without zlib";
+    }
+    void serve(router r, server_options o = {}) { server.emplace(std::move(r), std::move(o)); }
+    std::string request(const std::string& target, const std::string& fields = "Accept-Encoding: gzip\r\n", const std::string& m = "GET") {
+        return m + " " + target + " HTTP/1.1\r\nHost: a\r\n" + fields + "\r\n";
+    }
+    // "coding|vary|etag|" and the decoded body.
+    std::string ask(const std::string& target, const std::string& accept = "gzip", method m = method::get) {
+        raw_peer p(server->port());
+        p.send(request(target, "Accept-Encoding: " + accept + "\r\n", std::string(to_string(m))));
+        std::string body = p.response(m);
+        body.erase(0, 4);
+        std::string out;
+        for (const std::string name : {"Content-Encoding", "Vary", "ETag"}) {
+            const auto at = p.head_text.find("\r\n" + name + ": ");
+            if (at == std::string::npos) continue;
+            const auto value = at + name.size() + 4;
+            out += p.head_text.substr(value, p.head_text.find('\r', value) - value) + "|";
+        }
+        sent = body.size();
+        if (out.starts_with("gzip") && m == method::get) body = unpacked(coding::gzip, body);
+        if (out.starts_with("deflate")) body = unpacked(coding::zlib, body);
+        return out + (body == all_pieces() ? "all" : body);
+    }
+
+    blocking_pool pool{4};
+    std::optional<served> server;
+    std::size_t sent = 0;
+};
+
+TEST_F(compressed_pieces, as_the_client_asks_from_any_thread) {
+    router r;
+    r.after(compress());
+    r.get("/", [](response res) { write_all(res.header("ETag", "\"x\"").start_body()); });
+    r.get("/elsewhere", [this](response res) {
+        pool.run([out = res.start_body()]() mutable { write_all(std::move(out)); });
+    });
+    r.get("/whole_elsewhere", [this](response res) {
+        pool.run([res = std::move(res)]() mutable { write_all(res.start_body()); });
+    });
+    serve(std::move(r));
+    EXPECT_EQ(ask("/"), "gzip|Accept-Encoding|W/\"x\"|all");
+    EXPECT_LT(sent, all_pieces().size() * 2 / 3);
+    EXPECT_EQ(ask("/", "deflate"), "deflate|Accept-Encoding|W/\"x\"|all");
+    EXPECT_EQ(ask("/", "br"), "Accept-Encoding|\"x\"|all");
+    for (int i = 0; i < 20; ++i) {
+        ASSERT_EQ(ask("/elsewhere"), "gzip|Accept-Encoding|all");
+        ASSERT_EQ(ask("/whole_elsewhere", "deflate"), "deflate|Accept-Encoding|all");
+    }
+}
+TEST_F(compressed_pieces, each_write_can_be_read_at_once) {
+    std::promise<body_writer> started;
+    router r;
+    r.after(compress());
+    r.get("/events", [&](response res) { started.set_value(res.content_type("text/event-stream").start_body()); });
+    serve(std::move(r));
+    raw_peer p(server->port());
+    p.send(request("/events"));
+    body_writer out = started.get_future().get();
+    EXPECT_NE(head_of(p).find("Transfer-Encoding: chunked\r\n"), std::string::npos);
+    auto reader = *decompressor::create(coding::gzip);
+    for (int i = 0; i < 5; ++i) {
+        const std::string event = "data: " + std::to_string(i) + "\n\n";
+        out.write(event);
+        buffer got;
+        while (got.size() < event.size()) {
+            const std::string chunk = next_chunk(p);
+            ASSERT_FALSE(chunk.empty());
+            ASSERT_EQ(reader.add(chunk, 1000, got).error, errc::none);
+        }
+        EXPECT_EQ(got.view(), event);
+    }
+    out.finish();
+    buffer got;
+    EXPECT_TRUE(reader.add(next_chunk(p), 1000, got).ended);
+    EXPECT_EQ(next_chunk(p), "");
+}
+// Middleware that sends later lets the handler write before anybody has said that it will be compressed.
+TEST_F(compressed_pieces, what_was_written_before_it_is_sent) {
+    router r;
+    r.after(compress());
+    r.after([this](response& res) {
+        pool.run([res = std::move(res)]() mutable {
+            std::this_thread::sleep_for(1ms);
+            res.send();
+        });
+    });
+    r.get("/", [](response res) { write_all(res.start_body()); });
+    r.get("/elsewhere", [this](response res) {
+        pool.run([out = res.start_body()]() mutable { write_all(std::move(out)); });
+    });
+    serve(std::move(r));
+    for (int i = 0; i < 20; ++i) {
+        ASSERT_EQ(ask("/"), "gzip|Accept-Encoding|all");
+        ASSERT_EQ(ask("/elsewhere"), "gzip|Accept-Encoding|all");
+    }
+}
+TEST_F(compressed_pieces, what_is_left_alone) {
+    router r;
+    r.after(compress());
+    const auto add = [&r](const std::string& path, auto change) {
+        r.get(path, [change](response res) mutable {
+            change(res);
+            write_all(res.start_body());
+        });
+    };
+    add("/part", [](response& res) { res.status(206); });
+    add("/encoded", [](response& res) { res.header("Content-Encoding", "br"); });
+    add("/as-is", [](response& res) { res.header("Cache-Control", "no-transform"); });
+    add("/image", [](response& res) { res.content_type("image/png"); });
+    add("/204", [](response& res) { res.status(204); });
+    add("/304", [](response& res) { res.status(304); });
+    add("/bad", [](response& res) { res.header("a b", "c"); });
+    r.get("/length", [](response res) { write_all(res.start_body(all_pieces().size())); });
+    serve(std::move(r));
+    for (const std::string path : {"/part", "/as-is", "/image", "/length"}) EXPECT_EQ(ask(path), "all") << path;
+    EXPECT_EQ(ask("/encoded"), "br|all");
+    EXPECT_EQ(ask("/204"), "");
+    EXPECT_EQ(ask("/304"), "");
+    EXPECT_EQ(ask("/bad"), "Internal Server Error\n");
+}
+TEST_F(compressed_pieces, for_head_and_http_1_0) {
+    router r;
+    r.after(compress());
+    r.get("/", [](response res) { write_all(res.start_body()); });
+    serve(std::move(r));
+    EXPECT_EQ(ask("/", "gzip", method::head), "gzip|Accept-Encoding|");
+    raw_peer old(server->port());
+    old.send("GET / HTTP/1.0\r\nAccept-Encoding: gzip\r\n\r\n");
+    EXPECT_NE(head_of(old).find("Content-Encoding: gzip\r\n"), std::string::npos);
+    EXPECT_EQ(unpacked(coding::gzip, old.rest()), all_pieces());
+}
+TEST_F(compressed_pieces, no_more_at_a_time_than_allowed) {
+    std::vector<body_writer> open;
+    router r;
+    r.after(compress({.max_streams = 2}));
+    r.get("/open", [&](response res) { open.push_back(res.start_body()); });
+    r.get("/", [](response res) { write_all(res.start_body()); });
+    serve(std::move(r));
+    raw_peer a(server->port());
+    std::optional<raw_peer> b(server->port());
+    for (raw_peer* p : {&a, &*b}) {
+        p->send(request("/open"));
+        EXPECT_NE(head_of(*p).find("gzip"), std::string::npos);
+    }
+    EXPECT_EQ(ask("/"), "Accept-Encoding|all");
+    const linger now{1, 0};
+    ::setsockopt(b->fd(), SOL_SOCKET, SO_LINGER, &now, sizeof now);
+    b.reset();  // gone before its end: the writer is kept all the same
+    std::string got;
+    for (int i = 0; i < 1000 && got != "gzip|Accept-Encoding|all"; ++i) {
+        std::this_thread::sleep_for(1ms);
+        got = ask("/");
+    }
+    EXPECT_EQ(got, "gzip|Accept-Encoding|all");
+    server->stop();
+}
+TEST_F(compressed_pieces, a_slow_reader_holds_the_writer_back) {
+    const std::string block = noise(16 * 1024);
+    constexpr int blocks = 256;
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool drained = false;
+    std::promise<void> held;
+    router r;
+    r.after(compress());
+    r.get("/", [&](response res) {
+        pool.run([&, out = res.start_body()]() mutable {
+            out.on_drained([&] {
+                const std::lock_guard lock(mutex);
+                drained = true;
+                changed.notify_one();
+            });
+            bool told = false;
+            for (int i = 0; i < blocks; ++i) {
+                if (out.write(block)) continue;
+                if (!told) held.set_value();
+                told = true;
+                std::unique_lock lock(mutex);
+                changed.wait_for(lock, 10s, [&] { return drained; });
+                drained = false;
+            }
+            out.finish();
+        });
+    });
+    server_options o;
+    o.limits.max_unsent_bytes = 64 * 1024;
+    serve(std::move(r), o);
+    raw_peer p(server->port());
+    p.send(request("/"));
+    held.get_future().wait();
+    const std::string got = p.response();
+    auto d = *decompressor::create(coding::gzip);
+    buffer all;
+    EXPECT_TRUE(d.add(std::string_view(got).substr(4), block.size() * blocks, all).ended);
+    EXPECT_EQ(all.size(), block.size() * blocks);
+    EXPECT_TRUE(all.view().ends_with(block));
+}
+TEST_F(compressed_pieces, a_writer_that_is_dropped_leaves_it_incomplete) {
+    router r;
+    r.after(compress());
+    r.get("/", [](response res) {
+        body_writer out = res.start_body();
+        out.write("half");
+    });
+    serve(std::move(r));
+    raw_peer p(server->port());
+    p.send(request("/"));
+    EXPECT_EQ(p.response(), "<end>");
+    EXPECT_EQ(p.head_text.find("Content-Length"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace wire::http
