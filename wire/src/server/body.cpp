@@ -247,7 +247,7 @@ void body_channel::lost() {
 }
 
 void body_source::read(body_reader::piece_handler piece, body_reader::end_handler end) {
-    if (wanted) return;
+    if (wanted || told) return;
     wanted = true;
     on_piece = std::move(piece);
     on_end = std::move(end);

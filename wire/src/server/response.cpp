@@ -219,6 +219,8 @@ body_reader response::take_body() {
     return body_reader(e.in);
 }
 
+event_loop& response::loop() const noexcept { return *exchange_->way->loop; }
+
 void response::upgrade(open_handler open, ws::accept_options options) {
     exchange_->open = std::move(open);
     exchange_->accepting = options;

@@ -31,6 +31,7 @@ worker::~worker() {
     }
     listener_.close();
     while (connections_.first != nullptr) connections_.first->drop();
+    tasks_.clear();
     graveyard_.clear();
 }
 
@@ -55,7 +56,7 @@ bool worker::run_once(clock::duration longest) {
     if (!draining_ && loop_->stop_requested()) begin_drain();
     if (draining_) {
         const auto left = drain_deadline_ - clock::now();
-        if (count_ == 0 || left <= clock::duration::zero()) {
+        if (idle() || left <= clock::duration::zero()) {
             end_drain();
             return false;
         }
@@ -67,7 +68,7 @@ bool worker::run_once(clock::duration longest) {
 
 clock::duration worker::next_timeout() const noexcept {
     if (!draining_) return loop_->stop_requested() ? clock::duration::zero() : loop_->next_timeout();
-    const auto left = count_ == 0 ? clock::duration::zero() : drain_deadline_ - clock::now();
+    const auto left = idle() ? clock::duration::zero() : drain_deadline_ - clock::now();
     return std::clamp(loop_->next_timeout(), clock::duration::zero(), std::max(left, clock::duration::zero()));
 }
 
@@ -85,6 +86,7 @@ void worker::begin_drain() {
 
 void worker::end_drain() {
     while (connections_.first != nullptr) connections_.first->drop();
+    tasks_.clear();
     loop_->run_once(clock::duration::zero());  // buries them
     way_->thread.store(std::thread::id(), std::memory_order_relaxed);
 }

@@ -11,6 +11,7 @@
 #include "exchange.hpp"
 #include "observer.hpp"
 #include "wire/loop/listener.hpp"
+#include "wire/loop/task.hpp"
 #include "wire/server/server.hpp"
 
 namespace wire::http::detail {
@@ -60,6 +61,8 @@ public:
 
     // The response was sent.
     void complete(exchange* e);
+    // Handlers that are coroutines, until they end.
+    task_group& tasks() noexcept { return tasks_; }
     // Destroys the connection, closed already, at the end of the turn.
     void bury(connection& c);
 
@@ -68,6 +71,7 @@ private:
     std::unique_ptr<exchange> fresh();
     void begin_drain();
     void end_drain();
+    bool idle() const noexcept { return count_ == 0 && tasks_.empty(); }
 
     const server_options* options_;
     handler* handler_;
@@ -76,6 +80,7 @@ private:
     std::shared_ptr<way_home> way_;
     std::unique_ptr<event_loop> loop_;
     std::unique_ptr<ws::deflate_pool> deflates_;
+    task_group tasks_;
     listener listener_;
     connection::list connections_;
     std::size_t count_ = 0;

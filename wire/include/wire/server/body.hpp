@@ -33,6 +33,7 @@ namespace wire::http {
 namespace detail {
 struct body_channel;
 struct body_source;
+struct way_home;
 }  // namespace detail
 
 // The body of a response, from response::start_body(). One that is destroyed before finish() ends the connection in such a way that the

@@ -16,7 +16,7 @@
 #include <string>
 
 #include "wire/base/result.hpp"
-#include "wire/server/response.hpp"
+#include "wire/server/handler.hpp"
 
 namespace wire::http {
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,11 +15,13 @@
 
 namespace wire::http {
 
+class response;
 class router;
 struct set_cookie;
 namespace detail {
 class compressors;
-}
+std::shared_ptr<way_home> way_of(const response& r) noexcept;
+}  // namespace detail
 
 // Given to the handler of a request. It may be moved away and sent later, from any thread; it may outlive the
 // connection and the server (sending it then does nothing). One that is destroyed unsent answers 500.
@@ -84,11 +87,15 @@ public:
     using open_handler = unique_function<void(ws::session&, const http::request&)>;
     void upgrade(open_handler open, ws::accept_options options = {});
 
+    // The server's loop that the request came by, for timers and clients of one's own. To be asked on its thread: in handlers and coroutines.
+    event_loop& loop() const noexcept;
+
     // False when sent or moved from.
     explicit operator bool() const noexcept { return exchange_ != nullptr; }
 
 private:
     friend class detail::compressors;
+    friend std::shared_ptr<detail::way_home> detail::way_of(const response& r) noexcept;
     friend class detail::connection;
     friend class router;
     // Calls the hooks of on_send(); false when one has taken the response over.
@@ -97,7 +104,5 @@ private:
 
     detail::exchange* exchange_;
 };
-
-using handler = unique_function<void(response)>;
 
 }  // namespace wire::http

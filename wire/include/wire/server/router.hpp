@@ -34,7 +34,7 @@
 #include <string_view>
 
 #include "wire/base/function.hpp"
-#include "wire/server/response.hpp"
+#include "wire/server/handler.hpp"
 
 namespace wire::http {
 
@@ -74,7 +74,7 @@ public:
 
     // A handler that is called when the request's head is there, and reads the body as it comes (body.hpp). Its bodies may have up to
     // `max_body_bytes`, whatever limits::max_body_bytes says.
-    using stream_handler = unique_function<void(response, body_reader)>;
+    using stream_handler = handler_of<body_reader>;
     router& stream(method m, std::string_view pattern, stream_handler h,
                    std::uint64_t max_body_bytes = std::numeric_limits<std::uint64_t>::max());
 

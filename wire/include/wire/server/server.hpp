@@ -18,6 +18,7 @@
 #include "wire/loop/event_loop.hpp"
 #include "wire/server/access_log.hpp"
 #include "wire/server/error_pages.hpp"
+#include "wire/server/handler.hpp"
 #include "wire/server/metrics.hpp"
 #include "wire/server/response.hpp"
 #include "wire/server/router.hpp"

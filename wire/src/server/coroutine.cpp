@@ -1,0 +1,127 @@
+#include "wire/server/coroutine.hpp"
+
+#include "exchange.hpp"
+#include "worker.hpp"
+
+namespace wire::http {
+
+namespace detail {
+
+namespace {
+
+// An exception destroys the response on its way, as in any other handler.
+task<> guarded(task<> handling) {
+    try {
+        co_await std::move(handling);
+    } catch (...) {
+    }
+}
+
+}  // namespace
+
+std::shared_ptr<way_home> way_of(const response& r) noexcept { return r.exchange_->way; }
+
+void run_handler(const std::shared_ptr<way_home>& way, task<> handling) {
+    if (way->is_here()) {
+        way->home->tasks().spawn(guarded(std::move(handling)));
+        return;
+    }
+    unique_function<void()> work = [way, handling = std::move(handling)]() mutable {
+        way->home->tasks().spawn(guarded(std::move(handling)));
+    };
+    const std::lock_guard lock(way->mutex);  // gone before `work`, whose response takes it
+    if (way->loop != nullptr) way->loop->post(std::move(work));
+}
+
+}  // namespace detail
+
+// ---- pieces ----
+
+// Shared with what the reader calls. The coroutine goes on at the end of the turn, outside of that.
+struct body_pieces::state final : turn_hook {
+    state(event_loop& l, body_reader r) noexcept : turn_hook(&state::wake), loop(&l), in(std::move(r)) {}
+
+    static void wake(turn_hook& hook) noexcept {
+        const auto next = std::exchange(static_cast<state&>(hook).waits, nullptr);
+        if (next) next.resume();
+    }
+    void something_came() {
+        if (waits) loop->at_turn_end(*this);
+    }
+    void finish(errc why) {
+        if (over) return;
+        over = true;
+        result = why;
+        something_came();
+    }
+
+    event_loop* loop;
+    body_reader in;
+    std::coroutine_handle<> waits;
+    std::string piece;
+    errc result = errc::none;  // once over
+    bool begun = false;
+    bool unwanted = false;  // its body_pieces is gone
+    bool over = false;
+};
+
+namespace {
+
+// Says that nothing will come, when what was to be called is gone without having been called.
+template <typename State>
+struct last_word {
+    explicit last_word(std::shared_ptr<State> s) noexcept : to(std::move(s)) {}
+    last_word(last_word&&) noexcept = default;
+    last_word& operator=(last_word&&) = delete;
+    ~last_word() {
+        if (to != nullptr) to->finish(errc::stopped);
+    }
+    void operator()(errc why) { to->finish(why); }
+    std::shared_ptr<State> to;
+};
+
+}  // namespace
+
+body_pieces::body_pieces(event_loop& loop, body_reader in) : state_(std::make_shared<state>(loop, std::move(in))) {}
+
+body_pieces::~body_pieces() {
+    if (state_ == nullptr) return;
+    state_->unwanted = true;
+    state_->in = {};  // which may hold the state in turn
+}
+
+body_pieces::waiting body_pieces::next() noexcept { return waiting(state_); }
+
+body_pieces::waiting::~waiting() {
+    state_->waits = nullptr;
+    state_->unlink();
+}
+
+bool body_pieces::waiting::await_ready() const noexcept { return state_->over || !state_->piece.empty(); }
+
+void body_pieces::waiting::await_suspend(std::coroutine_handle<> next) {
+    const std::shared_ptr<state> s = state_;
+    s->waits = next;
+    if (s->begun) {
+        s->in.resume();
+        return;
+    }
+    s->begun = true;
+    body_reader in = s->in;
+    in.read(
+        [s](std::string_view bytes) {
+            if (s->unwanted) return;
+            s->piece += bytes;
+            s->in.pause();
+            s->something_came();
+        },
+        last_word(s));
+}
+
+result<std::string> body_pieces::waiting::await_resume() {
+    if (!state_->piece.empty()) return std::exchange(state_->piece, {});
+    if (state_->result != errc::none) return error(state_->result, "the request's body ended early");
+    return std::string();
+}
+
+}  // namespace wire::http
