@@ -227,7 +227,7 @@ TEST_F(compressed_pieces, no_more_at_a_time_than_allowed) {
     server->stop();
 }
 TEST_F(compressed_pieces, a_slow_reader_holds_the_writer_back) {
-    const std::string block = noise(16 * 1024);
+    const std::string block = noise(48 * 1024);  // repeated beyond the window: it does not shrink
     std::promise<int> held;
     std::promise<void> drained;
     router r;
@@ -236,7 +236,7 @@ TEST_F(compressed_pieces, a_slow_reader_holds_the_writer_back) {
         pool.run([&, out = res.start_body()]() mutable {
             out.on_drained([&] { drained.set_value(); });
             int n = 1;
-            while (out.write(block) && n < 4096) ++n;  // until the kernel takes no more either
+            while (out.write(block) && n < 1024) ++n;  // until the kernel takes no more either
             held.set_value(n);
             drained.get_future().wait();
             out.on_drained({});
@@ -250,7 +250,7 @@ TEST_F(compressed_pieces, a_slow_reader_holds_the_writer_back) {
     raw_peer p(server->port());
     p.send(request("/"));
     const int before = held.get_future().get();
-    EXPECT_LT(before, 4096);
+    EXPECT_LT(before, 1024);
     const std::size_t bytes = block.size() * (static_cast<std::size_t>(before) + 1);
     const std::string got = p.response();
     auto d = *decompressor::create(coding::gzip);

@@ -166,7 +166,8 @@ TEST(coroutine_handler, stop_waits_for_it_and_destroys_it_at_the_end) {
         });
         r.get("/pool", [&](response res) -> task<> {
             const alive counted(frames);
-            co_await run_in(pool, res.loop(), [released] { released.wait(); });
+            auto work = [released] { released.wait(); };
+        co_await run_in(pool, res.loop(), std::move(work));
             res.send("not any more");
         });
         r.get("/client", [&](response res) -> task<> {

@@ -1,6 +1,9 @@
 // Work that blocks, for coroutines: on a pool's thread, while the loop goes on.
 //
-//     const std::string page = co_await wire::run_in(pool, loop, [name] { return read_file(name); });
+//     auto work = [name] { return read_file(name); };
+//     const std::string page = co_await wire::run_in(pool, loop, std::move(work));
+//
+// GCC 12 destroys twice what a lambda inside an expression with co_await has captured: give such a lambda a name before.
 #pragma once
 
 #include <coroutine>
