@@ -88,6 +88,27 @@ TEST_F(http_abuse, compressed_bodies_stay_compressed) {
     expect_bounded(2048);
 }
 
+struct trickled_bodies : abuse {
+    static http::server_options patient() {
+        auto o = small_limits();
+        o.limits.body_timeout = 10s;  // they never stand still
+        o.limits.min_body_rate = 1000;
+        o.limits.body_rate_grace = 300ms;
+        return o;
+    }
+    trickled_bodies() : abuse(patient()) {}
+};
+
+TEST_F(trickled_bodies, end_though_they_never_stand_still) {
+    auto many = crowd(100, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n");
+    for (int i = 0; i < 25; ++i) {  // a byte every 20 ms
+        for (raw_peer& p : many) p.send("x");
+        std::this_thread::sleep_for(20ms);
+        if (i == 10) expect_bounded(4096);
+    }
+    for (raw_peer& p : many) EXPECT_EQ(p.response(), "(close) 408 timed out\n");
+}
+
 struct few_connections : abuse {
     static http::server_options few() {
         auto o = small_limits();

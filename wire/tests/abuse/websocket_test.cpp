@@ -2,6 +2,7 @@
 #include <thread>
 
 #include "abused.hpp"
+#include "wire/proto/compression.hpp"
 
 namespace wire::testing {
 namespace {
@@ -76,6 +77,81 @@ TEST_F(websocket_abuse, silence_ends_after_one_ping) {
     auto silent = open(100);
     expect_bounded(4096);
     for (raw_peer& p : silent) EXPECT_EQ(p.rest(), std::string("\x89\0", 2));
+}
+
+struct compressed : abuse {
+    static http::server_options roomy() {
+        auto o = small_limits();
+        o.limits.max_message_bytes = 1024 * 1024;
+        o.limits.close_timeout = 5s;
+        return o;
+    }
+    static http::router inflating() {
+        http::router routes = hello_and_echo();
+        routes.websocket(
+            "/zip", [](ws::session& s, const http::request&) { s.on_message([](ws::session& from, ws::message m) { from.send(std::to_string(m.data.size())); }); },
+            {.deflate = ws::deflate_options{}});
+        return routes;
+    }
+    compressed() : abuse(roomy(), inflating()) {}
+    std::deque<raw_peer> open(std::size_t n) {
+        std::string ask(ask_for_websocket);
+        ask.replace(ask.find("/echo"), 5, "/zip");
+        ask.insert(ask.size() - 2, "Sec-WebSocket-Extensions: permessage-deflate\r\n");
+        auto out = crowd(n, ask);
+        for (raw_peer& p : out) EXPECT_EQ(head_of_101(p), "HTTP/1.1 101");
+        return out;
+    }
+    // That many bytes of one kind, as the content of a compressed message: a thousandth of them.
+    static std::string bomb(std::size_t bytes) {
+        auto packer = *compressor::create(coding::raw_deflate);
+        buffer out;
+        EXPECT_EQ(packer.add(std::string(bytes, ' '), flush::sync, out), errc::none);
+        return std::string(out.view().substr(0, out.size() - 4));
+    }
+    // In frames of `most` bytes.
+    static std::string message(std::string_view content, std::size_t most) {
+        std::string all;
+        while (!content.empty()) {
+            const std::string_view part = content.substr(0, most);
+            content.remove_prefix(part.size());
+            std::string one = frame(all.empty() ? ws::opcode::binary : ws::opcode::continuation, part, content.empty());
+            if (all.empty()) one[0] = static_cast<char>(one[0] | 0x40);  // RSV1
+            all += one;
+        }
+        return all;
+    }
+};
+
+TEST_F(compressed, bombs_inflate_only_so_far) {
+    if (!compression_available()) GTEST_SKIP() << "built without zlib";
+    const std::string content = bomb(64 * 1024 * 1024);
+    for (const std::size_t most : {content.size(), std::size_t{100}, std::size_t{1}}) {
+        const std::string sent = message(content, most);
+        auto peers = open(20);
+        for (raw_peer& p : peers) p.send(sent);
+        for (raw_peer& p : peers) {
+            EXPECT_EQ(p.exactly(1), "\x88") << most;
+            p.exactly(1);
+            EXPECT_EQ(p.exactly(2), "\x03\xF1") << most;  // 1009
+        }
+        expect_bounded(8192);
+    }
+}
+// Each within the limits, thousandfold: work, but no memory.
+TEST_F(compressed, small_messages_that_grow_are_served_one_by_one) {
+    if (!compression_available()) GTEST_SKIP() << "built without zlib";
+    const std::string one = message(bomb(60'000), 10);
+    auto peers = open(10);
+    for (raw_peer& p : peers) p.send(times(20, one));
+    for (raw_peer& p : peers) {
+        for (int i = 0; i < 20; ++i) {
+            p.exactly(1);
+            const std::string size = p.exactly(1);
+            EXPECT_EQ(p.exactly(static_cast<unsigned char>(size[0])), "60000");
+        }
+    }
+    expect_bounded(8192);
 }
 
 struct closing : abuse {
