@@ -1,5 +1,7 @@
 #include "request_file.hpp"
 
+#include <unistd.h>
+
 #include <cstdio>
 #include <fstream>
 
@@ -28,7 +30,8 @@ protected:
     }
     void TearDown() override { std::remove(path_.c_str()); }
 
-    std::string path_ = testing::TempDir() + "wireload_request_file_test.json";
+    // Tests of this class run side by side.
+    std::string path_ = testing::TempDir() + "wireload_request_file_test_" + std::to_string(getpid()) + ".json";
 };
 
 TEST_F(RequestFile, ReadsEveryKey) {
