@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import signal
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from wirebench.catalog import Catalog, Contestant, load_catalog
+
+
+def pytest_configure() -> None:
+    """Background jobs of a shell ignore SIGINT, and so would what the tests start, which they then could not interrupt."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 
 MANIFEST = """
 library = "mine"
