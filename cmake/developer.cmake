@@ -13,6 +13,8 @@ if(WIREBENCH_SANITIZE)
   add_compile_options(-fsanitize=${WIREBENCH_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     add_compile_options(-Wno-maybe-uninitialized)  # false in instrumented standard library code
+  elseif(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    add_compile_options(-fno-sanitize=function)  # Clang 14 cannot put what it needs before coroutines
   endif()
   add_link_options(-fsanitize=${WIREBENCH_SANITIZE})
 endif()
