@@ -337,7 +337,8 @@ SUITES: dict[str, Callable[[], Count]] = {
     "soak": soak,
 }
 DEFAULT = ("lint", "types", "cpp", "python")
-"""What ``./test`` runs: under ten minutes on two cores. ``.ci/run`` adds the others, but the soak."""
+"""What ``./test`` runs: under ten minutes on two cores. ``.ci/run`` adds the others, but the soak, and the fuzzing, which may
+find something in any change."""
 
 
 # --- what they need --------------------------------------------------------------------------------------------------

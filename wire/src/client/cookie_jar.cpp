@@ -85,7 +85,8 @@ result<parsed> parse(std::string_view text, std::int64_t now) {
     p.c.value = trim(pair.substr(equals + 1));
     if (p.c.name.empty()) return refuse("no name");
     // It could stand in a field, but in no line of cookies.txt.
-    if (p.c.name.find('\t') != std::string::npos || p.c.value.find('\t') != std::string::npos) return refuse("tab in name or value");
+    const auto has_tab = [](std::string_view part) { return part.find('\t') != std::string_view::npos; };
+    if (has_tab(p.c.name) || has_tab(p.c.value)) return refuse("tab in name or value");
     text.remove_prefix(pair.size());
     while (!text.empty()) {
         text.remove_prefix(1);
@@ -105,6 +106,7 @@ result<parsed> parse(std::string_view text, std::int64_t now) {
         } else if (equals_ignoring_case(name, "path")) {
             p.c.path = !value.empty() && value.front() == '/' ? value : std::string_view();
             p.has_root_path = value == "/";
+            if (has_tab(p.c.path)) return refuse("tab in path");
         } else if (equals_ignoring_case(name, "secure")) {
             p.c.secure = true;
         } else if (equals_ignoring_case(name, "httponly")) {
@@ -297,7 +299,7 @@ std::string cookie_jar::save(std::int64_t now) const {
 
 result<void> cookie_jar::load(std::string_view text, std::int64_t now) {
     std::vector<cookie> read;
-    for (int number = 1; !text.empty(); ++number) {
+    for (int line_number = 1; !text.empty(); ++line_number) {
         std::string_view line = text.substr(0, text.find('\n'));
         text.remove_prefix(std::min(line.size() + 1, text.size()));
         if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
@@ -320,10 +322,14 @@ result<void> cookie_jar::load(std::string_view text, std::int64_t now) {
         const auto [end, failed] = std::from_chars(fields[4].data(), fields[4].data() + fields[4].size(), expires);
         if (!fields[0].empty() && fields[0].front() == '.') fields[0].remove_prefix(1);
         const bool clean = std::none_of(line.begin(), line.end(), detail::is_control_char);
-        if (n < 6 || !clean || std::count(line.begin(), line.end(), '\t') > 6 || failed != std::errc() || end != fields[4].data() + fields[4].size() || fields[0].empty() || fields[0].front() == '.' || fields[0].front() == '#' || fields[5].empty() ||
-            fields[2].empty() || fields[2].front() != '/' || fields[5].find_first_of(";=") != std::string_view::npos ||
-            fields[6].find(';') != std::string_view::npos || fields[5].size() + fields[6].size() > limits_.max_bytes) {
-            return error(errc::bad_cookie, "line " + std::to_string(number) + " is not one of a cookies.txt");
+        const bool tabs = n >= 6 && std::count(line.begin(), line.end(), '\t') <= 6;
+        const bool number = failed == std::errc() && end == fields[4].data() + fields[4].size();
+        const bool domain = !fields[0].empty() && fields[0].front() != '.' && fields[0].front() != '#';
+        const bool path = !fields[2].empty() && fields[2].front() == '/';
+        const bool pair = !fields[5].empty() && fields[5].find_first_of(";=") == std::string_view::npos &&
+                          fields[6].find(';') == std::string_view::npos && fields[5].size() + fields[6].size() <= limits_.max_bytes;
+        if (!tabs || !clean || !number || !domain || !path || !pair) {
+            return error(errc::bad_cookie, "line " + std::to_string(line_number) + " is not one of a cookies.txt");
         }
         c.domain = lowered(fields[0]);
         c.host_only = fields[1] != "TRUE" || is_address(c.domain);

@@ -77,6 +77,7 @@ TEST(cookie_jar, paths) {
     EXPECT_TRUE(to("/a", "a=1", "/x"));
     EXPECT_TRUE(to("/a/b/c", "a=1; Path=relative", "/a/b/x"));
     EXPECT_TRUE(to("/a/b/c", "a=1; Path=", "/a/b/x"));
+    EXPECT_FALSE(kept("http://x.org/", "a=b; Path=/c\td"));  // no line of cookies.txt could hold it
 }
 TEST(cookie_jar, order) {
     EXPECT_EQ(sent("http://x.org/a/b", {"one=1; Path=/", "two=2; Path=/a/b", "three=3; Path=/", "four=4; Path=/a", "one=5; Path=/"}, "http://x.org/a/b"),
