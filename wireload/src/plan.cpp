@@ -199,7 +199,6 @@ std::variant<std::unique_ptr<plan>, std::string> make_plan(options asked) {
         tls.protocols = o.tls->protocols;
         if (o.tls->only_1_2) tls.max_version = wire::tls::version::tls_1_2;
         tls.resume = o.tls->reuse_sessions;
-        tls.keep_buffers = o.connections <= 256;  // of all together at most 8 MiB
         tls.single_use_tickets = false;  // every connection is to have one, also when many open at once
         auto context = wire::tls::client_context::create(tls);
         if (!context) return fmt::format("TLS: {}", context.error().message);

@@ -60,7 +60,7 @@ result<std::shared_ptr<client_context>> client_context::create(const client_opti
     auto made = new_context(TLS_client_method(), options.min_version, options.max_version);
     if (!made) return made.error();
     ctx_ptr ctx = *std::move(made);
-    if (options.keep_buffers) SSL_CTX_clear_mode(ctx.get(), SSL_MODE_RELEASE_BUFFERS);
+    engine::take_secrets(*ctx);
     if (!options.ca_file.empty()) {
         if (auto r = trust(*ctx, options.ca_file); !r) return r.error();
     } else if (!options.insecure && SSL_CTX_set_default_verify_paths(ctx.get()) != 1) {

@@ -60,8 +60,10 @@ void forget_errors() noexcept {
 
 }  // namespace
 
-engine::engine(ssl_ptr ssl, std::shared_ptr<server_sessions> sessions) noexcept
-    : ssl_(std::move(ssl)), sessions_(std::move(sessions)), keeps_buffers_((SSL_get_mode(ssl_.get()) & SSL_MODE_RELEASE_BUFFERS) == 0) {}
+engine::secret::~secret() { OPENSSL_cleanse(bytes.data(), bytes.size()); }
+
+engine::engine(ssl_ptr ssl, std::shared_ptr<server_sessions> sessions)
+    : ssl_(std::move(ssl)), sessions_(std::move(sessions)), secrets_(std::make_unique<secrets>()) {}
 
 result<std::unique_ptr<connection>> engine::create(ssl_ptr ssl, std::shared_ptr<server_sessions> sessions) {
     BIO* const bio = bio_calls::method() != nullptr ? BIO_new(bio_calls::method()) : nullptr;
@@ -77,10 +79,14 @@ result<std::unique_ptr<connection>> engine::create(ssl_ptr ssl, std::shared_ptr<
     return std::unique_ptr<connection>(std::move(made));
 }
 
-engine::~engine() {
-    // OpenSSL takes a connection that is freed without both notices for a broken one and forgets its session. HTTP has its own
-    // ends; only what failed is to be forgotten.
-    if (!failed_ && open_) SSL_set_shutdown(ssl_.get(), SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
+engine::~engine() { no_more_tickets(); }
+
+// Frees what OpenSSL holds. It takes a connection that is freed without both notices for a broken one and forgets its session. HTTP has its
+// own ends; only what failed is to be forgotten.
+void engine::no_more_tickets() noexcept {
+    if (ssl_ != nullptr && !failed_ && open_) SSL_set_shutdown(ssl_.get(), SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
+    ssl_.reset();
+    sessions_.reset();
 }
 
 void engine::keep_sessions(SSL_CTX& ctx) {
@@ -90,6 +96,27 @@ void engine::keep_sessions(SSL_CTX& ctx) {
         if (self == nullptr || self->sessions_ == nullptr || SSL_SESSION_is_resumable(session) != 1) return 0;
         self->sessions_->put(session_ptr(session));
         return 1;  // it is ours now
+    });
+}
+
+// OpenSSL gives a connection's secrets only to this callback, as a line for a log: a label, the client's random bytes, and the secret, with a
+// space between and the last two in hexadecimal digits (NSS key log format). The line is OpenSSL's, which cleanses it.
+void engine::take_secrets(SSL_CTX& ctx) {
+    SSL_CTX_set_keylog_callback(&ctx, [](const SSL* ssl, const char* text) {
+        auto* const self = static_cast<engine*>(SSL_get_app_data(ssl));
+        const std::string_view line(text);
+        if (self == nullptr || self->secrets_ == nullptr) return;
+        secret* const to = line.starts_with("CLIENT_TRAFFIC_SECRET_0 ")   ? &self->secrets_->client
+                           : line.starts_with("SERVER_TRAFFIC_SECRET_0 ") ? &self->secrets_->server
+                                                                          : nullptr;
+        if (to == nullptr) return;
+        const std::string_view digits = line.substr(line.rfind(' ') + 1);
+        if (digits.size() % 2 != 0 || digits.size() / 2 > to->bytes.size()) return;
+        const auto value = [](char c) { return c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10; };
+        to->size = digits.size() / 2;
+        for (std::size_t i = 0; i < to->size; ++i) {
+            to->bytes[i] = static_cast<std::uint8_t>(value(digits[2 * i]) << 4 | value(digits[2 * i + 1]));
+        }
     });
 }
 
@@ -122,13 +149,71 @@ error engine::why(int returned, std::string_view doing) {
 
 result<void> engine::shake_hands() {
     ERR_clear_error();
+    const std::size_t before = to_peer_->size();
     const int r = SSL_do_handshake(ssl_.get());
     if (r == 1) {
         open_ = true;
+        note_info();
+        go_on_alone(to_peer_->view().substr(before));
     } else if (SSL_get_error(ssl_.get(), r) != SSL_ERROR_WANT_READ) {
         return why(r, "TLS handshake");
     }
     return {};
+}
+
+void engine::note_info() {
+    SSL* const ssl = ssl_.get();
+    version_ = SSL_get_version(ssl);
+    cipher_ = SSL_get_cipher_name(ssl);
+    resumed_ = SSL_session_reused(ssl) == 1;
+    const unsigned char* name = nullptr;
+    unsigned size = 0;
+    SSL_get0_alpn_selected(ssl, &name, &size);
+    if (size > 0) protocol_.assign(reinterpret_cast<const char*>(name), size);
+    X509* const peer = SSL_get0_peer_certificate(ssl);
+    if (peer == nullptr) return;
+    X509_NAME* const subject = X509_get_subject_name(peer);
+    const int at = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);
+    if (at < 0) return;
+    const ASN1_STRING* const text = X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at));
+    peer_.assign(reinterpret_cast<const char*>(ASN1_STRING_get0_data(text)), static_cast<std::size_t>(ASN1_STRING_length(text)));
+}
+
+// Where TLS 1.3 was agreed on, with a cipher that we have, OpenSSL is needed only for the tickets that a client may still get.
+// `last_flight`: what the completed handshake had left to say. A client's is under the handshake's keys; a server's, which comes after the
+// client's last word, consists of tickets, the first records under the key that goes on (RFC 8446 section 4.6.1).
+void engine::go_on_alone(std::string_view last_flight) {
+    const auto shared = std::move(secrets_);
+    const auto* const suite = cipher_suite::find(SSL_CIPHER_get_protocol_id(SSL_get_current_cipher(ssl_.get())));
+    if (SSL_version(ssl_.get()) != TLS1_3_VERSION || suite == nullptr || SSL_has_pending(ssl_.get()) != 0) return;
+    const bool client = SSL_is_server(ssl_.get()) == 0;
+    std::uint64_t sent = 0;
+    while (!client && last_flight.size() >= record_header_bytes) {
+        const auto size = [&](std::size_t i) { return static_cast<std::size_t>(static_cast<unsigned char>(last_flight[i])); };
+        last_flight.remove_prefix(std::min(last_flight.size(), record_header_bytes + (size(3) << 8 | size(4))));
+        ++sent;
+    }
+    const auto key = [suite](const secret& of, bool seals, std::uint64_t sequence) {
+        return record_key::create(*suite, {of.bytes.data(), of.size}, seals, sequence);
+    };
+    auto ours = key(client ? shared->client : shared->server, true, sent);
+    auto theirs = key(client ? shared->server : shared->client, false, 0);
+    if (!ours || !theirs) return;
+    ticket_reader* const for_tickets = client && sessions_ != nullptr ? this : nullptr;
+    records_.emplace(std::move(*ours), std::move(*theirs), client, for_tickets);
+    if (for_tickets == nullptr) no_more_tickets();
+}
+
+// A ticket's session comes by the callback of keep_sessions().
+void engine::take_tickets(std::span<const char> record) noexcept {
+    const auto rest = std::exchange(raw_, record);
+    ERR_clear_error();
+    char none;
+    std::size_t n = 0;
+    SSL_read_ex(ssl_.get(), &none, 1, &n);
+    ERR_clear_error();
+    SSL_free_buffers(ssl_.get());
+    raw_ = rest;
 }
 
 result<void> engine::begin(buffer& to_peer) {
@@ -141,32 +226,16 @@ result<void> engine::begin(buffer& to_peer) {
 }
 
 result<stream_filter::step> engine::receive(std::span<const char> raw, std::span<char> plain, buffer& to_peer) {
+    if (records_) return records_->receive(raw, plain, to_peer);
     raw_ = raw;
     to_peer_ = &to_peer;
     step s;
     if (!open_) {
         if (auto done = shake_hands(); !done) return done.error();
     } else {
-        forget_errors();
-        while (s.produced < plain.size()) {
-            std::size_t n = 0;
-            const int r = SSL_read_ex(ssl_.get(), plain.data() + s.produced, plain.size() - s.produced, &n);
-            s.produced += n;
-            if (r == 1) {
-                if (raw_.empty() && SSL_has_pending(ssl_.get()) == 0) break;
-                continue;
-            }
-            const int kind = SSL_get_error(ssl_.get(), r);
-            if (kind == SSL_ERROR_ZERO_RETURN) {
-                ended_ = true;
-            } else if (kind != SSL_ERROR_WANT_READ) {
-                return why(r, "TLS");
-            }
-            break;
-        }
-        // A ticket or a new key makes OpenSSL take both its buffers, and with the writing one it would wait for the next write. Not
-        // between a record's header and its body: the header is in them.
-        if (!keeps_buffers_ && SSL_rstate_string(ssl_.get())[1] == 'H') SSL_free_buffers(ssl_.get());
+        auto got = receive_by_openssl(plain);
+        if (!got) return got;
+        s = *got;
     }
     s.consumed = raw.size() - raw_.size();
     raw_ = {};
@@ -174,7 +243,33 @@ result<stream_filter::step> engine::receive(std::span<const char> raw, std::span
     return s;
 }
 
+result<stream_filter::step> engine::receive_by_openssl(std::span<char> plain) {
+    step s;
+    forget_errors();
+    while (s.produced < plain.size()) {
+        std::size_t n = 0;
+        const int r = SSL_read_ex(ssl_.get(), plain.data() + s.produced, plain.size() - s.produced, &n);
+        s.produced += n;
+        if (r == 1) {
+            if (raw_.empty() && SSL_has_pending(ssl_.get()) == 0) break;
+            continue;
+        }
+        const int kind = SSL_get_error(ssl_.get(), r);
+        if (kind == SSL_ERROR_ZERO_RETURN) {
+            ended_ = true;
+        } else if (kind != SSL_ERROR_WANT_READ) {
+            return why(r, "TLS");
+        }
+        break;
+    }
+    // A ticket makes OpenSSL take both its buffers, and with the writing one it would wait for the next write. Not between a record's
+    // header and its body: the header is in them.
+    if (SSL_rstate_string(ssl_.get())[1] == 'H') SSL_free_buffers(ssl_.get());
+    return s;
+}
+
 result<void> engine::send(std::string_view plain, buffer& to_peer) {
+    if (records_) return records_->send(plain, to_peer);
     to_peer_ = &to_peer;
     forget_errors();
     std::size_t n = 0;
@@ -185,6 +280,10 @@ result<void> engine::send(std::string_view plain, buffer& to_peer) {
 }
 
 void engine::finish(buffer& to_peer) noexcept {
+    if (records_) {
+        records_->finish(to_peer);
+        return;
+    }
     to_peer_ = &to_peer;
     ERR_clear_error();
     SSL_shutdown(ssl_.get());
@@ -193,24 +292,7 @@ void engine::finish(buffer& to_peer) noexcept {
 }
 
 connection_info engine::info() const {
-    connection_info out;
-    SSL* const ssl = ssl_.get();
-    out.version = SSL_get_version(ssl);
-    out.cipher = SSL_get_cipher_name(ssl);
-    const unsigned char* name = nullptr;
-    unsigned size = 0;
-    SSL_get0_alpn_selected(ssl, &name, &size);
-    if (size > 0) out.protocol = {reinterpret_cast<const char*>(name), size};
-    if (X509* const peer = SSL_get0_peer_certificate(ssl)) {
-        X509_NAME* const subject = X509_get_subject_name(peer);
-        const int at = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);
-        if (at >= 0) {
-            const ASN1_STRING* const text = X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at));
-            out.peer = {reinterpret_cast<const char*>(ASN1_STRING_get0_data(text)), static_cast<std::size_t>(ASN1_STRING_length(text))};
-        }
-    }
-    out.resumed = SSL_session_reused(ssl) == 1;
-    return out;
+    return {.version = version_, .cipher = cipher_, .protocol = protocol_, .peer = peer_, .resumed = resumed_};
 }
 
 }  // namespace wire::tls::detail

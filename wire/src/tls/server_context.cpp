@@ -69,6 +69,7 @@ result<ctx_ptr> read_files(const server_options& o) {
         auto made = new_context(TLS_server_method(), o.min_version, o.max_version);
         if (!made) return made.error();
         ctx_ptr ctx = *std::move(made);
+        engine::take_secrets(*ctx);
         if (auto r = use_certificate(*ctx, files.certificate, files.key); !r) return r.error();
         if (first != nullptr) {
             held->others.push_back(ctx.release());

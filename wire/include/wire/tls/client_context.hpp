@@ -33,10 +33,6 @@ struct client_options {
     // A TLS 1.3 ticket serves once, so that nobody who watches can tell that two connections are of one client (RFC 8446
     // section C.4). Without it the newest serves for all.
     bool single_use_tickets = true;
-    // Keep the buffers of a record (some 33 KiB a connection) while nothing is in them: a sixth less work for each small message,
-    // for few connections that are busy.
-    bool keep_buffers = false;
-
     // Servers whose sessions are kept, and the most kept for each.
     std::size_t max_servers = 256;
     std::size_t max_sessions_per_server = 4;
