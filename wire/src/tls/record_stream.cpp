@@ -59,21 +59,27 @@ bool record_stream::complete(std::span<const char>& raw, std::span<const char>& 
 
 result<stream_filter::step> record_stream::receive(std::span<const char> raw, std::span<char> plain, buffer& to_peer) {
     stream_filter::step s;
-    const std::size_t given = raw.size();
+    const auto whole = raw;
     if (!rest_.empty()) {
         s.produced = std::min(rest_.size(), plain.size());
         std::memcpy(plain.data(), rest_.data(), s.produced);
         rest_.consume(s.produced);
         if (!rest_.empty()) return s;
         rest_.release();
+        if (!partial_.empty()) return s;
     }
     std::span<const char> record;
-    while (s.produced < plain.size() && !ended_ && complete(raw, record)) {
-        const auto refused = take_record(record, plain.subspan(s.produced), s.produced, to_peer);
-        if (!refused.text.empty()) return refuse(refused, to_peer);
+    while (s.produced < plain.size() && !ended_ && refused_.text.empty() && complete(raw, record)) {
+        refused_ = take_record(record, plain.subspan(s.produced), s.produced, to_peer);
         if (!partial_.empty()) partial_.release();
     }
-    s.consumed = given - raw.size();
+    if (!refused_.text.empty()) {
+        if (s.produced == 0) return refuse(to_peer);
+        // What came before it is good. The record is given back, so that there is a next call to say so.
+        s.consumed = static_cast<std::size_t>(record.data() - whole.data());
+        return s;
+    }
+    s.consumed = whole.size() - raw.size();
     return s;
 }
 
@@ -172,12 +178,12 @@ bool record_stream::renew(buffer& to_peer) {
     return ours_.seal(content::handshake, {message.data(), message.size()}, to_peer) && ours_.update();
 }
 
-error record_stream::refuse(const refusal& why, buffer& to_peer) {
-    if (why.tell != alert::close_notify) {
-        const std::array<char, 2> fatal = {2, static_cast<char>(why.tell)};
+error record_stream::refuse(buffer& to_peer) {
+    if (refused_.tell != alert::close_notify) {
+        const std::array<char, 2> fatal = {2, static_cast<char>(refused_.tell)};
         ours_.seal(content::alert, {fatal.data(), fatal.size()}, to_peer);
     }
-    return {errc::tls_failed, "TLS: " + why.text};
+    return {errc::tls_failed, "TLS: " + refused_.text};
 }
 
 void record_stream::end_tickets() noexcept {

@@ -55,7 +55,7 @@ private:
     refusal take_messages(std::span<const char> what, std::span<const char> record, buffer& to_peer);
     refusal take_new_key(char request, buffer& to_peer);
     bool renew(buffer& to_peer);
-    error refuse(const refusal& why, buffer& to_peer);
+    error refuse(buffer& to_peer);
     void end_tickets() noexcept;
     bool in_message() const noexcept { return head_bytes_ > 0 || message_left_ > 0; }
 
@@ -64,6 +64,7 @@ private:
     ticket_reader* tickets_;  // null when none are waited for any more
     buffer partial_;          // the beginning of a record
     buffer rest_;             // opened, but there was no room for it
+    refusal refused_;         // to be told once all before it has been taken
     std::uint32_t message_left_ = 0;   // of a handshake message that goes on in the next record
     std::array<char, 4> head_{};       // of the next such message
     std::uint8_t head_bytes_ = 0;      // of it that are here

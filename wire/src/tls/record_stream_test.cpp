@@ -223,6 +223,16 @@ TEST_F(records, each_changed_byte_is_found) {
         EXPECT_EQ(heard, "");
     }
 }
+TEST_F(records, what_came_before_a_bad_one_is_heard) {
+    std::string bad = sealed(by_client, content::application_data, "good");
+    bad += sealed(by_client, static_cast<content>(99), "x");
+    std::vector<char> plain(1000);
+    const auto first = server.receive(bad, plain, answer);
+    ASSERT_TRUE(first);
+    EXPECT_EQ(std::string_view(plain.data(), first->produced), "good");
+    EXPECT_LT(first->consumed, bad.size());
+    EXPECT_FALSE(server.receive(std::span(bad).subspan(first->consumed), plain, answer));
+}
 TEST_F(records, lost_repeated_and_swapped_ones_are_found) {
     const std::string first = sealed(by_client, content::application_data, "1");
     const std::string second = sealed(by_client, content::application_data, "2");
@@ -390,6 +400,59 @@ TEST_F(records, a_ticket_that_is_too_long) {
     EXPECT_FALSE(take(client, sealed(by_server, content::handshake, std::string_view("\x04\x03\x00\x00", 4))));
     EXPECT_EQ(failed.message, "TLS: a ticket is too long");
     EXPECT_EQ(told(key(aes_128, 'c', false)), alert::decode_error);
+}
+
+// Whatever a peer that knows the key sends: what comes of it does not depend on how it is cut, and no more is read or written than there is.
+TEST(record_streams, any_sequence_of_records_however_cut) {
+    unsigned state = 1;
+    const auto random = [&state](unsigned below) { return ((state = state * 1664525U + 1013904223U) >> 8) % below; };
+    constexpr content types[] = {content::application_data, content::application_data, content::handshake, content::handshake,
+                                 content::alert, content::change_cipher_spec, static_cast<content>(0), static_cast<content>(200)};
+    const std::string_view plains[] = {"", "data", ticket, ticket.substr(0, 3), ticket.substr(3), new_key, new_key_and_yours_too,
+                                       std::string_view("\x01\x00", 2), std::string_view("\x01\x5a", 2), std::string_view("\x02\x14", 2),
+                                       std::string_view("\0\0\x17\0\0", 5)};
+    int refused = 0;
+    int ended = 0;
+    for (int round = 0; round < 3000; ++round) {
+        record_key peer = key(aes_128, 'p', true);
+        buffer raw;
+        for (unsigned i = 1 + random(6); i > 0; --i) {
+            const std::string_view plain = plains[random(std::size(plains))];
+            ASSERT_TRUE(peer.seal(types[random(std::size(types))], plain, raw));
+            if (plain.starts_with(new_key[0]) && random(4) > 0) { ASSERT_TRUE(peer.update()); }
+        }
+        if (random(4) == 0) raw.bytes()[random(static_cast<unsigned>(raw.size()))] ^= static_cast<char>(1 + random(255));
+        const auto outcome = [&](std::size_t piece, std::size_t room) {
+            notes tickets;
+            record_stream ours(key(aes_128, 'o', true), key(aes_128, 'p', false), true, &tickets);
+            std::string said;
+            buffer answer;
+            std::vector<char> plain(room);
+            for (std::size_t at = 0; at < raw.size() && !ours.has_ended(); at += piece) {
+                testing::exact_copy copy(raw.view().substr(at, piece));
+                std::span<const char> left{copy.data(), copy.size()};
+                bool more = false;
+                while (!left.empty() || more) {
+                    const auto s = ours.receive(left, plain, answer);
+                    if (!s) return said + "!" + s.error().message + std::string(answer.view());
+                    said.append(plain.data(), s->produced);
+                    left = left.subspan(s->consumed);
+                    more = s->produced == room;
+                    if (ours.has_ended()) break;
+                }
+            }
+            for (const auto& t : tickets.records) said += "<" + t + ">";
+            return said + (ours.has_ended() ? "." : "") + std::string(answer.view());
+        };
+        const std::string whole = outcome(raw.size(), 1000);
+        refused += whole.find('!') != std::string::npos;
+        ended += whole.find('.') != std::string::npos;
+        EXPECT_EQ(outcome(1, 1000), whole);
+        EXPECT_EQ(outcome(1 + random(40), 1 + random(30)), whole);
+    }
+    EXPECT_GT(refused, 1000);
+    EXPECT_LT(refused, 2900);
+    EXPECT_GT(ended, 10);
 }
 
 }  // namespace

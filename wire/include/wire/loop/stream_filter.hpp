@@ -29,7 +29,7 @@ public:
     virtual result<void> begin(buffer& to_peer) = 0;
 
     // Bytes from the peer, however cut; appends what has to be answered. Returns with less than all of `raw` used up only when `plain`
-    // is full, when the handshake has just been completed, and at the end. When `plain` was filled there may be more: it is
+    // is full, when the handshake has just been completed, before a failure, and at the end. When `plain` was filled there may be more: it is
     // called again, perhaps without anything new.
     virtual result<step> receive(std::span<const char> raw, std::span<char> plain, buffer& to_peer) = 0;
 
