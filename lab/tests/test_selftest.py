@@ -13,10 +13,22 @@ from rich.console import Console
 from wirebench.cli.main import run_app
 from wirebench.selftest import generator, table
 from wirebench.selftest.cases import FULL, QUICK, Case, Faults, Load, base_load, cases, load_for
-from wirebench.selftest.judge import ErrorRow, Result, Row, Verdict, VoidRow, error_row, exit_code, percentile_rows, verdict_of
+from wirebench.selftest.judge import (
+    ErrorRow,
+    Errors,
+    Result,
+    Row,
+    Seen,
+    Verdict,
+    error_row,
+    errors_of,
+    exit_code,
+    percentile_row,
+)
 from wirebench.selftest.laws import MS, US, Conditions, Constant, Drift, S, Slow, Span
 from wirebench.selftest.peers import PEERS, Peer, PeerError, PeerRow, installed
-from wirebench.selftest.suite import Wanted, distinct, runs
+from wirebench.selftest.repeats import Group, Run
+from wirebench.selftest.suite import Wanted, distinct, estimate_s, runs
 from wirebench.selftest.truth_server import Counts, Record
 
 LOAD = Load(mode="constant", rate=1_000, connections=64, in_flight=1, warmup_ns=S, window_ns=12 * S)
@@ -33,6 +45,19 @@ def shown(*tables: object) -> str:
 
 # --- verdicts -------------------------------------------------------------------------------------------------------------
 
+CONSTANT = Case(name="constant", law=Constant(delay_ns=10 * MS))
+
+
+def at(truth: float | None, server: float | None, measured: float | None, stood: float | None = None) -> Seen:
+    def span(ns: float | None) -> Span | None:
+        return None if ns is None else Span(low=ns, high=ns)
+
+    return Seen(truth=span(truth), server=server, measured=measured, with_gaps=span(stood))
+
+
+def judged(*seen: Seen, wanted: int | None = None, asks_server: bool = False) -> Row:
+    return percentile_row(CONSTANT, LOAD, "p99", seen, wanted=wanted or len(seen), asks_server=asks_server)
+
 
 @pytest.mark.parametrize(
     ("truth", "server", "measured", "expected"),
@@ -42,56 +67,143 @@ def shown(*tables: object) -> str:
         (10 * MS, 10 * MS, 9.899 * MS, "NO"),
         (30 * US, 30 * US, 79 * US, "yes"),  # 50 us where one percent is less
         (30 * US, 30 * US, 81 * US, "NO"),
-        (10 * MS, 10.2 * MS, 10.2 * MS, "machine"),
+        (10 * MS, 10.2 * MS, 10.2 * MS, "server"),  # it was late, and wireload says so
+        (10 * MS, 10.05 * MS, 10.14 * MS, "server"),
         (10 * MS, 10.2 * MS, 10 * MS, "yes"),
+        (10 * MS, 10.2 * MS, 10.4 * MS, "undecided"),
+        (10 * MS, 12 * MS, 11 * MS, "NO"),  # less than the server took: no generator can have seen that
         (10 * MS, None, 10.2 * MS, "NO"),
         (10 * MS, 10 * MS, None, "-"),
         (None, 10 * MS, 10 * MS, "-"),
     ],
 )
 def test_verdicts(truth: float | None, server: float | None, measured: float | None, expected: str) -> None:
-    span = None if truth is None else Span(low=truth, high=truth)
-    assert verdict_of(span, server, measured, random=False)[0] == expected
+    assert judged(at(truth, server, measured)).verdict == expected
 
 
 def test_where_chance_makes_the_truth_wide_the_server_is_asked_too() -> None:
-    wide = Span(low=400 * MS, high=600 * MS)
-    assert verdict_of(wide, 480 * MS, 550 * MS, random=True)[0] == "NO"
-    assert verdict_of(wide, 480 * MS, 484 * MS, random=True)[0] == "yes"
-    assert verdict_of(wide, 480 * MS, 550 * MS, random=False)[0] == "yes"  # a step: all of it is true
+    def verdict(measured: float, *, asks_server: bool) -> Verdict:
+        wide = Span(low=400 * MS, high=600 * MS)
+        return judged(Seen(truth=wide, server=480 * MS, measured=measured), asks_server=asks_server).verdict
+
+    assert verdict(550 * MS, asks_server=True) == "NO"
+    assert verdict(484 * MS, asks_server=True) == "yes"
+    assert verdict(550 * MS, asks_server=False) == "yes"  # a step: all of it is true
 
 
-def test_rows_of_a_run() -> None:
+def test_the_median_of_the_repeats_decides_and_the_range_shows_the_rest() -> None:
+    right, false = at(10 * MS, 10 * MS, 10.02 * MS), at(10 * MS, 10 * MS, 14 * MS)
+    one = judged(right, false, right, right, right)
+    assert (one.verdict, one.runs, one.wanted) == ("yes", 5, 5)
+    assert one.off is not None
+    assert (one.off.median, one.off.least, one.off.greatest) == pytest.approx((0.02 * MS, 0.02 * MS, 4 * MS))
+    assert judged(false, right, false, right, right).verdict == "yes"
+    assert judged(false, right, false, right, false).verdict == "NO"
+    assert judged(*5 * [false]).verdict == "NO"
+    assert judged(*5 * [at(10 * MS, 10 * MS, 6 * MS)]).verdict == "NO"
+    # Too small and too large by turns is right in the middle: the range says that no run was.
+    both = judged(at(10 * MS, 10 * MS, 14 * MS), at(10 * MS, 10 * MS, 6 * MS), right)
+    assert both.verdict == "yes"
+    assert both.off is not None
+    assert (both.off.least, both.off.greatest) == (-4 * MS, 4 * MS)
+    assert "+20.0 us [-4.00 ms, +4.00 ms]" in shown(table.percentile_table([both]))
+
+
+def test_each_run_is_compared_with_its_own_truth() -> None:
+    assert judged(*(at(ns * MS, ns * MS, (ns + 0.01) * MS) for ns in (10, 20, 30))).verdict == "yes"
+    assert judged(*(at(ns * MS, ns * MS, 20 * MS) for ns in (10, 20.5, 30))).verdict == "NO"
+
+
+def test_too_few_valid_runs_decide_nothing() -> None:
+    right = at(10 * MS, 10 * MS, 10 * MS)
+    row = judged(right, right, wanted=5)
+    assert (row.verdict, row.note) == ("undecided", "measured in 2 of 5 runs")
+    assert judged(right, right, right, wanted=5).verdict == "yes"
+    assert judged(*3 * [at(10 * MS, 10 * MS, 20 * MS)], wanted=5).verdict == "NO"
+    # Of a percentile that most runs had too few samples for, the others do not decide.
+    assert judged(right, right, *3 * [at(10 * MS, 10 * MS, None)]).verdict == "undecided"
+
+
+def test_standstills_excuse_what_they_explain_in_the_middle() -> None:
+    stood = at(10 * MS, 10 * MS, 12 * MS, stood=12.05 * MS)
+    right = at(10 * MS, 10 * MS, 10 * MS)
+    assert judged(stood, stood, stood, right, right).verdict == "gaps"
+    assert judged(stood, stood, right, right, right).verdict == "yes"
+    worse = at(10 * MS, 10 * MS, 14 * MS, stood=12.05 * MS)
+    assert judged(worse, worse, worse, stood, stood).verdict == "NO"
+    assert judged(at(10 * MS, 20 * MS, 12 * MS, stood=12 * MS)).verdict == "NO"  # less than the server took
+    # A run in which nothing stood still is held to the law.
+    assert judged(stood, *2 * [at(10 * MS, 10 * MS, 12 * MS)]).verdict == "NO"
+
+
+def test_rows_of_a_group() -> None:
     case = Case(name="slow", law=Slow(every=100, delay_ns=100 * MS))
     measured = {"p50": 35.0 * US, "p90": 40.0 * US, "p99": 60 * MS, "p99.9": 130.0 * MS, "max": 140.0 * MS}
     server = {"p50": 1.0 * US, "p90": 1.0 * US, "p99": 1.0 * US, "p99.9": 100.0 * MS, "max": 100.0 * MS}
-    rows = percentile_rows(case, LOAD, MET, measured, server, hint="a busy core")
-    assert [(row.percentile, row.verdict) for row in rows] == [
-        ("p50", "yes"),
-        ("p90", "yes"),
-        ("p99", "yes"),
-        ("p99.9", "NO"),
-        ("max", "-"),
+    run = Run(round=1, void=None, met=MET, measured=measured, server=server, evictions_per_s=30)
+    void = Run(round=2, void="sent late; give it a core", met=MET, measured=measured, server=server)
+    group = Group(case=case, load=LOAD, wanted=3, base_ns=30 * US, runs=(run, void, replace(run, round=3)))
+    rows = [row for row in group.results() if isinstance(row, Row)]
+    assert [(row.percentile, row.verdict, row.runs) for row in rows] == [
+        ("p50", "yes", 2),
+        ("p90", "yes", 2),
+        ("p99", "yes", 2),
+        ("p99.9", "NO", 2),
+        ("max", "-", 2),
     ]
-    assert rows[3].note == "a busy core"
-    assert rows[3].difference == pytest.approx(29.97 * MS)
+    assert rows[3].note == "typical run: others took wireload's core 30 times a second"
+    assert rows[3].off is not None
+    assert rows[3].off.median == pytest.approx(29.97 * MS)
     assert rows[2].truth == Span(low=30 * US, high=100 * MS + 30 * US)
     assert rows[0].server == 31 * US
+    assert table.missing_lines([group], ["base, x"]) == [
+        "missing: base, x",
+        "missing: slow, constant, 1,000/s, round 2: sent late",
+    ]
+
+    early = replace(group, runs=(run,))
+    assert {row.verdict for row in early.results()} == {"undecided", "-"}
+    assert early.missing() == ["slow, constant, 1,000/s, from round 2 on: not begun"]
+    baseless = replace(group, base_ns=None)
+    assert [(row.percentile, row.verdict, row.note) for row in baseless.results() if isinstance(row, Row)] == [
+        ("all", "undecided", "no valid run")
+    ]
+    assert len(baseless.missing()) == 3
 
 
 def test_errors_are_exact_or_wrong() -> None:
     case = Case(name="wrong", law=Constant(delay_ns=MS), faults=Faults(drop=100, body=150))
 
-    def verdict(measured: dict[str, int], server: dict[str, int]) -> Verdict:
-        return error_row(case, LOAD, requests=1_000, measured=measured, server=server).verdict
+    def exact(measured: dict[str, int], server: dict[str, int]) -> bool:
+        return errors_of(case, requests=1_000, measured=measured, server=server).exact
 
     expected = case.faults.expected(1_000)
     assert expected == {"closed_early": 10, "bad_body": 3}  # 150 450 750; 300 600 900 are dropped
-    assert verdict(expected, expected) == "yes"
-    assert verdict({**expected, "read_timeout": 0}, expected) == "yes"
-    assert verdict({**expected, "read_timeout": 1}, expected) == "NO"
-    assert verdict({**expected, "bad_body": expected["bad_body"] - 1}, expected) == "NO"
-    assert verdict(expected, {**expected, "closed_early": 11}) == "NO"
+    assert exact(expected, expected)
+    assert exact({**expected, "read_timeout": 0}, expected)
+    assert not exact({**expected, "read_timeout": 1}, expected)
+    assert not exact({**expected, "bad_body": expected["bad_body"] - 1}, expected)
+    assert not exact(expected, {**expected, "closed_early": 11})
+
+
+def test_errors_of_every_run_must_be_exact() -> None:
+    case = Case(name="drops", law=Constant(delay_ns=MS), faults=Faults(drop=100))
+    right = Errors(truth={"closed_early": 10}, server={"closed_early": 10}, measured={"closed_early": 10})
+    lost = replace(right, measured={"closed_early": 9})
+
+    def row_of(*found: Errors) -> ErrorRow:
+        return error_row(case, LOAD, found, wanted=5)
+
+    assert row_of(*5 * [right]).verdict == "yes"
+    one = row_of(right, right, right, lost, right)
+    assert (one.verdict, one.exact, one.runs, one.measured) == ("NO", 4, 5, {"closed_early": 9})
+    assert row_of(right, right).verdict == "undecided"
+    assert row_of().verdict == "undecided"
+    assert row_of(lost).verdict == "NO"
+    # Sent late is void for latencies; what was counted was counted.
+    void = Run(round=1, void="sent late", met=MET, errors=lost)
+    group = Group(case=case, load=LOAD, wanted=1, base_ns=1, runs=(void,))
+    assert [row.verdict for row in group.results()] == ["NO", "undecided"]
 
 
 def test_errors_of_the_warm_up_do_not_count() -> None:
@@ -99,10 +211,10 @@ def test_errors_of_the_warm_up_do_not_count() -> None:
     case = Case(name="wrong", law=Constant(delay_ns=MS), faults=faults)
     server = faults.expected(1_250)
     assert faults.expected(1_000, 250) == {"closed_early": 10, "bad_body": 3}  # 300 is dropped, 450 750 1,050 are not
-    row = error_row(case, LOAD, requests=1_000, measured={"closed_early": 10, "bad_body": 3}, server=server, before=250)
-    assert (row.verdict, row.server) == ("yes", {"closed_early": 10, "bad_body": 3})
-    row = error_row(case, LOAD, requests=1_000, measured={"closed_early": 11, "bad_body": 3}, server=server, before=250)
-    assert row.verdict == "NO"
+    found = errors_of(case, requests=1_000, measured={"closed_early": 10, "bad_body": 3}, server=server, before=250)
+    assert found.exact
+    assert found.server == {"closed_early": 10, "bad_body": 3}
+    assert not errors_of(case, requests=1_000, measured={"closed_early": 11, "bad_body": 3}, server=server, before=250).exact
     assert faults.spare(250)
     assert not any(faults.spare(before) for before in (97, 100, 102, 148, 1_050))
     for mode in ("constant", "poisson"):
@@ -113,17 +225,16 @@ def test_errors_of_the_warm_up_do_not_count() -> None:
 
 
 def row(verdict: Verdict) -> Row:
-    return Row(case="c", mode="closed", rate=1, percentile="p50", truth=None, server=None, measured=None, verdict=verdict)
+    return replace(judged(at(None, None, None)), verdict=verdict)
 
 
 def test_exit_codes() -> None:
-    void = VoidRow(case="c", mode="closed", rate=1, why="lag")
-    exact = ErrorRow(case="c", mode="closed", rate=1, truth={}, server={}, measured={}, verdict="yes")
-    assert exit_code([row("yes"), row("machine"), row("-"), void]) == 0
-    assert exit_code([exact, void]) == 0
+    exact = error_row(CONSTANT, LOAD, [Errors(truth={}, server={}, measured={})], wanted=1)
+    assert exit_code([row("yes"), row("undecided"), row("-")]) == 0
+    assert exit_code([row("server")]) == exit_code([row("gaps")]) == exit_code([exact]) == 0
     assert exit_code([row("yes"), row("NO")]) == 1
     assert exit_code([replace(exact, verdict="NO"), row("yes")]) == 1
-    assert exit_code([row("machine"), row("-"), void]) == 3
+    assert exit_code([row("undecided"), row("-")]) == 3
     assert exit_code([]) == 3
 
 
@@ -131,7 +242,8 @@ def test_exit_codes() -> None:
 
 
 def test_runs_cover_every_case_mode_and_rate() -> None:
-    every = list(runs(Wanted(cases=cases(FULL), modes=("closed", "constant", "poisson"), rates=FULL.rates), FULL))
+    wanted = Wanted(cases=cases(FULL), modes=("closed", "constant", "poisson"), rates=FULL.rates, repeats=FULL.repeats)
+    every = list(runs(wanted, FULL))
     for mode in ("constant", "poisson"):
         assert [load.rate for _, load in every if load.mode == mode] == [1_000, 10_000, 50_000] * 7
     closed = {(case.name, load.rate, load.connections) for case, load in every if load.mode == "closed"}
@@ -139,6 +251,13 @@ def test_runs_cover_every_case_mode_and_rate() -> None:
     # A freeze says the same at any rate.
     assert len([name for name, _, _ in closed if name == "freeze"]) == 1
     assert len(closed) == len([load for _, load in every if load.mode == "closed"])
+    for _, load in every:
+        if load.mode != "closed":  # ten samples beyond p99.9, with random arrivals too
+            assert (load.requests or load.rate * load.window_ns / S) >= 10_500
+    for case, load in every:
+        if isinstance(case.law, Drift):
+            assert case.law.over_s == load.seconds  # it goes on growing to the end of the window
+    assert estimate_s(replace(wanted, modes=("constant",)), FULL) < 20 * 60
     assert distinct(["slow"], ["constant", "slow"], "--case") == ("slow",)
     with pytest.raises(ValueError, match="--case: expected one of constant, slow, got 'fast'"):
         distinct(["fast"], ["constant", "slow"], "--case")
@@ -161,7 +280,7 @@ def test_the_generators_command_line(tmp_path: Path) -> None:
     assert "--seed 3" in open_loop
     closed = words(load_for(drops, "closed", 1_000, FULL))
     assert "--rate" not in closed
-    assert "-c 1 --pipeline 1 --warmup 1s -n 5000 --core-gaps" in closed
+    assert "-c 1 --pipeline 1 --warmup 1s -n 10500 --core-gaps" in closed
     assert base_load("closed", 1_000, FULL).connections == 1
 
 
@@ -215,48 +334,27 @@ def test_the_servers_record_is_cut_to_the_window() -> None:
 
 
 def test_tables_say_what_was_found() -> None:
-    results: list[Result] = [
-        Row(
-            case="freeze",
-            mode="constant",
-            rate=50_000,
-            percentile="p99",
-            truth=Span(low=900 * MS, high=951 * MS),
-            server=950 * MS,
-            measured=0.4 * MS,
-            verdict="NO",
-        ),
-        ErrorRow(
-            case="drops",
-            mode="closed",
-            rate=1_000,
-            truth={"closed_early": 50},
-            server={"closed_early": 50},
-            measured={},
-            verdict="NO",
-        ),
-        VoidRow(case="drift", mode="poisson", rate=1_000, why="lag [p99] is 9 ms"),
-    ]
+    freeze = replace(
+        judged(Seen(truth=Span(low=900 * MS, high=951 * MS), server=950 * MS, measured=0.4 * MS)), case="freeze", rate=50_000
+    )
+    lost = Errors(truth={"closed_early": 50}, server={"closed_early": 50}, measured={})
+    results: list[Result] = [freeze, error_row(CONSTANT, LOAD, [lost], wanted=1)]
     text = shown(table.percentile_table(results), table.error_table(results))
     assert "900.00 ms .. 951.00 ms" in text
     assert "400.0 us" in text
     assert "-899.60 ms" in text
     assert "50 closed_early" in text
+    assert "0 of 1 runs" in text
     assert "none" in text
-    assert "void: lag (p99) is 9 ms" in text
-    assert table.summary(results) == "0 right, 2 wrong, 0 not decided (the machine was disturbed), 1 runs void"
-    stood = replace(
-        row("gaps"), truth=Span(low=1 * MS, high=1 * MS), with_gaps=Span(low=2 * MS, high=3 * MS), note="stood still"
+    void = Run(round=1, void="lag [p99] is 9 ms")
+    group = Group(case=CONSTANT, load=LOAD, wanted=1, base_ns=1.0, runs=(void,))
+    assert table.missing_lines([group], ()) == ["missing: constant, constant, 1,000/s, round 1: lag [p99] is 9 ms"]
+    assert table.summary(results, [group]) == "0 right, 2 wrong, 0 not decided; 1 of 1 runs void"
+    some = [row("yes"), row("gaps"), row("server"), row("undecided")]
+    assert table.summary(some, []) == (
+        "3 right (1 by the server's own record, 1 with recorded standstills of the cores), 0 wrong, 1 not decided; "
+        "0 of 0 runs void"
     )
-    both = shown(table.percentile_table([stood, *results]))
-    assert "truth with gaps" in both
-    assert "2.00 ms .. 3.00 ms" in both
-    assert "gaps (stood still)" in both
-    assert "1 right with recorded standstills of the cores" in table.summary([stood])
-    assert exit_code([stood]) == 0
-    assert "closed 1,000/s 30.0 us" in table.footer({("closed", 1_000): 30 * US})
-    stored = json.loads(json.dumps(table.to_json(results, (), {("closed", 1_000): 1.0})))
-    assert [len(stored[part]) for part in ("percentiles", "errors", "void", "peers", "bases_ns")] == [1, 1, 1, 0, 1]
 
 
 def test_peers_stand_beside_us_and_what_users_see() -> None:
@@ -515,9 +613,10 @@ def test_a_short_self_test(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     # How well a busy machine keeps time is not for a test to say; what is counted is exact on any.
     assert code in (0, 1)
     said = capsys.readouterr().out
+    assert said.startswith("1 x 3 runs, some ")
     assert "truth = the law of the server + the base" in said
     stored = json.loads(file.read_text())
-    assert stored["void"] == []
+    assert [run["void"] for run in stored["runs"]] == [None] * 3
     assert [(row["case"], row["verdict"]) for row in stored["errors"]] == [("drops", "yes"), ("wrong", "yes")]
     assert stored["errors"][0]["measured"] == {"closed_early": 5}
     constant = [row for row in stored["percentiles"] if row["case"] == "constant"]
@@ -525,11 +624,14 @@ def test_a_short_self_test(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     for row in constant[:2]:
         assert row["measured"] >= row["truth"]["low"] - 1 * MS, "no reply comes before the law lets it go"
         assert row["server"] >= row["truth"]["low"]
+        assert row["off"]["least"] == row["off"]["median"] == row["off"]["greatest"]
 
 
 def test_wrong_arguments(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_app(["selftest", "--case", "fast"]) == 64
     assert "--case: expected one of constant, slow, freeze, bimodal, drift, drops, wrong, got 'fast'" in capsys.readouterr().err
+    assert run_app(["selftest", "--repeats", "4"]) == 64
+    assert "--repeats: expected an odd number" in capsys.readouterr().err
     assert run_app(["selftest", "--wireload", str(tmp_path / "none")]) == 64
     assert "--wireload: expected a program" in capsys.readouterr().err
 
@@ -538,7 +640,3 @@ def test_quick_is_smaller_in_every_way() -> None:
     assert QUICK.rates == FULL.rates[:1]
     assert QUICK.window_ns < FULL.window_ns
     assert [case.name for case in cases(QUICK)] == [case.name for case in cases(FULL)]
-    drift = next(case.law for case in cases(FULL) if case.name == "drift")
-    assert isinstance(drift, Drift)
-    # It goes on growing to the end of the window.
-    assert drift.over_s * S >= FULL.warmup_ns + FULL.window_ns

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +12,9 @@ import pytest
 
 from wirebench.selftest.cases import Case, Load
 from wirebench.selftest.gaps import CoreGaps, Standstills, describe, one_after_another, read_gaps, truth_with_gaps
-from wirebench.selftest.judge import exit_code, percentile_rows, verdict_of
+from wirebench.selftest.judge import Row, exit_code
 from wirebench.selftest.laws import MS, US, Bimodal, Conditions, Constant, Drift, Freeze, Law, Mode, S, Slow, Span
+from wirebench.selftest.repeats import Group, Run
 
 LOAD = Load(mode="constant", rate=1_000, connections=64, in_flight=1, warmup_ns=0, window_ns=4 * S)
 START = 1_700_000_000 * S
@@ -166,31 +168,39 @@ def test_it_excuses_what_it_explains_and_nothing_else() -> None:
     }
     server: dict[str, float | None] = dict.fromkeys(shares, 10.0 * MS)
 
-    def verdicts(measured: dict[str, float | None]) -> Sequence[str]:
-        words = describe(stops, NONE, START, 4 * S)
-        return [row.verdict for row in percentile_rows(case, LOAD, load, measured, server, with_gaps=truth, gaps=words)][:4]
+    def rows(*measured: dict[str, float | None]) -> list[Row]:
+        runs = [
+            Run(
+                round=number,
+                void=None,
+                met=replace(load, base_ns=0),
+                measured=one,
+                server=server,
+                start_unix_ns=START,
+                client_gaps=stops,
+            )
+            for number, one in enumerate(measured, 1)
+        ]
+        group = Group(case=case, load=LOAD, wanted=len(runs), base_ns=load.base_ns, runs=runs)
+        return [row for row in group.results() if isinstance(row, Row)]
+
+    def verdicts(*measured: dict[str, float | None]) -> Sequence[str]:
+        return [row.verdict for row in rows(*measured)][:4]
 
     assert verdicts(seen) == ["yes", "yes", "yes", "gaps"]
     for false in (0.5, 2, 5):
-        assert verdicts({**seen, "p99.9": truth["p99.9"].high + false * MS})[3] == "NO"
+        falsified: dict[str, float | None] = {**seen, "p99.9": truth["p99.9"].high + false * MS}
+        assert verdicts(falsified)[3] == "NO"
+        assert verdicts(seen, falsified, seen)[3] == "gaps"
+        assert verdicts(falsified, seen, falsified)[3] == "NO"
     # Between the two truths lies no third one.
     assert verdicts({**seen, "p99.9": (10.04 * MS + truth["p99.9"].low) / 2})[3] == "NO"
     assert verdicts({**seen, "p50": 10.2 * MS})[0] == "NO"
-    rows = percentile_rows(case, LOAD, load, seen, server, with_gaps=truth, gaps="stood still")
-    assert (rows[3].with_gaps, rows[3].note, rows[3].truth) == (
-        truth["p99.9"],
-        "stood still",
-        Span(low=10.04 * MS, high=10.04 * MS),
-    )
-    assert exit_code(rows) == 0
-
-
-def test_a_server_that_is_off_without_a_recorded_reason_decides_nothing() -> None:
-    truth, stood = Span(low=10 * MS, high=10 * MS), Span(low=12 * MS, high=13 * MS)
-    assert verdict_of(truth, 10 * MS, 12.5 * MS, random=False, with_gaps=stood)[0] == "gaps"
-    assert verdict_of(truth, 20 * MS, 20 * MS, random=False, with_gaps=stood)[0] == "machine"
-    assert verdict_of(truth, 10 * MS, 20 * MS, random=False, with_gaps=stood)[0] == "NO"
-    assert verdict_of(truth, 10 * MS, 12.5 * MS, random=False)[0] == "NO"
+    found = rows(seen)
+    assert found[3].off_gaps is not None
+    assert found[3].note == f"typical run: {describe(stops, NONE, START, 4 * S)}"
+    assert found[3].truth == Span(low=10.04 * MS, high=10.04 * MS)
+    assert exit_code(found) == 0
 
 
 # --- files ---------------------------------------------------------------------------------------------------------------

@@ -24,7 +24,10 @@ def register(app: typer.Typer) -> None:
 
 def selftest(
     quick: Annotated[
-        bool, typer.Option("--quick", help="Short runs at the lowest rate: half a minute instead of a quarter of an hour.")
+        bool,
+        typer.Option(
+            "--quick", help="One short run of each at the lowest rate: a minute instead of a quarter of an hour or more."
+        ),
     ] = False,
     peers: Annotated[
         bool,
@@ -42,6 +45,12 @@ def selftest(
         list[int] | None,
         typer.Option("--rate", metavar="N", min=1, help="Only this many requests per second; may be repeated."),
     ] = None,
+    repeats: Annotated[
+        int | None,
+        typer.Option(
+            "--repeats", metavar="N", min=1, help="How often each is run; the median counts. Odd. [default: 5, with --quick 1]"
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Of random arrivals.")] = 1,
     json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write all results there.")] = None,
     wireload: Annotated[
@@ -53,20 +62,30 @@ def selftest(
 ) -> None:
     """Compare wireload's percentiles and error counts with the truth, on servers whose delays are known exactly.
 
-    Wants a quiet machine with two cores. Exit code 0: all that could be judged is right. 1: something is wrong.
-    3: nothing could be judged.
+    Each case is run several times under each load, in rounds over all of them; a percentile is right when the median of its
+    differences from the truth is within 1% or 50 us. Error counts must be exact in every run. Wants a quiet machine with two
+    cores. One mode takes a quarter of an hour; how long it will take is said at the beginning. Ctrl-C judges what is done.
+
+    Exit code 0: all that could be judged is right. 1: something is wrong. 3: nothing could be judged. 130, 143: interrupted.
     """
+    from rich.live import Live
+    from rich.text import Text
+
+    from wirebench.run.progress import duration
     from wirebench.selftest import table
     from wirebench.selftest.cases import FULL, QUICK, cases
     from wirebench.selftest.judge import exit_code
-    from wirebench.selftest.laws import MODES
+    from wirebench.selftest.laws import MODES, S
     from wirebench.selftest.peers import installed
-    from wirebench.selftest.suite import Programs, Suite, Wanted, distinct
+    from wirebench.selftest.suite import Programs, Suite, Wanted, distinct, estimate_s, runs
     from wirebench.trial.cores import choose_cores
-    from wirebench.trial.interrupt import interruptible
+    from wirebench.trial.interrupt import Interrupted, interruptible
     from wirebench.trial.supervise import Supervisor
 
     size = QUICK if quick else FULL
+    repeats = size.repeats if repeats is None else repeats
+    if repeats % 2 == 0:
+        raise CatalogError(f"--repeats: expected an odd number, so that there is a run in the middle, got {repeats}")
     known = cases(size)
     try:
         names = distinct(case or (), [one.name for one in known], "--case")
@@ -82,6 +101,7 @@ def selftest(
         cases=tuple(one for one in known if one.name in names),
         modes=tuple(one for one in MODES if one in modes),
         rates=tuple(rate) if rate else size.rates,
+        repeats=repeats,
         seed=seed,
     )
     if peers and not programs.peers:
@@ -91,21 +111,35 @@ def selftest(
         say_warning("server and generator share one core: what one takes is in the latencies of the other")
 
     out = console()
-    with interruptible(), Supervisor() as supervisor, error_console().status("") as status:
-        suite = Suite(programs=programs, supervisor=supervisor, cores=cores, say=status.update)
-        suite.run(wanted, size)
-    bases = {(str(one), per_s): base for (one, per_s), base in suite.bases.items()}
-    out.print(table.percentile_table(suite.results))
-    out.print(table.error_table(suite.results))
+    each = len(list(runs(wanted, size)))
+    takes = duration(round(estimate_s(wanted, size) * S))
+    out.print(f"{repeats} x {each} runs, some {takes}{' and the peers' if programs.peers else ''}", highlight=False)
+    code = None
+    # Drawn between runs only: a picture that moves wakes up a dozen times a second, on the core of what is measured.
+    with interruptible(), Supervisor() as supervisor, Live(console=error_console(), auto_refresh=False, transient=True) as live:
+
+        def say(text: str) -> None:
+            live.update(Text(text), refresh=True)
+
+        suite = Suite(wanted, size, programs=programs, supervisor=supervisor, cores=cores, say=say)
+        try:
+            suite.run()
+        except Interrupted as interrupted:
+            code = 128 + interrupted.signum
+    groups = suite.groups
+    results = [row for group in groups for row in group.results()]
+    out.print(table.percentile_table(results))
+    out.print(table.error_table(results))
     if programs.peers:
-        out.print(table.peer_table(suite.peer_rows, suite.results))
-    out.print(table.footer(bases, suite.unrecorded), markup=False, soft_wrap=True)
-    out.print(table.summary(suite.results), markup=False, soft_wrap=True)
+        out.print(table.peer_table(suite.peer_rows, results))
+    out.print(table.footer(suite.bases, suite.unrecorded), markup=False, soft_wrap=True)
+    for line in table.missing_lines(groups, suite.missing):
+        out.print(line, markup=False, soft_wrap=True)
+    out.print(table.summary(results, groups), markup=False, soft_wrap=True)
     if json_file is not None:
-        json_file.write_text(
-            json.dumps(table.to_json(suite.results, suite.peer_rows, bases), indent=2) + "\n", encoding="utf-8"
-        )
-    code = exit_code(suite.results)
+        document = table.to_json(results, groups, suite.peer_rows, suite.bases, suite.missing)
+        json_file.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+    code = exit_code(results) if code is None else code
     if code != EXIT_OK:
         raise typer.Exit(code)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from wirebench.selftest.laws import MS, US, Bimodal, Constant, Drift, Freeze, Law, Mode, S, Slow
 
@@ -71,36 +71,64 @@ class Load:
     requests: int | None = None
     """The window ends after so many, not after a time."""
 
+    @property
+    def seconds(self) -> float:
+        """Of warm-up and window."""
+        return self.warmup_ns / S + (self.window_ns / S if self.requests is None else self.requests / self.rate)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Size:
     """How long and how fast everything is. Our own choice throughout."""
 
     rates: tuple[int, ...]
+    repeats: int
     window_ns: int
+    """At least."""
+    requests: int
+    """In a window, at least."""
     warmup_ns: int
     fault_seconds: float
+    """At least, and at least ``requests``."""
     freeze: Freeze
     freeze_warmup_ns: int
     freeze_window_ns: int
+    """At least. Whole periods."""
+
+    def window(self, rate: int) -> int:
+        return max(self.window_ns, self.requests * S // rate)
+
+    def freeze_window(self, rate: int) -> int:
+        periods = math.ceil(self.requests * S / rate / self.freeze.period_ns)
+        return max(self.freeze_window_ns, periods * self.freeze.period_ns)
+
+    def faulty(self, rate: int) -> int:
+        return max(self.requests, round(rate * self.fault_seconds))
 
 
 SERVICE_NS = 10 * US
 """Answering what has waited takes so long for each request. Long enough for a machine to keep, and half of what 50,000 requests
 per second leave."""
 
+ENOUGH = 10_500
+"""Requests in a window: ten right answers lie beyond p99.9, also of random arrivals, and with 2.3% of the answers wrong."""
+
 FULL = Size(
     rates=(1_000, 10_000, 50_000),
-    window_ns=12 * S,
+    repeats=5,
+    window_ns=2 * S,
+    requests=ENOUGH,
     warmup_ns=1 * S,
-    fault_seconds=5,
+    fault_seconds=2,
     freeze=Freeze(length_ns=1 * S, period_ns=5 * S, service_ns=SERVICE_NS),
     freeze_warmup_ns=int(2.5 * S),
-    freeze_window_ns=15 * S,
+    freeze_window_ns=5 * S,
 )
 QUICK = Size(
     rates=(1_000,),
+    repeats=1,
     window_ns=1_500 * MS,
+    requests=0,
     warmup_ns=100 * MS,
     fault_seconds=0.5,
     freeze=Freeze(length_ns=100 * MS, period_ns=500 * MS, service_ns=SERVICE_NS),
@@ -120,30 +148,33 @@ _MOST_CLOSED = 20
 
 def cases(size: Size) -> tuple[Case, ...]:
     short = Constant(delay_ns=1 * MS)
-    over_s = (size.warmup_ns + size.window_ns) / S
     return (
         Case(name="constant", law=Constant(delay_ns=10 * MS)),
         Case(name="slow", law=Slow(every=100, delay_ns=100 * MS)),
         Case(name="freeze", law=size.freeze),
         Case(name="bimodal", law=Bimodal(usual_ns=1 * MS, other_ns=20 * MS, percent=30)),
-        Case(name="drift", law=Drift(from_ns=5 * MS, to_ns=25 * MS, over_s=over_s)),
+        Case(name="drift", law=Drift(from_ns=5 * MS, to_ns=25 * MS, over_s=(size.warmup_ns + size.window_ns) / S)),
         Case(name="drops", law=short, faults=Faults(drop=100)),
         Case(name="wrong", law=short, faults=Faults(status=100, body=150, length=175)),
     )
 
 
+def fitted(case: Case, load: Load) -> Case:
+    """A drift goes on growing to the end of the window, however long that is."""
+    if isinstance(case.law, Drift):
+        return replace(case, law=replace(case.law, over_s=load.seconds))
+    return case
+
+
 def load_for(case: Case, mode: Mode, rate: int, size: Size) -> Load:
     """Enough connections that no request waits for a free one in an open loop; as many as make the rate in a closed one."""
     law = case.law
-    warmup_ns, window_ns, requests, in_flight = size.warmup_ns, size.window_ns, None, 1
-    if isinstance(law, Freeze):
-        warmup_ns, window_ns = size.freeze_warmup_ns, size.freeze_window_ns
-    if case.faults.any:
-        # By count, so that the number of each is known exactly.
-        requests = round(rate * size.fault_seconds)
+    warmup_ns, requests, in_flight = size.warmup_ns, None, 1
+    window_ns = size.window(rate)
     if mode == "closed":
         connections = min(_MOST_CLOSED, max(1, round(rate * law.mean_ns / S)))
         rate = min(rate, round(connections * S / law.mean_ns))
+        window_ns = min(window_ns, size.window(rate))
         if isinstance(law, Freeze):
             connections = FREEZE_CONNECTIONS
     else:
@@ -152,6 +183,11 @@ def load_for(case: Case, mode: Mode, rate: int, size: Size) -> Load:
         connections = min(wanted, _MOST_CONNECTIONS)
         # Requests behind each other on a connection are answered in order; only a law that does so anyway allows it.
         in_flight = math.ceil(2 * wanted / connections) if wanted > connections else 1
+    if isinstance(law, Freeze):
+        warmup_ns, window_ns = size.freeze_warmup_ns, size.freeze_window(rate) if mode != "closed" else size.freeze_window_ns
+    if case.faults.any:
+        # By count, so that the number of each is known exactly.
+        requests = size.faulty(rate)
     if case.faults.any and mode != "closed":
         # The first request on a connection costs more than the others: they come before what counts. (With 66 connections they
         # would be more than 1% of 5,000 requests, and p99 would be theirs.)

@@ -1,13 +1,31 @@
-"""Truth, what the server did, and what the generator says: do they agree?"""
+"""Truth, what the server did, and what the generator says: do they agree over the repeats?
+
+A single run on a machine whose cores stand still now and then says nothing about its tail: so every run is a trial, its own
+percentile and its own truth come first, and the median over the repeats of (measured - truth) is judged. (Rule: summaries per
+trial, then the median over trials; Treadmill 2016.) The least and the greatest are shown beside it, whatever the verdict.
+
+Three truths are compared with what was measured, the first that agrees within 1% or 50 us names the verdict:
+
+- the law of the server, which is known beforehand;
+- the server's own record of this run: how long it really took over every answer, by its own clock. Where it was late itself,
+  a right generator reports that;
+- the law with the standstills in it that both cores were recorded to have had in this run (``gaps``).
+
+The server's clock runs from the reading of a request: it does not know of one that lay unread while its core stood still. So
+a server that was off its law leaves the matter open when nothing else explains the difference, unless less was measured than
+the server took: that no generator can have seen.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from wirebench.selftest.cases import Case, Load
-from wirebench.selftest.laws import US, Conditions, Span
+from wirebench.selftest.laws import US, Span
+from wirebench.stats.summary import summarise
+from wirebench.stats.types import MetricSummary
 
 PERCENTILES: tuple[tuple[str, float], ...] = (("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999))
 MAX = "max"
@@ -16,43 +34,78 @@ RELATIVE = 0.01
 ABSOLUTE_NS = 50 * US
 """Within 1% or 50 us of the truth is right. Our own choice."""
 
-Verdict = Literal["yes", "gaps", "NO", "machine", "-"]
-"""``gaps``: right by the truth with the standstills in it that both cores were recorded to have had. ``machine``: the server
-itself did not keep its law, so that nothing is decided. ``-``: nothing to judge."""
+Verdict = Literal["yes", "server", "gaps", "NO", "undecided", "-"]
+"""The first three are right: by the law, by the server's own record, by the law with recorded standstills. ``undecided``: the
+server did not keep its law, or too few runs are valid. ``-``: nothing to judge."""
+
+RIGHT: tuple[Verdict, ...] = ("yes", "server", "gaps")
 
 EXIT_HOLDS, EXIT_OFF, EXIT_NOTHING = 0, 1, 3
 
 
 @dataclass(frozen=True, kw_only=True)
+class Seen:
+    """One percentile of one run. Nanoseconds; everything with the base added."""
+
+    truth: Span | None
+    server: float | None
+    """The same percentile of what the server recorded of itself."""
+    measured: float | None
+    with_gaps: Span | None = None
+    """The truth with the recorded standstills of both cores in it. None: there were none, or it was not asked for."""
+
+    @property
+    def off(self) -> float | None:
+        """Of what was measured from the truth: 0 inside its span."""
+        return None if self.truth is None or self.measured is None else self.truth.distance(self.measured)
+
+    @property
+    def off_server(self) -> float | None:
+        return None if self.server is None or self.measured is None else self.measured - self.server
+
+    @property
+    def server_off(self) -> float | None:
+        return None if self.truth is None or self.server is None else self.truth.distance(self.server)
+
+    @property
+    def off_gaps(self) -> float | None:
+        """A run in which nothing stood still has no other truth than the law's."""
+        return self.off if self.with_gaps is None or self.measured is None else self.with_gaps.distance(self.measured)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Row:
-    """One percentile of one run. Nanoseconds; ``truth`` and ``server`` with the base added."""
+    """One percentile of one case under one load, over the repeats. Nanoseconds, the base included."""
 
     case: str
     mode: str
     rate: int
     percentile: str
+    runs: int
+    """In which it was measured."""
+    wanted: int
     truth: Span | None
+    """Of each end the median, like ``server`` and ``measured``."""
     server: float | None
-    """The same percentile of what the server recorded of itself."""
     measured: float | None
+    off: MetricSummary | None
+    off_server: MetricSummary | None
+    off_gaps: MetricSummary | None
     verdict: Verdict
     note: str = ""
-    with_gaps: Span | None = None
-    """The truth with the recorded standstills of both cores in it, base included. None when there were none."""
-
-    @property
-    def difference(self) -> float | None:
-        """Of what was measured from the truth: 0 inside its span."""
-        return None if self.truth is None or self.measured is None else self.truth.distance(self.measured)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ErrorRow:
-    """The errors of one run, by the generator's kinds."""
+    """The errors of one case under one load: of the first run whose count is wrong, else of the first."""
 
     case: str
     mode: str
     rate: int
+    exact: int
+    """Runs whose count is right."""
+    runs: int
+    wanted: int
     truth: Mapping[str, int]
     server: Mapping[str, int]
     measured: Mapping[str, int]
@@ -60,102 +113,126 @@ class ErrorRow:
     note: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
-class VoidRow:
-    """A run that says nothing."""
-
-    case: str
-    mode: str
-    rate: int
-    why: str
+Result = Row | ErrorRow
 
 
-Result = Row | ErrorRow | VoidRow
+def tolerance(truth_ns: float) -> float:
+    return max(RELATIVE * truth_ns, float(ABSOLUTE_NS))
 
 
-def tolerance(truth: Span) -> float:
-    return max(RELATIVE * truth.low, float(ABSOLUTE_NS))
+def enough(runs: int, wanted: int) -> bool:
+    """More than half of those that were wanted; those that are void or were never begun count as missing."""
+    return 2 * runs > wanted
 
 
-def verdict_of(
-    truth: Span | None, server: float | None, measured: float | None, *, random: bool, with_gaps: Span | None = None
-) -> tuple[Verdict, str]:
-    """``random``: chance makes the span wide, so that the server's record of what came is asked too.
+def spread(values: Sequence[float | None]) -> MetricSummary | None:
+    return summarise([{"ns": value} for value in values]).get("ns")
 
-    ``with_gaps`` excuses exactly what it explains: it is a truth like the other, within the same tolerance.
+
+def median(values: Sequence[float | None]) -> float | None:
+    found = spread(values)
+    return None if found is None else found.median
+
+
+def percentile_row(
+    case: Case, load: Load, name: str, seen: Sequence[Seen], *, wanted: int, asks_server: bool = False, stood: str = ""
+) -> Row:
+    """``asks_server``: chance makes the truth a wide span, so that the server's record of what came is asked too.
+
+    ``stood``: the standstills in words.
     """
-    if truth is None:
+    spans = [one.truth for one in seen if one.truth is not None]
+    low, high = median([span.low for span in spans]), median([span.high for span in spans])
+    truth = None if low is None or high is None else Span(low=low, high=high)
+    measured = [one.measured for one in seen if one.measured is not None]
+    row = Row(
+        case=case.name,
+        mode=load.mode,
+        rate=load.rate,
+        percentile=name,
+        runs=len(measured),
+        wanted=wanted,
+        truth=truth,
+        server=median([one.server for one in seen]),
+        measured=median(measured),
+        off=spread([one.off for one in seen]),
+        off_server=spread([one.off_server for one in seen]),
+        off_gaps=spread([one.off_gaps for one in seen]) if any(one.with_gaps for one in seen) else None,
+        verdict="-",
+    )
+    verdict, note = _verdict(row, median([one.server_off for one in seen]), asks_server=asks_server)
+    return replace(row, verdict=verdict, note="; ".join(filter(None, (note, stood if verdict in ("gaps", "NO") else ""))))
+
+
+def _verdict(row: Row, server_off: float | None, *, asks_server: bool) -> tuple[Verdict, str]:
+    if row.runs and row.truth is None:
         return "-", "not known from the law"
-    if measured is None:
+    if row.runs == 0 or row.off is None or row.truth is None:
         return "-", "too few samples"
-    allowed = tolerance(truth)
-    right = abs(truth.distance(measured)) <= allowed
-    if right and random and server is not None:
-        right = abs(measured - server) <= max(RELATIVE * server, float(ABSOLUTE_NS))
-    if right:
+    if not enough(row.runs, row.wanted):
+        return "undecided", f"measured in {row.runs} of {row.wanted} runs"
+    allowed = tolerance(row.truth.low)
+    allowed_server = None if row.server is None else tolerance(row.server)
+    beside = 0.0 if row.off_server is None or allowed_server is None else row.off_server.median / allowed_server
+    agrees = row.off_server is not None and abs(beside) <= 1
+    if abs(row.off.median) <= allowed and (agrees or not asks_server or row.off_server is None):
         return "yes", ""
-    if with_gaps is not None and abs(with_gaps.distance(measured)) <= tolerance(with_gaps):
+    if agrees:
+        return "server", "the server was late by its own clock"
+    if beside < -1:
+        return "NO", "less than the server took"
+    if row.off_gaps is not None and abs(row.off_gaps.median) <= allowed:
         return "gaps", ""
-    if server is not None and abs(truth.distance(server)) > allowed:
-        return "machine", "the server itself was off its law"
+    if server_off is not None and abs(server_off) > allowed:
+        return "undecided", "the server itself was off its law"
     return "NO", ""
 
 
-def percentile_rows(
-    case: Case,
-    load: Load,
-    conditions: Conditions,
-    measured: Mapping[str, float | None],
-    server: Mapping[str, float | None],
-    *,
-    hint: str = "",
-    with_gaps: Mapping[str, Span] | None = None,
-    gaps: str = "",
-) -> list[Row]:
-    """``measured`` and ``server`` by the names of PERCENTILES and MAX; ``server`` without the base, ``with_gaps`` with it.
+@dataclass(frozen=True, kw_only=True)
+class Errors:
+    """Of one run, by the generator's kinds."""
 
-    ``hint``: why one may be off. ``gaps``: the standstills in words.
-    """
-    rows = []
-    random = case.law.random_in_poisson and load.mode == "poisson"
-    spans = [(name, case.law.truth(share, conditions)) for name, share in PERCENTILES]
-    for name, span in [*spans, (MAX, case.law.max(conditions))]:
-        truth = None if span is None else span.plus(conditions.base_ns)
-        own = server.get(name)
-        own = None if own is None else own + conditions.base_ns
-        stood = (with_gaps or {}).get(name)
-        verdict, note = verdict_of(truth, own, measured.get(name), random=random and name != MAX, with_gaps=stood)
-        rows.append(
-            Row(
-                case=case.name,
-                mode=load.mode,
-                rate=load.rate,
-                percentile=name,
-                truth=truth,
-                server=own,
-                measured=measured.get(name),
-                verdict=verdict,
-                note=gaps if verdict == "gaps" else "; ".join(filter(None, (hint, gaps))) if verdict == "NO" else note,
-                with_gaps=stood,
-            )
-        )
-    return rows
+    truth: Mapping[str, int]
+    server: Mapping[str, int]
+    measured: Mapping[str, int]
+
+    @property
+    def exact(self) -> bool:
+        return self.measured == self.truth == self.server
 
 
-def error_row(
-    case: Case, load: Load, *, requests: int, measured: Mapping[str, int], server: Mapping[str, int], before: int = 0
-) -> ErrorRow:
+def errors_of(case: Case, *, requests: int, measured: Mapping[str, int], server: Mapping[str, int], before: int = 0) -> Errors:
     """``before``: requests of the warm-up, which the server counted too; ``server`` holds theirs."""
-    truth = case.faults.expected(requests, before)
     warm_up = case.faults.expected(before)
-    server = {kind: more for kind, count in server.items() if (more := count - warm_up.get(kind, 0))}
-    found = {kind: count for kind, count in measured.items() if count}
-    verdict: Verdict = "yes" if found == truth and server == truth else "NO"
-    return ErrorRow(case=case.name, mode=load.mode, rate=load.rate, truth=truth, server=server, measured=found, verdict=verdict)
+    return Errors(
+        truth=case.faults.expected(requests, before),
+        server={kind: more for kind, count in server.items() if (more := count - warm_up.get(kind, 0))},
+        measured={kind: count for kind, count in measured.items() if count},
+    )
+
+
+def error_row(case: Case, load: Load, found: Sequence[Errors], *, wanted: int) -> ErrorRow:
+    """One that is wrong in any run is wrong: counts have no tolerance and no bad luck."""
+    exact = sum(one.exact for one in found)
+    shown = next((one for one in found if not one.exact), found[0] if found else Errors(truth={}, server={}, measured={}))
+    verdict: Verdict = "NO" if exact < len(found) else "yes" if enough(exact, wanted) else "undecided"
+    return ErrorRow(
+        case=case.name,
+        mode=load.mode,
+        rate=load.rate,
+        exact=exact,
+        runs=len(found),
+        wanted=wanted,
+        truth=shown.truth,
+        server=shown.server,
+        measured=shown.measured,
+        verdict=verdict,
+        note=f"counted in {len(found)} of {wanted} runs" if verdict == "undecided" else "",
+    )
 
 
 def exit_code(results: Sequence[Result]) -> int:
-    verdicts = [result.verdict for result in results if not isinstance(result, VoidRow)]
+    verdicts = [result.verdict for result in results]
     if "NO" in verdicts:
         return EXIT_OFF
-    return EXIT_HOLDS if "yes" in verdicts or "gaps" in verdicts else EXIT_NOTHING
+    return EXIT_HOLDS if any(verdict in RIGHT for verdict in verdicts) else EXIT_NOTHING

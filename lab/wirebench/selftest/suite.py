@@ -1,4 +1,4 @@
-"""Runs the self-test: every case under every load, the base first."""
+"""Runs the self-test: rounds of every case under every load, the base first."""
 
 from __future__ import annotations
 
@@ -7,23 +7,24 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from wirebench.selftest import generator
-from wirebench.selftest.cases import NO_DELAY, Case, Load, Size, base_load, load_for
-from wirebench.selftest.gaps import describe, truth_with_gaps
+from wirebench.selftest.cases import NO_DELAY, Case, Load, Size, base_load, fitted, load_for
 from wirebench.selftest.generator import GeneratorError, Measured
-from wirebench.selftest.judge import Result, VoidRow, error_row, percentile_rows
+from wirebench.selftest.judge import errors_of, spread
 from wirebench.selftest.laws import Conditions, Mode, S
 from wirebench.selftest.peers import Peer, PeerRow, run_peer
+from wirebench.selftest.repeats import Group, Run
 from wirebench.selftest.truth_server import Record, TruthServer, TruthServerError
+from wirebench.stats.types import MetricSummary
 from wirebench.trial.supervise import Scope, Supervisor
 from wirebench.trial.types import Cores
 
 _LONGEST_BASE_NS = 1_000_000
 """A way there and back on one machine that takes longer than this is not one to measure with. Our own choice."""
 
-_MOST_RUNS = 3
-"""Of one load, until it is not void. Our own choice."""
-_OFTEN_PER_S = 10
-"""Losing its core more often than this is worth telling beside a wrong percentile. Our own choice."""
+_MOST_SEEDS = 3
+"""Tried for one run with faults, until the window begins where no fault is near. Our own choice."""
+_AROUND_S = 0.7
+"""Of a run, besides its window and its warm-up: two programs start and end. For the estimate."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +39,8 @@ class Wanted:
     cases: tuple[Case, ...]
     modes: tuple[Mode, ...]
     rates: tuple[int, ...]
+    repeats: int
+    """Of every run, each in a round of its own."""
     seed: int = 1
 
 
@@ -45,104 +48,144 @@ Say = Callable[[str], None]
 
 
 def runs(wanted: Wanted, size: Size) -> Iterator[tuple[Case, Load]]:
-    """A closed loop that cannot make a higher rate, or whose rate is the machine's affair, is run once."""
+    """One round. A closed loop that cannot make a higher rate, or whose rate is the machine's affair, is run once."""
     for case in wanted.cases:
         for mode in wanted.modes:
             seen = None
             for rate in wanted.rates:
                 load = load_for(case, mode, rate, size)
                 if mode != "closed" or seen is None or load.connections != seen:
-                    yield case, load
+                    yield fitted(case, load), load
                 seen = load.connections
 
 
-class Suite:
-    """One self-test. ``results`` and ``peer_rows`` grow as it runs."""
+def base_loads(wanted: Wanted, size: Size) -> Iterator[Load]:
+    for mode in wanted.modes:
+        for rate in wanted.rates[:1] if mode == "closed" else wanted.rates:
+            yield base_load(mode, rate, size)
 
-    def __init__(self, *, programs: Programs, supervisor: Supervisor, cores: Cores, say: Say) -> None:
-        self.results: list[Result] = []
+
+def estimate_s(wanted: Wanted, size: Size) -> float:
+    """Of the whole self-test without peers, from what its runs are asked for."""
+    loads = [*base_loads(wanted, size), *(load for _, load in runs(wanted, size))]
+    return wanted.repeats * sum(load.seconds + _AROUND_S for load in loads)
+
+
+class Suite:
+    """One self-test: all cases under all loads, again and again, so that a bad phase of the machine hits all of them.
+
+    ``groups``, ``bases``, ``peer_rows`` and ``missing`` grow as it runs, and hold what is done when it is interrupted.
+    """
+
+    def __init__(
+        self, wanted: Wanted, size: Size, *, programs: Programs, supervisor: Supervisor, cores: Cores, say: Say
+    ) -> None:
         self.peer_rows: list[PeerRow] = []
-        self.bases: dict[tuple[Mode, int], float] = {}
-        self.unrecorded: str | None = None
-        """Why standstills of the cores could not be recorded."""
+        self.missing: list[str] = []
+        """Runs of the base and of peers that said nothing, and why."""
+        self._bases: dict[tuple[Mode, int], list[float]] = {}
+        self._runs: list[list[Run]] = []
+        """In the order of runs()."""
+        self._wanted = wanted
+        self._size = size
         self._programs = programs
         self._supervisor = supervisor
         self._cores = cores
         self._say = say
 
-    def run(self, wanted: Wanted, size: Size) -> None:
-        for mode in wanted.modes:
-            for rate in wanted.rates[:1] if mode == "closed" else wanted.rates:
-                self._measure_base(base_load(mode, rate, size), wanted.seed)
-        for case, load in runs(wanted, size):
-            self._say(f"{case.name}, {load.mode}, {load.rate:,}/s")
-            base_ns = self.bases.get((load.mode, wanted.rates[0] if load.mode == "closed" else load.rate))
-            self._judge(case, load, base_ns, wanted.seed)
-            if base_ns is not None:
-                for peer in self._programs.peers:
-                    self._beside(peer, case, load, base_ns)
+    def run(self) -> None:
+        every = list(runs(self._wanted, self._size))
+        self._runs = [[] for _ in every]
+        for number in range(1, self._wanted.repeats + 1):
+            where = f"round {number} of {self._wanted.repeats}"
+            for load in base_loads(self._wanted, self._size):
+                self._say(f"{where}: base, {load.mode}, {load.rate:,}/s")
+                self._measure_base(load, number)
+            for (case, load), done in zip(every, self._runs, strict=True):
+                self._say(f"{where}: {case.name}, {load.mode}, {load.rate:,}/s")
+                done.append(self._measure(case, load, number))
+                if number == 1:
+                    self._beside_peers(case, load)
 
-    def _measure_base(self, load: Load, seed: int) -> None:
-        case = Case(name="no delay", law=NO_DELAY)
-        self._say(f"base, {load.mode}, {load.rate:,}/s")
+    @property
+    def bases(self) -> dict[tuple[Mode, int], MetricSummary]:
+        return {load: found for load, values in self._bases.items() if (found := spread(values)) is not None}
+
+    @property
+    def groups(self) -> list[Group]:
+        return [
+            Group(case=case, load=load, wanted=self._wanted.repeats, base_ns=self._base(load), runs=tuple(done))
+            for (case, load), done in zip(runs(self._wanted, self._size), self._runs, strict=False)
+        ]
+
+    @property
+    def unrecorded(self) -> str | None:
+        """Why standstills of the cores could not be recorded."""
+        problems = (gaps.problem for done in self._runs for run in done for gaps in (run.client_gaps, run.server_gaps))
+        return next(filter(None, problems), None)
+
+    def _base(self, load: Load) -> float | None:
+        """Of an open loop at its rate. Of a closed one there is one base: its rate is what its connections make."""
+        found = self.bases.get((load.mode, self._wanted.rates[0] if load.mode == "closed" else load.rate))
+        return None if found is None else found.median
+
+    def _measure_base(self, load: Load, number: int) -> None:
         try:
-            measured, _ = self._one(case, load, seed)
+            measured, _ = self.once(Case(name="no delay", law=NO_DELAY), load, self._wanted.seed + number * _MOST_SEEDS)
         except (GeneratorError, TruthServerError) as error:
-            self._void(case, load, str(error))
-            return
-        base = measured.percentiles.get("p50")
-        if measured.void is not None or base is None or base > _LONGEST_BASE_NS:
-            self._void(case, load, measured.void or f"the median without any delay is {base} ns")
-            return
-        self.bases[load.mode, load.rate] = base
+            why = str(error)
+        else:
+            base = measured.percentiles.get("p50")
+            if measured.void is None and base is not None and base <= _LONGEST_BASE_NS:
+                self._bases.setdefault((load.mode, load.rate), []).append(base)
+                return
+            why = measured.void or f"the median without any delay is {base} ns"
+        self.missing.append(f"base, {load.mode}, {load.rate:,}/s, round {number}: {why}")
 
-    def _judge(self, case: Case, load: Load, base_ns: float | None, seed: int) -> None:
+    def _measure(self, case: Case, load: Load, number: int) -> Run:
+        """Never again because of what was measured: a void run is void, and its repeats are the other rounds."""
         try:
-            measured, record = self._one(case, load, seed)
-            for other in range(1, _MOST_RUNS):
+            for seed in range(_MOST_SEEDS):
+                measured, record = self.once(case, load, self._wanted.seed + number * _MOST_SEEDS + seed)
+                before = record.counts.requests - measured.requests
                 # How many random arrivals the warm-up has is the seed's affair, and known when the server has counted them.
-                if not case.faults.any or case.faults.spare(record.counts.requests - measured.requests):
+                if not case.faults.any or case.faults.spare(before):
                     break
-                measured, record = self._one(case, load, seed + other)
         except (GeneratorError, TruthServerError) as error:
-            self._void(case, load, str(error))
-            return
+            return Run(round=number, void=str(error))
+        errors = None
         if case.faults.any:
-            before = record.counts.requests - measured.requests
-            errors = record.counts.errors
-            self.results.append(
-                error_row(case, load, requests=measured.requests, measured=measured.errors, server=errors, before=before)
+            errors = errors_of(
+                case, requests=measured.requests, measured=measured.errors, server=record.counts.errors, before=before
             )
-        if measured.void is not None or base_ns is None:
-            self._void(case, load, measured.void or "no base: the run without delay said nothing")
-            return
-        server = record.percentiles(measured.start_unix_ns, measured.start_unix_ns + measured.elapsed_ns)
-        often = measured.evictions_per_s
-        hint = f"others took wireload's core {often:.0f} times a second" if often > _OFTEN_PER_S else ""
-        met = conditions(load, measured, record, base_ns)
-        start_ns = measured.start_unix_ns
-        with_gaps = truth_with_gaps(case.law, met, measured.gaps, record.gaps, start_ns)
-        gaps = describe(measured.gaps, record.gaps, start_ns, measured.elapsed_ns)
-        self.results += percentile_rows(
-            case, load, met, measured.percentiles, server, hint=hint, with_gaps=with_gaps, gaps=gaps
+        return Run(
+            round=number,
+            void=measured.void,
+            met=conditions(load, measured, record),
+            measured=measured.percentiles,
+            server=record.percentiles(measured.start_unix_ns, measured.start_unix_ns + measured.elapsed_ns),
+            errors=errors,
+            start_unix_ns=measured.start_unix_ns,
+            client_gaps=measured.gaps,
+            server_gaps=record.gaps,
+            evictions_per_s=measured.evictions_per_s,
         )
-        self.unrecorded = measured.gaps.problem or record.gaps.problem
 
-    def _one(self, case: Case, load: Load, seed: int) -> tuple[Measured, Record]:
-        """A run that the generator itself calls void is done again: that is decided by its lag, not by its percentiles."""
-        for _ in range(_MOST_RUNS - 1):
-            found = self._run(case, load, seed)
-            if found[0].void is None:
-                return found
-        return self._run(case, load, seed)
-
-    def _run(self, case: Case, load: Load, seed: int) -> tuple[Measured, Record]:
+    def once(self, case: Case, load: Load, seed: int) -> tuple[Measured, Record]:
+        """One run, with a fresh server."""
         with self._supervisor.scope() as scope:
             server = self._server(case, scope)
             measured = generator.run(
                 self._programs.wireload, load, scope, port=server.port, cores=self._cores.generator, seed=seed
             )
             return measured, server.end()
+
+    def _beside_peers(self, case: Case, load: Load) -> None:
+        """Once each: what they say has no verdict."""
+        base_ns = self._base(load)
+        if base_ns is not None:
+            for peer in self._programs.peers:
+                self._beside(peer, case, load, base_ns)
 
     def _beside(self, peer: Peer, case: Case, load: Load, base_ns: float) -> None:
         """The peer under the same load, as far as it knows such a one."""
@@ -153,18 +196,15 @@ class Suite:
                 server = self._server(case, scope)
                 row = run_peer(peer, case, load, scope, port=server.port, cores=self._cores.generator, base_ns=base_ns)
             except TruthServerError as error:
-                self._void(case, load, f"{peer.name}: {error}")
+                self.missing.append(f"{peer.name}, {case.name}, {load.mode}, {load.rate:,}/s: {error}")
                 return
         self.peer_rows.append(row)
 
     def _server(self, case: Case, scope: Scope) -> TruthServer:
         return TruthServer(self._programs.truth_server, case, scope, cores=self._cores.contestant)
 
-    def _void(self, case: Case, load: Load, why: str) -> None:
-        self.results.append(VoidRow(case=case.name, mode=load.mode, rate=load.rate, why=why))
 
-
-def conditions(load: Load, measured: Measured, record: Record, base_ns: float) -> Conditions:
+def conditions(load: Load, measured: Measured, record: Record) -> Conditions:
     anchor = record.counts.anchor_unix_ns
     seconds = measured.elapsed_ns / S
     return Conditions(
@@ -174,7 +214,7 @@ def conditions(load: Load, measured: Measured, record: Record, base_ns: float) -
         count=measured.count,
         start_s=0.0 if anchor is None else (measured.start_unix_ns - anchor) / S,
         seconds=seconds,
-        base_ns=base_ns,
+        base_ns=0,
     )
 
 

@@ -8,12 +8,14 @@ from typing import Any
 
 from rich.table import Table
 
-from wirebench.selftest.judge import ABSOLUTE_NS, MAX, PERCENTILES, RELATIVE, ErrorRow, Result, Row, VoidRow
-from wirebench.selftest.laws import MS, US, Span
+from wirebench.selftest.judge import ABSOLUTE_NS, MAX, PERCENTILES, RELATIVE, RIGHT, ErrorRow, Result, Row, Verdict
+from wirebench.selftest.laws import MS, US, Mode, Span
 from wirebench.selftest.peers import PeerRow
+from wirebench.selftest.repeats import Group, Run
+from wirebench.stats.types import MetricSummary
 
 _FOR_USERS = "who come at that rate and do not wait for each other"
-_STYLES = {"yes": "green", "gaps": "green", "NO": "bold red", "machine": "yellow", "-": "dim"}
+_STYLES = {"yes": "green", "server": "green", "gaps": "green", "NO": "bold red", "undecided": "yellow", "-": "dim"}
 
 
 def show_ns(ns: float | None, *, signed: bool = False) -> str:
@@ -34,30 +36,36 @@ def show_counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items())) or "none"
 
 
+def show_off(off: MetricSummary | None) -> str:
+    """The median, and the least and the greatest beside it."""
+    if off is None:
+        return "-"
+    median = show_ns(off.median, signed=True)
+    if off.trials == 1:
+        return median
+    return f"{median} [dim]\\[{show_ns(off.least, signed=True)}, {show_ns(off.greatest, signed=True)}][/]"
+
+
 def percentile_table(results: Sequence[Result]) -> Table:
     table = Table(title="latency", title_justify="left", box=None, pad_edge=False)
     for name in ("case", "mode", "rate/s", "percentile"):
         table.add_column(name)
-    stood = any(isinstance(row, Row) and row.verdict == "gaps" for row in results)
-    for name in ("truth", *(("truth with gaps",) if stood else ()), "server did", "wireload", "off by"):
+    for name in ("runs", "truth", "server did", "wireload", "off by"):
         table.add_column(name, justify="right")
-    table.add_column("within")
+    table.add_column("right")
     for row in results:
-        if isinstance(row, VoidRow):
-            blank = [""] * (6 if stood else 5)
-            table.add_row(row.case, row.mode, f"{row.rate:,}", *blank, f"[yellow]void[/]: {_plain(row.why)}")
         if isinstance(row, Row):
             table.add_row(
                 row.case,
                 row.mode,
                 f"{row.rate:,}",
                 row.percentile,
+                f"{row.runs}/{row.wanted}",
                 show_span(row.truth),
-                *((show_span(row.with_gaps) if row.verdict in ("gaps", "NO") else "",) if stood else ()),
                 show_ns(row.server),
                 show_ns(row.measured),
-                show_ns(row.difference, signed=True),
-                f"[{_STYLES[row.verdict]}]{row.verdict}[/]" + (f" [dim]({row.note})[/]" if row.note else ""),
+                show_off(row.off),
+                f"[{_STYLES[row.verdict]}]{row.verdict}[/]" + (f" [dim]({_plain(row.note)})[/]" if row.note else ""),
                 end_section=row.percentile == MAX,
             )
     return table
@@ -65,12 +73,15 @@ def percentile_table(results: Sequence[Result]) -> Table:
 
 def error_table(results: Sequence[Result]) -> Table:
     table = Table(title="errors", title_justify="left", box=None, pad_edge=False)
-    for name in ("case", "mode", "rate/s", "truth", "server did", "wireload", "exact"):
+    for name in ("case", "mode", "rate/s", "exact in", "truth", "server did", "wireload", "exact"):
         table.add_column(name)
     for row in results:
         if isinstance(row, ErrorRow):
             counts = [show_counts(one) for one in (row.truth, row.server, row.measured)]
-            table.add_row(row.case, row.mode, f"{row.rate:,}", *counts, f"[{_STYLES[row.verdict]}]{row.verdict}[/]")
+            runs = f"{row.exact} of {row.runs} runs"
+            note = f" [dim]({row.note})[/]" if row.note else ""
+            verdict = f"[{_STYLES[row.verdict]}]{row.verdict}[/]{note}"
+            table.add_row(row.case, row.mode, f"{row.rate:,}", runs, *counts, verdict)
     return table
 
 
@@ -104,44 +115,82 @@ def peer_table(rows: Sequence[PeerRow], results: Sequence[Result]) -> Table:
     return table
 
 
-def _unrecorded(why: str | None) -> str:
-    return f"\nStandstills of the cores could not be recorded, so none is taken into account: {why}" if why else ""
+def missing_lines(groups: Sequence[Group], missing: Sequence[str]) -> list[str]:
+    """Every run that decides nothing, and why. Without wireload's advice, which the JSON has. ``missing``: those of no group."""
+    return [
+        f"missing: {line.partition('; give it')[0]}"
+        for line in [*missing, *(one for group in groups for one in group.missing())]
+    ]
 
 
-def footer(bases: Mapping[tuple[str, int], float], unrecorded: str | None = None) -> str:
-    measured = "; ".join(f"{mode} {rate:,}/s {show_ns(base)}" for (mode, rate), base in bases.items())
+def footer(bases: Mapping[tuple[Mode, int], MetricSummary], unrecorded: str | None = None) -> str:
+    measured = "; ".join(
+        f"{mode} {rate:,}/s {show_ns(base.median)}"
+        + (f" [{show_ns(base.least)}, {show_ns(base.greatest)}]" if base.trials > 1 else "")
+        for (mode, rate), base in bases.items()
+    )
+    why = f"\nStandstills of the cores could not be recorded, so none is taken into account: {unrecorded}" if unrecorded else ""
     return (
         f"truth = the law of the server + the base, the median of the same mode and rate without delay: {measured or 'none'}.\n"
-        f"within: {RELATIVE:.0%} or {ABSOLUTE_NS // US} us of it. 'a .. b': the truth is only known to lie between, because\n"
-        "the percentile falls on a step, or because random arrivals make the shares random; in the second case wireload\n"
-        "must also agree with what the server recorded. machine: the server itself could not keep its law, so the row\n"
-        "decides nothing. gaps: right by the truth that holds what both cores were recorded to have stood still; nothing else\n"
-        f"is excused. -: nothing to judge.{_unrecorded(unrecorded)}"
+        "off by: of what was measured from the truth of the same run, the median over the runs [least, greatest].\n"
+        f"yes: that median is within {RELATIVE:.0%} or {ABSOLUTE_NS // US} us. 'a .. b': the truth is only known to lie\n"
+        "between, because the percentile falls on a step, or random arrivals make the shares random; then wireload\n"
+        "must also agree with what the server recorded. server: within as much of what the server recorded that it did.\n"
+        "gaps: within as much of the truth that holds what both cores were recorded to have stood still. undecided: the\n"
+        f"server itself could not keep its law, or too few runs are valid. -: nothing to judge.{why}"
     )
 
 
-def summary(results: Sequence[Result]) -> str:
-    verdicts = [row.verdict for row in results if not isinstance(row, VoidRow)]
-    void = sum(isinstance(row, VoidRow) for row in results)
-    gaps = verdicts.count("gaps")
+def summary(results: Sequence[Result], groups: Sequence[Group]) -> str:
+    verdicts = [row.verdict for row in results]
+    kinds: tuple[tuple[Verdict, str], ...] = (
+        ("server", "by the server's own record"),
+        ("gaps", "with recorded standstills of the cores"),
+    )
+    which = ", ".join(f"{count} {words}" for kind, words in kinds if (count := verdicts.count(kind)))
+    right = sum(verdict in RIGHT for verdict in verdicts)
+    runs = [run for group in groups for run in group.runs]
+    void = sum(run.void is not None for run in runs)
     return (
-        f"{verdicts.count('yes')} right, {f'{gaps} right with recorded standstills of the cores, ' if gaps else ''}"
-        f"{verdicts.count('NO')} wrong, "
-        f"{verdicts.count('machine')} not decided (the machine was disturbed), {void} runs void"
+        f"{right} right{f' ({which})' if which else ''}, {verdicts.count('NO')} wrong, "
+        f"{verdicts.count('undecided')} not decided; {void} of {len(runs)} runs void"
     )
 
 
-def to_json(results: Sequence[Result], peers: Sequence[PeerRow], bases: Mapping[tuple[str, int], float]) -> dict[str, Any]:
+def to_json(
+    results: Sequence[Result],
+    groups: Sequence[Group],
+    peers: Sequence[PeerRow],
+    bases: Mapping[tuple[Mode, int], MetricSummary],
+    missing: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Verdicts over the repeats, and every run they come from. Times in nanoseconds."""
+
     def part(kind: type[Result]) -> list[dict[str, Any]]:
         return [asdict(row) for row in results if isinstance(row, kind)]
 
     return {
-        "schema": "selftest/1",
-        "bases_ns": [{"mode": mode, "rate": rate, "p50_ns": base} for (mode, rate), base in bases.items()],
+        "schema": "selftest/2",
+        "bases_ns": [{"mode": mode, "rate": rate, "p50_ns": asdict(base)} for (mode, rate), base in bases.items()],
+        "missing": [*missing, *(line for group in groups for line in group.missing())],
         "percentiles": part(Row),
         "errors": part(ErrorRow),
-        "void": part(VoidRow),
+        "runs": [_run(group, run) for group in groups for run in group.runs],
         "peers": [asdict(row) for row in peers],
+    }
+
+
+def _run(group: Group, run: Run) -> dict[str, Any]:
+    return {
+        "case": group.case.name,
+        "mode": group.load.mode,
+        "rate": group.load.rate,
+        "round": run.round,
+        "void": run.void,
+        "percentiles": {name: asdict(seen) for name, seen in group.seen(run).items()},
+        "errors": None if run.errors is None else asdict(run.errors),
+        "standstills": run.standstills,
+        "evictions_per_s": run.evictions_per_s,
     }
 
 
