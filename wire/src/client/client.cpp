@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "../loop/graveyard.hpp"
+#include "../loop/poll_engine.hpp"
 #include "connection.hpp"
 
 namespace wire::http {
@@ -20,7 +21,7 @@ struct async_client::state final : client_owner {
     wire::detail::opening_base& opening() noexcept override { return opening_; }
     void opened() noexcept override { ++opened_; }
     const client_options& options() const noexcept override { return options_; }
-    bool eager() const noexcept override { return eager_; }
+    bool eager() const noexcept override { return opening_.blocking; }
     bool may_act_on(const client_job& job, const reply& head) override { return policy_.may_act_on(job, head); }
     std::optional<body_decoder> decoder_of(const client_job& job, const reply& head) override { return client_policy::decoder_of(job, head, in_pieces_); }
     const limits& bounds(bool in_pieces) const noexcept override { return in_pieces ? in_pieces_ : options_.limits; }
@@ -155,6 +156,7 @@ struct async_client::state final : client_owner {
         client_connection& made = *c;
         connections_.emplace(&made, std::move(c));
         ++o.connections;
+        busy_ = &made;
         made.open(std::move(job));
     }
 
@@ -288,8 +290,8 @@ struct async_client::state final : client_owner {
         origins_.erase(*o.name);
     }
 
-    // The blocking client: waits for the answer on the kept connection that took its request. False when that will not do.
-    bool turn_alone() noexcept { return busy_ != nullptr && busy_->is_open() && busy_->turn_alone(); }
+    // The blocking client: waits for the answer on the connection that took its request last. False when that will not do.
+    bool turn_alone() noexcept { return busy_ != nullptr && busy_->turn_alone(); }
 
     void became_idle(client_connection& c, std::unique_ptr<client_job> done, result<reply> got) override {
         if (busy_ == &c) busy_ = nullptr;
@@ -362,9 +364,8 @@ struct async_client::state final : client_owner {
         client_origin* origin = nullptr;
     } last_;
     std::shared_ptr<char> alive_ = std::make_shared<char>();
-    client_connection* busy_ = nullptr;  // the last that was used again, while it is
+    client_connection* busy_ = nullptr;  // the last that was given a request, while it has it
     std::uint64_t opened_ = 0;
-    bool eager_ = false;
     bool stopping_ = false;
 };
 
@@ -441,11 +442,10 @@ client& client::operator=(client&& other) noexcept {
 client::~client() = default;
 
 result<client> client::create(client_options options) {
-    auto loop = event_loop::create();
-    if (!loop) return loop.error();
-    auto async = std::make_unique<async_client>(**loop, std::move(options));
-    async->state_->eager_ = true;
-    return client(*std::move(loop), std::move(async));
+    auto loop = wire::detail::blocking_loop();
+    auto async = std::make_unique<async_client>(*loop, std::move(options));
+    async->state_->opening_.blocking = true;
+    return client(std::move(loop), std::move(async));
 }
 
 result<reply> client::send(client_request request) {

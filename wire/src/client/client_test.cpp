@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <filesystem>
 
 #include "raw_server.hpp"
 #include "served.hpp"
@@ -41,6 +42,25 @@ TEST(client, asks_again_on_the_same_connection) {
     EXPECT_EQ(got->header("x-host"), "127.0.0.1:" + std::to_string(s.port()));
     EXPECT_EQ(got->reason(), "OK");
     EXPECT_EQ(c.connections_opened(), 1U);
+}
+std::size_t open_files() {
+    std::size_t n = 0;
+    for ([[maybe_unused]] const auto& file : std::filesystem::directory_iterator("/proc/self/fd")) ++n;
+    return n;
+}
+TEST(client, has_no_descriptor_but_its_connection) {
+    std::size_t asked = 0;
+    raw_server s([&](raw_server& self) {
+        auto visitor = self.accept();
+        visitor.request();
+        asked = open_files();
+        visitor.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    });
+    const std::size_t before = open_files();
+    client c = make();
+    EXPECT_EQ(show(c.get("http://127.0.0.1:" + std::to_string(s.port()) + "/")), "200 ");
+    s.finish();
+    EXPECT_EQ(asked, before + 2);  // both ends
 }
 TEST(client, every_method_and_own_fields) {
     served s([](response res) {

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "../loop/socket_parts.hpp"
+#include "wire/loop/stream.hpp"
+
 namespace wire::detail {
 
 namespace {
@@ -27,8 +30,8 @@ std::vector<address> interleave(const std::vector<address>& addresses) {
     return out;
 }
 
-connector::connector(event_loop& loop, const connect_options& options, std::chrono::milliseconds delay)
-    : loop_(&loop), options_(options), delay_(std::max(delay, shortest_delay)) {}
+connector::connector(event_loop& loop, const connect_options& options, std::chrono::milliseconds delay, bool blocks)
+    : turn_hook(&connector::on_turn_end), loop_(&loop), options_(options), delay_(std::max(delay, shortest_delay)), blocks_(blocks) {}
 
 void connector::start(std::vector<address> addresses, callback done) {
     untried_.assign(addresses.begin(), addresses.end());
@@ -60,11 +63,14 @@ std::string connector::story() const {
 
 void connector::stop() noexcept {
     loop_->disarm(timer_);
+    turn_hook::unlink();
+    winner_ = nullptr;
     attempts_.clear();
 }
 
 // Also called when the delay has passed.
 void connector::next() {
+    if (winner_ != nullptr) return;
     if (!try_next() && attempts_.empty()) finish(error(last_.code, "connect: " + story()));
 }
 
@@ -73,36 +79,56 @@ bool connector::try_next() {
     while (!untried_.empty()) {
         auto made = std::make_unique<attempt>(*this, untried_.front());
         untried_.pop_front();
-        auto socket = connect_tcp(made->to, options_);
+        bool stands = false;
+        auto socket = connect(made->to, stands);
         result<void> watching;
         if (socket) {
             made->socket = *std::move(socket);
-            watching = loop_->watch(*made, made->socket.get(), ready::write);
+            if (!stands) watching = loop_->watch(*made, made->socket.get(), ready::write);
         }
         if (!socket || !watching) {
             failed(socket ? watching.error() : socket.error());
             continue;
         }
         attempts_.push_back(std::move(made));
-        if (!untried_.empty()) loop_->arm_after(timer_, delay_);
+        if (stands) {
+            winner_ = attempts_.back().get();
+            loop_->at_turn_end(*this);
+        } else if (!untried_.empty()) loop_->arm_after(timer_, delay_);
         return true;
     }
     return false;
 }
 
-void connector::on_ready(io_source& source, ready) noexcept {
-    auto& a = static_cast<attempt&>(source);
-    a.owner->decided(a);
+result<unique_fd> connector::connect(const address& to, bool& stands) {
+    using std::chrono::milliseconds;
+    auto longest = std::min<clock::duration>(stream::alone_at_most, loop_->next_timeout());
+    if (!untried_.empty()) longest = std::min(longest, delay_);
+    if (!blocks_ || longest < milliseconds(1)) return connect_tcp(to, options_);
+    auto waited = connect_waiting(to, options_, std::chrono::duration_cast<std::chrono::microseconds>(longest));
+    if (!waited) return waited.error();
+    stands = waited->stands;
+    return std::move(waited->socket);
 }
 
-void connector::decided(attempt& a) {
+void connector::on_turn_end(turn_hook& hook) noexcept {
+    auto& c = static_cast<connector&>(hook);
+    c.decided(*std::exchange(c.winner_, nullptr), 0);
+}
+
+void connector::on_ready(io_source& source, ready) noexcept {
+    auto& a = static_cast<attempt&>(source);
+    int number = 0;
+    socklen_t size = sizeof number;
+    if (::getsockopt(a.socket.get(), SOL_SOCKET, SO_ERROR, &number, &size) != 0) number = errno;
+    a.owner->decided(a, number);
+}
+
+void connector::decided(attempt& a, int number) {
     loop_->unwatch(a);
     const auto it = std::find_if(attempts_.begin(), attempts_.end(), [&a](const auto& p) { return p.get() == &a; });
     const auto mine = std::move(*it);
     attempts_.erase(it);
-    int number = 0;
-    socklen_t size = sizeof number;
-    if (::getsockopt(mine->socket.get(), SOL_SOCKET, SO_ERROR, &number, &size) != 0) number = errno;
     if (number != 0) {
         failed(system_failure(number, mine->to.to_string()));
         next();  // without waiting for the delay

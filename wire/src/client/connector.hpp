@@ -17,11 +17,13 @@ namespace wire::detail {
 // First Address Family Count of 1).
 std::vector<address> interleave(const std::vector<address>& addresses);
 
-class connector {
+class connector : private turn_hook {
 public:
     using callback = unique_function<void(result<unique_fd>)>;
 
-    connector(event_loop& loop, const connect_options& options, std::chrono::milliseconds delay);
+    // `blocks`: on a loop of detail::blocking_loop(). start() and go_on() then wait in connect() themselves, though not for as long as the
+    // next address would have to wait, or the loop's next timer.
+    connector(event_loop& loop, const connect_options& options, std::chrono::milliseconds delay, bool blocks = false);
 
     // Tries them in this order. `done` is called once, from the loop, never from inside; it may destroy the connector.
     void start(std::vector<address> addresses, callback done);
@@ -43,7 +45,9 @@ private:
     };
 
     static void on_ready(io_source& source, ready) noexcept;
-    void decided(attempt& a);
+    result<unique_fd> connect(const address& to, bool& stands);
+    static void on_turn_end(turn_hook& hook) noexcept;
+    void decided(attempt& a, int number);
     void begin();
     void next();
     bool try_next();
@@ -53,8 +57,10 @@ private:
     event_loop* loop_;
     connect_options options_;
     clock::duration delay_;
+    bool blocks_;
     std::deque<address> untried_;
     std::vector<std::unique_ptr<attempt>> attempts_;  // oldest first
+    attempt* winner_ = nullptr;                       // stands already; told at the end of the turn
     callback done_;
     error last_;
     std::string failures_;

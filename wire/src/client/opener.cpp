@@ -52,7 +52,7 @@ void opener::start(callback done) {
 
 void opener::race(std::vector<address> addresses) {
     enter(phase::connect, timeouts_.connect_timeout);
-    connector_.emplace(*base_->loop, options_->connect, options_->attempt_delay);
+    connector_.emplace(*base_->loop, options_->connect, options_->attempt_delay, base_->blocking);
     connector_->start(std::move(addresses), [this](result<unique_fd> socket) { connected(std::move(socket)); });
 }
 

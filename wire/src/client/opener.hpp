@@ -35,6 +35,7 @@ struct opening_base {
     result<std::shared_ptr<wire::tls::client_context>> tls_of(const std::shared_ptr<wire::tls::client_context>& chosen);
 
     event_loop* loop;
+    bool blocking = false;  // the loop is detail::blocking_loop()'s
     resolver names;
     std::shared_ptr<wire::tls::client_context> tls;
 };

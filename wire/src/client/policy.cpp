@@ -89,14 +89,13 @@ std::optional<std::chrono::seconds> parse_retry_after(std::string_view value, st
     return std::chrono::seconds(std::clamp<std::int64_t>(*date - now, 0, most));
 }
 
-client_policy::client_policy(const client_options& options) : options_(&options), random_state_(options.retry.seed) {
-    if (random_state_ == 0) {
-        [[maybe_unused]] const auto n = ::getrandom(&random_state_, sizeof random_state_, 0);  // cannot be cut short at this size
-    }
-}
+client_policy::client_policy(const client_options& options) : options_(&options), random_state_(options.retry.seed) {}
 
 // SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
 std::uint64_t client_policy::random() noexcept {
+    if (random_state_ == 0) {  // few clients ever get here
+        [[maybe_unused]] const auto n = ::getrandom(&random_state_, sizeof random_state_, 0);  // cannot be cut short at this size
+    }
     std::uint64_t z = random_state_ += 0x9E3779B97F4A7C15;
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
     z = (z ^ (z >> 27)) * 0x94D049BB133111EB;

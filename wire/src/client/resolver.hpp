@@ -26,6 +26,7 @@ public:
     void resolve(const std::string& host, std::uint16_t port, look_up how, callback done) {
         // Several, so that one name whose servers do not answer holds up no other.
         if (pool_ == nullptr) pool_ = std::make_unique<blocking_pool>(4);
+        [[maybe_unused]] const auto prompt = loop_->make_wakeable();  // without a descriptor for it the result is heard of a little later
         pool_->run([loop = loop_, host, port, how = std::move(how), alive = std::weak_ptr<char>(alive_), done = std::move(done)]() mutable {
             loop->post([found = how ? how(host, port) : wire::resolve(host, port), alive = std::move(alive), done = std::move(done)]() mutable {
                 if (!alive.expired()) done(std::move(found));

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "../loop/graveyard.hpp"
+#include "../loop/poll_engine.hpp"
 #include "opener.hpp"
 #include "unix_time.hpp"
 #include "wire/proto/url.hpp"
@@ -256,10 +257,15 @@ void dialer::dial(std::string_view url, dial_options options, callback opened) {
 struct blocking_client::state {
     ~state() { dial.reset(); }  // its sessions note their end in the other members
 
+    // Waits for what comes next, or longer.
+    void turn(clock::duration longest = event_loop::forever) {
+        auto& all = dial->state_->owned.all;  // one, while it lives
+        if (all.empty() || !all.begin()->first->turn_alone(longest)) loop->run_once(longest);
+    }
+
     std::unique_ptr<event_loop> loop;
     std::unique_ptr<dialer> dial;
     session* open = nullptr;  // null once it has ended
-    stream* line = nullptr;   // under it
     struct received {
         opcode op;
         std::string data;
@@ -276,11 +282,10 @@ blocking_client& blocking_client::operator=(blocking_client&&) noexcept = defaul
 blocking_client::~blocking_client() = default;
 
 result<blocking_client> blocking_client::connect(std::string_view url, dial_options options) {
-    auto loop = event_loop::create();
-    if (!loop) return loop.error();
     auto made = std::make_unique<state>();
-    made->loop = *std::move(loop);
+    made->loop = wire::detail::blocking_loop();
     made->dial = std::make_unique<dialer>(*made->loop);
+    made->dial->state_->owned.blocking = true;
     std::optional<error> failed;
     state* const s = made.get();
     s->dial->dial(url, std::move(options), [s, &failed](result<session*> opened) {
@@ -289,7 +294,6 @@ result<blocking_client> blocking_client::connect(std::string_view url, dial_opti
             return;
         }
         s->open = *opened;
-        s->line = s->dial->state_->owned.all.begin()->first;  // the only one
         s->open->on_message([s](session&, message m) { s->waiting.push_back({m.op, std::string(m.data)}); });
         s->open->on_close([s](session&, std::uint16_t code, std::string_view reason) {
             s->open = nullptr;
@@ -297,7 +301,7 @@ result<blocking_client> blocking_client::connect(std::string_view url, dial_opti
             if (!reason.empty()) s->ending += ": " + std::string(reason);
         });
     });
-    while (s->open == nullptr && !failed && s->ending.empty()) s->loop->run_once();
+    while (s->open == nullptr && !failed && s->ending.empty()) s->turn();
     if (failed) return *std::move(failed);
     return blocking_client(std::move(made));
 }
@@ -319,8 +323,7 @@ result<message> blocking_client::receive(std::chrono::milliseconds wait) {
     if (s.waiting.empty() && s.open != nullptr) {
         const time_point until = clock::now() + wait;
         do {
-            const auto left = until - clock::now();
-            if (!s.line->turn_alone(left)) s.loop->run_once(left);
+            s.turn(until - clock::now());
         } while (s.waiting.empty() && s.open != nullptr && clock::now() < until);
     }
     if (s.waiting.empty()) {
@@ -338,7 +341,7 @@ void blocking_client::close(std::uint16_t code, std::string_view reason) {
     if (s.open == nullptr) return;
     s.loop->refresh_now();
     s.open->close(code, reason);
-    while (s.open != nullptr) s.loop->run_once();  // at most limits::close_timeout, which the session watches
+    while (s.open != nullptr) s.turn();  // at most limits::close_timeout, which the session watches
 }
 
 }  // namespace wire::ws

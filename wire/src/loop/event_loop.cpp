@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "poll_engine.hpp"
 #include "uring_engine.hpp"
+#include "wire/loop/stream.hpp"
 
 namespace wire {
 
@@ -55,7 +57,6 @@ event_loop::event_loop(const loop_options& options)
       scratch_size_(std::max<std::size_t>(options.receive_bytes, 1024)),
       pool_(std::max<std::size_t>(options.block_bytes, 512)),
       wake_source_(&event_loop::on_wake) {
-    if (engine_for(options) == loop_engine::epoll) events_ = std::make_unique_for_overwrite<epoll_event[]>(events_size_);
     scratch_ = std::make_unique_for_overwrite<char[]>(scratch_size_);
     hooks_.next_ = hooks_.previous_ = &hooks_;
     refresh_now();
@@ -70,11 +71,23 @@ result<std::unique_ptr<event_loop>> event_loop::create(const loop_options& optio
     } else {
         loop->epoll_ = ::epoll_create1(EPOLL_CLOEXEC);
         if (loop->epoll_ < 0) return system_failure(errno, "cannot make an epoll instance");
+        loop->events_ = std::make_unique_for_overwrite<epoll_event[]>(loop->events_size_);
     }
-    loop->wake_fd_ = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    if (loop->wake_fd_ < 0) return system_failure(errno, "cannot make an eventfd");
-    if (auto r = loop->watch(loop->wake_source_, loop->wake_fd_, ready::read); !r) return r.error();
+    if (auto r = loop->make_wakeable(); !r) return r.error();
     return loop;
+}
+
+std::unique_ptr<event_loop> detail::blocking_loop() {
+    std::unique_ptr<event_loop> loop(new event_loop({}));
+    loop->poll_ = std::make_unique<poll_engine>();
+    return loop;
+}
+
+result<void> event_loop::make_wakeable() {
+    if (wake_fd_ >= 0) return {};
+    wake_fd_ = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (wake_fd_ < 0) return system_failure(errno, "cannot make an eventfd");
+    return watch(wake_source_, wake_fd_, ready::read);
 }
 
 event_loop::~event_loop() {
@@ -93,6 +106,10 @@ event_loop::~event_loop() {
 
 result<void> event_loop::watch(io_source& source, int fd, ready interest) {
     if (uring_ != nullptr) return uring_->watch(source, fd, interest);
+    if (poll_ != nullptr) {
+        poll_->watch(*this, source, fd, interest);
+        return {};
+    }
     epoll_event event{};
     event.events = epoll_mask(interest);
     event.data.ptr = &source;
@@ -106,6 +123,10 @@ result<void> event_loop::watch(io_source& source, int fd, ready interest) {
 void event_loop::rewatch(io_source& source, ready interest) noexcept {
     if (uring_ != nullptr) {
         uring_->rewatch(source, interest);
+        return;
+    }
+    if (poll_ != nullptr) {
+        poll_->rewatch(source, interest);
         return;
     }
     if (source.interest_ == interest) return;
@@ -123,6 +144,10 @@ void event_loop::unwatch(io_source& source) noexcept {
         uring_->unwatch(source);
         return;
     }
+    if (poll_ != nullptr) {
+        poll_->unwatch(source);
+        return;
+    }
     epoll_event ignored{};
     ::epoll_ctl(epoll_, EPOLL_CTL_DEL, source.fd_, &ignored);
     source.loop_ = nullptr;
@@ -136,6 +161,7 @@ void event_loop::unwatch(io_source& source) noexcept {
 
 std::size_t event_loop::take_events(clock::duration longest) {
     if (uring_ != nullptr) return uring_->turn(longest);
+    if (poll_ != nullptr) return poll_->turn(*this, wake_fd_ >= 0 ? longest : std::min<clock::duration>(longest, stream::alone_at_most));
     const int n = wait(longest);
     refresh_now();
     if (n <= 0) return 0;
@@ -190,16 +216,20 @@ std::size_t event_loop::turn(clock::duration longest) {
         const auto until = heap_.front().at - clock::now();
         longest = std::clamp(until, clock::duration::zero(), longest);
     }
-    if (hooks_.next_ != &hooks_) longest = clock::duration::zero();  // queued from outside a turn
+    const bool queued = hooks_.next_ != &hooks_;  // from outside a turn
     begin_turn();
-    const std::size_t served = take_events(longest);
+    if (poll_ != nullptr && longest > clock::duration::zero() && (queued || has_posted_.load(std::memory_order_acquire))) {
+        refresh_now();  // who blocks comes round again at once if this was not what he waits for
+        return end_turn();
+    }
+    const std::size_t served = take_events(queued ? clock::duration::zero() : longest);
     return served + end_turn();
 }
 
 // With io_uring that of completions and that of posts together: what one eventfd makes a ring say to another is told only after an RCU
 // grace period, which is milliseconds.
 int event_loop::descriptor() noexcept {
-    if (epoll_ >= 0) return epoll_;
+    if (epoll_ >= 0 || uring_ == nullptr) return epoll_;
     const int both = ::epoll_create1(EPOLL_CLOEXEC);
     if (both < 0) return -1;
     for (const int fd : {uring_->descriptor(), wake_fd_}) {
@@ -231,6 +261,7 @@ void event_loop::stop() noexcept {
 }
 
 void event_loop::wake() noexcept {
+    if (wake_fd_ < 0) return;
     const std::uint64_t one = 1;
     // It can only fail when the counter is full, and then the loop is being woken already.
     [[maybe_unused]] const auto n = ::write(wake_fd_, &one, sizeof one);

@@ -1,6 +1,7 @@
 #include "wire/loop/socket.hpp"
 
 #include <netinet/tcp.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -15,8 +16,8 @@ bool set_option(int fd, int level, int name, int value) noexcept {
     return setsockopt(fd, level, name, &value, sizeof value) == 0;
 }
 
-result<unique_fd> new_socket(int family) {
-    unique_fd fd(::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP));
+result<unique_fd> new_socket(int family, bool blocks) {
+    unique_fd fd(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | (blocks ? 0 : SOCK_NONBLOCK), IPPROTO_TCP));
     if (!fd) {
         const int number = errno;
         error e = system_failure(number, "cannot open a socket");
@@ -33,7 +34,7 @@ void unique_fd::reset() noexcept {
 }
 
 result<unique_fd> listen_tcp(const address& at, const listen_options& options) {
-    auto fd = new_socket(at.family());
+    auto fd = new_socket(at.family(), false);
     if (!fd) return fd;
     const std::string where = "cannot listen on " + at.to_string();
     const int s = fd->get();
@@ -47,8 +48,8 @@ result<unique_fd> listen_tcp(const address& at, const listen_options& options) {
     return fd;
 }
 
-result<unique_fd> detail::open_tcp(const address& to, const connect_options& options) {
-    auto fd = new_socket(to.family());
+result<unique_fd> detail::open_tcp(const address& to, const connect_options& options, bool blocks) {
+    auto fd = new_socket(to.family(), blocks);
     if (!fd) return fd;
     const int s = fd->get();
     if (options.no_delay) set_option(s, IPPROTO_TCP, TCP_NODELAY, 1);
@@ -69,6 +70,20 @@ result<unique_fd> connect_tcp(const address& to, const connect_options& options)
         return system_failure(errno, "cannot connect to " + to.to_string());
     }
     return fd;
+}
+
+result<detail::waited_for> detail::connect_waiting(const address& to, const connect_options& options, std::chrono::microseconds longest) {
+    auto fd = open_tcp(to, options, true);
+    if (!fd) return fd.error();
+    const int s = fd->get();
+    timeval limit{};
+    limit.tv_sec = static_cast<time_t>(longest.count() / 1'000'000);
+    limit.tv_usec = static_cast<suseconds_t>(longest.count() % 1'000'000);
+    if (::setsockopt(s, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) != 0) return system_failure(errno, "SO_SNDTIMEO");
+    const bool stands = ::connect(s, to.raw(), to.size()) == 0;
+    // EINTR: a signal; the kernel goes on.
+    if (!stands && errno != EINPROGRESS && errno != EINTR) return system_failure(errno, to.to_string());
+    return waited_for{*std::move(fd), stands};
 }
 
 errc take_socket_error(int fd) noexcept {

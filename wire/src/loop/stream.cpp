@@ -136,13 +136,15 @@ bool stream::receive_some(int flags) noexcept {
 }
 
 bool stream::turn_alone(clock::duration longest) noexcept {
+    if (state_ < state::securing || (state_ == state::open && !reading_) || ended_ || waiting_to_write_ || queued()) return false;
     event_loop& l = *loop();
-    if (l.uring_ != nullptr || state_ != state::open || !reading_ || ended_ || waiting_to_write_ || queued()) return false;
+    if (l.uring_ != nullptr || l.has_posted_.load(std::memory_order_acquire)) return false;
     if (longest < alone_at_most || l.next_timer_within(alone_at_most)) return false;
     if (!blocking_) {
         constexpr timeval limit{.tv_sec = 0, .tv_usec = std::chrono::microseconds(alone_at_most).count()};
         int off = 0;
-        if (::setsockopt(fd(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) != 0 || ::ioctl(fd(), FIONBIO, &off) != 0) return false;
+        if (::setsockopt(fd(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) != 0) return false;
+        if (l.poll_ == nullptr && ::ioctl(fd(), FIONBIO, &off) != 0) return false;  // a blocking client's do block
         blocking_ = true;
     }
     l.begin_turn();

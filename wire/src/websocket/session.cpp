@@ -37,11 +37,16 @@ session::~session() {
 // RFC 6455 section 5.3 wants masks that the application's author cannot foresee; the kernel gives a batch at once.
 std::optional<mask_key> session::next_mask() {
     if (role_ == role::server) return std::nullopt;
-    if (masks_ == nullptr) masks_ = std::make_unique<mask_batch>();
-    if (masks_->next == masks_->keys.size()) {
+    const auto draw = [&](std::size_t from) {
         // Cannot fail or be cut short for up to 256 bytes, once the system has booted.
-        [[maybe_unused]] const auto n = ::getrandom(masks_->keys.data(), sizeof masks_->keys, 0);
-        masks_->next = 0;
+        [[maybe_unused]] const auto n = ::getrandom(&masks_->keys[from], sizeof(mask_key) * (masks_->keys.size() - from), 0);
+        masks_->next = from;
+    };
+    if (masks_ == nullptr) {
+        masks_ = std::make_unique_for_overwrite<mask_batch>();
+        draw(masks_->keys.size() - 8);  // 32 bytes cost the kernel least, and many a session sends no more
+    } else if (masks_->next == masks_->keys.size()) {
+        draw(0);
     }
     return masks_->keys[masks_->next++];
 }

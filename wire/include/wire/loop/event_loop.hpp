@@ -30,8 +30,11 @@ using time_point = clock::time_point;
 
 class event_loop;
 namespace detail {
+class poll_engine;
+class resolver;
 class uring_engine;
-}
+std::unique_ptr<event_loop> blocking_loop();
+}  // namespace detail
 
 // What a descriptor is watched for, and what it turned out to be ready for.
 enum class ready : std::uint32_t { none = 0, read = 1, write = 2, failed = 4 };
@@ -59,6 +62,7 @@ public:
 
 private:
     friend class event_loop;
+    friend class detail::poll_engine;
     friend class detail::uring_engine;
     callback on_ready_;
     event_loop* loop_ = nullptr;
@@ -214,9 +218,12 @@ private:
 
     friend class timer;
     friend class stream;
+    friend class detail::resolver;
     friend class detail::uring_engine;
+    friend std::unique_ptr<event_loop> detail::blocking_loop();
 
     explicit event_loop(const loop_options& options);
+    result<void> make_wakeable();
     std::size_t turn(clock::duration longest);
     // The same in parts, for stream::turn_alone().
     void begin_turn() noexcept;
@@ -236,9 +243,10 @@ private:
     void wake() noexcept;
     static void on_wake(io_source& source, ready) noexcept;
 
-    std::unique_ptr<detail::uring_engine> uring_;  // null: epoll
+    std::unique_ptr<detail::uring_engine> uring_;  // null, like poll_: epoll
+    std::unique_ptr<detail::poll_engine> poll_;    // of a blocking client's loop
     int epoll_ = -1;  // with io_uring: what descriptor() is, once asked for
-    int wake_fd_ = -1;
+    int wake_fd_ = -1;  // with poll_: unless another thread may post
     bool in_turn_ = false;
     time_point now_{};
     std::vector<timer_entry> heap_;  // 4-ary, earliest first

@@ -1,0 +1,75 @@
+#include "poll_engine.hpp"
+
+#include <algorithm>
+
+namespace wire::detail {
+
+namespace {
+
+short poll_mask(ready interest) noexcept {
+    return static_cast<short>((has(interest, ready::read) ? POLLIN : 0) | (has(interest, ready::write) ? POLLOUT : 0));
+}
+
+ready from_poll(short events) noexcept {
+    ready r = ready::none;
+    if ((events & POLLIN) != 0) r = r | ready::read;
+    if ((events & POLLOUT) != 0) r = r | ready::write;
+    if ((events & (POLLERR | POLLHUP | POLLNVAL)) != 0) r = r | ready::failed;
+    return r;
+}
+
+}  // namespace
+
+std::size_t poll_engine::place_of(const io_source& source) const noexcept {
+    return static_cast<std::size_t>(std::find(sources_.begin(), sources_.end(), &source) - sources_.begin());
+}
+
+void poll_engine::watch(event_loop& loop, io_source& source, int fd, ready interest) {
+    const auto free = std::find(sources_.begin(), sources_.end(), nullptr);
+    const auto place = static_cast<std::size_t>(free - sources_.begin());
+    if (free == sources_.end()) {
+        sources_.emplace_back();
+        polled_.emplace_back();
+    }
+    sources_[place] = &source;
+    polled_[place] = {.fd = fd, .events = poll_mask(interest), .revents = 0};
+    source.loop_ = &loop;
+    source.fd_ = fd;
+    source.interest_ = interest;
+}
+
+void poll_engine::rewatch(io_source& source, ready interest) noexcept {
+    if (source.interest_ == interest) return;
+    polled_[place_of(source)].events = poll_mask(interest);
+    source.interest_ = interest;
+}
+
+void poll_engine::unwatch(io_source& source) noexcept {
+    const std::size_t place = place_of(source);
+    sources_[place] = nullptr;
+    polled_[place] = {.fd = -1, .events = 0, .revents = 0};
+    while (!sources_.empty() && sources_.back() == nullptr) {
+        sources_.pop_back();
+        polled_.pop_back();
+    }
+    source.loop_ = nullptr;
+    source.fd_ = -1;
+    source.interest_ = ready::none;
+}
+
+std::size_t poll_engine::turn(event_loop& loop, clock::duration longest) {
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(longest);
+    timespec limit{};
+    limit.tv_sec = static_cast<time_t>(seconds.count());
+    limit.tv_nsec = static_cast<long>(std::chrono::nanoseconds(longest - seconds).count());
+    const int n = ::ppoll(polled_.data(), polled_.size(), longest == event_loop::forever ? nullptr : &limit, nullptr);
+    loop.refresh_now();
+    if (n <= 0) return 0;
+    for (std::size_t place = 0; place < polled_.size(); ++place) {  // callbacks may change both ends of it
+        const short events = std::exchange(polled_[place].revents, short{0});
+        if (events != 0) sources_[place]->on_ready_(*sources_[place], from_poll(events));
+    }
+    return static_cast<std::size_t>(n);
+}
+
+}  // namespace wire::detail
