@@ -35,6 +35,9 @@ public:
     counts count;
     nanos anchor_unix = 0;  // when the first request was read; 0: none was
 
+    // Room for all at once: a vector that grows copies megabytes while answers are due. Untouched pages cost nothing.
+    record() { samples_.reserve(most_samples); }
+
     void add(const sample& s) {
         if (samples_.size() < most_samples) {
             samples_.push_back(s);

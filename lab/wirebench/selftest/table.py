@@ -116,7 +116,7 @@ def peer_table(rows: Sequence[PeerRow], results: Sequence[Result]) -> Table:
 
 
 def missing_lines(groups: Sequence[Group], missing: Sequence[str]) -> list[str]:
-    """Every run that decides nothing, and why. Without wireload's advice, which the JSON has. ``missing``: those of no group."""
+    """Every run that decides nothing, and why. The JSON has wireload's advice too. ``missing``: those of no group."""
     return [
         f"missing: {line.partition('; give it')[0]}"
         for line in [*missing, *(one for group in groups for one in group.missing())]
