@@ -28,6 +28,12 @@ public:
         }
         return text;
     }
+    // Waits until the peer has gone; false when it sends something, or stays for 10 s.
+    bool is_left() {
+        char c;
+        pollfd p{fd_.get(), POLLIN, 0};
+        return ::poll(&p, 1, 10'000) == 1 && ::recv(fd_.get(), &c, 1, 0) <= 0;
+    }
     void send(std::string_view bytes) { EXPECT_EQ(::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size())); }
     // Carries bytes both ways, as a proxy does, until either side ends.
     void carry_to(std::uint16_t port) {

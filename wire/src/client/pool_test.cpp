@@ -193,7 +193,9 @@ TEST_F(hostile, ambiguous_lengths) {
 }
 // A second response behind the first, in the same bytes or later: whoever asks next must not be given it.
 TEST_F(hostile, responses_that_nobody_asked_for) {
+    options.response_timeout = options.body_timeout = options.total_timeout = 10s;  // how slow this server is, is not the question
     for (const bool later : {false, true}) {
+        std::atomic<int> left{0};
         raw_server raw([&](raw_server& r) {
             for (int i = 0; i < 2; ++i) {
                 auto v = r.accept();
@@ -201,7 +203,8 @@ TEST_F(hostile, responses_that_nobody_asked_for) {
                 v.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood");
                 if (later) std::this_thread::sleep_for(20ms);
                 v.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil");
-                EXPECT_EQ(v.request(), "");
+                EXPECT_TRUE(v.is_left());
+                ++left;
             }
         });
         async_client c(*loop, options);
@@ -211,14 +214,15 @@ TEST_F(hostile, responses_that_nobody_asked_for) {
             while (!got) loop->run_once();
             ASSERT_TRUE(*got) << got->error().message;
             EXPECT_EQ((*got)->body(), "good");
-            const auto until = clock::now() + 60ms;
-            while (clock::now() < until) loop->run_once(until - clock::now());
+            while (left == i) loop->run_once(5ms);
         }
         EXPECT_EQ(c.connections_opened(), 2U);
     }
 }
 // The same for the blocking client, whose loop does not run in between: what came meanwhile belongs to no request.
 TEST_F(hostile, responses_that_came_while_nobody_looked) {
+    options.response_timeout = options.body_timeout = options.total_timeout = 10s;
+    std::atomic<int> sent{0};
     raw_server raw([&](raw_server& r) {
         for (int i = 0; i < 2; ++i) {
             auto v = r.accept();
@@ -226,7 +230,8 @@ TEST_F(hostile, responses_that_came_while_nobody_looked) {
             v.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood");
             std::this_thread::sleep_for(20ms);
             v.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil");
-            EXPECT_EQ(v.request(), "");
+            ++sent;
+            EXPECT_TRUE(v.is_left());
         }
     });
     auto c = *client::create(options);
@@ -234,7 +239,8 @@ TEST_F(hostile, responses_that_came_while_nobody_looked) {
         const auto got = c.get(raw.url());
         ASSERT_TRUE(got) << got.error().message;
         EXPECT_EQ(got->body(), "good");
-        std::this_thread::sleep_for(60ms);
+        while (sent == i) std::this_thread::sleep_for(1ms);
+        std::this_thread::sleep_for(20ms);  // for the kernel, between its two ends
     }
 }
 TEST_F(hostile, time_limits_hold_on_a_kept_connection_too) {

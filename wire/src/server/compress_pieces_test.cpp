@@ -259,6 +259,41 @@ TEST_F(compressed_pieces, a_slow_reader_holds_the_writer_back) {
     EXPECT_EQ(all.size(), bytes);
     EXPECT_TRUE(all.view().ends_with(block));
 }
+// At any moment of the writers, which run on other threads than the loop that notices.
+TEST_F(compressed_pieces, while_the_connection_goes_away) {
+    constexpr int peers = 60;
+    const std::string block = noise(2 * 1024);
+    std::atomic<int> closed{0};
+    std::atomic<int> ended{0};
+    router r;
+    r.after(compress({.max_streams = peers}));
+    r.get("/endless", [&](response res) {
+        pool.run([&, out = res.start_body()]() mutable {
+            out.on_closed([&] { ++closed; });
+            while (out.is_open()) {
+                if (!out.write(block)) std::this_thread::sleep_for(1ms);
+            }
+            ++ended;
+        });
+    });
+    r.get("/", [](response res) { write_all(res.start_body()); });
+    server_options o;
+    o.limits.max_unsent_bytes = 64 * 1024;
+    serve(std::move(r), o);
+    for (int i = 0; i < peers; ++i) {
+        raw_peer p(server->port());
+        p.send(request("/endless"));
+        if (i % 3 == 0) continue;  // perhaps before anything was written
+        EXPECT_NE(head_of(p).find("gzip"), std::string::npos);
+        p.exactly(static_cast<std::size_t>(i) * 500);
+        const linger now{1, 0};
+        if (i % 3 == 1) ::setsockopt(p.fd(), SOL_SOCKET, SO_LINGER, &now, sizeof now);
+    }
+    while (ended < peers) std::this_thread::sleep_for(1ms);
+    EXPECT_EQ(ask("/"), "gzip|Accept-Encoding|all");  // had the compressors not come back, there would be none left
+    server->stop();
+    EXPECT_EQ(closed, peers);
+}
 TEST_F(compressed_pieces, a_writer_that_is_dropped_leaves_it_incomplete) {
     router r;
     r.after(compress());
