@@ -18,7 +18,6 @@ from wirebench.trial.supervise import Supervisor
 from wirebench.trial.trial import run_trial
 from wirebench.trial.types import Failure, Program, TrialResult
 
-
 # What goes wrong after so many requests goes wrong in this load however slow the host is; a window of time may end before.
 COUNTED = EachLoad(producers=1, messages=300, delay_ms=0, policy="reuse", threads=1)
 PATIENT_NS = 10_000_000_000

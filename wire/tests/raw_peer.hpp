@@ -47,6 +47,12 @@ public:
         return sent;
     }
     void finish_sending() { ::shutdown(fd_.get(), SHUT_WR); }
+    // Leaves at once: what was not read yet is refused.
+    void reset() {
+        const linger now{1, 0};
+        ::setsockopt(fd_.get(), SOL_SOCKET, SO_LINGER, &now, sizeof now);
+        fd_.reset();
+    }
     int fd() const { return fd_.get(); }
 
     // Everything up to the peer's end; "<reset>" or "<silence>" (10 s) are appended when it does not come in order.

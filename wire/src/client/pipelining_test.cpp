@@ -5,9 +5,9 @@
 #include <atomic>
 #include <deque>
 
+#include "loop_client.hpp"
 #include "raw_server.hpp"
 #include "served.hpp"
-#include "wire/client/client.hpp"
 #include "wire/client/coroutine.hpp"
 
 namespace wire::http {
@@ -31,20 +31,13 @@ void serve_on(raw_visitor& v) {
     for (std::string r = v.request(); !r.empty(); r = v.request()) v.send(answer(path_of(r)));
 }
 
-struct pipelining : ::testing::Test {
-    std::unique_ptr<event_loop> loop = *event_loop::create();
-    client_options options;
-    std::optional<async_client> made;
+struct pipelining : testing::loop_client {
     std::deque<std::string> got;  // in the order of the answers
     std::string root;
 
     pipelining() {
         options.max_connections_per_host = 1;
         options.max_pipelined = 8;
-    }
-    async_client& c() {
-        if (!made) made.emplace(*loop, options);
-        return *made;
     }
     void use(const raw_server& r) { root = "http://127.0.0.1:" + std::to_string(r.port()); }
     request_id ask(client_request r, const std::string& name) {
@@ -54,8 +47,7 @@ struct pipelining : ::testing::Test {
     }
     request_id get(const std::string& name) { return ask(make_request(method::get, root + "/" + name), name); }
     void run(std::size_t answers) {
-        const auto until = clock::now() + 10s;
-        while (got.size() < answers && clock::now() < until) loop->run_once(until - clock::now());
+        ASSERT_TRUE(run_until([&] { return got.size() >= answers; }));
         ASSERT_EQ(got.size(), answers);
     }
     // The first answer shows that the connection can take several.

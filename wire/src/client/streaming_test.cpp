@@ -5,9 +5,9 @@
 
 #include <atomic>
 
+#include "loop_client.hpp"
 #include "raw_server.hpp"
 #include "served.hpp"
-#include "wire/client/client.hpp"
 
 namespace wire::http {
 namespace {
@@ -17,18 +17,11 @@ using testing::raw_server;
 using testing::raw_visitor;
 using testing::served;
 
-struct fixture : ::testing::Test {
-    std::unique_ptr<event_loop> loop = *event_loop::create();
-    client_options options;
-    std::optional<async_client> made;
+struct fixture : testing::loop_client {
     std::string body;
     std::optional<result<reply>> got;
     int heads = 0;
 
-    async_client& c() {
-        if (!made) made.emplace(*loop, options);
-        return *made;
-    }
     response_pieces pieces() {
         got.reset();
         body.clear();
@@ -42,9 +35,7 @@ struct fixture : ::testing::Test {
         return to;
     }
     void run() {
-        const auto until = clock::now() + 10s;
-        while (!got && clock::now() < until) loop->run_once(until - clock::now());
-        ASSERT_TRUE(got);
+        ASSERT_TRUE(run_until([&] { return got.has_value(); }));
     }
     void run_for(std::chrono::milliseconds time) {
         const auto until = clock::now() + time;

@@ -3,18 +3,16 @@
 
 #include <future>
 
-#include "raw_peer.hpp"
-#include "served.hpp"
-#include "wire/loop/blocking_pool.hpp"
-#include "wire/proto/compression.hpp"
+#include "compressed.hpp"
 #include "wire/server/compress.hpp"
 
 namespace wire::http {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::noise;
 using testing::raw_peer;
-using testing::served;
+using testing::unpacked;
 
 constexpr std::size_t pieces = 200;
 
@@ -27,20 +25,6 @@ std::string all_pieces() {
 void write_all(body_writer out) {
     for (std::size_t i = 0; i < pieces; ++i) out.write(piece(i));
     out.finish();
-}
-
-std::string unpacked(coding c, std::string_view bytes) {
-    auto d = decompressor::create(c);
-    if (!d) return "<no zlib>";
-    buffer out;
-    const auto s = d->add(bytes, 1 << 20, out);
-    return s.ended && s.used == bytes.size() ? std::string(out.view()) : "<broken>";
-}
-std::string noise(std::size_t n) {
-    std::string out(n, '\0');
-    std::uint32_t x = 1;
-    for (char& c : out) c = static_cast<char>((x = x * 1664525 + 1013904223) >> 24);
-    return out;
 }
 
 // The next chunk, without its framing; "" at the end.
@@ -65,36 +49,10 @@ std::string head_of(raw_peer& p) {
     return head;
 }
 
-struct compressed_pieces : ::testing::Test {
-    void SetUp() override {
-        if (!compression_available()) GTEST_SKIP() << "built without zlib";
-    }
+struct compressed_pieces : testing::compressed {
+    compressed_pieces() { whole = all_pieces(); }
     void serve(router r, server_options o = {}) { server.emplace(std::move(r), std::move(o)); }
-    std::string request(const std::string& target, const std::string& fields = "Accept-Encoding: gzip\r\n", const std::string& m = "GET") {
-        return m + " " + target + " HTTP/1.1\r\nHost: a\r\n" + fields + "\r\n";
-    }
-    // "coding|vary|etag|" and the decoded body.
-    std::string ask(const std::string& target, const std::string& accept = "gzip", method m = method::get) {
-        raw_peer p(server->port());
-        p.send(request(target, "Accept-Encoding: " + accept + "\r\n", std::string(to_string(m))));
-        std::string body = p.response(m);
-        body.erase(0, 4);
-        std::string out;
-        for (const std::string name : {"Content-Encoding", "Vary", "ETag"}) {
-            const auto at = p.head_text.find("\r\n" + name + ": ");
-            if (at == std::string::npos) continue;
-            const auto value = at + name.size() + 4;
-            out += p.head_text.substr(value, p.head_text.find('\r', value) - value) + "|";
-        }
-        sent = body.size();
-        if (out.starts_with("gzip") && m == method::get) body = unpacked(coding::gzip, body);
-        if (out.starts_with("deflate")) body = unpacked(coding::zlib, body);
-        return out + (body == all_pieces() ? "all" : body);
-    }
-
-    blocking_pool pool{4};
-    std::optional<served> server;
-    std::size_t sent = 0;
+    static std::string request(const std::string& target) { return testing::get(target, "Accept-Encoding: gzip\r\n"); }
 };
 
 TEST_F(compressed_pieces, as_the_client_asks_from_any_thread) {
@@ -108,13 +66,13 @@ TEST_F(compressed_pieces, as_the_client_asks_from_any_thread) {
         pool.run([res = std::move(res)]() mutable { write_all(res.start_body()); });
     });
     serve(std::move(r));
-    EXPECT_EQ(ask("/"), "gzip|Accept-Encoding|W/\"x\"|all");
+    EXPECT_EQ(ask("/"), "gzip|Accept-Encoding|W/\"x\"|whole");
     EXPECT_LT(sent, all_pieces().size() * 2 / 3);
-    EXPECT_EQ(ask("/", "deflate"), "deflate|Accept-Encoding|W/\"x\"|all");
-    EXPECT_EQ(ask("/", "br"), "Accept-Encoding|\"x\"|all");
+    EXPECT_EQ(ask("/", "deflate"), "deflate|Accept-Encoding|W/\"x\"|whole");
+    EXPECT_EQ(ask("/", "br"), "Accept-Encoding|\"x\"|whole");
     for (int i = 0; i < 20; ++i) {
-        ASSERT_EQ(ask("/elsewhere"), "gzip|Accept-Encoding|all");
-        ASSERT_EQ(ask("/whole_elsewhere", "deflate"), "deflate|Accept-Encoding|all");
+        ASSERT_EQ(ask("/elsewhere"), "gzip|Accept-Encoding|whole");
+        ASSERT_EQ(ask("/whole_elsewhere", "deflate"), "deflate|Accept-Encoding|whole");
     }
 }
 TEST_F(compressed_pieces, each_write_can_be_read_at_once) {
@@ -160,8 +118,8 @@ TEST_F(compressed_pieces, what_was_written_before_it_is_sent) {
     });
     serve(std::move(r));
     for (int i = 0; i < 20; ++i) {
-        ASSERT_EQ(ask("/"), "gzip|Accept-Encoding|all");
-        ASSERT_EQ(ask("/elsewhere"), "gzip|Accept-Encoding|all");
+        ASSERT_EQ(ask("/"), "gzip|Accept-Encoding|whole");
+        ASSERT_EQ(ask("/elsewhere"), "gzip|Accept-Encoding|whole");
     }
 }
 TEST_F(compressed_pieces, what_is_left_alone) {
@@ -182,8 +140,8 @@ TEST_F(compressed_pieces, what_is_left_alone) {
     add("/bad", [](response& res) { res.header("a b", "c"); });
     r.get("/length", [](response res) { write_all(res.start_body(all_pieces().size())); });
     serve(std::move(r));
-    for (const std::string path : {"/part", "/as-is", "/image", "/length"}) EXPECT_EQ(ask(path), "all") << path;
-    EXPECT_EQ(ask("/encoded"), "br|all");
+    for (const std::string path : {"/part", "/as-is", "/image", "/length"}) EXPECT_EQ(ask(path), "whole") << path;
+    EXPECT_EQ(ask("/encoded"), "br|whole");
     EXPECT_EQ(ask("/204"), "");
     EXPECT_EQ(ask("/304"), "");
     EXPECT_EQ(ask("/bad"), "Internal Server Error\n");
@@ -209,21 +167,19 @@ TEST_F(compressed_pieces, no_more_at_a_time_than_allowed) {
     o.drain_timeout = 100ms;
     serve(std::move(r), o);
     raw_peer a(server->port());
-    std::optional<raw_peer> b(server->port());
-    for (raw_peer* p : {&a, &*b}) {
+    raw_peer b(server->port());
+    for (raw_peer* p : {&a, &b}) {
         p->send(request("/open"));
         EXPECT_NE(head_of(*p).find("gzip"), std::string::npos);
     }
-    EXPECT_EQ(ask("/"), "Accept-Encoding|all");
-    const linger now{1, 0};
-    ::setsockopt(b->fd(), SOL_SOCKET, SO_LINGER, &now, sizeof now);
+    EXPECT_EQ(ask("/"), "Accept-Encoding|whole");
     b.reset();  // gone before its end: the writer is kept all the same
     std::string got;
-    for (int i = 0; i < 1000 && got != "gzip|Accept-Encoding|all"; ++i) {
+    for (int i = 0; i < 1000 && got != "gzip|Accept-Encoding|whole"; ++i) {
         std::this_thread::sleep_for(1ms);
         got = ask("/");
     }
-    EXPECT_EQ(got, "gzip|Accept-Encoding|all");
+    EXPECT_EQ(got, "gzip|Accept-Encoding|whole");
     server->stop();
 }
 TEST_F(compressed_pieces, a_slow_reader_holds_the_writer_back) {
@@ -286,11 +242,10 @@ TEST_F(compressed_pieces, while_the_connection_goes_away) {
         if (i % 3 == 0) continue;  // perhaps before anything was written
         EXPECT_NE(head_of(p).find("gzip"), std::string::npos);
         p.exactly(static_cast<std::size_t>(i) * 500);
-        const linger now{1, 0};
-        if (i % 3 == 1) ::setsockopt(p.fd(), SOL_SOCKET, SO_LINGER, &now, sizeof now);
+        if (i % 3 == 1) p.reset();
     }
     while (ended < peers) std::this_thread::sleep_for(1ms);
-    EXPECT_EQ(ask("/"), "gzip|Accept-Encoding|all");  // had the compressors not come back, there would be none left
+    EXPECT_EQ(ask("/"), "gzip|Accept-Encoding|whole");  // had the compressors not come back, there would be none left
     server->stop();
     EXPECT_EQ(closed, peers);
 }

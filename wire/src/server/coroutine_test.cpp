@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "raw_peer.hpp"
+#include "requests.hpp"
 #include "served.hpp"
 #include "wire/client/coroutine.hpp"
 
@@ -16,10 +17,10 @@ namespace wire::http {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::get;
 using testing::raw_peer;
 using testing::served;
 
-std::string get(const std::string& path) { return "GET " + path + " HTTP/1.1\r\nHost: a\r\n\r\n"; }
 std::string post(const std::string& path, std::size_t length) {
     return "POST " + path + " HTTP/1.1\r\nHost: a\r\nContent-Length: " + std::to_string(length) + "\r\n\r\n";
 }
@@ -133,8 +134,7 @@ TEST(coroutine_handler, goes_on_to_its_end_when_the_peer_has_gone) {
         raw_peer p(s.port());
         p.send(get("/"));
         ASSERT_TRUE(becomes(frames, 1));
-        const linger now{1, 0};
-        ::setsockopt(p.fd(), SOL_SOCKET, SO_LINGER, &now, sizeof now);
+        p.reset();
     }
     EXPECT_TRUE(becomes(frames, 0));
     EXPECT_EQ(ended, 1);

@@ -9,6 +9,7 @@
 
 #include "pieces.hpp"
 #include "raw_peer.hpp"
+#include "requests.hpp"
 #include "served.hpp"
 #include "wire/loop/blocking_pool.hpp"
 
@@ -16,15 +17,11 @@ namespace wire::http {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::get;
+using testing::post;
 using testing::raw_peer;
 using testing::served;
 
-std::string get(const std::string& target, const std::string& fields = "") {
-    return "GET " + target + " HTTP/1.1\r\nHost: a\r\n" + fields + "\r\n";
-}
-std::string post(const std::string& body) {
-    return "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
-}
 void mirror(response res) {
     res.body() = std::string(res.request().method_text()) + " " + std::string(res.request().path()) + " " + std::string(res.request().body());
     res.send();
@@ -45,7 +42,7 @@ TEST(server, answers_and_keeps_the_connection) {
 TEST(server, however_the_request_is_cut) {
     served s(mirror);
     const std::string chunked = "POST /c HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n";
-    const std::string text = get("/x") + post("body") + chunked;
+    const std::string text = get("/x") + post("/", "body") + chunked;
     raw_peer p(s.port());
     for (const auto& cut : testing::all_cuts(text)) {
         for (const auto piece : cut) {
@@ -89,7 +86,7 @@ TEST(server, answers_later_and_from_other_threads_in_order_too) {
     });
     raw_peer p(s.port());
     std::string many;
-    for (int i = 0; i < 50; ++i) many += get("/" + std::string(static_cast<std::size_t>(50 - i), 'x')) + post("b" + std::to_string(i));
+    for (int i = 0; i < 50; ++i) many += get("/" + std::string(static_cast<std::size_t>(50 - i), 'x')) + post("/", "b" + std::to_string(i));
     p.send(many);
     for (int i = 0; i < 50; ++i) {
         ASSERT_EQ(p.response(), "200 GET /" + std::string(static_cast<std::size_t>(50 - i), 'x') + " ");
@@ -280,7 +277,7 @@ TEST(server, large_bodies_both_ways_to_a_slow_reader) {
     std::string large(8 << 20, 'x');
     for (std::size_t i = 0; i < large.size(); i += 997) large[i] = static_cast<char>('a' + i % 26);
     for (int i = 0; i < 2; ++i) {
-        p.send(post(large));
+        p.send(post("/", large));
         const std::string got = p.response();
         EXPECT_TRUE(got == "200 " + large);
     }
@@ -317,9 +314,8 @@ TEST(server, a_response_may_outlive_its_connection_and_its_server) {
             raw_peer p(s.port());
             p.send(get("/"));
             response res = first.get_future().get();
-            const linger now{1, 0};
-            ::setsockopt(p.fd(), SOL_SOCKET, SO_LINGER, &now, sizeof now);
             kept.emplace(std::move(res));
+            p.reset();
         }
         raw_peer q(s.port());
         q.send(get("/"));

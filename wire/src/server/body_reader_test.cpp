@@ -1,0 +1,303 @@
+// Bodies of requests, read in pieces.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "pieces.hpp"
+#include "raw_peer.hpp"
+#include "requests.hpp"
+#include "served.hpp"
+#include "wire/server/body.hpp"
+
+namespace wire::http {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::get;
+using testing::post;
+using testing::post_chunked;
+using testing::raw_peer;
+using testing::served;
+
+// Answers with what it read and how that ended.
+void collect(response res, body_reader in) {
+    auto text = std::make_shared<std::string>();
+    in.read([text](std::string_view piece) { *text += piece; },
+            [text, res = std::move(res)](errc why) mutable { res.send(*text + " (" + std::string(to_string(why)) + ")"); });
+}
+router collecting(std::uint64_t most = 1 << 30) {
+    router routes;
+    routes.stream(method::post, "/{name}", collect, most);
+    routes.post("/whole", [](response res) { res.send(std::string(res.request().body())); });
+    routes.get("/", [](response res) { res.send("other"); });
+    return routes;
+}
+
+TEST(body_reader, however_the_body_is_cut) {
+    served s(collecting());
+    raw_peer p(s.port());
+    const std::string text = post("/x", "body") + post_chunked("/y", {"ab", "c"}) + post("/whole", "w") + post("/empty", "") + get("/");
+    for (const auto& cut : testing::all_cuts(text)) {
+        for (const auto piece : cut) {
+            p.send(piece);
+            std::this_thread::yield();
+        }
+        ASSERT_EQ(p.response(), "200 body (no error)");
+        ASSERT_EQ(p.response(), "200 abc (no error)");
+        ASSERT_EQ(p.response(), "200 w");
+        ASSERT_EQ(p.response(), "200  (no error)");
+        ASSERT_EQ(p.response(), "200 other");
+    }
+}
+TEST(body_reader, a_handler_that_is_given_whole_bodies_may_read_too) {
+    served s([](response res) {
+        body_reader in = res.take_body();
+        collect(std::move(res), std::move(in));
+    });
+    raw_peer p(s.port());
+    p.send(post("/x", "body") + get("/"));
+    EXPECT_EQ(p.response(), "200 body (no error)");
+    EXPECT_EQ(p.response(), "200  (no error)");
+}
+TEST(body_reader, has_a_limit_of_its_own) {
+    server_options options;
+    options.limits.max_body_bytes = 10;
+    served s(collecting(1000), options);
+    const std::string large(1000, 'x');
+    raw_peer p(s.port());
+    p.send(post("/x", large) + post_chunked("/x", {large.substr(0, 500), large.substr(500)}));
+    EXPECT_EQ(p.response(), "200 " + large + " (no error)");
+    EXPECT_EQ(p.response(), "200 " + large + " (no error)");
+    for (const std::string& text : {post("/x", large + "y"), post_chunked("/x", {large, "y"}), post("/whole", large),
+                                    post("/x", large + "y", "Expect: 100-continue\r\n").substr(0, 90)}) {
+        raw_peer q(s.port());
+        q.send(text);
+        EXPECT_EQ(q.response(), "(close) 413 body too large\n");
+        q.finish_sending();
+        EXPECT_EQ(q.rest(), "");
+    }
+    p.send(get("/"));
+    EXPECT_EQ(p.response(), "200 other");
+}
+TEST(body_reader, says_continue_only_when_it_reads) {
+    std::promise<std::pair<response, body_reader>> taken;
+    router routes;
+    routes.stream(method::post, "/later", [&](response res, body_reader in) { taken.set_value({std::move(res), std::move(in)}); });
+    routes.stream(method::post, "/no", [](response res, body_reader) { res.status(403).send("no"); });
+    routes.stream(method::post, "/yes", collect);
+    served s(std::move(routes));
+    const auto head = [](const std::string& target) {
+        return "POST " + target + " HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n";
+    };
+    raw_peer p(s.port());
+    p.send(head("/yes"));
+    EXPECT_EQ(p.exactly(25), "HTTP/1.1 100 Continue\r\n\r\n");
+    p.send("ab");
+    EXPECT_EQ(p.response(), "200 ab (no error)");
+    p.send(head("/yes") + "cd");
+    EXPECT_EQ(p.response(), "200 cd (no error)");
+    p.send(head("/later"));
+    auto [res, in] = taken.get_future().get();
+    pollfd readable{p.fd(), POLLIN, 0};
+    EXPECT_EQ(::poll(&readable, 1, 50), 0);
+    collect(std::move(res), std::move(in));
+    EXPECT_EQ(p.exactly(25), "HTTP/1.1 100 Continue\r\n\r\n");
+    p.send("ef");
+    EXPECT_EQ(p.response(), "200 ef (no error)");
+    p.send(head("/no"));
+    EXPECT_EQ(p.response(), "(close) 403 no");
+    p.finish_sending();
+    EXPECT_EQ(p.rest(), "");
+}
+TEST(body_reader, paused_keeps_the_peer_waiting) {
+    std::promise<body_reader*> paused;
+    std::atomic<std::size_t> got{0};
+    body_reader in;
+    router routes;
+    routes.stream(method::post, "/", [&](response res, body_reader reader) {
+        in = std::move(reader);
+        in.read([&](std::string_view piece) {
+            const bool first = got == 0;
+            got += piece.size();
+            if (!first) return;
+            in.pause();
+            paused.set_value(&in);
+        }, [res = std::move(res), &got](errc) mutable { res.send(std::to_string(got)); });
+    });
+    server_options options;
+    options.limits.body_timeout = 50ms;  // is not counted while paused
+    served s(std::move(routes), options);
+    raw_peer p(s.port());
+    const std::string text = post("/", std::string(50'000'000, 'x'));
+    const std::size_t sent = p.send_until_stuck(text, 300);
+    EXPECT_LT(sent, text.size());  // what socket buffers take
+    const std::size_t taken = got;
+    EXPECT_LE(taken, 64U * 1024);
+    paused.get_future().get()->resume();  // from this thread
+    p.send(std::string_view(text).substr(sent));
+    EXPECT_EQ(p.response(), "200 50000000");
+}
+TEST(body_reader, may_pause_at_the_last_byte) {
+    body_reader in;
+    std::promise<void> paused;
+    router routes;
+    routes.stream(method::post, "/", [&](response res, body_reader reader) {
+        in = std::move(reader);
+        in.read([&](std::string_view) {
+            in.pause();
+            paused.set_value();
+        }, [res = std::move(res)](errc why) mutable { res.send(std::string(to_string(why))); });
+    });
+    served s(std::move(routes));
+    raw_peer p(s.port());
+    p.send(post("/", "all"));
+    paused.get_future().wait();
+    in.resume();
+    EXPECT_EQ(p.response(), "200 no error");
+}
+TEST(body_reader, a_paused_body_is_not_lost_when_the_peer_has_finished_sending) {
+    std::promise<body_reader> taken;
+    std::promise<response> kept;
+    router routes;
+    routes.stream(method::post, "/", [&](response res, body_reader in) {
+        kept.set_value(std::move(res));
+        taken.set_value(std::move(in));
+    });
+    served s(std::move(routes));
+    raw_peer p(s.port());
+    p.send(post("/", "late"));
+    p.finish_sending();
+    body_reader in = taken.get_future().get();
+    std::this_thread::sleep_for(30ms);
+    collect(kept.get_future().get(), std::move(in));
+    EXPECT_EQ(p.response(), "200 late (no error)");
+    EXPECT_EQ(p.rest(), "");
+}
+TEST(body_reader, is_told_once_what_went_wrong) {
+    std::mutex mutex;
+    std::vector<std::string> ends;
+    router routes;
+    routes.stream(method::post, "/", [&](response res, body_reader in) {
+        in.read([](std::string_view) {}, [&, res = std::move(res)](errc why) mutable {
+            const std::lock_guard lock(mutex);
+            ends.emplace_back(to_string(why));
+            res.send("too late");
+        });
+    });
+    server_options options;
+    options.limits.body_timeout = 100ms;
+    served s(std::move(routes), options);
+    auto next_end = [&, n = std::size_t{0}]() mutable {
+        for (;; std::this_thread::yield()) {
+            const std::lock_guard lock(mutex);
+            if (ends.size() > n) return ends[n++];
+        }
+    };
+    const std::string head = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n";
+    {
+        raw_peer p(s.port());
+        p.send(head + "x\r\n");
+        EXPECT_EQ(p.response(), "(close) 400 malformed chunk\n");
+        EXPECT_EQ(next_end(), "malformed chunk");
+    }
+    {
+        raw_peer p(s.port());
+        p.send(head);
+        EXPECT_EQ(p.response(), "(close) 408 timed out\n");
+        EXPECT_EQ(next_end(), "timed out");
+    }
+    {
+        raw_peer p(s.port());
+        p.send(head);
+        p.finish_sending();
+        EXPECT_EQ(p.rest(), "");
+        EXPECT_EQ(next_end(), "connection closed in the middle of a message");
+    }
+    {
+        raw_peer p(s.port());
+        p.send(head);
+        p.reset();
+    }
+    EXPECT_EQ(next_end(), "connection closed in the middle of a message");
+    s.stop();
+    EXPECT_EQ(ends.size(), 4U);
+}
+TEST(body_reader, an_early_answer_ends_the_connection_in_order) {
+    std::atomic<int> calls{0};
+    router routes;
+    routes.stream(method::post, "/", [&](response res, body_reader in) {
+        auto kept = std::make_shared<response>(std::move(res));
+        in.read([&, kept](std::string_view) {
+            ++calls;
+            if (*kept) kept->status(413).send("enough");
+        }, [&](errc) { calls += 1000; });
+    });
+    served s(std::move(routes));
+    raw_peer p(s.port());
+    const std::string text = post("/", std::string(3'000'000, 'x'));
+    std::thread sender([&] {
+        p.send(text);
+        p.finish_sending();
+    });
+    EXPECT_EQ(p.response(), "(close) 413 enough");
+    sender.join();
+    EXPECT_EQ(p.rest(), "");
+    EXPECT_EQ(calls, 1);
+}
+TEST(body_reader, a_handler_that_forgets_its_response_answers_500) {
+    router routes;
+    routes.stream(method::post, "/", [](response, body_reader) {});
+    routes.stream(method::post, "/throw", [](response, body_reader in) {
+        in.read([](std::string_view) {}, [](errc) {});
+        throw std::runtime_error("no");
+    });
+    served s(std::move(routes));
+    for (const auto target : {"/", "/throw"}) {
+        raw_peer p(s.port());
+        p.send(post(target, "body"));
+        EXPECT_EQ(p.response(), "(close) 500 Internal Server Error\n");
+        p.finish_sending();
+        EXPECT_EQ(p.rest(), "");
+    }
+}
+TEST(body_reader, whole_bodies_that_are_cut_off_cost_nothing) {
+    served s([](response res) { res.send("x"); });
+    for (int i = 0; i < 3; ++i) {
+        raw_peer p(s.port());
+        p.send(post("/", "whole").substr(0, 50));
+        p.finish_sending();
+        EXPECT_EQ(p.rest(), "");
+    }
+}
+
+TEST(body_reader, goes_through_middleware) {
+    router routes;
+    routes.before("/secret", [](response& res) {
+        if (!res.request().header("authorization")) res.status(401).send("no");
+    });
+    routes.after([](response& res) { res.header("X-After", "1"); });
+    routes.group("/secret").stream(method::post, "/x", collect);
+    routes.stream(method::post, "/echo", [](response res, body_reader in) {
+        auto out = std::make_shared<body_writer>(res.start_body());
+        in.read([out](std::string_view piece) { out->write(piece); }, [out](errc) { out->finish(); });
+    });
+    served s(std::move(routes));
+    raw_peer p(s.port());
+    p.send(post("/secret/x", "body", "Authorization: a\r\n") + post("/echo", "body") + post("/secret/x", "body"));
+    EXPECT_EQ(p.response(), "200 body (no error)");
+    EXPECT_NE(p.head_text.find("X-After: 1"), std::string::npos);
+    EXPECT_EQ(p.response(), "200 body");
+    EXPECT_NE(p.head_text.find("X-After: 1"), std::string::npos);
+    EXPECT_EQ(p.response(), "(close) 401 no");
+    p.finish_sending();
+    EXPECT_EQ(p.rest(), "");
+}
+
+}  // namespace
+}  // namespace wire::http

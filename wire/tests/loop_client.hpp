@@ -1,0 +1,33 @@
+// What tests of the client on a loop of its own begin with.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+
+#include "wire/client/client.hpp"
+
+namespace wire::testing {
+
+struct loop_client : ::testing::Test {
+    std::unique_ptr<event_loop> loop = *event_loop::create();
+    http::client_options options;
+    std::optional<http::async_client> made;
+
+    // Made when it is first used: `options` can be set before.
+    http::async_client& c() {
+        if (!made) made.emplace(*loop, options);
+        return *made;
+    }
+    // Until done(), 10 s at the most; whether it is.
+    template <typename Done>
+    bool run_until(Done done) {
+        const auto until = clock::now() + std::chrono::seconds(10);
+        while (!done() && clock::now() < until) loop->run_once(until - clock::now());
+        return done();
+    }
+};
+
+}  // namespace wire::testing
