@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from html.parser import HTMLParser
+from importlib import resources
 from itertools import combinations
 from pathlib import Path
 
@@ -19,7 +21,7 @@ from wirebench.report.facts import FACTS_FILE, Facts, conformance
 from wirebench.report.figures import duration, figure, noun, ratio_text, times, visible
 from wirebench.report.histograms import MEDIAN, curve, merge
 from wirebench.report.page import spec_of
-from wirebench.report.palette import LINES, looks
+from wirebench.report.palette import FLOOR, LINES, MARKS, ON_DARK, looks
 from wirebench.report.view import PageView, page_view
 from wirebench.stats.types import Ratio
 from wirebench.store.records import VerifyRecord
@@ -80,7 +82,7 @@ def test_one_file_under_three_megabytes_that_loads_nothing(text: str) -> None:
 
 def test_what_a_server_sent_is_shown_and_is_no_markup(text: str) -> None:
     page = _Reader(text)
-    assert [tag for tag, _ in page.elements].count("script") == 3
+    assert [tag for tag, _ in page.elements].count("script") == 4
     words = "".join(page.words)
     assert "</script><script>document.title='owned'</script>" in words
     assert "200 OK <b>fine</b>" in words
@@ -259,7 +261,30 @@ def test_lines_of_a_study_look_unlike_and_a_contestant_the_same_everywhere() -> 
     assert len(set(many.values())) == 120
 
 
-def test_the_colours_of_lines_stay_apart_for_the_colour_blind() -> None:
+def linear_light(colour: str) -> list[float]:
+    """Red, green and blue of ``#rrggbb`` without sRGB's coding."""
+    coded = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    return [part / 12.92 if part <= 0.04045 else float(((part + 0.055) / 1.055) ** 2.4) for part in coded]
+
+
+def contrast(one: str, other: str) -> float:
+    """WCAG 2.2, "contrast ratio" of "relative luminance"."""
+    dark, light = sorted(float(np.dot(linear_light(colour), (0.2126, 0.7152, 0.0722))) for colour in (one, other))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def test_lines_and_marks_stand_out_on_both_pages() -> None:
+    assert contrast("#ffffff", "#000000") == pytest.approx(21)
+    assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.005), "WCAG's known example of just not enough"
+    style = (resources.files("wirebench.report") / "template" / "style.css").read_text()
+    light, dark = re.findall(r"--ground: (#\w{6});", style)
+    for colour in (*LINES, *MARKS.values(), FLOOR.colour):
+        assert contrast(colour, light) >= 4.5, colour
+        assert contrast(ON_DARK[colour], dark) >= 4.5, colour
+
+
+@pytest.mark.parametrize("lines", [LINES, [ON_DARK[line] for line in LINES]], ids=["light", "dark"])
+def test_the_colours_of_lines_stay_apart_for_the_colour_blind(lines: Sequence[str]) -> None:
     """Distances in Oklab of what protanopes, deuteranopes and tritanopes see (Machado, Oliveira and Fernandes 2009)."""
     seen = {
         "all": np.eye(3),
@@ -269,8 +294,7 @@ def test_the_colours_of_lines_stay_apart_for_the_colour_blind() -> None:
     }
     to_cones = np.array([[0.4122, 0.5363, 0.0514], [0.2119, 0.6807, 0.1074], [0.0883, 0.2817, 0.6300]])
     to_lab = np.array([[0.2105, 0.7936, -0.0041], [1.9780, -2.4286, 0.4506], [0.0259, 0.7828, -0.8087]])
-    coded = np.array([[int(line[at : at + 2], 16) / 255 for at in (1, 3, 5)] for line in LINES])
-    linear = np.where(coded <= 0.04045, coded / 12.92, ((coded + 0.055) / 1.055) ** 2.4)
+    linear = np.array([linear_light(line) for line in lines])
     for who, matrix in seen.items():
         lab = np.cbrt(np.clip(linear @ matrix.T, 0, 1) @ to_cones.T) @ to_lab.T
         closest = min(float(np.linalg.norm(a - b)) for a, b in combinations(lab, 2))

@@ -10,6 +10,7 @@ import pytest
 from browser import Page, chromium, find_chromium
 from synthetic_run import World, studies, write_run
 from wirebench.report import write_report
+from wirebench.report.palette import LINES, ON_DARK
 
 pytestmark = pytest.mark.skipif(find_chromium() is None, reason="chromium is not installed: apt-get install chromium")
 
@@ -103,6 +104,10 @@ def test_the_theme_button_redraws_in_the_other_theme(page: Page, report: Path) -
     page.value("document.getElementById('theme').click()")
     page.wait_for(DRAWN)
     assert page.value("document.documentElement.dataset.theme") == "dark"
+    strokes = "[...document.querySelectorAll('.chart svg .mark-line path')].map(path => path.getAttribute('stroke'))"
+    samples = "[...document.querySelectorAll('.legend svg')].map(sample => sample.getAttribute('stroke'))"
+    assert set(page.value(strokes)) & set(LINES) == set()
+    assert set(page.value(samples)) <= set(page.value(strokes)) <= set(ON_DARK.values())
     label = page.value("document.querySelector('.chart .role-axis-label text').getAttribute('fill')")
     assert label == page.value("getComputedStyle(document.documentElement).getPropertyValue('--text').trim()")
     assert page.problems == []

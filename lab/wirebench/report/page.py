@@ -19,6 +19,7 @@ from markupsafe import Markup
 
 from wirebench.report.charts import AnyChart
 from wirebench.report.figures import visible
+from wirebench.report.palette import ON_DARK
 from wirebench.report.view import PageView
 
 _FILES = resources.files("wirebench.report") / "template"
@@ -41,6 +42,7 @@ def render(page: PageView, *, cache: Path | None = None) -> str:
         page=page,
         policy="; ".join(("default-src 'none'", *allowed)),
         style=Markup(_text("style.css")),  # noqa: S704  # our own file
+        on_dark=dict(ON_DARK),
         specs=Markup(_as_json(page.charts)),  # noqa: S704  # has no "<"
         bundle=Markup(bundle),  # noqa: S704  # has no "</script"
         script=Markup(script),  # noqa: S704  # our own file

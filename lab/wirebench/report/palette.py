@@ -1,4 +1,8 @@
-"""Colours, dashes and shapes. Mid-tones that stand out on white and on near-black, so that one chart serves both themes."""
+"""Colours, dashes and shapes.
+
+A chart names colours for white, where files are drawn too; on the dark page each becomes ``ON_DARK`` of it, since no colour
+has a contrast of 4.5 to both.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +10,26 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-BEST = "#1a9850"
-WORST = "#d73027"
-NEUTRAL = "#3b82c4"
-GREY = "#8a8f98"
+BEST = "#11713c"
+WORST = "#c3281c"
+NEUTRAL = "#2f74b5"
+GREY = "#6b7280"
 
 MARKS: Mapping[str, str] = {"best": BEST, "worst": WORST, "middle": NEUTRAL, "tie": GREY, "reference": GREY}
 
-LINES = ("#3344ff", "#99bb00", "#ee0066", "#55bbdd", "#666611", "#ee8899", "#aa11aa", "#9977dd")
-"""Found by search: the eight whose closest pair is farthest apart, to the colour-blind too, with a contrast of at least 2.2 to
-white and 2.9 to the dark page."""
+LINES = ("#660000", "#5577aa", "#dd2266", "#666600", "#2222cc", "#881188", "#aa33ff", "#222255")
+_LINES_ON_DARK = ("#ff8877", "#0099bb", "#ff0088", "#778800", "#77ddcc", "#bb44ff", "#bbaaff", "#ffcc00")
+"""Both found by search: the eight whose closest pair is farthest apart, to the colour-blind too, with a contrast to the page
+of at least 4.5, and none close to black or white."""
+
+ON_DARK: Mapping[str, str] = {
+    **dict(zip(LINES, _LINES_ON_DARK, strict=True)),
+    BEST: "#4cc38a",
+    WORST: "#ff7b6e",
+    NEUTRAL: "#7db8ee",
+    GREY: "#8a8f98",
+}
+
 _DASHES: tuple[tuple[int, ...], ...] = ((1, 0), (7, 3), (7, 2, 2, 2))
 _SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down")
 _LOOKS = len(LINES) * len(_DASHES) * len(_SHAPES)
@@ -28,6 +42,7 @@ class Look:
     """How a contestant's line is drawn."""
 
     colour: str
+    """On white."""
     dash: tuple[int, ...]
     shape: str
     """Of its points, as Vega calls it."""

@@ -2,6 +2,7 @@
 "use strict";
 (() => {
   const specs = JSON.parse(document.getElementById("specs").textContent);
+  const onDark = JSON.parse(document.getElementById("on-dark").textContent);
   const charts = [...document.querySelectorAll(".chart")];
   const views = new Map();
   const narrow = window.matchMedia("(max-width: 600px)");
@@ -10,6 +11,10 @@
   let forced = null;
 
   const isDark = () => (forced === null ? dark.matches : forced === "dark");
+
+  // The charts name colours for white.
+  const shown = (colour) => (isDark() && Object.hasOwn(onDark, colour) ? onDark[colour] : colour);
+  const coloured = (spec) => JSON.parse(JSON.stringify(spec), (_, value) => (typeof value === "string" ? shown(value) : value));
 
   function config() {
     const style = getComputedStyle(root);
@@ -30,7 +35,7 @@
   async function draw(element) {
     const old = views.get(element.id);
     if (old) old.finalize();
-    const spec = specs[element.id];
+    const spec = coloured(specs[element.id]);
     // ast: expressions are interpreted, because the page forbids code made from text.
     const options = { actions: false, renderer: "svg", ast: true, config: config() };
     try {
@@ -48,6 +53,10 @@
   function drawAll() {
     root.dataset.theme = isDark() ? "dark" : "light";
     root.dataset.charts = "drawing";
+    for (const sample of document.querySelectorAll(".legend svg")) {
+      sample.setAttribute("stroke", shown(sample.dataset.colour));
+      sample.setAttribute("fill", shown(sample.dataset.colour));
+    }
     drawing = drawing.then(async () => {
       for (const element of charts) await draw(element);
       root.dataset.charts = "drawn";
