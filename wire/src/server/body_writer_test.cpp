@@ -1,4 +1,4 @@
-// Bodies of responses, written in pieces. (body.cpp; those of requests are in body_reader_test.cpp, both in body_test.cpp.)
+// Bodies of responses, written in pieces.
 #include <gtest/gtest.h>
 
 #include <atomic>
