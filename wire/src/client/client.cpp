@@ -1,7 +1,7 @@
 #include "wire/client/client.hpp"
 
 #include <algorithm>
-#include <deque>
+#include <list>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -172,6 +172,7 @@ struct async_client::state final : client_owner {
         return job;
     }
     void deliver_later(std::unique_ptr<client_job> job, error why) {
+        if (alive_ == nullptr) alive_ = std::make_shared<char>();
         client_job* const raw = job.get();
         if (why.message.find(raw->request.url) == std::string::npos) why.message = raw->request.url + ": " + why.message;
         over_.emplace(raw, std::move(job));
@@ -353,7 +354,7 @@ struct async_client::state final : client_owner {
     std::unordered_set<std::string> unpipelined_;  // origins by name
     std::unordered_map<client_job*, std::unique_ptr<client_job>> parked_;  // to be sent again after a pause
     std::unordered_map<client_job*, std::unique_ptr<client_job>> over_;    // to be told so by a posted call
-    std::deque<client_origin*> starved_;   // whose requests wait for a place among all
+    std::list<client_origin*> starved_;    // whose requests wait for a place among all
     std::size_t waiting_ = 0;              // requests, at all origins
     limits in_pieces_;
     request_id last_id_ = 0;
@@ -363,7 +364,7 @@ struct async_client::state final : client_owner {
         wire::url url;
         client_origin* origin = nullptr;
     } last_;
-    std::shared_ptr<char> alive_ = std::make_shared<char>();
+    std::shared_ptr<char> alive_;  // made when first asked after
     client_connection* busy_ = nullptr;  // the last that was given a request, while it has it
     std::uint64_t opened_ = 0;
     bool stopping_ = false;

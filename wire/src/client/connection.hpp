@@ -1,7 +1,7 @@
 // One connection of an HTTP client: connects, sends a request, reads the response, waits for the next.
 #pragma once
 
-#include <deque>
+#include <list>
 #include <memory>
 #include <optional>
 #include <span>
@@ -72,7 +72,7 @@ struct client_origin {
     wire::detail::route to;
     bool forwarded = false;                // the proxy is sent the requests, with whole URLs
     std::vector<client_connection*> idle;  // most recently used last
-    std::deque<std::unique_ptr<client_job>> waiting;
+    std::list<std::unique_ptr<client_job>> waiting;  // as a list, for none to cost nothing
     std::size_t connections = 0;           // open or opening
     std::string authority;                 // for Host
     const std::string* name = nullptr;     // among the client's

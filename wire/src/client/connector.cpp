@@ -34,7 +34,8 @@ connector::connector(event_loop& loop, const connect_options& options, std::chro
     : turn_hook(&connector::on_turn_end), loop_(&loop), options_(options), delay_(std::max(delay, shortest_delay)), blocks_(blocks) {}
 
 void connector::start(std::vector<address> addresses, callback done) {
-    untried_.assign(addresses.begin(), addresses.end());
+    untried_ = std::move(addresses);
+    std::reverse(untried_.begin(), untried_.end());
     done_ = std::move(done);
     last_ = errc::not_resolved;
     begin();
@@ -77,8 +78,8 @@ void connector::next() {
 // False when there is none left.
 bool connector::try_next() {
     while (!untried_.empty()) {
-        auto made = std::make_unique<attempt>(*this, untried_.front());
-        untried_.pop_front();
+        auto made = std::make_unique<attempt>(*this, untried_.back());
+        untried_.pop_back();
         bool stands = false;
         auto socket = connect(made->to, stands);
         result<void> watching;
@@ -94,7 +95,9 @@ bool connector::try_next() {
         if (stands) {
             winner_ = attempts_.back().get();
             loop_->at_turn_end(*this);
-        } else if (!untried_.empty()) loop_->arm_after(timer_, delay_);
+        } else if (!untried_.empty()) {
+            loop_->arm_after(timer_, delay_);
+        }
         return true;
     }
     return false;
@@ -135,7 +138,7 @@ void connector::decided(attempt& a, int number) {
         return;
     }
     // Those that were slower, once more should this one turn out to be no good.
-    for (auto loser = attempts_.rbegin(); loser != attempts_.rend(); ++loser) untried_.push_front((*loser)->to);
+    for (auto loser = attempts_.rbegin(); loser != attempts_.rend(); ++loser) untried_.push_back((*loser)->to);
     finish(std::move(mine->socket));
 }
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <chrono>
-#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -58,7 +57,7 @@ private:
     connect_options options_;
     clock::duration delay_;
     bool blocks_;
-    std::deque<address> untried_;
+    std::vector<address> untried_;                    // the next one last
     std::vector<std::unique_ptr<attempt>> attempts_;  // oldest first
     attempt* winner_ = nullptr;                       // stands already; told at the end of the turn
     callback done_;

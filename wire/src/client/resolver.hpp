@@ -25,7 +25,10 @@ public:
     // of the system's.
     void resolve(const std::string& host, std::uint16_t port, look_up how, callback done) {
         // Several, so that one name whose servers do not answer holds up no other.
-        if (pool_ == nullptr) pool_ = std::make_unique<blocking_pool>(4);
+        if (pool_ == nullptr) {
+            pool_ = std::make_unique<blocking_pool>(4);
+            alive_ = std::make_shared<char>();
+        }
         [[maybe_unused]] const auto prompt = loop_->make_wakeable();  // without a descriptor for it the result is heard of a little later
         pool_->run([loop = loop_, host, port, how = std::move(how), alive = std::weak_ptr<char>(alive_), done = std::move(done)]() mutable {
             loop->post([found = how ? how(host, port) : wire::resolve(host, port), alive = std::move(alive), done = std::move(done)]() mutable {
@@ -36,8 +39,9 @@ public:
 
 private:
     event_loop* loop_;
-    std::shared_ptr<char> alive_ = std::make_shared<char>();
-    std::unique_ptr<blocking_pool> pool_;  // made when the first name is looked up
+    // Made when the first name is looked up.
+    std::shared_ptr<char> alive_;
+    std::unique_ptr<blocking_pool> pool_;
 };
 
 }  // namespace wire::detail

@@ -181,6 +181,7 @@ private:
     void session_finished() override {
         if (is_closed()) return;
         lingering_ = true;
+        if (owner_->blocking && unsent() == 0) return close();  // nobody runs the loop to hear of the server's end
         shutdown_write();
         resume_reading();
         owner_->loop->arm_after(timer_, options_.limits.close_timeout);
