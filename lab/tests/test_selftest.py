@@ -12,7 +12,7 @@ from rich.console import Console
 
 from wirebench.cli.main import run_app
 from wirebench.selftest import generator, table
-from wirebench.selftest.cases import FULL, QUICK, Case, Faults, Load, base_load, cases, load_for
+from wirebench.selftest.cases import FULL, QUICK, Case, Faults, Load, base_load, cases, fitted, load_for
 from wirebench.selftest.judge import (
     ErrorRow,
     Errors,
@@ -261,6 +261,23 @@ def test_runs_cover_every_case_mode_and_rate() -> None:
     assert distinct(["slow"], ["constant", "slow"], "--case") == ("slow",)
     with pytest.raises(ValueError, match="--case: expected one of constant, slow, got 'fast'"):
         distinct(["fast"], ["constant", "slow"], "--case")
+
+
+def test_openings_cost_less_than_a_thousandth_of_the_requests_of_an_open_loop() -> None:
+    drops = next(case for case in cases(FULL) if case.name == "drops")
+    for mode in ("constant", "poisson"):
+        for rate in FULL.rates:
+            load = load_for(drops, mode, rate, FULL)
+            assert load.requests is not None
+            faults = fitted(drops, load).faults
+            before = round(load.warmup_ns * load.rate / S)
+            dropped = faults.expected(load.requests, before)["closed_early"]
+            assert dropped in (4, 5)
+            assert dropped * (1 + rate * 150 * US / S) < load.requests / 1_000
+            assert faults.spare(before)
+    closed = load_for(drops, "closed", 1_000, FULL)
+    assert fitted(drops, closed).faults.drop == 100
+    assert fitted(drops, load_for(drops, "constant", 1_000, QUICK)).faults.drop == 100  # p99.9 is not asked there
 
 
 def test_the_generators_command_line(tmp_path: Path) -> None:

@@ -159,10 +159,25 @@ def cases(size: Size) -> tuple[Case, ...]:
     )
 
 
+_DROPS = 5
+"""In a window of an open loop. Our own choice: with the requests behind an opening, two of 10,500 or eight of 100,000 each,
+they are less than 0.1%."""
+
+
 def fitted(case: Case, load: Load) -> Case:
-    """A drift goes on growing to the end of the window, however long that is."""
+    """A drift goes on growing to the end of the window, however long that is. Connections are dropped rarely in an open loop.
+
+    Opening one again takes the generator's core for some 35 us at best (close, socket, connect); requests that are due
+    meanwhile leave late, and what that costs is not known from any law. With every 100th dropped they are 1% of the requests
+    and more: p99 of the lag, which decides whether a window is void, and the latency's are then the price of an opening. It
+    must lie beyond p99.9. A closed loop has no schedule to be late for, and keeps the 1%.
+    """
     if isinstance(case.law, Drift):
         return replace(case, law=replace(case.law, over_s=load.seconds))
+    if case.faults.drop and load.mode != "closed" and load.requests is not None:
+        # A multiple of what it was: the window begins where none of those was near.
+        every = case.faults.drop * max(1, load.requests // _DROPS // case.faults.drop)
+        return replace(case, faults=replace(case.faults, drop=every))
     return case
 
 
