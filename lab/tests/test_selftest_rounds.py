@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,13 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from wirebench.cli.main import run_app
 from wirebench.selftest import table
 from wirebench.selftest.cases import FULL, Case, Load
 from wirebench.selftest.generator import GeneratorError, Measured
 from wirebench.selftest.judge import Row
 from wirebench.selftest.laws import MS, US, Constant, S
+from wirebench.selftest.realtime import realtime
 from wirebench.selftest.suite import Programs, Suite, Wanted
 from wirebench.selftest.truth_server import Counts, Record
 from wirebench.trial.interrupt import Interrupted
@@ -144,3 +147,22 @@ def test_the_document_keeps_every_run() -> None:
     assert [row["runs"] for row in stored["percentiles"]] == [4] * 5
     assert stored["bases_ns"][0]["p50_ns"]["median"] == 30 * US
     assert "closed 1,000/s 30.0 us" in table.footer({("closed", 1_000): suite.bases["constant", 1_000]})
+
+
+def test_real_time_priority_is_given_and_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [(os.SCHED_OTHER, 0)]
+    monkeypatch.setattr(os, "sched_getscheduler", lambda pid: now[-1][0])
+    monkeypatch.setattr(os, "sched_getparam", lambda pid: os.sched_param(now[-1][1]))
+    monkeypatch.setattr(os, "sched_setscheduler", lambda pid, policy, param: now.append((policy, param.sched_priority)))
+    with realtime():
+        assert now[-1] == (os.SCHED_FIFO, 1)
+    assert now[-1] == (os.SCHED_OTHER, 0)
+
+
+def test_where_it_is_not_allowed_it_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def refuse(pid: int, policy: int, param: object) -> None:
+        raise PermissionError(1, "no")
+
+    monkeypatch.setattr(os, "sched_setscheduler", refuse)
+    assert run_app(["selftest", "--quick", "--realtime", "--wireload", "/bin/true", "--truth-server", "/bin/true"]) == 64
+    assert "--realtime: takes the right to real-time priority" in capsys.readouterr().err

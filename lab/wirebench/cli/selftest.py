@@ -6,6 +6,8 @@ import json
 import os
 import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -51,6 +53,12 @@ def selftest(
             "--repeats", metavar="N", min=1, help="How often each is run; the median counts. Odd. [default: 5, with --quick 1]"
         ),
     ] = None,
+    real_time: Annotated[
+        bool,
+        typer.Option(
+            "--realtime", help="Keep other programs off the cores by real-time priority. The machine hardly answers meanwhile."
+        ),
+    ] = False,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Of random arrivals.")] = 1,
     json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write all results there.")] = None,
     wireload: Annotated[
@@ -113,10 +121,16 @@ def selftest(
     out = console()
     each = len(list(runs(wanted, size)))
     takes = duration(round(estimate_s(wanted, size) * S))
-    out.print(f"{repeats} x {each} runs, some {takes}{' and the peers' if programs.peers else ''}", highlight=False)
+    also = f"{' and the peers' if programs.peers else ''}{', real-time priority' if real_time else ''}"
+    out.print(f"{repeats} x {each} runs, some {takes}{also}", highlight=False)
     code = None
     # Drawn between runs only: a picture that moves wakes up a dozen times a second, on the core of what is measured.
-    with interruptible(), Supervisor() as supervisor, Live(console=error_console(), auto_refresh=False, transient=True) as live:
+    with (
+        _priority(real_time),
+        interruptible(),
+        Supervisor() as supervisor,
+        Live(console=error_console(), auto_refresh=False, transient=True) as live,
+    ):
 
         def say(text: str) -> None:
             live.update(Text(text), refresh=True)
@@ -137,11 +151,24 @@ def selftest(
         out.print(line, markup=False, soft_wrap=True)
     out.print(table.summary(results, groups), markup=False, soft_wrap=True)
     if json_file is not None:
-        document = table.to_json(results, groups, suite.peer_rows, suite.bases, suite.missing)
+        document = table.to_json(results, groups, suite.peer_rows, suite.bases, suite.missing, realtime=real_time)
         json_file.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
     code = exit_code(results) if code is None else code
     if code != EXIT_OK:
         raise typer.Exit(code)
+
+
+@contextmanager
+def _priority(real_time: bool) -> Iterator[None]:
+    from wirebench.selftest.realtime import realtime
+
+    with ExitStack() as stack:
+        if real_time:
+            try:
+                stack.enter_context(realtime())
+            except PermissionError as error:
+                raise CatalogError("--realtime: takes the right to real-time priority (CAP_SYS_NICE, or ulimit -r)") from error
+        yield
 
 
 def _program(given: Path | None, name: str, option: str) -> Path:

@@ -163,6 +163,8 @@ def to_json(
     peers: Sequence[PeerRow],
     bases: Mapping[tuple[Mode, int], MetricSummary],
     missing: Sequence[str] = (),
+    *,
+    realtime: bool = False,
 ) -> dict[str, Any]:
     """Verdicts over the repeats, and every run they come from. Times in nanoseconds."""
 
@@ -171,6 +173,7 @@ def to_json(
 
     return {
         "schema": "selftest/2",
+        "realtime": realtime,
         "bases_ns": [{"mode": mode, "rate": rate, "p50_ns": asdict(base)} for (mode, rate), base in bases.items()],
         "missing": [*missing, *(line for group in groups for line in group.missing())],
         "percentiles": part(Row),
