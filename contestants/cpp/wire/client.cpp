@@ -29,7 +29,7 @@ class http_client : public wirebench::client {
 public:
     explicit http_client(const wirebench::settings& settings) : url_(settings.url) { options_.tls = tls_of(settings); }
 
-    // It connects with the first request.
+    // A new connection comes with a client of its own, as with the other libraries: the contract's handle. It connects with the first request.
     void open() override { client_.emplace(value_of(wire::http::client::create(options_))); }
 
     std::string_view operation() override {

@@ -223,7 +223,7 @@ private:
     friend std::unique_ptr<event_loop> detail::blocking_loop();
 
     explicit event_loop(const loop_options& options);
-    result<void> make_wakeable();
+    result<void> make_wakeable();  // a blocking client's, before another thread may post
     std::size_t turn(clock::duration longest);
     // The same in parts, for stream::turn_alone().
     void begin_turn() noexcept;
