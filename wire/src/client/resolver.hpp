@@ -27,9 +27,10 @@ public:
         // Several, so that one name whose servers do not answer holds up no other.
         if (pool_ == nullptr) {
             pool_ = std::make_unique<blocking_pool>(4);
+            // Now or never: later its threads may be about to post. Without a descriptor results are heard of a little later.
+            [[maybe_unused]] const auto prompt = loop_->make_wakeable();
             alive_ = std::make_shared<char>();
         }
-        [[maybe_unused]] const auto prompt = loop_->make_wakeable();  // without a descriptor for it the result is heard of a little later
         pool_->run([loop = loop_, host, port, how = std::move(how), alive = std::weak_ptr<char>(alive_), done = std::move(done)]() mutable {
             loop->post([found = how ? how(host, port) : wire::resolve(host, port), alive = std::move(alive), done = std::move(done)]() mutable {
                 if (!alive.expired()) done(std::move(found));
