@@ -50,7 +50,7 @@ def selftest(
     repeats: Annotated[
         int | None,
         typer.Option(
-            "--repeats", metavar="N", min=1, help="How often each is run; the median counts. Odd. [default: 5, with --quick 1]"
+            "--repeats", metavar="N", min=1, help="How often each is run; the median counts. Odd. Without it 5, with --quick 1."
         ),
     ] = None,
     real_time: Annotated[

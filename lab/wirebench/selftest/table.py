@@ -133,11 +133,12 @@ def footer(bases: Mapping[tuple[Mode, int], MetricSummary], unrecorded: str | No
     return (
         f"truth = the law of the server + the base, the median of the same mode and rate without delay: {measured or 'none'}.\n"
         "off by: of what was measured from the truth of the same run, the median over the runs [least, greatest].\n"
-        f"yes: that median is within {RELATIVE:.0%} or {ABSOLUTE_NS // US} us. 'a .. b': the truth is only known to lie\n"
-        "between, because the percentile falls on a step, or random arrivals make the shares random; then wireload\n"
-        "must also agree with what the server recorded. server: within as much of what the server recorded that it did.\n"
-        "gaps: within as much of the truth that holds what both cores were recorded to have stood still. undecided: the\n"
-        f"server itself could not keep its law, or too few runs are valid. -: nothing to judge.{why}"
+        f"yes: that median is within {RELATIVE:.0%} or {ABSOLUTE_NS // US} us. "
+        "'a .. b': the truth is only known to lie between, because the percentile falls\n"
+        "on a step, or random arrivals make the shares random; then wireload must also agree with what the server recorded.\n"
+        "server: within as much of what the server recorded that it did. gaps: within as much of the truth that holds what\n"
+        "both cores were recorded to have stood still. undecided: the server itself could not keep its law, or too few runs\n"
+        f"are valid. -: nothing to judge.{why}"
     )
 
 
