@@ -10,7 +10,18 @@ from pathlib import Path
 import pytest
 
 from conftest import MANIFEST, RUN, Project
-from wirebench.host import Fingerprint, capture, command_version, debian, diagnose, host_problems, installable, presence
+from wirebench.host import (
+    Fingerprint,
+    can_keep_awake,
+    capture,
+    command_version,
+    cores_awake,
+    debian,
+    diagnose,
+    host_problems,
+    installable,
+    presence,
+)
 from wirebench.host.commands import forget_versions
 from wirebench.host.installed import find_file
 
@@ -19,6 +30,7 @@ GOOD = replace(
     GOOD,
     cores=8,
     governor="performance",
+    cores_awake=True,
     clocksource="tsc",
     limits=replace(
         GOOD.limits,
@@ -59,6 +71,37 @@ def test_the_fingerprint_can_be_stored() -> None:
     assert data["tools"] == {}
     assert capture().host_id == host.host_id
     assert os.uname().nodename not in json.dumps(data).split('"'), "the host's name is nobody's business"
+
+
+def test_figures_of_cores_that_sleep_and_of_cores_that_do_not_are_of_different_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
+    hosts = []
+    for right in (True, False):
+        monkeypatch.setattr("wirebench.host.fingerprint.can_keep_awake", lambda right=right: right)
+        hosts.append(capture())
+    assert [host.cores_awake for host in hosts] == [True, False]
+    assert hosts[0].host_id != hosts[1].host_id
+
+
+def test_the_wish_for_cores_awake_is_held_while_it_is_wanted(tmp_path: Path) -> None:
+    device = tmp_path / "cpu_dma_latency"
+    device.write_bytes(b"")
+
+    def held() -> bool:
+        return any(Path(f"/proc/self/fd/{number}").resolve() == device for number in os.listdir("/proc/self/fd"))
+
+    assert can_keep_awake(device)
+    with cores_awake(device):
+        assert device.read_bytes() == bytes(4)
+        assert held()
+    assert not held()
+
+
+def test_where_cores_may_not_be_kept_awake_they_sleep(tmp_path: Path) -> None:
+    device = tmp_path / "not_there"
+    assert not can_keep_awake(device)
+    with cores_awake(device):
+        pass
+    assert not device.exists()
 
 
 def test_a_command_is_present_when_it_says_its_version(tools: Path) -> None:
@@ -193,6 +236,7 @@ def test_a_good_host_has_no_problems() -> None:
     [
         (replace(GOOD, cores=1), "one core"),
         (replace(GOOD, governor="powersave"), "governor is powersave"),
+        (replace(GOOD, cores_awake=False), "no right to write to /dev/cpu_dma_latency"),
         (replace(GOOD, clocksource="hpet"), "the clock is hpet"),
         (replace(GOOD, limits=replace(GOOD.limits, nofile_hard=1024)), "may open 1024 files"),
         (replace(GOOD, limits=replace(GOOD.limits, somaxconn=128)), "somaxconn is 128"),

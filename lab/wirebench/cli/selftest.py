@@ -79,6 +79,7 @@ def selftest(
     from rich.live import Live
     from rich.text import Text
 
+    from wirebench.host import can_keep_awake, cores_awake
     from wirebench.run.progress import duration
     from wirebench.selftest import table
     from wirebench.selftest.cases import FULL, QUICK, cases
@@ -115,6 +116,11 @@ def selftest(
     if peers and not programs.peers:
         say_warning("--peers: none of those known is installed")
     cores = choose_cores()
+    awake = can_keep_awake()
+    if not awake:
+        say_warning(
+            "idle cores may sleep, and waking them up is in the latencies; './wirebench doctor' says how to keep them awake"
+        )
     if cores.shared:
         say_warning("server and generator share one core: what one takes is in the latencies of the other")
 
@@ -127,6 +133,7 @@ def selftest(
     # Drawn between runs only: a picture that moves wakes up a dozen times a second, on the core of what is measured.
     with (
         _priority(real_time),
+        cores_awake(),
         interruptible(),
         Supervisor() as supervisor,
         Live(console=error_console(), auto_refresh=False, transient=True) as live,
@@ -151,7 +158,9 @@ def selftest(
         out.print(line, markup=False, soft_wrap=True)
     out.print(table.summary(results, groups), markup=False, soft_wrap=True)
     if json_file is not None:
-        document = table.to_json(results, groups, suite.peer_rows, suite.bases, suite.missing, realtime=real_time)
+        document = table.to_json(
+            results, groups, suite.peer_rows, suite.bases, suite.missing, realtime=real_time, cores_awake=awake
+        )
         json_file.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
     code = exit_code(results) if code is None else code
     if code != EXIT_OK:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from wirebench.host.awake import can_keep_awake, cores_awake
 from wirebench.host.commands import command_version, command_versions, find_command
 from wirebench.host.doctor import Problem, diagnose, ensure_libraries, host_problems, installable
 from wirebench.host.fingerprint import Fingerprint, capture
@@ -13,9 +14,11 @@ __all__ = [
     "Limits",
     "Presence",
     "Problem",
+    "can_keep_awake",
     "capture",
     "command_version",
     "command_versions",
+    "cores_awake",
     "diagnose",
     "ensure_libraries",
     "find_command",

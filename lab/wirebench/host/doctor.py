@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
 from wirebench.catalog import Catalog, Contestant
+from wirebench.host.awake import DEVICE
 from wirebench.host.commands import forget_versions
 from wirebench.host.debian import install, install_line, is_root
 from wirebench.host.fingerprint import Fingerprint, capture
@@ -138,6 +140,13 @@ def host_problems(host: Fingerprint) -> Iterable[Problem]:
             what=f"the processor's frequency governor is {host.governor}",
             why="the clock follows the load, so light loads look slow",
             fix=f"{sudo}cpupower frequency-set -g performance",
+        )
+    if not host.cores_awake:
+        yield Problem(
+            severity="warning",
+            what=f"no right to write to {DEVICE}",
+            why="idle cores sleep, so that every round trip has their waking up in it, which varies more than libraries differ",
+            fix=f"sudo chgrp {os.getgid()} {DEVICE} && sudo chmod g+w {DEVICE}" if DEVICE.exists() else None,
         )
     if host.clocksource is not None and host.clocksource not in _STEADY_CLOCKS:
         yield Problem(

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from wirebench.host.awake import can_keep_awake
 from wirebench.host.commands import command_versions
 from wirebench.host.limits import Limits, read_limits, read_text
 
@@ -21,7 +22,7 @@ _CPU = Path("/sys/devices/system/cpu")
 class Fingerprint:
     schema: int = SCHEMA
     host_id: str
-    """The same for the same machine with the same processors and kernel; tells nothing else about it."""
+    """The same for the same machine with the same processors, kernel and sleep of cores; tells nothing else about it."""
     cpu_model: str
     cores: int
     """Hardware threads this process may run on."""
@@ -29,6 +30,8 @@ class Fingerprint:
     governor: str | None
     frequency_mhz: float | None
     turbo: bool | None
+    cores_awake: bool
+    """Whether idle cores are kept from sleeping while something is measured."""
     memory_bytes: int
     kernel: str
     distribution: str
@@ -51,7 +54,8 @@ def capture(commands: Iterable[str] = ()) -> Fingerprint:
     model = cpu.get("model name") or cpu.get("Model") or platform.processor() or "unknown"
     cores = len(os.sched_getaffinity(0))
     kernel = platform.release()
-    seed = "\n".join([read_text(Path("/etc/machine-id")) or "", model, str(cores), kernel])
+    awake = can_keep_awake()
+    seed = "\n".join([read_text(Path("/etc/machine-id")) or "", model, str(cores), kernel, *(["awake"] if awake else [])])
     return Fingerprint(
         host_id=hashlib.sha256(seed.encode()).hexdigest()[:12],
         cpu_model=model,
@@ -60,6 +64,7 @@ def capture(commands: Iterable[str] = ()) -> Fingerprint:
         governor=read_text(_CPU / "cpu0/cpufreq/scaling_governor"),
         frequency_mhz=float(cpu["cpu MHz"]) if "cpu MHz" in cpu else None,
         turbo=_turbo(),
+        cores_awake=awake,
         memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         kernel=kernel,
         distribution=_distribution(),

@@ -462,6 +462,7 @@ _HOST_ROWS = (
     ("smt", "hyper-threading"),
     ("governor", "frequency governor"),
     ("turbo", "turbo"),
+    ("cores_awake", "cores kept awake"),
     ("memory_bytes", "memory"),
     ("kernel", "kernel"),
     ("distribution", "distribution"),

@@ -16,7 +16,7 @@ from wirebench.build.cache import build_key
 from wirebench.catalog.errors import CatalogError
 from wirebench.catalog.model import Contestant, Role
 from wirebench.conformance.contestant import read_results
-from wirebench.host import capture, presence, presences
+from wirebench.host import can_keep_awake, capture, cores_awake, presence, presences
 from wirebench.host.debian import install_line
 from wirebench.run.bench import Absence, Built, Check
 from wirebench.store.records import FailureRecord, TrialRecord, VerifyRecord
@@ -118,20 +118,26 @@ class LocalBench:
         )
 
     def run_trial(self, spec: TrialSpec) -> TrialRecord:
-        result = run_trial(
-            spec,
-            program=self._program(spec.contestant, spec.role),
-            supervisor=self._supervisor,
-            wireload=self._generator,
-            server_program=self._program(spec.server, "server") if spec.server is not None else None,
-        )
+        with cores_awake():
+            result = run_trial(
+                spec,
+                program=self._program(spec.contestant, spec.role),
+                supervisor=self._supervisor,
+                wireload=self._generator,
+                server_program=self._program(spec.server, "server") if spec.server is not None else None,
+            )
         values = {**result.record(), "failure": failure_record(result.failure)}
         return TrialRecord(**values)
 
     def notes(self) -> tuple[str, ...]:
+        notes = []
         if choose_cores().shared:
-            return ("server and generator share one core: throughput is of both together",)
-        return ()
+            notes.append("server and generator share one core: throughput is of both together")
+        if not can_keep_awake():
+            notes.append(
+                "idle cores may sleep: waking them up is in the round trips ('wirebench doctor' says how to keep them awake)"
+            )
+        return tuple(notes)
 
     def _program(self, contestant: Contestant, role: Role) -> Program:
         folder = self._folders[contestant.identity]

@@ -166,6 +166,7 @@ def to_json(
     missing: Sequence[str] = (),
     *,
     realtime: bool = False,
+    cores_awake: bool = False,
 ) -> dict[str, Any]:
     """Verdicts over the repeats, and every run they come from. Times in nanoseconds."""
 
@@ -175,6 +176,7 @@ def to_json(
     return {
         "schema": "selftest/2",
         "realtime": realtime,
+        "cores_awake": cores_awake,
         "bases_ns": [{"mode": mode, "rate": rate, "p50_ns": asdict(base)} for (mode, rate), base in bases.items()],
         "missing": [*missing, *(line for group in groups for line in group.missing())],
         "percentiles": part(Row),
