@@ -12,6 +12,10 @@ message_template::message_template(std::string_view text, bool binary)
 std::size_t message_template::append_frame(wire::buffer& out, template_values v, wire::ws::mask_key key, std::size_t offset,
                                            std::size_t most) const {
     const std::size_t length = content_.size(v);
+    if (offset == 0 && length <= most && content_.is_constant()) {
+        wire::ws::append_frame(out, op_, content_.constant(), key);
+        return 0;
+    }
     // The offset counts payload bytes; the header always goes with the first of them.
     if (offset == 0) {
         const auto space = out.prepare(wire::ws::max_frame_header_bytes);

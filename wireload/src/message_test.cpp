@@ -21,6 +21,12 @@ TEST(MessageTemplate, PartsOfAFrameMakeTheWhole) {
                 offset = m.append_frame(out, v, key, offset, most);
             } while (offset != 0);
             EXPECT_EQ(out.view(), expected.view()) << text << " by " << most;
+            // A first part that is short, and room for everything then.
+            wire::buffer grown;
+            if (const std::size_t reached = m.append_frame(grown, v, key, 0, most); reached != 0) {
+                EXPECT_EQ(m.append_frame(grown, v, key, reached, 10'000), 0U);
+            }
+            EXPECT_EQ(grown.view(), expected.view()) << text << " by " << most << ", then the rest";
         }
     }
 }

@@ -56,11 +56,13 @@ public:
 
     // The same for every request.
     bool is_constant() const { return values_ == 0; }
+    // Precondition: is_constant().
+    std::string_view constant() const { return pieces_.empty() ? std::string_view() : std::string_view(pieces_[0].literal); }
     bool has_counter() const;
     std::size_t size(template_values v) const { return values_ == 0 ? literal_bytes_ : size_from(0, v); }
     std::string text(template_values v) const;
     bool equals(std::string_view received, template_values v) const {
-        if (values_ == 0) return received == (pieces_.empty() ? std::string_view() : std::string_view(pieces_[0].literal));
+        if (values_ == 0) return received == constant();
         return equals_with_values(received, v);
     }
     // The counter that `received` would have if it were this text; 0 when that cannot be told from the text alone.

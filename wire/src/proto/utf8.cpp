@@ -37,6 +37,14 @@ bool utf8_validator::feed(std::string_view piece) noexcept {
                 if (((a | b) & 0x8080808080808080U) != 0) break;
                 p += 16;
             }
+            if (const auto left = static_cast<std::size_t>(end - p); left < 16 && piece.size() >= 8) {
+                // The last few in words that may overlap what has been looked at.
+                std::uint64_t a = 0;
+                std::uint64_t b;
+                if (left > 8) std::memcpy(&a, p, 8);
+                std::memcpy(&b, end - 8, 8);
+                if (((a | b) & 0x8080808080808080U) == 0) return true;
+            }
             while (p != end && static_cast<unsigned char>(*p) < 0x80) ++p;
             if (p == end) return true;
             const char* const run = p;

@@ -8,18 +8,19 @@ namespace wire::ws {
 
 namespace {
 
-// The key repeated to eight bytes, beginning at key byte `offset` % 4, as it lies in memory.
-std::uint64_t repeated(mask_key key, std::size_t offset) noexcept {
-    std::array<std::uint8_t, 8> bytes;
-    for (std::size_t i = 0; i < 8; ++i) bytes[i] = key[(offset + i) % 4];
-    return std::bit_cast<std::uint64_t>(bytes);
+// The key beginning at its byte `offset` % 4, as it lies in memory.
+std::uint32_t turned(mask_key key, std::size_t offset) noexcept {
+    const auto word = std::bit_cast<std::uint32_t>(key);
+    const int bits = 8 * static_cast<int>(offset % 4);
+    return std::endian::native == std::endian::little ? std::rotr(word, bits) : std::rotl(word, bits);
 }
 
 }  // namespace
 
 // Words of eight bytes through memcpy (alignment does not matter); compilers turn the loop of four into vectors.
 void copy_masked(char* to, std::string_view from, mask_key key, std::size_t offset) noexcept {
-    const std::uint64_t word = repeated(key, offset);
+    const std::uint32_t half = turned(key, offset);
+    const std::uint64_t word = std::uint64_t{half} << 32 | half;
     const char* p = from.data();
     std::size_t left = from.size();
     while (left >= 32) {
@@ -40,8 +41,19 @@ void copy_masked(char* to, std::string_view from, mask_key key, std::size_t offs
         to += 8;
         left -= 8;
     }
-    const auto bytes = std::bit_cast<std::array<char, 8>>(word);
-    for (std::size_t i = 0; i < left; ++i) to[i] = static_cast<char>(p[i] ^ bytes[i]);
+    if (left >= 4) {
+        std::uint32_t w;
+        std::memcpy(&w, p, 4);
+        w ^= half;
+        std::memcpy(to, &w, 4);
+        p += 4;
+        to += 4;
+        left -= 4;
+    }
+    const auto bytes = std::bit_cast<std::array<char, 4>>(half);
+    if (left > 0) to[0] = static_cast<char>(p[0] ^ bytes[0]);
+    if (left > 1) to[1] = static_cast<char>(p[1] ^ bytes[1]);
+    if (left > 2) to[2] = static_cast<char>(p[2] ^ bytes[2]);
 }
 
 void apply_mask(std::span<char> data, mask_key key, std::size_t offset) noexcept {
