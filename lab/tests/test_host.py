@@ -87,7 +87,7 @@ def test_the_wish_for_cores_awake_is_held_while_it_is_wanted(tmp_path: Path) -> 
     device.write_bytes(b"")
 
     def held() -> bool:
-        return any(Path(f"/proc/self/fd/{number}").resolve() == device for number in os.listdir("/proc/self/fd"))
+        return any(link.resolve() == device for link in Path("/proc/self/fd").iterdir())
 
     assert can_keep_awake(device)
     with cores_awake(device):

@@ -355,9 +355,8 @@ def check_resumable(run: StoredRun, *, scope: Scope, bench: Bench, force: bool) 
     again = "start a new run, or add --force to mix them all the same"
     before, now = run.host.get("host_id"), bench.host().get("host_id")
     if run.host and before != now:
-        raise StoreError(
-            f"{run.path}: expected the host it was measured on ({before}), with the same right to keep its cores awake, got {now}; {again}"
-        )
+        same = f"the host it was measured on ({before}), with the same right to keep its cores awake"
+        raise StoreError(f"{run.path}: expected {same}, got {now}; {again}")
     if run.plan is None:
         return
     for name, key in run.plan.builds.items():
