@@ -12,8 +12,9 @@ from wirebench.catalog import Catalog, Contestant, load_catalog
 
 
 def pytest_configure() -> None:
-    """Background jobs of a shell ignore SIGINT, and so would what the tests start, which they then could not interrupt."""
+    """A shell's background jobs ignore SIGINT, programs under nohup SIGHUP, and so would the tests and what they start."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 MANIFEST = """
