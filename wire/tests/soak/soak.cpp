@@ -302,7 +302,7 @@ int run(const options& given) {
 
     // 400 samples or more, so that a quarter of them says something.
     const auto begin = clock::now();
-    const auto step = std::min<clock::duration>(given.time / 400, 1s);
+    const auto step = std::min<clock::duration>(clock::duration(given.time) / 400, 1s);  // given.time is whole seconds
     const auto line = given.time > 2min ? 60s : 5s;
     auto next_line = begin + line;
     std::vector<std::size_t> samples;
