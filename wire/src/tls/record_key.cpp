@@ -12,39 +12,36 @@ namespace wire::tls::detail {
 namespace {
 
 int size_of(std::size_t n) noexcept { return static_cast<int>(n); }
-const unsigned char* octets(const char* p) noexcept { return reinterpret_cast<const unsigned char*>(p); }
-unsigned char* octets(char* p) noexcept { return reinterpret_cast<unsigned char*>(p); }
 
 }  // namespace
 
 const cipher_suite* cipher_suite::find(std::uint16_t id) noexcept {
     // Fetched once: OpenSSL looks a cipher up by its name, under a lock.
     static const std::array<cipher_suite, 3> suites = {{
-        {EVP_CIPHER_fetch(nullptr, "AES-128-GCM", nullptr), EVP_sha256(), 16, 32},
-        {EVP_CIPHER_fetch(nullptr, "AES-256-GCM", nullptr), EVP_sha384(), 32, 48},
-        {EVP_CIPHER_fetch(nullptr, "ChaCha20-Poly1305", nullptr), EVP_sha256(), 32, 32},
+        {aead_cipher::find("AES-128-GCM"), EVP_sha256(), 16, 32},
+        {aead_cipher::find("AES-256-GCM"), EVP_sha384(), 32, 48},
+        {aead_cipher::find("ChaCha20-Poly1305"), EVP_sha256(), 32, 32},
     }};
     constexpr std::uint16_t first = 0x1301;
     if (id < first || id >= first + suites.size()) return nullptr;
     const cipher_suite& found = suites[id - first];
-    return found.cipher != nullptr ? &found : nullptr;
+    return found.cipher ? &found : nullptr;
 }
 
 record_key::record_key(const cipher_suite& suite, bytes secret, bool seals, std::uint64_t sequence) noexcept
-    : suite_(&suite), cipher_(EVP_CIPHER_CTX_new()), sequence_(sequence), seals_(seals) {
+    : suite_(&suite), cipher_(*suite.cipher, seals), sequence_(sequence) {
     std::copy_n(secret.begin(), suite.secret_bytes, secret_.begin());
 }
 
 record_key::record_key(record_key&& other) noexcept
-    : suite_(other.suite_), cipher_(std::move(other.cipher_)), sequence_(other.sequence_), secret_(other.secret_), iv_(other.iv_),
-      seals_(other.seals_) {}
+    : suite_(other.suite_), cipher_(std::move(other.cipher_)), sequence_(other.sequence_), secret_(other.secret_), iv_(other.iv_) {}
 
 record_key::~record_key() { OPENSSL_cleanse(secret_.data(), secret_.size()); }
 
 std::optional<record_key> record_key::create(const cipher_suite& suite, bytes secret, bool seals, std::uint64_t sequence) {
     if (secret.size() != suite.secret_bytes) return std::nullopt;
     record_key made(suite, secret, seals, sequence);
-    if (made.cipher_ == nullptr || !made.take_keys()) return std::nullopt;
+    if (!made.take_keys()) return std::nullopt;
     return made;
 }
 
@@ -73,7 +70,7 @@ bool record_key::expand(std::string_view label, std::span<std::uint8_t> out) con
 bool record_key::take_keys() {
     std::array<std::uint8_t, 32> key{};
     const bool done = expand("tls13 key", std::span(key).first(suite_->key_bytes)) && expand("tls13 iv", iv_) &&
-                      EVP_CipherInit_ex2(cipher_.get(), suite_->cipher, key.data(), nullptr, seals_ ? 1 : 0, nullptr) == 1;
+                      cipher_.set_key(std::span(key).first(suite_->key_bytes));
     OPENSSL_cleanse(key.data(), key.size());
     return done;
 }
@@ -88,14 +85,12 @@ bool record_key::update() {
     return done && take_keys();
 }
 
-// The nonce is the record's number over the key's vector (RFC 8446 section 5.3); the header is authenticated (section 5.2).
-bool record_key::begin_record(std::span<const char> header) {
+// The record's number over the key's vector (RFC 8446 section 5.3).
+aead_nonce record_key::next_nonce() noexcept {
     auto nonce = iv_;
     for (std::size_t i = 0; i < 8; ++i) nonce[11 - i] = static_cast<std::uint8_t>(nonce[11 - i] ^ (sequence_ >> (8 * i)));
     ++sequence_;
-    int n = 0;
-    return EVP_CipherInit_ex2(cipher_.get(), nullptr, nullptr, nonce.data(), -1, nullptr) == 1 &&
-           EVP_CipherUpdate(cipher_.get(), nullptr, &n, octets(header.data()), size_of(header.size())) == 1;
+    return nonce;
 }
 
 bool record_key::seal(content type, std::string_view plain, buffer& to) {
@@ -109,13 +104,8 @@ bool record_key::seal(content type, std::string_view plain, buffer& to) {
     char* const body = record.data() + record_header_bytes;
     if (!plain.empty()) std::memcpy(body, plain.data(), plain.size());
     body[plain.size()] = static_cast<char>(type);
-    int n = 0;
-    int last = 0;
-    if (!begin_record(header) || EVP_CipherUpdate(cipher_.get(), octets(body), &n, octets(body), size_of(inner)) != 1 ||
-        EVP_CipherFinal_ex(cipher_.get(), octets(body) + n, &last) != 1 || n + last != size_of(inner) ||
-        EVP_CIPHER_CTX_ctrl(cipher_.get(), EVP_CTRL_AEAD_GET_TAG, record_tag_bytes, body + inner) != 1) {
-        return false;
-    }
+    // The header is authenticated (RFC 8446 section 5.2).
+    if (!cipher_.seal(next_nonce(), header, {body, inner}, std::span<char, record_tag_bytes>(body + inner, record_tag_bytes))) return false;
     to.commit(record_header_bytes + behind);
     return true;
 }
@@ -126,12 +116,7 @@ record_key::opened record_key::open(std::span<const char> record, char* plain) {
     const auto inner = body.first(body.size() - record_tag_bytes);
     std::array<char, record_tag_bytes> tag;
     std::memcpy(tag.data(), body.data() + inner.size(), tag.size());
-    int n = 0;
-    int last = 0;
-    if (!begin_record(record.first(record_header_bytes)) ||
-        EVP_CIPHER_CTX_ctrl(cipher_.get(), EVP_CTRL_AEAD_SET_TAG, record_tag_bytes, tag.data()) != 1 ||
-        EVP_CipherUpdate(cipher_.get(), octets(plain), &n, octets(inner.data()), size_of(inner.size())) != 1 ||
-        EVP_CipherFinal_ex(cipher_.get(), octets(plain) + n, &last) != 1) {
+    if (!cipher_.open(next_nonce(), record.first(record_header_bytes), inner, tag, plain)) {
         out.why = alert::bad_record_mac;
         return out;
     }

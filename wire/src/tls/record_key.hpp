@@ -10,7 +10,7 @@
 #include <span>
 #include <string_view>
 
-#include "openssl.hpp"
+#include "aead.hpp"
 #include "wire/base/buffer.hpp"
 
 namespace wire::tls::detail {
@@ -31,14 +31,14 @@ enum class alert : std::uint8_t {
 };
 
 constexpr std::size_t record_header_bytes = 5;
-constexpr std::size_t record_tag_bytes = 16;
+constexpr std::size_t record_tag_bytes = aead_tag_bytes;
 constexpr std::size_t max_record_plain = 16'384;
 // Behind the header, padding included.
 constexpr std::size_t max_record_sealed = max_record_plain + 256;
 
 // What a suite's name stands for (RFC 8446 section B.4). There is one object for each.
 struct cipher_suite {
-    EVP_CIPHER* cipher;
+    std::optional<aead_cipher> cipher;
     const EVP_MD* hash;
     std::size_t key_bytes;
     std::size_t secret_bytes;
@@ -75,19 +75,16 @@ public:
     std::uint64_t sequence() const noexcept { return sequence_; }
 
 private:
-    using context = std::unique_ptr<EVP_CIPHER_CTX, freed_by<&EVP_CIPHER_CTX_free>>;
-
     record_key(const cipher_suite& suite, bytes secret, bool seals, std::uint64_t sequence) noexcept;
     bool expand(std::string_view label, std::span<std::uint8_t> out) const;
     bool take_keys();
-    bool begin_record(std::span<const char> header);
+    aead_nonce next_nonce() noexcept;
 
     const cipher_suite* suite_;
-    context cipher_;
+    aead cipher_;
     std::uint64_t sequence_;
     std::array<std::uint8_t, 48> secret_{};
-    std::array<std::uint8_t, 12> iv_{};
-    bool seals_;
+    aead_nonce iv_{};
 };
 
 }  // namespace wire::tls::detail
