@@ -249,6 +249,26 @@ clock::duration event_loop::next_timeout() const noexcept {
     return std::max(clock::duration(heap_.front().at - clock::now()), clock::duration::zero());
 }
 
+void event_loop::note_arrival(std::chrono::nanoseconds wall) noexcept {
+    using wall_clock = std::chrono::system_clock;
+    // Both clocks are read once a turn, the one between two readings of the other: this thread may lose its core between them.
+    constexpr clock::duration close_enough = std::chrono::microseconds(1);
+    constexpr int most_tries = 4;
+    clock::duration nearest = clock::duration::max();
+    for (int i = 0; i < most_tries && wall_read_ != now_ && nearest > close_enough; ++i) {
+        const auto before = clock::now();
+        const auto wall_now = wall_clock::now().time_since_epoch();
+        const auto after = clock::now();
+        if (after - before >= nearest) continue;
+        nearest = after - before;
+        wall_ahead_ = wall_now - (before + nearest / 2).time_since_epoch();
+    }
+    wall_read_ = now_;
+    arrived_ = time_point(wall - wall_ahead_);
+    // CLOCK_REALTIME may have been set meanwhile.
+    if (arrived_ > now_) arrived_ = std::min(arrived_, clock::now());
+}
+
 void event_loop::run() {
     while (!stopping_.load(std::memory_order_acquire)) turn(forever);
     if (uring_ != nullptr) uring_->submit();

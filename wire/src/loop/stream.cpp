@@ -3,9 +3,12 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
+#include <cstring>
 
 #include "socket_parts.hpp"
 #include "uring_engine.hpp"
@@ -60,6 +63,7 @@ void stream::close(bool reset) noexcept {
     if (state_ == state::closed) return;
     if (filter_ != nullptr && !reset) say_last_words();
     state_ = state::closed;
+    notes_arrivals_ = false;
     turn_hook::unlink();
     if (filter_ != nullptr) {
         loop()->pool().reclaim(filter_->to_peer_);
@@ -121,8 +125,7 @@ void stream::ready_callback(io_source& source, ready what) noexcept {
 bool stream::receive_some(int flags) noexcept {
     if (filter_ != nullptr) return receive_filtered(flags);
     const auto space = receive_space(loop()->scratch());
-    const ssize_t n = ::recv(fd(), space.data(), space.size(), flags);
-    if (flags == 0) loop()->refresh_now();  // it may have waited
+    const ssize_t n = receive_into(space, flags);
     if (n > 0) {
         on_data(space.first(static_cast<std::size_t>(n)));
     } else if (n == 0) {
@@ -133,6 +136,39 @@ bool stream::receive_some(int flags) noexcept {
         return false;
     }
     return true;
+}
+
+// As recv() does, errno included.
+ssize_t stream::receive_into(std::span<char> space, int flags) noexcept {
+    ssize_t n = 0;
+    if (!notes_arrivals_) [[likely]] {
+        n = ::recv(fd(), space.data(), space.size(), flags);
+        if (flags == 0) loop()->refresh_now();  // it may have waited
+        return n;
+    }
+    iovec bytes{space.data(), space.size()};
+    alignas(cmsghdr) char notes[CMSG_SPACE(sizeof(timespec))];
+    msghdr message{};
+    message.msg_iov = &bytes;
+    message.msg_iovlen = 1;
+    message.msg_control = notes;
+    message.msg_controllen = sizeof notes;
+    n = ::recvmsg(fd(), &message, flags);
+    if (n <= 0) return n;
+    if (flags == 0) loop()->refresh_now();
+    loop()->arrived_ = loop()->now();  // of bytes that came before the kernel was asked
+    const cmsghdr* const note = CMSG_FIRSTHDR(&message);
+    if (note == nullptr || note->cmsg_level != SOL_SOCKET || note->cmsg_type != SCM_TIMESTAMPNS) return n;
+    timespec wall;
+    std::memcpy(&wall, CMSG_DATA(note), sizeof wall);
+    loop()->note_arrival(std::chrono::seconds(wall.tv_sec) + std::chrono::nanoseconds(wall.tv_nsec));
+    return n;
+}
+
+bool stream::note_arrivals() noexcept {
+    const int on = 1;
+    notes_arrivals_ = loop()->uring_ == nullptr && ::setsockopt(fd(), SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on) == 0;
+    return notes_arrivals_;
 }
 
 bool stream::turn_alone(clock::duration longest) noexcept {
@@ -216,6 +252,7 @@ void stream::hook_callback(turn_hook& hook) noexcept {
         }
         if (s.filter_->more_ && s.reading_ && s.state_ == state::open) {
             s.loop()->at_turn_end(s);  // for what the callbacks may want to send
+            s.loop()->arrived_ = s.loop()->now();
             s.take_raw({});
             return;
         }

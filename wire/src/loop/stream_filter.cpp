@@ -63,8 +63,7 @@ bool stream::receive_filtered(int flags) noexcept {
     // The back half of the scratch is for what comes, the front half for what is made of it.
     const auto scratch = loop()->scratch();
     const auto space = scratch.subspan(scratch.size() / 2);
-    const ssize_t n = ::recv(fd(), space.data(), space.size(), flags);
-    if (flags == 0) loop()->refresh_now();
+    const ssize_t n = receive_into(space, flags);
     if (n > 0) {
         take_raw(space.first(static_cast<std::size_t>(n)));
     } else if (n == 0) {

@@ -223,6 +223,39 @@ TEST_F(streams, can_be_used_again) {
     client.write("again");
     run_until([&] { return server.received == "again"; });
 }
+TEST_F(streams, bytes_arrive_before_they_are_read) {
+    connect();
+    if (loop->engine() == loop_engine::io_uring) {
+        EXPECT_FALSE(client.note_arrivals());
+        return;
+    }
+    ASSERT_TRUE(client.note_arrivals());
+    time_point before, after, came;
+    client.on_bytes = [&] { came = client.arrival(); };
+    // The kernel takes a moment to begin with it, when nobody had asked for it before.
+    do {
+        client.received.clear();
+        before = clock::now();
+        server.write("x");
+        ASSERT_TRUE(server.flush());
+        after = clock::now();
+        ::usleep(20'000);
+        run_until([&] { return !client.received.empty(); });
+    } while (came > after + 10ms);
+    EXPECT_GE(came, before - 1ms);  // the wall clock may be slewed
+    EXPECT_LE(came, after + 1ms);
+    // Not so on the next connection.
+    client.close();
+    server.close();
+    door.close();
+    client.log.clear();
+    connect();
+    EXPECT_EQ(loop->engine(), loop_engine::epoll);
+    int noted = 1;
+    socklen_t size = sizeof noted;
+    ASSERT_EQ(::getsockopt(client.fd(), SOL_SOCKET, SO_TIMESTAMPNS, &noted, &size), 0);
+    EXPECT_EQ(noted, 0);
+}
 TEST_F(streams, source_address_and_port_as_asked) {
     auto listening = listen_tcp(address::loopback_v4(0));
     ASSERT_TRUE(listening);

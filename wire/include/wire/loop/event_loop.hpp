@@ -238,6 +238,8 @@ private:
     void sift_up(std::size_t i) noexcept;
     void sift_down(std::size_t i) noexcept;
     void drop_entry(std::size_t i) noexcept;
+    // Of the bytes that were just received, on CLOCK_REALTIME; for stream::arrival().
+    void note_arrival(std::chrono::nanoseconds wall) noexcept;
     void forget(timer& t) noexcept;
     void place(std::size_t i, timer_entry e) noexcept;
     void wake() noexcept;
@@ -249,6 +251,9 @@ private:
     int wake_fd_ = -1;  // with poll_: unless another thread may post
     bool in_turn_ = false;
     time_point now_{};
+    time_point arrived_{};
+    time_point wall_read_{};         // the turn in which wall_ahead_ was found
+    clock::duration wall_ahead_{};   // of CLOCK_REALTIME before the loop's clock
     std::vector<timer_entry> heap_;  // 4-ary, earliest first
     bool ringing_ = false;           // inside run_timers()
     turn_hook hooks_;                // list head, circular
