@@ -19,6 +19,7 @@ from wirebench.selftest.generator import GeneratorError, Measured
 from wirebench.selftest.judge import Row
 from wirebench.selftest.laws import MS, US, Constant, S
 from wirebench.selftest.realtime import realtime
+from wirebench.selftest.repeats import Base
 from wirebench.selftest.suite import Programs, Suite, Wanted
 from wirebench.selftest.truth_server import Counts, Record
 from wirebench.trial.interrupt import Interrupted
@@ -110,6 +111,7 @@ def test_rounds_go_over_all_loads_again_and_again() -> None:
     assert [(name, rate) for name, rate, _ in suite.order] == 5 * one
     assert len({seed for _, _, seed in suite.order}) == 5
     assert [base.trials for base in suite.bases.values()] == [5, 5]
+    assert [group.base for group in suite.groups] == 2 * [Base(total_ns=30 * US, way_ns=30 * US)]  # it recorded no delay
 
 
 def test_what_was_done_before_an_interruption_is_judged() -> None:
@@ -137,7 +139,7 @@ def test_the_document_keeps_every_run() -> None:
     suite = faked(lambda number: GeneratorError("it fell") if number == 2 else RIGHT_NS)
     suite.run()
     stored = json.loads(json.dumps(document_of(suite)))
-    assert stored["schema"] == "selftest/2"
+    assert stored["schema"] == "selftest/3"
     assert [(run["round"], run["void"]) for run in stored["runs"]] == [
         (1, None),
         (2, "it fell"),

@@ -125,6 +125,7 @@ void connection::on_open() {
 
 void connection::session_ready() {
     const nanos now = clock_now();
+    notes_arrivals_ = worker_.pacing() != nullptr && note_arrivals();
     if (phase_ == phase::handshaking) worker_.upgraded(now - step_at_);
     phase_ = phase::open;
     step_at_ = 0;
@@ -142,7 +143,7 @@ void connection::stamp(nanos now) {
     ++flying_;
     times_[sent_ & ring_mask()] = now;
     worker_.stamped();
-    if (pacer* const p = worker_.pacing()) scheduled(sent_) = p->begun(now);
+    if (pacer* const p = worker_.pacing()) scheduled(sent_) = p->begun(now, lag(sent_));
 }
 
 bool connection::take_request(nanos now) {
@@ -179,7 +180,8 @@ void connection::send_some() {
     }
 }
 
-nanos connection::arrival(std::size_t bytes_read, bool continued) const {
+nanos connection::reply_time(std::size_t bytes_read, bool continued) const {
+    if (notes_arrivals_) return to_nanos(arrival());
     constexpr std::size_t one_arrival = 16 * 1024;  // beyond it the last bytes may be younger than the turn
     return continued || ring_mask() != 0 || bytes_read > one_arrival ? clock_now() : worker_.turn_time();
 }
@@ -210,10 +212,10 @@ void connection::answered_wrongly(std::uint64_t counter, nanos at, error_kind ki
 
 void connection::answered_on_schedule(std::uint64_t counter, nanos at) {
     const nanos due = scheduled(counter);
-    const bool late = worker_.right_reply_on_schedule(due, times_[counter & ring_mask()], at);
-    if (late) {
+    const nanos latency = std::max<nanos>(0, at - due - lag(counter));
+    if (worker_.right_reply_on_schedule(due, latency, times_[counter & ring_mask()], at)) {
         report(error_kind::deadline, counter, at,
-               fmt::format("a right answer, {} after the request was due", format_duration(static_cast<double>(at - due))));
+               fmt::format("a right answer, {} after the request was due", format_duration(static_cast<double>(latency))));
     }
 }
 

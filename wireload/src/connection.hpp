@@ -16,7 +16,7 @@ namespace wireload {
 class connection : public wire::stream {
 public:
     // `number`: among all connections of the run. `times`: a ring of worker::ring_mask() + 1 numbers that outlives the connection, and
-    // in an open loop as many again; null for one in flight in a closed loop.
+    // in an open loop twice as many again; null for one in flight in a closed loop.
     connection(worker& w, std::uint32_t number, nanos* times);
 
     // Opens without a request in mind (the connect phase).
@@ -79,7 +79,7 @@ protected:
     // After a reply: whether the next request goes on this connection, as far as that is ours to say.
     bool may_stay();
     // When a reply that is complete with the present read arrived.
-    nanos arrival(std::size_t bytes_read, bool continued) const;
+    nanos reply_time(std::size_t bytes_read, bool continued) const;
 
     std::uint32_t number() const { return number_; }
     std::uint32_t in_flight() const { return flying_; }
@@ -110,6 +110,7 @@ private:
     bool finished_ : 1 = true;
     bool owed_ : 1 = false;      // a turn was taken, its request not begun: it waits for the connection
     bool to_write_ : 1 = false;  // begun (its latency includes connecting), not written yet
+    bool notes_arrivals_ : 1 = false;
 
 protected:
     // Of permessage-deflate: the window that the server allows, 8 to 15; 0: it was not agreed on. Here because there is room.
@@ -145,6 +146,8 @@ private:
     void serve_open_loop();
     // When request n was due, in an open loop.
     nanos& scheduled(std::uint64_t n) { return times_[ring_mask() + 1 + (n & ring_mask())]; }
+    // How much later than possible it left, in an open loop.
+    nanos& lag(std::uint64_t n) { return times_[2 * (ring_mask() + 1) + (n & ring_mask())]; }
     void answered_on_schedule(std::uint64_t counter, nanos at);
 
     nanos* times_;  // when request n was sent, at n & ring_mask(); 0: not in flight

@@ -39,7 +39,7 @@ void http_connection::on_data(std::span<char> bytes) {
     reply_begins();
     const std::string_view in(bytes.data(), bytes.size());
     if (unfinished_ == nullptr) {
-        const nanos at = arrival(bytes.size(), false);
+        const nanos at = reply_time(bytes.size(), false);
         const std::string_view unknown = consume_known(in, at);
         if (unknown.empty()) return;
         reply r(worker_.the_plan());
@@ -54,7 +54,7 @@ void http_connection::on_data(std::span<char> bytes) {
     std::unique_ptr<unfinished> held = std::move(unfinished_);
     std::string_view all = in;
     if (!held->head.empty()) all = held->head.append(in);
-    const std::string_view rest = consume(held->r, all, arrival(bytes.size(), true));
+    const std::string_view rest = consume(held->r, all, reply_time(bytes.size(), true));
     if (!is_open() || (rest.empty() && held->r.parser.between_messages())) return;
     held->r.whole = false;
     std::string left(rest);  // `rest` may lie in what is assigned to
@@ -144,7 +144,7 @@ void http_connection::on_end() {
         const std::unique_ptr<unfinished> held = std::move(unfinished_);
         // A body without a length ends with the connection (RFC 9112 section 6.3).
         if (held->head.empty() && held->r.parser.finish().what == event::end) {
-            complete(held->r, {}, arrival(0, true));
+            complete(held->r, {}, reply_time(0, true));
             return;
         }
         fail(error_kind::closed_early,

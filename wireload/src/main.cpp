@@ -110,10 +110,9 @@ int load(options asked) {
         complain("--live always: standard error is not a terminal that can be drawn on; leave it out, or run it on one");
         return exit_usage;
     }
-    std::ofstream json_file, log_file, csv_file, gaps_file;
+    std::ofstream json_file, log_file, csv_file;
     if (!open_output(json_file, "--json", p.asked.json_path) || !open_output(log_file, "--hdr-log", p.asked.hdr_log_path) ||
-        !open_output(csv_file, "--csv", p.asked.csv_path) ||
-        !open_output(gaps_file, "--core-gaps", p.asked.core_gaps_path)) {
+        !open_output(csv_file, "--csv", p.asked.csv_path)) {
         return exit_usage;
     }
     std::optional<process_watch> watch;
@@ -149,9 +148,7 @@ int load(options asked) {
     }
     if (!p.asked.hdr_log_path.empty()) write_log(log_file.is_open() ? static_cast<std::ostream&>(log_file) : std::cout, p, result);
     if (!p.asked.csv_path.empty()) write_csv(csv_file.is_open() ? static_cast<std::ostream&>(csv_file) : std::cout, p, result);
-    if (gaps_file.is_open()) gaps_file << to_json(result.cores).dump() << '\n';
-    if (std::fflush(stdout) != 0 || !std::cout.flush() || !close_output(json_file) || !close_output(log_file) || !close_output(csv_file) ||
-        !close_output(gaps_file)) {
+    if (std::fflush(stdout) != 0 || !std::cout.flush() || !close_output(json_file) || !close_output(log_file) || !close_output(csv_file)) {
         complain("the result could not be written whole; is the disk full?");
         return exit_nothing_measured;
     }

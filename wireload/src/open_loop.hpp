@@ -47,7 +47,7 @@ struct open_loop_tally {
 
 struct open_loop_result {
     open_loop_tally counts;
-    histogram lag;      // sent - the moment from which it could have been: due, a connection free, in flight allowed
+    histogram lag;      // sent - the moment from which it could have been: due, a connection free, in flight allowed. In no latency.
     histogram service;  // answered - sent
     std::int64_t drain = 0;  // ns from the window's end until the last request was decided
 };

@@ -82,6 +82,7 @@ json open_loop_document(const plan& p, const run_result& r, const std::function<
         {"rate_kept", rate_was_kept(r)},
         {"backlog_max", open.counts.backlog_max},
         {"drain_ns", open.drain},
+        {"reply_times", p.engine == wire::loop_engine::io_uring ? "loop" : "kernel"},
         {"lag", latency(open.lag)},
         {"service", latency(open.service)},
         {"void", wrong ? json(*wrong) : json(nullptr)},

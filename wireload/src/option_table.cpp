@@ -96,7 +96,6 @@ constexpr option_row gate_rows[] = {
 constexpr option_row output_rows[] = {
     {"--json", "FILE", "write the result as JSON; - for standard output", &raw::json, {}, completes::files, true},
     {"--csv", "FILE", "write the series as CSV, one line for each interval (or round of a ramp)", &raw::csv, {}, completes::files},
-    {"--core-gaps", "FILE", "write when the cores of --cpu stood still: stopped by a virtual machine's host, for one. Takes the right to real-time priority", &raw::core_gaps, {}, completes::files},
     {"--hdr-log", "FILE", "write an HdrHistogram log, one line for each interval", &raw::hdr_log, {}, completes::files},
     {"--interval", "TIME", "length of an interval of the series (default 100ms)", &raw::interval},
     {"--no-histogram", "", "leave the encoded histogram out of the JSON", &raw::no_histogram},
@@ -116,7 +115,7 @@ constexpr option_row help_rows[] = {
 
 constexpr option_section sections[] = {
     {"LOAD", "", load_rows},
-    {"OPEN LOOP", "With one of the first four, requests are due by a schedule, whatever the server does. One that is due goes out on a free connection, or waits for one; its latency runs from the schedule. Whatever was due in the window is measured, and waited for after its end for the time of --timeout (or --deadline, if longer).", open_rows},
+    {"OPEN LOOP", "With one of the first four, requests are due by a schedule, whatever the server does. One that is due goes out on a free connection, or waits for one; its latency runs from the schedule, less what the generator itself was late. Whatever was due in the window is measured, and waited for after its end for the time of --timeout (or --deadline, if longer).", open_rows},
     {"REQUEST AND REPLY, http", "", http_rows},
     {"MESSAGE AND REPLY, ws", "", ws_rows},
     {"CONTENT OF REPLIES, both", "", content_rows},

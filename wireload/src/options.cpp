@@ -328,9 +328,6 @@ void read_place(const CLI::App& app, const raw_options& raw, unsigned allowed_cp
     out.json_path = raw.json;
     out.csv_path = raw.csv;
     out.hdr_log_path = raw.hdr_log;
-    out.core_gaps_path = raw.core_gaps;
-    if (given("--core-gaps") && !given("--cpu")) refuse("--core-gaps is about the cores that --cpu gives to the threads; give them");
-    if (raw.core_gaps == "-") refuse("--core-gaps: give it a file; standard output (-) is for results");
     out.quiet = raw.quiet;
     if (given("--print")) {
         one_of("--print", raw.print);

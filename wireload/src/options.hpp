@@ -93,7 +93,6 @@ struct options {
     bool keep_histogram = true;
     std::string json_path;     // "-": standard output
     std::string hdr_log_path;  // likewise
-    std::string core_gaps_path;
     std::string csv_path;      // likewise
     bool quiet = false;
     bool print_request = false;  // instead of a run

@@ -181,11 +181,11 @@ void pacer::on_due() { worker_.at_turn_end(); }
 
 bool pacer::take_grant() { return std::exchange(granted_, false); }
 
-nanos pacer::begun(nanos now) {
+nanos pacer::begun(nanos now, nanos& lag) {
     const nanos due = due_;
+    lag = std::max<nanos>(0, now - std::max({due, granted_since_, allowed_since_}));
     if (!warming_up_) {
-        const nanos possible = std::max({due, granted_since_, allowed_since_});
-        lag_.record(static_cast<std::uint64_t>(std::max<nanos>(0, now - possible)));
+        lag_.record(static_cast<std::uint64_t>(lag));
         worker_.count_begun();
     }
     if (now >= window_start_ && now < schedule_end_) ++counts_.sent_in_window;

@@ -3,7 +3,8 @@
 // A request that is due goes out at once on the connection that has been free for longest (in turn, so that all of them
 // stay in use and the load spreads over the server's threads). While none is free, or as many are in flight as may be,
 // requests wait; since they are nothing but moments of the schedule, a million of them take no memory. Latency runs from the
-// schedule, so a server that stands still is charged for everybody who waited (Tene, How NOT to Measure Latency).
+// schedule, so a server that stands still is charged for everybody who waited (Tene, How NOT to Measure Latency); and it is not charged
+// for what the generator itself was late, which is known for each request.
 #pragma once
 
 #include <cstdint>
@@ -40,13 +41,13 @@ public:
 
     // Whether a request was granted to the connection; it then has to begin it.
     bool take_grant();
-    // A request is begun at `now`. Returns when it was due.
-    nanos begun(nanos now);
+    // A request is begun at `now`, `lag` later than it could have been. Returns when it was due.
+    nanos begun(nanos now, nanos& lag);
     // A connection could not be opened: the request that has waited for longest is lost with it, if one waits. Returns
     // whether it counts.
     bool lose_waiting(nanos now);
     bool is_measured(nanos scheduled) const { return scheduled >= window_start_; }
-    bool is_late(nanos scheduled, nanos at) const { return deadline_ != never && at - scheduled > deadline_; }
+    bool is_late(nanos latency) const { return deadline_ != never && latency > deadline_; }
     // A right reply.
     void answered(nanos scheduled, nanos sent, nanos at, bool late);
     // Fewer requests are in flight than the `before`.

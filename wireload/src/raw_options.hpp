@@ -15,7 +15,7 @@ struct raw_options {
     std::string per_connection, message_size, subprotocol;
     std::string message, message_file, check;
     std::string ramp_rounds, ramp_add, ramp_messages, ramp_pacing;
-    std::string interval, json, hdr_log, core_gaps, watch, cpu, source, seed, engine;
+    std::string interval, json, hdr_log, watch, cpu, source, seed, engine;
     std::string csv, color, live, print, completion;
     std::string cacert, cert, key, sni, tls_session, tls_max_version, alpn;
     std::string rate, arrivals, rate_steps, rate_ramp, max_in_flight, deadline, spin, correct_omission;

@@ -56,7 +56,6 @@ public:
         } else {
             closed_loop();
         }
-        for (auto& c : core_watches_) out_.cores.push_back(c->stop());
         for (auto& w : workers_) w->order_end();
         for (auto& w : workers_) w->join();
         view_.reset();
@@ -85,11 +84,6 @@ private:
             workers_.push_back(std::make_unique<worker>(plan_, sources_, *series_, control_, i,
                                                         share_of(plan_.asked.connections, plan_.asked.threads, i)));
             if (auto started = workers_.back()->start(); !started) return started.error().message;
-        }
-        if (!plan_.asked.core_gaps_path.empty()) {
-            for (std::uint32_t i = 0; i < plan_.asked.threads; ++i) {
-                core_watches_.push_back(std::make_unique<core_watch>(plan_.asked.cpus[i % plan_.asked.cpus.size()], workers_[i]->seen()));
-            }
         }
         return {};
     }
@@ -420,7 +414,6 @@ private:
     std::unique_ptr<series_collector> series_;
     std::unique_ptr<live_view> view_;  // null: none is drawn
     std::vector<std::unique_ptr<worker>> workers_;
-    std::vector<std::unique_ptr<core_watch>> core_watches_;
     std::optional<stop_reason> cut_;
     run_result out_;
 };

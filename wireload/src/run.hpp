@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "connect_phases.hpp"
-#include "core_watch.hpp"
 #include "histogram.hpp"
 #include "open_loop.hpp"
 #include "plan.hpp"
@@ -80,7 +79,6 @@ struct run_result {
     std::unique_ptr<series_collector> series;  // by interval, or by round of a ramp
     std::vector<round_result> rounds;          // of a ramp
     std::optional<open_loop_result> open_loop;
-    std::vector<core_record> cores;  // where asked for
 
     // Right replies a second. Of an open loop those that came inside the window.
     double rate_per_s() const;

@@ -63,7 +63,7 @@ wire::result<void> worker::start() {
     if (plan_.asked.in_flight > 1 || plan_.asked.open_loop) {
         const std::uint32_t ring = std::bit_ceil(plan_.asked.in_flight);
         ring_mask_ = ring - 1;
-        ring_size_ = plan_.asked.open_loop ? std::size_t{2} * ring : ring;
+        ring_size_ = plan_.asked.open_loop ? std::size_t{3} * ring : ring;
         rings_.reset(static_cast<nanos*>(std::calloc(ring_size_ * share_, sizeof(nanos))));
         if (rings_ == nullptr) throw std::bad_alloc();
     }
@@ -264,7 +264,6 @@ void worker::due(connection& c) {
 }
 
 void worker::serve_due() {
-    seen_.store(turn_time(), std::memory_order_relaxed);
     if (opening_phase_) pump_opens();
     serving_.swap(due_);
     for (connection* c : serving_) c->serve_due();
@@ -413,15 +412,15 @@ void worker::close_window(nanos at) {
 
 // ---- open loop ----
 
-bool worker::right_reply_on_schedule(nanos due, nanos sent_at, nanos at) {
-    note_released(at);
+bool worker::right_reply_on_schedule(nanos due, nanos latency, nanos sent_at, nanos at) {
+    note_released();
     --in_flight_;
-    const bool late = pacer_->is_late(due, at);
+    const bool late = pacer_->is_late(latency);
     pacer_->answered(due, sent_at, at, late);
     if (!pacer_->is_measured(due)) return false;
     tally_.last_done = at;
     // Late ones are errors, and their latency is kept all the same: without them the tail would end where it gets interesting.
-    latencies_.record(static_cast<std::uint64_t>(std::max<nanos>(0, at - due)));
+    latencies_.record(static_cast<std::uint64_t>(latency));
     if (late) {
         ++tally_.errors[error_kind::deadline];
     } else {
@@ -430,8 +429,8 @@ bool worker::right_reply_on_schedule(nanos due, nanos sent_at, nanos at) {
     return late;
 }
 
-void worker::note_released(nanos at) {
-    pacer_->released(at, in_flight_);
+void worker::note_released() {
+    pacer_->released(turn_time(), in_flight_);
     at_turn_end();
 }
 

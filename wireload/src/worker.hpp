@@ -104,8 +104,6 @@ public:
     // Since the first connection was opened.
     std::uint64_t pings() const { return pings_; }
     std::uint64_t unasked() const { return unasked_; }
-    // When it last did something for a connection, on the steady clock; any thread may look.
-    const std::atomic<nanos>& seen() const { return seen_; }
     // Null unless the loop is open.
     pacer* pacing() const { return pacer_.get(); }
 
@@ -183,7 +181,7 @@ public:
     // Of the requests that were in flight `flying` are not any more, and `count` count.
     // They were in flight for `spent` together.
     void wrong_replies(error_kind kind, std::uint64_t count, std::uint64_t flying, nanos at, nanos spent) {
-        if (pacer_ != nullptr) [[unlikely]] note_released(at);
+        if (pacer_ != nullptr) [[unlikely]] note_released();
         in_flight_ -= flying;
         tally_.errors[kind] += count;
         tally_.more_in_flight += static_cast<double>(spent);
@@ -200,7 +198,7 @@ public:
     void at_turn_end() { loop_->at_turn_end(end_of_turn_); }
     void count_begun() { ++tally_.sent; }
     // Returns whether it came too late and counts.
-    bool right_reply_on_schedule(nanos due, nanos sent_at, nanos at);
+    bool right_reply_on_schedule(nanos due, nanos latency, nanos sent_at, nanos at);
     // The request was due at `due` and will not be sent any more.
     void never_sent(nanos due, nanos now);
     // Everything that was scheduled is decided.
@@ -256,7 +254,7 @@ private:
     void close_window(nanos at);
     flight in_flight_at(nanos at) const;
     void submit_interval();
-    void note_released(nanos at);
+    void note_released();
     void settle();
     void check_dead();
     void run_one_connection();
@@ -276,7 +274,6 @@ private:
     std::atomic<std::uint64_t> orders_done_{0};
     std::atomic<bool> dead_{false};
     std::atomic<bool> ended_{false};
-    std::atomic<nanos> seen_{0};
 
     // Everything below belongs to the worker's thread (its results to the main thread between orders).
     std::mt19937_64 random_;

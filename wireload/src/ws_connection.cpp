@@ -79,7 +79,7 @@ std::string ws_connection::expected_text(std::uint64_t counter) const {
 
 void ws_connection::on_data(std::span<char> in) {
     worker_.count_in(in.size());
-    const nanos at = arrival(in.size(), unfinished_ != nullptr);
+    const nanos at = reply_time(in.size(), unfinished_ != nullptr);
     if (is_handshaking()) {
         in = take_handshake(in);
         if (in.empty() || !is_open() || is_handshaking()) return;

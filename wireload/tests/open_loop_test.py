@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import signal
 import socket
+import subprocess
 import tempfile
 import threading
 import time
 import unittest
 from pathlib import Path
 
-from servers import TEXT, Run, Server, frame, http, http_replies, load, reply, serving, wireload, ws_replies
+from servers import TEXT, WIRELOAD, Run, Server, frame, http, http_replies, load, reply, serving, wireload, ws_replies
 
 MS = 1_000_000
 
@@ -145,6 +148,35 @@ class Waiting(OpenLoop):
         self.assertGreaterEqual(latency["percentiles_ns"]["75"], 140 * MS)
         self.assertGreaterEqual(run.document["open_loop"]["backlog_max"], 28)
         self.assertEqual(run.document["open_loop"]["service"]["count"], 60)
+
+    def test_the_generator_charges_nobody_for_its_own_lateness(self) -> None:
+        """wireload is stopped for 400 ms: what was due meanwhile leaves late, replies lie unread, and neither is latency."""
+
+        def slow(_server: Server, connection: socket.socket, _number: int, _request: bytes) -> bool:
+            time.sleep(0.02)
+            connection.sendall(reply())
+            return True
+
+        with serving(http(slow)) as server, tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "json"
+            words = [WIRELOAD, "--engine", "epoll", "--rate", "100", "-d", "1s", "-c", "100", "-q", "--json", str(file)]
+            process = subprocess.Popen([*words, f"http://127.0.0.1:{server.port}/"])
+            while server.requests < 30:
+                time.sleep(0.001)
+            process.send_signal(signal.SIGSTOP)
+            time.sleep(0.4)
+            process.send_signal(signal.SIGCONT)
+            self.assertEqual(process.wait(), 0)
+            run = Run(0, json.loads(file.read_text()), "")
+            self.assertEqual(server.requests, 100)
+        self.assertAccounted(run)
+        open_loop, latency = run.document["open_loop"], run.document["latency"]
+        self.assertEqual(open_loop["reply_times"], "kernel")
+        self.assertGreaterEqual(open_loop["lag"]["max_ns"], 300 * MS)
+        self.assertGreaterEqual(latency["min_ns"], 20 * MS)
+        self.assertLess(latency["max_ns"], 200 * MS)
+        self.assertLess(open_loop["service"]["max_ns"], 200 * MS)
+        self.assertIn("sent late", open_loop["void"])
 
     def test_waits_for_the_tail_after_the_end(self) -> None:
         def answer(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:

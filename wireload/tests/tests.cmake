@@ -27,9 +27,6 @@ add_test(NAME wireload_hostile COMMAND ${WIRELOAD_PYTHON} ${CMAKE_CURRENT_LIST_D
 set_tests_properties(wireload_hostile PROPERTIES TIMEOUT 240 ENVIRONMENT
   "WIRELOAD=$<TARGET_FILE:wireload>;WIRELOAD_MOST_MEMORY_MIB=${wireload_most_memory}")
 
-add_test(NAME wireload_core_gaps COMMAND ${WIRELOAD_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/core_gaps_test.py)
-set_tests_properties(wireload_core_gaps PROPERTIES TIMEOUT 120 RUN_SERIAL ON ENVIRONMENT
-  "WIRELOAD=$<TARGET_FILE:wireload>;TRUTH_SERVER=$<TARGET_FILE:truth_server>")
 # The sanitizers' own memory would be measured with it.
 if(NOT WIREBENCH_SANITIZE)
   add_test(NAME wireload_memory COMMAND ${WIRELOAD_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/memory_test.py)

@@ -12,11 +12,11 @@ namespace truth {
 using nanos = std::int64_t;
 
 // The requests of all connections are numbered from 0 in the order in which they were read; times count from the moment the
-// first was (the anchor), so that a law is one thing whenever the server was started.
+// first arrived (the anchor), so that a law is one thing whenever the server was started.
 class law {
 public:
     virtual ~law() = default;
-    // When request `index`, read at `received`, is to be answered. Called once for each request, in order.
+    // When request `index`, which arrived at `received`, is to be answered. Called once for each request, in order.
     virtual nanos due(std::uint64_t index, nanos received) = 0;
 };
 

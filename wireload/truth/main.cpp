@@ -6,14 +6,12 @@
 #include <cstdio>
 #include <exception>
 #include <fstream>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "core_watch.hpp"
 #include "server.hpp"
 
 namespace {
@@ -27,17 +25,8 @@ bool pin(int cpu) {
     return sched_setaffinity(0, sizeof set, &set) == 0;
 }
 
-// The core this process runs on; none when it may run on several.
-std::optional<int> only_core() {
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) != 0 || CPU_COUNT(&set) != 1) return {};
-    int core = 0;
-    while (!CPU_ISSET(static_cast<std::size_t>(core), &set)) ++core;
-    return core;
-}
-
 struct outputs {
-    std::string json, samples, core_gaps;
+    std::string json, samples;
 };
 
 int complain(const std::string& text) {
@@ -54,24 +43,17 @@ int serve(std::unique_ptr<truth::law> law, const truth::faults& faults, std::uin
     sigprocmask(SIG_BLOCK, &ends, nullptr);
     const int stop = signalfd(-1, &ends, SFD_CLOEXEC);
 
-    std::ofstream json_file, samples_file, gaps_file;
-    for (auto& [file, path] : {std::pair{&json_file, &to.json}, std::pair{&samples_file, &to.samples}, std::pair{&gaps_file, &to.core_gaps}}) {
+    std::ofstream json_file, samples_file;
+    for (auto& [file, path] : {std::pair{&json_file, &to.json}, std::pair{&samples_file, &to.samples}}) {
         if (path->empty()) continue;
         file->open(*path, std::ios::binary);
         if (!*file) return complain(fmt::format("{}: cannot write this file; give another name", *path));
     }
     truth::server server(std::move(law), faults, port);
-    std::optional<wireload::core_watch> watch;
-    if (gaps_file.is_open()) {
-        const auto core = only_core();
-        if (!core) return complain("--core-gaps: it takes one core to watch; give it with --cpu");
-        watch.emplace(*core, server.seen());
-    }
     std::printf("port %u\n", server.port());
     std::fflush(stdout);
     server.run(stop);
 
-    if (watch) gaps_file << wireload::to_json({watch->stop()}).dump() << '\n' << std::flush;
     const std::string text = server.what_was_done().to_json().dump(2) + "\n";
     if (json_file.is_open()) {
         json_file << text << std::flush;
@@ -82,7 +64,7 @@ int serve(std::unique_ptr<truth::law> law, const truth::faults& faults, std::uin
         server.what_was_done().write_samples(samples_file);
         samples_file.flush();
     }
-    if (json_file.good() && samples_file.good() && gaps_file.good() && std::fflush(stdout) == 0) return 0;
+    if (json_file.good() && samples_file.good() && std::fflush(stdout) == 0) return 0;
     complain("what was done could not be written whole; is the disk full?");
     return exit_broken;
 }
@@ -114,9 +96,8 @@ int main(int argc, char** argv) {
     app.add_option("--wrong-length", faults.length, "every Nth answer has a shorter body");
     app.add_option("--json", to.json, "write what was done to this file, not to standard output");
     app.add_option("--samples", to.samples,
-                   "write every answer to this file: when its request was read (Unix ns), the delay by the law, the real one, "
+                   "write every answer to this file: when its request arrived (Unix ns), the delay by the law, the real one, "
                    "each as a little-endian 64-bit number");
-    app.add_option("--core-gaps", to.core_gaps, "write when its core stood still to this file; takes the right to real-time priority");
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {

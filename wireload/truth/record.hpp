@@ -14,7 +14,7 @@ namespace truth {
 
 // One answer. Written to files as it lies in memory: three little-endian 64-bit numbers.
 struct sample {
-    nanos received_unix;
+    nanos received_unix;  // when the kernel had it, not when it was read
     nanos law;     // what the law says, from `received_unix`
     nanos really;  // when it was handed to the kernel, from `received_unix`
 };
@@ -33,7 +33,7 @@ struct counts {
 class record {
 public:
     counts count;
-    nanos anchor_unix = 0;  // when the first request was read; 0: none was
+    nanos anchor_unix = 0;  // when the first request arrived; 0: none was
 
     // Room for all at once: a vector that grows copies megabytes while answers are due. Untouched pages cost nothing.
     record() { samples_.reserve(most_samples); }

@@ -5,11 +5,13 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstring>
 #include <ctime>
 #include <system_error>
 #include <utility>
@@ -63,6 +65,7 @@ server::server(std::unique_ptr<law> l, const faults& f, std::uint16_t port) : la
     listener_ = checked(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), "socket");
     const int on = 1;
     setsockopt(listener_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    setsockopt(listener_, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on);  // those that are accepted take it over
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_port = htons(port);
@@ -95,13 +98,13 @@ void server::run(int stop_fd) {
     std::array<epoll_event, 256> events;
     while (true) {
         const int n = epoll_wait(epoll_, events.data(), events.size(), patience());
-        seen_.store(now_ns(), std::memory_order_relaxed);
         // Answers that are due come before anything new.
         answer_due();
         for (int i = 0; i < n; ++i) {
             const epoll_event& e = events[static_cast<std::size_t>(i)];
             if (e.data.u64 == stop_key) {
                 record_.count.unanswered += waiting_.size();
+                epoll_ctl(epoll_, EPOLL_CTL_DEL, stop_fd, nullptr);
                 return;
             }
             if (e.data.u64 == timer_key) {
@@ -157,14 +160,38 @@ void server::watch(const connection& c, std::uint32_t slot, bool writable, bool 
 void server::read_from(std::uint32_t slot) {
     connection& c = connections_[slot];
     if (c.fd < 0) return;
-    const ssize_t n = recv(c.fd, scratch_.data(), scratch_.size(), 0);
-    const nanos now = now_ns();
+    iovec bytes{scratch_.data(), scratch_.size()};
+    alignas(cmsghdr) char notes[CMSG_SPACE(sizeof(timespec))];
+    msghdr message{};
+    message.msg_iov = &bytes;
+    message.msg_iovlen = 1;
+    message.msg_control = notes;
+    message.msg_controllen = sizeof notes;
+    const ssize_t n = recvmsg(c.fd, &message, 0);
     if (n > 0) {
-        take_requests(slot, std::string_view(scratch_).substr(0, static_cast<std::size_t>(n)), now);
+        take_requests(slot, std::string_view(scratch_).substr(0, static_cast<std::size_t>(n)), arrival(message));
     } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
         close(c);
         free_.push_back(slot);
     }
+}
+
+// When the last of the bytes reached this host: the kernel noted it, and we may come to look much later.
+nanos server::arrival(const msghdr& message) {
+    const cmsghdr* const note = CMSG_FIRSTHDR(&message);
+    // The kernel takes a moment to begin with it, when nobody had asked for it before.
+    if (note == nullptr || note->cmsg_level != SOL_SOCKET || note->cmsg_type != SCM_TIMESTAMPNS) return now_ns();
+    timespec t;
+    std::memcpy(&t, CMSG_DATA(note), sizeof t);
+    // The wall clock may be slewed by 0.5 us in a millisecond: it is compared with the other one every time, and again if the core was lost
+    // between the readings.
+    nanos before = 0, wall = 0, after = 0;
+    do {
+        before = now_ns();
+        wall = clock_ns(CLOCK_REALTIME);
+        after = now_ns();
+    } while (after - before > 5'000);
+    return nanos{t.tv_sec} * 1'000'000'000 + t.tv_nsec - (wall - before);
 }
 
 void server::take_requests(std::uint32_t slot, std::string_view bytes, nanos now) {

@@ -2,7 +2,8 @@
 // no mistake with the generator it is there to check.
 #pragma once
 
-#include <atomic>
+#include <sys/socket.h>
+
 #include <cstdint>
 #include <memory>
 #include <queue>
@@ -29,8 +30,6 @@ public:
     // Serves until `stop_fd` is readable.
     void run(int stop_fd);
     const record& what_was_done() const noexcept { return record_; }
-    // When it last looked for something to do, on the steady clock; any thread may ask.
-    const std::atomic<nanos>& seen() const noexcept { return seen_; }
 
 private:
     struct connection {
@@ -54,6 +53,7 @@ private:
 
     void accept_all();
     void read_from(std::uint32_t slot);
+    static nanos arrival(const msghdr& message);
     void take_requests(std::uint32_t slot, std::string_view bytes, nanos now);
     void answer_due();
     void give(const pending& p);
@@ -78,7 +78,6 @@ private:
     std::vector<std::uint32_t> free_;
     std::priority_queue<pending, std::vector<pending>, std::greater<>> waiting_;
     std::string scratch_;
-    std::atomic<nanos> seen_{0};
 };
 
 }  // namespace truth

@@ -26,17 +26,22 @@ public:
         std::istringstream in(law);
         const std::vector<std::string> words{std::istream_iterator<std::string>(in), {}};
         server_ = std::make_unique<server>(std::move(std::get<std::unique_ptr<class law>>(parse_law(words))), f, 0);
-        thread_ = std::thread([this] { server_->run(stop_); });
+        begin();
     }
     ~served() {
         end();
         ::close(stop_);
+    }
+    void begin() {
+        thread_ = std::thread([this] { server_->run(stop_); });
     }
     const record& end() {
         if (thread_.joinable()) {
             const std::uint64_t one = 1;
             EXPECT_EQ(write(stop_, &one, sizeof one), static_cast<ssize_t>(sizeof one));
             thread_.join();
+            std::uint64_t taken = 0;
+            EXPECT_EQ(read(stop_, &taken, sizeof taken), static_cast<ssize_t>(sizeof taken));
         }
         return server_->what_was_done();
     }
@@ -72,8 +77,10 @@ std::string read_reply(int fd) {
     return text.substr(9, 3) + " " + body;
 }
 
+void ask_only(int fd) { EXPECT_EQ(send(fd, request.data(), request.size(), MSG_NOSIGNAL), static_cast<ssize_t>(request.size())); }
+
 std::string ask(int fd) {
-    EXPECT_EQ(send(fd, request.data(), request.size(), MSG_NOSIGNAL), static_cast<ssize_t>(request.size()));
+    ask_only(fd);
     return read_reply(fd);
 }
 
@@ -100,6 +107,22 @@ TEST(truth_server, faults_come_exactly_as_often_as_they_should) {
     EXPECT_EQ(c.wrong_length, 100U);
     EXPECT_EQ(c.unanswered, 0U);
     EXPECT_EQ(c.connections, 61U);
+}
+
+TEST(truth_server, its_record_begins_when_a_request_arrives_not_when_it_is_read) {
+    using namespace std::chrono_literals;
+    served s("constant 1ms");
+    s.end();  // nobody reads now
+    const int fd = s.connect();
+    ask_only(fd);
+    std::this_thread::sleep_for(60ms);
+    s.begin();
+    EXPECT_EQ(read_reply(fd), "200 hello");
+    ::close(fd);
+    const auto& samples = s.end().samples();
+    ASSERT_EQ(samples.size(), 1U);
+    EXPECT_EQ(samples[0].law, 1'000'000);
+    EXPECT_GE(samples[0].really, 55'000'000);
 }
 
 TEST(truth_server, never_answers_before_the_law_and_records_what_it_did) {

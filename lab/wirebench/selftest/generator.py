@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from wirebench.selftest.cases import Load
-from wirebench.selftest.gaps import CoreGaps, read_gaps
 from wirebench.selftest.judge import MAX
 from wirebench.selftest.laws import S
 from wirebench.trial.ports import HOST
@@ -17,7 +16,6 @@ from wirebench.trial.wireload import EXIT_OK, EXIT_WITH_ERRORS, DocumentError, d
 
 BODY = "hello"
 """What the truth server answers."""
-GAPS = ".gaps"
 _TIMEOUT_S = 30
 """Of a request. No case comes near."""
 
@@ -41,7 +39,6 @@ class Measured:
     """How often another program took its core."""
     void: str | None
     """Why the generator itself says that the window is no measurement."""
-    gaps: CoreGaps = field(default_factory=CoreGaps)
 
 
 def command(program: Path, load: Load, *, port: int, cores: Sequence[int], seed: int, json_file: Path) -> list[str]:
@@ -52,7 +49,6 @@ def command(program: Path, load: Load, *, port: int, cores: Sequence[int], seed:
         words += ["--rate", str(load.rate), "--arrivals", load.mode]
     words += ["--warmup", duration(load.warmup_ns)]
     words += ["-n", str(load.requests)] if load.requests is not None else ["-d", duration(load.window_ns)]
-    words += ["--core-gaps", str(json_file.with_suffix(GAPS))]
     return [*words, f"http://{HOST}:{port}/"]
 
 
@@ -78,10 +74,6 @@ def read(json_file: Path) -> Measured:
         raise GeneratorError(str(error)) from error
     document = found.document
     window, latency = document.window, document.latency
-    try:
-        gaps = read_gaps(json_file.with_suffix(GAPS))
-    except (OSError, ValueError) as error:
-        raise GeneratorError(f"wireload: expected its core's record, got {error}") from error
     if window.start_unix_ns is None or window.elapsed_ns is None:
         raise GeneratorError("wireload: window: expected a start and a length, got none")
     open_loop = found.raw.get("open_loop")
@@ -93,8 +85,6 @@ def read(json_file: Path) -> Measured:
         requests=document.requests.ok + document.requests.errors,
         percentiles={**{f"p{name}": value for name, value in latency.percentiles_ns.items()}, MAX: latency.max_ns},
         errors={kind: count for kind, count in document.errors.items() if count},
-        # The watch of the core takes it for a moment at every look: that is not another program.
-        evictions_per_s=max(0, (document.generator.involuntary_switches or 0) - gaps.looks) * S / max(window.elapsed_ns, 1),
+        evictions_per_s=(document.generator.involuntary_switches or 0) * S / max(window.elapsed_ns, 1),
         void=str(void) if void else None,
-        gaps=gaps,
     )

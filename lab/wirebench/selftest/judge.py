@@ -4,16 +4,16 @@ A single run on a machine whose cores stand still now and then says nothing abou
 percentile and its own truth come first, and the median over the repeats of (measured - truth) is judged. (Rule: summaries per
 trial, then the median over trials; Treadmill 2016.) The least and the greatest are shown beside it, whatever the verdict.
 
-Three truths are compared with what was measured, the first that agrees within 1% or 50 us names the verdict:
+Two truths are compared with what was measured, the first that agrees within 1% or 50 us names the verdict:
 
 - the law of the server, which is known beforehand;
-- the server's own record of this run: how long it really took over every answer, by its own clock. Where it was late itself,
-  a right generator reports that;
-- the law with the standstills in it that both cores were recorded to have had in this run (``gaps``).
+- the server's own record of this run: how long it really took over every answer. Where it was late itself, a right generator
+  reports that.
 
-The server's clock runs from the reading of a request: it does not know of one that lay unread while its core stood still. So
-a server that was off its law leaves the matter open when nothing else explains the difference, unless less was measured than
-the server took: that no generator can have seen.
+Both ends take the kernel's word for when something arrived: the server's record begins when the kernel had the request, and
+wireload's latency ends when the kernel had the reply and leaves out what the generator itself was late. So a request that lay
+unread while the server's core stood still is in the record with all of its wait, and a reply that lay unread is no later for
+it. So what agrees with neither truth is wrong, though the server was off its law too.
 """
 
 from __future__ import annotations
@@ -34,25 +34,23 @@ RELATIVE = 0.01
 ABSOLUTE_NS = 50 * US
 """Within 1% or 50 us of the truth is right. Our own choice."""
 
-Verdict = Literal["yes", "server", "gaps", "NO", "undecided", "-"]
-"""The first three are right: by the law, by the server's own record, by the law with recorded standstills. ``undecided``: the
-server did not keep its law, or too few runs are valid. ``-``: nothing to judge."""
+Verdict = Literal["yes", "server", "NO", "undecided", "-"]
+"""The first two are right: by the law, by the server's own record. ``undecided``: too few runs are valid. ``-``: nothing to
+judge."""
 
-RIGHT: tuple[Verdict, ...] = ("yes", "server", "gaps")
+RIGHT: tuple[Verdict, ...] = ("yes", "server")
 
 EXIT_HOLDS, EXIT_OFF, EXIT_NOTHING = 0, 1, 3
 
 
 @dataclass(frozen=True, kw_only=True)
 class Seen:
-    """One percentile of one run. Nanoseconds; everything with the base added."""
+    """One percentile of one run. Nanoseconds. Both truths hold what a request costs besides."""
 
     truth: Span | None
     server: float | None
     """The same percentile of what the server recorded of itself."""
     measured: float | None
-    with_gaps: Span | None = None
-    """The truth with the recorded standstills of both cores in it. None: there were none, or it was not asked for."""
 
     @property
     def off(self) -> float | None:
@@ -62,15 +60,6 @@ class Seen:
     @property
     def off_server(self) -> float | None:
         return None if self.server is None or self.measured is None else self.measured - self.server
-
-    @property
-    def server_off(self) -> float | None:
-        return None if self.truth is None or self.server is None else self.truth.distance(self.server)
-
-    @property
-    def off_gaps(self) -> float | None:
-        """A run in which nothing stood still has no other truth than the law's."""
-        return self.off if self.with_gaps is None or self.measured is None else self.with_gaps.distance(self.measured)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +79,6 @@ class Row:
     measured: float | None
     off: MetricSummary | None
     off_server: MetricSummary | None
-    off_gaps: MetricSummary | None
     verdict: Verdict
     note: str = ""
 
@@ -135,11 +123,11 @@ def median(values: Sequence[float | None]) -> float | None:
 
 
 def percentile_row(
-    case: Case, load: Load, name: str, seen: Sequence[Seen], *, wanted: int, asks_server: bool = False, stood: str = ""
+    case: Case, load: Load, name: str, seen: Sequence[Seen], *, wanted: int, asks_server: bool = False, disturbed: str = ""
 ) -> Row:
     """``asks_server``: chance makes the truth a wide span, so that the server's record of what came is asked too.
 
-    ``stood``: the standstills in words.
+    ``disturbed``: what else used wireload's core, to be told beside a wrong one.
     """
     spans = [one.truth for one in seen if one.truth is not None]
     low, high = median([span.low for span in spans]), median([span.high for span in spans])
@@ -157,35 +145,30 @@ def percentile_row(
         measured=median(measured),
         off=spread([one.off for one in seen]),
         off_server=spread([one.off_server for one in seen]),
-        off_gaps=spread([one.off_gaps for one in seen]) if any(one.with_gaps for one in seen) else None,
         verdict="-",
     )
-    verdict, note = _verdict(row, median([one.server_off for one in seen]), asks_server=asks_server)
-    return replace(row, verdict=verdict, note="; ".join(filter(None, (note, stood if verdict in ("gaps", "NO") else ""))))
+    verdict, note = _verdict(row, asks_server=asks_server)
+    return replace(row, verdict=verdict, note="; ".join(filter(None, (note, disturbed if verdict == "NO" else ""))))
 
 
-def _verdict(row: Row, server_off: float | None, *, asks_server: bool) -> tuple[Verdict, str]:
+def _verdict(row: Row, *, asks_server: bool) -> tuple[Verdict, str]:
     if row.runs and row.truth is None:
         return "-", "not known from the law"
     if row.runs == 0 or row.off is None or row.truth is None:
         return "-", "too few samples"
     if not enough(row.runs, row.wanted):
         return "undecided", f"measured in {row.runs} of {row.wanted} runs"
-    allowed = tolerance(row.truth.low)
-    allowed_server = None if row.server is None else tolerance(row.server)
-    beside = 0.0 if row.off_server is None or allowed_server is None else row.off_server.median / allowed_server
-    agrees = row.off_server is not None and abs(beside) <= 1
-    if abs(row.off.median) <= allowed and (agrees or not asks_server or row.off_server is None):
+    lawful = abs(row.off.median) <= tolerance(row.truth.low)
+    if row.server is None or row.off_server is None:
+        return "yes" if lawful else "NO", ""
+    allowed = tolerance(row.server)
+    agrees = abs(row.off_server.median) <= allowed
+    if lawful and (agrees or not asks_server):
         return "yes", ""
     if agrees:
-        return "server", "the server was late by its own clock"
-    if beside < -1:
-        return "NO", "less than the server took"
-    if row.off_gaps is not None and abs(row.off_gaps.median) <= allowed:
-        return "gaps", ""
-    if server_off is not None and abs(server_off) > allowed:
-        return "undecided", "the server itself was off its law"
-    return "NO", ""
+        return "server", "the server was late by its own record"
+    # What is less than the server took, no generator can have seen.
+    return "NO", "less than the server took" if row.off_server.median < -allowed else ""
 
 
 @dataclass(frozen=True, kw_only=True)

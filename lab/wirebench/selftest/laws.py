@@ -13,9 +13,6 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
 Mode = Literal["closed", "constant", "poisson"]
 """A closed loop, or an open one with constant or Poisson arrivals."""
 
@@ -104,17 +101,6 @@ class Law(ABC):
         low, high = self.at(max(0.0, share - slack), load), self.at(min(1.0, share + slack), load)
         return None if low is None or high is None else Span(low=low, high=high)
 
-    @abstractmethod
-    def delays(self, index: NDArray[np.int64], received_ns: NDArray[np.float64], load: Conditions) -> NDArray[np.float64]:
-        """What the law alone gives to these requests. For following it request by request.
-
-        They are numbered from 0 in the order of their times, which count from the window's beginning.
-        """
-
-    def answers(self, received_ns: NDArray[np.float64], load: Conditions) -> NDArray[np.float64]:
-        """When requests read at these times, in order, are answered."""
-        return received_ns + self.delays(np.arange(received_ns.size), received_ns, load)
-
 
 def words_of(ns: float) -> str:
     return f"{round(ns)}ns"
@@ -136,9 +122,6 @@ class Constant(Law):
 
     def at(self, share: float, load: Conditions) -> float:
         return self.delay_ns
-
-    def delays(self, index: NDArray[np.int64], received_ns: NDArray[np.float64], load: Conditions) -> NDArray[np.float64]:
-        return np.full(index.shape, float(self.delay_ns))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,9 +146,6 @@ class Slow(Law):
     def at(self, share: float, load: Conditions) -> float:
         return self.delay_ns if share > 1 - 1 / self.every else 0
 
-    def delays(self, index: NDArray[np.int64], received_ns: NDArray[np.float64], load: Conditions) -> NDArray[np.float64]:
-        return np.where((index + 1) % self.every == 0, float(self.delay_ns), 0.0)
-
 
 @dataclass(frozen=True, kw_only=True)
 class Bimodal(Law):
@@ -185,11 +165,6 @@ class Bimodal(Law):
 
     def at(self, share: float, load: Conditions) -> float:
         return self.other_ns if share > 1 - self.percent / 100 else self.usual_ns
-
-    def delays(self, index: NDArray[np.int64], received_ns: NDArray[np.float64], load: Conditions) -> NDArray[np.float64]:
-        place = index % 100
-        other = (place + 1) * self.percent // 100 > place * self.percent // 100
-        return np.where(other, float(self.other_ns), float(self.usual_ns))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -225,10 +200,6 @@ class Drift(Law):
         first = self._delay(load.start_s) + load.base_ns
         last = self._delay(load.start_s + load.seconds) + load.base_ns
         return float(first * (last / first) ** share - load.base_ns)
-
-    def delays(self, index: NDArray[np.int64], received_ns: NDArray[np.float64], load: Conditions) -> NDArray[np.float64]:
-        share = np.clip((load.start_s + received_ns / S) / self.over_s, 0.0, 1.0)
-        return self.from_ns + (self.to_ns - self.from_ns) * share
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -271,17 +242,6 @@ class Freeze(Law):
         if busy >= 1 or (affected := self.length_ns / (1 - busy) / self.period_ns) > 1:
             return None  # the queue is never empty
         return self.service_ns + self.length_ns * max(0.0, share - (1 - affected)) / affected
-
-    def delays(self, index: NDArray[np.int64], received_ns: NDArray[np.float64], load: Conditions) -> NDArray[np.float64]:
-        found = np.empty(received_ns.size)
-        free = 0.0
-        for at, received in enumerate((received_ns + load.start_s * S).tolist()):
-            start = max(received, free)
-            freezes_at = start - start % self.period_ns + self.period_ns - self.length_ns
-            late = start + self.service_ns > freezes_at
-            free = freezes_at + self.length_ns + self.service_ns if late else start + self.service_ns
-            found[at] = free - received
-        return found
 
     def max(self, load: Conditions) -> Span:
         if load.mode == "closed":

@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 _PRIORITY = 1
-"""The least there is: the watch of the core (wireload/src/core_watch.hpp) must come before what it watches."""
+"""The least there is: every ordinary program comes behind it already."""
 
 
 @contextmanager
 def realtime() -> Iterator[None]:
     """For this thread and the programs that it starts; ``PermissionError`` where that is not allowed.
 
-    The lab itself is among equals then and does not interrupt them either. What it does not keep away: the machine's own
-    standstills. Linux before 6.8 stops a program that is busy all the time for 50 ms in every second (sched_rt_runtime_us);
+    The lab itself is among equals then and does not interrupt them either. A host may still take a virtual machine's cores
+    away. Linux before 6.8 stops a program that is busy all the time for 50 ms in every second (sched_rt_runtime_us);
     later ones only while others wait for the core.
     """
     before = os.sched_getscheduler(0), os.sched_getparam(0)

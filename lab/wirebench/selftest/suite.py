@@ -9,10 +9,10 @@ from pathlib import Path
 from wirebench.selftest import generator
 from wirebench.selftest.cases import NO_DELAY, Case, Load, Size, base_load, fitted, load_for
 from wirebench.selftest.generator import GeneratorError, Measured
-from wirebench.selftest.judge import errors_of, spread
+from wirebench.selftest.judge import errors_of, median, spread
 from wirebench.selftest.laws import Conditions, Mode, S
 from wirebench.selftest.peers import Peer, PeerRow, run_peer
-from wirebench.selftest.repeats import Group, Run
+from wirebench.selftest.repeats import Base, Group, Run
 from wirebench.selftest.truth_server import Record, TruthServer, TruthServerError
 from wirebench.stats.types import MetricSummary
 from wirebench.trial.supervise import Scope, Supervisor
@@ -84,6 +84,7 @@ class Suite:
         self.missing: list[str] = []
         """Runs of the base and of peers that said nothing, and why."""
         self._bases: dict[tuple[Mode, int], list[float]] = {}
+        self._ways: dict[tuple[Mode, int], list[float]] = {}
         self._runs: list[list[Run]] = []
         """In the order of runs()."""
         self._wanted = wanted
@@ -114,30 +115,26 @@ class Suite:
     @property
     def groups(self) -> list[Group]:
         return [
-            Group(case=case, load=load, wanted=self._wanted.repeats, base_ns=self._base(load), runs=tuple(done))
+            Group(case=case, load=load, wanted=self._wanted.repeats, base=self._base(load), runs=tuple(done))
             for (case, load), done in zip(runs(self._wanted, self._size), self._runs, strict=False)
         ]
 
-    @property
-    def unrecorded(self) -> str | None:
-        """Why standstills of the cores could not be recorded."""
-        problems = (gaps.problem for done in self._runs for run in done for gaps in (run.client_gaps, run.server_gaps))
-        return next(filter(None, problems), None)
-
-    def _base(self, load: Load) -> float | None:
+    def _base(self, load: Load) -> Base | None:
         """Of an open loop at its rate. Of a closed one there is one base: its rate is what its connections make."""
-        found = self.bases.get((load.mode, self._wanted.rates[0] if load.mode == "closed" else load.rate))
-        return None if found is None else found.median
+        key = (load.mode, self._wanted.rates[0] if load.mode == "closed" else load.rate)
+        total, way = median(self._bases.get(key, ())), median(self._ways.get(key, ()))
+        return None if total is None or way is None else Base(total_ns=total, way_ns=way)
 
     def _measure_base(self, load: Load, number: int) -> None:
         try:
-            measured, _ = self.once(Case(name="no delay", law=NO_DELAY), load, self._wanted.seed + number * _MOST_SEEDS)
+            measured, record = self.once(Case(name="no delay", law=NO_DELAY), load, self._wanted.seed + number * _MOST_SEEDS)
         except (GeneratorError, TruthServerError) as error:
             why = str(error)
         else:
-            base = measured.percentiles.get("p50")
-            if measured.void is None and base is not None and base <= _LONGEST_BASE_NS:
+            base, own = measured.percentiles.get("p50"), recorded(measured, record).get("p50")
+            if measured.void is None and base is not None and own is not None and base <= _LONGEST_BASE_NS:
                 self._bases.setdefault((load.mode, load.rate), []).append(base)
+                self._ways.setdefault((load.mode, load.rate), []).append(base - own)
                 return
             why = measured.void or f"the median without any delay is {base} ns"
         self.missing.append(f"base, {load.mode}, {load.rate:,}/s, round {number}: {why}")
@@ -163,11 +160,8 @@ class Suite:
             void=measured.void,
             met=conditions(load, measured, record),
             measured=measured.percentiles,
-            server=record.percentiles(measured.start_unix_ns, measured.start_unix_ns + measured.elapsed_ns),
+            server=recorded(measured, record),
             errors=errors,
-            start_unix_ns=measured.start_unix_ns,
-            client_gaps=measured.gaps,
-            server_gaps=record.gaps,
             evictions_per_s=measured.evictions_per_s,
         )
 
@@ -182,10 +176,10 @@ class Suite:
 
     def _beside_peers(self, case: Case, load: Load) -> None:
         """Once each: what they say has no verdict."""
-        base_ns = self._base(load)
-        if base_ns is not None:
+        base = self._base(load)
+        if base is not None:
             for peer in self._programs.peers:
-                self._beside(peer, case, load, base_ns)
+                self._beside(peer, case, load, base.total_ns)
 
     def _beside(self, peer: Peer, case: Case, load: Load, base_ns: float) -> None:
         """The peer under the same load, as far as it knows such a one."""
@@ -202,6 +196,11 @@ class Suite:
 
     def _server(self, case: Case, scope: Scope) -> TruthServer:
         return TruthServer(self._programs.truth_server, case, scope, cores=self._cores.contestant)
+
+
+def recorded(measured: Measured, record: Record) -> dict[str, float | None]:
+    """What the server recorded of the window."""
+    return record.percentiles(measured.start_unix_ns, measured.start_unix_ns + measured.elapsed_ns)
 
 
 def conditions(load: Load, measured: Measured, record: Record) -> Conditions:

@@ -8,14 +8,14 @@ from typing import Any
 
 from rich.table import Table
 
-from wirebench.selftest.judge import ABSOLUTE_NS, MAX, PERCENTILES, RELATIVE, RIGHT, ErrorRow, Result, Row, Verdict
+from wirebench.selftest.judge import ABSOLUTE_NS, MAX, PERCENTILES, RELATIVE, RIGHT, ErrorRow, Result, Row
 from wirebench.selftest.laws import MS, US, Mode, Span
 from wirebench.selftest.peers import PeerRow
 from wirebench.selftest.repeats import Group, Run
 from wirebench.stats.types import MetricSummary
 
 _FOR_USERS = "who come at that rate and do not wait for each other"
-_STYLES = {"yes": "green", "server": "green", "gaps": "green", "NO": "bold red", "undecided": "yellow", "-": "dim"}
+_STYLES = {"yes": "green", "server": "green", "NO": "bold red", "undecided": "yellow", "-": "dim"}
 
 
 def show_ns(ns: float | None, *, signed: bool = False) -> str:
@@ -123,37 +123,32 @@ def missing_lines(groups: Sequence[Group], missing: Sequence[str]) -> list[str]:
     ]
 
 
-def footer(bases: Mapping[tuple[Mode, int], MetricSummary], unrecorded: str | None = None) -> str:
+def footer(bases: Mapping[tuple[Mode, int], MetricSummary]) -> str:
     measured = "; ".join(
         f"{mode} {rate:,}/s {show_ns(base.median)}"
         + (f" [{show_ns(base.least)}, {show_ns(base.greatest)}]" if base.trials > 1 else "")
         for (mode, rate), base in bases.items()
     )
-    why = f"\nStandstills of the cores could not be recorded, so none is taken into account: {unrecorded}" if unrecorded else ""
     return (
         f"truth = the law of the server + the base, the median of the same mode and rate without delay: {measured or 'none'}.\n"
         "off by: of what was measured from the truth of the same run, the median over the runs [least, greatest].\n"
         f"yes: that median is within {RELATIVE:.0%} or {ABSOLUTE_NS // US} us. "
         "'a .. b': the truth is only known to lie between, because the percentile falls\n"
         "on a step, or random arrivals make the shares random; then wireload must also agree with what the server recorded.\n"
-        "server: within as much of what the server recorded that it did. gaps: within as much of the truth that holds what\n"
-        "both cores were recorded to have stood still. undecided: the server itself could not keep its law, or too few runs\n"
-        f"are valid. -: nothing to judge.{why}"
+        "server: not that, but within as much of what the server recorded that it did. NO: neither. undecided: too few runs\n"
+        "are valid. -: nothing to judge."
     )
 
 
 def summary(results: Sequence[Result], groups: Sequence[Group]) -> str:
     verdicts = [row.verdict for row in results]
-    kinds: tuple[tuple[Verdict, str], ...] = (
-        ("server", "by the server's own record"),
-        ("gaps", "with recorded standstills of the cores"),
-    )
-    which = ", ".join(f"{count} {words}" for kind, words in kinds if (count := verdicts.count(kind)))
+    recorded = verdicts.count("server")
+    which = f" ({recorded} by the server's own record)" if recorded else ""
     right = sum(verdict in RIGHT for verdict in verdicts)
     runs = [run for group in groups for run in group.runs]
     void = sum(run.void is not None for run in runs)
     return (
-        f"{right} right{f' ({which})' if which else ''}, {verdicts.count('NO')} wrong, "
+        f"{right} right{which}, {verdicts.count('NO')} wrong, "
         f"{verdicts.count('undecided')} not decided; {void} of {len(runs)} runs void"
     )
 
@@ -174,7 +169,7 @@ def to_json(
         return [asdict(row) for row in results if isinstance(row, kind)]
 
     return {
-        "schema": "selftest/2",
+        "schema": "selftest/3",
         "realtime": realtime,
         "cores_awake": cores_awake,
         "bases_ns": [{"mode": mode, "rate": rate, "p50_ns": asdict(base)} for (mode, rate), base in bases.items()],
@@ -195,7 +190,6 @@ def _run(group: Group, run: Run) -> dict[str, Any]:
         "void": run.void,
         "percentiles": {name: asdict(seen) for name, seen in group.seen(run).items()},
         "errors": None if run.errors is None else asdict(run.errors),
-        "standstills": run.standstills,
         "evictions_per_s": run.evictions_per_s,
     }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +14,6 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from wirebench.catalog.errors import explain
 from wirebench.selftest.cases import Case
-from wirebench.selftest.gaps import CoreGaps, read_gaps
 from wirebench.selftest.judge import MAX, PERCENTILES
 from wirebench.trial import interrupt
 from wirebench.trial.process import Process
@@ -54,16 +53,18 @@ class Counts(BaseModel):
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """What it did, answer by answer. The arrays have one entry for each answer, in nanoseconds."""
+    """What it did, answer by answer. The arrays have one entry for each answer, in nanoseconds.
+
+    A request is received when the kernel has it, however late the server comes to read it.
+    """
 
     counts: Counts
     received_unix: NDArray[np.int64]
     law: NDArray[np.int64]
     really: NDArray[np.int64]
-    gaps: CoreGaps = field(default_factory=CoreGaps)
 
     def percentiles(self, start_unix_ns: int, end_unix_ns: int) -> dict[str, float | None]:
-        """Of the delays it really gave to the requests it read in this time, by the names the generator's have."""
+        """Of the delays it really gave to the requests that arrived in this time, by the names the generator's have."""
         inside = (self.received_unix >= start_unix_ns) & (self.received_unix < end_unix_ns)
         delays = self.really[inside]
         if delays.size == 0:
@@ -82,8 +83,7 @@ class TruthServer:
     def __init__(self, program: Path, case: Case, scope: Scope, *, cores: Sequence[int]) -> None:
         self._json = scope.folder / "truth.json"
         self._samples = scope.folder / "truth.samples"
-        self._gaps = scope.folder / "truth.gaps"
-        words = [str(program), "--json", str(self._json), "--samples", str(self._samples), "--core-gaps", str(self._gaps)]
+        words = [str(program), "--json", str(self._json), "--samples", str(self._samples)]
         words += [*case.faults.words, *case.law.words]
         self._process = scope.start(words, name="truth", cwd=scope.folder, env={}, cores=cores)
         self.port = self._read_port(self._process)
@@ -104,10 +104,9 @@ class TruthServer:
         try:
             counts = Counts.model_validate(json.loads(self._json.read_bytes()))
             samples = np.fromfile(self._samples, dtype="<i8").reshape(-1, 3)
-            gaps = read_gaps(self._gaps)
         except ValidationError as error:
             raise TruthServerError(explain(error, path="truth_server")) from error
         except (OSError, ValueError) as error:
             what = f"it {describe_end(self._process)}: {tail_of(self._process)}"
             raise TruthServerError(f"truth_server: expected a record of what it did, got {error}; {what}") from error
-        return Record(counts=counts, received_unix=samples[:, 0], law=samples[:, 1], really=samples[:, 2], gaps=gaps)
+        return Record(counts=counts, received_unix=samples[:, 0], law=samples[:, 1], really=samples[:, 2])
