@@ -139,7 +139,7 @@ def test_a_short_self_test(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert [row["percentile"] for row in constant] == ["p50", "p90", "p99", "p99.9", "max"]
     for row in constant[:2]:
         assert row["measured"] >= row["truth"]["low"] - 1 * MS, "no reply comes before the law lets it go"
-        assert row["server"] >= row["truth"]["low"]
+        assert row["server"] >= 10 * MS, "nor did the server give one"
         assert row["off"]["least"] == row["off"]["median"] == row["off"]["greatest"]
 
 
