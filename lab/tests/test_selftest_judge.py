@@ -153,7 +153,6 @@ def test_rows_of_a_group() -> None:
     assert rows[0].server == 21 * US
     assert rows[3].off.median == pytest.approx(29.97 * MS)
     assert rows[2].truth == Span(low=30 * US, high=100 * MS + 30 * US)
-    assert rows[0].server == 31 * US
     assert table.missing_lines([group], ["base, x"]) == [
         "missing: base, x",
         "missing: slow, constant, 1,000/s, round 2: sent late",
