@@ -103,6 +103,7 @@ void connection::serve_due() {
 }
 
 void connection::serve_retry() {
+    since_ = worker_.turn_time();
     if (phase_ == phase::idle && !finished_) worker_.due(*this);
 }
 
@@ -130,10 +131,12 @@ void connection::session_ready() {
     phase_ = phase::open;
     step_at_ = 0;
     worker_.session_opened(now - since_, now);
+    since_ = now;
     if (worker_.loading()) worker_.due(*this);
 }
 
 void connection::on_drained() {
+    since_ = worker_.turn_time();
     if (phase_ == phase::open) worker_.due(*this);
 }
 
@@ -196,6 +199,7 @@ void connection::answered(std::uint64_t counter, nanos at) {
     }
     slot = 0;
     note_done(counter);
+    since_ = at;
     if (failures_ != 0) recovered();
 }
 
@@ -207,6 +211,7 @@ void connection::answered_wrongly(std::uint64_t counter, nanos at, error_kind ki
     worker_.wrong_replies(kind, counts ? 1 : 0, 1, at, at - times_[counter & ring_mask()]);
     times_[counter & ring_mask()] = 0;
     note_done(counter);
+    since_ = at;
     if (failures_ != 0) recovered();  // it does answer
 }
 
@@ -380,7 +385,7 @@ void connection::serve_open_loop() {
     } else if (phase_ == phase::idle && !finished_ && worker_.the_plan().asked.keep_alive) {
         open();
     }
-    offer(worker_.turn_time());
+    offer(since_);
 }
 
 void connection::send_granted() {

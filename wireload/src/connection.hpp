@@ -154,7 +154,7 @@ private:
     nanos time_ = 0;
     std::uint64_t sent_ = 0;  // counter of the last request begun; never starts anew, so that no late reply fits
     std::uint64_t quota_ = 0;
-    nanos since_ = 0;  // connecting since
+    nanos since_ = 0;  // connecting since; later, since when it could send again
     nanos step_at_ = 0;  // when the present step of opening began; without keep-alive, when the first request was sent; 0: neither
     std::uint32_t number_;
     std::uint32_t open_ = 0;    // requests from the oldest in flight to the last begun

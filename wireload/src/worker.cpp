@@ -413,7 +413,7 @@ void worker::close_window(nanos at) {
 // ---- open loop ----
 
 bool worker::right_reply_on_schedule(nanos due, nanos latency, nanos sent_at, nanos at) {
-    note_released();
+    note_released(at);
     --in_flight_;
     const bool late = pacer_->is_late(latency);
     pacer_->answered(due, sent_at, at, late);
@@ -429,8 +429,8 @@ bool worker::right_reply_on_schedule(nanos due, nanos latency, nanos sent_at, na
     return late;
 }
 
-void worker::note_released() {
-    pacer_->released(turn_time(), in_flight_);
+void worker::note_released(nanos at) {
+    pacer_->released(at, in_flight_);
     at_turn_end();
 }
 

@@ -181,7 +181,7 @@ public:
     // Of the requests that were in flight `flying` are not any more, and `count` count.
     // They were in flight for `spent` together.
     void wrong_replies(error_kind kind, std::uint64_t count, std::uint64_t flying, nanos at, nanos spent) {
-        if (pacer_ != nullptr) [[unlikely]] note_released();
+        if (pacer_ != nullptr) [[unlikely]] note_released(at);
         in_flight_ -= flying;
         tally_.errors[kind] += count;
         tally_.more_in_flight += static_cast<double>(spent);
@@ -254,7 +254,7 @@ private:
     void close_window(nanos at);
     flight in_flight_at(nanos at) const;
     void submit_interval();
-    void note_released();
+    void note_released(nanos at);
     void settle();
     void check_dead();
     void run_one_connection();

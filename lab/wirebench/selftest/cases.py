@@ -141,6 +141,8 @@ NO_DELAY = Constant(delay_ns=0)
 
 FREEZE_CONNECTIONS = 10
 """Of the closed loop against a server that freezes."""
+_STANDSTILL_S = 0.005
+"""A core of a virtual machine may stand still for so long: what is due meanwhile should find a free connection. Our own choice."""
 _MOST_CONNECTIONS = 2_000
 _MOST_CLOSED = 20
 """Connections of a closed loop: many with one delay come in bursts, which any server answers one after the other, late."""
@@ -194,7 +196,7 @@ def load_for(case: Case, mode: Mode, rate: int, size: Size) -> Load:
             connections = FREEZE_CONNECTIONS
     else:
         waiting = rate * (law.length_ns if isinstance(law, Freeze) else law.mean_ns) / S
-        wanted = math.ceil(2 * waiting) + 64
+        wanted = math.ceil(2 * waiting + rate * _STANDSTILL_S) + 64
         connections = min(wanted, _MOST_CONNECTIONS)
         # Requests behind each other on a connection are answered in order; only a law that does so anyway allows it.
         in_flight = math.ceil(2 * wanted / connections) if wanted > connections else 1
