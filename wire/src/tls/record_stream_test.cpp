@@ -7,22 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "hex.hpp"
 #include "pieces.hpp"
 
 namespace wire::tls::detail {
 namespace {
-
-std::vector<std::uint8_t> from_hex(std::string_view digits) {
-    std::vector<std::uint8_t> out;
-    std::string two;
-    for (const char c : digits) {
-        if (c != ' ') two += c;
-        if (two.size() < 2) continue;
-        out.push_back(static_cast<std::uint8_t>(std::stoi(two, nullptr, 16)));
-        two.clear();
-    }
-    return out;
-}
 
 constexpr std::uint16_t aes_128 = 0x1301;
 constexpr std::uint16_t chacha = 0x1303;
@@ -102,8 +91,8 @@ struct records : ::testing::Test {
 
 TEST(record_keys, the_example_of_rfc_8448) {
     // RFC 8448 section 3: "{client} send application_data record".
-    const auto secret = from_hex("9e40646ce79a7f9dc05af8889bce6552875afa0b06df0087f792ebb7c17504a5");
-    const auto wanted = from_hex("17 03 03 00 43 a2 3f 70 54 b6 2c 94 d0 af fa fe 82 28 ba 55 cb ef ac ea 42 f9 14 aa 66 bc ab 3f 2b 98 19 "
+    const auto secret = testing::from_hex("9e40646ce79a7f9dc05af8889bce6552875afa0b06df0087f792ebb7c17504a5");
+    const auto wanted = testing::from_hex("17 03 03 00 43 a2 3f 70 54 b6 2c 94 d0 af fa fe 82 28 ba 55 cb ef ac ea 42 f9 14 aa 66 bc ab 3f 2b 98 19 "
                                  "a8 a5 b4 6b 39 5b d5 4a 9a 20 44 1e 2b 62 97 4e 1f 5a 62 92 a2 97 70 14 bd 1e 3d ea e6 3a ee bb 21 69 49 15 e4");
     std::string plain;
     for (char c = 0; c < 50; ++c) plain += c;
@@ -119,7 +108,7 @@ TEST(record_keys, the_example_of_rfc_8448) {
     EXPECT_EQ(got.size, 50U);
     EXPECT_EQ(back.substr(0, 50), plain);
     // "{client} send alert record".
-    const auto notice = from_hex("17 03 03 00 13 c9 87 27 60 65 56 66 b7 4d 7f f1 15 3e fd 6d b6 d0 b0 e3");
+    const auto notice = testing::from_hex("17 03 03 00 13 c9 87 27 60 65 56 66 b7 4d 7f f1 15 3e fd 6d b6 d0 b0 e3");
     out.clear();
     ASSERT_TRUE(seals.seal(content::alert, std::string_view("\x01\x00", 2), out));
     EXPECT_TRUE(std::ranges::equal(out.view(), notice, {}, {}, [](std::uint8_t octet) { return static_cast<char>(octet); }));
