@@ -142,7 +142,7 @@ NO_DELAY = Constant(delay_ns=0)
 FREEZE_CONNECTIONS = 10
 """Of the closed loop against a server that freezes."""
 _STANDSTILL_S = 0.005
-"""A core of a virtual machine may stand still for so long: what is due meanwhile should find a free connection. Our own choice."""
+"""A core may stand still for so long, and what is due meanwhile should find a free connection. Our own choice."""
 _MOST_CONNECTIONS = 2_000
 _MOST_CLOSED = 20
 """Connections of a closed loop: many with one delay come in bursts, which any server answers one after the other, late."""
