@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 namespace wire::tls::detail {
 
@@ -32,9 +33,9 @@ std::array<OSSL_PARAM, 2> tag_parameter(std::span<char, aead_tag_bytes> tag) noe
 
 std::optional<aead_cipher> aead_cipher::find(const char* name) {
     aead_cipher found;
-    found.cipher_ = EVP_CIPHER_fetch(nullptr, name, nullptr);
+    found.cipher_.reset(EVP_CIPHER_fetch(nullptr, name, nullptr));
     if (found.cipher_ == nullptr) return std::nullopt;
-    const auto* const provider = EVP_CIPHER_get0_provider(found.cipher_);
+    const auto* const provider = EVP_CIPHER_get0_provider(found.cipher_.get());
     found.provider_ = OSSL_PROVIDER_get0_provider_ctx(provider);
     int no_cache = 0;
     const OSSL_ALGORITHM* const all = OSSL_PROVIDER_query_operation(provider, OSSL_OP_CIPHER, &no_cache);
@@ -57,7 +58,7 @@ std::optional<aead_cipher> aead_cipher::find(const char* name) {
     OSSL_PROVIDER_unquery_operation(provider, OSSL_OP_CIPHER, all);
     const bool whole = found.new_context_ != nullptr && found.free_context_ != nullptr && found.begin_sealing_ != nullptr &&
                        found.begin_opening_ != nullptr && found.update_ != nullptr && found.finish_ != nullptr && found.get_ != nullptr;
-    return whole ? std::optional(found) : std::nullopt;
+    return whole ? std::optional(std::move(found)) : std::nullopt;
 }
 
 aead::aead(const aead_cipher& cipher, bool seals)

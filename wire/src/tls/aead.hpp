@@ -14,12 +14,14 @@
 #include <optional>
 #include <span>
 
+#include "openssl.hpp"
+
 namespace wire::tls::detail {
 
 constexpr std::size_t aead_tag_bytes = 16;
 using aead_nonce = std::array<std::uint8_t, 12>;
 
-// One cipher, for good: it is not given back, so that its provider stays loaded for whatever is left at the program's end.
+// One cipher. It keeps its provider loaded.
 class aead_cipher {
 public:
     // `name` as OpenSSL knows it: "AES-128-GCM". None when there is no such cipher, or its provider lacks a function.
@@ -28,7 +30,7 @@ public:
 private:
     friend class aead;
 
-    EVP_CIPHER* cipher_ = nullptr;
+    std::unique_ptr<EVP_CIPHER, freed_by<&EVP_CIPHER_free>> cipher_;
     void* provider_ = nullptr;
     OSSL_FUNC_cipher_newctx_fn* new_context_ = nullptr;
     OSSL_FUNC_cipher_freectx_fn* free_context_ = nullptr;

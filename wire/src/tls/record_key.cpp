@@ -16,8 +16,8 @@ int size_of(std::size_t n) noexcept { return static_cast<int>(n); }
 }  // namespace
 
 const cipher_suite* cipher_suite::find(std::uint16_t id) noexcept {
-    // Fetched once: OpenSSL looks a cipher up by its name, under a lock.
-    static const std::array<cipher_suite, 3> suites = {{
+    // Fetched once: OpenSSL looks a cipher up by its name, under a lock. And never given back: connections may outlive all statics.
+    static const auto& suites = *new std::array<cipher_suite, 3>{{
         {aead_cipher::find("AES-128-GCM"), EVP_sha256(), 16, 32},
         {aead_cipher::find("AES-256-GCM"), EVP_sha384(), 32, 48},
         {aead_cipher::find("ChaCha20-Poly1305"), EVP_sha256(), 32, 32},
