@@ -19,7 +19,7 @@ std::optional<std::string> why_void(const histogram& lag, const histogram& laten
     const std::uint64_t limit = std::max(lag_floor_ns, share);
     if (*late <= limit) return std::nullopt;
     return fmt::format("the generator sent late: 1% of the requests left {} or more after they could have, and {} is the most that "
-                       "leaves the latencies true; give it a CPU of its own (--cpu), more threads (-t) or a lower rate",
+                       "leaves the load what was asked for; give it a CPU of its own (--cpu), more threads (-t) or a lower rate",
                        format_duration(static_cast<double>(*late)), format_duration(static_cast<double>(limit)));
 }
 
