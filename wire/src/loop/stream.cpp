@@ -154,8 +154,8 @@ ssize_t stream::receive_into(std::span<char> space, int flags) noexcept {
     message.msg_control = notes;
     message.msg_controllen = sizeof notes;
     n = ::recvmsg(fd(), &message, flags);
-    if (n <= 0) return n;
     if (flags == 0) loop()->refresh_now();
+    if (n <= 0) return n;
     loop()->arrived_ = loop()->now();  // of bytes that came before the kernel was asked
     const cmsghdr* const note = CMSG_FIRSTHDR(&message);
     if (note == nullptr || note->cmsg_level != SOL_SOCKET || note->cmsg_type != SCM_TIMESTAMPNS) return n;
