@@ -1,7 +1,9 @@
-"""Makes ``.venv`` with the lab and the native programs, if what they are made from changed; then runs ``.venv/bin/wirebench``.
+"""Makes ``.venv`` with the lab and the native programs, if what they are made from changed; then
+runs ``.venv/bin/wirebench``.
 
-Standard library only, and quick when there is nothing to do: it runs before every command. Exit codes of its own: 69
-(EX_UNAVAILABLE) when system packages are missing and we may not install them, 70 when an installation failed.
+Standard library only, and quick when there is nothing to do: it runs before every command. Exit
+codes of its own: 69 (EX_UNAVAILABLE) when system packages are missing and we may not install them,
+70 when an installation failed.
 """
 
 from __future__ import annotations
@@ -56,11 +58,13 @@ def main() -> NoReturn:
     os.execv(program, [program, *sys.argv[1:]])
 
 
-# --- what it is made from --------------------------------------------------------------------------------------------
+# --- what it is made from -------------------------------------------------------------------------
 
 
 def wanted_stamp() -> dict[str, str]:
-    """What the environment is made from. Parts of it are made again when their part of this changes."""
+    """What the environment is made from. Parts of it are made again when their part of this
+    changes.
+    """
     with (ROOT / "pyproject.toml").open("rb") as file:
         project = tomllib.load(file)
     # Not the settings of linters and the like.
@@ -74,7 +78,9 @@ def wanted_stamp() -> dict[str, str]:
 
 
 def up_to_date() -> bool:
-    return _read_stamp() == wanted_stamp() and all((VENV / "bin" / name).exists() for name in PROGRAMS)
+    return _read_stamp() == wanted_stamp() and all(
+        (VENV / "bin" / name).exists() for name in PROGRAMS
+    )
 
 
 def _read_stamp() -> dict[str, str]:
@@ -111,7 +117,7 @@ def _digest(parts: Iterator[bytes] | list[bytes]) -> str:
     return digest.hexdigest()
 
 
-# --- making it -------------------------------------------------------------------------------------------------------
+# --- making it ------------------------------------------------------------------------------------
 
 
 def make() -> None:
@@ -135,8 +141,14 @@ def make() -> None:
 
 def missing_system_packages() -> list[str]:
     missing = [package for probe, package in SYSTEM if not _is_here(probe)]
-    # Debian keeps this part of Python in a package of its own; in a virtual environment it was there already.
-    if subprocess.run([sys.executable, "-I", "-c", "import venv, ensurepip"], capture_output=True, check=False).returncode != 0:
+    # Debian keeps this part of Python in a package of its own; in a virtual environment it was
+    # there already.
+    if (
+        subprocess.run(
+            [sys.executable, "-I", "-c", "import venv, ensurepip"], capture_output=True, check=False
+        ).returncode
+        != 0
+    ):
         missing.insert(0, _venv_package())
     return missing
 
@@ -150,7 +162,11 @@ def _venv_package() -> str:
 def _is_here(probe: str) -> bool:
     if probe.endswith((".h", ".hpp")):
         # Debian keeps headers that differ by architecture one folder deeper.
-        folders = [Path("/usr/include"), Path("/usr/local/include"), *Path("/usr/include").glob("*-linux-gnu*")]
+        folders = [
+            Path("/usr/include"),
+            Path("/usr/local/include"),
+            *Path("/usr/include").glob("*-linux-gnu*"),
+        ]
         return any((folder / probe).exists() for folder in folders)
     return shutil.which(probe) is not None
 
@@ -179,9 +195,19 @@ def make_environment() -> None:
         STAMP.unlink()
         os.execv("/bin/sh", ["sh", str(ROOT / "wirebench"), *sys.argv[1:]])
     python = VENV / "bin" / "python"
-    pip = [str(python), "-m", "pip", "--disable-pip-version-check", "install", "-q", "-c", str(CONSTRAINTS)]
+    pip = [
+        str(python),
+        "-m",
+        "pip",
+        "--disable-pip-version-check",
+        "install",
+        "-q",
+        "-c",
+        str(CONSTRAINTS),
+    ]
     if before.get("python") != wanted["python"]:
-        # Without a stamp until they are all there: an interruption here leaves what only starting again mends.
+        # Without a stamp until they are all there: an interruption here leaves what only starting
+        # again mends.
         STAMP.unlink(missing_ok=True)
         if not before:
             say("making .venv")
@@ -194,7 +220,9 @@ def make_environment() -> None:
     run([*pip, "--no-deps", "--no-build-isolation", "-e", str(ROOT)])
     for name in PROGRAMS:
         if not (VENV / "bin" / name).exists():
-            say(f"expected the installation to make .venv/bin/{name}, got none; log: {LOG.relative_to(ROOT)}")
+            say(
+                f"expected the installation to make .venv/bin/{name}, got none; log: {LOG.relative_to(ROOT)}"
+            )
             sys.exit(BROKEN)
     _write_stamp(wanted)
 
@@ -212,12 +240,20 @@ def requirements() -> list[str]:
 
 
 def run(command: list[str], *, env: dict[str, str] | None = None, may_fail: bool = False) -> None:
-    """Runs a command, its words to the log; the end of the log is shown if it fails. It does not outlive us."""
+    """Runs a command, its words to the log; the end of the log is shown if it fails. It does not
+    outlive us.
+    """
     with LOG.open("ab") as log:
         log.write(f"$ {' '.join(command)}\n".encode())
         log.flush()
         process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env, cwd=ROOT, start_new_session=True
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            env=env,
+            cwd=ROOT,
+            start_new_session=True,
         )
         try:
             status = process.wait()

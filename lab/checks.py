@@ -1,7 +1,9 @@
 """Runs the test suites and adds up what they say: the program behind ``./test`` and ``.ci/run``.
 
-Each suite ends in a count of passed, failed and skipped tests, from JUnit files where the runner writes them. Results are in
-``build/test-results``. Exit codes: 0 all passed, 1 something failed, 69 a Debian package is missing and we may not install it.
+Each suite ends in a count of passed, failed and skipped tests, from JUnit files where the runner
+writes them. Results are in
+``build/test-results``. Exit codes: 0 all passed, 1 something failed, 69 a Debian package is missing
+and we may not install it.
 """
 
 from __future__ import annotations
@@ -47,7 +49,11 @@ class Count:
     skipped: int = 0
 
     def __add__(self, other: Count) -> Count:
-        return Count(passed=self.passed + other.passed, failed=self.failed + other.failed, skipped=self.skipped + other.skipped)
+        return Count(
+            passed=self.passed + other.passed,
+            failed=self.failed + other.failed,
+            skipped=self.skipped + other.skipped,
+        )
 
     def __str__(self) -> str:
         skipped = f", {self.skipped} skipped" if self.skipped else ""
@@ -60,7 +66,9 @@ ONE_FAILED = Count(failed=1)
 
 
 def count_junit(path: Path) -> Count:
-    """The tests of a JUnit file. One that is not there or empty is a failure: the runner did not get to its end."""
+    """The tests of a JUnit file. One that is not there or empty is a failure: the runner did not
+    get to its end.
+    """
     try:
         cases = list(ET.parse(path).iter("testcase"))  # noqa: S314  # written by our own runner
     except (OSError, ET.ParseError):
@@ -78,7 +86,9 @@ def count_junit(path: Path) -> Count:
 
 def run(command: Sequence[str], *, env: dict[str, str] | None = None) -> int:
     print(f"$ {' '.join(command)}", flush=True)
-    return subprocess.run(command, cwd=ROOT, env={**os.environ, **(env or {})}, check=False).returncode
+    return subprocess.run(
+        command, cwd=ROOT, env={**os.environ, **(env or {})}, check=False
+    ).returncode
 
 
 def _tool(*arguments: str) -> int:
@@ -89,12 +99,31 @@ def _one(status: int) -> Count:
     return ONE_PASSED if status == 0 else ONE_FAILED
 
 
-# --- the suites ------------------------------------------------------------------------------------------------------
+# --- the suites -----------------------------------------------------------------------------------
 
 
 def lint() -> Count:
-    """Python style: ruff, as linter and as formatter."""
-    return _one(_tool("ruff", "check", "lab")) + _one(_tool("ruff", "format", "--check", "-q", "lab"))
+    """Style: ruff as linter and formatter for Python, clang-format for C and C++."""
+    return (
+        _one(_tool("ruff", "check"))
+        + _one(_tool("ruff", "format", "--check", "-q"))
+        + _one(_clang_format())
+    )
+
+
+def _clang_format() -> int:
+    """Whether each tracked C and C++ file is as .clang-format says."""
+    tracked = subprocess.run(
+        ["git", "ls-files", "*.cpp", "*.hpp", "*.c", "*.h"],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    files = tracked.stdout.split()
+    print(f"$ clang-format --dry-run -Werror ({len(files)} files)", flush=True)
+    command = [str(VENV / "bin" / "clang-format"), "--dry-run", "-Werror", *files]
+    return subprocess.run(command, cwd=ROOT, check=False).returncode
 
 
 def types() -> Count:
@@ -127,7 +156,17 @@ def _ctest(preset: str) -> Count:
         return ONE_FAILED
     if run(["cmake", "--build", "--preset", preset, "-j", jobs]) != 0:
         return ONE_FAILED
-    command = ["ctest", "--preset", preset, "-j", jobs, "--timeout", "120", "--output-junit", str(report)]
+    command = [
+        "ctest",
+        "--preset",
+        preset,
+        "-j",
+        jobs,
+        "--timeout",
+        "120",
+        "--output-junit",
+        str(report),
+    ]
     report.unlink(missing_ok=True)
     status = run(command)
     return _checked(count_junit(report), status)
@@ -151,22 +190,36 @@ def clang() -> Count:
 
 
 def fuzz(seconds: int = FUZZ_SECONDS) -> Count:
-    """Every libFuzzer program, from its corpus, with ASan and UBSan, for --seconds. Skipped where there is no Clang."""
+    """Every libFuzzer program, from its corpus, with ASan and UBSan, for --seconds. Skipped where
+    there is no Clang.
+    """
     compiler = _clang()
     if compiler is None:
         return Count(skipped=1)
-    if run(["cmake", "--preset", "fuzz", f"-DCMAKE_CXX_COMPILER={compiler}"], env={"CMAKE_GENERATOR": "Ninja"}) != 0:
+    if (
+        run(
+            ["cmake", "--preset", "fuzz", f"-DCMAKE_CXX_COMPILER={compiler}"],
+            env={"CMAKE_GENERATOR": "Ninja"},
+        )
+        != 0
+    ):
         return ONE_FAILED
     cores = len(os.sched_getaffinity(0))
     if run(["cmake", "--build", "--preset", "fuzz", "--target", "fuzzers", "-j", str(cores)]) != 0:
         return ONE_FAILED
-    corpora = sorted(path for part in ("wire", "wireload") for path in (ROOT / part / "tests/fuzz/corpus").iterdir())
+    corpora = sorted(
+        path
+        for part in ("wire", "wireload")
+        for path in (ROOT / part / "tests/fuzz/corpus").iterdir()
+    )
     with ThreadPoolExecutor(cores) as pool:
         return add(pool.map(lambda corpus: _fuzz_one(corpus, seconds), corpora))
 
 
 def _fuzz_one(corpus: Path, seconds: int) -> Count:
-    """Inputs that reach new code stay in build/fuzz/inputs for the next run; those that crash are in build/fuzz/crashes."""
+    """Inputs that reach new code stay in build/fuzz/inputs for the next run; those that crash are
+    in build/fuzz/crashes.
+    """
     part = corpus.relative_to(ROOT).parts[0]
     name = f"{part}_fuzz_{corpus.name}"
     program = ROOT / "build" / "fuzz" / part / name
@@ -176,12 +229,16 @@ def _fuzz_one(corpus: Path, seconds: int) -> Count:
         folder.mkdir(parents=True, exist_ok=True)
     limits = [f"-max_total_time={seconds}", "-timeout=10", "-rss_limit_mb=2048", "-max_len=4096"]
     command = [str(program), *limits, f"-artifact_prefix={crashes}/", str(inputs), str(corpus)]
-    answer = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    answer = subprocess.run(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+    )
     said = answer.stdout.decode(errors="replace")
     if answer.returncode == 0:
         print(f"{name}: {fuzzing_summary(said)}", flush=True)
         return ONE_PASSED
-    print(f"$ {' '.join(command)}\n{said}\n{name}: failed with status {answer.returncode}", flush=True)
+    print(
+        f"$ {' '.join(command)}\n{said}\n{name}: failed with status {answer.returncode}", flush=True
+    )
     for line in said.splitlines():
         if "Test unit written to " in line:
             print(f"run it again: {program} {line.split('written to ')[1]}", flush=True)
@@ -208,12 +265,29 @@ def lean() -> Count:
     if run(["cmake", "--preset", "dev"], env={"CMAKE_GENERATOR": "Ninja"}) != 0:
         return ONE_FAILED
     jobs = str(len(os.sched_getaffinity(0)))
-    if run(["cmake", "--build", "--preset", "dev", "-j", jobs, "--target", "wire_lean_test", "wire_shared_consumer"]) != 0:
+    if (
+        run(
+            [
+                "cmake",
+                "--build",
+                "--preset",
+                "dev",
+                "-j",
+                jobs,
+                "--target",
+                "wire_lean_test",
+                "wire_shared_consumer",
+            ]
+        )
+        != 0
+    ):
         return ONE_FAILED
     folder = ROOT / "build" / "dev" / "wire"
     report = RESULTS / "lean.xml"
     report.unlink(missing_ok=True)
-    status = run([str(folder / "wire_lean_test"), "--gtest_brief=1", f"--gtest_output=xml:{report}"])
+    status = run(
+        [str(folder / "wire_lean_test"), "--gtest_brief=1", f"--gtest_output=xml:{report}"]
+    )
     return _checked(count_junit(report), status) + _one(run([str(folder / "wire_shared_consumer")]))
 
 
@@ -237,7 +311,9 @@ def soak() -> Count:
 
 
 def autobahn() -> Count:
-    """Autobahn's WebSocket cases, both roles, all strict. Skipped where there is no Python 2.7 to run them."""
+    """Autobahn's WebSocket cases, both roles, all strict. Skipped where there is no Python 2.7 to
+    run them.
+    """
     if run(["cmake", "--preset", "dev"], env={"CMAKE_GENERATOR": "Ninja"}) != 0:
         return ONE_FAILED
     if run(["cmake", "--build", "--preset", "dev", "--target", "wire_autobahn"]) != 0:
@@ -263,9 +339,16 @@ def contestants() -> Count:
 
 
 def _build_all(wirebench: str) -> Count:
-    answer = subprocess.run([wirebench, "build", "--json"], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
+    answer = subprocess.run(
+        [wirebench, "build", "--json"], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False
+    )
     results = [json.loads(line) for line in answer.stdout.splitlines()]
-    kinds = {"ok": ONE_PASSED, "failed": ONE_FAILED, "not_installed": Count(skipped=1), "disabled": Count(skipped=1)}
+    kinds = {
+        "ok": ONE_PASSED,
+        "failed": ONE_FAILED,
+        "not_installed": Count(skipped=1),
+        "disabled": Count(skipped=1),
+    }
     return _checked(add(kinds[result["status"]] for result in results), answer.returncode)
 
 
@@ -277,7 +360,9 @@ def _verify_all(wirebench: str) -> Count:
 
 
 def _wire_keeps_to_the_standards(wirebench: str) -> Count:
-    """Our own library has to hold every MUST that the probes know; of other contestants they only report."""
+    """Our own library has to hold every MUST that the probes know; of other contestants they only
+    report.
+    """
     report = RESULTS / "conformance.jsonl"
     report.unlink(missing_ok=True)
     status = run([wirebench, "verify", "cpp/wire", "--conformance", "--json", str(report)])
@@ -289,13 +374,25 @@ def count_probes(report: Path) -> Count:
     if not report.exists():
         return ONE_FAILED
     records = [json.loads(line) for line in report.read_text(encoding="utf-8").splitlines()]
-    musts = [probe for record in records for probe in record.get("probes", ()) if probe["level"] == "MUST"]
-    kinds = {"passed": ONE_PASSED, "closed": ONE_FAILED, "failed": ONE_FAILED, "not_applicable": Count(skipped=1)}
+    musts = [
+        probe
+        for record in records
+        for probe in record.get("probes", ())
+        if probe["level"] == "MUST"
+    ]
+    kinds = {
+        "passed": ONE_PASSED,
+        "closed": ONE_FAILED,
+        "failed": ONE_FAILED,
+        "not_applicable": Count(skipped=1),
+    }
     return add(kinds[probe["outcome"]] for probe in musts) if musts else ONE_FAILED
 
 
 def count_verified(report: Path) -> Count:
-    """The contestants' workloads in what ``wirebench verify --json`` wrote. Not installed is skipped, not passed."""
+    """The contestants' workloads in what ``wirebench verify --json`` wrote. Not installed is
+    skipped, not passed.
+    """
     if not report.exists():
         return ONE_FAILED
     total = Count()
@@ -337,42 +434,65 @@ SUITES: dict[str, Callable[[], Count]] = {
     "soak": soak,
 }
 DEFAULT = ("lint", "types", "cpp", "python")
-"""What ``./test`` runs: under ten minutes on two cores. ``.ci/run`` adds the others, but the soak, and the fuzzing, which may
-find something in any change."""
+"""What ``./test`` runs: under ten minutes on two cores. ``.ci/run`` adds the others, but the soak,
+and the fuzzing, which may find something in any change.
+"""
 
 
-# --- what they need --------------------------------------------------------------------------------------------------
+# --- what they need -------------------------------------------------------------------------------
 
 
 def install_needs() -> None:
     """Debian packages and the development packages of pyproject.toml."""
     if has_dpkg():
-        missing = [name for name, version in installed_versions(PACKAGES).items() if version is None]
+        missing = [
+            name for name, version in installed_versions(PACKAGES).items() if version is None
+        ]
         if missing and not is_root():
-            print(f"tests need these Debian packages; install them with:\n  {install_line(missing)}", file=sys.stderr)
+            print(
+                f"tests need these Debian packages; install them with:\n  {install_line(missing)}",
+                file=sys.stderr,
+            )
             sys.exit(MISSING)
         if missing:
             print(f"installing Debian packages: {' '.join(missing)}", flush=True)
             for name in install(missing):
-                print(f"apt-get could not install {name}: tests that need it are skipped or fail", file=sys.stderr)
+                print(
+                    f"apt-get could not install {name}: tests that need it are skipped or fail",
+                    file=sys.stderr,
+                )
     with (ROOT / "pyproject.toml").open("rb") as file:
         wanted = tomllib.load(file)["project"]["optional-dependencies"]["dev"]
-    if _tool("pip", "--disable-pip-version-check", "install", "-q", "-c", str(CONSTRAINTS), *wanted) != 0:
+    if (
+        _tool(
+            "pip", "--disable-pip-version-check", "install", "-q", "-c", str(CONSTRAINTS), *wanted
+        )
+        != 0
+    ):
         sys.exit(MISSING)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Run the tests.", prog="./test")
     described = "; ".join(f"{name}: {suite.__doc__}" for name, suite in SUITES.items())
-    parser.add_argument("suites", nargs="*", metavar="SUITE", help=f"{' '.join(DEFAULT)} if not given. {described}")
-    parser.add_argument("--seconds", type=int, default=FUZZ_SECONDS, help="how long fuzz runs each program (%(default)s)")
+    parser.add_argument(
+        "suites", nargs="*", metavar="SUITE", help=f"{' '.join(DEFAULT)} if not given. {described}"
+    )
+    parser.add_argument(
+        "--seconds",
+        type=int,
+        default=FUZZ_SECONDS,
+        help="how long fuzz runs each program (%(default)s)",
+    )
     parser.add_argument("--after-test", action="store_true", help="add what ./test counted before")
     given = parser.parse_args()
     for name in given.suites:
         if name not in SUITES:
             parser.error(f"{name}: expected one of {', '.join(SUITES)}")
     RESULTS.mkdir(parents=True, exist_ok=True)
-    before = Count(**json.loads(SUMMARY.read_text(encoding="utf-8"))) if given.after_test else Count()
+    before = (
+        Count(**json.loads(SUMMARY.read_text(encoding="utf-8"))) if given.after_test else Count()
+    )
     if not given.after_test:
         install_needs()
     counts: dict[str, Count] = {}

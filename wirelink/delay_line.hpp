@@ -1,9 +1,11 @@
-// One direction of an emulated path: a bottleneck of a given rate with a drop-tail queue, followed by a
-// propagation delay. Sans-IO: the caller brings the clock and the packets, so that it can be tested exactly.
+// One direction of an emulated path: a bottleneck of a given rate with a drop-tail queue, followed
+// by a propagation delay. Sans-IO: the caller brings the clock and the packets, so that it can be
+// tested exactly.
 //
-// Order of effects on a packet: loss, queue limit, serialisation at `rate_bits_per_second`, then delay with jitter.
-// Jitter alone never reorders (a later packet leaves no earlier than the one before it); a packet chosen by
-// `reorder` skips the delay, as it does with Linux tc-netem(8), and so overtakes those in flight.
+// Order of effects on a packet: loss, queue limit, serialisation at `rate_bits_per_second`, then
+// delay with jitter. Jitter alone never reorders (a later packet leaves no earlier than the one
+// before it); a packet chosen by `reorder` skips the delay, as it does with Linux tc-netem(8), and
+// so overtakes those in flight.
 #pragma once
 
 #include <chrono>
@@ -32,8 +34,8 @@ struct path_options {
 struct path_counters {
     std::uint64_t forwarded = 0;
     std::uint64_t bytes = 0;
-    std::uint64_t lost = 0;         // by `loss`
-    std::uint64_t overflowed = 0;   // by `queue_packets` or the bound on packets in flight
+    std::uint64_t lost = 0;        // by `loss`
+    std::uint64_t overflowed = 0;  // by `queue_packets` or the bound on packets in flight
     std::uint64_t reordered = 0;
 };
 
@@ -44,8 +46,8 @@ public:
 
     explicit delay_line(const path_options& options) : options_(options), random_(options.seed) {}
 
-    // Takes a copy of the packet that arrived at `now` (any monotonic clock, the same at every call).
-    // Returns false when it is dropped.
+    // Takes a copy of the packet that arrived at `now` (any monotonic clock, the same at every
+    // call). Returns false when it is dropped.
     bool push(nanoseconds now, std::span<const std::byte> packet) {
         if (options_.loss > 0 && uniform_(random_) < options_.loss) {
             ++counters_.lost;
@@ -75,9 +77,9 @@ public:
         return in_flight_.top().due;
     }
 
-    // Calls `deliver(std::span<const std::byte>)` for every packet due at `now`, in order of their due times.
-    template <typename Deliver>
-    std::size_t pop_due(nanoseconds now, Deliver&& deliver) {
+    // Calls `deliver(std::span<const std::byte>)` for every packet due at `now`, in order of their
+    // due times.
+    template <typename Deliver> std::size_t pop_due(nanoseconds now, Deliver&& deliver) {
         std::size_t count = 0;
         while (!in_flight_.empty() && in_flight_.top().due <= now) {
             const packet& next = in_flight_.top();
@@ -104,14 +106,16 @@ private:
 
     nanoseconds serialisation(std::size_t bytes) const {
         if (options_.rate_bits_per_second == 0) return nanoseconds{0};
-        const double seconds = static_cast<double>(bytes) * 8.0 / static_cast<double>(options_.rate_bits_per_second);
+        const double seconds =
+            static_cast<double>(bytes) * 8.0 / static_cast<double>(options_.rate_bits_per_second);
         return nanoseconds{static_cast<std::int64_t>(seconds * 1e9)};
     }
 
     nanoseconds draw_jitter() {
         if (options_.jitter.count() == 0) return nanoseconds{0};
         const double share = 2 * uniform_(random_) - 1;
-        return nanoseconds{static_cast<std::int64_t>(share * static_cast<double>(options_.jitter.count()))};
+        return nanoseconds{
+            static_cast<std::int64_t>(share * static_cast<double>(options_.jitter.count()))};
     }
 
     // Packets that have not yet left the bottleneck.

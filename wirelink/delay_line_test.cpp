@@ -76,7 +76,8 @@ TEST(delay_line, the_same_seed_loses_the_same_packets) {
 
 TEST(delay_line, jitter_stays_in_its_band_and_never_reorders) {
     delay_line line({.delay = 20ms, .jitter = 5ms, .seed = 3});
-    for (int i = 0; i < 200; ++i) ASSERT_TRUE(line.push(nanoseconds{i * 100'000}, bytes(1, i % 100)));
+    for (int i = 0; i < 200; ++i)
+        ASSERT_TRUE(line.push(nanoseconds{i * 100'000}, bytes(1, i % 100)));
     int expected = 0;
     nanoseconds now{0};
     while (line.next_due()) {
@@ -107,7 +108,8 @@ TEST(delay_line, a_reordered_packet_overtakes_those_in_flight) {
 TEST(delay_line, packets_in_flight_are_bounded) {
     delay_line line({.delay = 1h, .queue_packets = delay_line::max_packets_in_flight * 2});
     std::size_t taken = 0;
-    for (std::size_t i = 0; i < delay_line::max_packets_in_flight + 10; ++i) taken += line.push(0s, bytes(1)) ? 1 : 0;
+    for (std::size_t i = 0; i < delay_line::max_packets_in_flight + 10; ++i)
+        taken += line.push(0s, bytes(1)) ? 1 : 0;
     EXPECT_EQ(taken, delay_line::max_packets_in_flight);
     EXPECT_EQ(line.counters().overflowed, 10u);
 }

@@ -1,34 +1,32 @@
-// wirelink: a wide-area link on one machine. Two network namespaces, a TUN device in each, and this process between
-// them, delaying, limiting, losing and reordering IP packets. Handshakes, slow start and delayed acknowledgements pay
-// as they would on a real path, which no TCP proxy can show.
+// wirelink: a wide-area link on one machine. Two network namespaces, a TUN device in each, and this
+// process between them, delaying, limiting, losing and reordering IP packets. Handshakes, slow
+// start and delayed acknowledgements pay as they would on a real path, which no TCP proxy can show.
 #include "delay_line.hpp"
 #include "namespaces.hpp"
 
-#include <CLI/CLI.hpp>
-#include <array>
-#include <cerrno>
-#include <csignal>
-#include <cstdio>
-#include <cstring>
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
+#include <CLI/CLI.hpp>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
 
 namespace {
 
+using std::chrono::nanoseconds;
 using wirelink::delay_line;
 using wirelink::endpoint;
-using std::chrono::nanoseconds;
 
 constexpr int exit_setup = 2;   // the link could not be made
 constexpr int exit_usage = 64;  // sysexits(3) EX_USAGE
 
-nanoseconds monotonic_now() {
-    return std::chrono::steady_clock::now().time_since_epoch();
-}
+nanoseconds monotonic_now() { return std::chrono::steady_clock::now().time_since_epoch(); }
 
 // The packet size that a TUN device can hand over at once; the device's MTU is 1500 and stays so.
 using packet_buffer = std::array<std::byte, 65536>;
@@ -63,11 +61,16 @@ void arm(int timer, const delay_line& first, const delay_line& second) {
 }
 
 // Carries packets until SIGINT or SIGTERM.
-void relay(const endpoint& server, const endpoint& client, delay_line& upstream, delay_line& downstream, int signals) {
+void relay(const endpoint& server, const endpoint& client, delay_line& upstream,
+           delay_line& downstream, int signals) {
     const int timer = ::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-    if (timer < 0) throw wirelink::setup_error(fmt::format("timerfd_create: {}", std::strerror(errno)));
+    if (timer < 0)
+        throw wirelink::setup_error(fmt::format("timerfd_create: {}", std::strerror(errno)));
     packet_buffer buffer;
-    std::array<pollfd, 4> watched{{{server.tun, POLLIN, 0}, {client.tun, POLLIN, 0}, {timer, POLLIN, 0}, {signals, POLLIN, 0}}};
+    std::array<pollfd, 4> watched{{{server.tun, POLLIN, 0},
+                                   {client.tun, POLLIN, 0},
+                                   {timer, POLLIN, 0},
+                                   {signals, POLLIN, 0}}};
     while (true) {
         arm(timer, upstream, downstream);
         if (::poll(watched.data(), watched.size(), -1) < 0 && errno != EINTR) break;
@@ -85,8 +88,9 @@ void relay(const endpoint& server, const endpoint& client, delay_line& upstream,
 }
 
 std::string counters_json(const wirelink::path_counters& counters) {
-    return fmt::format(R"({{"forwarded":{},"bytes":{},"lost":{},"overflowed":{},"reordered":{}}})", counters.forwarded,
-                       counters.bytes, counters.lost, counters.overflowed, counters.reordered);
+    return fmt::format(R"({{"forwarded":{},"bytes":{},"lost":{},"overflowed":{},"reordered":{}}})",
+                       counters.forwarded, counters.bytes, counters.lost, counters.overflowed,
+                       counters.reordered);
 }
 
 int run(const wirelink::path_options& each_way) {
@@ -107,12 +111,13 @@ int run(const wirelink::path_options& each_way) {
     delay_line upstream(each_way);
     delay_line downstream(back);
 
-    fmt::print(R"({{"schema":"wirelink/1","server":{{"pid":{},"address":"{}"}},"client":{{"pid":{},"address":"{}"}},)"
-               R"("rtt_ns":{},"jitter_ns":{},"rate_bits_per_second":{},"loss":{},"reorder":{},"queue_packets":{},"seed":{}}})"
-               "\n",
-               server.holder, server.address, client.holder, client.address, 2 * each_way.delay.count(),
-               each_way.jitter.count(), each_way.rate_bits_per_second, each_way.loss, each_way.reorder,
-               each_way.queue_packets, each_way.seed);
+    fmt::print(
+        R"({{"schema":"wirelink/1","server":{{"pid":{},"address":"{}"}},"client":{{"pid":{},"address":"{}"}},)"
+        R"("rtt_ns":{},"jitter_ns":{},"rate_bits_per_second":{},"loss":{},"reorder":{},"queue_packets":{},"seed":{}}})"
+        "\n",
+        server.holder, server.address, client.holder, client.address, 2 * each_way.delay.count(),
+        each_way.jitter.count(), each_way.rate_bits_per_second, each_way.loss, each_way.reorder,
+        each_way.queue_packets, each_way.seed);
     std::fflush(stdout);
     relay(server, client, upstream, downstream, signals);
     fmt::print("{{\"upstream\":{},\"downstream\":{}}}\n", counters_json(upstream.counters()),
@@ -125,8 +130,10 @@ int run(const wirelink::path_options& each_way) {
 int main(int argc, char** argv) {
     CLI::App app{
         "Emulates a wide-area link between two network namespaces of this machine.\n\n"
-        "Prints one JSON line that names a process in each namespace and the address of each end, then carries packets\n"
-        "until SIGINT or SIGTERM, and ends with a JSON line of what it carried. Run a command at an end with\n"
+        "Prints one JSON line that names a process in each namespace and the address of each end, "
+        "then carries packets\n"
+        "until SIGINT or SIGTERM, and ends with a JSON line of what it carried. Run a command at "
+        "an end with\n"
         "  nsenter --net --target PID COMMAND                                as root\n"
         "  nsenter --user --preserve-credentials --net --target PID COMMAND  otherwise\n",
         "wirelink"};
@@ -139,12 +146,16 @@ int main(int argc, char** argv) {
     app.add_option("--rtt-ms", rtt_ms, "Round trip of the link in ms; half of it each way")
         ->required()
         ->check(CLI::Range(0.0, 60'000.0));
-    app.add_option("--jitter-ms", jitter_ms, "Uniform jitter each way, never reordering")->check(CLI::Range(0.0, 60'000.0));
-    app.add_option("--rate-mbit", rate_mbit, "Bottleneck each way in Mbit/s; 0 means none")->check(CLI::Range(0.0, 1e6));
-    app.add_option("--loss-percent", loss_percent, "Packets lost each way")->check(CLI::Range(0.0, 100.0));
+    app.add_option("--jitter-ms", jitter_ms, "Uniform jitter each way, never reordering")
+        ->check(CLI::Range(0.0, 60'000.0));
+    app.add_option("--rate-mbit", rate_mbit, "Bottleneck each way in Mbit/s; 0 means none")
+        ->check(CLI::Range(0.0, 1e6));
+    app.add_option("--loss-percent", loss_percent, "Packets lost each way")
+        ->check(CLI::Range(0.0, 100.0));
     app.add_option("--reorder-percent", reorder_percent, "Packets that overtake those before them")
         ->check(CLI::Range(0.0, 100.0));
-    app.add_option("--queue-packets", each_way.queue_packets, "Packets that may wait for the bottleneck")
+    app.add_option("--queue-packets", each_way.queue_packets,
+                   "Packets that may wait for the bottleneck")
         ->check(CLI::Range(std::size_t{1}, delay_line::max_packets_in_flight));
     app.add_option("--seed", each_way.seed, "Seed of loss, reordering and jitter");
     try {
@@ -152,14 +163,18 @@ int main(int argc, char** argv) {
     } catch (const CLI::ParseError& error) {
         return app.exit(error) == 0 ? 0 : exit_usage;
     }
-    const auto milliseconds = [](double value) { return nanoseconds{static_cast<std::int64_t>(value * 1e6)}; };
+    const auto milliseconds = [](double value) {
+        return nanoseconds{static_cast<std::int64_t>(value * 1e6)};
+    };
     each_way.delay = milliseconds(rtt_ms / 2);
     each_way.jitter = milliseconds(jitter_ms);
     each_way.rate_bits_per_second = static_cast<std::uint64_t>(rate_mbit * 1e6);
     each_way.loss = loss_percent / 100;
     each_way.reorder = reorder_percent / 100;
     if (each_way.jitter > each_way.delay) {
-        fmt::print(stderr, "wirelink: --jitter-ms: expected at most half of --rtt-ms ({} ms), got {} ms\n", rtt_ms / 2, jitter_ms);
+        fmt::print(stderr,
+                   "wirelink: --jitter-ms: expected at most half of --rtt-ms ({} ms), got {} ms\n",
+                   rtt_ms / 2, jitter_ms);
         return exit_usage;
     }
     try {

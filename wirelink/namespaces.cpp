@@ -1,9 +1,6 @@
 #include "namespaces.hpp"
 
 #include <arpa/inet.h>
-#include <cerrno>
-#include <csignal>
-#include <cstring>
 #include <fcntl.h>
 #include <linux/if_tun.h>
 #include <net/if.h>
@@ -13,6 +10,9 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
 
 namespace wirelink {
 namespace {
@@ -46,15 +46,19 @@ sockaddr ipv4(const std::string& text) {
 // Gives the device of the current namespace its address and brings it up.
 void configure(const std::string& device, const std::string& address, const char* netmask) {
     const int control = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (control < 0) fail("opening a socket to configure " + device, "check the limits of this process");
+    if (control < 0)
+        fail("opening a socket to configure " + device, "check the limits of this process");
     ifreq request{};
     device.copy(request.ifr_name, IFNAMSIZ - 1);
     const char* remedy = "run as root, or allow user namespaces to this user";
     request.ifr_addr = ipv4(address);
-    if (::ioctl(control, SIOCSIFADDR, &request) < 0) fail("setting the address of " + device, remedy);
+    if (::ioctl(control, SIOCSIFADDR, &request) < 0)
+        fail("setting the address of " + device, remedy);
     request.ifr_addr = ipv4(netmask);
-    if (::ioctl(control, SIOCSIFNETMASK, &request) < 0) fail("setting the netmask of " + device, remedy);
-    if (::ioctl(control, SIOCGIFFLAGS, &request) < 0) fail("reading the flags of " + device, remedy);
+    if (::ioctl(control, SIOCSIFNETMASK, &request) < 0)
+        fail("setting the netmask of " + device, remedy);
+    if (::ioctl(control, SIOCGIFFLAGS, &request) < 0)
+        fail("reading the flags of " + device, remedy);
     request.ifr_flags = static_cast<short>(request.ifr_flags | IFF_UP);
     if (::ioctl(control, SIOCSIFFLAGS, &request) < 0) fail("bringing up " + device, remedy);
     ::close(control);
@@ -62,12 +66,14 @@ void configure(const std::string& device, const std::string& address, const char
 
 int open_tun(const std::string& device) {
     const int tun = ::open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
-    if (tun < 0) fail("opening /dev/net/tun", "load the tun module and allow this user to open the device");
+    if (tun < 0)
+        fail("opening /dev/net/tun", "load the tun module and allow this user to open the device");
     ifreq request{};
     device.copy(request.ifr_name, IFNAMSIZ - 1);
     request.ifr_flags = IFF_TUN | IFF_NO_PI;
     if (::ioctl(tun, TUNSETIFF, &request) < 0) {
-        fail("creating the TUN device " + device, "run as root, or allow user namespaces to this user");
+        fail("creating the TUN device " + device,
+             "run as root, or allow user namespaces to this user");
     }
     return tun;
 }
@@ -79,7 +85,8 @@ pid_t start_holder() {
     if (child == 0) {
         ::prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (::getppid() != parent) ::_exit(0);
-        ::signal(SIGINT, SIG_IGN);  // a Ctrl-C reaches the whole group; the parent ends this process
+        ::signal(SIGINT,
+                 SIG_IGN);  // a Ctrl-C reaches the whole group; the parent ends this process
         ::signal(SIGTERM, SIG_DFL);
         sigset_t none;
         sigemptyset(&none);
@@ -98,13 +105,15 @@ void become_root_in_user_namespace() {
     if (::unshare(CLONE_NEWUSER) < 0) {
         fail("creating a user namespace", "run as root, or set kernel.unprivileged_userns_clone=1");
     }
-    // setgroups must be denied before an unprivileged process may map its group: user_namespaces(7).
+    // setgroups must be denied before an unprivileged process may map its group:
+    // user_namespaces(7).
     write_file("/proc/self/setgroups", "deny");
     write_file("/proc/self/uid_map", "0 " + user + " 1");
     write_file("/proc/self/gid_map", "0 " + group + " 1");
 }
 
-endpoint::endpoint(const std::string& own_address, const std::string& device) : address(own_address) {
+endpoint::endpoint(const std::string& own_address, const std::string& device)
+    : address(own_address) {
     if (::unshare(CLONE_NEWNET) < 0) {
         fail("creating a network namespace", "run as root, or allow user namespaces to this user");
     }

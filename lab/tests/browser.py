@@ -1,4 +1,6 @@
-"""A headless Chromium with its network off, driven over a pipe (the DevTools protocol; no port, no further package)."""
+"""A headless Chromium with its network off, driven over a pipe (the DevTools protocol; no port, no
+further package).
+"""
 
 from __future__ import annotations
 
@@ -85,8 +87,14 @@ class Page:
         if method == "Runtime.exceptionThrown":
             details = params["exceptionDetails"]
             self.problems.append(details.get("exception", {}).get("description") or details["text"])
-        elif method == "Runtime.consoleAPICalled" and params["type"] in ("error", "warning", "assert"):
-            self.problems.append(" ".join(str(one.get("value", one.get("description"))) for one in params["args"]))
+        elif method == "Runtime.consoleAPICalled" and params["type"] in (
+            "error",
+            "warning",
+            "assert",
+        ):
+            self.problems.append(
+                " ".join(str(one.get("value", one.get("description"))) for one in params["args"])
+            )
         elif method == "Log.entryAdded" and params["entry"]["level"] in ("error", "warning"):
             self.problems.append(params["entry"]["text"])
         elif method == "Network.requestWillBeSent":
@@ -94,14 +102,25 @@ class Page:
 
     def attach(self) -> None:
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
-        self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)[
+            "sessionId"
+        ]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
 
     def window(self, width: int, height: int, *, phone: bool, dark: bool = False) -> None:
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=phone)
+        self.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=phone,
+        )
         scheme = "dark" if dark else "light"
-        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        self.call(
+            "Emulation.setEmulatedMedia",
+            features=[{"name": "prefers-color-scheme", "value": scheme}],
+        )
 
     def open(self, path: Path) -> None:
         self.problems.clear()
@@ -110,7 +129,9 @@ class Page:
         self.wait_for("document.readyState === 'complete' && location.protocol === 'file:'")
 
     def value(self, expression: str) -> Any:
-        result = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        result = self.call(
+            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
+        )
         if "exceptionDetails" in result:
             raise RuntimeError(f"{expression}: {result['exceptionDetails']}")
         return result["result"].get("value")
@@ -122,10 +143,14 @@ class Page:
                 raise TimeoutError(f"never true: {expression}; the page said: {self.problems}")
             time.sleep(0.05)
 
-    def screenshot(self, path: Path, *, clip: tuple[float, float, float, float] | None = None) -> None:
+    def screenshot(
+        self, path: Path, *, clip: tuple[float, float, float, float] | None = None
+    ) -> None:
         params: dict[str, Any] = {"captureBeyondViewport": True}
         if clip is not None:
-            params["clip"] = dict(zip(("x", "y", "width", "height"), clip, strict=True)) | {"scale": 1}
+            params["clip"] = dict(zip(("x", "y", "width", "height"), clip, strict=True)) | {
+                "scale": 1
+            }
         path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot", **params)["data"]))
 
 
@@ -140,14 +165,20 @@ def chromium(profile: Path) -> Iterator[Page]:
         command = ["unshare", flags, *command]
     to_read, to_write = os.pipe()
     from_read, from_write = os.pipe()
-    # The browser speaks the protocol on its descriptors 3 and 4. The copies are out of the way of both.
+    # The browser speaks the protocol on its descriptors 3 and 4. The copies are out of the way of
+    # both.
     ours, theirs = (fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10) for end in (to_read, from_write))
 
     def place() -> None:
         os.dup2(ours, 3)
         os.dup2(theirs, 4)
 
-    environment = {**os.environ, "HOME": str(profile), "XDG_CONFIG_HOME": str(profile), "XDG_CACHE_HOME": str(profile)}
+    environment = {
+        **os.environ,
+        "HOME": str(profile),
+        "XDG_CONFIG_HOME": str(profile),
+        "XDG_CACHE_HOME": str(profile),
+    }
     process = subprocess.Popen(
         command,
         pass_fds=(3, 4),
@@ -166,7 +197,8 @@ def chromium(profile: Path) -> Iterator[Page]:
     finally:
         os.close(to_write)
         os.close(from_read)
-        # Its end of the pipe is closed, so the browser ends; its helpers are in its group and may outlive it.
+        # Its end of the pipe is closed, so the browser ends; its helpers are in its group and may
+        # outlive it.
         with suppress(subprocess.TimeoutExpired):
             process.wait(timeout=10)
         with suppress(ProcessLookupError):

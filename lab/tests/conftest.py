@@ -12,7 +12,9 @@ from wirebench.catalog import Catalog, Contestant, load_catalog
 
 
 def pytest_configure() -> None:
-    """A shell's background jobs ignore SIGINT, programs under nohup SIGHUP, and so would the tests and what they start."""
+    """A shell's background jobs ignore SIGINT, programs under nohup SIGHUP, and so would the tests
+    and what they start.
+    """
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
@@ -42,7 +44,9 @@ class Project:
         return file
 
     def add(self, identity: str, manifest: str = MANIFEST + RUN, **files: str) -> Path:
-        """A contestant with this manifest; ``files`` are more files by name, with ``_`` for the dot of the suffix."""
+        """A contestant with this manifest; ``files`` are more files by name, with ``_`` for the dot
+        of the suffix.
+        """
         folder = self.write(f"contestants/{identity}/manifest.toml", manifest).parent
         for name, text in files.items():
             self.write(f"contestants/{identity}/{name.replace('_', '.')}", text)

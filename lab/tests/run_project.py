@@ -1,6 +1,8 @@
-"""A small project for runs in processes of their own: Python servers, one short study, and a generator of a few lines.
+"""A small project for runs in processes of their own: Python servers, one short study, and a
+generator of a few lines.
 
-Each process of a contestant, and the generator, leaves its pid in a folder, so that a test can see what outlived a run.
+Each process of a contestant, and the generator, leaves its pid in a folder, so that a test can see
+what outlived a run.
 """
 
 from __future__ import annotations
@@ -125,7 +127,9 @@ class Project:
             folder.mkdir(parents=True)
         (root / "studies" / "concurrency.toml").write_text(STUDY)
         generator = root / "bin" / "wireload"
-        code = NOTE_PID.format(pids=str(self.pids), name="generator") + GENERATOR.format(seconds=seconds)
+        code = NOTE_PID.format(pids=str(self.pids), name="generator") + GENERATOR.format(
+            seconds=seconds
+        )
         generator.write_text(f"#!{sys.executable}\n{code}")
         generator.chmod(0o755)
         self.add("floor", tier="floor")
@@ -163,16 +167,24 @@ class Project:
             return process.returncode, output
 
     def only_run(self) -> Path:
-        (found,) = (path for path in (self.root / "results").iterdir() if path.is_dir() and not path.is_symlink())
+        (found,) = (
+            path
+            for path in (self.root / "results").iterdir()
+            if path.is_dir() and not path.is_symlink()
+        )
         return found
 
     def started(self) -> list[int]:
         return [int(path.name) for path in self.pids.iterdir()]
 
     def survivors(self) -> list[int]:
-        """Processes of contestants and generators that are still there; those that are ending get a moment."""
+        """Processes of contestants and generators that are still there; those that are ending get a
+        moment.
+        """
         deadline = time.monotonic() + 10
-        while (left := [pid for pid in self.started() if alive(pid)]) and time.monotonic() < deadline:
+        while (
+            left := [pid for pid in self.started() if alive(pid)]
+        ) and time.monotonic() < deadline:
             time.sleep(0.02)
         return left
 
@@ -202,4 +214,6 @@ def wait_for(condition: object, process: subprocess.Popen[str]) -> None:
 
 def lines(path: Path) -> Iterator[str]:
     if path.exists():
-        yield from (line for line in path.read_text().splitlines(keepends=True) if line.endswith("\n"))
+        yield from (
+            line for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")
+        )

@@ -1,7 +1,8 @@
-"""Runs as ``wirebench quick`` leaves them, made up from a seed: what the statistics and the report are tested with.
+"""Runs as ``wirebench quick`` leaves them, made up from a seed: what the statistics and the report
+are tested with.
 
-Every entry has a true speed per study; a trial's figures are that speed times the block's luck (shared by all of the
-block) times its own. What an entry does wrong is said in ``TROUBLE``.
+Every entry has a true speed per study; a trial's figures are that speed times the block's luck
+(shared by all of the block) times its own. What an entry does wrong is said in ``TROUBLE``.
 """
 
 from __future__ import annotations
@@ -15,11 +16,26 @@ from typing import Any
 import numpy as np
 from hdrh.histogram import HdrHistogram
 
-from wirebench.catalog.studies import Cell, ClientLoad, ClosedLoad, EachLoad, RampLoad, Study, load_studies
+from wirebench.catalog.studies import (
+    Cell,
+    ClientLoad,
+    ClosedLoad,
+    EachLoad,
+    RampLoad,
+    Study,
+    load_studies,
+)
 from wirebench.plan.blocks import PlannedTrial, entries_of
 from wirebench.plan.model import Plan, PlannedCell, StudyText
 from wirebench.run.bench import check_name
-from wirebench.store.records import AbsentRecord, FailureRecord, RunInfo, Selection, TrialRecord, VerifyRecord
+from wirebench.store.records import (
+    AbsentRecord,
+    FailureRecord,
+    RunInfo,
+    Selection,
+    TrialRecord,
+    VerifyRecord,
+)
 from wirebench.store.rundir import RunDirectory
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -57,9 +73,21 @@ COSTS: Mapping[str, Mapping[str, float]] = {
         "python/websockets": 14.0,
         "java/java-websocket": 3.5,
     },
-    "roundtrip": {FLOOR: 1.0, "cpp/libcurl": 1.15, "go/net-http": 1.4, "python/aiohttp": 4.0, "node/http": 2.5},
+    "roundtrip": {
+        FLOOR: 1.0,
+        "cpp/libcurl": 1.15,
+        "go/net-http": 1.4,
+        "python/aiohttp": 4.0,
+        "node/http": 2.5,
+    },
 }
-WS_CLIENTS = {FLOOR: 1.0, "cpp/websocketpp": 1.3, "go/gorilla-websocket": 1.3, "python/websockets": 3.2, "node/ws": 1.8}
+WS_CLIENTS = {
+    FLOOR: 1.0,
+    "cpp/websocketpp": 1.3,
+    "go/gorilla-websocket": 1.3,
+    "python/websockets": 3.2,
+    "node/ws": 1.8,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,14 +169,18 @@ def make_trials(world: World, plan: Plan) -> list[TrialRecord]:
     for planned in plan.blocks(range(1, world.blocks + 1)):
         key = (planned.study, planned.block)
         luck.setdefault(key, float(np.exp(random.normal(0, world.block_noise))))
-        records.append(_trial(world, planned, cells[f"{planned.study}.{planned.cell}"], luck[key], random))
+        records.append(
+            _trial(world, planned, cells[f"{planned.study}.{planned.cell}"], luck[key], random)
+        )
     for cell in plan.cells:
         if cell.study == "rest":
             records.append(_not_conformant(cell))
     return records
 
 
-def _trial(world: World, planned: PlannedTrial, cell: PlannedCell, luck: float, random: np.random.Generator) -> TrialRecord:
+def _trial(
+    world: World, planned: PlannedTrial, cell: PlannedCell, luck: float, random: np.random.Generator
+) -> TrialRecord:
     contestant = planned.entry.contestant
     base = TrialRecord(
         trial=planned.id,
@@ -166,7 +198,12 @@ def _trial(world: World, planned: PlannedTrial, cell: PlannedCell, luck: float, 
         port=40_000 + planned.position,
         environment_bytes=planned.environment_bytes,
         ready_ns=30_000_000,
-        covariates={"steal_ns": 2_000_000, "psi_cpu_some_us": 1200, "involuntary_switches": 40, "retransmits": 0},
+        covariates={
+            "steal_ns": 2_000_000,
+            "psi_cpu_some_us": 1200,
+            "involuntary_switches": 40,
+            "retransmits": 0,
+        },
     )
     failure = _trouble(planned)
     if failure is not None:
@@ -177,7 +214,11 @@ def _trial(world: World, planned: PlannedTrial, cell: PlannedCell, luck: float, 
 
 
 def _trouble(planned: PlannedTrial) -> FailureRecord | None:
-    if planned.entry.contestant == "java/broken" and planned.cell == "c1000" and planned.block in (2, 5):
+    if (
+        planned.entry.contestant == "java/broken"
+        and planned.cell == "c1000"
+        and planned.block in (2, 5)
+    ):
         return FailureRecord(
             kind="wrong_reply",
             phase="load",
@@ -222,7 +263,9 @@ def _not_conformant(cell: PlannedCell) -> TrialRecord:
     )
 
 
-def _measured(world: World, base: TrialRecord, cell: Cell, cost: float, random: np.random.Generator) -> TrialRecord:
+def _measured(
+    world: World, base: TrialRecord, cell: Cell, cost: float, random: np.random.Generator
+) -> TrialRecord:
     load = cell.load
     metrics: dict[str, float | int | None]
     if isinstance(load, ClosedLoad):
@@ -246,11 +289,24 @@ def _measured(world: World, base: TrialRecord, cell: Cell, cost: float, random: 
             "cpu_per_request_ns": 9_000 * cost,
             "server_rss_peak_bytes": 8_000_000 * cost,
         }
-        return _with_load(world, base, metrics, per_request, messages / makespan * 1e9, random, connections=load.producers)
+        return _with_load(
+            world,
+            base,
+            metrics,
+            per_request,
+            messages / makespan * 1e9,
+            random,
+            connections=load.producers,
+        )
     if isinstance(load, RampLoad):
         return _ramp(world, base, load, cost, random)
     assert isinstance(load, ClientLoad)
-    trip = 30_000 + 25_000 * cost + load.payload_bytes * 0.4 + (120_000 * cost if load.policy == "new" else 0)
+    trip = (
+        30_000
+        + 25_000 * cost
+        + load.payload_bytes * 0.4
+        + (120_000 * cost if load.policy == "new" else 0)
+    )
     metrics = _latency(trip) | {
         "round_trip_ns": trip,
         "round_trip_p99_ns": trip * 2.2,
@@ -259,7 +315,12 @@ def _measured(world: World, base: TrialRecord, cell: Cell, cost: float, random: 
         "connections_opened": load.operations if load.policy == "new" else 1,
         "success_ratio": 1.0,
     }
-    return replace(base, metrics=metrics, histogram=_histogram(world, trip, random), validity={"completed": True})
+    return replace(
+        base,
+        metrics=metrics,
+        histogram=_histogram(world, trip, random),
+        validity={"completed": True},
+    )
 
 
 def _latency(mean: float) -> dict[str, float | int | None]:
@@ -305,7 +366,9 @@ def _with_load(
     )
 
 
-def _ramp(world: World, base: TrialRecord, load: RampLoad, cost: float, random: np.random.Generator) -> TrialRecord:
+def _ramp(
+    world: World, base: TrialRecord, load: RampLoad, cost: float, random: np.random.Generator
+) -> TrialRecord:
     breaks = base.contestant == "python/websockets" and load.pacing == "burst"
     rounds: list[dict[str, Any]] = []
     for number in range(1, load.rounds + 1):
@@ -331,7 +394,12 @@ def _ramp(world: World, base: TrialRecord, load: RampLoad, cost: float, random: 
                     "mean_ns": trip,
                     "stddev_ns": trip * 0.3,
                     "max_ns": round(trip * 3),
-                    "percentiles_ns": {"50": round(trip * 0.95), "75": None, "90": round(trip * 1.4), "99": round(trip * 2)},
+                    "percentiles_ns": {
+                        "50": round(trip * 0.95),
+                        "75": None,
+                        "90": round(trip * 1.4),
+                        "99": round(trip * 2),
+                    },
                     "histogram": None,
                 },
                 "server": None,
@@ -348,7 +416,9 @@ def _ramp(world: World, base: TrialRecord, load: RampLoad, cost: float, random: 
         "connect_ns": sum(one["connect_elapsed_ns"] for one in rounds),
         "success_ratio": answered / sum(one["sent"] for one in rounds),
     }
-    warnings = ("partial_errors: in round 4 with 100 connections: read_timeout 760",) if breaks else ()
+    warnings = (
+        ("partial_errors: in round 4 with 100 connections: read_timeout 760",) if breaks else ()
+    )
     return replace(
         base,
         metrics=metrics,
@@ -370,10 +440,24 @@ def _histogram(world: World, mean: float, random: np.random.Generator) -> str:
 
 def probes(contestant: str) -> tuple[dict[str, str], ...]:
     """What the standards' probes said: all right of the floor, one of each outcome of the others."""
-    outcomes = ("passed", "passed", "passed") if contestant == FLOOR else ("passed", "closed", "failed")
-    common = {"part": "http", "document": "RFC 9112", "level": "MUST", "expected": "400", "received": HOSTILE}
+    outcomes = (
+        ("passed", "passed", "passed") if contestant == FLOOR else ("passed", "closed", "failed")
+    )
+    common = {
+        "part": "http",
+        "document": "RFC 9112",
+        "level": "MUST",
+        "expected": "400",
+        "received": HOSTILE,
+    }
     return tuple(
-        {**common, "id": f"probe_{number}", "section": f"{number}.2", "sent": "two <b>Host</b> fields", "outcome": outcome}
+        {
+            **common,
+            "id": f"probe_{number}",
+            "section": f"{number}.2",
+            "sent": "two <b>Host</b> fields",
+            "outcome": outcome,
+        }
         for number, outcome in enumerate(outcomes)
     )
 
@@ -412,7 +496,9 @@ def verified(plan: Plan) -> list[VerifyRecord]:
     return list(found.values())
 
 
-def write_run(results: Path, world: World, *, name: str = "20260131T123005Z-quick", status: str = "complete") -> Path:
+def write_run(
+    results: Path, world: World, *, name: str = "20260131T123005Z-quick", status: str = "complete"
+) -> Path:
     """A whole run directory; its path."""
     plan = make_plan(world)
     directory = RunDirectory.create(results, label=name.split("-", 1)[1])

@@ -1,4 +1,6 @@
-"""``./wirebench``: when it makes its environment, which parts of it, and what it says when it cannot."""
+"""``./wirebench``: when it makes its environment, which parts of it, and what it says when it
+cannot.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,15 @@ class FakeInstaller:
         self.stop_at: str | None = None
 
     def __call__(self, command: list[str], **_options: object) -> None:
-        kind = "venv" if "venv" in command else "native" if "-e" in command else "packages" if "pip" in command else command[0]
+        kind = (
+            "venv"
+            if "venv" in command
+            else "native"
+            if "-e" in command
+            else "packages"
+            if "pip" in command
+            else command[0]
+        )
         if kind == self.stop_at:
             raise KeyboardInterrupt
         self.kinds.append(kind)
@@ -95,7 +105,9 @@ def test_only_what_changed_is_made_again(checkout: Path, installer: FakeInstalle
     assert made_by(installer) == ["native"]
     (checkout / "wire/wire_test.cpp").write_text("\n")
     (checkout / "wire/tests/data").write_text("\n")
-    (checkout / "pyproject.toml").write_text(PROJECT.replace("line-length = 100", "line-length = 99"))
+    (checkout / "pyproject.toml").write_text(
+        PROJECT.replace("line-length = 100", "line-length = 99")
+    )
     assert made_by(installer) == [], "tests and linters have no part in it"
     (checkout / "lab/constraints.txt").write_text("rich==15.0.1\n")
     assert made_by(installer) == ["packages", "native"]
@@ -113,7 +125,9 @@ def test_only_what_changed_is_made_again(checkout: Path, installer: FakeInstalle
         ("native", ["native"]),
     ],
 )
-def test_after_an_interruption_the_next_start_mends_it(installer: FakeInstaller, stop_at: str, then: list[str]) -> None:
+def test_after_an_interruption_the_next_start_mends_it(
+    installer: FakeInstaller, stop_at: str, then: list[str]
+) -> None:
     installer.stop_at = stop_at
     with pytest.raises(SystemExit) as caught:
         bootstrap.make()
@@ -148,19 +162,29 @@ def test_missing_packages_are_one_line_to_run_for_those_who_are_not_root(
     assert line in [text.strip() for text in capsys.readouterr().err.splitlines()]
 
 
-def test_root_installs_missing_packages_by_name(installer: FakeInstaller, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_root_installs_missing_packages_by_name(
+    installer: FakeInstaller, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("os.geteuid", lambda: 0)
     monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
     bootstrap.install_system_packages(["g++", "libfmt-dev"])
     assert installer.kinds == ["apt-get", "apt-get"]
 
 
-def test_what_is_missing_is_found_by_looking(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(bootstrap, "SYSTEM", (("sh", "dash"), ("no-such-tool", "tool"), ("no/such.hpp", "libsuch-dev")))
+def test_what_is_missing_is_found_by_looking(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(
+        bootstrap,
+        "SYSTEM",
+        (("sh", "dash"), ("no-such-tool", "tool"), ("no/such.hpp", "libsuch-dev")),
+    )
     assert bootstrap.missing_system_packages() == ["tool", "libsuch-dev"]
 
 
-def test_a_command_that_fails_shows_the_end_of_its_log(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_command_that_fails_shows_the_end_of_its_log(
+    checkout: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     bootstrap.LOG.parent.mkdir()
     with pytest.raises(SystemExit) as caught:
         bootstrap.run(["sh", "-c", "echo why it failed; exit 7"])
@@ -183,7 +207,13 @@ def test_without_a_python_that_suits(tmp_path: Path) -> None:
     # The system's own Python is tried by its path: let that be the old one too.
     script = (tmp_path / "wirebench").read_text().replace("/usr/bin/python3 ", f"{old} ")
     (tmp_path / "wirebench").write_text(script)
-    answer = subprocess.run(["/bin/sh", "wirebench"], cwd=tmp_path, env={"PATH": str(tools)}, capture_output=True, text=True)
+    answer = subprocess.run(
+        ["/bin/sh", "wirebench"],
+        cwd=tmp_path,
+        env={"PATH": str(tools)},
+        capture_output=True,
+        text=True,
+    )
     assert answer.returncode == 69
     assert "expected Python 3.11 or newer, got Python 3.9.2" in answer.stderr
 

@@ -1,4 +1,6 @@
-"""Builds: what is built, when it is built again, how failures read, and that nothing is left behind."""
+"""Builds: what is built, when it is built again, how failures read, and that nothing is left
+behind.
+"""
 
 from __future__ import annotations
 
@@ -45,19 +47,31 @@ def test_steps_run_in_the_build_folder_with_placeholders_filled(project: Project
     assert (folder / "out").read_text() == "hi"
     assert [(event.step, event.steps) for event in events] == [(1, 1)]
     assert resolve_command(one, folder, "server") == [f"{folder}/server"]
-    with pytest.raises(CatalogError, match=r"sh/mine: expected a client, got a contestant for http\.hello only"):
+    with pytest.raises(
+        CatalogError, match=r"sh/mine: expected a client, got a contestant for http\.hello only"
+    ):
         resolve_command(one, folder, "client")
 
 
-def test_what_was_built_is_not_built_again_until_something_it_is_made_from_changes(project: Project) -> None:
-    project.add("sh/mine", steps("date +%N >stamp").replace("[build]", '[build]\ninputs = ["shared"]'), server_py="1")
+def test_what_was_built_is_not_built_again_until_something_it_is_made_from_changes(
+    project: Project,
+) -> None:
+    project.add(
+        "sh/mine",
+        steps("date +%N >stamp").replace("[build]", '[build]\ninputs = ["shared"]'),
+        server_py="1",
+    )
     project.write("shared/common.h", "1")
     first = made(project)
     again = made(project)
     assert (again.cached, again.folder) == (True, first.folder)
 
     folders = {first.folder}
-    for change in ("contestants/sh/mine/server.py", "shared/common.h", "contestants/sh/language.toml"):
+    for change in (
+        "contestants/sh/mine/server.py",
+        "shared/common.h",
+        "contestants/sh/language.toml",
+    ):
         project.write(change, "title = 'Shell'\n")
         result = made(project)
         assert not result.cached, change
@@ -113,9 +127,15 @@ needs = { commands = ["no-such-go"], debian = ["no-such-lib-dev"], files = ["no/
 
 
 def test_disabled(project: Project) -> None:
-    project.add("sh/mine", steps("true", needs='disabled = { reason = "broken upstream", since = 2026-01-31 }'))
+    project.add(
+        "sh/mine",
+        steps("true", needs='disabled = { reason = "broken upstream", since = 2026-01-31 }'),
+    )
     result = made(project)
-    assert (result.status, result.message) == ("disabled", "disabled since 2026-01-31: broken upstream")
+    assert (result.status, result.message) == (
+        "disabled",
+        "disabled since 2026-01-31: broken upstream",
+    )
 
 
 def test_a_build_that_writes_beside_its_source_fails(project: Project) -> None:
@@ -125,12 +145,17 @@ def test_a_build_that_writes_beside_its_source_fails(project: Project) -> None:
     assert "sources changed while it was built" in result.message
 
 
-def test_the_environment_does_not_change_builds(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_does_not_change_builds(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("MAKEFLAGS", "-j99")
     monkeypatch.setenv("VIRTUAL_ENV", "/elsewhere")
     monkeypatch.delenv("HOME")
     project.add("sh/mine", steps("env >environment"))
-    environment = dict(line.split("=", 1) for line in (folder_of(made(project)) / "environment").read_text().splitlines())
+    environment = dict(
+        line.split("=", 1)
+        for line in (folder_of(made(project)) / "environment").read_text().splitlines()
+    )
     assert "MAKEFLAGS" not in environment
     assert "VIRTUAL_ENV" not in environment
     assert environment["HOME"] == str(project.root / "build/home")
@@ -159,13 +184,19 @@ def test_a_helper_left_in_the_background_is_ended(project: Project) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_build_leaves_no_process_and_is_not_taken_for_built(project: Project, number: signal.Signals) -> None:
-    """The step ignores what is asked of it and has a child in a session of its own; both are gone when the command returns."""
+def test_an_interrupted_build_leaves_no_process_and_is_not_taken_for_built(
+    project: Project, number: signal.Signals
+) -> None:
+    """The step ignores what is asked of it and has a child in a session of its own; both are gone
+    when the command returns.
+    """
     stubborn = "trap '' TERM INT; echo $$ >{root}/step.pid; setsid sleep 1000 & echo $! >{root}/child.pid; wait; sleep 1000"
     project.add("sh/mine", steps(stubborn))
     command = [sys.executable, "-m", "wirebench.cli.main", "build", "sh/mine"]
     environment = {**os.environ, "WIREBENCH_ROOT": str(project.root)}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment) as process:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
+    ) as process:
         pids = [int(wait_for(project.root / name)) for name in ("step.pid", "child.pid")]
         process.send_signal(number)
         said, _ = process.communicate(timeout=30)

@@ -1,4 +1,6 @@
-"""Manifests: what is accepted, what is said about what is not, what a language gives, and who is chosen by name."""
+"""Manifests: what is accepted, what is said about what is not, what a language gives, and who is
+chosen by name.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +80,9 @@ def test_what_a_manifest_leaves_out_comes_from_its_language(project: Project) ->
     assert plain.language_title == "Python"
     assert plain.build_steps == (("one",), ("two",))
     assert plain.server_command == ("{build}/venv/bin/python", "{source}/server.py")
-    assert plain.client_command is None, "it calls nothing, so it has no client although its language has one"
+    assert plain.client_command is None, (
+        "it calls nothing, so it has no client although its language has one"
+    )
     # Lists replace whole, tables are taken key by key.
     assert special.needs.debian == ("libuv1-dev",)
     assert special.needs.commands == ("python3",)
@@ -89,22 +93,55 @@ def test_what_a_manifest_leaves_out_comes_from_its_language(project: Project) ->
 @pytest.mark.parametrize(
     ("manifest", "expected"),
     [
-        (MANIFEST.replace('tier = "idiomatic"', 'tier = "fast"'), "tier: expected 'idiomatic', 'tuned' or 'floor', got 'fast'"),
-        (MANIFEST.replace('version = "1.0"', "version = 1.0"), "version: expected a valid string, got 1.0"),
+        (
+            MANIFEST.replace('tier = "idiomatic"', 'tier = "fast"'),
+            "tier: expected 'idiomatic', 'tuned' or 'floor', got 'fast'",
+        ),
+        (
+            MANIFEST.replace('version = "1.0"', "version = 1.0"),
+            "version: expected a valid string, got 1.0",
+        ),
         (MANIFEST.replace('license = "MIT"', ""), "license: expected a value, got nothing"),
         (MANIFEST + "serve = []", "serve: expected no such key, got []"),
         (MANIFEST.replace("https:", "ftp:"), "homepage: expected String should match pattern"),
-        (MANIFEST.replace('["http.hello"]', '["http"]'), "serves.0: expected 'http.hello', 'http.payload', 'rest'"),
-        (MANIFEST.replace('["http.hello"]', "[]"), "serves: expected at least one workload here, or a scheme in calls"),
+        (
+            MANIFEST.replace('["http.hello"]', '["http"]'),
+            "serves.0: expected 'http.hello', 'http.payload', 'rest'",
+        ),
+        (
+            MANIFEST.replace('["http.hello"]', "[]"),
+            "serves: expected at least one workload here, or a scheme in calls",
+        ),
         (MANIFEST, "run.server: expected a command here or in language.toml, got nothing"),
-        (MANIFEST + '[run]\nserver = ["{bild}/server"]', "run.server.0: expected only the placeholders {source}, {build}"),
+        (
+            MANIFEST + '[run]\nserver = ["{bild}/server"]',
+            "run.server.0: expected only the placeholders {source}, {build}",
+        ),
         (MANIFEST + "[run]\nserver = []", "run.server: expected List should have at least 1 item"),
-        (MANIFEST + '[build]\ninputs = ["../x"]\n' + RUN, "build.inputs.0: expected a path inside the project"),
-        (MANIFEST + '[build]\ninputs = ["lib"]\n' + RUN, "build.inputs: expected a folder or file of the project, got 'lib'"),
-        (MANIFEST + 'needs = { debian = ["-o=x"] }\n' + RUN, "needs.debian.0: expected String should match pattern"),
-        (MANIFEST + 'needs = { commands = ["go>1"] }\n' + RUN, "needs.commands.0: expected String should match pattern"),
-        (MANIFEST + 'needs = { commands = ["a/b"] }\n' + RUN, "needs.commands.0: expected String should match pattern"),
-        (MANIFEST + 'disabled = { reason = "old" }\n' + RUN, "disabled.since: expected a value, got nothing"),
+        (
+            MANIFEST + '[build]\ninputs = ["../x"]\n' + RUN,
+            "build.inputs.0: expected a path inside the project",
+        ),
+        (
+            MANIFEST + '[build]\ninputs = ["lib"]\n' + RUN,
+            "build.inputs: expected a folder or file of the project, got 'lib'",
+        ),
+        (
+            MANIFEST + 'needs = { debian = ["-o=x"] }\n' + RUN,
+            "needs.debian.0: expected String should match pattern",
+        ),
+        (
+            MANIFEST + 'needs = { commands = ["go>1"] }\n' + RUN,
+            "needs.commands.0: expected String should match pattern",
+        ),
+        (
+            MANIFEST + 'needs = { commands = ["a/b"] }\n' + RUN,
+            "needs.commands.0: expected String should match pattern",
+        ),
+        (
+            MANIFEST + 'disabled = { reason = "old" }\n' + RUN,
+            "disabled.since: expected a value, got nothing",
+        ),
         ('library = "mine', "expected TOML, got"),
     ],
 )
@@ -114,7 +151,10 @@ def test_a_mistake_is_named_by_file_and_key(project: Project, manifest: str, exp
 
 def test_a_mistake_in_the_language_is_blamed_on_the_language(project: Project) -> None:
     message = error_of(project, MANIFEST, language='title = "Python"\n[run]\nservr = ["x"]')
-    assert message == f"{project.root}/contestants/python/language.toml: run.servr: expected no such key, got ['x']"
+    assert (
+        message
+        == f"{project.root}/contestants/python/language.toml: run.servr: expected no such key, got ['x']"
+    )
 
 
 def test_one_wrong_manifest_leaves_the_others(project: Project) -> None:
@@ -125,7 +165,9 @@ def test_one_wrong_manifest_leaves_the_others(project: Project) -> None:
     assert list(catalog.contestants) == ["python/good"]
     assert [error.identity for error in catalog.errors] == ["python/Bad_Name", "python/bad"]
     assert "Bad_Name: expected a folder name of a-z" in catalog.errors[0].message
-    with pytest.raises(CatalogError, match=r"python/bad/manifest.toml: library: expected a valid string, got 3"):
+    with pytest.raises(
+        CatalogError, match=r"python/bad/manifest.toml: library: expected a valid string, got 3"
+    ):
         catalog.select(["python/bad"])
 
 
@@ -159,7 +201,15 @@ def several(project: Project) -> Project:
         (["python/aiohttp,floor", "cpp/floor"], ["c/floor", "cpp/floor", "python/aiohttp"]),
         (
             [],
-            ["c/floor", "cpp/floor", "go/gorilla", "go/net-http", "node/http", "python/aiohttp", "python/http"],
+            [
+                "c/floor",
+                "cpp/floor",
+                "go/gorilla",
+                "go/net-http",
+                "node/http",
+                "python/aiohttp",
+                "python/http",
+            ],
         ),
     ],
 )
@@ -183,17 +233,22 @@ def test_a_selector_that_names_nothing(several: Project, selector: str, expected
     assert expected in str(caught.value)
 
 
-def test_the_root_is_found_from_below_and_not_in_the_build_folder(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_root_is_found_from_below_and_not_in_the_build_folder(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("WIREBENCH_ROOT")
     inside = project.root / "build" / "contestants" / "python"
     inside.mkdir(parents=True)
     assert find_root(inside) == project.root
     monkeypatch.setenv("WIREBENCH_ROOT", "/nonexistent")
-    with pytest.raises(CatalogError, match="WIREBENCH_ROOT: expected a folder that holds contestants/, got '/nonexistent'"):
+    with pytest.raises(
+        CatalogError,
+        match="WIREBENCH_ROOT: expected a folder that holds contestants/, got '/nonexistent'",
+    ):
         find_root(inside)
 
 
-# --- the real ones ---------------------------------------------------------------------------------------------------
+# --- the real ones --------------------------------------------------------------------------------
 
 
 def test_every_manifest_of_the_project_is_right() -> None:
@@ -201,16 +256,26 @@ def test_every_manifest_of_the_project_is_right() -> None:
 
 
 @pytest.mark.parametrize("identity", load_catalog(REAL_ROOT).contestants)
-def test_removing_a_contestant_leaves_the_others_as_they_were(tmp_path: Path, identity: str) -> None:
-    """No other contestant takes anything from its folder: not a default, not a file that its build reads."""
+def test_removing_a_contestant_leaves_the_others_as_they_were(
+    tmp_path: Path, identity: str
+) -> None:
+    """No other contestant takes anything from its folder: not a default, not a file that its build
+    reads.
+    """
     shutil.copytree(REAL_ROOT / "contestants", tmp_path / "contestants")
-    for name in {given for one in load_catalog(REAL_ROOT).contestants.values() for given in one.build_inputs}:
+    for name in {
+        given for one in load_catalog(REAL_ROOT).contestants.values() for given in one.build_inputs
+    }:
         (tmp_path / name).mkdir(parents=True, exist_ok=True)
     before = load_catalog(tmp_path)
     shutil.rmtree(tmp_path / "contestants" / identity)
     after = load_catalog(tmp_path)
     assert after.errors == before.errors == ()
-    assert after.contestants == {key: one for key, one in before.contestants.items() if key != identity}
+    assert after.contestants == {
+        key: one for key, one in before.contestants.items() if key != identity
+    }
     for one in after.contestants.values():
         for given in one.build_inputs:
-            assert not given.startswith(f"contestants/{identity}"), f"{one.identity} reads another contestant's folder"
+            assert not given.startswith(f"contestants/{identity}"), (
+                f"{one.identity} reads another contestant's folder"
+            )

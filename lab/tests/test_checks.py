@@ -33,7 +33,9 @@ def test_junit_of_pytest_and_of_ctest(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [None, "", "<testsuite>", "<testsuite/>"])
-def test_a_runner_that_did_not_get_to_its_end_has_failed(tmp_path: Path, content: str | None) -> None:
+def test_a_runner_that_did_not_get_to_its_end_has_failed(
+    tmp_path: Path, content: str | None
+) -> None:
     report = tmp_path / "report.xml"
     if content is not None:
         report.write_text(content)
@@ -43,7 +45,13 @@ def test_a_runner_that_did_not_get_to_its_end_has_failed(tmp_path: Path, content
 def test_what_is_not_installed_is_skipped_and_not_passed(tmp_path: Path) -> None:
     report = tmp_path / "verify.jsonl"
     assert count_verified(report) == Count(failed=1), "verify did not get to its first contestant"
-    failures = (None, {"kind": "not_installed"}, {"kind": "disabled"}, {"kind": "build_failed"}, {"kind": "nonconformant"})
+    failures = (
+        None,
+        {"kind": "not_installed"},
+        {"kind": "disabled"},
+        {"kind": "build_failed"},
+        {"kind": "nonconformant"},
+    )
     records = [{"passed": failure is None, "failure": failure} for failure in failures]
     report.write_text("".join(json.dumps(record) + "\n" for record in records))
     assert count_verified(report) == Count(passed=1, failed=2, skipped=2)
@@ -54,10 +62,18 @@ def test_probes_of_musts_are_counted(tmp_path: Path) -> None:
     assert count_probes(report) == Count(failed=1), "the command did not get so far"
     report.write_text('{"contestant": "cpp/wire", "passed": true}\n')
     assert count_probes(report) == Count(failed=1), "nothing was probed"
-    outcomes = [("MUST", "passed"), ("MUST", "closed"), ("MUST", "failed"), ("MUST", "not_applicable"), ("MAY", "failed")]
+    outcomes = [
+        ("MUST", "passed"),
+        ("MUST", "closed"),
+        ("MUST", "failed"),
+        ("MUST", "not_applicable"),
+        ("MAY", "failed"),
+    ]
     probes = [{"level": level, "outcome": outcome} for level, outcome in outcomes]
     report.write_text(
-        '{"contestant": "cpp/wire", "passed": true}\n' + json.dumps({"contestant": "cpp/wire", "probes": probes}) + "\n"
+        '{"contestant": "cpp/wire", "passed": true}\n'
+        + json.dumps({"contestant": "cpp/wire", "probes": probes})
+        + "\n"
     )
     assert count_probes(report) == Count(passed=1, failed=2, skipped=1)
     assert count_verified(report) == Count(passed=1)
@@ -68,4 +84,7 @@ def test_what_libfuzzer_says_is_put_into_a_line() -> None:
 #99\tDONE   cov: 742 ft: 2441 corp: 410/29Kb lim: 385 exec/s: 5497 rss: 480Mb
 Done 170435 runs in 11 second(s)
 """
-    assert fuzzing_summary(said) == "Done 170435 runs in 11 second(s); cov: 742 ft: 2441 corp: 410/29Kb"
+    assert (
+        fuzzing_summary(said)
+        == "Done 170435 runs in 11 second(s); cov: 742 ft: 2441 corp: 410/29Kb"
+    )

@@ -30,12 +30,16 @@ def shell(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
     """A project with a language, a template and two contestants; ``sh`` says its version."""
     tools = project.root / "tools"
     tools.mkdir()
-    (tools / "sh").write_text('#!/bin/sh\n[ "$1" = --version ] && echo sh 1.0 || exec /bin/sh "$@"\n')
+    (tools / "sh").write_text(
+        '#!/bin/sh\n[ "$1" = --version ] && echo sh 1.0 || exec /bin/sh "$@"\n'
+    )
     (tools / "sh").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tools}{os.pathsep}{os.environ['PATH']}")
     project.write("contestants/sh/language.toml", LANGUAGE)
     project.add(
-        "sh/_template", MANIFEST.replace('"mine"', '"@NAME@"  # EDIT: the library'), server_sh="# @NAME@\nserve  # EDIT\n"
+        "sh/_template",
+        MANIFEST.replace('"mine"', '"@NAME@"  # EDIT: the library'),
+        server_sh="# @NAME@\nserve  # EDIT\n",
     )
     project.add("sh/good", MANIFEST)
     project.add("sh/absent", MANIFEST + 'needs = { commands = ["no-such-tool"] }\n')
@@ -54,11 +58,22 @@ def test_every_command_file_is_there_and_has_help(capsys: pytest.CaptureFixture[
 def test_list(shell: Project, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_app(["list"]) == 0
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert rows[1] == ["sh/absent", "mine", "1.0", "idiomatic", "http.hello", "not", "installed:", "no-such-tool"]
+    assert rows[1] == [
+        "sh/absent",
+        "mine",
+        "1.0",
+        "idiomatic",
+        "http.hello",
+        "not",
+        "installed:",
+        "no-such-tool",
+    ]
     assert rows[2] == ["sh/good", "mine", "1.0", "idiomatic", "http.hello", "ready"]
 
 
-def test_list_as_json_with_a_wrong_manifest_among_them(shell: Project, capsys: pytest.CaptureFixture[str]) -> None:
+def test_list_as_json_with_a_wrong_manifest_among_them(
+    shell: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
     shell.add("sh/bad", "library = 1")
     assert run_app(["list", "--json"]) == 1
     said = capsys.readouterr()
@@ -72,9 +87,13 @@ def test_list_as_json_with_a_wrong_manifest_among_them(shell: Project, capsys: p
     assert "sh/bad/manifest.toml: library: expected a valid string, got 1" in said.err
 
 
-def test_show_prints_the_effective_manifest(shell: Project, capsys: pytest.CaptureFixture[str]) -> None:
+def test_show_prints_the_effective_manifest(
+    shell: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
     shell.add(
-        "sh/own", MANIFEST + 'disabled = { reason = "why \\"not\\"", since = 2026-01-31 }\n[build]\ninputs = ["studies"]\n'
+        "sh/own",
+        MANIFEST
+        + 'disabled = { reason = "why \\"not\\"", since = 2026-01-31 }\n[build]\ninputs = ["studies"]\n',
     )
     assert run_app(["show", "own"]) == 0
     shown = capsys.readouterr().out
@@ -84,14 +103,18 @@ def test_show_prints_the_effective_manifest(shell: Project, capsys: pytest.Captu
     assert effective["build"] == {**language["build"], "inputs": ["studies"]}
     assert effective["run"] == language["run"]
     assert effective["disabled"] == own["disabled"]
-    assert [line for line in shown.splitlines() if line.startswith("steps")] == ['steps = [["true"]]  # *']
+    assert [line for line in shown.splitlines() if line.startswith("steps")] == [
+        'steps = [["true"]]  # *'
+    ]
     # Shown, it is a manifest that means the same.
     before = shell.contestant("sh/own")
     shell.add("sh/own", shown)
     assert shell.contestant("sh/own") == before
 
 
-def test_new_makes_a_contestant_that_works_and_says_what_to_edit(shell: Project, capsys: pytest.CaptureFixture[str]) -> None:
+def test_new_makes_a_contestant_that_works_and_says_what_to_edit(
+    shell: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run_app(["new", "sh/fresh"]) == 0
     said = capsys.readouterr().out
     assert "contestants/sh/fresh/manifest.toml:2:" in said
@@ -107,7 +130,10 @@ def test_new_makes_a_contestant_that_works_and_says_what_to_edit(shell: Project,
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["new", "sh/good"], "sh/good: expected a new name, got one that is there: contestants/sh/good"),
+        (
+            ["new", "sh/good"],
+            "sh/good: expected a new name, got one that is there: contestants/sh/good",
+        ),
         (
             ["new", "shh/mine"],
             "shh: expected a language with a template (contestants/shh/_template), got none; did you mean sh",
@@ -115,7 +141,10 @@ def test_new_makes_a_contestant_that_works_and_says_what_to_edit(shell: Project,
         (["new", "sh"], "sh: expected LANG/NAME of a-z, 0-9, '-' and '_', such as python/mine"),
         (["new", "../x/y"], "../x/y: expected LANG/NAME"),
         (["show", "sh/goood"], "sh/goood: no contestant has this name; did you mean sh/good?"),
-        (["build", "nothing-like-it"], "nothing-like-it: no contestant has this name; 'wirebench list' shows them all"),
+        (
+            ["build", "nothing-like-it"],
+            "nothing-like-it: no contestant has this name; 'wirebench list' shows them all",
+        ),
         (["lst"], "No such command 'lst'"),
         (["list", "--jsn"], "No such option: --jsn"),
         (["build", "--jobs", "many"], "--jobs"),
@@ -133,13 +162,20 @@ def test_what_the_user_wrote_wrongly_is_one_line(
     assert expected in said.err
 
 
-def test_outside_a_project(project: Project, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outside_a_project(
+    project: Project, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert run_app(["list"]) == 64
-    assert "expected contestants (contestants/LANG/NAME/manifest.toml), got none" in capsys.readouterr().err
+    assert (
+        "expected contestants (contestants/LANG/NAME/manifest.toml), got none"
+        in capsys.readouterr().err
+    )
 
 
 def test_build_says_what_became_of_each(shell: Project, capsys: pytest.CaptureFixture[str]) -> None:
-    shell.add("sh/failing", MANIFEST + '[build]\nsteps = [["sh", "-c", "echo [red]no luck; exit 1"]]\n')
+    shell.add(
+        "sh/failing", MANIFEST + '[build]\nsteps = [["sh", "-c", "echo [red]no luck; exit 1"]]\n'
+    )
     assert run_app(["build"]) == 1
     said = capsys.readouterr().out
     assert "not installed sh/absent" in said
@@ -176,9 +212,14 @@ def test_setup_prints_the_line_when_it_may_not_install(
     assert run_app(["setup", "sh/good"]) == 0
 
 
-def test_doctor_exits_by_whether_something_is_missing(shell: Project, capsys: pytest.CaptureFixture[str]) -> None:
+def test_doctor_exits_by_whether_something_is_missing(
+    shell: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run_app(["doctor"]) == 0, "a tool that no package brings is a note"
-    assert "sh/absent: needs no-such-tool; no-such-tool: see https://example.org/mine" in capsys.readouterr().out
+    assert (
+        "sh/absent: needs no-such-tool; no-such-tool: see https://example.org/mine"
+        in capsys.readouterr().out
+    )
     shell.add("sh/library", MANIFEST + 'needs = { debian = ["libnone-dev"] }\n')
     assert run_app(["doctor"]) == 1
     said = capsys.readouterr().out
@@ -189,7 +230,9 @@ def test_doctor_exits_by_whether_something_is_missing(shell: Project, capsys: py
 def test_no_colour_in_pipes_nor_with_no_color(shell: Project) -> None:
     command = [sys.executable, "-m", "wirebench.cli.main", "list"]
     for extra in ({"NO_COLOR": "1", "TERM": "xterm-256color"}, {}):
-        answer = subprocess.run(command, capture_output=True, env={**os.environ, **extra}, check=True)
+        answer = subprocess.run(
+            command, capture_output=True, env={**os.environ, **extra}, check=True
+        )
         assert b"\x1b[" not in answer.stdout + answer.stderr
 
 

@@ -1,4 +1,6 @@
-"""The probes of the standards: put to servers that keep them, and to servers that break one rule at a time."""
+"""The probes of the standards: put to servers that keep them, and to servers that break one rule at
+a time.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,16 @@ from pathlib import Path
 import pytest
 
 from wirebench.cli.main import run_app
-from wirebench.conformance import PARTS, Level, Probe, ProbeResult, Target, probes_for, run_probes, scores
+from wirebench.conformance import (
+    PARTS,
+    Level,
+    Probe,
+    ProbeResult,
+    Target,
+    probes_for,
+    run_probes,
+    scores,
+)
 from wirebench.conformance.contestant import probed_workloads, read_results, write_results
 from wirebench.report.standards import standards
 from wirebench.store.records import VerifyRecord
@@ -83,11 +94,17 @@ def test_every_probe_has_a_name_of_its_own_and_says_where_it_stands() -> None:
 
 def test_only_what_the_target_serves_is_probed() -> None:
     assert {one.part for one in probes_for(Target(host=HOST, port=1), PARTS)} == {"http"}
-    assert {one.part for one in probes_for(Target(host=HOST, port=1, path=None, websocket_path="/"), PARTS)} == {
+    assert {
+        one.part
+        for one in probes_for(Target(host=HOST, port=1, path=None, websocket_path="/"), PARTS)
+    } == {
         "websocket",
         "deflate",
     }
-    assert {one.part for one in probes_for(Target(host=HOST, port=1, path="/", websocket_path="/"), ["deflate"])} == {"deflate"}
+    assert {
+        one.part
+        for one in probes_for(Target(host=HOST, port=1, path="/", websocket_path="/"), ["deflate"])
+    } == {"deflate"}
 
 
 REFUSALS = (
@@ -141,7 +158,9 @@ def test_pipelined_requests_need_three_replies() -> None:
 
 def test_head_must_have_no_body() -> None:
     head = GOOD.removesuffix(b"hi")
-    assert outcome("head", lambda data: head if data.startswith(b"HEAD") else GOOD).outcome == "passed"
+    assert (
+        outcome("head", lambda data: head if data.startswith(b"HEAD") else GOOD).outcome == "passed"
+    )
     assert outcome("head", lambda _: GOOD).outcome == "failed"
 
 
@@ -201,15 +220,24 @@ def test_one_http_workload_and_the_echo_are_probed() -> None:
 
 def test_the_report_s_table_has_only_columns_that_apply() -> None:
     def record(name: str, outcomes: Sequence[str]) -> VerifyRecord:
-        probes = tuple(result("MUST", one, id_=str(number)).record() for number, one in enumerate(outcomes))
-        return VerifyRecord(contestant=name, workload="rest", status="ok", failure=None, elapsed_ns=1, probes=probes)
+        probes = tuple(
+            result("MUST", one, id_=str(number)).record() for number, one in enumerate(outcomes)
+        )
+        return VerifyRecord(
+            contestant=name, workload="rest", status="ok", failure=None, elapsed_ns=1, probes=probes
+        )
 
     assert standards([record("a/b", [])]) is None
     table = standards([record("c/d", ["passed", "closed", "failed"]), record("a/b", ["passed"])])
     assert table is not None
     assert table.columns == ("HTTP, MUST",)
     first, second = table.rows
-    assert (first.contestant, first.fields[0].text, first.fields[0].whole, first.broken) == ("a/b", "1 of 1", True, ())
+    assert (first.contestant, first.fields[0].text, first.fields[0].whole, first.broken) == (
+        "a/b",
+        "1 of 1",
+        True,
+        (),
+    )
     assert (second.fields[0].text, second.fields[0].whole, second.fields[0].note) == (
         "1 of 3",
         False,
@@ -218,9 +246,13 @@ def test_the_report_s_table_has_only_columns_that_apply() -> None:
     assert second.broken == ("RFC 9112 section 3.2: to s, e is due; it gave r",)
 
 
-def test_the_command_judges_a_running_server(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_judges_a_running_server(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with server(lambda _: BAD, closes=True) as target:
-        code = run_app(["conformance", f"http://{HOST}:{target.port}/", "--json", str(tmp_path / "found.json")])
+        code = run_app(
+            ["conformance", f"http://{HOST}:{target.port}/", "--json", str(tmp_path / "found.json")]
+        )
     said = capsys.readouterr().out
     assert code == 1
     assert "http MUST: " in said
@@ -230,14 +262,18 @@ def test_the_command_judges_a_running_server(tmp_path: Path, capsys: pytest.Capt
     assert found["keep_alive"] == "failed"
 
 
-@pytest.mark.parametrize("url", ["ftp://127.0.0.1/", "127.0.0.1:80", "http:///x", "http://127.0.0.1:99999/"])
+@pytest.mark.parametrize(
+    "url", ["ftp://127.0.0.1/", "127.0.0.1:80", "http:///x", "http://127.0.0.1:99999/"]
+)
 def test_a_wrong_address_is_said(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_app(["conformance", url]) == 64
     assert "expected http://HOST:PORT/PATH" in capsys.readouterr().err
 
 
 def deflating(agreed: str, bits: int) -> Reply:
-    """A server that agrees to one window, and sends one message, which repeats itself, compressed with another."""
+    """A server that agrees to one window, and sends one message, which repeats itself, compressed
+    with another.
+    """
     once = bytes(zlib.crc32(i.to_bytes(2)) % 256 for i in range(2_000))
     compressor = zlib.compressobj(wbits=-bits)
     data = compressor.compress(once + b" " * 300 + once) + compressor.flush(zlib.Z_SYNC_FLUSH)
@@ -247,7 +283,11 @@ def deflating(agreed: str, bits: int) -> Reply:
     def reply(received: bytes) -> bytes:
         if not received.startswith(b"GET"):
             return bytes(echo)
-        key = next(line[19:] for line in received.decode().splitlines() if line.startswith("Sec-WebSocket-Key: "))
+        key = next(
+            line[19:]
+            for line in received.decode().splitlines()
+            if line.startswith("Sec-WebSocket-Key: ")
+        )
         return (
             "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
             f"Sec-WebSocket-Accept: {accept_key(key)}\r\nSec-WebSocket-Extensions: {agreed}\r\n\r\n"
@@ -265,5 +305,10 @@ def test_a_window_larger_than_agreed_is_seen() -> None:
 
 
 def test_a_server_that_takes_every_offer_fails() -> None:
-    for offer in ("offer_unknown_parameter", "offer_window_no_value", "offer_window_leading_zero", "offer_client_window_16"):
+    for offer in (
+        "offer_unknown_parameter",
+        "offer_window_no_value",
+        "offer_window_leading_zero",
+        "offer_client_window_16",
+    ):
         assert outcome(offer, deflating("permessage-deflate", 15)).outcome == "failed"

@@ -70,10 +70,14 @@ def test_the_fingerprint_can_be_stored() -> None:
     assert data["limits"]["nofile_soft"] <= data["limits"]["nofile_hard"]
     assert data["tools"] == {}
     assert capture().host_id == host.host_id
-    assert os.uname().nodename not in json.dumps(data).split('"'), "the host's name is nobody's business"
+    assert os.uname().nodename not in json.dumps(data).split('"'), (
+        "the host's name is nobody's business"
+    )
 
 
-def test_figures_of_cores_that_sleep_and_of_cores_that_do_not_are_of_different_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_figures_of_cores_that_sleep_and_of_cores_that_do_not_are_of_different_hosts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     hosts = []
     for right in (True, False):
         monkeypatch.setattr("wirebench.host.fingerprint.can_keep_awake", lambda right=right: right)
@@ -127,18 +131,29 @@ def test_files_are_found_by_path_and_in_include_folders(tmp_path: Path) -> None:
 def test_a_toolchain_that_came_without_its_debian_package_counts(
     project: Project, tools: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("wirebench.host.installed.installed_versions", lambda names: dict.fromkeys(names))
+    monkeypatch.setattr(
+        "wirebench.host.installed.installed_versions", lambda names: dict.fromkeys(names)
+    )
     monkeypatch.setattr("wirebench.host.installed.has_dpkg", lambda: True)
     program(tools, "go", "echo go version go9")
-    project.add("go/mine", MANIFEST + 'needs = { commands = ["go"], debian = ["golang-go", "libevent-dev"] }\n' + RUN)
+    project.add(
+        "go/mine",
+        MANIFEST + 'needs = { commands = ["go"], debian = ["golang-go", "libevent-dev"] }\n' + RUN,
+    )
     found = presence(project.contestant("go/mine"))
     assert found.missing_debian == ("libevent-dev",)
     assert found.packages == {"golang-go": "go version go9"}
 
 
-def test_a_command_stands_for_the_package_that_brings_it(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wirebench.host.installed.installed_versions", lambda names: dict.fromkeys(names))
-    monkeypatch.setattr("wirebench.host.installed.command_versions", lambda names: dict.fromkeys(names))
+def test_a_command_stands_for_the_package_that_brings_it(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "wirebench.host.installed.installed_versions", lambda names: dict.fromkeys(names)
+    )
+    monkeypatch.setattr(
+        "wirebench.host.installed.command_versions", lambda names: dict.fromkeys(names)
+    )
     monkeypatch.setattr("wirebench.host.installed.command_version", lambda _name: None)
     needs = 'needs = { commands = ["go", "strange"], debian = ["golang-go", "libx-dev"], files = ["no/such.h"] }\n'
     project.add("go/mine", MANIFEST + needs + RUN)
@@ -150,25 +165,44 @@ def test_a_command_stands_for_the_package_that_brings_it(project: Project, monke
 def test_a_command_that_is_too_old(project: Project, tools: Path) -> None:
     project.add("go/mine", MANIFEST + 'needs = { commands = ["go>=1.22"] }\n' + RUN)
     one = project.contestant("go/mine")
-    for version, complete in (("1.22", True), ("1.100.3", True), ("2.0", True), ("1.21.9", False), ("1.9", False)):
+    for version, complete in (
+        ("1.22", True),
+        ("1.100.3", True),
+        ("2.0", True),
+        ("1.21.9", False),
+        ("1.9", False),
+    ):
         program(tools, "go", f"echo go version go{version} linux/amd64")
         forget_versions()
         found = presence(one)
         assert found.complete is complete, version
-        assert found.installable == (), "what apt-get has would be too old as well, or it would be here"
+        assert found.installable == (), (
+            "what apt-get has would be too old as well, or it would be here"
+        )
     assert found.missing == ("go>=1.22",)
     assert found.describe(one) == "needs go>=1.22 (go 1.9 is here); go>=1.22: see https://go.dev/dl"
 
 
-@pytest.mark.parametrize(("candidate", "installable"), [("1.19", ()), ("1.22", ("golang-go",)), (None, ("golang-go",))])
+@pytest.mark.parametrize(
+    ("candidate", "installable"), [("1.19", ()), ("1.22", ("golang-go",)), (None, ("golang-go",))]
+)
 def test_a_package_that_would_be_too_old_is_not_offered(
-    project: Project, monkeypatch: pytest.MonkeyPatch, candidate: str | None, installable: tuple[str, ...]
+    project: Project,
+    monkeypatch: pytest.MonkeyPatch,
+    candidate: str | None,
+    installable: tuple[str, ...],
 ) -> None:
-    monkeypatch.setattr("wirebench.host.installed.installed_versions", lambda names: dict.fromkeys(names))
-    monkeypatch.setattr("wirebench.host.installed.command_versions", lambda names: dict.fromkeys(names))
+    monkeypatch.setattr(
+        "wirebench.host.installed.installed_versions", lambda names: dict.fromkeys(names)
+    )
+    monkeypatch.setattr(
+        "wirebench.host.installed.command_versions", lambda names: dict.fromkeys(names)
+    )
     monkeypatch.setattr("wirebench.host.installed.command_version", lambda _name: None)
     monkeypatch.setattr("wirebench.host.installed.candidate_version", {"golang-go": candidate}.get)
-    project.add("go/mine", MANIFEST + 'needs = { commands = ["go>=1.22"], debian = ["golang-go"] }\n' + RUN)
+    project.add(
+        "go/mine", MANIFEST + 'needs = { commands = ["go>=1.22"], debian = ["golang-go"] }\n' + RUN
+    )
     one = project.contestant("go/mine")
     found = presence(one)
     assert found.missing == ("go>=1.22",)
@@ -178,10 +212,17 @@ def test_a_package_that_would_be_too_old_is_not_offered(
 
 @pytest.mark.parametrize(
     ("policy", "expected"),
-    [("2:1.19~1", "1.19~1"), ("2:1.19~1-4", "1.19~1"), ("1.63.0+dfsg1-2", "1.63.0+dfsg1"), ("(none)", None)],
+    [
+        ("2:1.19~1", "1.19~1"),
+        ("2:1.19~1-4", "1.19~1"),
+        ("1.63.0+dfsg1-2", "1.63.0+dfsg1"),
+        ("(none)", None),
+    ],
 )
 def test_the_version_that_apt_would_install(tools: Path, policy: str, expected: str | None) -> None:
-    program(tools, "apt-cache", f"printf '%s:\\n  Installed: (none)\\n  Candidate: {policy}\\n' \"$2\"")
+    program(
+        tools, "apt-cache", f"printf '%s:\\n  Installed: (none)\\n  Candidate: {policy}\\n' \"$2\""
+    )
     assert debian.candidate_version.__wrapped__("some-package") == expected
 
 
@@ -216,7 +257,13 @@ def test_packages_are_installed_by_name_and_one_refused_does_not_stop_the_others
     assert debian.install(["good", "bad", "fine"], on_line=said.append) == ["bad"]
     asked = [line.rpartition("=300 ")[2] for line in calls.read_text().splitlines()]
     install = "install -y --no-install-recommends"
-    assert asked == ["update", f"{install} good bad fine", f"{install} good", f"{install} bad", f"{install} fine"]
+    assert asked == [
+        "update",
+        f"{install} good bad fine",
+        f"{install} good",
+        f"{install} bad",
+        f"{install} fine",
+    ]
     assert "E: Unable to locate package bad" in said
     assert not policy.exists()
 
@@ -240,10 +287,16 @@ def test_a_good_host_has_no_problems() -> None:
         (replace(GOOD, clocksource="hpet"), "the clock is hpet"),
         (replace(GOOD, limits=replace(GOOD.limits, nofile_hard=1024)), "may open 1024 files"),
         (replace(GOOD, limits=replace(GOOD.limits, somaxconn=128)), "somaxconn is 128"),
-        (replace(GOOD, limits=replace(GOOD.limits, port_range=(60000, 61000))), "ip_local_port_range is 60000-61000"),
+        (
+            replace(GOOD, limits=replace(GOOD.limits, port_range=(60000, 61000))),
+            "ip_local_port_range is 60000-61000",
+        ),
         (replace(GOOD, limits=replace(GOOD.limits, cgroup=None)), "no cgroup v2 folder"),
         (replace(GOOD, limits=replace(GOOD.limits, io_uring=False)), "io_uring is not allowed"),
-        (replace(GOOD, limits=replace(GOOD.limits, netem=False, tun=False)), "neither netem nor /dev/net/tun"),
+        (
+            replace(GOOD, limits=replace(GOOD.limits, netem=False, tun=False)),
+            "neither netem nor /dev/net/tun",
+        ),
     ],
 )
 def test_each_problem_says_why_it_matters(host: Fingerprint, expected: str) -> None:
@@ -252,15 +305,27 @@ def test_each_problem_says_why_it_matters(host: Fingerprint, expected: str) -> N
     assert problem.why
 
 
-def test_what_contestants_miss_is_put_together_by_what_installs_it(project: Project, tools: Path) -> None:
+def test_what_contestants_miss_is_put_together_by_what_installs_it(
+    project: Project, tools: Path
+) -> None:
     program(tools, "gcc", "echo gcc 12")
-    project.add("c/one", MANIFEST + 'needs = { commands = ["gcc"], debian = ["libnone-dev"] }\n' + RUN)
+    project.add(
+        "c/one", MANIFEST + 'needs = { commands = ["gcc"], debian = ["libnone-dev"] }\n' + RUN
+    )
     project.add("c/two", MANIFEST + 'needs = { debian = ["libnone-dev"] }\n' + RUN)
-    project.add("c/header", MANIFEST + 'published = "https://example.org/get"\nneeds = { files = ["no/such.h"] }\n' + RUN)
+    project.add(
+        "c/header",
+        MANIFEST
+        + 'published = "https://example.org/get"\nneeds = { files = ["no/such.h"] }\n'
+        + RUN,
+    )
     off = 'disabled = { reason = "x", since = 2026-01-31 }\n'
     project.add("c/off", MANIFEST + off + 'needs = { debian = ["liboff-dev"] }\n' + RUN)
     project.add("c/bad", "library = 1")
-    project.add("x/other", MANIFEST + 'needs = { commands = ["no-such-tool"], debian = ["libother-dev"] }\n' + RUN)
+    project.add(
+        "x/other",
+        MANIFEST + 'needs = { commands = ["no-such-tool"], debian = ["libother-dev"] }\n' + RUN,
+    )
     catalog = project.catalog()
     problems = diagnose(catalog, fingerprint=GOOD)
     assert [problem.severity for problem in problems] == ["missing"] * 3 + ["note"]

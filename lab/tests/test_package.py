@@ -1,4 +1,6 @@
-"""The wheel that pip builds: the lab, its templates and the native programs, at work in an environment of their own."""
+"""The wheel that pip builds: the lab, its templates and the native programs, at work in an
+environment of their own.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,14 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def run(*command: str, **environment: str) -> str:
-    answer = subprocess.run(command, capture_output=True, text=True, cwd="/", env={**os.environ, **environment}, check=False)
+    answer = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        cwd="/",
+        env={**os.environ, **environment},
+        check=False,
+    )
     assert answer.returncode == 0, answer.stdout + answer.stderr
     return answer.stdout
 
@@ -25,14 +34,21 @@ def test_the_wheel_brings_command_programs_and_templates(tmp_path: Path) -> None
     python = tmp_path / "venv/bin/python"
     run(sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "venv"))
     run(*pip, "--python", str(python), "install", "--no-deps", str(wheel))
-    # The libraries it needs are those of the environment that runs this test; what it brings comes first.
+    # The libraries it needs are those of the environment that runs this test; what it brings comes
+    # first.
     libraries = sysconfig.get_path("purelib")
-    where = run(str(python), "-c", "import wirebench; print(wirebench.__file__)", PYTHONPATH=libraries).strip()
+    where = run(
+        str(python), "-c", "import wirebench; print(wirebench.__file__)", PYTHONPATH=libraries
+    ).strip()
     assert where.startswith(str(tmp_path / "venv"))
-    assert run(str(python.parent / "wirebench"), "--version", PYTHONPATH=libraries).startswith("wirebench ")
+    assert run(str(python.parent / "wirebench"), "--version", PYTHONPATH=libraries).startswith(
+        "wirebench "
+    )
     for program in ("wireload", "wirelink", "truth_server"):
         assert program in run(str(python.parent / program), "--help")
     page = (tmp_path / "venv/share/man/man1/wireload.1").read_text(encoding="utf-8")
     assert page.startswith('.\\" Made by: wireload --manual\n.TH WIRELOAD 1')
-    templates = {path.relative_to(ROOT / "lab") for path in (ROOT / "lab/wirebench").rglob("template/*")}
+    templates = {
+        path.relative_to(ROOT / "lab") for path in (ROOT / "lab/wirebench").rglob("template/*")
+    }
     assert [str(path) for path in templates if not (Path(where).parents[1] / path).is_file()] == []

@@ -125,11 +125,17 @@ def test_pace_prefers_what_was_seen() -> None:
     pace.add("s.c", "a", 1500)
     pace.add("s.c", "a", 2500)
     assert pace.trial("s.c", "a") == 2000
-    assert (pace.trial("s.c", "b"), pace.trial("s.d", "a")) == (1000, 4000), "all took twice as long as was thought"
+    assert (pace.trial("s.c", "b"), pace.trial("s.d", "a")) == (1000, 4000), (
+        "all took twice as long as was thought"
+    )
 
 
 def contestant(
-    identity: str, *, tier: str = "idiomatic", serves: tuple[str, ...] = (), calls: tuple[str, ...] = ()
+    identity: str,
+    *,
+    tier: str = "idiomatic",
+    serves: tuple[str, ...] = (),
+    calls: tuple[str, ...] = (),
 ) -> Contestant:
     language, name = identity.split("/")
     return Contestant(
@@ -151,7 +157,12 @@ def contestant(
 EVERYBODY = {
     one.identity: one
     for one in (
-        contestant("cpp/floor", tier="floor", serves=("http.hello", "http.payload", "ws.echo"), calls=("http", "ws")),
+        contestant(
+            "cpp/floor",
+            tier="floor",
+            serves=("http.hello", "http.payload", "ws.echo"),
+            calls=("http", "ws"),
+        ),
         contestant("cpp/curl", calls=("http",)),
         contestant("python/aiohttp", serves=("http.hello",)),
         contestant("python/mine", serves=("http.hello", "ws.count")),
@@ -164,13 +175,21 @@ def chosen(study: str, only: tuple[str, ...]) -> dict[str, tuple[list[str], list
     wanted = [EVERYBODY[name] for name in only]
     cells = choose([(one, one.preset("quick"))], wanted=wanted, everybody=EVERYBODY)
     return {
-        cell.cell.id: ([one.identity for one in cell.contestants], [one.identity for one in cell.servers]) for cell in cells
+        cell.cell.id: (
+            [one.identity for one in cell.contestants],
+            [one.identity for one in cell.servers],
+        )
+        for cell in cells
     }
 
 
 def test_a_cell_has_those_who_do_its_workload_and_always_the_floor() -> None:
     everybody = tuple(EVERYBODY)
-    assert chosen("concurrency", everybody)["c50"][0] == ["cpp/floor", "python/aiohttp", "python/mine"]
+    assert chosen("concurrency", everybody)["c50"][0] == [
+        "cpp/floor",
+        "python/aiohttp",
+        "python/mine",
+    ]
     assert chosen("concurrency", ("python/mine",))["c50"][0] == ["cpp/floor", "python/mine"]
 
 
@@ -180,7 +199,9 @@ def test_a_preset_names_who_is_measured_when_the_run_names_nobody() -> None:
     everybody = tuple(EVERYBODY.values())
 
     def members(*, by_preset: bool) -> list[str]:
-        (cell, *_) = choose([(study, preset)], wanted=everybody, everybody=EVERYBODY, by_preset=by_preset)
+        (cell, *_) = choose(
+            [(study, preset)], wanted=everybody, everybody=EVERYBODY, by_preset=by_preset
+        )
         return [one.identity for one in cell.contestants]
 
     assert members(by_preset=True) == ["cpp/floor", "python/mine"]
@@ -198,10 +219,15 @@ def test_a_client_cell_has_callers_and_a_server_that_was_not_asked_for() -> None
 def test_only_a_server_that_speaks_tls_serves_a_cell_over_tls() -> None:
     study = load_studies(Path(__file__).resolve().parents[2] / "studies")["roundtrip"]
     everybody = {
-        name: replace(contestant(name, tier="floor", serves=("http.payload",), calls=("http", "https")), tls=tls)
+        name: replace(
+            contestant(name, tier="floor", serves=("http.payload",), calls=("http", "https")),
+            tls=tls,
+        )
         for name, tls in (("c/nginx", False), ("cpp/floor", True))
     }
-    cells = choose([(study, study.preset("tls"))], wanted=tuple(everybody.values()), everybody=everybody)
+    cells = choose(
+        [(study, study.preset("tls"))], wanted=tuple(everybody.values()), everybody=everybody
+    )
     servers = {cell.cell.id: [one.identity for one in cell.servers] for cell in cells}
     assert servers["http-new-1024"] == ["c/nginx", "cpp/floor"]
     assert servers["https-new-1024"] == ["cpp/floor"]
@@ -210,7 +236,9 @@ def test_only_a_server_that_speaks_tls_serves_a_cell_over_tls() -> None:
 def test_only_who_speaks_tls_is_in_a_servers_cell_over_tls() -> None:
     study = load_studies(Path(__file__).resolve().parents[2] / "studies")["concurrency"]
     everybody = {**EVERYBODY, "python/mine": replace(EVERYBODY["python/mine"], tls=True)}
-    cells = choose([(study, study.preset("tls"))], wanted=tuple(everybody.values()), everybody=everybody)
+    cells = choose(
+        [(study, study.preset("tls"))], wanted=tuple(everybody.values()), everybody=everybody
+    )
     members = {cell.cell.id: [one.identity for one in cell.contestants] for cell in cells}
     assert members["c50"] == ["cpp/floor", "python/aiohttp", "python/mine"]
     assert members["tls-c50"] == ["python/mine"]
@@ -223,8 +251,14 @@ def test_the_floor_is_alone_in_a_cell_only_when_asked_for_alone() -> None:
 
 def test_a_planned_cell_leaves_out_who_cannot_be_used() -> None:
     study = load_studies(Path(__file__).resolve().parents[2] / "studies")["concurrency"]
-    (cell, *_) = choose([(study, study.preset("quick"))], wanted=tuple(EVERYBODY.values()), everybody=EVERYBODY)
+    (cell, *_) = choose(
+        [(study, study.preset("quick"))], wanted=tuple(EVERYBODY.values()), everybody=EVERYBODY
+    )
     planned = plan_cell(cell, usable={"cpp/floor", "python/mine"}, server=None, seed=1, blocks=8)
-    assert [entry.name for entry in planned.entries] == ["cpp/floor", "python/mine", "python/mine~twin"]
+    assert [entry.name for entry in planned.entries] == [
+        "cpp/floor",
+        "python/mine",
+        "python/mine~twin",
+    ]
     assert (planned.floors, planned.twin) == (("cpp/floor",), "python/mine")
     assert (planned.min_blocks, planned.max_blocks) == (8, 8)

@@ -1,4 +1,6 @@
-"""The report: one file that holds everything, lets nothing of a server through as markup, and says what is missing."""
+"""The report: one file that holds everything, lets nothing of a server through as markup, and says
+what is missing.
+"""
 
 from __future__ import annotations
 
@@ -90,7 +92,11 @@ def test_what_a_server_sent_is_shown_and_is_no_markup(text: str) -> None:
 
 
 def test_only_the_pages_own_scripts_may_run(text: str) -> None:
-    policy = next(a["content"] for tag, a in _Reader(text).elements if a.get("http-equiv") == "Content-Security-Policy")
+    policy = next(
+        a["content"]
+        for tag, a in _Reader(text).elements
+        if a.get("http-equiv") == "Content-Security-Policy"
+    )
     assert policy is not None
     assert "default-src 'none'" in policy
     scripts = re.search(r"script-src ([^;]*)", policy)
@@ -105,7 +111,12 @@ def test_hidden_characters_are_shown() -> None:
 
 
 def test_every_study_has_verdict_tables_and_charts(view: PageView, text: str) -> None:
-    assert [study.name for study in view.studies] == ["concurrency", "rest", "roundtrip", "websocket"]
+    assert [study.name for study in view.studies] == [
+        "concurrency",
+        "rest",
+        "roundtrip",
+        "websocket",
+    ]
     kinds = {name.rsplit(".", 1)[1] for name in view.charts}
     assert kinds == CHART_KINDS
     page = _Reader(text)
@@ -128,7 +139,11 @@ def test_the_command_that_repeats_it_and_the_host_are_there(text: str) -> None:
 def test_the_decision_table_has_signs_reasons_and_conformance(view: PageView) -> None:
     rest = next(study for study in view.studies if study.name == "rest")
     rows = {row.entry: row for row in rest.cells[0].rows}
-    assert (rows["rust/axum"].sign, rows["rust/axum"].mark, rows["rust/axum"].rank) == ("▲", "best", "1")
+    assert (rows["rust/axum"].sign, rows["rust/axum"].mark, rows["rust/axum"].rank) == (
+        "▲",
+        "best",
+        "1",
+    )
     assert (rows["python/flask"].sign, rows["python/flask"].mark) == ("▼", "worst")
     assert (rows["rust/axum"].conformance, rows["rust/axum"].advice) == ("1/2", "pipelining")
     client = next(study for study in view.studies if study.name == "roundtrip").cells[0].rows[0]
@@ -142,12 +157,20 @@ def test_the_decision_table_has_signs_reasons_and_conformance(view: PageView) ->
 
 
 def test_what_is_counted_is_named_by_the_workload(view: PageView) -> None:
-    columns = {study.name: {title for cell in study.cells for title in cell.columns} for study in view.studies}
+    columns = {
+        study.name: {title for cell in study.cells for title in cell.columns}
+        for study in view.studies
+    }
     assert {"messages/s", "CPU per message"} <= columns["websocket"]
     assert {"requests/s", "CPU per request"} <= columns["concurrency"]
     assert not any("request" in title for title in columns["websocket"])
     assert noun("makespan_ns", "message") == "time for all messages"
-    ladders = [chart.title for study in view.studies if study.name == "concurrency" for chart in study.charts]
+    ladders = [
+        chart.title
+        for study in view.studies
+        if study.name == "concurrency"
+        for chart in study.charts
+    ]
     assert "requests/s by connections" in ladders
 
 
@@ -160,7 +183,9 @@ def test_generator_bound_figures_say_at_least(view: PageView) -> None:
 
 
 def test_undecided_says_what_would_decide(tmp_path: Path) -> None:
-    stored = read_run(write_run(tmp_path, replace(WORLD, noise=0.05, studies=("roundtrip",), samples=5)))
+    stored = read_run(
+        write_run(tmp_path, replace(WORLD, noise=0.05, studies=("roundtrip",), samples=5))
+    )
     shown = page_view(stored, analyse_run(stored))
     changes = [change for cell in shown.studies[0].cells for change in cell.sentence.changes]
     assert any(re.search(r"About \d+ more blocks would settle", change) for change in changes)
@@ -168,7 +193,9 @@ def test_undecided_says_what_would_decide(tmp_path: Path) -> None:
 
 
 def test_a_run_of_two_blocks_and_an_interrupted_one_have_reports(tmp_path: Path) -> None:
-    path = write_run(tmp_path, replace(WORLD, blocks=2, studies=("rest",), samples=5), status="interrupted")
+    path = write_run(
+        tmp_path, replace(WORLD, blocks=2, studies=("rest",), samples=5), status="interrupted"
+    )
     words = "".join(_Reader(write_report(path).read_text()).words)
     assert "interrupted: what was finished is shown" in words
     assert "Too few blocks for a verdict: 2" in words
@@ -193,13 +220,26 @@ def test_facts_are_kept_with_the_run(run: Path, text: str) -> None:
 
 
 def _facts() -> Facts:
-    return Facts(library="made-up", version="1", license="MIT", homepage="https://example.org", tier="idiomatic")
+    return Facts(
+        library="made-up",
+        version="1",
+        license="MIT",
+        homepage="https://example.org",
+        tier="idiomatic",
+    )
 
 
 def test_conformance_counts_the_study_s_workloads_only() -> None:
     def record(workload: str, *passed: bool) -> VerifyRecord:
         checks = tuple({"id": f"c{index}", "passed": one} for index, one in enumerate(passed))
-        return VerifyRecord(contestant="go/x", workload=workload, status="ok", failure=None, elapsed_ns=1, checks=checks)
+        return VerifyRecord(
+            contestant="go/x",
+            workload=workload,
+            status="ok",
+            failure=None,
+            elapsed_ns=1,
+            checks=checks,
+        )
 
     found = conformance([record("rest", True, False), record("ws.echo", True)], frozenset({"rest"}))
     assert (found["go/x"].text, found["go/x"].advice) == ("1/2", ("c1",))
@@ -224,7 +264,10 @@ def test_percentile_curves_are_the_histogram_s_own() -> None:
     assert curve(few) == []
 
 
-@pytest.mark.parametrize(("least", "most"), [(0.97, 1.03), (0.012, 1.05), (0.95, 30), (1e5, 9e9), (1.0, 1e12), (0.5, 1.3)])
+@pytest.mark.parametrize(
+    ("least", "most"),
+    [(0.97, 1.03), (0.012, 1.05), (0.95, 30), (1e5, 9e9), (1.0, 1e12), (0.5, 1.3)],
+)
 def test_ticks_are_few_round_and_inside(least: float, most: float) -> None:
     ticks = ratio_ticks(least, most)
     assert 1 < len(ticks) <= 6
@@ -242,12 +285,21 @@ def test_numbers_for_people() -> None:
     assert figure("memory_per_connection_bytes", 4096 * 1.5) == "6.00 KiB"
     assert figure("success_ratio", 0.99951) == "99.95%"
     assert figure("throughput_per_s", 123456.7) == "123,457"
-    assert [times(value) for value in (0.0123, 0.5, 1.074, 30.2, 1234)] == ["0.012×", "0.50×", "1.07×", "30.2×", "1,234×"]
+    assert [times(value) for value in (0.0123, 0.5, 1.074, 30.2, 1234)] == [
+        "0.012×",
+        "0.50×",
+        "1.07×",
+        "30.2×",
+        "1,234×",
+    ]
     assert ratio_text(Ratio(estimate=1.07, low=1.04, high=1.114, blocks=6)) == "1.07× [1.04, 1.11]"
 
 
 def test_lines_of_a_study_look_unlike_and_a_contestant_the_same_everywhere() -> None:
-    first, second = [f"a/{index:02}" for index in range(12)], [f"b/{index:02}" for index in range(8)]
+    first, second = (
+        [f"a/{index:02}" for index in range(12)],
+        [f"b/{index:02}" for index in range(8)],
+    )
     both = [*second, "a/00", "cpp/floor"]
     found = looks([[*first, "cpp/floor"], both], floors=["cpp/floor"])
     assert set(found) == {*first, *second, "cpp/floor"}
@@ -256,7 +308,9 @@ def test_lines_of_a_study_look_unlike_and_a_contestant_the_same_everywhere() -> 
     assert len({found[name].colour for name in ("a/00", *second[:7])}) == len(LINES)
     twice = [(a, b) for a, b in combinations(first, 2) if found[a].colour == found[b].colour]
     assert len(twice) == 4
-    assert all(found[a].dash != found[b].dash and found[a].shape != found[b].shape for a, b in twice)
+    assert all(
+        found[a].dash != found[b].dash and found[a].shape != found[b].shape for a, b in twice
+    )
     many = looks([[f"a/{index:03}" for index in range(130)]], floors=[])
     assert len(set(many.values())) == 120
 
@@ -264,18 +318,25 @@ def test_lines_of_a_study_look_unlike_and_a_contestant_the_same_everywhere() -> 
 def linear_light(colour: str) -> list[float]:
     """Red, green and blue of ``#rrggbb`` without sRGB's coding."""
     coded = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    return [part / 12.92 if part <= 0.04045 else float(((part + 0.055) / 1.055) ** 2.4) for part in coded]
+    return [
+        part / 12.92 if part <= 0.04045 else float(((part + 0.055) / 1.055) ** 2.4)
+        for part in coded
+    ]
 
 
 def contrast(one: str, other: str) -> float:
     """WCAG 2.2, "contrast ratio" of "relative luminance"."""
-    dark, light = sorted(float(np.dot(linear_light(colour), (0.2126, 0.7152, 0.0722))) for colour in (one, other))
+    dark, light = sorted(
+        float(np.dot(linear_light(colour), (0.2126, 0.7152, 0.0722))) for colour in (one, other)
+    )
     return (light + 0.05) / (dark + 0.05)
 
 
 def test_lines_and_marks_stand_out_on_both_pages() -> None:
     assert contrast("#ffffff", "#000000") == pytest.approx(21)
-    assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.005), "WCAG's known example of just not enough"
+    assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.005), (
+        "WCAG's known example of just not enough"
+    )
     style = (resources.files("wirebench.report") / "template" / "style.css").read_text()
     light, dark = re.findall(r"--ground: (#\w{6});", style)
     for colour in (*LINES, *MARKS.values(), FLOOR.colour):
@@ -285,15 +346,25 @@ def test_lines_and_marks_stand_out_on_both_pages() -> None:
 
 @pytest.mark.parametrize("lines", [LINES, [ON_DARK[line] for line in LINES]], ids=["light", "dark"])
 def test_the_colours_of_lines_stay_apart_for_the_colour_blind(lines: Sequence[str]) -> None:
-    """Distances in Oklab of what protanopes, deuteranopes and tritanopes see (Machado, Oliveira and Fernandes 2009)."""
+    """Distances in Oklab of what protanopes, deuteranopes and tritanopes see (Machado, Oliveira and
+    Fernandes 2009).
+    """
     seen = {
         "all": np.eye(3),
-        "protan": np.array([[0.152, 1.053, -0.205], [0.115, 0.786, 0.099], [-0.004, -0.048, 1.052]]),
+        "protan": np.array(
+            [[0.152, 1.053, -0.205], [0.115, 0.786, 0.099], [-0.004, -0.048, 1.052]]
+        ),
         "deutan": np.array([[0.367, 0.861, -0.228], [0.280, 0.673, 0.047], [-0.012, 0.043, 0.969]]),
-        "tritan": np.array([[1.256, -0.077, -0.179], [-0.078, 0.931, 0.148], [0.005, 0.691, 0.304]]),
+        "tritan": np.array(
+            [[1.256, -0.077, -0.179], [-0.078, 0.931, 0.148], [0.005, 0.691, 0.304]]
+        ),
     }
-    to_cones = np.array([[0.4122, 0.5363, 0.0514], [0.2119, 0.6807, 0.1074], [0.0883, 0.2817, 0.6300]])
-    to_lab = np.array([[0.2105, 0.7936, -0.0041], [1.9780, -2.4286, 0.4506], [0.0259, 0.7828, -0.8087]])
+    to_cones = np.array(
+        [[0.4122, 0.5363, 0.0514], [0.2119, 0.6807, 0.1074], [0.0883, 0.2817, 0.6300]]
+    )
+    to_lab = np.array(
+        [[0.2105, 0.7936, -0.0041], [1.9780, -2.4286, 0.4506], [0.0259, 0.7828, -0.8087]]
+    )
     linear = np.array([linear_light(line) for line in lines])
     for who, matrix in seen.items():
         lab = np.cbrt(np.clip(linear @ matrix.T, 0, 1) @ to_cones.T) @ to_lab.T
@@ -305,7 +376,9 @@ def test_every_chart_is_written_as_picture(run: Path, tmp_path: Path, view: Page
     few = tmp_path / "charts"
     files = export_charts(run, few)
     names = {path.name for path in files}
-    assert {f"{name}.png" for name in view.charts} | {f"{name}.svg" for name in view.charts} <= names
+    assert {f"{name}.png" for name in view.charts} | {
+        f"{name}.svg" for name in view.charts
+    } <= names
     assert "rest.all-cells.png" in names
     for path in files:
         assert path.read_bytes().startswith(b"\x89PNG" if path.suffix == ".png" else b"<svg")

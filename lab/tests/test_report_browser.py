@@ -1,4 +1,6 @@
-"""The report in a real browser with its network off, on a desktop and on a phone: every chart is drawn, nothing complains."""
+"""The report in a real browser with its network off, on a desktop and on a phone: every chart is
+drawn, nothing complains.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ from synthetic_run import World, studies, write_run
 from wirebench.report import write_report
 from wirebench.report.palette import LINES, ON_DARK
 
-pytestmark = pytest.mark.skipif(find_chromium() is None, reason="chromium is not installed: apt-get install chromium")
+pytestmark = pytest.mark.skipif(
+    find_chromium() is None, reason="chromium is not installed: apt-get install chromium"
+)
 
 DRAWN = "document.documentElement.dataset.charts === 'drawn'"
 MARKS = """[...document.querySelectorAll('.chart')].map(chart => ({
@@ -38,7 +42,12 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
 
 @pytest.mark.parametrize(
     ("width", "height", "phone", "dark"),
-    [(1280, 900, False, False), (1280, 900, False, True), (390, 844, True, False), (390, 844, True, True)],
+    [
+        (1280, 900, False, False),
+        (1280, 900, False, True),
+        (390, 844, True, False),
+        (390, 844, True, True),
+    ],
     ids=["desktop", "desktop-dark", "phone", "phone-dark"],
 )
 def test_every_chart_is_drawn_and_nothing_complains(
@@ -57,7 +66,11 @@ def test_every_chart_is_drawn_and_nothing_complains(
         assert len(chart["labels"]) >= 4, chart
         assert not any("…" in label for label in chart["labels"]), chart
         assert -0.5 <= chart["left"] < chart["right"] <= width + 0.5, chart
-        assert 0.9 * (chart["right"] - chart["left"]) < chart["width"] <= chart["right"] - chart["left"] + 1, chart
+        assert (
+            0.9 * (chart["right"] - chart["left"])
+            < chart["width"]
+            <= chart["right"] - chart["left"] + 1
+        ), chart
     assert page.value("document.scrollingElement.scrollWidth") <= width
     assert page.value("document.title").startswith("wirebench: ")
     assert page.value("document.documentElement.dataset.theme") == ("dark" if dark else "light")
@@ -88,7 +101,9 @@ def test_a_name_of_the_legend_singles_out_its_line(page: Page, report: Path) -> 
     faded = """[...document.querySelectorAll('#study-concurrency .mark-line path')]
         .filter(path => Number(path.getAttribute('opacity') ?? 1) < 0.5).length"""
     assert page.value(faded) == 0
-    button = "document.querySelector('#study-concurrency .legend button[data-entry=\"go/net-http\"]')"
+    button = (
+        "document.querySelector('#study-concurrency .legend button[data-entry=\"go/net-http\"]')"
+    )
     page.value(f"{button}.click()")
     page.wait_for(f"{faded} > 10")
     assert page.value(f"{button}.getAttribute('aria-pressed')") == "true"
@@ -105,18 +120,26 @@ def test_the_theme_button_redraws_in_the_other_theme(page: Page, report: Path) -
     page.wait_for(DRAWN)
     assert page.value("document.documentElement.dataset.theme") == "dark"
     strokes = "[...document.querySelectorAll('.chart svg .mark-line path')].map(path => path.getAttribute('stroke'))"
-    samples = "[...document.querySelectorAll('.legend svg')].map(sample => sample.getAttribute('stroke'))"
+    samples = (
+        "[...document.querySelectorAll('.legend svg')].map(sample => sample.getAttribute('stroke'))"
+    )
     assert set(page.value(strokes)) & set(LINES) == set()
     assert set(page.value(samples)) <= set(page.value(strokes)) <= set(ON_DARK.values())
-    label = page.value("document.querySelector('.chart .role-axis-label text').getAttribute('fill')")
-    assert label == page.value("getComputedStyle(document.documentElement).getPropertyValue('--text').trim()")
+    label = page.value(
+        "document.querySelector('.chart .role-axis-label text').getAttribute('fill')"
+    )
+    assert label == page.value(
+        "getComputedStyle(document.documentElement).getPropertyValue('--text').trim()"
+    )
     assert page.problems == []
 
 
 def test_a_chart_that_cannot_be_drawn_is_seen(page: Page, report: Path, tmp_path: Path) -> None:
     """So that the tests above can fail."""
     broken = tmp_path / "broken.html"
-    broken.write_text(report.read_text().replace('"mark":{"type":"line"', '"mark":{"type":"no such mark"'))
+    broken.write_text(
+        report.read_text().replace('"mark":{"type":"line"', '"mark":{"type":"no such mark"')
+    )
     page.window(1280, 900, phone=False)
     page.open(broken)
     page.wait_for(DRAWN)

@@ -19,7 +19,9 @@ def _wide(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
 
 
-def test_report_writes_the_page_where_it_is_asked_to(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_report_writes_the_page_where_it_is_asked_to(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     run = write_run(tmp_path, WORLD)
     assert run_app(["report", str(run)]) == EXIT_OK
     assert (run / "report.html").exists()
@@ -37,13 +39,17 @@ def test_report_writes_the_page_where_it_is_asked_to(tmp_path: Path, capsys: pyt
         (["report", "{run}", "--out", "{run}/none/x.html"], "--out: expected a file"),
     ],
 )
-def test_report_says_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str) -> None:
+def test_report_says_what_is_wrong(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
+) -> None:
     run = write_run(tmp_path, WORLD)
     assert run_app([word.format(run=run) for word in arguments]) == EXIT_USAGE
     assert said in capsys.readouterr().err
 
 
-def test_report_of_a_spoilt_run_says_where(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_report_of_a_spoilt_run_says_where(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     run = write_run(tmp_path, WORLD)
     lines = (run / "trials.jsonl").read_text().splitlines()
     (run / "trials.jsonl").write_text("\n".join([lines[0], "{spoilt", *lines[2:]]) + "\n")
@@ -53,17 +59,23 @@ def test_report_of_a_spoilt_run_says_where(tmp_path: Path, capsys: pytest.Captur
 
 def test_compare_prints_what_changed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     first = write_run(tmp_path, WORLD)
-    later = replace(WORLD, seed=8, started_unix_ns=WORLD.started_unix_ns + 10**12, scale={"go/net-http": 1.4})
+    later = replace(
+        WORLD, seed=8, started_unix_ns=WORLD.started_unix_ns + 10**12, scale={"go/net-http": 1.4}
+    )
     second = write_run(tmp_path, later)
     assert run_app(["compare", str(first), str(second)]) == EXIT_OK
     lines = capsys.readouterr().out.splitlines()
     changed = [line for line in lines if "go/net-http" in line]
     assert len(changed) == 2
-    assert all(line.lstrip().startswith("▼") and "worse" in line and "0.7" in line for line in changed)
+    assert all(
+        line.lstrip().startswith("▼") and "worse" in line and "0.7" in line for line in changed
+    )
     assert all("worse" not in line for line in lines if "c/libevent" in line)
 
 
-def test_compare_refuses_another_host_unless_forced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_compare_refuses_another_host_unless_forced(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     first = write_run(tmp_path, WORLD)
     second = write_run(tmp_path, replace(WORLD, host_id="ffffffffffff"))
     assert run_app(["compare", str(first), str(second)]) == EXIT_USAGE
@@ -72,7 +84,9 @@ def test_compare_refuses_another_host_unless_forced(tmp_path: Path, capsys: pyte
     assert "a difference may be the hosts'" in capsys.readouterr().err
 
 
-def test_compare_refuses_runs_without_a_common_cell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_compare_refuses_runs_without_a_common_cell(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     first = write_run(tmp_path, WORLD)
     second = write_run(tmp_path, replace(WORLD, studies=("rest",)))
     assert run_app(["compare", str(first), str(second)]) == EXIT_USAGE

@@ -20,7 +20,11 @@ def test_quick_says_what_it_will_do_and_ends_with_a_table_and_a_report(project: 
     code, output = project.run("quick")
     assert code == 0, output
     assert "measuring  about" in output
-    assert output.index("measuring  about") < output.index("block 1 of 6") < output.index("python/plain~twin")
+    assert (
+        output.index("measuring  about")
+        < output.index("block 1 of 6")
+        < output.index("python/plain~twin")
+    )
     run = read_run(project.only_run())
     assert run.info.status == "complete"
     assert run.info.command[:2] == ("wirebench", "quick")
@@ -55,7 +59,9 @@ def test_resuming_a_complete_run_only_shows_it_again(project: Project) -> None:
     assert (run / "trials.jsonl").read_bytes() == before
 
 
-def test_a_wrong_contestant_is_named_with_what_it_was_sent_and_the_others_stand(project: Project) -> None:
+def test_a_wrong_contestant_is_named_with_what_it_was_sent_and_the_others_stand(
+    project: Project,
+) -> None:
     project.add("wrong", server=SERVER.replace("hello from route_01", "hullo from route_01"))
     code, output = project.run("run", "concurrency", "--quick", "--blocks", "2")
     assert code == 1, output
@@ -64,7 +70,10 @@ def test_a_wrong_contestant_is_named_with_what_it_was_sent_and_the_others_stand(
     assert "hello from route_01" in output
     assert "hullo from route_01" in output
     run = read_run(project.only_run())
-    assert {record.entry for record in run.trials if record.status == "ok"} >= {"python/plain", "python/floor"}
+    assert {record.entry for record in run.trials if record.status == "ok"} >= {
+        "python/plain",
+        "python/floor",
+    }
 
 
 def test_a_contestant_that_is_not_installed_is_listed_and_is_no_failure(project: Project) -> None:
@@ -83,14 +92,22 @@ def test_a_contestant_that_is_not_installed_is_listed_and_is_no_failure(project:
         (("run",), "expected a study or --resume RUN"),
         (("run", "speed"), "STUDY: expected one of concurrency, got 'speed'"),
         (("run", "concurrency", "--preset", "slow"), "has no preset 'slow'; it has: full, quick"),
-        (("run", "concurrency", "--quick", "--cells", "c3"), "--cells: expected one of c2, got 'c3'"),
+        (
+            ("run", "concurrency", "--quick", "--cells", "c3"),
+            "--cells: expected one of c2, got 'c3'",
+        ),
         (("run", "concurrency", "--quick", "--budget", "soon"), "--budget: expected a duration"),
-        (("run", "concurrency", "--quick", "--only", "python/none"), "python/none: no contestant has this name"),
+        (
+            ("run", "concurrency", "--quick", "--only", "python/none"),
+            "python/none: no contestant has this name",
+        ),
         (("run", "--resume", "no-such-run"), "is .* a run directory"),
         (("quick", "--blocks", "0"), "--blocks.*greater than or equal to 1"),
     ],
 )
-def test_wrong_usage_is_one_line_and_64(project: Project, arguments: tuple[str, ...], message: str) -> None:
+def test_wrong_usage_is_one_line_and_64(
+    project: Project, arguments: tuple[str, ...], message: str
+) -> None:
     code, output = project.run(*arguments)
     assert code == 64, output
     assert re.search(message, output), output

@@ -1,4 +1,6 @@
-"""A real run, ended at any moment: no finished trial is lost, what is missing can be completed, nothing is left running."""
+"""A real run, ended at any moment: no finished trial is lost, what is missing can be completed,
+nothing is left running.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,11 @@ TRIALS = 3 * 3  # two contestants and a twin
 
 def trials_so_far(project: Project) -> int:
     results = project.root / "results"
-    return sum(1 for path in results.glob("2*/trials.jsonl") for _ in lines(path)) if results.exists() else 0
+    return (
+        sum(1 for path in results.glob("2*/trials.jsonl") for _ in lines(path))
+        if results.exists()
+        else 0
+    )
 
 
 def interrupt_after(project: Project, trials: int, number: signal.Signals) -> tuple[int, str, int]:
@@ -43,7 +49,9 @@ def complete(project: Project) -> None:
     assert project.leftovers() == []
 
 
-@pytest.mark.parametrize(("number", "code", "trials"), [(signal.SIGINT, 130, 0), (signal.SIGTERM, 143, 4)])
+@pytest.mark.parametrize(
+    ("number", "code", "trials"), [(signal.SIGINT, 130, 0), (signal.SIGTERM, 143, 4)]
+)
 def test_an_interrupted_run_leaves_nothing_running_and_is_completed(
     tmp_path: Path, number: signal.Signals, code: int, trials: int
 ) -> None:

@@ -51,7 +51,9 @@ class FakeLab:
             contestant=trial.entry.contestant,
             twin_of=trial.entry.twin_of,
             status="ok" if kind is None else "failed",
-            failure=None if kind is None else FailureRecord(kind=kind, phase="window", message=kind),
+            failure=None
+            if kind is None
+            else FailureRecord(kind=kind, phase="window", message=kind),
             started_unix_ns=self.now_ns,
             elapsed_ns=TRIAL_NS,
         )
@@ -63,7 +65,11 @@ class FakeLab:
         assert self.kept[-1] is record, "a trial is stored before anything else is done with it"
 
     def measure(
-        self, plan: Plan, *, done: tuple[TrialRecord, ...] = (), settled: Callable[[str, int], bool] = lambda *_: True
+        self,
+        plan: Plan,
+        *,
+        done: tuple[TrialRecord, ...] = (),
+        settled: Callable[[str, int], bool] = lambda *_: True,
     ) -> Measured:
         return measure(
             plan,
@@ -72,7 +78,13 @@ class FakeLab:
             keep=self.kept.append,
             settled=settled,
             clock_ns=self.clock_ns,
-            pace=Pace(estimated={(cell.key, entry.name): TRIAL_NS for cell in plan.cells for entry in cell.entries}),
+            pace=Pace(
+                estimated={
+                    (cell.key, entry.name): TRIAL_NS
+                    for cell in plan.cells
+                    for entry in cell.entries
+                }
+            ),
             watcher=self,
         )
 

@@ -34,7 +34,9 @@ def test_a_terminal_is_drawn_to_between_trials_only() -> None:
         drawn = file.getvalue()
         assert "1 min 30 s left" in drawn
         assert first.entry.name in drawn
-        assert threading.active_count() == threads, "no thread that would draw while a trial is timed"
+        assert threading.active_count() == threads, (
+            "no thread that would draw while a trial is timed"
+        )
         bar.after(trial(1), left_ns=60 * SECOND)
         bar.before(second, left_ns=60 * SECOND)
         assert "1 min 00 s left" in file.getvalue()[len(drawn) :]
@@ -58,14 +60,20 @@ def test_a_failure_is_said_at_once_with_hostile_text_as_it_is() -> None:
     for file, console in (terminal(), pipe()):
         with watcher_for(plan(), console) as watcher:
             watcher.after(trial(2, status="failed", failure=failure), left_ns=0)
-        assert "failed go/x in concurrency c50, block 2: crashed: [bold]signal 11[/bold]" in file.getvalue()
+        assert (
+            "failed go/x in concurrency c50, block 2: crashed: [bold]signal 11[/bold]"
+            in file.getvalue()
+        )
 
 
 def test_steps_say_what_is_built_and_checked() -> None:
     for file, console in (terminal(), pipe()):
         with Steps(console) as steps:
             steps.building("go/x", 1, 2)
-            steps.built("go/x", FailureRecord(kind="build_failed", phase="build", message="no [b] such header"))
+            steps.built(
+                "go/x",
+                FailureRecord(kind="build_failed", phase="build", message="no [b] such header"),
+            )
             steps.verifying("go/y", "ws.count", 1, 1)
         assert "failed go/x: build_failed: no [b] such header" in file.getvalue()
     assert "building go/x (1 of 2)" in file.getvalue()

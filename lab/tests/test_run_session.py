@@ -1,4 +1,6 @@
-"""A whole run with a bench of fakes: who is left out and why, what is stored, what a resumed run does."""
+"""A whole run with a bench of fakes: who is left out and why, what is stored, what a resumed run
+does.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,10 @@ EVERYBODY: dict[str, Contestant] = {
     one.identity: one
     for one in (
         contestant(
-            "cpp/floor", tier="floor", serves=("http.hello", "http.payload", "ws.echo", "ws.count"), calls=("http", "ws")
+            "cpp/floor",
+            tier="floor",
+            serves=("http.hello", "http.payload", "ws.echo", "ws.count"),
+            calls=("http", "ws"),
         ),
         contestant("cpp/curl", calls=("http",)),
         contestant("go/net-http", serves=HELLO),
@@ -70,7 +75,10 @@ class FakeBench:
     def build(self, contestant: Contestant) -> Built:
         self.built.append(contestant.identity)
         if contestant.identity in self.unbuildable:
-            return Built(key=None, failure=FailureRecord(kind="build_failed", phase="build", message="no such header"))
+            return Built(
+                key=None,
+                failure=FailureRecord(kind="build_failed", phase="build", message="no such header"),
+            )
         return Built(key=self.build_key(contestant), failure=None)
 
     def verify(self, check: Check) -> VerifyRecord:
@@ -79,10 +87,19 @@ class FakeBench:
         failure = None
         if check.key in self.wrong:
             failure = FailureRecord(
-                kind="nonconformant", phase="verify", message="wrong body", sent="GET", expected="hello", received="404"
+                kind="nonconformant",
+                phase="verify",
+                message="wrong body",
+                sent="GET",
+                expected="hello",
+                received="404",
             )
         return VerifyRecord(
-            contestant=name, workload=workload, status="failed" if failure else "ok", failure=failure, elapsed_ns=1
+            contestant=name,
+            workload=workload,
+            status="failed" if failure else "ok",
+            failure=failure,
+            elapsed_ns=1,
         )
 
     def run_trial(self, spec: TrialSpec) -> TrialRecord:
@@ -100,7 +117,9 @@ class FakeBench:
             contestant=spec.contestant.identity,
             twin_of=spec.twin_of,
             status="failed" if crashed else "ok",
-            failure=FailureRecord(kind="crashed", phase="load", message="signal 11") if crashed else None,
+            failure=FailureRecord(kind="crashed", phase="load", message="signal 11")
+            if crashed
+            else None,
             started_unix_ns=1,
             elapsed_ns=1000,
             metrics={"throughput_per_s": 5.0},
@@ -125,7 +144,10 @@ class Quiet:
 
 
 def selection(*studies: str, **changes: Any) -> Selection:
-    return replace(Selection(studies=studies or ("concurrency",), preset="quick", cells=("c50",), seed=7), **changes)
+    return replace(
+        Selection(studies=studies or ("concurrency",), preset="quick", cells=("c50",), seed=7),
+        **changes,
+    )
 
 
 def session(
@@ -136,8 +158,14 @@ def session(
     before: StoredRun | None = None,
     studies: Mapping[str, Study] = STUDIES,
 ) -> Session:
-    scope = scope_of(wanted, studies=studies, wanted=list(EVERYBODY.values()), everybody=EVERYBODY, bench=bench)
-    directory = RunDirectory(before.path) if before else RunDirectory.create(tmp_path / "results", label="test")
+    scope = scope_of(
+        wanted, studies=studies, wanted=list(EVERYBODY.values()), everybody=EVERYBODY, bench=bench
+    )
+    directory = (
+        RunDirectory(before.path)
+        if before
+        else RunDirectory.create(tmp_path / "results", label="test")
+    )
     info = RunInfo(
         name=directory.path.name,
         wirebench="0",
@@ -150,7 +178,9 @@ def session(
     if before is None:
         directory.write_info(info)
         directory.write_host(bench.host())
-    return Session(directory=directory, info=info, scope=scope, bench=bench, reporter=Quiet(), before=before)
+    return Session(
+        directory=directory, info=info, scope=scope, bench=bench, reporter=Quiet(), before=before
+    )
 
 
 def carry_out(one: Session) -> int:
@@ -168,11 +198,21 @@ def names(run: StoredRun, status: str = "ok") -> set[str]:
 
 def test_whom_a_preset_spares_is_said() -> None:
     study = STUDIES["concurrency"]
-    studies = {"concurrency": replace(study, presets={"quick": replace(study.preset("quick"), without=("go/net-http",))})}
+    studies = {
+        "concurrency": replace(
+            study, presets={"quick": replace(study.preset("quick"), without=("go/net-http",))}
+        )
+    }
 
     def scope(*only: str) -> Scope:
         wanted = [one for name, one in EVERYBODY.items() if not only or name in only]
-        return scope_of(replace(selection(), only=only), studies=studies, wanted=wanted, everybody=EVERYBODY, bench=FakeBench())
+        return scope_of(
+            replace(selection(), only=only),
+            studies=studies,
+            wanted=wanted,
+            everybody=EVERYBODY,
+            bench=FakeBench(),
+        )
 
     assert "go/net-http" not in scope().needed
     (said,) = scope_notes(scope())
@@ -193,18 +233,30 @@ def test_everybody_is_measured_in_every_block(tmp_path: Path) -> None:
     assert set(run.plan.builds) == {"cpp/floor", "go/net-http", "node/http", "python/mine"}
 
 
-def test_a_wrong_contestant_is_reported_and_never_timed_and_the_others_stand(tmp_path: Path) -> None:
+def test_a_wrong_contestant_is_reported_and_never_timed_and_the_others_stand(
+    tmp_path: Path,
+) -> None:
     bench = FakeBench(wrong={("node/http", "http.hello")}, unbuildable={"go/net-http"})
     one = session(tmp_path, bench, selection())
     assert carry_out(one) == 1
     run = read_run(one.directory.path)
     failed = {record.entry: record for record in run.trials if record.status == "failed"}
-    assert {name: record.block for name, record in failed.items()} == {"node/http": 0, "go/net-http": 0}
+    assert {name: record.block for name, record in failed.items()} == {
+        "node/http": 0,
+        "go/net-http": 0,
+    }
     why = failed["node/http"].failure
     assert why is not None
-    assert (why.kind, why.sent, why.expected, why.received) == ("nonconformant", "GET", "hello", "404")
+    assert (why.kind, why.sent, why.expected, why.received) == (
+        "nonconformant",
+        "GET",
+        "hello",
+        "404",
+    )
     assert ("go/net-http", "http.hello") not in bench.checked
-    assert names(run) == {"cpp/floor", "python/mine", "python/mine~twin"}, "the twin is one that can be measured"
+    assert names(run) == {"cpp/floor", "python/mine", "python/mine~twin"}, (
+        "the twin is one that can be measured"
+    )
 
 
 def test_one_wrong_workload_leaves_the_other_one_measured(tmp_path: Path) -> None:
@@ -212,12 +264,18 @@ def test_one_wrong_workload_leaves_the_other_one_measured(tmp_path: Path) -> Non
     wanted = selection("concurrency", "websocket", cells=("c50", "serial-small"))
     one = session(tmp_path, bench, wanted)
     assert carry_out(one) == 1
-    cells = {record.cell for record in read_run(one.directory.path).trials if record.entry == "python/mine" and record.block}
+    cells = {
+        record.cell
+        for record in read_run(one.directory.path).trials
+        if record.entry == "python/mine" and record.block
+    }
     assert cells == {"c50"}
 
 
 def test_what_is_not_installed_is_listed_and_is_no_failure(tmp_path: Path) -> None:
-    absence = Absence(kind="not_installed", reason="go: not found", install="apt-get install golang-go")
+    absence = Absence(
+        kind="not_installed", reason="go: not found", install="apt-get install golang-go"
+    )
     one = session(tmp_path, FakeBench(gone={"go/net-http": absence}), selection())
     assert carry_out(one) == 0
     run = read_run(one.directory.path)
@@ -232,7 +290,14 @@ def test_what_is_not_installed_is_listed_and_is_no_failure(tmp_path: Path) -> No
 
 def test_nothing_valid_is_an_exit_code_of_its_own(tmp_path: Path) -> None:
     assert carry_out(session(tmp_path, FakeBench(crashing=set(EVERYBODY)), selection())) == 3
-    assert carry_out(session(tmp_path, FakeBench(wrong={(name, "http.hello") for name in EVERYBODY}), selection())) == 3
+    assert (
+        carry_out(
+            session(
+                tmp_path, FakeBench(wrong={(name, "http.hello") for name in EVERYBODY}), selection()
+            )
+        )
+        == 3
+    )
 
 
 def test_clients_are_measured_against_a_server_that_was_checked(tmp_path: Path) -> None:
@@ -244,7 +309,9 @@ def test_clients_are_measured_against_a_server_that_was_checked(tmp_path: Path) 
         ("cpp/floor", "client:http.payload"),
         ("cpp/curl", "client:http.payload"),
     ]
-    assert {(spec.role, spec.server.identity if spec.server else None) for spec in bench.ran} == {("client", "cpp/floor")}
+    assert {(spec.role, spec.server.identity if spec.server else None) for spec in bench.ran} == {
+        ("client", "cpp/floor")
+    }
 
 
 def test_without_a_right_server_no_client_is_blamed(tmp_path: Path) -> None:
@@ -252,8 +319,14 @@ def test_without_a_right_server_no_client_is_blamed(tmp_path: Path) -> None:
     one = session(tmp_path, bench, selection("roundtrip", cells=("http-reuse-16",)))
     assert carry_out(one) == 3
     records = read_run(one.directory.path).trials
-    assert {record.entry: record.status for record in records} == {"cpp/floor": "not_run", "cpp/curl": "not_run"}
-    assert all(record.failure and "nobody serves http.payload here" in record.failure.message for record in records)
+    assert {record.entry: record.status for record in records} == {
+        "cpp/floor": "not_run",
+        "cpp/curl": "not_run",
+    }
+    assert all(
+        record.failure and "nobody serves http.payload here" in record.failure.message
+        for record in records
+    )
 
 
 def test_trials_are_told_threads_and_their_place(tmp_path: Path) -> None:
@@ -287,7 +360,9 @@ def test_a_killed_run_is_completed_with_exactly_what_is_missing(tmp_path: Path, 
 def test_a_run_killed_while_it_was_checking_starts_there(tmp_path: Path) -> None:
     one = session(tmp_path, FakeBench(), selection())
     one.directory.append_verify(
-        FakeBench().verify(Check(contestant=EVERYBODY["cpp/floor"], role="server", workload="http.hello"))
+        FakeBench().verify(
+            Check(contestant=EVERYBODY["cpp/floor"], role="server", workload="http.hello")
+        )
     )
     one.directory.close()
     left = read_run(one.directory.path)
@@ -318,22 +393,29 @@ def test_another_host_or_another_build_is_refused_unless_forced(tmp_path: Path) 
 
     def resume(bench: FakeBench, *, force: bool = False) -> None:
         everybody = list(EVERYBODY.values())
-        scope = scope_of(run.info.selection, studies=STUDIES, wanted=everybody, everybody=EVERYBODY, bench=bench)
+        scope = scope_of(
+            run.info.selection, studies=STUDIES, wanted=everybody, everybody=EVERYBODY, bench=bench
+        )
         check_resumable(run, scope=scope, bench=bench, force=force)
 
     resume(FakeBench())
     elsewhere = FakeBench(host_id="another")
     with pytest.raises(
-        StoreError, match=r"expected the host it was measured on \(this-host\), .*, got another; start a new run"
+        StoreError,
+        match=r"expected the host it was measured on \(this-host\), .*, got another; start a new run",
     ):
         resume(elsewhere)
     resume(elsewhere, force=True)
     changed = FakeBench(keys={"node/http": "k2"})
-    with pytest.raises(StoreError, match=r"expected node/http as it was built for the run \(k1\), but it changed"):
+    with pytest.raises(
+        StoreError, match=r"expected node/http as it was built for the run \(k1\), but it changed"
+    ):
         resume(changed)
     resume(changed, force=True)
     gone = FakeBench(gone={"node/http": Absence(kind="disabled", reason="x", install=None)})
-    with pytest.raises(StoreError, match="expected node/http as in the interrupted run, got none here"):
+    with pytest.raises(
+        StoreError, match="expected node/http as in the interrupted run, got none here"
+    ):
         resume(gone)
 
 
@@ -342,19 +424,33 @@ def test_a_forced_run_goes_on_without_those_that_are_gone(tmp_path: Path) -> Non
     with pytest.raises(PowerCutError):
         carry_out(one)
     left = read_run(one.directory.path)
-    second = FakeBench(gone={"node/http": Absence(kind="disabled", reason="x", install=None)}, unbuildable={"python/mine"})
+    second = FakeBench(
+        gone={"node/http": Absence(kind="disabled", reason="x", install=None)},
+        unbuildable={"python/mine"},
+    )
     assert carry_out(session(tmp_path, second, left.info.selection, before=left)) == 0
     whole = read_run(one.directory.path)
     assert len(whole.trials) == 30
     added = {(record.contestant, record.status) for record in whole.trials[10:]}
-    assert added == {("cpp/floor", "ok"), ("go/net-http", "ok"), ("node/http", "not_run"), ("python/mine", "not_run")}
+    assert added == {
+        ("cpp/floor", "ok"),
+        ("go/net-http", "ok"),
+        ("node/http", "not_run"),
+        ("python/mine", "not_run"),
+    }
 
 
 def test_the_estimate_is_the_sum_over_what_will_run(tmp_path: Path) -> None:
     def measuring(**changes: object) -> int:
         bench = FakeBench()
         wanted = selection(**changes)
-        return scope_of(wanted, studies=STUDIES, wanted=list(EVERYBODY.values()), everybody=EVERYBODY, bench=bench).measuring_ns
+        return scope_of(
+            wanted,
+            studies=STUDIES,
+            wanted=list(EVERYBODY.values()),
+            everybody=EVERYBODY,
+            bench=bench,
+        ).measuring_ns
 
     six, twelve = measuring(), measuring(blocks=12)
     assert twelve == 2 * six

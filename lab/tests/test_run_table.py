@@ -19,14 +19,22 @@ from wirebench.store.records import FailureRecord, TrialRecord
 
 RATES = {"cpp/floor": 100_000.0, "go/fast": 80_000.0, "go/same": 80_100.0, "python/slow": 9_000.0}
 FAILURE = FailureRecord(
-    kind="wrong_reply", phase="load", message="3 of 9", sent="GET /", expected="hello", received="[red]bye[/]"
+    kind="wrong_reply",
+    phase="load",
+    message="3 of 9",
+    sent="GET /",
+    expected="hello",
+    received="[red]bye[/]",
 )
 
 
 def plan() -> Plan:
     base = small_plan()
     entries = entries_of((*RATES, "rust/broken"), twin="go/same")
-    return replace(base, cells=(replace(base.cells[0], entries=entries, floors=("cpp/floor",), twin="go/same"),))
+    return replace(
+        base,
+        cells=(replace(base.cells[0], entries=entries, floors=("cpp/floor",), twin="go/same"),),
+    )
 
 
 def trials() -> list[TrialRecord]:
@@ -40,7 +48,10 @@ def trials() -> list[TrialRecord]:
                 entry=entry.name,
                 contestant=entry.contestant,
                 twin_of=entry.twin_of,
-                metrics={"throughput_per_s": RATES.get(entry.contestant, 1.0) * wobble, "p99_ns": 1_250_000},
+                metrics={
+                    "throughput_per_s": RATES.get(entry.contestant, 1.0) * wobble,
+                    "p99_ns": 1_250_000,
+                },
             )
             if entry.contestant == "rust/broken":
                 status = "failed" if block < 3 else "not_run"
@@ -58,7 +69,11 @@ def drawn(records: list[TrialRecord], width: int = 140) -> str:
 
 
 def row(text: str, name: str) -> str:
-    return next(line for line in text.splitlines() if f"{name} " in line and "twin " not in line.split(name)[0])
+    return next(
+        line
+        for line in text.splitlines()
+        if f"{name} " in line and "twin " not in line.split(name)[0]
+    )
 
 
 def test_a_row_has_rank_ratio_with_interval_figures_and_a_sign() -> None:
@@ -69,7 +84,9 @@ def test_a_row_has_rank_ratio_with_interval_figures_and_a_sign() -> None:
     assert "0.089x [0.089, 0.093]" in slow
     assert "9,000" in slow
     assert "1.25 ms" in slow
-    assert "≥ 80,000" in row(text, "go/fast"), "beyond 70% of the floor the generator may be the limit"
+    assert "≥ 80,000" in row(text, "go/fast"), (
+        "beyond 70% of the floor the generator may be the limit"
+    )
     assert "generator-bound" in row(text, "go/fast")
     fast = row(text, "go/fast")
     assert fast.split()[:2] == ["▲", "1-2"], "two that cannot be told apart share a range of ranks"
@@ -165,11 +182,15 @@ def test_an_entry_that_is_never_steady_says_so_once_and_shortly() -> None:
     cell = analysis.cells[0]
     unranked = "never steady: its level still changed in the last quarter of most windows"
     entries = tuple(
-        replace(entry, warm_up="never steady", unranked=unranked) if entry.entry == "go/fast" else entry
+        replace(entry, warm_up="never steady", unranked=unranked)
+        if entry.entry == "go/fast"
+        else entry
         for entry in cell.entries
     )
     file = io.StringIO()
-    for part in run_tables(replace(analysis, cells=(replace(cell, entries=entries),)), plan().studies):
+    for part in run_tables(
+        replace(analysis, cells=(replace(cell, entries=entries),)), plan().studies
+    ):
         Console(file=file, width=140, color_system=None).print(part)
     assert file.getvalue().count("never steady") == 1
     assert row(file.getvalue(), "go/fast").rstrip().endswith("never steady")
@@ -181,7 +202,9 @@ def test_a_server_that_starves_connections_keeps_its_figures_and_is_named() -> N
         "plan": {"connections": 1000, "in_flight": 1},
     }
     records = [
-        replace(one, load=load, metrics={**one.metrics, "p50_ns": 1_000_000}) if one.entry == "python/slow" else one
+        replace(one, load=load, metrics={**one.metrics, "p50_ns": 1_000_000})
+        if one.entry == "python/slow"
+        else one
         for one in trials()
     ]
     text = drawn(records, width=200)

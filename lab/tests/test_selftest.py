@@ -16,16 +16,28 @@ from wirebench.selftest.laws import MS, US, Drift, S
 from wirebench.selftest.suite import Wanted, distinct, estimate_s, runs
 from wirebench.selftest.truth_server import Counts, Record
 
-# --- what runs ------------------------------------------------------------------------------------------------------------
+# --- what runs ------------------------------------------------------------------------------------
 
 
 def test_runs_cover_every_case_mode_and_rate() -> None:
-    wanted = Wanted(cases=cases(FULL), modes=("closed", "constant", "poisson"), rates=FULL.rates, repeats=FULL.repeats)
+    wanted = Wanted(
+        cases=cases(FULL),
+        modes=("closed", "constant", "poisson"),
+        rates=FULL.rates,
+        repeats=FULL.repeats,
+    )
     every = list(runs(wanted, FULL))
     for mode in ("constant", "poisson"):
         assert [load.rate for _, load in every if load.mode == mode] == [1_000, 10_000, 50_000] * 7
-    closed = {(case.name, load.rate, load.connections) for case, load in every if load.mode == "closed"}
-    assert {("constant", 1_000, 10), ("constant", 2_000, 20), ("slow", 1_000, 1), ("slow", 20_000, 20)} <= closed
+    closed = {
+        (case.name, load.rate, load.connections) for case, load in every if load.mode == "closed"
+    }
+    assert {
+        ("constant", 1_000, 10),
+        ("constant", 2_000, 20),
+        ("slow", 1_000, 1),
+        ("slow", 20_000, 20),
+    } <= closed
     # A freeze says the same at any rate.
     assert len([name for name, _, _ in closed if name == "freeze"]) == 1
     assert len(closed) == len([load for _, load in every if load.mode == "closed"])
@@ -55,7 +67,9 @@ def test_openings_cost_less_than_a_thousandth_of_the_requests_of_an_open_loop() 
             assert faults.spare(before)
     closed = load_for(drops, "closed", 1_000, FULL)
     assert fitted(drops, closed).faults.drop == 100
-    assert fitted(drops, load_for(drops, "constant", 1_000, QUICK)).faults.drop == 100  # p99.9 is not asked there
+    assert (
+        fitted(drops, load_for(drops, "constant", 1_000, QUICK)).faults.drop == 100
+    )  # p99.9 is not asked there
 
 
 def test_the_generators_command_line(tmp_path: Path) -> None:
@@ -67,7 +81,9 @@ def test_the_generators_command_line(tmp_path: Path) -> None:
         return " ".join(generator.command(Path("wireload"), load, **where))  # type: ignore[arg-type]
 
     open_loop = words(load_for(freeze, "poisson", 1_000, FULL))
-    assert "--rate 1000 --arrivals poisson --warmup 2500ms -d 15s http://127.0.0.1:8080/" in open_loop
+    assert (
+        "--rate 1000 --arrivals poisson --warmup 2500ms -d 15s http://127.0.0.1:8080/" in open_loop
+    )
     assert "--threads 1 --cpu 1" in open_loop
     assert "--seed 3" in open_loop
     closed = words(load_for(drops, "closed", 1_000, FULL))
@@ -113,18 +129,35 @@ def test_the_servers_record_is_cut_to_the_window() -> None:
         samples_left_out=0,
     )
     received = np.array([0, 10, 20, 30], dtype=np.int64)
-    record = Record(counts=counts, received_unix=received, law=received, really=np.array([900, 5, 7, 900], dtype=np.int64))
+    record = Record(
+        counts=counts,
+        received_unix=received,
+        law=received,
+        really=np.array([900, 5, 7, 900], dtype=np.int64),
+    )
     assert record.percentiles(10, 30) == {"p50": 5, "p90": 7, "p99": 7, "p99.9": 7, "max": 7}
     assert record.percentiles(100, 200) == {}
     assert counts.errors == {"closed_early": 1, "bad_body": 5}
 
 
-# --- the command ------------------------------------------------------------------------------------------------------------
+# --- the command ----------------------------------------------------------------------------------
 
 
 def test_a_short_self_test(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "selftest.json"
-    words = ["--quick", "--mode", "closed", "--case", "constant", "--case", "drops", "--case", "wrong", "--json", str(file)]
+    words = [
+        "--quick",
+        "--mode",
+        "closed",
+        "--case",
+        "constant",
+        "--case",
+        "drops",
+        "--case",
+        "wrong",
+        "--json",
+        str(file),
+    ]
     code = run_app(["selftest", *words])
     # How well a busy machine keeps time is not for a test to say; what is counted is exact on any.
     assert code in (0, 1)
@@ -133,19 +166,27 @@ def test_a_short_self_test(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert "truth = the law of the server + the base" in said
     stored = json.loads(file.read_text())
     assert [run["void"] for run in stored["runs"]] == [None] * 3
-    assert [(row["case"], row["verdict"]) for row in stored["errors"]] == [("drops", "yes"), ("wrong", "yes")]
+    assert [(row["case"], row["verdict"]) for row in stored["errors"]] == [
+        ("drops", "yes"),
+        ("wrong", "yes"),
+    ]
     assert stored["errors"][0]["measured"] == {"closed_early": 5}
     constant = [row for row in stored["percentiles"] if row["case"] == "constant"]
     assert [row["percentile"] for row in constant] == ["p50", "p90", "p99", "p99.9", "max"]
     for row in constant[:2]:
-        assert row["measured"] >= row["truth"]["low"] - 1 * MS, "no reply comes before the law lets it go"
+        assert row["measured"] >= row["truth"]["low"] - 1 * MS, (
+            "no reply comes before the law lets it go"
+        )
         assert row["server"] >= 10 * MS, "nor did the server give one"
         assert row["off"]["least"] == row["off"]["median"] == row["off"]["greatest"]
 
 
 def test_wrong_arguments(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_app(["selftest", "--case", "fast"]) == 64
-    assert "--case: expected one of constant, slow, freeze, bimodal, drift, drops, wrong, got 'fast'" in capsys.readouterr().err
+    assert (
+        "--case: expected one of constant, slow, freeze, bimodal, drift, drops, wrong, got 'fast'"
+        in capsys.readouterr().err
+    )
     assert run_app(["selftest", "--repeats", "4"]) == 64
     assert "--repeats: expected an odd number" in capsys.readouterr().err
     assert run_app(["selftest", "--wireload", str(tmp_path / "none")]) == 64

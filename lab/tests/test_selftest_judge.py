@@ -27,7 +27,15 @@ from wirebench.selftest.repeats import Base, Group, Run
 
 LOAD = Load(mode="constant", rate=1_000, connections=64, in_flight=1, warmup_ns=S, window_ns=12 * S)
 BASE = Base(total_ns=30 * US, way_ns=20 * US)
-MET = Conditions(mode="constant", rate=1_000, connections=64, count=12_000, start_s=1, seconds=12, base_ns=30 * US)
+MET = Conditions(
+    mode="constant",
+    rate=1_000,
+    connections=64,
+    count=12_000,
+    start_s=1,
+    seconds=12,
+    base_ns=30 * US,
+)
 
 
 def shown(*tables: object) -> str:
@@ -38,17 +46,23 @@ def shown(*tables: object) -> str:
     return capture.get()
 
 
-# --- verdicts -------------------------------------------------------------------------------------------------------------
+# --- verdicts -------------------------------------------------------------------------------------
 
 CONSTANT = Case(name="constant", law=Constant(delay_ns=10 * MS))
 
 
 def at(truth: float | None, server: float | None, measured: float | None) -> Seen:
-    return Seen(truth=None if truth is None else Span(low=truth, high=truth), server=server, measured=measured)
+    return Seen(
+        truth=None if truth is None else Span(low=truth, high=truth),
+        server=server,
+        measured=measured,
+    )
 
 
 def judged(*seen: Seen, wanted: int | None = None, asks_server: bool = False) -> Row:
-    return percentile_row(CONSTANT, LOAD, "p99", seen, wanted=wanted or len(seen), asks_server=asks_server)
+    return percentile_row(
+        CONSTANT, LOAD, "p99", seen, wanted=wanted or len(seen), asks_server=asks_server
+    )
 
 
 @pytest.mark.parametrize(
@@ -69,14 +83,18 @@ def judged(*seen: Seen, wanted: int | None = None, asks_server: bool = False) ->
         (None, 10 * MS, 10 * MS, "-"),
     ],
 )
-def test_verdicts(truth: float | None, server: float | None, measured: float | None, expected: str) -> None:
+def test_verdicts(
+    truth: float | None, server: float | None, measured: float | None, expected: str
+) -> None:
     assert judged(at(truth, server, measured)).verdict == expected
 
 
 def test_where_chance_makes_the_truth_wide_the_server_is_asked_too() -> None:
     def verdict(measured: float, *, asks_server: bool) -> Verdict:
         wide = Span(low=400 * MS, high=600 * MS)
-        return judged(Seen(truth=wide, server=480 * MS, measured=measured), asks_server=asks_server).verdict
+        return judged(
+            Seen(truth=wide, server=480 * MS, measured=measured), asks_server=asks_server
+        ).verdict
 
     assert verdict(550 * MS, asks_server=True) == "NO"
     assert verdict(484 * MS, asks_server=True) == "yes"
@@ -88,7 +106,9 @@ def test_the_median_of_the_repeats_decides_and_the_range_shows_the_rest() -> Non
     one = judged(right, false, right, right, right)
     assert (one.verdict, one.runs, one.wanted) == ("yes", 5, 5)
     assert one.off is not None
-    assert (one.off.median, one.off.least, one.off.greatest) == pytest.approx((0.02 * MS, 0.02 * MS, 4 * MS))
+    assert (one.off.median, one.off.least, one.off.greatest) == pytest.approx(
+        (0.02 * MS, 0.02 * MS, 4 * MS)
+    )
     assert judged(false, right, false, right, right).verdict == "yes"
     assert judged(false, right, false, right, false).verdict == "NO"
     assert judged(*5 * [false]).verdict == "NO"
@@ -118,7 +138,10 @@ def test_too_few_valid_runs_decide_nothing() -> None:
 
 def test_a_server_off_its_law_excuses_only_what_it_recorded() -> None:
     late = at(10 * MS, 12 * MS, 12.05 * MS)
-    assert (judged(late).verdict, judged(late).note) == ("server", "the server was late by its own record")
+    assert (judged(late).verdict, judged(late).note) == (
+        "server",
+        "the server was late by its own record",
+    )
     more = at(10 * MS, 12 * MS, 14 * MS)
     assert (judged(more).verdict, judged(more).note) == ("NO", "")
     less = at(10 * MS, 12 * MS, 11 * MS)
@@ -130,11 +153,25 @@ def test_a_server_off_its_law_excuses_only_what_it_recorded() -> None:
 
 def test_rows_of_a_group() -> None:
     case = Case(name="slow", law=Slow(every=100, delay_ns=100 * MS))
-    measured = {"p50": 35.0 * US, "p90": 40.0 * US, "p99": 60 * MS, "p99.9": 130.0 * MS, "max": 140.0 * MS}
-    server = {"p50": 1.0 * US, "p90": 1.0 * US, "p99": 1.0 * US, "p99.9": 100.0 * MS, "max": 100.0 * MS}
+    measured = {
+        "p50": 35.0 * US,
+        "p90": 40.0 * US,
+        "p99": 60 * MS,
+        "p99.9": 130.0 * MS,
+        "max": 140.0 * MS,
+    }
+    server = {
+        "p50": 1.0 * US,
+        "p90": 1.0 * US,
+        "p99": 1.0 * US,
+        "p99.9": 100.0 * MS,
+        "max": 100.0 * MS,
+    }
     run = Run(round=1, void=None, met=MET, measured=measured, server=server, evictions_per_s=30)
     void = Run(round=2, void="sent late; give it a core", met=MET, measured=measured, server=server)
-    group = Group(case=case, load=LOAD, wanted=3, base=BASE, runs=(run, void, replace(run, round=3)))
+    group = Group(
+        case=case, load=LOAD, wanted=3, base=BASE, runs=(run, void, replace(run, round=3))
+    )
     rows = [row for row in group.results() if isinstance(row, Row)]
     assert [(row.percentile, row.verdict, row.runs) for row in rows] == [
         ("p50", "yes", 2),
@@ -162,9 +199,11 @@ def test_rows_of_a_group() -> None:
     assert {row.verdict for row in early.results()} == {"undecided", "-"}
     assert early.missing() == ["slow, constant, 1,000/s, from round 2 on: not begun"]
     baseless = replace(group, base=None)
-    assert [(row.percentile, row.verdict, row.note) for row in baseless.results() if isinstance(row, Row)] == [
-        ("all", "undecided", "no valid run")
-    ]
+    assert [
+        (row.percentile, row.verdict, row.note)
+        for row in baseless.results()
+        if isinstance(row, Row)
+    ] == [("all", "undecided", "no valid run")]
     assert len(baseless.missing()) == 3
 
 
@@ -185,7 +224,9 @@ def test_errors_are_exact_or_wrong() -> None:
 
 def test_errors_of_every_run_must_be_exact() -> None:
     case = Case(name="drops", law=Constant(delay_ns=MS), faults=Faults(drop=100))
-    right = Errors(truth={"closed_early": 10}, server={"closed_early": 10}, measured={"closed_early": 10})
+    right = Errors(
+        truth={"closed_early": 10}, server={"closed_early": 10}, measured={"closed_early": 10}
+    )
     lost = replace(right, measured={"closed_early": 9})
 
     def row_of(*found: Errors) -> ErrorRow:
@@ -207,11 +248,26 @@ def test_errors_of_the_warm_up_do_not_count() -> None:
     faults = Faults(drop=100, body=150)
     case = Case(name="wrong", law=Constant(delay_ns=MS), faults=faults)
     server = faults.expected(1_250)
-    assert faults.expected(1_000, 250) == {"closed_early": 10, "bad_body": 3}  # 300 is dropped, 450 750 1,050 are not
-    found = errors_of(case, requests=1_000, measured={"closed_early": 10, "bad_body": 3}, server=server, before=250)
+    assert faults.expected(1_000, 250) == {
+        "closed_early": 10,
+        "bad_body": 3,
+    }  # 300 is dropped, 450 750 1,050 are not
+    found = errors_of(
+        case,
+        requests=1_000,
+        measured={"closed_early": 10, "bad_body": 3},
+        server=server,
+        before=250,
+    )
     assert found.exact
     assert found.server == {"closed_early": 10, "bad_body": 3}
-    assert not errors_of(case, requests=1_000, measured={"closed_early": 11, "bad_body": 3}, server=server, before=250).exact
+    assert not errors_of(
+        case,
+        requests=1_000,
+        measured={"closed_early": 11, "bad_body": 3},
+        server=server,
+        before=250,
+    ).exact
     assert faults.spare(250)
     assert not any(faults.spare(before) for before in (97, 100, 102, 148, 1_050))
     for mode in ("constant", "poisson"):
@@ -235,12 +291,14 @@ def test_exit_codes() -> None:
     assert exit_code([]) == 3
 
 
-# --- tables ---------------------------------------------------------------------------------------------------------------
+# --- tables ---------------------------------------------------------------------------------------
 
 
 def test_tables_say_what_was_found() -> None:
     freeze = replace(
-        judged(Seen(truth=Span(low=900 * MS, high=951 * MS), server=950 * MS, measured=0.4 * MS)), case="freeze", rate=50_000
+        judged(Seen(truth=Span(low=900 * MS, high=951 * MS), server=950 * MS, measured=0.4 * MS)),
+        case="freeze",
+        rate=50_000,
     )
     lost = Errors(truth={"closed_early": 50}, server={"closed_early": 50}, measured={})
     results: list[Result] = [freeze, error_row(CONSTANT, LOAD, [lost], wanted=1)]
@@ -253,10 +311,15 @@ def test_tables_say_what_was_found() -> None:
     assert "none" in text
     void = Run(round=1, void="lag [p99] is 9 ms")
     group = Group(case=CONSTANT, load=LOAD, wanted=1, base=BASE, runs=(void,))
-    assert table.missing_lines([group], ()) == ["missing: constant, constant, 1,000/s, round 1: lag [p99] is 9 ms"]
+    assert table.missing_lines([group], ()) == [
+        "missing: constant, constant, 1,000/s, round 1: lag [p99] is 9 ms"
+    ]
     assert table.summary(results, [group]) == "0 right, 2 wrong, 0 not decided; 1 of 1 runs void"
     some = [row("yes"), row("server"), row("undecided")]
-    assert table.summary(some, []) == "2 right (1 by the server's own record), 0 wrong, 1 not decided; 0 of 0 runs void"
+    assert (
+        table.summary(some, [])
+        == "2 right (1 by the server's own record), 0 wrong, 1 not decided; 0 of 0 runs void"
+    )
 
 
 def test_peers_stand_beside_us_and_what_users_see() -> None:
@@ -271,7 +334,9 @@ def test_peers_stand_beside_us_and_what_users_see() -> None:
         failed=0,
         note="closed",
     )
-    own = replace(row("-"), case="freeze", mode="closed", rate=1_000, percentile="p99", measured=70.0 * US)
+    own = replace(
+        row("-"), case="freeze", mode="closed", rate=1_000, percentile="p99", measured=70.0 * US
+    )
     lines = shown(table.peer_table([peer], [own])).splitlines()
     who = [line.split("1,000")[1].split() for line in lines if "1,000" in line]
     assert [words[0] for words in who] == ["truth", "truth", "wireload", "wrk"]
@@ -287,8 +352,27 @@ def test_a_peer_that_reports_only_its_end_has_the_truth_of_that() -> None:
         truth = {"p50": Span(low=ns, high=ns)}
         said = {"p50": ns + 1}
         return PeerRow(
-            case="drift", peer=peer, mode="constant", rate=1, truth=truth, for_users=truth, measured=said, failed=0, note=""
+            case="drift",
+            peer=peer,
+            mode="constant",
+            rate=1,
+            truth=truth,
+            for_users=truth,
+            measured=said,
+            failed=0,
+            note="",
         )
 
-    text = shown(table.peer_table([row_of("k6", 15 * MS), row_of("oha", 15 * MS), row_of("wrk2", 25 * MS)], []))
-    assert [line.split()[3] for line in text.splitlines()[2:]] == ["truth", "wireload", "k6", "oha", "truth", "wrk2"]
+    text = shown(
+        table.peer_table(
+            [row_of("k6", 15 * MS), row_of("oha", 15 * MS), row_of("wrk2", 25 * MS)], []
+        )
+    )
+    assert [line.split()[3] for line in text.splitlines()[2:]] == [
+        "truth",
+        "wireload",
+        "k6",
+        "oha",
+        "truth",
+        "wrk2",
+    ]

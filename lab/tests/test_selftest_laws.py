@@ -11,14 +11,29 @@ import numpy as np
 import pytest
 
 from wirebench.selftest.cases import FULL, QUICK, Faults, cases, load_for
-from wirebench.selftest.laws import MS, US, Bimodal, Conditions, Constant, Drift, Freeze, Law, Mode, S, Slow, Span
+from wirebench.selftest.laws import (
+    MS,
+    US,
+    Bimodal,
+    Conditions,
+    Constant,
+    Drift,
+    Freeze,
+    Law,
+    Mode,
+    S,
+    Slow,
+    Span,
+)
 
 SHARES = (0.1, 0.5, 0.9, 0.99, 0.999)
 BASE_NS = 30 * US
 
 
 class Served:
-    """One law, followed request by request as the server does it. Times in nanoseconds from the first request on."""
+    """One law, followed request by request as the server does it. Times in nanoseconds from the
+    first request on.
+    """
 
     def __init__(self, law: Law) -> None:
         self.law = law
@@ -62,7 +77,9 @@ def open_loop(law: Law, rate: int, *, start_s: float, seconds: float, poisson: b
 
 
 def closed_loop(law: Law, connections: int, *, start_s: float, seconds: float) -> np.ndarray:
-    """Latencies, without the base, of what was answered inside the window; every request costs the base on top."""
+    """Latencies, without the base, of what was answered inside the window; every request costs the
+    base on top.
+    """
     served = Served(law)
     ready = [i * 1_000.0 for i in range(connections)]  # not all in the same instant
     heapq.heapify(ready)
@@ -78,7 +95,9 @@ def closed_loop(law: Law, connections: int, *, start_s: float, seconds: float) -
     return np.array(latencies)
 
 
-def conditions(mode: Mode, rate: float, connections: int, latencies: np.ndarray, start_s: float, seconds: float) -> Conditions:
+def conditions(
+    mode: Mode, rate: float, connections: int, latencies: np.ndarray, start_s: float, seconds: float
+) -> Conditions:
     return Conditions(
         mode=mode,
         rate=rate,
@@ -114,7 +133,8 @@ def check(law: Law, met: Conditions, latencies: np.ndarray) -> None:
 
 # A slow server's queue grows without end at the higher rate: it has no percentiles.
 @pytest.mark.parametrize(
-    ("name", "rate"), [(name, 1_000) for name in LAWS] + [(name, 10_000) for name in LAWS if "and slow" not in name]
+    ("name", "rate"),
+    [(name, 1_000) for name in LAWS] + [(name, 10_000) for name in LAWS if "and slow" not in name],
 )
 def test_open_loop(name: str, rate: int) -> None:
     law = LAWS[name]
@@ -123,7 +143,8 @@ def test_open_loop(name: str, rate: int) -> None:
     met = conditions("constant", rate, 64, latencies, start_s, seconds)
     check(law, met, latencies)
     for share in SHARES:
-        # Constant arrivals leave nothing to chance: but for steps and hanging edges the truth is a value, not a range.
+        # Constant arrivals leave nothing to chance: but for steps and hanging edges the truth is a
+        # value, not a range.
         span = law.truth(share, met)
         if span is not None and not isinstance(law, Slow):
             assert span.high - span.low <= 0.01 * span.high + 200 * US, (share, span)
@@ -139,7 +160,8 @@ def test_open_loop_with_poisson_arrivals(name: str) -> None:
     latencies = open_loop(law, 1_000, start_s=start_s, seconds=seconds, poisson=True)
     met = conditions("poisson", 1_000, 64, latencies, start_s, seconds)
     if name == "freeze and slow":
-        # Requests that wait for each other without a freeze are beyond the formula; what the freeze adds is not.
+        # Requests that wait for each other without a freeze are beyond the formula; what the freeze
+        # adds is not.
         found = float(np.quantile(latencies, 0.99, method="inverted_cdf"))
         span = law.truth(0.99, met)
         assert span is not None
@@ -150,7 +172,11 @@ def test_open_loop_with_poisson_arrivals(name: str) -> None:
         assert span is not None
         found = float(np.quantile(latencies, share, method="inverted_cdf"))
         # Poisson arrivals wait for each other now and then: some tens of microseconds at most here.
-        assert abs(span.distance(found)) <= (100 * US if isinstance(law, Freeze) else 1 * US), (share, span, found)
+        assert abs(span.distance(found)) <= (100 * US if isinstance(law, Freeze) else 1 * US), (
+            share,
+            span,
+            found,
+        )
 
 
 # Not a drift that ends: the formula of the closed loop is for windows in which the delay grows.
@@ -178,18 +204,32 @@ def test_a_closed_loop_leaves_out_what_it_should_measure() -> None:
 
 
 def test_the_freeze_of_one_second_in_five() -> None:
-    met = Conditions(mode="constant", rate=1_000, connections=2_000, count=10**9, start_s=2.5, seconds=15, base_ns=0)
+    met = Conditions(
+        mode="constant",
+        rate=1_000,
+        connections=2_000,
+        count=10**9,
+        start_s=2.5,
+        seconds=15,
+        base_ns=0,
+    )
     found = [LAWS["freeze"].at(share, met) for share in (0.5, 0.9, 0.99, 0.999)]
     # f = 1 / (1 - 0.01) / 5; s + L (q - 1 + f) / f
     assert found == pytest.approx([10 * US, 505.01 * MS, 950.51 * MS, 995.06 * MS], rel=1e-6)
     busy = replace(met, rate=50_000)
-    assert [LAWS["freeze"].at(share, busy) for share in (0.5, 0.9, 0.99)] == pytest.approx([10 * US, 750.01 * MS, 975.01 * MS])
-    assert LAWS["freeze"].at(0.5, replace(met, rate=90_000)) is None, "the next freeze comes before the queue is empty"
+    assert [LAWS["freeze"].at(share, busy) for share in (0.5, 0.9, 0.99)] == pytest.approx(
+        [10 * US, 750.01 * MS, 975.01 * MS]
+    )
+    assert LAWS["freeze"].at(0.5, replace(met, rate=90_000)) is None, (
+        "the next freeze comes before the queue is empty"
+    )
     assert LAWS["freeze"].at(0.5, replace(met, rate=100_000)) is None
 
 
 def test_a_percentile_on_a_step_is_a_range() -> None:
-    met = Conditions(mode="constant", rate=1_000, connections=64, count=12_000, start_s=1, seconds=12, base_ns=0)
+    met = Conditions(
+        mode="constant", rate=1_000, connections=64, count=12_000, start_s=1, seconds=12, base_ns=0
+    )
     slow = LAWS["slow"]
     assert slow.truth(0.99, met) == Span(low=0, high=100 * MS)
     assert slow.truth(0.9, met) == Span(low=0, high=0)
@@ -208,7 +248,16 @@ def test_faults_are_counted_as_the_server_does() -> None:
     faults = Faults(drop=10, status=4, body=6, length=3)
     assert faults.expected(60) == {"closed_early": 6, "bad_status": 12, "bad_body": 14}
     assert faults.expected(2) == {}
-    assert faults.words == ("--drop", "10", "--wrong-status", "4", "--wrong-body", "6", "--wrong-length", "3")
+    assert faults.words == (
+        "--drop",
+        "10",
+        "--wrong-status",
+        "4",
+        "--wrong-body",
+        "6",
+        "--wrong-length",
+        "3",
+    )
     assert not Faults().any
 
 
@@ -221,15 +270,24 @@ def test_every_load_has_room_for_what_waits(size: object) -> None:
             for rate in chosen.rates:
                 load = load_for(case, mode, rate, chosen)
                 room = load.connections * load.in_flight
-                needed = rate * (case.law.length_ns if isinstance(case.law, Freeze) else case.law.mean_ns) / S
+                needed = (
+                    rate
+                    * (case.law.length_ns if isinstance(case.law, Freeze) else case.law.mean_ns)
+                    / S
+                )
                 assert room >= 1.5 * needed
                 # Behind each other only where requests are answered in order anyway.
                 assert load.in_flight == 1 or isinstance(case.law, Freeze)
                 assert load.connections <= 2_000
                 if isinstance(case.law, Freeze):
-                    # Whole periods, with edges where nothing is queued: past the freeze and what it left.
+                    # Whole periods, with edges where nothing is queued: past the freeze and what it
+                    # left.
                     assert load.window_ns % case.law.period_ns == 0
                     phase = load.warmup_ns % case.law.period_ns
                     busy = rate * case.law.service_ns / S
-                    assert case.law.length_ns * busy / (1 - busy) < phase < case.law.period_ns - case.law.length_ns
+                    assert (
+                        case.law.length_ns * busy / (1 - busy)
+                        < phase
+                        < case.law.period_ns - case.law.length_ns
+                    )
                 assert (load.requests is None) == (not case.faults.any)

@@ -118,13 +118,22 @@ OHA = """{
 """
 
 SAMPLES = {
-    "wrk": (WRK, {"p50": 30 * US, "p75": 24.88 * MS, "p90": 40.27 * MS, "p99": 49.5 * MS, "max": 50.12 * MS}),
+    "wrk": (
+        WRK,
+        {"p50": 30 * US, "p75": 24.88 * MS, "p90": 40.27 * MS, "p99": 49.5 * MS, "max": 50.12 * MS},
+    ),
     "ab": (AB, {"p50": 0, "p90": 0, "p99": 50 * MS, "max": 50 * MS}),
     "h2load": (H2LOAD, {"max": 50.15 * MS}),
     "hey": (HEY, {"p50": 0, "p90": 100 * US, "p99": 50 * MS, "max": 50.2 * MS}),
     "oha": (
         OHA,
-        {"p50": 57.103 * US, "p90": 121.912 * US, "p99": 50.034812 * MS, "p99.9": 50.139357 * MS, "max": 74.085311 * MS},
+        {
+            "p50": 57.103 * US,
+            "p90": 121.912 * US,
+            "p99": 50.034812 * MS,
+            "p99.9": 50.139357 * MS,
+            "max": 74.085311 * MS,
+        },
     ),
     "wrk2": (
         WRK2,
@@ -139,10 +148,26 @@ SAMPLES = {
             "max": 54.91 * MS,
         },
     ),
-    "vegeta": (VEGETA, {"p50": 149_596, "p90": 1_661_509, "p99": 30_064_201, "p99.9": 51_732_337, "max": 53_518_178}),
+    "vegeta": (
+        VEGETA,
+        {
+            "p50": 149_596,
+            "p90": 1_661_509,
+            "p99": 30_064_201,
+            "p99.9": 51_732_337,
+            "max": 53_518_178,
+        },
+    ),
     "bombardier": (
         BOMBARDIER,
-        {"p50": 177 * US, "p75": 243 * US, "p90": 333 * US, "p95": 506 * US, "p99": 5_564 * US, "max": 53_568 * US},
+        {
+            "p50": 177 * US,
+            "p75": 243 * US,
+            "p90": 333 * US,
+            "p95": 506 * US,
+            "p99": 5_564 * US,
+            "max": 53_568 * US,
+        },
     ),
     "k6": (
         K6,
@@ -154,7 +179,10 @@ SAMPLES = {
             "max": 50.260752 * MS,
         },
     ),
-    "autocannon": (AUTOCANNON, {"p50": 0, "p90": 0, "p99": 13 * MS, "p99.9": 50 * MS, "max": 59 * MS}),
+    "autocannon": (
+        AUTOCANNON,
+        {"p50": 0, "p90": 0, "p99": 13 * MS, "p99.9": 50 * MS, "max": 59 * MS},
+    ),
 }
 
 
@@ -182,7 +210,9 @@ Failed requests:        82
 Non-2xx responses:      83
 Keep-Alive requests:    12329
 {AB}""",
-    "vegeta": VEGETA.replace('"status_codes":{"200":2000}', '"status_codes":{"200":1980,"500":13,"0":7}'),
+    "vegeta": VEGETA.replace(
+        '"status_codes":{"200":2000}', '"status_codes":{"200":1980,"500":13,"0":7}'
+    ),
     "bombardier": BOMBARDIER.replace('"req5xx":0,"others":0', '"req5xx":14,"others":3'),
 }
 
@@ -191,7 +221,10 @@ Keep-Alive requests:    12329
     ("name", "text", "failed"),
     [
         *((name, SAMPLES[name][0], 0) for name in FAILURES),
-        *((name, FAILURES[name], failed) for name, failed in [("wrk", 173), ("ab", 165), ("vegeta", 20), ("bombardier", 17)]),
+        *(
+            (name, FAILURES[name], failed)
+            for name, failed in [("wrk", 173), ("ab", 165), ("vegeta", 20), ("bombardier", 17)]
+        ),
         ("k6", K6, 15),
         ("hey", HEY, None),
     ],
@@ -203,7 +236,9 @@ def test_peers_own_counts_of_failures_are_read(name: str, text: str, failed: int
 def test_zeros_of_a_run_without_answers_are_no_percentiles() -> None:
     wrk2 = next(peer for peer in PEERS if peer.name == "wrk2")
     with pytest.raises(PeerError, match="expected percentiles"):
-        wrk2.parse("    Latency     -nanus    -nanus   0.00us    0.00%\n 50.000%    0.00us\n100.000%    0.00us\n")
+        wrk2.parse(
+            "    Latency     -nanus    -nanus   0.00us    0.00%\n 50.000%    0.00us\n100.000%    0.00us\n"
+        )
 
 
 def test_scripts_of_peers_are_told_everything() -> None:

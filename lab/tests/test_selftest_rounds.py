@@ -30,9 +30,13 @@ CONSTANT = Case(name="constant", law=Constant(delay_ns=10 * MS))
 
 
 class Faked(Suite):
-    """Its generator measures what it is told, run by run, each with a fresh server that keeps its law."""
+    """Its generator measures what it is told, run by run, each with a fresh server that keeps its
+    law.
+    """
 
-    def __init__(self, wanted: Wanted, measured: Callable[[int], float | Exception | Interrupted]) -> None:
+    def __init__(
+        self, wanted: Wanted, measured: Callable[[int], float | Exception | Interrupted]
+    ) -> None:
         cores = Cores(contestant=(0,), generator=(1,))
         super().__init__(
             wanted,
@@ -48,7 +52,11 @@ class Faked(Suite):
     def once(self, case: Case, load: Load, seed: int) -> tuple[Measured, Record]:
         self.order.append((case.name, load.rate, seed))
         base = case.name == "no delay"
-        value = 30 * US if base else self._measured(sum(name != "no delay" for name, _, _ in self.order))
+        value = (
+            30 * US
+            if base
+            else self._measured(sum(name != "no delay" for name, _, _ in self.order))
+        )
         if isinstance(value, BaseException):
             raise value
         law = 0 if base else 10 * MS
@@ -56,7 +64,17 @@ class Faked(Suite):
         received = np.arange(count, dtype=np.int64) * S // count
         delays = np.full(count, law, dtype=np.int64)
         counts = Counts.model_validate(
-            dict.fromkeys(("connections", "dropped", "wrong_status", "wrong_body", "wrong_length", "samples_left_out"), 0)
+            dict.fromkeys(
+                (
+                    "connections",
+                    "dropped",
+                    "wrong_status",
+                    "wrong_body",
+                    "wrong_length",
+                    "samples_left_out",
+                ),
+                0,
+            )
             | {"anchor_unix_ns": 0, "requests": count, "right": count}
         )
         measured = Measured(
@@ -72,13 +90,17 @@ class Faked(Suite):
         return measured, Record(counts=counts, received_unix=received, law=delays, really=delays)
 
 
-def faked(measured: Callable[[int], float | Exception | Interrupted], rates: tuple[int, ...] = (1_000,)) -> Faked:
+def faked(
+    measured: Callable[[int], float | Exception | Interrupted], rates: tuple[int, ...] = (1_000,)
+) -> Faked:
     return Faked(Wanted(cases=(CONSTANT,), modes=("constant",), rates=rates, repeats=5), measured)
 
 
 def verdicts_of(suite: Suite) -> list[tuple[str, int]]:
     rows = [row for group in suite.groups for row in group.results()]
-    return [(row.verdict, row.runs) for row in rows if isinstance(row, Row) and row.percentile == "p99"]
+    return [
+        (row.verdict, row.runs) for row in rows if isinstance(row, Row) and row.percentile == "p99"
+    ]
 
 
 RIGHT_NS, FALSE_NS = 10.03 * MS, 13.0 * MS
@@ -101,7 +123,9 @@ def test_falsified_percentiles_are_found_and_one_bad_run_is_not_held_against_it(
     suite = faked(lambda number: GeneratorError("it fell") if number != 3 else RIGHT_NS)
     suite.run()
     assert verdicts_of(suite) == [("undecided", 1)]
-    assert [line.partition("round ")[2] for line in suite.groups[0].missing()] == [f"{n}: it fell" for n in (1, 2, 4, 5)]
+    assert [line.partition("round ")[2] for line in suite.groups[0].missing()] == [
+        f"{n}: it fell" for n in (1, 2, 4, 5)
+    ]
 
 
 def test_rounds_go_over_all_loads_again_and_again() -> None:
@@ -111,7 +135,9 @@ def test_rounds_go_over_all_loads_again_and_again() -> None:
     assert [(name, rate) for name, rate, _ in suite.order] == 5 * one
     assert len({seed for _, _, seed in suite.order}) == 5
     assert [base.trials for base in suite.bases.values()] == [5, 5]
-    assert [group.base for group in suite.groups] == 2 * [Base(total_ns=30 * US, way_ns=30 * US)]  # it recorded no delay
+    assert [group.base for group in suite.groups] == 2 * [
+        Base(total_ns=30 * US, way_ns=30 * US)
+    ]  # it recorded no delay
 
 
 def test_what_was_done_before_an_interruption_is_judged() -> None:
@@ -148,23 +174,44 @@ def test_the_document_keeps_every_run() -> None:
     assert stored["runs"][0]["percentiles"]["p99"]["measured"] == RIGHT_NS
     assert [row["runs"] for row in stored["percentiles"]] == [4] * 5
     assert stored["bases_ns"][0]["p50_ns"]["median"] == 30 * US
-    assert "closed 1,000/s 30.0 us" in table.footer({("closed", 1_000): suite.bases["constant", 1_000]})
+    assert "closed 1,000/s 30.0 us" in table.footer(
+        {("closed", 1_000): suite.bases["constant", 1_000]}
+    )
 
 
 def test_real_time_priority_is_given_and_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [(os.SCHED_OTHER, 0)]
     monkeypatch.setattr(os, "sched_getscheduler", lambda pid: now[-1][0])
     monkeypatch.setattr(os, "sched_getparam", lambda pid: os.sched_param(now[-1][1]))
-    monkeypatch.setattr(os, "sched_setscheduler", lambda pid, policy, param: now.append((policy, param.sched_priority)))
+    monkeypatch.setattr(
+        os,
+        "sched_setscheduler",
+        lambda pid, policy, param: now.append((policy, param.sched_priority)),
+    )
     with realtime():
         assert now[-1] == (os.SCHED_FIFO, 1)
     assert now[-1] == (os.SCHED_OTHER, 0)
 
 
-def test_where_it_is_not_allowed_it_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_where_it_is_not_allowed_it_is_said(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     def refuse(pid: int, policy: int, param: object) -> None:
         raise PermissionError(1, "no")
 
     monkeypatch.setattr(os, "sched_setscheduler", refuse)
-    assert run_app(["selftest", "--quick", "--realtime", "--wireload", "/bin/true", "--truth-server", "/bin/true"]) == 64
+    assert (
+        run_app(
+            [
+                "selftest",
+                "--quick",
+                "--realtime",
+                "--wireload",
+                "/bin/true",
+                "--truth-server",
+                "/bin/true",
+            ]
+        )
+        == 64
+    )
     assert "--realtime: takes the right to real-time priority" in capsys.readouterr().err

@@ -22,15 +22,31 @@ def analysis() -> RunAnalysis:
     return analyse(make_trials(WORLD, plan), plan)
 
 
-def test_the_truth_is_found_in_spite_of_blocks_that_differ_by_tens_of_percents(analysis: RunAnalysis) -> None:
+def test_the_truth_is_found_in_spite_of_blocks_that_differ_by_tens_of_percents(
+    analysis: RunAnalysis,
+) -> None:
     cell = analysis.of_study("rest")[0]
     names = [entry.entry for entry in cell.entries if entry.unranked is None]
-    assert names == ["rust/axum", "go/net-http", "cpp/cpp-httplib", "node/http", "python/aiohttp", "python/flask"]
+    assert names == [
+        "rust/axum",
+        "go/net-http",
+        "cpp/cpp-httplib",
+        "node/http",
+        "python/aiohttp",
+        "python/flask",
+    ]
     aiohttp = cell.entry("python/aiohttp")
     assert aiohttp is not None
     assert aiohttp.standing.ratio is not None
     assert aiohttp.standing.ratio.estimate == pytest.approx(9.0, rel=0.05)
-    assert [entry.mark for entry in cell.entries][:6] == ["best", "middle", "middle", "middle", "middle", "worst"]
+    assert [entry.mark for entry in cell.entries][:6] == [
+        "best",
+        "middle",
+        "middle",
+        "middle",
+        "middle",
+        "worst",
+    ]
 
 
 def test_the_floor_and_the_twin_have_ratios_and_no_rank(analysis: RunAnalysis) -> None:
@@ -100,7 +116,9 @@ def test_every_number_is_the_same_again(analysis: RunAnalysis) -> None:
 def test_steal_drops_the_block_for_all() -> None:
     plan = make_plan(World(studies=("rest",), blocks=7, samples=5))
     trials = make_trials(World(studies=("rest",), blocks=7, samples=5), plan)
-    index = next(i for i, one in enumerate(trials) if one.block == 3 and one.cell == plan.cells[0].cell.id)
+    index = next(
+        i for i, one in enumerate(trials) if one.block == 3 and one.cell == plan.cells[0].cell.id
+    )
     trials[index] = replace(trials[index], covariates={"steal_ns": trials[index].elapsed_ns})
     cell = analyse(trials, plan).cells[0]
     assert [one.block for one in cell.dropped] == [3]
@@ -124,7 +142,9 @@ def test_two_blocks_give_figures_and_no_verdicts() -> None:
 
 def test_without_the_floor_entries_are_still_compared() -> None:
     plan = make_plan(World(studies=("rest",), samples=5))
-    trials = [one for one in make_trials(World(studies=("rest",), samples=5), plan) if one.entry != FLOOR]
+    trials = [
+        one for one in make_trials(World(studies=("rest",), samples=5), plan) if one.entry != FLOOR
+    ]
     bare = replace(plan, cells=tuple(replace(cell, floors=()) for cell in plan.cells))
     cell = analyse(trials, bare).cells[0]
     assert [entry.entry for entry in cell.entries][:2] == ["rust/axum", "go/net-http"]
@@ -172,7 +192,10 @@ def test_earlier_twins_widen_the_band_and_count_for_the_lifetime_rate() -> None:
 def test_the_twin_is_judged_by_a_band_it_did_not_make() -> None:
     plan = make_plan(WORLD)
     trials = [
-        replace(one, metrics={**one.metrics, "makespan_ns": float(one.metrics["makespan_ns"] or 0) * 1.5})
+        replace(
+            one,
+            metrics={**one.metrics, "makespan_ns": float(one.metrics["makespan_ns"] or 0) * 1.5},
+        )
         if one.twin_of is not None and one.study == "rest" and one.cell == "new-c4-n100-t0"
         else one
         for one in make_trials(WORLD, plan)

@@ -21,8 +21,19 @@ def changes(new: World) -> dict[tuple[str, str], Change]:
 
 
 def test_only_what_changed_is_called_changed_though_the_host_is_slower_today() -> None:
-    everybody = ("cpp/floor", "go/net-http", "rust/axum", "rust/hyper", "c/libevent", "node/http", "python/aiohttp")
-    slower_host = dict.fromkeys(everybody, 1.3) | {"go/net-http": 1.3 * 1.25, "c/libevent": 1.3 * 0.8}
+    everybody = (
+        "cpp/floor",
+        "go/net-http",
+        "rust/axum",
+        "rust/hyper",
+        "c/libevent",
+        "node/http",
+        "python/aiohttp",
+    )
+    slower_host = dict.fromkeys(everybody, 1.3) | {
+        "go/net-http": 1.3 * 1.25,
+        "c/libevent": 1.3 * 0.8,
+    }
     found = changes(replace(OLD, seed=99, scale=slower_host))
     assert found["c50", "go/net-http"].verdict.kind == "slower"
     assert found["c50", "c/libevent"].verdict.kind == "faster"

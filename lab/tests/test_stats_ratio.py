@@ -67,7 +67,9 @@ def test_degenerate_jackknife_is_said() -> None:
 
 def test_acceleration_of_an_even_sample_is_zero_and_of_a_skewed_odd_one_is_not() -> None:
     assert jackknife_acceleration(np.array([1.0, 2.0, 4.0, 9.0])) == pytest.approx(0.0, abs=1e-12)
-    assert jackknife_acceleration(np.array([1.0, 2.0, 2.1, 9.0, 30.0])) != pytest.approx(0.0, abs=1e-3)
+    assert jackknife_acceleration(np.array([1.0, 2.0, 2.1, 9.0, 30.0])) != pytest.approx(
+        0.0, abs=1e-3
+    )
 
 
 def test_bootstrap_agrees_with_resampling_by_hand() -> None:
@@ -84,7 +86,9 @@ def test_bootstrap_agrees_with_resampling_by_hand() -> None:
 @pytest.mark.parametrize("blocks", [6, 7, 8, 9, 13, 19, 28])
 @pytest.mark.parametrize("shape", ["normal", "heavy", "skewed"])
 def test_interval_covers_the_truth_about_95_times_in_100(blocks: int, shape: str) -> None:
-    """1,200 made-up comparisons each; the standard error of the coverage is 0.6%. Fewest blocks cover least."""
+    """1,200 made-up comparisons each; the standard error of the coverage is 0.6%. Fewest blocks
+    cover least.
+    """
     random = np.random.default_rng([2024, blocks])
     draws = {
         "normal": random.normal(0, 1, (1200, blocks)),

@@ -10,7 +10,13 @@ import pytest
 from wirebench.catalog.studies import Cell, ClosedLoad, EachLoad
 from wirebench.stats.summary import mean, summarise
 from wirebench.stats.types import Starvation, TrialView
-from wirebench.stats.validity import breaks_little, dropped_blocks, generator_bound, little_check, starvation
+from wirebench.stats.validity import (
+    breaks_little,
+    dropped_blocks,
+    generator_bound,
+    little_check,
+    starvation,
+)
 from wirebench.stats.warmup import change_points, combine, warm_up_class
 
 CLOSED = Cell(
@@ -52,7 +58,8 @@ def trial(block: int = 1, entry: str = "go/x", **changes: object) -> TrialView:
 def sampled(ratio: float, *, samples: int, mean: float, connections: int = 10) -> TrialView:
     little = {"in_flight_mean": mean, "samples": samples, "ratio": ratio}
     return trial(
-        validity={"little_ratio": ratio}, load={"little": little, "plan": {"connections": connections, "in_flight": 1}}
+        validity={"little_ratio": ratio},
+        load={"little": little, "plan": {"connections": connections, "in_flight": 1}},
     )
 
 
@@ -61,12 +68,18 @@ def test_a_mean_of_few_samples_may_be_off_by_what_they_allow() -> None:
     assert not breaks_little(sampled(0.87, samples=49, mean=8))
     assert breaks_little(sampled(0.85, samples=49, mean=8))
     assert breaks_little(sampled(1.06, samples=49_000, mean=8)), "with many samples 5% holds"
-    assert breaks_little(sampled(1.06, samples=49, mean=10)), "always full: every sample says the same"
+    assert breaks_little(sampled(1.06, samples=49, mean=10)), (
+        "always full: every sample says the same"
+    )
 
 
 def noisy(*levels: tuple[float, int]) -> list[float]:
     random = np.random.default_rng(31)
-    return [float(value) for level, count in levels for value in level * (1 + random.normal(0, 0.005, count))]
+    return [
+        float(value)
+        for level, count in levels
+        for value in level * (1 + random.normal(0, 0.005, count))
+    ]
 
 
 def test_change_point_is_found_where_it_is() -> None:
@@ -119,7 +132,9 @@ def test_little_voids_beyond_five_percent() -> None:
 
 def test_a_short_window_is_held_to_littles_law_as_well() -> None:
     short = trial(
-        validity={"little_ratio": 0.88}, metrics={"mean_ns": 75_000_000}, load={"window": {"elapsed_ns": 500_000_000}}
+        validity={"little_ratio": 0.88},
+        metrics={"mean_ns": 75_000_000},
+        load={"window": {"elapsed_ns": 500_000_000}},
     )
     assert breaks_little(short)
 
@@ -142,7 +157,12 @@ def test_a_server_that_starves_connections_is_warned_of_and_not_voided() -> None
 
 def test_slow_answers_to_everybody_are_no_starvation() -> None:
     assert starvation([left_aside(450, 800_000_000, p50_ns=700_000_000)]) is None
-    assert starvation([left_aside(0, None), trial(), trial(load={"window": {"unanswered": None}, "plan": {}})]) is None
+    assert (
+        starvation(
+            [left_aside(0, None), trial(), trial(load={"window": {"unanswered": None}, "plan": {}})]
+        )
+        is None
+    )
 
 
 def test_a_block_with_steal_goes_as_a_whole_and_says_why() -> None:
@@ -173,7 +193,9 @@ def test_beyond_seventy_percent_of_the_floor_is_generator_bound(rate: float, bou
 def test_a_busy_generator_matters_where_time_is_measured() -> None:
     own = {1: trial(metrics={"makespan_ns": 5e8}, validity={"generator_cpu_share": 0.85})}
     assert generator_bound(own, {}, cell=DELAYED, role="server", is_floor=False).bound
-    assert not generator_bound({1: rated(1, 10.0, 0.99)}, {}, cell=CLOSED, role="server", is_floor=False).bound
+    assert not generator_bound(
+        {1: rated(1, 10.0, 0.99)}, {}, cell=CLOSED, role="server", is_floor=False
+    ).bound
 
 
 def test_a_delay_is_no_generator_limit() -> None:
@@ -189,7 +211,13 @@ def test_rates_have_a_harmonic_mean_and_costs_an_arithmetic_one() -> None:
 
 
 def test_summary_skips_what_is_null_and_takes_medians_over_trials() -> None:
-    found = summarise([{"p99_ns": 10, "p999_ns": None}, {"p99_ns": 30}, {"p99_ns": 11, "throughput_per_s": 5.0}])
+    found = summarise(
+        [{"p99_ns": 10, "p999_ns": None}, {"p99_ns": 30}, {"p99_ns": 11, "throughput_per_s": 5.0}]
+    )
     assert "p999_ns" not in found
-    assert (found["p99_ns"].median, found["p99_ns"].least, found["p99_ns"].greatest) == (11.0, 10.0, 30.0)
+    assert (found["p99_ns"].median, found["p99_ns"].least, found["p99_ns"].greatest) == (
+        11.0,
+        10.0,
+        30.0,
+    )
     assert found["throughput_per_s"].trials == 1

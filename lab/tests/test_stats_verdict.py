@@ -37,7 +37,9 @@ def test_a_study_with_enough_twins_has_its_own_band() -> None:
     assert noise_band("concurrency", [*loud, *quiet[:19]]).d == pytest.approx(0.5)
 
 
-def spread(centre: float, deviation: float, blocks: int = 6) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+def spread(
+    centre: float, deviation: float, blocks: int = 6
+) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     """Log-ratios with exactly this median."""
     return math.log(centre) + deviation * np.linspace(-1, 1, blocks)
 
@@ -82,7 +84,9 @@ def test_more_blocks_grow_with_noise_and_are_not_suggested_without_end() -> None
 
 
 def test_suggested_blocks_do_decide() -> None:
-    """Truly 10% apart with 6% noise: with the suggested number of blocks most of the comparisons are decided."""
+    """Truly 10% apart with 6% noise: with the suggested number of blocks most of the comparisons
+    are decided.
+    """
     random = np.random.default_rng(17)
     decided = tried = 0
     for _ in range(150):
@@ -119,31 +123,44 @@ def test_p_is_one_inside_the_band_and_never_below_the_t_test() -> None:
 
 
 def test_twins_are_called_equivalent_and_seldom_different() -> None:
-    """1% noise is well inside the band: nearly all equivalent. 10% noise: too few blocks, seldom a false alarm."""
+    """1% noise is well inside the band: nearly all equivalent. 10% noise: too few blocks, seldom a
+    false alarm.
+    """
     random = np.random.default_rng(11)
-    calm = [judge(random.normal(0, 0.01, 9), d=0.03, higher_is_better=True).kind for _ in range(300)]
+    calm = [
+        judge(random.normal(0, 0.01, 9), d=0.03, higher_is_better=True).kind for _ in range(300)
+    ]
     assert calm.count("equivalent") > 280
     assert calm.count("faster") == calm.count("slower") == 0
-    wild = [judge(random.normal(0, 0.10, 6), d=0.03, higher_is_better=True).kind for _ in range(300)]
+    wild = [
+        judge(random.normal(0, 0.10, 6), d=0.03, higher_is_better=True).kind for _ in range(300)
+    ]
     assert wild.count("faster") + wild.count("slower") <= 9
 
 
 def test_a_table_of_equals_seldom_has_a_winner() -> None:
-    """Eight equal entries, 28 pairs, 5% noise: in at most 5% of the tables is any pair called different."""
+    """Eight equal entries, 28 pairs, 5% noise: in at most 5% of the tables is any pair called
+    different.
+    """
     random = np.random.default_rng(23)
     wrong = 0
     for _ in range(60):
         speeds = random.normal(0, 0.05, (8, 9))
         logs = [speeds[a] - speeds[b] for a in range(8) for b in range(a)]
         adjusted = holm([p_beyond(one, 0.03) for one in logs])
-        kinds = {judge(one, d=0.03, higher_is_better=True, adjusted_p=p).kind for one, p in zip(logs, adjusted, strict=True)}
+        kinds = {
+            judge(one, d=0.03, higher_is_better=True, adjusted_p=p).kind
+            for one, p in zip(logs, adjusted, strict=True)
+        }
         wrong += bool(kinds & {"faster", "slower"})
     assert wrong <= 3
 
 
 def test_clear_ranks() -> None:
     found = places(["a", "b", "c"], {"a": frozenset("bc"), "b": frozenset("c")})
-    assert [(one.rank_low, one.rank_high, one.group, one.mark, one.tied) for one in found.values()] == [
+    assert [
+        (one.rank_low, one.rank_high, one.group, one.mark, one.tied) for one in found.values()
+    ] == [
         (1, 1, 1, "best", False),
         (2, 2, 2, "middle", False),
         (3, 3, 3, "worst", False),
@@ -153,7 +170,11 @@ def test_clear_ranks() -> None:
 def test_one_that_cannot_be_told_from_either_end_is_grey() -> None:
     found = places(["a", "b", "c"], {"a": frozenset("c")})
     assert [found[name].mark for name in "abc"] == ["best", "tie", "worst"]
-    assert [(found[name].rank_low, found[name].rank_high) for name in "abc"] == [(1, 2), (1, 3), (2, 3)]
+    assert [(found[name].rank_low, found[name].rank_high) for name in "abc"] == [
+        (1, 2),
+        (1, 3),
+        (2, 3),
+    ]
     assert [found[name].group for name in "abc"] == [1, 1, 2]
 
 

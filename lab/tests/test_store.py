@@ -70,7 +70,14 @@ def plan() -> Plan:
         max_blocks=6,
         precision=0.02,
     )
-    text = StudyText(name="concurrency", title="Many", question="?", role="server", preset="quick", preset_title="small")
+    text = StudyText(
+        name="concurrency",
+        title="Many",
+        question="?",
+        role="server",
+        preset="quick",
+        preset_title="small",
+    )
     return Plan(
         seed=7,
         studies=(text,),
@@ -113,11 +120,21 @@ def stored(tmp_path: Path) -> RunDirectory:
 
 def test_what_is_written_comes_back_typed(tmp_path: Path) -> None:
     run = stored(tmp_path)
-    failure = FailureRecord(kind="wrong_reply", phase="window", message="m", sent="s", expected="e", received="r")
-    check = VerifyRecord(
-        contestant="go/x", workload="http.hello", status="failed", failure=failure, elapsed_ns=3, checks=({"n": 1},)
+    failure = FailureRecord(
+        kind="wrong_reply", phase="window", message="m", sent="s", expected="e", received="r"
     )
-    records = (trial(1), trial(2, status="failed", failure=failure, warnings=("ignored_sigterm",), metrics={}))
+    check = VerifyRecord(
+        contestant="go/x",
+        workload="http.hello",
+        status="failed",
+        failure=failure,
+        elapsed_ns=3,
+        checks=({"n": 1},),
+    )
+    records = (
+        trial(1),
+        trial(2, status="failed", failure=failure, warnings=("ignored_sigterm",), metrics={}),
+    )
     run.write_host({"cpu": "x"})
     run.write_plan(plan())
     run.append_verify(check)
@@ -167,7 +184,10 @@ def test_another_schema_and_wrong_types_are_refused_with_the_key(tmp_path: Path)
     path = run.path / "trials.jsonl"
     line = json.loads(path.read_text())
     path.write_text(json.dumps({**line, "schema": 99}) + "\n")
-    with pytest.raises(StoreError, match=r"line 1: schema: expected 1, got 99; read it with the wirebench that wrote it"):
+    with pytest.raises(
+        StoreError,
+        match=r"line 1: schema: expected 1, got 99; read it with the wirebench that wrote it",
+    ):
         read_run(run.path)
     path.write_text(json.dumps({**line, "elapsed_ns": "soon"}) + "\n")
     with pytest.raises(StoreError, match=r"line 1: elapsed_ns: expected .*'soon'"):
@@ -192,7 +212,10 @@ def test_two_writers_are_refused_and_a_closed_run_is_free(tmp_path: Path) -> Non
 
 def test_runs_of_one_second_get_names_of_their_own_and_latest_is_the_last(tmp_path: Path) -> None:
     first, second = stored(tmp_path), stored(tmp_path)
-    assert (first.path.name, second.path.name) == ("20260131T123005Z-quick", "20260131T123005Z-quick-2")
+    assert (first.path.name, second.path.name) == (
+        "20260131T123005Z-quick",
+        "20260131T123005Z-quick-2",
+    )
     point_latest(first.path)
     point_latest(second.path)
     assert (tmp_path / "results" / "latest").resolve() == second.path.resolve()
@@ -222,7 +245,9 @@ def test_a_killed_writer_loses_no_trial_it_said_was_stored(tmp_path: Path) -> No
     run = stored(tmp_path)
     run.close()
     program = WRITER.format(tests=str(Path(__file__).parent), path=str(run.path))
-    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as writer:
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True
+    ) as writer:
         assert writer.stdout is not None
         for _ in range(20):
             writer.stdout.readline()

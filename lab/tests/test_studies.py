@@ -42,7 +42,10 @@ def minimal() -> dict[str, Any]:
                 "over": {"connections": [1, 8]},
             }
         ],
-        "presets": {"quick": {"cells": ["c8"], "window": "500ms", "warmup": "100ms"}, "full": {"cells": ["*"]}},
+        "presets": {
+            "quick": {"cells": ["c8"], "window": "500ms", "warmup": "100ms"},
+            "full": {"cells": ["*"]},
+        },
     }
 
 
@@ -74,35 +77,58 @@ def test_full_presets_hold_the_published_matrices() -> None:
         50, 1000, 2000, 3000, 4000, 5000, 10000, 15000,
     ]  # fmt: skip
     rest = [cell.load for cell in studies["rest"].preset("full").cells]
-    assert {(load.threads, load.messages, load.delay_ms, load.policy) for load in rest if isinstance(load, EachLoad)} == {
+    assert {
+        (load.threads, load.messages, load.delay_ms, load.policy)
+        for load in rest
+        if isinstance(load, EachLoad)
+    } == {
         (threads, messages, delay, policy)
         for threads in (None, 4)
         for messages, delay in ((1000, 0), (200, 200), (1000, 200))
         for policy in ("new", "reuse")
     }
     ramps = [cell.load for cell in studies["websocket"].preset("full").cells]
-    assert [load.total_messages for load in ramps if isinstance(load, RampLoad)] == [50_500_000, 50_500_000]
+    assert [load.total_messages for load in ramps if isinstance(load, RampLoad)] == [
+        50_500_000,
+        50_500_000,
+    ]
 
 
 def test_peers_presets_name_contestants_that_take_part() -> None:
     studies = load_studies(STUDIES)
     contestants = load_catalog(STUDIES.parent).contestants
-    for name, connections in (("concurrency", [50, 1000, 10000]), ("websocket", [100, 1000, 10000])):
+    for name, connections in (
+        ("concurrency", [50, 1000, 10000]),
+        ("websocket", [100, 1000, 10000]),
+    ):
         peers = studies[name].preset("peers")
-        assert [cell.load.connections for cell in peers.cells if isinstance(cell.load, ClosedLoad)] == connections
+        assert [
+            cell.load.connections for cell in peers.cells if isinstance(cell.load, ClosedLoad)
+        ] == connections
         assert "cpp/wire" in peers.contestants
         for cell in peers.cells:
-            assert all(cell.workload in contestants[one].serves for one in peers.contestants if one in contestants)
+            assert all(
+                cell.workload in contestants[one].serves
+                for one in peers.contestants
+                if one in contestants
+            )
 
 
 def test_quick_spares_relatives_but_no_role() -> None:
-    """Whom it does without takes part otherwise, and every cell keeps a floor, somebody of each language and wire."""
+    """Whom it does without takes part otherwise, and every cell keeps a floor, somebody of each
+    language and wire.
+    """
     contestants = load_catalog(STUDIES.parent).contestants
     for study in load_studies(STUDIES).values():
         quick = study.preset("quick")
         assert not quick.contestants, "whatever is installed or added takes part"
         (every, *_), (kept, *_) = (
-            choose([(study, quick)], wanted=tuple(contestants.values()), everybody=contestants, by_preset=by_preset)
+            choose(
+                [(study, quick)],
+                wanted=tuple(contestants.values()),
+                everybody=contestants,
+                by_preset=by_preset,
+            )
             for by_preset in (False, True)
         )
         before, after = ([one.identity for one in chosen.contestants] for chosen in (every, kept))
@@ -132,16 +158,32 @@ def test_a_preset_sets_window_and_changes_a_cell() -> None:
     [
         (("role",), "proxy", "role: expected"),
         (("surprise",), 1, "surprise: expected no such key, got 1"),
-        (("cells", 0, "kind"), "open", "cells.c1.kind: expected one of closed, each, ramp, client, got 'open'"),
+        (
+            ("cells", 0, "kind"),
+            "open",
+            "cells.c1.kind: expected one of closed, each, ramp, client, got 'open'",
+        ),
         (("cells", 0, "primary"), "speed", "cells.c1: primary: expected"),
         (("cells", 0, "over"), {"connections": [0]}, "cells.c0: connections: expected"),
         (("cells", 0, "over"), {"connections": 3}, "cells.0.over: expected a table of lists"),
-        (("cells", 0, "id"), "c{conections}", "cells.0.id: expected one of connections in braces, got 'conections'"),
+        (
+            ("cells", 0, "id"),
+            "c{conections}",
+            "cells.0.id: expected one of connections in braces, got 'conections'",
+        ),
         (("cells", 0, "id"), "same", "expected ids that differ, got 'same' twice"),
-        (("presets", "quick", "cells"), ["c9"], "presets.quick: expected a cell of this study (c1, c8), got 'c9'"),
+        (
+            ("presets", "quick", "cells"),
+            ["c9"],
+            "presets.quick: expected a cell of this study (c1, c8), got 'c9'",
+        ),
         (("presets", "quick", "window"), "5", "presets.quick.window: expected a duration"),
         (("presets", "quick", "min_blocks"), 3, "presets.quick.min_blocks: expected"),
-        (("presets", "quick", "min_blocks"), 9, "presets.quick.max_blocks: expected at least min_blocks (9), got 6"),
+        (
+            ("presets", "quick", "min_blocks"),
+            9,
+            "presets.quick.max_blocks: expected at least min_blocks (9), got 6",
+        ),
         (("name",), "other", "name: expected 'tiny' as the file is called, got 'other'"),
     ],
 )
@@ -183,6 +225,8 @@ def test_unknown_names_list_the_known_ones() -> None:
     assert select_cells(full, ()) == full
 
 
-@pytest.mark.parametrize(("text", "ns"), [("500us", 500_000), ("1.5s", 1_500_000_000), ("5m", 300_000_000_000)])
+@pytest.mark.parametrize(
+    ("text", "ns"), [("500us", 500_000), ("1.5s", 1_500_000_000), ("5m", 300_000_000_000)]
+)
 def test_durations(text: str, ns: int) -> None:
     assert parse_duration(text) == ns

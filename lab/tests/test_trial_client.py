@@ -1,4 +1,6 @@
-"""Trials of clients: what they claim is believed only where it fits what was asked and what the host saw."""
+"""Trials of clients: what they claim is believed only where it fits what was asked and what the
+host saw.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,14 @@ def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
         yield found
 
 
-def call(fault: str, supervisor: Supervisor, tmp_path: Path, *, policy: str = "reuse", server: str = "payload") -> TrialResult:
+def call(
+    fault: str,
+    supervisor: Supervisor,
+    tmp_path: Path,
+    *,
+    policy: str = "reuse",
+    server: str = "payload",
+) -> TrialResult:
     load = replace(CALLS, policy=policy)  # type: ignore[arg-type]
     result = run_trial(
         spec(fault, tmp_path, role="client", load=load),
@@ -91,7 +100,9 @@ def test_errors_a_client_reports_are_a_failure(supervisor: Supervisor, tmp_path:
     assert "reported 55 errors" in result.failure.message
 
 
-def test_more_connections_than_the_client_says_are_a_warning(supervisor: Supervisor, tmp_path: Path) -> None:
+def test_more_connections_than_the_client_says_are_a_warning(
+    supervisor: Supervisor, tmp_path: Path
+) -> None:
     load = replace(CALLS, operations=200)
     result = run_trial(
         spec("reconnects", tmp_path, role="client", load=load),
@@ -105,14 +116,18 @@ def test_more_connections_than_the_client_says_are_a_warning(supervisor: Supervi
     assert result.warnings[0].startswith("connections: the client says it opened 1;")
 
 
-def test_a_client_that_hangs_is_stopped(supervisor: Supervisor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_that_hangs_is_stopped(
+    supervisor: Supervisor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(watchdog, "limit_ns", lambda *_, **__: 500_000_000)
     result = call("hangs", supervisor, tmp_path)
     assert result.failure is not None
     assert result.failure.kind == "hung"
 
 
-def test_a_server_that_crashes_is_not_the_clients_fault(supervisor: Supervisor, tmp_path: Path) -> None:
+def test_a_server_that_crashes_is_not_the_clients_fault(
+    supervisor: Supervisor, tmp_path: Path
+) -> None:
     load = replace(CALLS, operations=2000)
     result = run_trial(
         spec("none", tmp_path, role="client", load=load),
@@ -129,7 +144,12 @@ def test_a_server_that_crashes_is_not_the_clients_fault(supervisor: Supervisor, 
 def test_the_figures_are_exact() -> None:
     samples = np.arange(1, 10_001, dtype=np.uint64) * 1000
     report = Report(
-        operations=10_000, errors=0, connections=3, wall_ns=20_000_000_000, cpu_user_ns=4_000_000, cpu_system_ns=1_000_000
+        operations=10_000,
+        errors=0,
+        connections=3,
+        wall_ns=20_000_000_000,
+        cpu_user_ns=4_000_000,
+        cpu_system_ns=1_000_000,
     )
     found = client_metrics(report, samples)
     assert found["round_trip_ns"] == 5_000_000

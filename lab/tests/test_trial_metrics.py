@@ -1,4 +1,6 @@
-"""Figures and judgements from the generator's documents, the command line that asks for them, and the watchdog."""
+"""Figures and judgements from the generator's documents, the command line that asks for them, and
+the watchdog.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,14 @@ from wirebench.catalog.studies import ClientLoad, ClosedLoad, EachLoad, Load, Ra
 from wirebench.trial import watchdog, wireload
 from wirebench.trial.cores import choose_cores
 from wirebench.trial.server_metrics import failure_of, judge, metrics, partial_errors
-from wirebench.trial.wireload import Aim, Document, DocumentError, ServerLoad, duration, read_document
+from wirebench.trial.wireload import (
+    Aim,
+    Document,
+    DocumentError,
+    ServerLoad,
+    duration,
+    read_document,
+)
 from wirebench.trial.workloads import payload, request_of
 
 SECOND = 1_000_000_000
@@ -25,7 +34,13 @@ RAMP = RampLoad(rounds=2, add=3, messages=5, pacing="serial")
 def document(**changes: Any) -> dict[str, Any]:
     base: dict[str, Any] = {
         "schema": "wireload/1",
-        "connect": {"attempted": 1000, "opened": 1000, "failed": 0, "elapsed_ns": 7, "latency": {"count": 1, "histogram": "x"}},
+        "connect": {
+            "attempted": 1000,
+            "opened": 1000,
+            "failed": 0,
+            "elapsed_ns": 7,
+            "latency": {"count": 1, "histogram": "x"},
+        },
         "window": {"start_unix_ns": 1, "elapsed_ns": SECOND // 2, "stopped_by": "duration"},
         "requests": {"sent": 200, "ok": 200, "errors": 0, "rate_per_s": 400.0},
         "errors": {"bad_body": 0, "closed_early": 0},
@@ -39,7 +54,12 @@ def document(**changes: Any) -> dict[str, Any]:
         },
         "little": {"in_flight_mean": 1.0, "samples": 9, "ratio": 1.01},
         "generator": {"cpu_share": 0.25, "involuntary_switches": 3},
-        "server": {"cpu_user_ns": 300, "cpu_system_ns": 700, "rss_bytes": 5_000_000, "rss_peak_bytes": 6_000_000},
+        "server": {
+            "cpu_user_ns": 300,
+            "cpu_system_ns": 700,
+            "rss_bytes": 5_000_000,
+            "rss_peak_bytes": 6_000_000,
+        },
         "series": {"interval_ns": 1, "ok": [1]},
         "rounds": None,
     }
@@ -89,7 +109,9 @@ def test_memory_is_not_divided_among_few_connections_nor_among_gone_ones() -> No
     few = parse(connect={"attempted": 50, "opened": 50, "failed": 0})
     assert "memory_per_connection_bytes" not in metrics(few, CLOSED, ready_ns=1, idle_rss_bytes=1)
     assert "memory_per_connection_bytes" not in metrics(parse(), EACH, ready_ns=1, idle_rss_bytes=1)
-    assert "memory_per_connection_bytes" not in metrics(parse(), CLOSED, ready_ns=1, idle_rss_bytes=None)
+    assert "memory_per_connection_bytes" not in metrics(
+        parse(), CLOSED, ready_ns=1, idle_rss_bytes=None
+    )
 
 
 def test_what_is_not_known_is_null() -> None:
@@ -112,7 +134,9 @@ def test_figures_of_a_ramp() -> None:
     assert whole["makespan_ns"] == 2020
     assert whole["success_ratio"] == 1.0
     broken = metrics(parse(rounds=rounds(15)), RAMP, ready_ns=1, idle_rss_bytes=None)
-    assert broken["success_ratio"] == pytest.approx(15 / 45), "rounds that were never reached count as unanswered"
+    assert broken["success_ratio"] == pytest.approx(15 / 45), (
+        "rounds that were never reached count as unanswered"
+    )
 
 
 @pytest.mark.parametrize(
@@ -142,7 +166,10 @@ def test_what_counts(load: ServerLoad, changes: dict[str, Any], expected: str) -
 @pytest.mark.parametrize(
     ("changes", "kind"),
     [
-        ({"errors": {"bad_body": 3, "closed_early": 9}, "first_error": {"kind": "bad_body"}}, "wrong_reply"),
+        (
+            {"errors": {"bad_body": 3, "closed_early": 9}, "first_error": {"kind": "bad_body"}},
+            "wrong_reply",
+        ),
         ({"errors": {"bad_body": 3, "closed_early": 9}}, "closed_early"),
         ({"errors": {"bad_status": 1}}, "bad_status"),
         ({"errors": {"read_timeout": 1}}, "hung"),
@@ -151,7 +178,9 @@ def test_what_counts(load: ServerLoad, changes: dict[str, Any], expected: str) -
     ],
 )
 def test_the_kind_of_a_failure(changes: dict[str, Any], kind: str) -> None:
-    failure = failure_of(parse(**changes), asked=request_of("http.hello"), server_end=None, output="")
+    failure = failure_of(
+        parse(**changes), asked=request_of("http.hello"), server_end=None, output=""
+    )
     assert failure.kind == kind
     assert failure.sent == "GET /route_01"
     assert failure.expected == '200, body "hello from route_01"'
@@ -159,7 +188,10 @@ def test_the_kind_of_a_failure(changes: dict[str, Any], kind: str) -> None:
 
 def test_a_server_that_ended_is_a_crash_whatever_the_errors() -> None:
     failure = failure_of(
-        parse(errors={"closed_early": 1}), asked=request_of("ws.count"), server_end="exited with 9", output="ouch"
+        parse(errors={"closed_early": 1}),
+        asked=request_of("ws.count"),
+        server_end="exited with 9",
+        output="ouch",
     )
     assert failure.kind == "crashed"
     assert failure.received == "its last output: ouch"
@@ -193,16 +225,22 @@ def test_the_command_line_of_each_load(tmp_path: Path) -> None:
     assert each[each.index("--each") + 1] == "20"
     assert "--no-keepalive" in each
     assert each[each.index("--body") + 1] == '{"param1":42,"param2":"test"}'
-    assert each[each.index("--expect-body") + 1] == 'Sending response: {"param1":42,"param2":"test"}'
+    assert (
+        each[each.index("--expect-body") + 1] == 'Sending response: {"param1":42,"param2":"test"}'
+    )
     ramp = wireload.command(Path("wireload"), RAMP, aim(tmp_path, "ws.count"))
     assert ramp[ramp.index("--ramp-pacing") + 1] == "serial"
     assert ramp[ramp.index("--check") + 1] == "count"
     assert ramp[-1] == "ws://127.0.0.1:1234/"
-    over_tls = wireload.command(Path("wireload"), CLOSED, replace(aim(tmp_path), ca_file=tmp_path / "ca.pem"))
+    over_tls = wireload.command(
+        Path("wireload"), CLOSED, replace(aim(tmp_path), ca_file=tmp_path / "ca.pem")
+    )
     assert over_tls[-3:] == ["--cacert", f"{tmp_path}/ca.pem", "https://127.0.0.1:1234/route_01"]
 
 
-@pytest.mark.parametrize(("ns", "text"), [(2 * SECOND, "2s"), (1_500_000_000, "1500ms"), (25_000_500, "25000us")])
+@pytest.mark.parametrize(
+    ("ns", "text"), [(2 * SECOND, "2s"), (1_500_000_000, "1500ms"), (25_000_500, "25000us")]
+)
 def test_durations(ns: int, text: str) -> None:
     assert duration(ns) == text
 
@@ -262,9 +300,22 @@ def test_server_and_generator_share_a_core_only_where_there_is_one(
     [
         (CLOSED, CLOSED.warmup_ns + CLOSED.window_ns),
         # Four handlers take ten producers' thousand messages of 200 ms in three turns each.
-        (EachLoad(producers=10, messages=1000, delay_ms=200, policy="new", threads=4), 3 * 200 * SECOND),
+        (
+            EachLoad(producers=10, messages=1000, delay_ms=200, policy="new", threads=4),
+            3 * 200 * SECOND,
+        ),
         (RampLoad(rounds=100, add=100, messages=100, pacing="burst"), 600 * SECOND),
-        (ClientLoad(scheme="http", policy="reuse", payload_bytes=1, warmup=0, operations=10, typical_ns=SECOND), 10 * SECOND),
+        (
+            ClientLoad(
+                scheme="http",
+                policy="reuse",
+                payload_bytes=1,
+                warmup=0,
+                operations=10,
+                typical_ns=SECOND,
+            ),
+            10 * SECOND,
+        ),
     ],
 )
 def test_the_watchdog_gives_a_slow_contestant_its_time(load: Load, at_least_ns: int) -> None:
@@ -275,7 +326,10 @@ def test_the_watchdog_gives_a_slow_contestant_its_time(load: Load, at_least_ns: 
     ("load", "expected_ns"),
     [
         (ClosedLoad(connections=10_000, warmup_ns=0, window_ns=1), 6 * SECOND),
-        (EachLoad(producers=10, messages=1000, delay_ms=200, policy="new", threads=4), 5 * SECOND + 3 * SECOND // 5),
+        (
+            EachLoad(producers=10, messages=1000, delay_ms=200, policy="new", threads=4),
+            5 * SECOND + 3 * SECOND // 5,
+        ),
         # The last of a million messages sent at once is answered after all the others.
         (RampLoad(rounds=100, add=100, messages=100, pacing="burst"), 105 * SECOND),
         (RampLoad(rounds=100, add=100, messages=100, pacing="serial"), 6 * SECOND),

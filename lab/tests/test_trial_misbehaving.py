@@ -1,4 +1,6 @@
-"""Trials of contestants that misbehave: reported with what was sent, expected and received, and nothing left behind."""
+"""Trials of contestants that misbehave: reported with what was sent, expected and received, and
+nothing left behind.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ from wirebench.trial.supervise import Supervisor
 from wirebench.trial.trial import run_trial
 from wirebench.trial.types import Failure, Program, TrialResult
 
-# What goes wrong after so many requests goes wrong in this load however slow the host is; a window of time may end before.
+# What goes wrong after so many requests goes wrong in this load however slow the host is; a window
+# of time may end before.
 COUNTED = EachLoad(producers=1, messages=300, delay_ms=0, policy="reuse", threads=1)
 PATIENT_NS = 10_000_000_000
 
@@ -32,7 +35,12 @@ def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
 
 
 def serve(
-    fault: str, supervisor: Supervisor, tmp_path: Path, *, wireload: Path | None = None, **changes: object
+    fault: str,
+    supervisor: Supervisor,
+    tmp_path: Path,
+    *,
+    wireload: Path | None = None,
+    **changes: object,
 ) -> TrialResult:
     result = run_trial(
         replace(spec(fault, tmp_path), **changes),  # type: ignore[arg-type]
@@ -65,7 +73,12 @@ def test_one_that_does_all_right_has_its_figures(supervisor: Supervisor, tmp_pat
     assert "series" not in result.load
     assert "histogram" not in result.load["latency"]
     assert result.environment_bytes == 100
-    assert result.covariates.keys() == {"steal_ns", "psi_cpu_some_us", "involuntary_switches", "retransmits"}
+    assert result.covariates.keys() == {
+        "steal_ns",
+        "psi_cpu_some_us",
+        "involuntary_switches",
+        "retransmits",
+    }
 
 
 def real_generator() -> Path:
@@ -94,7 +107,9 @@ def test_a_wrong_reply_is_a_failure_and_no_figure(
     wireload = real_generator() if real else None
     # Only for a reply that never comes is it waited to the end.
     load, timeout_ns = (CLOSED, 200_000_000) if kind == "hung" else (COUNTED, PATIENT_NS)
-    failure = failure_of(serve(fault, supervisor, tmp_path, wireload=wireload, load=load, timeout_ns=timeout_ns))
+    failure = failure_of(
+        serve(fault, supervisor, tmp_path, wireload=wireload, load=load, timeout_ns=timeout_ns)
+    )
     assert failure.kind == kind
     assert failure.phase == "load"
     assert failure.sent is not None
@@ -107,17 +122,30 @@ def test_a_wrong_reply_is_a_failure_and_no_figure(
 
 @pytest.mark.parametrize(
     ("fault", "warnings"),
-    [("none", []), ("crashes_under_load", ["in round 3 with 6", "exited with 7"]), ("mute_later", ["in round 3 with 6"])],
+    [
+        ("none", []),
+        ("crashes_under_load", ["in round 3 with 6", "exited with 7"]),
+        ("mute_later", ["in round 3 with 6"]),
+    ],
 )
-def test_a_ramp_counts_up_to_where_it_breaks(fault: str, warnings: list[str], supervisor: Supervisor, tmp_path: Path) -> None:
+def test_a_ramp_counts_up_to_where_it_breaks(
+    fault: str, warnings: list[str], supervisor: Supervisor, tmp_path: Path
+) -> None:
     load = RampLoad(rounds=4, add=2, messages=20, pacing="serial")
     timeout_ns = 2_000_000_000 if fault == "mute_later" else PATIENT_NS
     result = serve(
-        fault, supervisor, tmp_path, wireload=real_generator(), workload="ws.count", load=load, timeout_ns=timeout_ns
+        fault,
+        supervisor,
+        tmp_path,
+        wireload=real_generator(),
+        workload="ws.count",
+        load=load,
+        timeout_ns=timeout_ns,
     )
     assert result.status == "ok"
     assert result.validity["completed"] == (fault == "none")
-    # The first two rounds have 40 and 80 of 400 messages; the server breaks in the third, after 200.
+    # The first two rounds have 40 and 80 of 400 messages; the server breaks in the third, after
+    # 200.
     ratio = result.metrics["success_ratio"] or 0.0
     assert (ratio == 1.0) if fault == "none" else (0.3 <= ratio <= 0.5)
     assert result.rounds
@@ -126,16 +154,27 @@ def test_a_ramp_counts_up_to_where_it_breaks(fault: str, warnings: list[str], su
         assert words in warning
 
 
-def test_a_ramp_whose_first_round_is_wrong_is_a_failure(supervisor: Supervisor, tmp_path: Path) -> None:
+def test_a_ramp_whose_first_round_is_wrong_is_a_failure(
+    supervisor: Supervisor, tmp_path: Path
+) -> None:
     load = RampLoad(rounds=2, add=2, messages=5, pacing="burst")
-    result = serve("off_by_one", supervisor, tmp_path, wireload=real_generator(), workload="ws.count", load=load)
+    result = serve(
+        "off_by_one",
+        supervisor,
+        tmp_path,
+        wireload=real_generator(),
+        workload="ws.count",
+        load=load,
+    )
     failure = failure_of(result)
     assert failure.kind == "wrong_reply"
     assert failure.sent is not None
     assert '"c":' in failure.sent
 
 
-def test_a_crash_at_start_is_told_with_its_last_words(supervisor: Supervisor, tmp_path: Path) -> None:
+def test_a_crash_at_start_is_told_with_its_last_words(
+    supervisor: Supervisor, tmp_path: Path
+) -> None:
     failure = failure_of(serve("crashes_at_start", supervisor, tmp_path))
     assert failure.kind == "start_crashed"
     assert failure.phase == "start"
@@ -143,7 +182,9 @@ def test_a_crash_at_start_is_told_with_its_last_words(supervisor: Supervisor, tm
     assert failure.received == "no such table: users"
 
 
-def test_a_program_that_is_not_there_is_a_crash_at_start(supervisor: Supervisor, tmp_path: Path) -> None:
+def test_a_program_that_is_not_there_is_a_crash_at_start(
+    supervisor: Supervisor, tmp_path: Path
+) -> None:
     result = run_trial(
         spec("gone", tmp_path),
         program=Program(argv=(str(tmp_path / "gone"),), folder=tmp_path),
@@ -156,14 +197,18 @@ def test_a_program_that_is_not_there_is_a_crash_at_start(supervisor: Supervisor,
     assert "gone" in failure.received
 
 
-def test_never_listening_is_told_from_a_crash(supervisor: Supervisor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_never_listening_is_told_from_a_crash(
+    supervisor: Supervisor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(start, "START_TIMEOUT_NS", 700_000_000)
     failure = failure_of(serve("never_listens", supervisor, tmp_path))
     assert failure.kind == "start_timeout"
     assert failure.received == "still thinking"
 
 
-def test_a_crash_under_load_is_told_with_its_last_words(supervisor: Supervisor, tmp_path: Path) -> None:
+def test_a_crash_under_load_is_told_with_its_last_words(
+    supervisor: Supervisor, tmp_path: Path
+) -> None:
     result = serve("crashes_under_load", supervisor, tmp_path, load=COUNTED)
     failure = failure_of(result)
     assert failure.kind == "crashed"
@@ -183,11 +228,15 @@ def test_a_stalled_load_is_stopped_by_the_watchdog(
     assert "not done after" in failure.message
 
 
-def test_a_generator_that_says_nothing_is_not_blamed_on_the_server(supervisor: Supervisor, tmp_path: Path) -> None:
+def test_a_generator_that_says_nothing_is_not_blamed_on_the_server(
+    supervisor: Supervisor, tmp_path: Path
+) -> None:
     broken = tmp_path / "broken"
     broken.write_text("#!/bin/sh\necho out of paper >&2\nexit 64\n")
     broken.chmod(0o755)
-    result = run_trial(spec("none", tmp_path), program=program("server.py"), supervisor=supervisor, wireload=broken)
+    result = run_trial(
+        spec("none", tmp_path), program=program("server.py"), supervisor=supervisor, wireload=broken
+    )
     failure = failure_of(result)
     assert failure.kind == "generator_failed"
     assert failure.received == "out of paper"
@@ -225,11 +274,16 @@ def test_a_port_that_is_taken_meanwhile_is_not_the_servers_fault(
     assert result.port == free
 
 
-def test_load_for_the_wrong_role_is_a_mistake_of_the_lab(supervisor: Supervisor, tmp_path: Path) -> None:
+def test_load_for_the_wrong_role_is_a_mistake_of_the_lab(
+    supervisor: Supervisor, tmp_path: Path
+) -> None:
     with pytest.raises(TypeError, match="expected a load for a server"):
         serve("none", supervisor, tmp_path, load=CALLS)
 
 
 def test_results_stand_beside_failures(supervisor: Supervisor, tmp_path: Path) -> None:
-    statuses = [serve(fault, supervisor, tmp_path, load=COUNTED).status for fault in ("none", "crashes_under_load", "none")]
+    statuses = [
+        serve(fault, supervisor, tmp_path, load=COUNTED).status
+        for fault in ("none", "crashes_under_load", "none")
+    ]
     assert statuses == ["ok", "failed", "ok"]

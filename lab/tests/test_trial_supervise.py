@@ -25,7 +25,9 @@ ENDLESS = [sys.executable, "-c", "import time; time.sleep(3600)"]
 
 
 @pytest.fixture(params=[True, False], ids=["as the host has them", "no cgroups"])
-def supervisor(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Supervisor]:
+def supervisor(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Supervisor]:
     if not request.param:
         monkeypatch.setattr(cgroup, "parent_folder", lambda: None)
     scratch = tmp_path / "scratch"
@@ -53,7 +55,9 @@ def test_a_process_is_pinned_alone_in_its_session_and_knows_its_scratch_folder(
     )
     before = os.sched_getaffinity(0)
     with supervisor.scope() as scope:
-        process = scope.start([sys.executable, "-c", code], name="one", cwd=tmp_path, env={"MINE": "1"}, cores=[core])
+        process = scope.start(
+            [sys.executable, "-c", code], name="one", cwd=tmp_path, env={"MINE": "1"}, cores=[core]
+        )
         assert process.wait(20) == 0
         process.stop()
         said = json.loads(process.output.text())
@@ -69,7 +73,9 @@ def test_a_process_is_pinned_alone_in_its_session_and_knows_its_scratch_folder(
     assert os.sched_getaffinity(0) == before
 
 
-def test_output_is_kept_to_its_end_and_no_writer_waits(supervisor: Supervisor, tmp_path: Path) -> None:
+def test_output_is_kept_to_its_end_and_no_writer_waits(
+    supervisor: Supervisor, tmp_path: Path
+) -> None:
     code = "import sys; [print('line', i) for i in range(200_000)]; sys.stderr.write('the end')"
     with supervisor.scope() as scope:
         process = scope.start([sys.executable, "-c", code], name="chatty", cwd=tmp_path, env={})
@@ -83,7 +89,13 @@ def test_output_is_kept_to_its_end_and_no_writer_waits(supervisor: Supervisor, t
 
 def test_outputs_can_be_kept_apart(supervisor: Supervisor, tmp_path: Path) -> None:
     with supervisor.scope() as scope:
-        process = scope.start(["sh", "-c", "echo out; echo err >&2"], name="two", cwd=tmp_path, env={}, merge_output=False)
+        process = scope.start(
+            ["sh", "-c", "echo out; echo err >&2"],
+            name="two",
+            cwd=tmp_path,
+            env={},
+            merge_output=False,
+        )
         process.wait(20)
         process.stop()
         assert process.output.text() == "out\n"
@@ -93,7 +105,12 @@ def test_outputs_can_be_kept_apart(supervisor: Supervisor, tmp_path: Path) -> No
 
 def test_the_tree_is_seen_and_ends_with_its_scope(supervisor: Supervisor, tmp_path: Path) -> None:
     with supervisor.scope() as scope:
-        process = scope.start(["sh", "-c", "sleep 3600 & sleep 3600 & echo up; wait"], name="tree", cwd=tmp_path, env={})
+        process = scope.start(
+            ["sh", "-c", "sleep 3600 & sleep 3600 & echo up; wait"],
+            name="tree",
+            cwd=tmp_path,
+            env={},
+        )
         wait_for("up", process.output.text)
         assert process.pid in process.pids()
         assert len(process.pids()) == 3
@@ -129,7 +146,10 @@ def test_stopping_says_whether_sigterm_did(supervisor: Supervisor, tmp_path: Pat
     with supervisor.scope() as scope:
         good = scope.start(ENDLESS, name="good", cwd=tmp_path, env={})
         deaf = scope.start(
-            ["sh", "-c", "trap '' TERM; echo deaf; while :; do sleep 1; done"], name="deaf", cwd=tmp_path, env={}
+            ["sh", "-c", "trap '' TERM; echo deaf; while :; do sleep 1; done"],
+            name="deaf",
+            cwd=tmp_path,
+            env={},
         )
         wait_for("deaf", deaf.output.text)
         assert good.stop()
@@ -192,14 +212,18 @@ def test_what_a_killed_lab_leaves_is_swept_by_the_next_and_nothing_else_is(tmp_p
 
 def _alive(owner: str) -> list[int]:
     found = [pid for pid in procfs.pids() if procfs.has_environment(pid, f"{OWNER}={owner}")]
-    return [pid for pid in found if (stat := procfs.stat(pid)) is not None and stat.state not in "ZX"]
+    return [
+        pid for pid in found if (stat := procfs.stat(pid)) is not None and stat.state not in "ZX"
+    ]
 
 
 def test_owners_of_other_namespaces_are_left_alone() -> None:
     own = owner_id()
     namespace, pid, started = own.split("-")
     assert not owner_is_gone(own)
-    assert owner_is_gone(f"{namespace}-{pid}-{int(started) + 1}"), "a later process with the same id"
+    assert owner_is_gone(f"{namespace}-{pid}-{int(started) + 1}"), (
+        "a later process with the same id"
+    )
     assert owner_is_gone(f"{namespace}-999999999-1")
     assert not owner_is_gone("1-999999999-1"), "nothing is known of another namespace"
 
@@ -211,7 +235,7 @@ def test_names_that_are_not_ours_do_not_match() -> None:
     assert not re.fullmatch(pattern, f"wirebench-{owner_id()}/../x")
 
 
-# --- ports ---------------------------------------------------------------------------------------------------------------
+# --- ports ----------------------------------------------------------------------------------------
 
 
 def test_ports_follow_the_seed_and_are_free_below_those_of_outgoing_connections() -> None:

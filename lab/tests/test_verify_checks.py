@@ -22,7 +22,9 @@ def script(*outcomes: str | Exception) -> Callable[[], str]:
 
 
 def check(name: str, *outcomes: str | Exception, required: bool = True) -> Check:
-    return Check(id=name, sent="a question", expected="an answer", run=script(*outcomes), required=required)
+    return Check(
+        id=name, sent="a question", expected="an answer", run=script(*outcomes), required=required
+    )
 
 
 def run(*checks: Check, alive: bool = True) -> list[tuple[str, bool]]:
@@ -30,15 +32,24 @@ def run(*checks: Check, alive: bool = True) -> list[tuple[str, bool]]:
 
 
 def test_a_mismatch_says_what_was_expected_just_there() -> None:
-    (result,) = run_checks([check("a", Mismatch(expected="reply 3: x", received="reply 3: y"))], alive=lambda: True)
+    (result,) = run_checks(
+        [check("a", Mismatch(expected="reply 3: x", received="reply 3: y"))], alive=lambda: True
+    )
     assert result == CheckResult(
-        id="a", passed=False, required=True, sent="a question", expected="reply 3: x", received="reply 3: y"
+        id="a",
+        passed=False,
+        required=True,
+        sent="a question",
+        expected="reply 3: x",
+        received="reply 3: y",
     )
 
 
 def test_silence_among_answers_is_tried_again_and_said() -> None:
     quiet = SilenceError("nothing")
-    results = run_checks([check("a", "yes"), check("b", quiet, quiet, "yes"), check("c", "yes")], alive=lambda: True)
+    results = run_checks(
+        [check("a", "yes"), check("b", quiet, quiet, "yes"), check("c", "yes")], alive=lambda: True
+    )
     assert [(one.id, one.passed, one.required) for one in results] == [
         ("a", True, True),
         ("b", True, True),
@@ -56,7 +67,9 @@ def test_silence_three_times_is_a_failure() -> None:
 
 def test_what_is_wrong_is_not_tried_again() -> None:
     wrong = Mismatch(expected="x", received="y")
-    assert run(check("a", "yes"), check("b", wrong, "yes"), check("c", PeerError("closed"), "yes")) == [
+    assert run(
+        check("a", "yes"), check("b", wrong, "yes"), check("c", PeerError("closed"), "yes")
+    ) == [
         ("a", True),
         ("b", False),
         ("c", False),
@@ -64,7 +77,10 @@ def test_what_is_wrong_is_not_tried_again() -> None:
 
 
 def test_advice_is_not_waited_for_twice() -> None:
-    assert run(check("a", "yes"), check("b", SilenceError("nothing"), required=False)) == [("a", True), ("b", False)]
+    assert run(check("a", "yes"), check("b", SilenceError("nothing"), required=False)) == [
+        ("a", True),
+        ("b", False),
+    ]
 
 
 def test_one_that_never_answers_is_asked_three_times_in_all() -> None:
@@ -80,12 +96,21 @@ def test_one_that_is_gone_is_asked_no_more() -> None:
 
 def test_a_verdict_names_all_that_failed_and_shows_the_first() -> None:
     results = run_checks(
-        [check("a", "yes"), check("b", PeerError("x")), check("c", PeerError("y")), check("d", PeerError("z"), required=False)],
+        [
+            check("a", "yes"),
+            check("b", PeerError("x")),
+            check("c", PeerError("y")),
+            check("d", PeerError("z"), required=False),
+        ],
         alive=lambda: True,
     )
     found = verdict("x", "server", "rest", tuple(results), elapsed_ns=1)
     assert found.failure is not None
     assert found.failure.message == "2 of 4 checks failed: b, c"
-    assert (found.failure.sent, found.failure.expected, found.failure.received) == ("a question", "an answer", "x")
+    assert (found.failure.sent, found.failure.expected, found.failure.received) == (
+        "a question",
+        "an answer",
+        "x",
+    )
     assert [one.id for one in found.advice] == ["d"]
     assert found.record()["passed"] is False

@@ -48,7 +48,11 @@ def test_faults_are_reported_and_the_others_stand(tmp_path: Path) -> None:
     for fault in ("wrong_body", "crashes_at_start", "ignores_sigterm"):
         add(project, fault)
     project.add("unbuildable")
-    edit_manifest(project, "unbuildable", '[build]\nsteps = [["sh", "-c", "echo the glue is dry >&2; exit 5"]]\n')
+    edit_manifest(
+        project,
+        "unbuildable",
+        '[build]\nsteps = [["sh", "-c", "echo the glue is dry >&2; exit 5"]]\n',
+    )
     project.add("absent")
     edit_manifest(project, "absent", 'needs = { commands = ["no-such-tool-anywhere"] }\n')
     results = tmp_path / "verify.jsonl"
@@ -67,8 +71,13 @@ def test_faults_are_reported_and_the_others_stand(tmp_path: Path) -> None:
     assert "the glue is dry" in output
     assert "skipped python/absent" in output
     assert "no-such-tool-anywhere" in output
-    records = {record["contestant"]: record for record in map(json.loads, results.read_text().splitlines())}
-    kinds = {name.removeprefix("python/"): (one["failure"] or {}).get("kind") for name, one in records.items()}
+    records = {
+        record["contestant"]: record for record in map(json.loads, results.read_text().splitlines())
+    }
+    kinds = {
+        name.removeprefix("python/"): (one["failure"] or {}).get("kind")
+        for name, one in records.items()
+    }
     assert kinds == {
         "floor": None,
         "plain": None,
@@ -102,7 +111,9 @@ def test_an_unknown_workload_is_wrong_usage(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("fault", ["hangs", "leaves_children"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_check_leaves_nothing(fault: str, number: signal.Signals, tmp_path: Path) -> None:
+def test_an_interrupted_check_leaves_nothing(
+    fault: str, number: signal.Signals, tmp_path: Path
+) -> None:
     project = Project(tmp_path / "project")
     add(project, fault)
     with project.start("verify", fault) as process:
@@ -134,7 +145,9 @@ def test_what_a_killed_check_left_is_gone_after_the_next(tmp_path: Path) -> None
 
 
 def _wait_for_start(project: Project, fault: str) -> None:
-    """Until the server is there, with the child it leaves if it leaves one. It takes seconds to check."""
+    """Until the server is there, with the child it leaves if it leaves one. It takes seconds to
+    check.
+    """
     deadline = time.monotonic() + 30
     wanted = "time.sleep(3600)" if fault == "leaves_children" else "server.py"
     while not any(wanted in line for line in _marked(project)):
@@ -143,7 +156,9 @@ def _wait_for_start(project: Project, fault: str) -> None:
 
 
 def _marked(project: Project) -> list[str]:
-    """Living processes that the lab started in this project's temporary folder, by their environment."""
+    """Living processes that the lab started in this project's temporary folder, by their
+    environment.
+    """
     marker = f"TMPDIR={project.temporary}".encode()
     found = []
     for pid in procfs.pids():

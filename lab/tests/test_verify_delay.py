@@ -1,4 +1,6 @@
-"""The checks of ``rest`` with a delay, against servers that hold to their handlers and servers that do not."""
+"""The checks of ``rest`` with a delay, against servers that hold to their handlers and servers that
+do not.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ from wirebench.verify.delay_checks import DELAY_MS, THREADS, delay_checks
 
 
 @contextmanager
-def serving(handlers: AbstractContextManager[object], *, delay_ms: float = DELAY_MS) -> Iterator[int]:
+def serving(
+    handlers: AbstractContextManager[object], *, delay_ms: float = DELAY_MS
+) -> Iterator[int]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
@@ -43,7 +47,11 @@ def serving(handlers: AbstractContextManager[object], *, delay_ms: float = DELAY
 
 
 def failed(port: int) -> list[str]:
-    return [result.id for result in run_checks(delay_checks(port), alive=lambda: True) if result.required and not result.passed]
+    return [
+        result.id
+        for result in run_checks(delay_checks(port), alive=lambda: True)
+        if result.required and not result.passed
+    ]
 
 
 def test_as_many_handlers_as_threads_pass() -> None:

@@ -1,4 +1,6 @@
-"""The conformance check of servers and clients that misbehave: each fault is found, by its own check, and named."""
+"""The conformance check of servers and clients that misbehave: each fault is found, by its own
+check, and named.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,15 @@ import pytest
 from misbehaving.support import leaves_nothing, program
 from wirebench.trial import process, start
 from wirebench.trial.supervise import Supervisor
-from wirebench.verify import Verdict, client, http, http_checks, verify_client, verify_server, websocket_workloads
+from wirebench.verify import (
+    Verdict,
+    client,
+    http,
+    http_checks,
+    verify_client,
+    verify_server,
+    websocket_workloads,
+)
 
 
 @pytest.fixture
@@ -34,7 +44,9 @@ def test_one_that_does_all_right_passes_every_check(workload: str, supervisor: S
     assert verdict.passed
     assert failed(verdict) == []
     assert len(verdict.checks) > 10
-    assert len({check.id for check in verdict.checks}) == len(verdict.checks), "each has a name of its own"
+    assert len({check.id for check in verdict.checks}) == len(verdict.checks), (
+        "each has a name of its own"
+    )
 
 
 @pytest.mark.parametrize(
@@ -47,18 +59,48 @@ def test_one_that_does_all_right_passes_every_check(workload: str, supervisor: S
         ("old_version", "hello.route_01", "200", "HTTP/1.0 200 OK"),
         ("found_everywhere", "hello.not_found /", "404", "200"),
         ("closes_each", "http.keep_alive", "each time 200", "request 2: closed in a response head"),
-        ("closes_at_100", "http.keep_alive", "each time 200", "request 101: closed in a response head"),
+        (
+            "closes_at_100",
+            "http.keep_alive",
+            "each time 200",
+            "request 101: closed in a response head",
+        ),
         ("wrong_later", "http.keep_alive", "hello from route_01", "hallo from route_01"),
-        ("ignores_close", "http.connection_close", "the end of the connection", "the connection stays open"),
+        (
+            "ignores_close",
+            "http.connection_close",
+            "the end of the connection",
+            "the connection stays open",
+        ),
         ("hangs", "hello.route_01", "200", "nothing, and no more in 0.7 s"),
         ("never_accepts", "hello.route_01", "200", "nothing, and no more in 0.7 s"),
-        ("ignores_sigterm", "lifecycle.sigterm", "the end of all its processes", "still there after 0.6 s"),
-        ("leaves_children", "lifecycle.sigterm", "the end of all its processes", "still there after 0.6 s"),
-        ("never_reuses_its_port", "lifecycle.restart", "a connection on 127.0.0.1", "ddress already in use"),
+        (
+            "ignores_sigterm",
+            "lifecycle.sigterm",
+            "the end of all its processes",
+            "still there after 0.6 s",
+        ),
+        (
+            "leaves_children",
+            "lifecycle.sigterm",
+            "the end of all its processes",
+            "still there after 0.6 s",
+        ),
+        (
+            "never_reuses_its_port",
+            "lifecycle.restart",
+            "a connection on 127.0.0.1",
+            "ddress already in use",
+        ),
     ],
 )
 def test_a_fault_of_an_http_server_is_found(
-    fault: str, check: str, expected: str, received: str, supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch
+    fault: str,
+    check: str,
+    expected: str,
+    received: str,
+    supervisor: Supervisor,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # Whoever does not end, or close, never does: only that is waited for.
     if check == "lifecycle.sigterm":
@@ -153,7 +195,9 @@ def test_a_fault_of_a_client_is_found(
     fault: str, check: str, received: str, supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(client, "LIMIT_NS", 3_000_000_000)
-    verdict = verify_client(f"fake/{fault}", "http.payload", program("client.py", fault), supervisor)
+    verdict = verify_client(
+        f"fake/{fault}", "http.payload", program("client.py", fault), supervisor
+    )
     assert verdict.failure is not None
     assert verdict.failure.kind == "nonconformant"
     assert check in failed(verdict)

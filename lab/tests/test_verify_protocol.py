@@ -1,4 +1,6 @@
-"""The checks' own HTTP and WebSocket, against bytes written by hand: what is wrong on the wire must not be read as right."""
+"""The checks' own HTTP and WebSocket, against bytes written by hand: what is wrong on the wire must
+not be read as right.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +65,9 @@ def read(data: bytes) -> Response:
 
 
 def test_a_response_with_a_length() -> None:
-    response = read(b"HTTP/1.1 200 OK\r\nContent-Type: Text/Plain; charset=x\r\nContent-Length: 2\r\n\r\nhi")
+    response = read(
+        b"HTTP/1.1 200 OK\r\nContent-Type: Text/Plain; charset=x\r\nContent-Length: 2\r\n\r\nhi"
+    )
     assert (response.status, response.reason, response.body) == (200, "OK", b"hi")
     assert response.media_type == "text/plain"
     assert response.describe() == '200 OK, Text/Plain; charset=x: "hi"'
@@ -89,9 +93,15 @@ def test_a_response_to_the_end_of_the_connection() -> None:
         (b"HTTP/1.1 200 OK\r\nContent-Length: +2\r\n\r\nhi", "Content-Length: +2"),
         (b"HTTP/1.1 200 OK\r\nContent-Length : 2\r\n\r\nhi", "a header line"),
         (b"HTTP/1.1 200 OK\r\nno colon\r\n\r\nhi", "a header line"),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "both Transfer-Encoding"),
+        (
+            b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+            "both Transfer-Encoding",
+        ),
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n", "a chunk size"),
-        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nabc\r\n", "does not end where its size says"),
+        (
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nabc\r\n",
+            "does not end where its size says",
+        ),
     ],
 )
 def test_what_is_not_http_is_told(data: bytes, message: str) -> None:
@@ -121,20 +131,26 @@ def test_shown_bytes_are_text_and_cut() -> None:
     assert show(b"x" * 1000).endswith("... (1000 bytes)")
 
 
-# --- WebSocket ---------------------------------------------------------------------------------------------------------
+# --- WebSocket ------------------------------------------------------------------------------------
 
 
 def test_the_accept_key_of_the_rfc() -> None:
-    assert accept_key("dGhlIHNhbXBsZSBub25jZQ==") == "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="  # RFC 6455 section 1.3
+    assert (
+        accept_key("dGhlIHNhbXBsZSBub25jZQ==") == "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="
+    )  # RFC 6455 section 1.3
 
 
 def test_frames_of_the_rfc() -> None:
     # RFC 6455 section 5.7.
     assert encode_frame(TEXT, b"Hello", mask=False) == bytes.fromhex("810548656c6c6f")
-    assert encode_frame(TEXT, b"Hello", key=bytes.fromhex("37fa213d")) == bytes.fromhex("818537fa213d7f9f4d5158")
+    assert encode_frame(TEXT, b"Hello", key=bytes.fromhex("37fa213d")) == bytes.fromhex(
+        "818537fa213d7f9f4d5158"
+    )
     assert encode_frame(TEXT, b"Hel", fin=False, mask=False) == bytes.fromhex("010348656c")
     assert encode_frame(BINARY, bytes(256), mask=False)[:4] == bytes.fromhex("827e0100")
-    assert encode_frame(BINARY, bytes(65536), mask=False)[:10] == bytes.fromhex("827f0000000000010000")
+    assert encode_frame(BINARY, bytes(65536), mask=False)[:10] == bytes.fromhex(
+        "827f0000000000010000"
+    )
 
 
 @pytest.mark.parametrize("size", [0, 1, 3, 4, 5, 1000])
@@ -152,7 +168,12 @@ def message(data: bytes) -> Frame:
 
 
 def test_fragments_with_a_ping_between_are_one_message() -> None:
-    parts = [(TEXT, b"a", False), (PING, b"!", True), (CONTINUATION, b"b", False), (CONTINUATION, b"c", True)]
+    parts = [
+        (TEXT, b"a", False),
+        (PING, b"!", True),
+        (CONTINUATION, b"b", False),
+        (CONTINUATION, b"c", True),
+    ]
     data = b"".join(encode_frame(opcode, text, fin=fin, mask=False) for opcode, text, fin in parts)
     assert message(data) == Frame(opcode=TEXT, payload=b"abc")
 
@@ -174,7 +195,7 @@ def test_what_is_not_websocket_is_told(data: bytes, words: str) -> None:
         message(data)
 
 
-# --- the counting server -------------------------------------------------------------------------------------------------
+# --- the counting server --------------------------------------------------------------------------
 
 
 def test_it_counts_what_clients_do() -> None:
@@ -199,7 +220,11 @@ def test_it_echoes_and_counts_messages() -> None:
         websocket.send(CLOSE, b"\x03\xe8")
         assert websocket.read_message() == Frame(opcode=CLOSE, payload=b"\x03\xe8")
         assert websocket.connection.is_closed_by_peer(5)
-    assert (server.counts.connections, server.counts.handshakes, server.counts.requests) == (1, 1, 2)
+    assert (server.counts.connections, server.counts.handshakes, server.counts.requests) == (
+        1,
+        1,
+        2,
+    )
 
 
 @pytest.mark.parametrize(
@@ -231,7 +256,9 @@ def _without_host(server_port: int) -> None:
         assert connection.is_closed_by_peer(5)
 
 
-@pytest.mark.parametrize(("break_it", "words"), [(_without_mask, "without a mask"), (_without_host, "without Host")])
+@pytest.mark.parametrize(
+    ("break_it", "words"), [(_without_mask, "without a mask"), (_without_host, "without Host")]
+)
 def test_it_says_what_no_client_may_do(break_it: Callable[[int], None], words: str) -> None:
     with serving() as server:
         break_it(server.port)
@@ -239,7 +266,9 @@ def test_it_says_what_no_client_may_do(break_it: Callable[[int], None], words: s
     assert words in server.counts.problems[0]
 
 
-def test_it_ends_silently_and_at_once_whatever_its_connections_do(caplog: pytest.LogCaptureFixture) -> None:
+def test_it_ends_silently_and_at_once_whatever_its_connections_do(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     server = CountingServer()
     server.start()
     with ExitStack() as stack:

@@ -1,7 +1,8 @@
 """wirebench: test HTTP and WebSocket libraries before you depend on them.
 
 The packages follow the pipeline, and each imports only those before it:
-``catalog``, ``host``, ``build``, ``trial``, ``verify``, ``plan``, ``store``, ``run``, ``stats``, ``report``,
+``catalog``, ``host``, ``build``, ``trial``, ``verify``, ``plan``, ``store``, ``run``, ``stats``,
+``report``,
 ``selftest``, ``cli``.
 """
 

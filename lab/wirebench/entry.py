@@ -1,4 +1,6 @@
-"""The command's first lines: they import nothing slow, so that a Ctrl-C during the imports is an ordinary end as well."""
+"""The command's first lines: they import nothing slow, so that a Ctrl-C during the imports is an
+ordinary end as well.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,9 @@ import sys
 from typing import NoReturn
 
 INTERRUPTED = 130
-"""128 + SIGINT, as shells report it; ``cli.console`` has the rest, but importing it takes the time this file is about."""
+"""128 + SIGINT, as shells report it; ``cli.console`` has the rest, but importing it takes the time
+this file is about.
+"""
 
 
 def main() -> NoReturn:

@@ -8,7 +8,8 @@
 
 namespace wire::bench {
 
-// A parser that does not understand its input is fast: when `right` is false, there is an error instead of a figure.
+// A parser that does not understand its input is fast: when `right` is false, there is an error
+// instead of a figure.
 struct check {
     benchmark::State& state;
     void operator()(bool right) const {
@@ -17,7 +18,8 @@ struct check {
 };
 
 // `name` is what/size/whose: those that do the same work share all but the last part.
-void add(const std::string& name, void (*run)(benchmark::State&, std::string_view), std::string input);
+void add(const std::string& name, void (*run)(benchmark::State&, std::string_view),
+         std::string input);
 
 void add_http();
 void add_websocket();

@@ -69,7 +69,8 @@ void add_digests() {
     } texts[] = {
         {"ascii-64", repeated("{\"c\":1234567}, ", 64)},
         {"ascii-4096", repeated("{\"c\":1234567}, ", 4096)},
-        {"german-4096", repeated("Zwölf Boxkämpfer jagen Viktor quer über den großen Deich. ", 4096)},
+        {"german-4096",
+         repeated("Zwölf Boxkämpfer jagen Viktor quer über den großen Deich. ", 4096)},
         {"japanese-4096", repeated("いろはにほへとちりぬるを", 4096)},
         {"emoji-4096", repeated("😀🎉🚀", 4096)},
     };

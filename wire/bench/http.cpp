@@ -1,4 +1,5 @@
-// Heads and chunked bodies. All do the same work: every field as a pair of views, the body's framing, whether the connection is kept.
+// Heads and chunked bodies. All do the same work: every field as a pair of views, the body's
+// framing, whether the connection is kept.
 #include "bench.hpp"
 
 #include "inputs.hpp"
@@ -97,7 +98,8 @@ void with_http_parser(benchmark::State& state, std::string_view in) {
     bool right = true;
     for (auto _ : state) {
         result.clear();
-        right = http_parser_execute(&parser, &settings, in.data(), in.size()) == in.size() && result.complete;
+        right = http_parser_execute(&parser, &settings, in.data(), in.size()) == in.size() &&
+                result.complete;
         benchmark::DoNotOptimize(result.fields.data());
     }
     check{state}(right && !result.fields.empty());
@@ -110,8 +112,7 @@ void with_http_parser(benchmark::State& state, std::string_view in) {
 namespace beast = boost::beast;
 
 // As Beast's own parsers are made, but with views instead of copies of the fields.
-template <bool IsRequest>
-class beast_parser : public beast::http::basic_parser<IsRequest> {
+template <bool IsRequest> class beast_parser : public beast::http::basic_parser<IsRequest> {
 public:
     explicit beast_parser(collected& result) : result_(&result) {
         this->eager(true);
@@ -124,7 +125,9 @@ private:
     using failure = beast::error_code;
     static std::string_view view(text t) { return {t.data(), t.size()}; }
 
-    void on_request_impl(beast::http::verb, text, text target, int, failure&) override { result_->target = view(target); }
+    void on_request_impl(beast::http::verb, text, text target, int, failure&) override {
+        result_->target = view(target);
+    }
     void on_response_impl(int, text, int, failure&) override {}
     void on_field_impl(beast::http::field, text name, text value, failure&) override {
         result_->fields.push_back({view(name), view(value)});
@@ -146,8 +149,7 @@ private:
     collected* result_;
 };
 
-template <bool IsRequest>
-void with_beast(benchmark::State& state, std::string_view in) {
+template <bool IsRequest> void with_beast(benchmark::State& state, std::string_view in) {
     collected result;
     bool right = true;
     for (auto _ : state) {

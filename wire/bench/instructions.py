@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Instructions that each benchmark of wire_bench takes, counted by Valgrind: the same on every run, also on a busy machine.
+"""Instructions that each benchmark of wire_bench takes, counted by Valgrind: the same on every run,
+also on a busy machine.
 
     wire/bench/instructions.py build/release/wire/wire_bench [REGEX]
 
-Prints one line for each kind of work: instructions a round with wire, and every peer's as a multiple of it. Not the
-whole truth (caches, vectors' width), but a way to see where one is behind before measuring time.
+Prints one line for each kind of work: instructions a round with wire, and every peer's as a
+multiple of it. Not the whole truth (caches, vectors' width), but a way to see where one is behind
+before measuring time.
 """
 
 from __future__ import annotations
@@ -32,14 +34,25 @@ def instructions(program: str, name: str, rounds: int) -> int:
 
 def main() -> None:
     program, pattern = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "."
-    listed = subprocess.run([program, "--benchmark_list_tests", f"--benchmark_filter={pattern}"], capture_output=True, text=True, check=True)
+    listed = subprocess.run(
+        [program, "--benchmark_list_tests", f"--benchmark_filter={pattern}"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     works: dict[str, dict[str, float]] = defaultdict(dict)
     for name in listed.stdout.split():
         work, _, whose = name.rpartition("/")
-        works[work][whose] = (instructions(program, name, MANY) - instructions(program, name, FEW)) / (MANY - FEW)
+        works[work][whose] = (
+            instructions(program, name, MANY) - instructions(program, name, FEW)
+        ) / (MANY - FEW)
     for work, counts in works.items():
         ours = counts.pop("wire")
-        print(f"{work:24} wire {ours:10.1f}   " + "   ".join(f"{whose} {n / ours:.2f}x" for whose, n in counts.items()), flush=True)
+        print(
+            f"{work:24} wire {ours:10.1f}   "
+            + "   ".join(f"{whose} {n / ours:.2f}x" for whose, n in counts.items()),
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

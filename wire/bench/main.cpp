@@ -1,7 +1,9 @@
-// wire_bench: speed of wire's parsers and codecs, beside those of other libraries where they are installed.
+// wire_bench: speed of wire's parsers and codecs, beside those of other libraries where they are
+// installed.
 //
 //     wire_bench                       all, with bytes per second
-//     wire_bench --rounds=1000 ...     exactly so many rounds of each, for counting instructions (instructions.py)
+//     wire_bench --rounds=1000 ...     exactly so many rounds of each, for counting instructions
+//     (instructions.py)
 #include "bench.hpp"
 
 #include <cstdlib>
@@ -13,11 +15,13 @@ namespace {
 long rounds = 0;
 }
 
-void add(const std::string& name, void (*run)(benchmark::State&, std::string_view), std::string input) {
-    auto* made = benchmark::RegisterBenchmark(name.c_str(), [run, input = std::move(input)](benchmark::State& state) {
-        run(state, input);
-        state.SetBytesProcessed(static_cast<std::int64_t>(input.size()) * state.iterations());
-    });
+void add(const std::string& name, void (*run)(benchmark::State&, std::string_view),
+         std::string input) {
+    auto* made = benchmark::RegisterBenchmark(
+        name.c_str(), [run, input = std::move(input)](benchmark::State& state) {
+            run(state, input);
+            state.SetBytesProcessed(static_cast<std::int64_t>(input.size()) * state.iterations());
+        });
     if (rounds > 0) made->Iterations(rounds);
 }
 

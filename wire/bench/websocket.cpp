@@ -22,21 +22,21 @@ namespace {
 
 constexpr ws::mask_key key{0x12, 0x34, 0x56, 0x78};
 
-template <bool Masked>
-void encode_wire(benchmark::State& state, std::string_view payload) {
+template <bool Masked> void encode_wire(benchmark::State& state, std::string_view payload) {
     buffer out;
     for (auto _ : state) {
-        ws::append_frame(out, ws::opcode::binary, payload, Masked ? std::optional(key) : std::nullopt);
+        ws::append_frame(out, ws::opcode::binary, payload,
+                         Masked ? std::optional(key) : std::nullopt);
         benchmark::DoNotOptimize(out.data());
         out.clear();
     }
 }
 
 // As a socket would: the frame lies in a buffer of the loop's, which the reader may write to.
-template <bool Masked>
-void decode_wire(benchmark::State& state, std::string_view payload) {
+template <bool Masked> void decode_wire(benchmark::State& state, std::string_view payload) {
     buffer frame;
-    ws::append_frame(frame, ws::opcode::binary, payload, Masked ? std::optional(key) : std::nullopt);
+    ws::append_frame(frame, ws::opcode::binary, payload,
+                     Masked ? std::optional(key) : std::nullopt);
     std::vector<char> received(frame.size());
     constexpr limits bounds;
     ws::message_reader reader(Masked ? ws::role::server : ws::role::client, bounds);
@@ -103,8 +103,7 @@ int mask_with(std::uint8_t* to, std::size_t n, void*) {
 
 constexpr wslay_frame_callbacks callbacks{put, take, mask_with};
 
-template <bool Masked>
-void encode_wslay(benchmark::State& state, std::string_view payload) {
+template <bool Masked> void encode_wslay(benchmark::State& state, std::string_view payload) {
     pipe_end out;
     out.bytes.resize(payload.size() + 16);
     wslay_frame_context_ptr context = nullptr;
@@ -125,10 +124,10 @@ void encode_wslay(benchmark::State& state, std::string_view payload) {
     wslay_frame_context_free(context);
 }
 
-template <bool Masked>
-void decode_wslay(benchmark::State& state, std::string_view payload) {
+template <bool Masked> void decode_wslay(benchmark::State& state, std::string_view payload) {
     buffer frame;
-    ws::append_frame(frame, ws::opcode::binary, payload, Masked ? std::optional(key) : std::nullopt);
+    ws::append_frame(frame, ws::opcode::binary, payload,
+                     Masked ? std::optional(key) : std::nullopt);
     pipe_end in;
     in.bytes.assign(frame.view().begin(), frame.view().end());
     wslay_frame_context_ptr context = nullptr;

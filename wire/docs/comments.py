@@ -1,5 +1,7 @@
-"""Prints a header with its comments made into Doxygen's: `//` before a declaration becomes `///`, `//` behind one `///<`, and what opens
-the file its description. Comments inside functions, rulers and licences have no declaration to belong to, and stay."""
+"""Prints a header with its comments made into Doxygen's: `//` before a declaration becomes `///`,
+`//` behind one `///<`, and what opens the file its description. Comments inside functions, rulers
+and licences have no declaration to belong to, and stay.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ def block(lines: list[str], first: str) -> list[str]:
         if is_code != code:
             out.append(f"{indent}/// {'@code{.unparsed}' if is_code else '@endcode'}")
             code = is_code
-        out.append(f"{indent}/// {first if number == 0 else ''}{text if is_code else escaped(text)}".rstrip())
+        out.append(
+            f"{indent}/// {first if number == 0 else ''}{text if is_code else escaped(text)}".rstrip()
+        )
     if code:
         out.append("/// @endcode")
     return out

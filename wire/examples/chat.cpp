@@ -1,4 +1,5 @@
-// A chat with topics: what one member says in a room goes to all others there, whichever loop they are on.
+// A chat with topics: what one member says in a room goes to all others there, whichever loop they
+// are on.
 #include <wire/server/router.hpp>
 #include <wire/server/server.hpp>
 #include <wire/websocket/topics.hpp>
@@ -15,9 +16,14 @@ int main() {
     http::router routes;
     routes.websocket("/chat/{room}", [rooms](ws::session& joined, const http::request& request) {
         const auto room = request.decoded_param("room");
-        if (!room || !rooms.subscribe(joined, *room)) return joined.close(ws::close_code::policy, "no such room");
-        joined.on_message([rooms, room = *room](ws::session& from, ws::message m) { rooms.publish_from(from, room, m.data, m.op); });
-        joined.on_close([rooms, room = *room](ws::session&, std::uint16_t, std::string_view) { rooms.publish(room, "someone left"); });
+        if (!room || !rooms.subscribe(joined, *room))
+            return joined.close(ws::close_code::policy, "no such room");
+        joined.on_message([rooms, room = *room](ws::session& from, ws::message m) {
+            rooms.publish_from(from, room, m.data, m.op);
+        });
+        joined.on_close([rooms, room = *room](ws::session&, std::uint16_t, std::string_view) {
+            rooms.publish(room, "someone left");
+        });
     });
     http::server_options options;
     options.loops = 2;

@@ -1,4 +1,5 @@
-// HTTP clients: one that waits, for a body whole or in pieces, and one that keeps many requests in flight on a loop.
+// HTTP clients: one that waits, for a body whole or in pieces, and one that keeps many requests in
+// flight on a loop.
 #include <wire/client/client.hpp>
 #include <wire/loop/event_loop.hpp>
 
@@ -42,5 +43,6 @@ int main(int argc, char** argv) {
         });
     }
     (*loop)->run();
-    std::printf("100 requests over %llu connections\n", static_cast<unsigned long long>(many.connections_opened()));
+    std::printf("100 requests over %llu connections\n",
+                static_cast<unsigned long long>(many.connections_opened()));
 }

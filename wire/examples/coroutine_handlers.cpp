@@ -1,4 +1,5 @@
-// Handlers that wait without a thread of their own: for another server, a timer, a pool, the pieces of a body.
+// Handlers that wait without a thread of their own: for another server, a timer, a pool, the pieces
+// of a body.
 #include <wire/client/coroutine.hpp>
 #include <wire/server/coroutine.hpp>
 #include <wire/server/server.hpp>
@@ -14,7 +15,8 @@ namespace http = wire::http;
 
 int main() {
     wire::blocking_pool pool(4);
-    std::optional<http::async_client> client;  // one for the one loop: connections are kept between requests
+    // One for the one loop: connections are kept between requests.
+    std::optional<http::async_client> client;
 
     http::router routes;
     routes.get("/elsewhere", [&client](http::response res) -> wire::task<> {
@@ -32,17 +34,18 @@ int main() {
             return std::string(std::istreambuf_iterator<char>(file), {});
         }));
     });
-    routes.stream(http::method::put, "/count", [](http::response res, http::body_reader in) -> wire::task<> {
-        http::body_pieces pieces(res.loop(), std::move(in));
-        std::size_t bytes = 0;
-        for (;;) {
-            const wire::result<std::string> piece = co_await pieces.next();
-            if (!piece) co_return;  // the peer has been told, or has gone
-            if (piece->empty()) break;
-            bytes += piece->size();
-        }
-        res.send(std::to_string(bytes) + "\n");
-    });
+    routes.stream(http::method::put, "/count",
+                  [](http::response res, http::body_reader in) -> wire::task<> {
+                      http::body_pieces pieces(res.loop(), std::move(in));
+                      std::size_t bytes = 0;
+                      for (;;) {
+                          const wire::result<std::string> piece = co_await pieces.next();
+                          if (!piece) co_return;  // the peer has been told, or has gone
+                          if (piece->empty()) break;
+                          bytes += piece->size();
+                      }
+                      res.send(std::to_string(bytes) + "\n");
+                  });
 
     auto server = http::server::listen(8080, std::move(routes));
     if (!server) {

@@ -13,7 +13,8 @@ namespace ws = wire::ws;
 wire::task<> fetch(http::async_client& client, std::string url) {
     const wire::result<http::reply> reply = co_await client.get(url);
     if (reply) {
-        std::printf("%s: %d, %zu bytes\n", reply->url().c_str(), reply->status(), reply->body().size());
+        std::printf("%s: %d, %zu bytes\n", reply->url().c_str(), reply->status(),
+                    reply->body().size());
     } else {
         std::fprintf(stderr, "coroutines: %s\n", reply.error().message.c_str());
     }

@@ -9,9 +9,12 @@ namespace http = wire::http;
 
 int main(int argc, char** argv) {
     http::router routes;
-    routes.get("/", [](http::response res) { res.content_type("text/html").send("<a href=static/>files</a>\n"); });
+    routes.get("/", [](http::response res) {
+        res.content_type("text/html").send("<a href=static/>files</a>\n");
+    });
 
-    auto files = http::serve_files(argc > 1 ? argv[1] : ".", {.cache_control = "max-age=60", .precompressed = true});
+    auto files = http::serve_files(argc > 1 ? argv[1] : ".",
+                                   {.cache_control = "max-age=60", .precompressed = true});
     if (!files) {
         std::fprintf(stderr, "files: %s\n", files.error().message.c_str());
         return 1;

@@ -20,7 +20,8 @@ int main() {
     auto members = routes.group("/members");
     members.before([](http::response& res) {
         const auto cookies = http::cookies(res.request());
-        if (!cookies || !cookies->find("__Host-name")) res.status(403).send("log in first\n");  // and nothing else is called
+        // And nothing else is called.
+        if (!cookies || !cookies->find("__Host-name")) res.status(403).send("log in first\n");
     });
     members.get("/{page}", [](http::response res) {
         const auto page = res.request().decoded_param("page");
@@ -30,20 +31,31 @@ int main() {
 
     routes.post("/login", [](http::response res) {
         const auto form = http::form(res.request());
-        if (!form) return res.status(http::status_for(form.error().code)).send(form.error().message);
+        if (!form)
+            return res.status(http::status_for(form.error().code)).send(form.error().message);
         const bool known = form->get("password") == "guess";
         if (!known) return res.status(403).send("no\n");
-        res.cookie({.name = "__Host-name", .value = "somebody", .path = "/", .secure = true, .http_only = true, .same_site = http::same_site::lax});
+        res.cookie({.name = "__Host-name",
+                    .value = "somebody",
+                    .path = "/",
+                    .secure = true,
+                    .http_only = true,
+                    .same_site = http::same_site::lax});
         res.send("welcome\n");
     });
-    routes.get("/metrics", [counts](http::response res) { res.content_type(http::metrics::content_type).send(counts->text()); });
+    routes.get("/metrics", [counts](http::response res) {
+        res.content_type(http::metrics::content_type).send(counts->text());
+    });
 
     http::server_options options;
     options.host = "127.0.0.1";
     options.limits.handler_timeout = std::chrono::seconds(30);
-    options.error_pages.set(404, "text/html", "<h1>Nothing here</h1>\n").set(5, "application/json", "{\"error\": \"ours\"}\n");
+    options.error_pages.set(404, "text/html", "<h1>Nothing here</h1>\n")
+        .set(5, "application/json", "{\"error\": \"ours\"}\n");
     options.metrics = counts;
-    options.on_finished = [](const http::access_record& r) { std::puts(http::combined_log(r).c_str()); };
+    options.on_finished = [](const http::access_record& r) {
+        std::puts(http::combined_log(r).c_str());
+    };
     const wire::error why = http::start_server(8080, std::move(routes), options);
     std::fprintf(stderr, "middleware: %s\n", why.message.c_str());
     return 1;

@@ -65,7 +65,8 @@ int from_easy_handle() {
         return 1;
     }
     if (reply->status() != 200) return 1;
-    std::printf("%zu bytes of %s\n", reply->body().size(), std::string(reply->header("Content-Type").value_or("?")).c_str());
+    std::printf("%zu bytes of %s\n", reply->body().size(),
+                std::string(reply->header("Content-Type").value_or("?")).c_str());
     return 0;
 }
 
@@ -96,9 +97,7 @@ int from_websocketpp() {
 int from_cpp_httplib() {
     wire::blocking_pool pool(8);
     http::router routes;
-    routes.get("/hi", [](http::response res) {
-        res.send("hello");
-    });
+    routes.get("/hi", [](http::response res) { res.send("hello"); });
     routes.get("/report", [&pool](http::response res) {
         pool.run([res = std::move(res)]() mutable {
             std::this_thread::sleep_for(1s);  // whatever takes its time
@@ -141,6 +140,8 @@ int main(int argc, char** argv) {
     if (what == "websocketpp") return from_websocketpp();
     if (what == "cpp-httplib") return from_cpp_httplib();
     if (what == "uwebsockets") return from_uwebsockets();
-    std::fprintf(stderr, "migrating: http_listener, http_client, libcurl, websocketpp, cpp-httplib or uwebsockets\n");
+    std::fprintf(stderr,
+                 "migrating: http_listener, http_client, libcurl, websocketpp, cpp-httplib or "
+                 "uwebsockets\n");
     return 64;
 }

@@ -1,4 +1,5 @@
-// wire inside a program that has a main loop of its own: the server on a thread, reached by handles from any other.
+// wire inside a program that has a main loop of its own: the server on a thread, reached by handles
+// from any other.
 #include <wire/server/router.hpp>
 #include <wire/server/server.hpp>
 

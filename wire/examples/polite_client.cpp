@@ -1,4 +1,5 @@
-// A client that follows redirects, tries again, keeps its cookies from one run to the next and takes compressed answers.
+// A client that follows redirects, tries again, keeps its cookies from one run to the next and
+// takes compressed answers.
 #include <wire/client/client.hpp>
 #include <wire/client/cookie_jar.hpp>
 #include <wire/proto/url.hpp>
@@ -20,7 +21,8 @@ int main(int argc, char** argv) {
     if (std::ifstream file(kept); file) {
         const std::string text(std::istreambuf_iterator<char>(file), {});
         if (auto read = jar->load(text, std::time(nullptr)); !read) {
-            std::fprintf(stderr, "polite_client: %s: %s\n", kept.c_str(), read.error().message.c_str());
+            std::fprintf(stderr, "polite_client: %s: %s\n", kept.c_str(),
+                         read.error().message.c_str());
             return 1;
         }
     }
@@ -32,14 +34,16 @@ int main(int argc, char** argv) {
     auto client = http::client::create(options);
     if (!client) return 1;
 
-    http::client_request request = http::make_request(http::method::get, wire::with_query(url, "q", "fish & chips"));
+    http::client_request request =
+        http::make_request(http::method::get, wire::with_query(url, "q", "fish & chips"));
     request.headers.push_back(http::basic_auth("me", "secret"));
     const auto reply = client->send(request);
     if (!reply) {
         std::fprintf(stderr, "polite_client: %s\n", reply.error().message.c_str());
         return 1;
     }
-    for (const http::redirect& step : reply->redirects()) std::printf("%d %s\n", step.status, step.url.c_str());
+    for (const http::redirect& step : reply->redirects())
+        std::printf("%d %s\n", step.status, step.url.c_str());
     std::printf("%d %s: %zu bytes\n", reply->status(), reply->url().c_str(), reply->body().size());
     std::ofstream(kept) << jar->save(std::time(nullptr));
 }

@@ -1,4 +1,5 @@
-// A small REST service: routes with parameters, blocking work in a pool, two loops, an orderly end on Ctrl-C.
+// A small REST service: routes with parameters, blocking work in a pool, two loops, an orderly end
+// on Ctrl-C.
 #include <wire/loop/blocking_pool.hpp>
 #include <wire/server/router.hpp>
 #include <wire/server/server.hpp>
@@ -32,7 +33,8 @@ int main() {
 
     routes.put("/notes/{name}", [&kept](http::response res) {
         const std::lock_guard lock(kept.mutex);
-        kept.texts.insert_or_assign(std::string(res.request().param("name")), std::string(res.request().body()));
+        kept.texts.insert_or_assign(std::string(res.request().param("name")),
+                                    std::string(res.request().body()));
         res.status(204).send();
     });
     routes.get("/notes/{name}", [&kept](http::response res) {
@@ -59,7 +61,8 @@ int main() {
         return 1;
     }
     running = &*server;
-    std::signal(SIGINT, [](int) { running->stop(); });  // accepts no more, answers what is in progress
+    // Accepts no more, answers what is in progress.
+    std::signal(SIGINT, [](int) { running->stop(); });
     std::printf("http://127.0.0.1:%d/notes/first\n", server->port());
     server->run();
 }

@@ -1,4 +1,5 @@
-// Who asks: a server over TLS that knows its clients by their certificates, or by where they come from.
+// Who asks: a server over TLS that knows its clients by their certificates, or by where they come
+// from.
 #include <wire/server/server.hpp>
 
 #include <cstdio>
@@ -28,8 +29,12 @@ int main(int argc, char** argv) {
         const wire::tls::connection_info* const tls = res.request().tls();  // null without TLS
         if (tls == nullptr || tls->peer.empty()) res.status(403).send("show a certificate\n");
     });
-    routes.get("/members", [](http::response res) { res.send("hello " + std::string(res.request().tls()->peer) + "\n"); });
-    routes.get("/", [](http::response res) { res.send("you are at " + res.request().peer().to_string() + "\n"); });
+    routes.get("/members", [](http::response res) {
+        res.send("hello " + std::string(res.request().tls()->peer) + "\n");
+    });
+    routes.get("/", [](http::response res) {
+        res.send("you are at " + res.request().peer().to_string() + "\n");
+    });
     const wire::error why = http::start_server(8443, std::move(routes), std::move(options));
     std::fprintf(stderr, "secure: %s\n", why.message.c_str());
     return 1;

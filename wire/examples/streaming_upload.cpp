@@ -1,4 +1,5 @@
-// Bodies of any size that are never whole in memory: an upload that goes to a file, an echo, a download made on the way.
+// Bodies of any size that are never whole in memory: an upload that goes to a file, an echo, a
+// download made on the way.
 #include <wire/server/router.hpp>
 #include <wire/server/server.hpp>
 
@@ -10,7 +11,8 @@ namespace http = wire::http;
 
 namespace {
 
-// Sends back what it reads. Where the peer takes it more slowly than it sends, its own sending has to wait.
+// Sends back what it reads. Where the peer takes it more slowly than it sends, its own sending has
+// to wait.
 struct echo {
     http::body_reader in;
     http::body_writer out;
@@ -47,15 +49,24 @@ struct numbers {
 
 int main() {
     http::router routes;
-    routes.stream(http::method::put, "/upload", [](http::response res, http::body_reader in) {
-        std::shared_ptr<std::FILE> file(std::tmpfile(), [](std::FILE* f) { if (f != nullptr) std::fclose(f); });
-        if (file == nullptr) return res.status(500).send("no room\n");  // the rest of the body is not waited for
-        in.read([file](std::string_view piece) { std::fwrite(piece.data(), 1, piece.size(), file.get()); },
+    routes.stream(
+        http::method::put, "/upload",
+        [](http::response res, http::body_reader in) {
+            std::shared_ptr<std::FILE> file(std::tmpfile(), [](std::FILE* f) {
+                if (f != nullptr) std::fclose(f);
+            });
+            // The rest of the body is not waited for.
+            if (file == nullptr) return res.status(500).send("no room\n");
+            in.read(
+                [file](std::string_view piece) {
+                    std::fwrite(piece.data(), 1, piece.size(), file.get());
+                },
                 [file, res = std::move(res)](wire::errc why) mutable {
                     if (why != wire::errc::none) return;  // the peer has been told, or has gone
                     res.send(std::to_string(std::ftell(file.get())) + " bytes\n");
                 });
-    }, 10ULL << 30);
+        },
+        10ULL << 30);
     routes.stream(http::method::post, "/echo", echo::start);
     routes.get("/numbers", [](http::response res) {
         auto made = std::make_shared<numbers>();

@@ -12,7 +12,8 @@ int main(int argc, char** argv) {
     options.deflate.emplace();  // messages are compressed if the server agrees
     auto client = ws::blocking_client::connect(url, options);
     if (!client) {
-        std::fprintf(stderr, "websocket_client: %s: %s\n", url.c_str(), client.error().message.c_str());
+        std::fprintf(stderr, "websocket_client: %s: %s\n", url.c_str(),
+                     client.error().message.c_str());
         return 1;
     }
     if (auto sent = client->send("hello"); !sent) return 1;

@@ -22,9 +22,9 @@ public:
         std::string key;
     };
     struct wishes {
-        std::string name = {};   // common name
-        std::string alternatives = {};     // "DNS:localhost,IP:127.0.0.1"
-        long valid_from = -3600;       // seconds from now
+        std::string name = {};          // common name
+        std::string alternatives = {};  // "DNS:localhost,IP:127.0.0.1"
+        long valid_from = -3600;        // seconds from now
         long valid_until = 24 * 3600;
     };
 
@@ -55,7 +55,8 @@ public:
     files issue(const std::string& file, const wishes& w) {
         EVP_PKEY* const key = EVP_EC_gen("P-256");
         X509* const made = begin(w, key, authority_.certificate);
-        if (!w.alternatives.empty()) add(made, authority_.certificate, NID_subject_alt_name, w.alternatives.c_str());
+        if (!w.alternatives.empty())
+            add(made, authority_.certificate, NID_subject_alt_name, w.alternatives.c_str());
         EXPECT_GT(X509_sign(made, authority_.key, EVP_sha256()), 0);
         const files out{path(file + ".pem"), path(file + ".key")};
         write(out.certificate, made);
@@ -64,7 +65,10 @@ public:
         EVP_PKEY_free(key);
         return out;
     }
-    files for_localhost() { return issue("localhost", {.name = "localhost", .alternatives = "DNS:localhost,IP:127.0.0.1,IP:::1"}); }
+    files for_localhost() {
+        return issue("localhost",
+                     {.name = "localhost", .alternatives = "DNS:localhost,IP:127.0.0.1,IP:::1"});
+    }
     std::string encrypted_key(const std::string& file) {
         EVP_PKEY* const key = EVP_EC_gen("P-256");
         write_key(path(file), key, "secret");
@@ -99,7 +103,9 @@ private:
         X509_gmtime_adj(X509_getm_notBefore(x), w.valid_from);
         X509_gmtime_adj(X509_getm_notAfter(x), w.valid_until);
         X509_set_pubkey(x, key);
-        X509_NAME_add_entry_by_txt(X509_get_subject_name(x), "CN", MBSTRING_ASC, reinterpret_cast<const unsigned char*>(w.name.c_str()), -1, -1, 0);
+        X509_NAME_add_entry_by_txt(X509_get_subject_name(x), "CN", MBSTRING_ASC,
+                                   reinterpret_cast<const unsigned char*>(w.name.c_str()), -1, -1,
+                                   0);
         X509_set_issuer_name(x, X509_get_subject_name(issuer != nullptr ? issuer : x));
         return x;
     }
@@ -119,7 +125,9 @@ private:
     }
     static void write_key(const std::string& path, EVP_PKEY* key, const char* password) {
         std::FILE* const f = std::fopen(path.c_str(), "w");
-        EXPECT_EQ(PEM_write_PrivateKey(f, key, password != nullptr ? EVP_aes_128_cbc() : nullptr, nullptr, 0, nullptr, const_cast<char*>(password)), 1);
+        EXPECT_EQ(PEM_write_PrivateKey(f, key, password != nullptr ? EVP_aes_128_cbc() : nullptr,
+                                       nullptr, 0, nullptr, const_cast<char*>(password)),
+                  1);
         std::fclose(f);
     }
 

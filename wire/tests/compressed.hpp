@@ -27,10 +27,13 @@ struct compressed : ::testing::Test {
     void SetUp() override {
         if (!compression_available()) GTEST_SKIP() << "built without zlib";
     }
-    // The fields that are of interest, each with a "|" behind, and the decoded body, or "whole" when it is that.
-    std::string ask(const std::string& target, const std::string& accept = "gzip", http::method m = http::method::get) {
+    // The fields that are of interest, each with a "|" behind, and the decoded body, or "whole"
+    // when it is that.
+    std::string ask(const std::string& target, const std::string& accept = "gzip",
+                    http::method m = http::method::get) {
         raw_peer p(server->port());
-        p.send(std::string(to_string(m)) + " " + target + " HTTP/1.1\r\nHost: a\r\nAccept-Encoding: " + accept + "\r\n\r\n");
+        p.send(std::string(to_string(m)) + " " + target +
+               " HTTP/1.1\r\nHost: a\r\nAccept-Encoding: " + accept + "\r\n\r\n");
         std::string body = p.response(m);
         body.erase(0, 4);
         sent = body.size();

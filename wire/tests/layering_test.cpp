@@ -1,5 +1,5 @@
-// The layers stay apart: proto/ knows no socket, clock, TLS or loop; nothing below knows what is above it; the
-// library does not print, abort or read the environment.
+// The layers stay apart: proto/ knows no socket, clock, TLS or loop; nothing below knows what is
+// above it; the library does not print, abort or read the environment.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -20,7 +20,8 @@ std::vector<fs::path> sources(const std::string& layer) {
         if (!fs::exists(folder)) continue;
         for (const auto& entry : fs::recursive_directory_iterator(folder)) {
             const std::string name = entry.path().filename().string();
-            if (entry.is_regular_file() && name.find("_test.") == std::string::npos) out.push_back(entry.path());
+            if (entry.is_regular_file() && name.find("_test.") == std::string::npos)
+                out.push_back(entry.path());
         }
     }
     return out;
@@ -35,7 +36,8 @@ void expect_absent(const std::string& layer, const std::string& pattern) {
         std::string line;
         for (int number = 1; std::getline(in, line); ++number) {
             line = line.substr(0, line.find("//"));
-            EXPECT_FALSE(std::regex_search(line, expression)) << file.string() << ":" << number << ": " << line;
+            EXPECT_FALSE(std::regex_search(line, expression))
+                << file.string() << ":" << number << ": " << line;
         }
     }
 }
@@ -43,23 +45,34 @@ void expect_absent(const std::string& layer, const std::string& pattern) {
 constexpr const char* system_headers =
     R"(#include\s*[<"](sys/|netinet/|arpa/|netdb|unistd|poll|fcntl|signal|time\.h|ctime|openssl/))";
 
-TEST(layering, base_knows_only_itself) { expect_absent("base", R"(wire/(proto|loop|tls|websocket|server|client)/)"); }
+TEST(layering, base_knows_only_itself) {
+    expect_absent("base", R"(wire/(proto|loop|tls|websocket|server|client)/)");
+}
 TEST(layering, base_has_no_sockets) { expect_absent("base", system_headers); }
 TEST(layering, proto_has_no_sockets_or_clocks) {
     expect_absent("proto", system_headers);
-    expect_absent("proto", R"(wire/(loop|tls|websocket|server|client)/|#include\s*<(thread|mutex|atomic|random)>|::now\s*\()");
+    expect_absent(
+        "proto",
+        R"(wire/(loop|tls|websocket|server|client)/|#include\s*<(thread|mutex|atomic|random)>|::now\s*\()");
 }
-TEST(layering, loop_knows_no_protocol) { expect_absent("loop", R"(wire/(proto|tls|websocket|server|client)/)"); }
-TEST(layering, websocket_knows_neither_server_nor_client) { expect_absent("websocket", R"(wire/(tls|server|client)/)"); }
+TEST(layering, loop_knows_no_protocol) {
+    expect_absent("loop", R"(wire/(proto|tls|websocket|server|client)/)");
+}
+TEST(layering, websocket_knows_neither_server_nor_client) {
+    expect_absent("websocket", R"(wire/(tls|server|client)/)");
+}
 TEST(layering, tls_has_no_sockets) {
-    expect_absent("tls", R"(wire/(proto|websocket|server|client)/|wire/loop/(stream\.hpp|event_loop|socket|listener)|#include\s*[<"](sys/|unistd|poll))");
+    expect_absent(
+        "tls",
+        R"(wire/(proto|websocket|server|client)/|wire/loop/(stream\.hpp|event_loop|socket|listener)|#include\s*[<"](sys/|unistd|poll))");
 }
 TEST(layering, server_and_client_know_nothing_of_each_other) {
     expect_absent("server", "wire/client/");
     expect_absent("client", "wire/server/");
 }
 TEST(layering, no_printing_aborting_or_environment) {
-    for (const std::string layer : {"base", "proto", "loop", "tls", "websocket", "server", "client"}) {
+    for (const std::string layer :
+         {"base", "proto", "loop", "tls", "websocket", "server", "client"}) {
         expect_absent(layer, R"(\b(printf|fprintf|puts|abort|exit|getenv|cout|cerr|iostream)\b)");
     }
 }
@@ -68,7 +81,8 @@ TEST(layering, no_printing_aborting_or_environment) {
 TEST(layering, every_limit_is_named_by_a_test) {
     std::string tests;
     for (const std::string folder : {"src", "tests"}) {
-        for (const auto& entry : fs::recursive_directory_iterator(fs::path(WIRE_SOURCE_DIR) / folder)) {
+        for (const auto& entry :
+             fs::recursive_directory_iterator(fs::path(WIRE_SOURCE_DIR) / folder)) {
             const std::string name = entry.path().filename().string();
             if (!name.ends_with("_test.cpp") && !name.ends_with("abused.hpp")) continue;
             std::ostringstream text;
@@ -83,7 +97,8 @@ TEST(layering, every_limit_is_named_by_a_test) {
     for (std::string line; std::getline(in, line);) {
         if (!std::regex_search(line, found, member)) continue;
         ++members;
-        EXPECT_NE(tests.find("." + found[1].str() + " = "), std::string::npos) << found[1] << " is set by no test";
+        EXPECT_NE(tests.find("." + found[1].str() + " = "), std::string::npos)
+            << found[1] << " is set by no test";
     }
     EXPECT_GE(members, 20);
 }

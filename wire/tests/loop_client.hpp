@@ -22,8 +22,7 @@ struct loop_client : ::testing::Test {
         return *made;
     }
     // Until done(), 10 s at the most; whether it is.
-    template <typename Done>
-    bool run_until(Done done) {
+    template <typename Done> bool run_until(Done done) {
         const auto until = clock::now() + std::chrono::seconds(10);
         while (!done() && clock::now() < until) loop->run_once(until - clock::now());
         return done();

@@ -10,7 +10,8 @@
 
 namespace wire::testing {
 
-// A copy in heap memory of exactly its size, so that reading beyond its end is seen by AddressSanitizer.
+// A copy in heap memory of exactly its size, so that reading beyond its end is seen by
+// AddressSanitizer.
 class exact_copy {
 public:
     explicit exact_copy(std::string_view text) : bytes_(new char[text.size()]), size_(text.size()) {
@@ -33,7 +34,8 @@ using pieces = std::vector<std::string_view>;
 // Whole; cut in two at every place; byte by byte.
 inline std::vector<pieces> all_cuts(std::string_view text) {
     std::vector<pieces> out{{text}};
-    for (std::size_t i = 1; i < text.size(); ++i) out.push_back({text.substr(0, i), text.substr(i)});
+    for (std::size_t i = 1; i < text.size(); ++i)
+        out.push_back({text.substr(0, i), text.substr(i)});
     pieces bytes;
     for (std::size_t i = 0; i < text.size(); ++i) bytes.push_back(text.substr(i, 1));
     out.push_back(bytes);

@@ -1,4 +1,5 @@
-// A blocking TCP peer without manners: sends exactly what it is told and shows exactly what comes back.
+// A blocking TCP peer without manners: sends exactly what it is told and shows exactly what comes
+// back.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -40,7 +41,8 @@ public:
         while (sent < bytes.size()) {
             pollfd p{fd_.get(), POLLOUT, 0};
             if (::poll(&p, 1, ms) <= 0) break;
-            const auto n = ::send(fd_.get(), bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+            const auto n = ::send(fd_.get(), bytes.data() + sent, bytes.size() - sent,
+                                  MSG_NOSIGNAL | MSG_DONTWAIT);
             if (n <= 0) break;
             sent += static_cast<std::size_t>(n);
         }
@@ -55,22 +57,22 @@ public:
     }
     int fd() const { return fd_.get(); }
 
-    // Everything up to the peer's end; "<reset>" or "<silence>" (10 s) are appended when it does not come in order.
+    // Everything up to the peer's end; "<reset>" or "<silence>" (10 s) are appended when it does
+    // not come in order.
     std::string rest() {
-        while (receive()) {
-        }
+        while (receive()) {}
         std::string out(held_.view());
         held_.clear();
         return out + how_;
     }
     std::string exactly(std::size_t n) {
-        while (held_.size() < n && receive()) {
-        }
+        while (held_.size() < n && receive()) {}
         std::string out(held_.view().substr(0, n));
         held_.consume(out.size());
         return out;
     }
-    // "STATUS body" of the next response, with " (close)" when it ends the connection; "<end>..." when there is none.
+    // "STATUS body" of the next response, with " (close)" when it ends the connection; "<end>..."
+    // when there is none.
     std::string response(http::method to = http::method::get) {
         head_text.clear();
         http::response_parser parser(limits_);
@@ -88,7 +90,8 @@ public:
             if (s.what == http::event::body) body += s.data;
             held_.consume(s.consumed);
             if (s.what == http::event::end) return status + body;
-            if (s.what == http::event::error) return "<error " + std::string(to_string(s.error)) + ">";
+            if (s.what == http::event::error)
+                return "<error " + std::string(to_string(s.error)) + ">";
             if (s.what == http::event::need_more && !receive()) return "<end>" + how_;
         }
     }

@@ -34,7 +34,10 @@ public:
         pollfd p{fd_.get(), POLLIN, 0};
         return ::poll(&p, 1, 10'000) == 1 && ::recv(fd_.get(), &c, 1, 0) <= 0;
     }
-    void send(std::string_view bytes) { EXPECT_EQ(::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size())); }
+    void send(std::string_view bytes) {
+        EXPECT_EQ(::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL),
+                  static_cast<ssize_t>(bytes.size()));
+    }
     // Carries bytes both ways, as a proxy does, until either side ends.
     void carry_to(std::uint16_t port) {
         auto to = connect_tcp(address::loopback_v4(port));
@@ -64,8 +67,7 @@ private:
 // Runs `behaviour(server)` on a thread; accept() in it waits for the next connection.
 class raw_server {
 public:
-    template <typename F>
-    explicit raw_server(F behaviour) {
+    template <typename F> explicit raw_server(F behaviour) {
         auto listening = listen_tcp(address::loopback_v4(0));
         EXPECT_TRUE(listening);
         fd_ = *std::move(listening);

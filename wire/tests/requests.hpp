@@ -12,8 +12,10 @@ namespace wire::testing {
 inline std::string get(const std::string& target, const std::string& fields = "") {
     return "GET " + target + " HTTP/1.1\r\nHost: a\r\n" + fields + "\r\n";
 }
-inline std::string post(const std::string& target, const std::string& body, const std::string& fields = "") {
-    return "POST " + target + " HTTP/1.1\r\nHost: a\r\n" + fields + "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+inline std::string post(const std::string& target, const std::string& body,
+                        const std::string& fields = "") {
+    return "POST " + target + " HTTP/1.1\r\nHost: a\r\n" + fields +
+           "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
 }
 inline std::string post_chunked(const std::string& target, const std::vector<std::string>& chunks) {
     std::string out;

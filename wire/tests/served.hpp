@@ -13,8 +13,12 @@ namespace wire::testing {
 
 class served {
 public:
-    explicit served(http::handler h, http::server_options options = {}) { start(std::move(h), std::move(options)); }
-    explicit served(http::router routes, http::server_options options = {}) { start(std::move(routes), std::move(options)); }
+    explicit served(http::handler h, http::server_options options = {}) {
+        start(std::move(h), std::move(options));
+    }
+    explicit served(http::router routes, http::server_options options = {}) {
+        start(std::move(routes), std::move(options));
+    }
     ~served() { stop(); }
 
     std::uint16_t port() const { return server_->port(); }
@@ -31,8 +35,7 @@ public:
     }
 
 private:
-    template <typename Handler>
-    void start(Handler h, http::server_options options) {
+    template <typename Handler> void start(Handler h, http::server_options options) {
         if (options.host == http::server_options().host) options.host = "127.0.0.1";
         auto made = http::server::listen(0, std::move(h), std::move(options));
         if (!made) {

@@ -1,4 +1,5 @@
-// Takes TLS off what comes and passes it on to a port of this machine: makes a TLS server of one that speaks none.
+// Takes TLS off what comes and passes it on to a port of this machine: makes a TLS server of one
+// that speaks none.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,7 +21,8 @@ namespace wire::testing {
 class tls_relay {
 public:
     // `notice`: whether it says so when the other side has sent all.
-    tls_relay(const certificates::files& mine, std::uint16_t to, bool notice = true) : to_(to), notice_(notice) {
+    tls_relay(const certificates::files& mine, std::uint16_t to, bool notice = true)
+        : to_(to), notice_(notice) {
         tls::server_options options;
         options.certificates = {{mine.certificate, mine.key}};
         context_ = *tls::server_context::create(options);
@@ -40,7 +42,8 @@ private:
         while (!over_) {
             pollfd p{fd_.get(), POLLIN, 0};
             if (::poll(&p, 1, 20) != 1) continue;
-            carriers_.emplace_back([this, fd = ::accept(fd_.get(), nullptr, nullptr)] { carry(unique_fd(fd)); });
+            carriers_.emplace_back(
+                [this, fd = ::accept(fd_.get(), nullptr, nullptr)] { carry(unique_fd(fd)); });
         }
     }
     void carry(unique_fd visitor) {

@@ -13,6 +13,7 @@ struct uring_environment : ::testing::Environment {
     }
 };
 
-[[maybe_unused]] auto* const environment = ::testing::AddGlobalTestEnvironment(new uring_environment);
+[[maybe_unused]] auto* const environment =
+    ::testing::AddGlobalTestEnvironment(new uring_environment);
 
 }  // namespace

@@ -1,10 +1,11 @@
-// When the requests of an open loop are due, whatever the server does: at a constant or changing rate, evenly or at random
-// (Poisson), or as they were recorded.
+// When the requests of an open loop are due, whatever the server does: at a constant or changing
+// rate, evenly or at random (Poisson), or as they were recorded.
 //
-// A schedule is a cumulative count of requests over time, L(t), made of pieces in which the rate is constant or grows
-// evenly; request k is due when L reaches k, or with Poisson arrivals when it reaches the sum of k exponential steps of mean
-// 1 (a Poisson process of any rate is one of rate 1 on a stretched clock: Cinlar, Introduction to Stochastic Processes, 4.7).
-// Counts are integers in units of one request / 2e12, so that nothing drifts however long a run is.
+// A schedule is a cumulative count of requests over time, L(t), made of pieces in which the rate is
+// constant or grows evenly; request k is due when L reaches k, or with Poisson arrivals when it
+// reaches the sum of k exponential steps of mean 1 (a Poisson process of any rate is one of rate 1
+// on a stretched clock: Cinlar, Introduction to Stochastic Processes, 4.7). Counts are integers in
+// units of one request / 2e12, so that nothing drifts however long a run is.
 #pragma once
 
 #include <cstdint>
@@ -42,12 +43,14 @@ struct arrival_plan {
     nanos length() const;
 };
 
-// The moments at which one of `of` threads has a request due: every one of them takes each `of`-th of the whole schedule,
-// which is therefore the same for any number of threads. Copies go on independently.
+// The moments at which one of `of` threads has a request due: every one of them takes each `of`-th
+// of the whole schedule, which is therefore the same for any number of threads. Copies go on
+// independently.
 class arrivals {
 public:
     // Ends before `end`, and after `most` requests of all threads together. `plan` must outlive it.
-    arrivals(const arrival_plan& plan, unsigned index, unsigned of, nanos end = never, std::uint64_t most = UINT64_MAX);
+    arrivals(const arrival_plan& plan, unsigned index, unsigned of, nanos end = never,
+             std::uint64_t most = UINT64_MAX);
 
     // Nanoseconds from the schedule's start; `never` when it is over.
     nanos next() const { return next_; }

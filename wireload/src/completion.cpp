@@ -9,8 +9,7 @@
 namespace wireload {
 namespace {
 
-template <typename Visit>
-void each_row(Visit&& visit) {
+template <typename Visit> void each_row(Visit&& visit) {
     for (const option_section& section : option_sections()) {
         for (const option_row& row : section.rows) visit(row);
     }
@@ -23,7 +22,9 @@ std::string joined(const std::vector<std::string>& words) {
 }
 
 // The text up to the first place where a sentence could end: a line of a menu.
-std::string_view first_words(std::string_view text) { return text.substr(0, std::min(text.find_first_of(";("), text.find(": "))); }
+std::string_view first_words(std::string_view text) {
+    return text.substr(0, std::min(text.find_first_of(";("), text.find(": ")));
+}
 
 std::string trimmed(std::string_view text) {
     while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
@@ -50,12 +51,15 @@ std::string bash() {
     std::string all, with_choices, files, others;
     each_row([&](const option_row& row) {
         std::string names = std::string(row.short_name());
-        if (!row.long_name().empty()) names += (names.empty() ? "" : "|") + std::string(row.long_name());
+        if (!row.long_name().empty())
+            names += (names.empty() ? "" : "|") + std::string(row.long_name());
         for (const std::string_view name : {row.short_name(), row.long_name()}) {
             if (!name.empty()) all += fmt::format("{}{}", all.empty() ? "" : " ", name);
         }
         if (!row.choices.empty()) {
-            with_choices += fmt::format("    {}) COMPREPLY=($(compgen -W '{}' -- \"$word\")); return ;;\n", names, joined(row.choice_list()));
+            with_choices +=
+                fmt::format("    {}) COMPREPLY=($(compgen -W '{}' -- \"$word\")); return ;;\n",
+                            names, joined(row.choice_list()));
         } else if (row.offers == completes::files) {
             files += (files.empty() ? "" : "|") + names;
         } else if (!row.argument.empty()) {
@@ -96,16 +100,26 @@ std::string zsh() {
             else if (row.offers == completes::files) value += "_files";
             else value += " ";
         }
-        const bool repeats = std::holds_alternative<std::vector<std::string> raw_options::*>(row.into);
-        const std::string before =
-            repeats ? "*" : row.short_name().empty() || row.long_name().empty() ? "" : fmt::format("({} {})", row.short_name(), row.long_name());
+        const bool repeats =
+            std::holds_alternative<std::vector<std::string> raw_options::*>(row.into);
+        const std::string before = repeats ? "*"
+                                   : row.short_name().empty() || row.long_name().empty()
+                                       ? ""
+                                       : fmt::format("({} {})", row.short_name(), row.long_name());
         for (const std::string_view name : {row.short_name(), row.long_name()}) {
             if (name.empty()) continue;
             const bool equals = name.starts_with("--") && !row.argument.empty();
-            rows += fmt::format("  '{}{}{}[{}]{}' \\\n", before, name, equals ? "=" : row.argument.empty() ? "" : "+", about, value);
+            rows += fmt::format("  '{}{}{}[{}]{}' \\\n", before, name,
+                                equals                 ? "="
+                                : row.argument.empty() ? ""
+                                                       : "+",
+                                about, value);
         }
     });
-    return fmt::format("#compdef wireload\n# Completion of wireload for zsh. Made by: wireload --completion zsh\n_arguments -s -S \\\n{}  '*:URL:_urls'\n", rows);
+    return fmt::format(
+        "#compdef wireload\n# Completion of wireload for zsh. Made by: wireload --completion "
+        "zsh\n_arguments -s -S \\\n{}  '*:URL:_urls'\n",
+        rows);
 }
 
 std::string fish() {

@@ -12,10 +12,11 @@
 namespace wireload {
 
 struct connect_phases {
-    histogram tcp;  // until the connection stood
-    histogram tls;  // from then until the handshake was complete
+    histogram tcp;         // until the connection stood
+    histogram tls;         // from then until the handshake was complete
     histogram upgrade;     // WebSocket: from then until its opening handshake was complete
-    histogram first_byte;  // without keep-alive: from sending the first request until the first bytes of its reply came
+    histogram first_byte;  // without keep-alive: from sending the first request until the first
+                           // bytes of its reply came
 
     void merge(const connect_phases& other) noexcept {
         tcp.merge(other.tcp);
@@ -54,14 +55,18 @@ struct tls_tally {
 
 private:
     agreed& of(std::string_view version, std::string_view cipher, std::string_view protocol) {
-        const auto same = [&](const agreed& k) { return k.version == version && k.cipher == cipher && k.protocol == protocol; };
+        const auto same = [&](const agreed& k) {
+            return k.version == version && k.cipher == cipher && k.protocol == protocol;
+        };
         const auto it = std::find_if(kinds.begin(), kinds.end(), same);
         if (it != kinds.end()) return *it;
-        return kinds.emplace_back(agreed{std::string(version), std::string(cipher), std::string(protocol), 0});
+        return kinds.emplace_back(
+            agreed{std::string(version), std::string(cipher), std::string(protocol), 0});
     }
 };
 
-// Of --deflate: the opening handshakes of a run, warm-up included, that agreed on it, and those that did not.
+// Of --deflate: the opening handshakes of a run, warm-up included, that agreed on it, and those
+// that did not.
 struct deflate_tally {
     std::uint64_t with = 0;
     std::uint64_t without = 0;

@@ -10,15 +10,17 @@
 namespace wireload {
 namespace {
 
-// Appended to a socket's buffer at a time: large requests leave in pieces, so that waiting connections hold little.
+// Appended to a socket's buffer at a time: large requests leave in pieces, so that waiting
+// connections hold little.
 constexpr std::size_t chunk_bytes = 16 * 1024;
 
-// After a failure: 10 ms, doubled with each further one in a row, so that a server that refuses or closes is asked again
-// often enough to see it recover, and never in a busy loop.
+// After a failure: 10 ms, doubled with each further one in a row, so that a server that refuses or
+// closes is asked again often enough to see it recover, and never in a busy loop.
 constexpr nanos first_delay = 10'000'000;
 constexpr nanos longest_delay = 1'000'000'000;
-// Failures in a row after which a connection counts as broken; when all are, the run ends. With the delays above some
-// three seconds of refusals. A time-out counts for several: it has cost seconds already.
+// Failures in a row after which a connection counts as broken; when all are, the run ends. With the
+// delays above some three seconds of refusals. A time-out counts for several: it has cost seconds
+// already.
 constexpr std::uint8_t broken_after = 10;
 constexpr std::uint8_t timeout_weight = 4;
 
@@ -46,12 +48,15 @@ void connection::open() {
         }
         set_filter(*std::move(tls));
     }
-    // A port that we chose may be taken by somebody else, or not be free yet: try the next ones. A try costs some 3 us.
+    // A port that we chose may be taken by somebody else, or not be free yet: try the next ones. A
+    // try costs some 3 us.
     constexpr int most_tries = 20'000;
     for (int tries = 1;; ++tries) {
         const auto begun = connect(worker_.loop(), server, worker_.connect_options(server));
         if (begun) return;
-        if (begun.error().code == wire::errc::address_in_use && worker_.the_plan().choose_ports && tries < most_tries) continue;
+        if (begun.error().code == wire::errc::address_in_use && worker_.the_plan().choose_ports &&
+            tries < most_tries)
+            continue;
         fail(connect_kind(begun.error().code), begun.error().message);
         return;
     }
@@ -60,7 +65,8 @@ void connection::open() {
 void connection::begin_load(std::uint64_t quota) {
     quota_ = quota;
     finished_ = in_line_ = false;
-    const bool reachable = phase_ == phase::open || worker_.may_reconnect() || !worker_.the_plan().asked.keep_alive;
+    const bool reachable =
+        phase_ == phase::open || worker_.may_reconnect() || !worker_.the_plan().asked.keep_alive;
     if (reachable) {
         worker_.due(*this);
     } else {
@@ -103,7 +109,7 @@ void connection::serve_due() {
 }
 
 void connection::serve_retry() {
-    since_ = worker_.turn_time();
+    since_ = worker_.iteration_time();
     if (phase_ == phase::idle && !finished_) worker_.due(*this);
 }
 
@@ -118,7 +124,8 @@ void connection::on_open() {
         worker_.tcp_opened(clock_now() - since_);
     } else {
         // What open() gave it.
-        worker_.tls_opened(clock_now() - step_at_, static_cast<const wire::tls::connection*>(filter())->info());
+        worker_.tls_opened(clock_now() - step_at_,
+                           static_cast<const wire::tls::connection*>(filter())->info());
     }
     step_at_ = worker_.the_plan().asked.websocket ? clock_now() : 0;
     begin_session();
@@ -136,7 +143,7 @@ void connection::session_ready() {
 }
 
 void connection::on_drained() {
-    since_ = worker_.turn_time();
+    since_ = worker_.iteration_time();
     if (phase_ == phase::open) worker_.due(*this);
 }
 
@@ -155,7 +162,8 @@ bool connection::take_request(nanos now) {
         if (!worker_.the_plan().asked.keep_alive) step_at_ = now;
         return true;
     }
-    if (flying_ >= worker_.in_flight_limit() || times_[(sent_ + 1) & ring_mask()] != 0) return false;
+    if (flying_ >= worker_.in_flight_limit() || times_[(sent_ + 1) & ring_mask()] != 0)
+        return false;
     if (owed_) {
         owed_ = false;
     } else if (finished_ || !worker_.take_turn(*this)) {
@@ -185,8 +193,10 @@ void connection::send_some() {
 
 nanos connection::reply_time(std::size_t bytes_read, bool continued) const {
     if (notes_arrivals_) return to_nanos(arrival());
-    constexpr std::size_t one_arrival = 16 * 1024;  // beyond it the last bytes may be younger than the turn
-    return continued || ring_mask() != 0 || bytes_read > one_arrival ? clock_now() : worker_.turn_time();
+    // Beyond it the last bytes may be younger than the turn.
+    constexpr std::size_t one_arrival = 16 * 1024;
+    return continued || ring_mask() != 0 || bytes_read > one_arrival ? clock_now()
+                                                                     : worker_.iteration_time();
 }
 
 void connection::answered(std::uint64_t counter, nanos at) {
@@ -203,8 +213,8 @@ void connection::answered(std::uint64_t counter, nanos at) {
     if (failures_ != 0) recovered();
 }
 
-void connection::answered_wrongly(std::uint64_t counter, nanos at, error_kind kind, std::string_view received,
-                                  std::string_view expected) {
+void connection::answered_wrongly(std::uint64_t counter, nanos at, error_kind kind,
+                                  std::string_view received, std::string_view expected) {
     worker_.advance(at);
     const bool counts = is_counted(counter);
     if (counts) report(kind, counter, at, received, expected);
@@ -220,7 +230,8 @@ void connection::answered_on_schedule(std::uint64_t counter, nanos at) {
     const nanos latency = std::max<nanos>(0, at - due - lag(counter));
     if (worker_.right_reply_on_schedule(due, latency, times_[counter & ring_mask()], at)) {
         report(error_kind::deadline, counter, at,
-               fmt::format("a right answer, {} after the request was due", format_duration(static_cast<double>(latency))));
+               fmt::format("a right answer, {} after the request was due",
+                           format_duration(static_cast<double>(latency))));
     }
 }
 
@@ -230,7 +241,7 @@ void connection::recovered() {
 }
 
 void connection::first_byte_came() {
-    worker_.first_byte_came(std::max<nanos>(0, worker_.turn_time() - step_at_));
+    worker_.first_byte_came(std::max<nanos>(0, worker_.iteration_time() - step_at_));
     step_at_ = 0;
 }
 
@@ -243,7 +254,9 @@ void connection::next_request(bool keep) {
     if (keep) {
         worker_.due(*this);
     } else if (flying_ != 0) {
-        fail(error_kind::closed_early, "a reply that closes the connection before the requests behind it were answered", false);
+        fail(error_kind::closed_early,
+             "a reply that closes the connection before the requests behind it were answered",
+             false);
     } else {
         if (worker_.the_plan().asked.websocket) {
             append_goodbye(out());
@@ -266,7 +279,7 @@ void connection::back_to_idle(bool reset) {
 
 void connection::on_failure(const wire::error& why) {
     if (phase_ == phase::idle) return;
-    fail(phase_ == phase::connecting    ? connect_kind(why.code)
+    fail(phase_ == phase::connecting                                       ? connect_kind(why.code)
          : phase_ == phase::securing || why.code == wire::errc::tls_failed ? error_kind::tls
          : phase_ == phase::handshaking ? error_kind::connect_failed
                                         : error_kind::closed_early,
@@ -292,7 +305,8 @@ void connection::fail(error_kind kind, std::string_view received, bool reset) {
         lost = 1;  // the connection itself
     } else if (pacer* const p = worker_.pacing()) {
         lost = measured_in_flight();
-        // A request waits for this connection; one that the server closed while there was nothing to send harms nobody.
+        // A request waits for this connection; one that the server closed while there was nothing
+        // to send harms nobody.
         if (opening && flying_ == 0 && p->lose_waiting(now)) lost = 1;
     } else if (lost == 0 && !finished_ && worker_.take_turn(*this)) {
         lost = 1;  // nothing in flight, but a request was about to leave: that one is lost
@@ -360,12 +374,14 @@ void connection::add_in_flight(nanos at, nanos long_ago, flight& out) const {
 
 // ---- open loop ----
 
-bool connection::is_scheduled_in_window(std::uint64_t counter) { return worker_.pacing()->is_measured(scheduled(counter)); }
+bool connection::is_scheduled_in_window(std::uint64_t counter) {
+    return worker_.pacing()->is_measured(scheduled(counter));
+}
 
 bool connection::can_take_request() const {
     if (!worker_.the_plan().asked.keep_alive) return phase_ == phase::idle;
-    return phase_ == phase::open && offset_ == 0 && unsent() == 0 && flying_ < worker_.in_flight_limit() &&
-           times_[(sent_ + 1) & ring_mask()] == 0;
+    return phase_ == phase::open && offset_ == 0 && unsent() == 0 &&
+           flying_ < worker_.in_flight_limit() && times_[(sent_ + 1) & ring_mask()] == 0;
 }
 
 void connection::offer(nanos since) {
@@ -410,11 +426,14 @@ std::uint64_t connection::measured_in_flight() const {
     return n;
 }
 
-void connection::report(error_kind kind, std::uint64_t counter, nanos at, std::string_view received, std::string_view expected) {
+void connection::report(error_kind kind, std::uint64_t counter, nanos at, std::string_view received,
+                        std::string_view expected) {
     if (!worker_.wants_report()) return;
     error_report first{kind, {}, {}, printable(received)};
     if (is_opening()) {
-        first.sent = phase_ == phase::connecting ? "a connection request" : phase_ == phase::securing ? "a TLS handshake" : "an opening handshake";
+        first.sent = phase_ == phase::connecting ? "a connection request"
+                     : phase_ == phase::securing ? "a TLS handshake"
+                                                 : "an opening handshake";
         first.sent += " to " + worker_.the_plan().target_of(number_).server.to_string();
         first.expected = "an open connection";
     } else if (worker_.idling()) {

@@ -1,4 +1,5 @@
-// The connections of a thread, one behind the other: none has a heap block's header, and no table of pointers is needed.
+// The connections of a thread, one behind the other: none has a heap block's header, and no table
+// of pointers is needed.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +23,7 @@ public:
     connection_slab& operator=(const connection_slab&) = delete;
 
     // Room for `most` of one kind; once. Pages are touched as connections are made.
-    template <typename Connection>
-    void reserve(std::uint32_t most) {
+    template <typename Connection> void reserve(std::uint32_t most) {
         // A connection begins with a cache line.
         static_assert(alignof(Connection) <= line);
         stride_ = sizeof(Connection);
@@ -32,15 +32,16 @@ public:
         if (memory_ == nullptr) throw std::bad_alloc();
     }
     // Precondition: there is room, and it is for this kind.
-    template <typename Connection, typename... Arguments>
-    void add(Arguments&&... arguments) {
+    template <typename Connection, typename... Arguments> void add(Arguments&&... arguments) {
         ::new (memory_.get() + size_ * stride_) Connection(std::forward<Arguments>(arguments)...);
         ++size_;
     }
 
     std::uint32_t size() const { return size_; }
     // The base lies at the front: there is one, and it is the first.
-    connection& operator[](std::size_t i) const { return *std::launder(reinterpret_cast<connection*>(memory_.get() + i * stride_)); }
+    connection& operator[](std::size_t i) const {
+        return *std::launder(reinterpret_cast<connection*>(memory_.get() + i * stride_));
+    }
 
 private:
     static constexpr std::size_t line = 64;

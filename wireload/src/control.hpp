@@ -10,7 +10,8 @@ namespace wireload {
 
 class control {
 public:
-    // Blocks SIGINT and SIGTERM in this thread and all that it starts later; they are read here instead.
+    // Blocks SIGINT and SIGTERM in this thread and all that it starts later; they are read here
+    // instead.
     control();
     ~control();
     control(const control&) = delete;
@@ -19,7 +20,8 @@ public:
     // Any thread.
     void notify() noexcept;
 
-    // Returns when `done` says so, which is asked at each notification, at `until`, or when a signal has come.
+    // Returns when `done` says so, which is asked at each notification, at `until`, or when a
+    // signal has come.
     void wait(nanos until, const std::function<bool()>& done);
     bool interrupted() const { return interrupted_; }
 

@@ -12,11 +12,14 @@ namespace {
 constexpr wire::ws::mask_key key{1, 2, 3, 4};
 
 std::unique_ptr<plan> plan_with(const std::string& message) {
-    auto parsed = parse_command_line({"wireload", "--print", "request", "--deflate", "--message", message, "ws://a.invalid/"}, 1);
+    auto parsed = parse_command_line(
+        {"wireload", "--print", "request", "--deflate", "--message", message, "ws://a.invalid/"},
+        1);
     return std::get<std::unique_ptr<plan>>(make_plan(std::get<options>(std::move(parsed))));
 }
 
-std::string frame(deflater& d, std::uint32_t connection, std::uint64_t counter, int bits, std::size_t most) {
+std::string frame(deflater& d, std::uint32_t connection, std::uint64_t counter, int bits,
+                  std::size_t most) {
     wire::buffer out;
     std::size_t offset = 0;
     do {
@@ -28,7 +31,8 @@ std::string frame(deflater& d, std::uint32_t connection, std::uint64_t counter, 
 // What a server reads.
 std::string inflated(deflater& d, std::string bytes, int bits) {
     const wire::limits l;
-    wire::ws::permessage_deflate state(wire::ws::role::server, deflater::agreement(bits), deflate_asked, d.pool(), l);
+    wire::ws::permessage_deflate state(wire::ws::role::server, deflater::agreement(bits),
+                                       deflate_asked, d.pool(), l);
     wire::ws::message_reader reader(wire::ws::role::server, l, &state);
     const auto step = reader.read(bytes);
     EXPECT_EQ(step.what, wire::ws::event::message) << wire::to_string(step.error);
@@ -37,12 +41,15 @@ std::string inflated(deflater& d, std::string bytes, int bits) {
 }
 
 TEST(Deflater, AServerReadsTheMessageHoweverItsFrameWasCut) {
-    for (const std::string& text : {std::string(3000, 'x'), std::string(300, 'y') + "{c} {uuid}", std::string("short"), std::string()}) {
+    for (const std::string& text : {std::string(3000, 'x'), std::string(300, 'y') + "{c} {uuid}",
+                                    std::string("short"), std::string()}) {
         const auto p = plan_with(text);
         deflater d(*p);
         for (const int bits : {8, 9, 15}) {
             for (const std::size_t most : {1UL, 7UL, 100'000UL}) {
-                EXPECT_EQ(inflated(d, frame(d, 3, 5, bits, most), bits), p->message.content().text(p->values_of(3, 5))) << text << " by " << most;
+                EXPECT_EQ(inflated(d, frame(d, 3, 5, bits, most), bits),
+                          p->message.content().text(p->values_of(3, 5)))
+                    << text << " by " << most;
                 EXPECT_EQ(d.compressed(), bits > 8 && text.size() > 300);
             }
         }

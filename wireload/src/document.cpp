@@ -12,16 +12,18 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-template <typename T>
-json or_null(const std::optional<T>& value) {
+template <typename T> json or_null(const std::optional<T>& value) {
     return value ? json(*value) : json(nullptr);
 }
 
-json rounded(const std::optional<double>& value) { return value ? json(std::llround(*value)) : json(nullptr); }
+json rounded(const std::optional<double>& value) {
+    return value ? json(std::llround(*value)) : json(nullptr);
+}
 
 json latency(const histogram& h, bool with_histogram) {
     json percentiles = json::object();
-    for (const double p : reported_percentiles) percentiles[percentile_name(p)] = or_null(h.supported_percentile_ns(p));
+    for (const double p : reported_percentiles)
+        percentiles[percentile_name(p)] = or_null(h.supported_percentile_ns(p));
     return {
         {"count", h.count()},
         {"min_ns", or_null(h.min_ns())},
@@ -35,22 +37,27 @@ json latency(const histogram& h, bool with_histogram) {
 
 json errors(const error_counts& counts) {
     json out = json::object();
-    for (std::size_t i = 0; i < error_names.size(); ++i) out[std::string(error_names[i])] = counts.by_kind[i];
+    for (std::size_t i = 0; i < error_names.size(); ++i)
+        out[std::string(error_names[i])] = counts.by_kind[i];
     return out;
 }
 
 json server(const std::optional<server_usage>& usage) {
     if (!usage) return nullptr;
     return {
-        {"cpu_user_ns", usage->cpu_user_ns},       {"cpu_system_ns", usage->cpu_system_ns},  {"rss_bytes", usage->rss_bytes},
-        {"rss_peak_bytes", usage->rss_peak_bytes}, {"pss_bytes", or_null(usage->pss_bytes)}, {"processes", usage->processes},
+        {"cpu_user_ns", usage->cpu_user_ns},      {"cpu_system_ns", usage->cpu_system_ns},
+        {"rss_bytes", usage->rss_bytes},          {"rss_peak_bytes", usage->rss_peak_bytes},
+        {"pss_bytes", or_null(usage->pss_bytes)}, {"processes", usage->processes},
     };
 }
 
 json plan_of(const plan& p) {
     const options& o = p.asked;
     json out = {
-        {"mode", o.ramp ? "ramp" : o.idle ? "idle" : o.open_loop ? "open" : "closed"},
+        {"mode", o.ramp        ? "ramp"
+                 : o.idle      ? "idle"
+                 : o.open_loop ? "open"
+                               : "closed"},
         {"connections", o.connections},
         {"threads", o.threads},
         {"engine", name_of(p.engine)},
@@ -75,18 +82,24 @@ json plan_of(const plan& p) {
 
 json phases(const plan& p, const run_result& r) {
     const connect_phases& phases = r.connect.phases;
-    return {{"name_ns", p.name_ns},
-            {"tcp", latency(phases.tcp, p.asked.keep_histogram)},
-            {"tls", p.tls != nullptr ? latency(phases.tls, p.asked.keep_histogram) : json(nullptr)},
-            {"upgrade", p.asked.websocket ? latency(phases.upgrade, p.asked.keep_histogram) : json(nullptr)},
-            {"first_byte", p.asked.keep_alive ? json(nullptr) : latency(phases.first_byte, p.asked.keep_histogram)}};
+    return {
+        {"name_ns", p.name_ns},
+        {"tcp", latency(phases.tcp, p.asked.keep_histogram)},
+        {"tls", p.tls != nullptr ? latency(phases.tls, p.asked.keep_histogram) : json(nullptr)},
+        {"upgrade",
+         p.asked.websocket ? latency(phases.upgrade, p.asked.keep_histogram) : json(nullptr)},
+        {"first_byte",
+         p.asked.keep_alive ? json(nullptr) : latency(phases.first_byte, p.asked.keep_histogram)}};
 }
 
 json tls(const plan& p, const run_result& r) {
     if (!p.asked.tls) return nullptr;
     json agreed = json::array();
     for (const auto& k : r.tls.kinds) {
-        agreed.push_back({{"version", k.version}, {"cipher", k.cipher}, {"alpn", k.protocol.empty() ? json(nullptr) : json(k.protocol)}, {"count", k.count}});
+        agreed.push_back({{"version", k.version},
+                          {"cipher", k.cipher},
+                          {"alpn", k.protocol.empty() ? json(nullptr) : json(k.protocol)},
+                          {"count", k.count}});
     }
     return {{"verified", !p.asked.tls->insecure},
             {"session", p.asked.tls->reuse_sessions ? "reuse" : "new"},
@@ -107,7 +120,9 @@ json deflate(const plan& p, const run_result& r) {
 json targets(const plan& p) {
     json out = json::array();
     for (const target& t : p.targets) {
-        out.push_back({{"origin", t.url.scheme + "://" + t.url.authority() + (t.url.websocket() ? t.url.target : "")}, {"address", t.server.to_string()}});
+        out.push_back({{"origin", t.url.scheme + "://" + t.url.authority() +
+                                      (t.url.websocket() ? t.url.target : "")},
+                       {"address", t.server.to_string()}});
     }
     return out;
 }
@@ -116,8 +131,13 @@ json rotation(const plan& p, const run_result& r) {
     if (p.requests.size() < 2) return nullptr;
     json out = json::array();
     for (const prepared_request& request : p.requests) {
-        const request_counts counts = request.index < r.counts.by_request.size() ? r.counts.by_request[request.index] : request_counts{};
-        out.push_back({{"request", request.name}, {"weight", request.weight}, {"right", counts.right}, {"wrong", counts.wrong}});
+        const request_counts counts = request.index < r.counts.by_request.size()
+                                          ? r.counts.by_request[request.index]
+                                          : request_counts{};
+        out.push_back({{"request", request.name},
+                       {"weight", request.weight},
+                       {"right", counts.right},
+                       {"wrong", counts.wrong}});
     }
     return out;
 }
@@ -130,7 +150,11 @@ json series(const run_result& r) {
         p50.push_back(or_null(i.p50_ns));
         max.push_back(or_null(i.max_ns));
     }
-    return {{"interval_ns", r.interval}, {"ok", ok}, {"errors", wrong}, {"p50_ns", p50}, {"max_ns", max}};
+    return {{"interval_ns", r.interval},
+            {"ok", ok},
+            {"errors", wrong},
+            {"p50_ns", p50},
+            {"max_ns", max}};
 }
 
 json rounds(const plan& p, const run_result& r) {
@@ -161,7 +185,11 @@ json thresholds(const plan& p, const run_result& r) {
     json out = json::array();
     for (const threshold& t : p.asked.thresholds) {
         const judgement j = judge(t, r);
-        out.push_back({{"text", t.text}, {"value", or_null(j.value)}, {"limit", t.limit}, {"unit", t.unit()}, {"holds", or_null(j.holds)}});
+        out.push_back({{"text", t.text},
+                       {"value", or_null(j.value)},
+                       {"limit", t.limit},
+                       {"unit", t.unit()},
+                       {"holds", or_null(j.holds)}});
     }
     return out;
 }
@@ -195,15 +223,19 @@ void write(std::string& out, const json& value, std::size_t depth) {
 json latency_estimate(const plan& p, const histogram& measured) {
     if (!p.asked.correct_omission) return nullptr;
     const std::int64_t expected = p.asked.correct_omission->count();
-    return {{"method", "correction for coordinated omission"},
-            {"expected_interval_ns", expected},
-            {"latency", latency(corrected_for_omission(measured, static_cast<std::uint64_t>(expected)), p.asked.keep_histogram)}};
+    return {
+        {"method", "correction for coordinated omission"},
+        {"expected_interval_ns", expected},
+        {"latency", latency(corrected_for_omission(measured, static_cast<std::uint64_t>(expected)),
+                            p.asked.keep_histogram)}};
 }
 
 json unanswered(const run_result& r) {
     if (!r.unanswered) return nullptr;
     const flight& left = *r.unanswered;
-    return {{"count", left.count}, {"oldest_ns", left.count == 0 ? json(nullptr) : json(left.oldest)}, {"starved", left.starved}};
+    return {{"count", left.count},
+            {"oldest_ns", left.count == 0 ? json(nullptr) : json(left.oldest)},
+            {"starved", left.starved}};
 }
 
 }  // namespace
@@ -215,7 +247,10 @@ json to_document(const plan& p, const run_result& r) {
     }
     json first = nullptr;
     if (const auto& e = r.counts.first_error) {
-        first = {{"kind", name_of(e->kind)}, {"sent", e->sent}, {"expected", e->expected}, {"received", e->received}};
+        first = {{"kind", name_of(e->kind)},
+                 {"sent", e->sent},
+                 {"expected", e->expected},
+                 {"received", e->received}};
     }
     const double rate = r.rate_per_s();
     const histogram& all = r.series->total();
@@ -226,7 +261,12 @@ json to_document(const plan& p, const run_result& r) {
         {"version", version_text()},
         {"command", p.asked.command},
         {"target",
-         {{"url", p.asked.url}, {"scheme", p.url.scheme}, {"host", p.url.host}, {"address", p.server.to_string()}, {"port", p.url.port}, {"path", p.url.target}}},
+         {{"url", p.asked.url},
+          {"scheme", p.url.scheme},
+          {"host", p.url.host},
+          {"address", p.server.to_string()},
+          {"port", p.url.port},
+          {"path", p.url.target}}},
         {"targets", targets(p)},
         {"rotation", rotation(p, r)},
         {"plan", plan_of(p)},
@@ -239,7 +279,11 @@ json to_document(const plan& p, const run_result& r) {
           {"phases", phases(p, r)}}},
         {"tls", tls(p, r)},
         {"deflate", deflate(p, r)},
-        {"window", {{"start_unix_ns", r.window_start_unix_ns}, {"elapsed_ns", r.elapsed}, {"stopped_by", name_of(r.stopped_by)}, {"unanswered", unanswered(r)}}},
+        {"window",
+         {{"start_unix_ns", r.window_start_unix_ns},
+          {"elapsed_ns", r.elapsed},
+          {"stopped_by", name_of(r.stopped_by)},
+          {"unanswered", unanswered(r)}}},
         {"requests",
          {{"sent", r.counts.sent},
           {"ok", r.counts.ok},
@@ -253,9 +297,18 @@ json to_document(const plan& p, const run_result& r) {
         {"status_codes", statuses},
         {"latency", latency(all, p.asked.keep_histogram)},
         {"latency_estimate", latency_estimate(p, all)},
-        {"little", {{"in_flight_mean", or_null(r.in_flight_mean)}, {"samples", samples}, {"ratio", or_null(r.little_ratio())}}},
-        {"open_loop", open_loop_document(p, r, [&](const histogram& h) { return latency(h, p.asked.keep_histogram); })},
-        {"idle", r.idle ? json{{"opened", r.idle->opened}, {"held", r.idle->held}, {"pings", r.idle->pings}, {"messages", r.idle->messages}} : json(nullptr)},
+        {"little",
+         {{"in_flight_mean", or_null(r.in_flight_mean)},
+          {"samples", samples},
+          {"ratio", or_null(r.little_ratio())}}},
+        {"open_loop",
+         open_loop_document(
+             p, r, [&](const histogram& h) { return latency(h, p.asked.keep_histogram); })},
+        {"idle", r.idle ? json{{"opened", r.idle->opened},
+                               {"held", r.idle->held},
+                               {"pings", r.idle->pings},
+                               {"messages", r.idle->messages}}
+                        : json(nullptr)},
         {"generator",
          {{"cpu_user_ns", r.generator.cpu_user_ns},
           {"cpu_system_ns", r.generator.cpu_system_ns},

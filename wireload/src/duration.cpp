@@ -13,7 +13,8 @@ struct unit {
     double ns;
 };
 
-constexpr unit units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"m", 60e9}, {"h", 3600e9}};
+constexpr unit units[] = {{"ns", 1},  {"us", 1e3}, {"ms", 1e6},
+                          {"s", 1e9}, {"m", 60e9}, {"h", 3600e9}};
 
 }  // namespace
 
@@ -22,8 +23,8 @@ std::optional<std::chrono::nanoseconds> parse_duration(std::string_view text) {
     double total = 0;
     while (!text.empty()) {
         double value = 0;
-        const auto [end, failure] =
-            std::from_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed);
+        const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value,
+                                                    std::chars_format::fixed);
         if (failure != std::errc() || value < 0 || std::isinf(value)) return std::nullopt;
         text.remove_prefix(static_cast<std::size_t>(end - text.data()));
         std::size_t letters = 0;

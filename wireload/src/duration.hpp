@@ -8,7 +8,8 @@
 
 namespace wireload {
 
-// "10s", "500ms", "1m30s", "1.5h", "20us", "100ns". Absent for anything else, including a number without a unit.
+// "10s", "500ms", "1m30s", "1.5h", "20us", "100ns". Absent for anything else, including a number
+// without a unit.
 std::optional<std::chrono::nanoseconds> parse_duration(std::string_view text);
 
 // Three or four digits and a unit: "854 ns", "12.3 us", "1.50 s".

@@ -25,17 +25,23 @@ enum class error_kind : std::uint8_t {
 };
 
 inline constexpr std::array<std::string_view, 10> error_names = {
-    "connect_refused", "connect_timeout", "connect_failed", "tls",     "closed_early",
-    "read_timeout",    "bad_status",      "bad_body",       "protocol",       "deadline"};
+    "connect_refused", "connect_timeout", "connect_failed", "tls",      "closed_early",
+    "read_timeout",    "bad_status",      "bad_body",       "protocol", "deadline"};
 
-constexpr std::string_view name_of(error_kind kind) { return error_names[static_cast<std::size_t>(kind)]; }
+constexpr std::string_view name_of(error_kind kind) {
+    return error_names[static_cast<std::size_t>(kind)];
+}
 
 struct error_counts {
     std::array<std::uint64_t, error_names.size()> by_kind{};
 
     std::uint64_t& operator[](error_kind kind) { return by_kind[static_cast<std::size_t>(kind)]; }
-    std::uint64_t operator[](error_kind kind) const { return by_kind[static_cast<std::size_t>(kind)]; }
-    std::uint64_t total() const { return std::accumulate(by_kind.begin(), by_kind.end(), std::uint64_t{0}); }
+    std::uint64_t operator[](error_kind kind) const {
+        return by_kind[static_cast<std::size_t>(kind)];
+    }
+    std::uint64_t total() const {
+        return std::accumulate(by_kind.begin(), by_kind.end(), std::uint64_t{0});
+    }
     void add(const error_counts& other) {
         for (std::size_t i = 0; i < by_kind.size(); ++i) by_kind[i] += other.by_kind[i];
     }
@@ -50,7 +56,8 @@ struct error_report {
     std::string received;
 };
 
-// At most `limit` bytes of `bytes`, with everything that is not printable ASCII escaped as in C ("\r\n", "\x00").
+// At most `limit` bytes of `bytes`, with everything that is not printable ASCII escaped as in C
+// ("\r\n", "\x00").
 std::string printable(std::string_view bytes, std::size_t limit = 512);
 
 }  // namespace wireload

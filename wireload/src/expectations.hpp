@@ -31,8 +31,8 @@ struct expectations {
     std::optional<std::string> body;      // all of it
     std::optional<std::uint64_t> length;  // of the body, in bytes
     std::string sha256;                   // of the body, in hexadecimal
-    std::vector<std::string> match;       // regular expressions (RE2) that match somewhere in the body
-    std::vector<std::string> json;        // "path" or "path=value"
+    std::vector<std::string> match;  // regular expressions (RE2) that match somewhere in the body
+    std::vector<std::string> json;   // "path" or "path=value"
 
     // Those that a WebSocket message can be held to as well.
     bool of_content() const { return length || !sha256.empty() || !match.empty() || !json.empty(); }

@@ -12,16 +12,22 @@
 namespace wireload {
 namespace {
 
-constexpr std::string_view purpose = "load an HTTP or WebSocket server and report truthfully what it did";
+constexpr std::string_view purpose =
+    "load an HTTP or WebSocket server and report truthfully what it did";
 constexpr std::string_view target =
-    "URL is http://host[:port]/path or ws://host[:port]/path. A host name is looked up once, before anything is timed.";
+    "URL is http://host[:port]/path or ws://host[:port]/path. A host name is looked up once, "
+    "before anything is timed.";
 
 constexpr std::string_view description[] = {
-    "Keeps a number of connections busy: each sends its next request when the reply to the one before has come (a closed "
-    "loop), for a time or a count. Every reply is parsed and checked; what is wrong is an error, never a result. Latency is "
+    "Keeps a number of connections busy: each sends its next request when the reply to the one "
+    "before has come (a closed "
+    "loop), for a time or a count. Every reply is parsed and checked; what is wrong is an error, "
+    "never a result. Latency is "
     "recorded in an HdrHistogram of 3 significant digits.",
-    "First all connections are opened (the connect phase, timed apart), then comes the warm-up, then the measured window. "
-    "A reply or error counts when it arrives inside the window. Requests in flight when the window ends do not count.",
+    "First all connections are opened (the connect phase, timed apart), then comes the warm-up, "
+    "then the measured window. "
+    "A reply or error counts when it arrives inside the window. Requests in flight when the window "
+    "ends do not count.",
 };
 
 struct pair {
@@ -44,9 +50,11 @@ constexpr pair environment[] = {
 
 constexpr pair examples[] = {
     {"wireload -c 50 -d 10s http://127.0.0.1:8080/", "fifty connections for ten seconds"},
-    {"wireload -c 10 --each 1000 --no-keepalive -b '{\"param1\":42}' -H 'Content-Type: application/json' http://127.0.0.1:8080/test",
+    {"wireload -c 10 --each 1000 --no-keepalive -b '{\"param1\":42}' -H 'Content-Type: "
+     "application/json' http://127.0.0.1:8080/test",
      "ten producers, a thousand requests each, every one on a new connection"},
-    {"wireload -c 50 -d 30s --fail-if 'p99>20ms' --fail-if 'errors>0.1%' --json out.json http://127.0.0.1:8080/",
+    {"wireload -c 50 -d 30s --fail-if 'p99>20ms' --fail-if 'errors>0.1%' --json out.json "
+     "http://127.0.0.1:8080/",
      "a gate for continuous integration: exit status 3 when one of the conditions holds"},
     {"wireload --ramp-rounds 100 --check count ws://127.0.0.1:8080/",
      "a hundred more WebSocket connections in each of a hundred rounds"},
@@ -70,9 +78,10 @@ std::vector<std::string_view> words_of(std::string_view text, bool quotes) {
     }
 }
 
-// The words of `text` in lines, each after `indent` spaces; the first line goes on from column `at`. Of a command, `glue`
-// ends a line that goes on.
-std::string wrapped(std::string_view text, std::size_t indent, std::size_t at = 0, std::string_view glue = {}) {
+// The words of `text` in lines, each after `indent` spaces; the first line goes on from column
+// `at`. Of a command, `glue` ends a line that goes on.
+std::string wrapped(std::string_view text, std::size_t indent, std::size_t at = 0,
+                    std::string_view glue = {}) {
     std::string out;
     std::size_t column = at;
     const auto start_line = [&] {
@@ -97,7 +106,8 @@ std::string wrapped(std::string_view text, std::size_t indent, std::size_t at = 
 
 std::string spelling(const option_row& row) {
     std::string out = row.short_name().empty() ? "    " : std::string(row.short_name());
-    if (!row.long_name().empty()) out += fmt::format("{}{}", row.short_name().empty() ? "" : ", ", row.long_name());
+    if (!row.long_name().empty())
+        out += fmt::format("{}{}", row.short_name().empty() ? "" : ", ", row.long_name());
     return row.argument.empty() ? out : fmt::format("{} {}", out, row.argument);
 }
 
@@ -108,11 +118,14 @@ std::string option_lines(const option_row& row) {
     return head + wrapped(row.text, column, head.size());
 }
 
-std::string example_lines(const pair& one) { return wrapped(one.what, 2, 0, " \\") + wrapped(one.text, 6); }
+std::string example_lines(const pair& one) {
+    return wrapped(one.what, 2, 0, " \\") + wrapped(one.text, 6);
+}
 
 // ---- roff ----
 
-// Backslashes, and dots and quotes that begin a line, mean something to roff; a bare hyphen may be shown as another sign.
+// Backslashes, and dots and quotes that begin a line, mean something to roff; a bare hyphen may be
+// shown as another sign.
 std::string roff(std::string_view text) {
     std::string out;
     for (const char c : text) {
@@ -128,7 +141,8 @@ std::string roff(std::string_view text) {
 std::string manual_option(const option_row& row) {
     std::string names;
     for (const std::string_view name : {row.short_name(), row.long_name()}) {
-        if (!name.empty()) names += fmt::format("{}\\fB{}\\fR", names.empty() ? "" : ", ", roff(name));
+        if (!name.empty())
+            names += fmt::format("{}\\fB{}\\fR", names.empty() ? "" : ", ", roff(name));
     }
     if (!row.argument.empty()) names += fmt::format(" \\fI{}\\fR", roff(row.argument));
     return fmt::format(".TP\n{}\n{}\n", names, roff(row.text));
@@ -137,7 +151,9 @@ std::string manual_option(const option_row& row) {
 }  // namespace
 
 std::string help_text() {
-    std::string out = fmt::format("NAME\n  wireload - {}\n\nSYNOPSIS\n  wireload [options] URL\n\n{}\nDESCRIPTION\n", purpose, wrapped(target, 2));
+    std::string out = fmt::format(
+        "NAME\n  wireload - {}\n\nSYNOPSIS\n  wireload [options] URL\n\n{}\nDESCRIPTION\n", purpose,
+        wrapped(target, 2));
     for (const std::string_view paragraph : description) {
         if (paragraph != description[0]) out += "\n";
         out += wrapped(paragraph, 2);
@@ -148,9 +164,11 @@ std::string help_text() {
         for (const option_row& row : section.rows) out += option_lines(row);
     }
     out += "\nENVIRONMENT\n";
-    for (const auto& [name, text] : environment) out += fmt::format("  {:<10}", name) + wrapped(text, 12, 12);
+    for (const auto& [name, text] : environment)
+        out += fmt::format("  {:<10}", name) + wrapped(text, 12, 12);
     out += "\nEXIT STATUS\n";
-    for (const auto& [code, text] : exit_codes) out += fmt::format("  {:<4}", code) + wrapped(text, 6, 6);
+    for (const auto& [code, text] : exit_codes)
+        out += fmt::format("  {:<4}", code) + wrapped(text, 6, 6);
     out += "\nEXAMPLES\n";
     for (const pair& one : examples) out += example_lines(one);
     return out;
@@ -168,21 +186,29 @@ std::string short_help_text() {
 }
 
 std::string manual_page() {
-    std::string out = fmt::format(".\\\" Made by: wireload --manual\n.TH WIRELOAD 1 \"\" \"wireload {}\" \"User Commands\"\n", version_text());
-    out += fmt::format(".SH NAME\nwireload \\- {}\n.SH SYNOPSIS\n.B wireload\n[\\fIoptions\\fR] \\fIURL\\fR\n.PP\n{}\n.SH DESCRIPTION\n", roff(purpose),
-                       roff(target));
-    for (const std::string_view paragraph : description) out += fmt::format("{}{}\n", paragraph == description[0] ? "" : ".PP\n", roff(paragraph));
+    std::string out = fmt::format(
+        ".\\\" Made by: wireload --manual\n.TH WIRELOAD 1 \"\" \"wireload {}\" \"User Commands\"\n",
+        version_text());
+    out += fmt::format(
+        ".SH NAME\nwireload \\- {}\n.SH SYNOPSIS\n.B wireload\n[\\fIoptions\\fR] "
+        "\\fIURL\\fR\n.PP\n{}\n.SH DESCRIPTION\n",
+        roff(purpose), roff(target));
+    for (const std::string_view paragraph : description)
+        out += fmt::format("{}{}\n", paragraph == description[0] ? "" : ".PP\n", roff(paragraph));
     for (const option_section& section : option_sections()) {
         out += fmt::format(".SH \"{}\"\n", section.title);
         if (!section.text.empty()) out += roff(section.text) + "\n";
         for (const option_row& row : section.rows) out += manual_option(row);
     }
     out += ".SH ENVIRONMENT\n";
-    for (const auto& [name, text] : environment) out += fmt::format(".TP\n\\fB{}\\fR\n{}\n", roff(name), roff(text));
+    for (const auto& [name, text] : environment)
+        out += fmt::format(".TP\n\\fB{}\\fR\n{}\n", roff(name), roff(text));
     out += ".SH \"EXIT STATUS\"\n";
-    for (const auto& [code, text] : exit_codes) out += fmt::format(".TP\n\\fB{}\\fR\n{}\n", code, roff(text));
+    for (const auto& [code, text] : exit_codes)
+        out += fmt::format(".TP\n\\fB{}\\fR\n{}\n", code, roff(text));
     out += ".SH EXAMPLES\n";
-    for (const auto& [what, text] : examples) out += fmt::format(".TP\n\\fB{}\\fR\n{}\n", roff(what), roff(text));
+    for (const auto& [what, text] : examples)
+        out += fmt::format(".TP\n\\fB{}\\fR\n{}\n", roff(what), roff(text));
     return out;
 }
 

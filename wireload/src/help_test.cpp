@@ -25,7 +25,8 @@ std::vector<std::string> lines_of(const std::string& text) {
 std::set<std::string> flags_in(const std::string& text) {
     std::set<std::string> out;
     for (std::size_t at = text.find("--"); at != std::string::npos; at = text.find("--", at + 2)) {
-        const std::size_t end = std::min(text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-", at), text.size());
+        const std::size_t end = std::min(
+            text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-", at), text.size());
         if (end - at > 2) out.insert(text.substr(at, end - at));
     }
     return out;
@@ -57,7 +58,9 @@ TEST(Help, NamesExactlyTheFlagsThatExist) {
     for (const std::string& flag : all_flags()) {
         const auto parsed = parse_command_line({"wireload", flag}, 1);
         ASSERT_TRUE(std::holds_alternative<early_exit>(parsed)) << flag;
-        EXPECT_PRED_FORMAT2(testing::IsNotSubstring, "there is no", std::get<early_exit>(parsed).text) << flag;
+        EXPECT_PRED_FORMAT2(testing::IsNotSubstring, "there is no",
+                            std::get<early_exit>(parsed).text)
+            << flag;
     }
 }
 
@@ -69,7 +72,9 @@ TEST(Help, EveryChoiceThatIsListedIsAccepted) {
                 const auto parsed = parse_command_line({"wireload", word}, 1);
                 // Refused later at most: for want of a URL, or of its companions.
                 ASSERT_TRUE(std::holds_alternative<early_exit>(parsed)) << word;
-                EXPECT_PRED_FORMAT2(testing::IsNotSubstring, word.substr(0, word.find('=')) + " " + choice + ":", std::get<early_exit>(parsed).text);
+                EXPECT_PRED_FORMAT2(testing::IsNotSubstring,
+                                    word.substr(0, word.find('=')) + " " + choice + ":",
+                                    std::get<early_exit>(parsed).text);
             }
         }
     }
@@ -89,11 +94,13 @@ TEST(Help, NoTwoOptionsShareAName) {
 
 TEST(Manual, NamesEveryFlagAndEscapesWhatRoffWouldEat) {
     std::string plain = manual_page();
-    for (std::size_t at = plain.find("\\-"); at != std::string::npos; at = plain.find("\\-", at)) plain.erase(at, 1);
+    for (std::size_t at = plain.find("\\-"); at != std::string::npos; at = plain.find("\\-", at))
+        plain.erase(at, 1);
     EXPECT_EQ(flags_in(plain), all_flags());
     static const std::set<std::string> macros = {".\\\"", ".TH", ".SH", ".B", ".PP", ".TP"};
     for (const std::string& line : lines_of(manual_page())) {
-        EXPECT_TRUE(!line.starts_with('.') || macros.contains(line.substr(0, line.find(' ')))) << line;
+        EXPECT_TRUE(!line.starts_with('.') || macros.contains(line.substr(0, line.find(' '))))
+            << line;
         EXPECT_FALSE(line.empty());
         EXPECT_FALSE(line.starts_with('\'')) << line;
     }
@@ -102,7 +109,8 @@ TEST(Manual, NamesEveryFlagAndEscapesWhatRoffWouldEat) {
 TEST(Completion, OffersEveryFlagInEveryShell) {
     for (const char* shell : {"bash", "zsh"}) {
         const std::set<std::string> named = flags_in(completion_script(shell));
-        for (const std::string& flag : all_flags()) EXPECT_TRUE(named.contains(flag)) << shell << ' ' << flag;
+        for (const std::string& flag : all_flags())
+            EXPECT_TRUE(named.contains(flag)) << shell << ' ' << flag;
     }
     const std::string fish = completion_script("fish");
     for (const std::string& flag : all_flags()) {

@@ -8,7 +8,8 @@
 
 namespace wireload {
 
-histogram::histogram() : counts_(static_cast<std::uint64_t*>(std::calloc(slots, sizeof(std::uint64_t)))) {
+histogram::histogram()
+    : counts_(static_cast<std::uint64_t*>(std::calloc(slots, sizeof(std::uint64_t)))) {
     if (counts_ == nullptr) throw std::bad_alloc();
 }
 
@@ -16,7 +17,8 @@ void histogram::merge(const histogram& other) noexcept {
     if (other.empty()) return;
     const std::size_t end = other.used_buckets();
     for (std::size_t i = index_of(clamped(other.min_)); i < end; ++i) {
-        if (other.counts_[i] != 0) counts_[i] += other.counts_[i];  // writing a zero would touch the page
+        // Writing a zero would touch the page.
+        if (other.counts_[i] != 0) counts_[i] += other.counts_[i];
     }
     count_ += other.count_;
     sum_ += other.sum_;
@@ -52,7 +54,8 @@ std::optional<double> histogram::stddev_ns() const noexcept {
     const std::size_t end = used_buckets();
     for (std::size_t i = index_of(clamped(min_)); i < end; ++i) {
         if (counts_[i] == 0) continue;
-        const double middle = (static_cast<double>(lowest_of(i)) + static_cast<double>(highest_of(i))) / 2;
+        const double middle =
+            (static_cast<double>(lowest_of(i)) + static_cast<double>(highest_of(i))) / 2;
         squares += static_cast<double>(counts_[i]) * (middle - mean) * (middle - mean);
     }
     return std::sqrt(squares / static_cast<double>(count_));
@@ -60,7 +63,8 @@ std::optional<double> histogram::stddev_ns() const noexcept {
 
 std::optional<std::uint64_t> histogram::percentile_ns(double percent) const noexcept {
     if (empty()) return std::nullopt;
-    const double wanted = std::ceil(std::clamp(percent, 0.0, 100.0) / 100.0 * static_cast<double>(count_));
+    const double wanted =
+        std::ceil(std::clamp(percent, 0.0, 100.0) / 100.0 * static_cast<double>(count_));
     const std::uint64_t target = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(wanted));
     const std::size_t end = used_buckets();
     std::uint64_t seen = 0;
@@ -74,7 +78,8 @@ std::optional<std::uint64_t> histogram::percentile_ns(double percent) const noex
 std::optional<std::uint64_t> histogram::supported_percentile_ns(double percent) const noexcept {
     // In thousandths of a percent, so that n = 1000 at 99 % is exactly ten samples and not 9.9999.
     const auto beyond = static_cast<std::uint64_t>(std::llround((100.0 - percent) * 1000.0));
-    if (static_cast<double>(count_) * static_cast<double>(beyond) < 10.0 * 100'000.0) return std::nullopt;
+    if (static_cast<double>(count_) * static_cast<double>(beyond) < 10.0 * 100'000.0)
+        return std::nullopt;
     return percentile_ns(percent);
 }
 

@@ -1,8 +1,9 @@
 // Latencies in bounded memory: an HdrHistogram of nanoseconds.
 //
-// The layout is the one of HdrHistogram (Gil Tene, http://hdrhistogram.org) for 1 ns to 1 hour at 3 significant
-// decimal digits, so that what we export is read by its many ports. Counts lie in buckets of 2048 sub-buckets; each
-// further bucket doubles the width of a sub-bucket, so a value is kept to within one part in 1024.
+// The layout is the one of HdrHistogram (Gil Tene, http://hdrhistogram.org) for 1 ns to 1 hour at 3
+// significant decimal digits, so that what we export is read by its many ports. Counts lie in
+// buckets of 2048 sub-buckets; each further bucket doubles the width of a sub-bucket, so a value is
+// kept to within one part in 1024.
 #pragma once
 
 #include <bit>
@@ -18,7 +19,8 @@ namespace wireload {
 class histogram {
 public:
     static constexpr std::uint64_t lowest_ns = 1;
-    static constexpr std::uint64_t highest_ns = 3'600'000'000'000;  // values above are counted there; max_ns() stays exact
+    // Values above are counted there; max_ns() stays exact.
+    static constexpr std::uint64_t highest_ns = 3'600'000'000'000;
     static constexpr int significant_digits = 3;
 
     histogram();
@@ -55,24 +57,28 @@ public:
     // Population standard deviation, from the middle of each sub-bucket, as HdrHistogram does.
     std::optional<double> stddev_ns() const noexcept;
 
-    // The smallest recorded value that at least `percent` % of the values do not exceed, as the highest value of its
-    // sub-bucket and never above max_ns(). Absent when nothing was recorded.
+    // The smallest recorded value that at least `percent` % of the values do not exceed, as the
+    // highest value of its sub-bucket and never above max_ns(). Absent when nothing was recorded.
     std::optional<std::uint64_t> percentile_ns(double percent) const noexcept;
-    // The same, but absent also when fewer than 10 samples lie beyond it, n(1-q) < 10: a figure that rests on a handful
-    // of samples says nothing.
+    // The same, but absent also when fewer than 10 samples lie beyond it, n(1-q) < 10: a figure
+    // that rests on a handful of samples says nothing.
     std::optional<std::uint64_t> supported_percentile_ns(double percent) const noexcept;
 
     // For exporters and pictures: buckets in ascending order, [0, used_buckets()).
-    std::size_t used_buckets() const noexcept { return count_ == 0 ? 0 : index_of(clamped(max_)) + 1; }
+    std::size_t used_buckets() const noexcept {
+        return count_ == 0 ? 0 : index_of(clamped(max_)) + 1;
+    }
     std::uint64_t count_at(std::size_t index) const noexcept { return counts_[index]; }
     static std::uint64_t lowest_of(std::size_t index) noexcept;
     static std::uint64_t highest_of(std::size_t index) noexcept;
 
     static std::size_t index_of(std::uint64_t ns) noexcept {
-        // 2048 sub-buckets: the lowest 11 bits select one in the first bucket, the bit length selects the bucket.
+        // 2048 sub-buckets: the lowest 11 bits select one in the first bucket, the bit length
+        // selects the bucket.
         const int bucket = 64 - std::countl_zero(ns | (sub_buckets - 1)) - sub_bucket_bits;
         const std::uint64_t sub = ns >> bucket;
-        return (static_cast<std::size_t>(bucket) << (sub_bucket_bits - 1)) + static_cast<std::size_t>(sub);
+        return (static_cast<std::size_t>(bucket) << (sub_bucket_bits - 1)) +
+               static_cast<std::size_t>(sub);
     }
 
 private:
@@ -81,12 +87,15 @@ private:
     static constexpr int buckets = 32;  // 2048 << 31 is the first power above one hour
     static constexpr std::size_t slots = (buckets + 1) * (sub_buckets / 2);
 
-    static std::uint64_t clamped(std::uint64_t ns) noexcept { return ns < highest_ns ? ns : highest_ns; }
+    static std::uint64_t clamped(std::uint64_t ns) noexcept {
+        return ns < highest_ns ? ns : highest_ns;
+    }
 
     struct release {
         void operator()(std::uint64_t* counts) const noexcept { std::free(counts); }
     };
-    // From calloc: pages that no latency falls into are never touched, so the 264 KiB cost little memory.
+    // From calloc: pages that no latency falls into are never touched, so the 264 KiB cost little
+    // memory.
     std::unique_ptr<std::uint64_t[], release> counts_;
     std::uint64_t count_ = 0;
     std::uint64_t min_ = UINT64_MAX;

@@ -15,8 +15,7 @@ namespace {
 constexpr std::uint32_t v2_cookie = 0x1c849303 | 0x10;
 constexpr std::uint32_t v2_compressed_cookie = 0x1c849304 | 0x10;
 
-template <typename Integer>
-void append_big_endian(std::string& out, Integer value) {
+template <typename Integer> void append_big_endian(std::string& out, Integer value) {
     const auto bits = static_cast<std::make_unsigned_t<Integer>>(value);
     for (int shift = static_cast<int>(sizeof(Integer)) * 8 - 8; shift >= 0; shift -= 8) {
         out.push_back(static_cast<char>((bits >> shift) & 0xff));
@@ -25,7 +24,8 @@ void append_big_endian(std::string& out, Integer value) {
 
 // ZigZag and LEB128 as HdrHistogram has it: nine bytes at most, the ninth carrying eight bits.
 void append_zigzag(std::string& out, std::int64_t value) {
-    std::uint64_t bits = (static_cast<std::uint64_t>(value) << 1) ^ static_cast<std::uint64_t>(value >> 63);
+    std::uint64_t bits =
+        (static_cast<std::uint64_t>(value) << 1) ^ static_cast<std::uint64_t>(value >> 63);
     for (int i = 0; i < 8 && bits >= 0x80; ++i) {
         out.push_back(static_cast<char>((bits & 0x7f) | 0x80));
         bits >>= 7;
@@ -42,7 +42,8 @@ std::string encode_v2(const histogram& values) {
             ++zeros;
             continue;
         }
-        if (zeros != 0) append_zigzag(counts, -zeros);  // a run of empty buckets is its negative length
+        // A run of empty buckets is its negative length.
+        if (zeros != 0) append_zigzag(counts, -zeros);
         zeros = 0;
         append_zigzag(counts, static_cast<std::int64_t>(count));
     }
@@ -53,7 +54,8 @@ std::string encode_v2(const histogram& values) {
     append_big_endian(out, static_cast<std::uint32_t>(histogram::significant_digits));
     append_big_endian(out, histogram::lowest_ns);
     append_big_endian(out, histogram::highest_ns);
-    append_big_endian(out, std::bit_cast<std::uint64_t>(1.0));  // integer to double conversion ratio
+    // Integer to double conversion ratio.
+    append_big_endian(out, std::bit_cast<std::uint64_t>(1.0));
     return out + counts;
 }
 
@@ -66,9 +68,10 @@ std::string encode_v2_compressed(const histogram& values) {
     uLongf size = compressBound(static_cast<uLong>(plain.size()));
     std::string packed(size, '\0');
     const int status = compress2(reinterpret_cast<Bytef*>(packed.data()), &size,
-                                 reinterpret_cast<const Bytef*>(plain.data()), static_cast<uLong>(plain.size()),
-                                 Z_DEFAULT_COMPRESSION);
-    if (status != Z_OK) throw std::runtime_error(fmt::format("zlib: compress2 returned {}", status));
+                                 reinterpret_cast<const Bytef*>(plain.data()),
+                                 static_cast<uLong>(plain.size()), Z_DEFAULT_COMPRESSION);
+    if (status != Z_OK)
+        throw std::runtime_error(fmt::format("zlib: compress2 returned {}", status));
     packed.resize(size);
     std::string out;
     append_big_endian(out, v2_compressed_cookie);
@@ -77,13 +80,15 @@ std::string encode_v2_compressed(const histogram& values) {
 }
 
 std::string base64(std::string_view bytes) {
-    static constexpr std::string_view alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    static constexpr std::string_view alphabet =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     std::string out;
     out.reserve((bytes.size() + 2) / 3 * 4);
     for (std::size_t i = 0; i < bytes.size(); i += 3) {
         std::uint32_t group = 0;
         for (std::size_t k = 0; k < 3; ++k) {
-            group = (group << 8) | (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0U);
+            group = (group << 8) |
+                    (i + k < bytes.size() ? static_cast<unsigned char>(bytes[i + k]) : 0U);
         }
         for (std::size_t k = 0; k < 4; ++k) {
             out.push_back(i + k <= bytes.size() ? alphabet[(group >> (18 - 6 * k)) & 63] : '=');
@@ -95,11 +100,14 @@ std::string base64(std::string_view bytes) {
 histogram_log_writer::histogram_log_writer(std::ostream& out, std::string_view comment,
                                            std::chrono::nanoseconds start_since_epoch)
     : out_(out) {
-    const auto start = static_cast<std::time_t>(std::chrono::floor<std::chrono::seconds>(start_since_epoch).count());
+    const auto start = static_cast<std::time_t>(
+        std::chrono::floor<std::chrono::seconds>(start_since_epoch).count());
     out_ << fmt::format("#{}\n#[Histogram log format version 1.3]\n", comment)
-         << fmt::format("#[StartTime: {:.3f} (seconds since epoch), {:%a %b %d %H:%M:%S} UTC {:%Y}]\n",
-                        seconds(start_since_epoch), fmt::gmtime(start), fmt::gmtime(start))
-         << "\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"\n";
+         << fmt::format(
+                "#[StartTime: {:.3f} (seconds since epoch), {:%a %b %d %H:%M:%S} UTC {:%Y}]\n",
+                seconds(start_since_epoch), fmt::gmtime(start), fmt::gmtime(start))
+         << "\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_"
+            "Histogram\"\n";
 }
 
 void histogram_log_writer::write(const histogram& values, std::chrono::nanoseconds offset,

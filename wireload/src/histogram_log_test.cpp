@@ -10,7 +10,8 @@ namespace wireload {
 namespace {
 
 std::string unbase64(std::string_view text) {
-    static constexpr std::string_view alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    static constexpr std::string_view alphabet =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     std::string out;
     unsigned bits = 0;
     int have = 0;
@@ -28,7 +29,8 @@ std::string unbase64(std::string_view text) {
 
 std::uint32_t big_endian(std::string_view bytes) {
     std::uint32_t out = 0;
-    for (int i = 0; i < 4; ++i) out = (out << 8) | static_cast<unsigned char>(bytes[static_cast<std::size_t>(i)]);
+    for (int i = 0; i < 4; ++i)
+        out = (out << 8) | static_cast<unsigned char>(bytes[static_cast<std::size_t>(i)]);
     return out;
 }
 
@@ -38,16 +40,21 @@ std::string inflate_payload(const histogram& h) {
     EXPECT_EQ(big_endian(packed.substr(4)), packed.size() - 8);
     std::string plain(1 << 20, '\0');
     uLongf size = plain.size();
-    EXPECT_EQ(uncompress(reinterpret_cast<Bytef*>(plain.data()), &size, reinterpret_cast<const Bytef*>(packed.data() + 8),
-                         packed.size() - 8),
+    EXPECT_EQ(uncompress(reinterpret_cast<Bytef*>(plain.data()), &size,
+                         reinterpret_cast<const Bytef*>(packed.data() + 8), packed.size() - 8),
               Z_OK);
     plain.resize(size);
     return plain;
 }
 
 TEST(Base64, MatchesRfc4648Vectors) {
-    const std::vector<std::pair<std::string, std::string>> vectors = {
-        {"", ""}, {"f", "Zg=="}, {"fo", "Zm8="}, {"foo", "Zm9v"}, {"foob", "Zm9vYg=="}, {"fooba", "Zm9vYmE="}, {"foobar", "Zm9vYmFy"}};
+    const std::vector<std::pair<std::string, std::string>> vectors = {{"", ""},
+                                                                      {"f", "Zg=="},
+                                                                      {"fo", "Zm8="},
+                                                                      {"foo", "Zm9v"},
+                                                                      {"foob", "Zm9vYg=="},
+                                                                      {"fooba", "Zm9vYmE="},
+                                                                      {"foobar", "Zm9vYmFy"}};
     for (const auto& [plain, coded] : vectors) EXPECT_EQ(base64(plain), coded);
 }
 
@@ -67,9 +74,7 @@ TEST(EncodeV2, WritesHeaderAndZigZagCounts) {
     EXPECT_EQ(plain.substr(40), std::string("\x01\x04\x05\x02\x90\x03"));
 }
 
-TEST(EncodeV2, AnEmptyHistogramHasNoCounts) {
-    EXPECT_EQ(inflate_payload(histogram{}).size(), 40U);
-}
+TEST(EncodeV2, AnEmptyHistogramHasNoCounts) { EXPECT_EQ(inflate_payload(histogram{}).size(), 40U); }
 
 TEST(LogWriter, WritesFormat13) {
     histogram h;
@@ -80,7 +85,8 @@ TEST(LogWriter, WritesFormat13) {
     EXPECT_EQ(out.str().substr(0, out.str().find("HISTFAAA")),
               "#a test\n#[Histogram log format version 1.3]\n"
               "#[StartTime: 1441812279.474 (seconds since epoch), Wed Sep 09 15:24:39 UTC 2015]\n"
-              "\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"\n"
+              "\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_"
+              "Histogram\"\n"
               "0.127,1.007,2.500,");
     EXPECT_TRUE(out.str().ends_with("\n"));
 }

@@ -23,7 +23,9 @@ TEST(Histogram, EmptyHasNoFigures) {
 
 TEST(Histogram, ExtremesCountAndMeanAreExact) {
     histogram h;
-    for (const std::uint64_t v : {std::uint64_t{3}, std::uint64_t{1'000'003}, std::uint64_t{7'200'000'000'123}}) h.record(v);
+    for (const std::uint64_t v :
+         {std::uint64_t{3}, std::uint64_t{1'000'003}, std::uint64_t{7'200'000'000'123}})
+        h.record(v);
     EXPECT_EQ(h.min_ns(), 3U);
     EXPECT_EQ(h.max_ns(), 7'200'000'000'123U);
     EXPECT_EQ(h.count(), 3U);
@@ -37,7 +39,8 @@ TEST(Histogram, ZeroIsRecorded) {
     EXPECT_EQ(h.percentile_ns(50), 0U);
 }
 
-// Around every power of two, where the bucket changes: the bucket of a value holds it and is narrow enough.
+// Around every power of two, where the bucket changes: the bucket of a value holds it and is narrow
+// enough.
 TEST(Histogram, EveryBucketHoldsItsValuesToThreeDigits) {
     for (int bit = 0; bit < 42; ++bit) {
         for (int delta = -2; delta <= 2; ++delta) {
@@ -101,7 +104,8 @@ TEST(Histogram, MergeLosesNothing) {
     EXPECT_EQ(a.min_ns(), both.min_ns());
     EXPECT_EQ(a.max_ns(), both.max_ns());
     EXPECT_EQ(a.mean_ns(), both.mean_ns());
-    for (std::size_t i = 0; i < both.used_buckets(); ++i) ASSERT_EQ(a.count_at(i), both.count_at(i));
+    for (std::size_t i = 0; i < both.used_buckets(); ++i)
+        ASSERT_EQ(a.count_at(i), both.count_at(i));
 }
 
 TEST(Histogram, ClearForgetsEverything) {

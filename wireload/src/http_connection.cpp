@@ -9,11 +9,13 @@ namespace wireload {
 
 using wire::http::event;
 
-std::size_t http_connection::append_request(wire::buffer& out, std::uint64_t counter, std::size_t offset, std::size_t most) {
+std::size_t http_connection::append_request(wire::buffer& out, std::uint64_t counter,
+                                            std::size_t offset, std::size_t most) {
     const prepared_request& r = request(counter);
     if (!r.constant()) {
-        const std::size_t reached = r.pattern.walk(worker_.the_plan().values_of(number(), counter), offset, most,
-                                                   [&](std::string_view piece, std::size_t) { out.append(piece); });
+        const std::size_t reached =
+            r.pattern.walk(worker_.the_plan().values_of(number(), counter), offset, most,
+                           [&](std::string_view piece, std::size_t) { out.append(piece); });
         return reached - offset < most ? 0 : reached;
     }
     const std::string& request = r.bytes;
@@ -27,7 +29,9 @@ std::size_t http_connection::append_request(wire::buffer& out, std::uint64_t cou
 
 std::string http_connection::sent_text(std::uint64_t counter) const {
     const prepared_request& r = request(counter);
-    return (r.constant() ? r.bytes : r.pattern.text(worker_.the_plan().values_of(number(), counter))).substr(0, 600);
+    return (r.constant() ? r.bytes
+                         : r.pattern.text(worker_.the_plan().values_of(number(), counter)))
+        .substr(0, 600);
 }
 
 std::string http_connection::expected_text(std::uint64_t counter) const {
@@ -84,30 +88,33 @@ std::string_view http_connection::consume(reply& r, std::string_view in, nanos a
     wire::http::response_head& head = worker_.head_scratch();
     while (true) {
         if (in_flight() == 0 && !in.empty()) {
-            fail(error_kind::protocol, fmt::format("bytes that answer no request: {}", in.substr(0, 600)));
+            fail(error_kind::protocol,
+                 fmt::format("bytes that answer no request: {}", in.substr(0, 600)));
             return {};
         }
         if (in_flight() != 0 && r.parser.between_messages()) r.parser.expect(asked().method);
         const wire::http::step step = r.parser.parse(in, head);
         in.remove_prefix(step.consumed);
         switch (step.what) {
-            case event::need_more: return in;
-            case event::interim: break;
-            case event::head:
-                r.status = head.status;
-                r.keep_alive = head.keep_alive;
-                if (asked().checks.varies()) asked().checks.begin(r.checked, worker_.the_plan().values_of(number(), oldest()));
-                asked().checks.head(r.checked, head);
-                break;
-            case event::body: asked().checks.body(r.checked, step.data); break;
-            case event::end:
-                if (!complete(r, text.substr(0, text.size() - in.size()), at)) return {};
-                if (in.empty()) return {};
-                text = in;
-                break;
-            case event::error:
-                fail(error_kind::protocol, fmt::format("{}: {}", wire::to_string(step.error), text.substr(0, 600)));
-                return {};
+        case event::need_more: return in;
+        case event::interim: break;
+        case event::head:
+            r.status = head.status;
+            r.keep_alive = head.keep_alive;
+            if (asked().checks.varies())
+                asked().checks.begin(r.checked, worker_.the_plan().values_of(number(), oldest()));
+            asked().checks.head(r.checked, head);
+            break;
+        case event::body: asked().checks.body(r.checked, step.data); break;
+        case event::end:
+            if (!complete(r, text.substr(0, text.size() - in.size()), at)) return {};
+            if (in.empty()) return {};
+            text = in;
+            break;
+        case event::error:
+            fail(error_kind::protocol,
+                 fmt::format("{}: {}", wire::to_string(step.error), text.substr(0, 600)));
+            return {};
         }
     }
 }
@@ -123,14 +130,20 @@ bool http_connection::complete(reply& r, std::string_view text, nanos at) {
     }
     const prepared_request& request = asked();
     if (const auto failed = request.checks.finish(r.checked, r.status)) {
-        const auto right = [&] { return request.checks.expected(*failed, worker_.the_plan().values_of(number(), oldest())); };
-        answered_wrongly(oldest(), at, failed->as_error(), text, worker_.wants_report() ? right() : std::string());
+        const auto right = [&] {
+            return request.checks.expected(*failed,
+                                           worker_.the_plan().values_of(number(), oldest()));
+        };
+        answered_wrongly(oldest(), at, failed->as_error(), text,
+                         worker_.wants_report() ? right() : std::string());
         if (counts) worker_.count_request(request, false);
     } else {
         answered(oldest(), at);
         if (counts) worker_.count_request(request, true);
-        // Remembered if it came whole, with its own end, leaves the connection open, and would be right again.
-        if (r.whole && r.keep_alive && o.keep_alive && !request.checks.varies()) worker_.remember(request, text, r.status);
+        // Remembered if it came whole, with its own end, leaves the connection open, and would be
+        // right again.
+        if (r.whole && r.keep_alive && o.keep_alive && !request.checks.varies())
+            worker_.remember(request, text, r.status);
     }
     const bool keep = may_stay() && r.keep_alive;
     r.checked = {};
@@ -148,9 +161,11 @@ void http_connection::on_end() {
             return;
         }
         fail(error_kind::closed_early,
-             held->r.status == 0 ? fmt::format("the connection's end after {}", held->head.empty() ? "nothing" : held->head)
-                                 : fmt::format("the connection's end after status {} and {} bytes of body", held->r.status,
-                                               held->r.checked.body_bytes),
+             held->r.status == 0
+                 ? fmt::format("the connection's end after {}",
+                               held->head.empty() ? "nothing" : held->head)
+                 : fmt::format("the connection's end after status {} and {} bytes of body",
+                               held->r.status, held->r.checked.body_bytes),
              false);
         return;
     }

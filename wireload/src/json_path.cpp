@@ -16,7 +16,8 @@ using nlohmann::json;
 std::optional<std::uint64_t> index_from(std::string_view text) {
     std::uint64_t index = 0;
     const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), index);
-    if (text.empty() || failure != std::errc() || end != text.data() + text.size()) return std::nullopt;
+    if (text.empty() || failure != std::errc() || end != text.data() + text.size())
+        return std::nullopt;
     return index;
 }
 
@@ -35,7 +36,8 @@ std::optional<std::string> unescaped(std::string_view text) {
 }
 
 // Reads one value; what stands at the end of `path` inside it goes to `found`.
-bool seek(json_scanner& in, std::span<const json_path::step> path, std::string_view& found, int depth) {
+bool seek(json_scanner& in, std::span<const json_path::step> path, std::string_view& found,
+          int depth) {
     found = {};
     const char* const start = in.position();
     if (path.empty()) {
@@ -61,7 +63,8 @@ bool seek(json_scanner& in, std::span<const json_path::step> path, std::string_v
             if (!in.take(':')) return false;
             in.space();
         }
-        if (here ? !seek(in, path.subspan(1), found, depth + 1) : !in.value(depth + 1)) return false;
+        if (here ? !seek(in, path.subspan(1), found, depth + 1) : !in.value(depth + 1))
+            return false;
         in.space();
         if (in.take(close)) return true;
         if (!in.take(',')) return false;
@@ -93,7 +96,8 @@ std::optional<json_path> json_path::parse(std::string_view text) {
     while (!text.empty()) {
         if (text.front() == '[') {
             const std::size_t close = text.find(']');
-            const auto index = index_from(text.substr(1, close == std::string_view::npos ? 0 : close - 1));
+            const auto index =
+                index_from(text.substr(1, close == std::string_view::npos ? 0 : close - 1));
             if (!index) return std::nullopt;
             out.steps_.push_back({std::nullopt, index});
             text.remove_prefix(close + 1);

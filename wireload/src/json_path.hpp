@@ -15,10 +15,12 @@ public:
     static std::optional<json_path> parse(std::string_view text);
 
     struct answer {
-        bool valid = false;     // the text is one JSON value
-        std::string_view value;  // what stands at the place, as it is written; empty when there is nothing
+        bool valid = false;  // the text is one JSON value
+        std::string_view
+            value;  // what stands at the place, as it is written; empty when there is nothing
     };
-    // Of members of the same name the last counts, as in most libraries. Allocates only for names with escapes.
+    // Of members of the same name the last counts, as in most libraries. Allocates only for names
+    // with escapes.
     answer find(std::string_view text) const;
 
     // A member name, or an index, or (in a pointer) either.

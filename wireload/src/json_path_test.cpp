@@ -9,11 +9,14 @@ std::string at(std::string_view path, std::string_view text) {
     const auto parsed = json_path::parse(path);
     if (!parsed) return "no path";
     const auto answer = parsed->find(text);
-    return !answer.valid ? "not JSON" : answer.value.empty() ? "nothing" : std::string(answer.value);
+    return !answer.valid          ? "not JSON"
+           : answer.value.empty() ? "nothing"
+                                  : std::string(answer.value);
 }
 
 TEST(JsonPath, FindsWhatIsThere) {
-    constexpr std::string_view text = R"( {"a":{"b":[ {"c":1}, {"c" : [2, 3]} ]}, "x/y~":true, "e":""} )";
+    constexpr std::string_view text =
+        R"( {"a":{"b":[ {"c":1}, {"c" : [2, 3]} ]}, "x/y~":true, "e":""} )";
     EXPECT_EQ(at("a.b[0].c", text), "1");
     EXPECT_EQ(at("a.b[1].c[1]", text), "3");
     EXPECT_EQ(at("a.b[1].c", text), "[2, 3]");
@@ -33,7 +36,8 @@ TEST(JsonPath, SaysWhatIsNotThere) {
 }
 
 TEST(JsonPath, HoldsTheWholeTextToTheRules) {
-    for (const char* text : {"", "{", R"({"a":1)", R"({"a":1}})", R"({"a":1,})", R"({"a":01})", R"({"a":1} x)", "{\"a\":\"\xff\"}", R"({"a":1,"b":tru})"}) {
+    for (const char* text : {"", "{", R"({"a":1)", R"({"a":1}})", R"({"a":1,})", R"({"a":01})",
+                             R"({"a":1} x)", "{\"a\":\"\xff\"}", R"({"a":1,"b":tru})"}) {
         EXPECT_EQ(at("a", text), "not JSON") << text;
     }
     EXPECT_EQ(at("a", R"({"a":1,"b":)" + std::string(100'000, '[')), "not JSON");
@@ -46,7 +50,9 @@ TEST(JsonPath, ReadsNamesWithEscapesAndTakesTheLastOfSeveral) {
 }
 
 TEST(JsonPath, RefusesWhatIsNoPath) {
-    for (const char* path : {"", ".a", "a.", "a..b", "a[", "a[]", "a[x]", "a[0", "a]b", "/a~2", "/a~"}) EXPECT_FALSE(json_path::parse(path)) << path;
+    for (const char* path :
+         {"", ".a", "a.", "a..b", "a[", "a[]", "a[x]", "a[0", "a]b", "/a~2", "/a~"})
+        EXPECT_FALSE(json_path::parse(path)) << path;
 }
 
 TEST(SameJson, ComparesValues) {

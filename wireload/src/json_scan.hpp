@@ -1,4 +1,5 @@
-// A validating scanner of JSON (RFC 8259) that allocates nothing: for replies whose size and shape a server chooses.
+// A validating scanner of JSON (RFC 8259) that allocates nothing: for replies whose size and shape
+// a server chooses.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +12,8 @@ constexpr bool is_json_digit(char c) { return c >= '0' && c <= '9'; }
 // Every member function leaves `at` after what it read, or answers false.
 class json_scanner {
 public:
-    explicit json_scanner(std::string_view text) : at_(text.data()), end_(text.data() + text.size()) {}
+    explicit json_scanner(std::string_view text)
+        : at_(text.data()), end_(text.data() + text.size()) {}
 
     void space() {
         while (at_ != end_ && (*at_ == ' ' || *at_ == '\t' || *at_ == '\n' || *at_ == '\r')) ++at_;
@@ -55,20 +57,21 @@ public:
         return true;
     }
 
-    // Nested to a depth that no honest reply exceeds; it bounds the stack (RFC 8259 section 9 allows a limit).
+    // Nested to a depth that no honest reply exceeds; it bounds the stack (RFC 8259 section 9
+    // allows a limit).
     static constexpr int deepest = 64;
 
     bool value(int depth = 0) {
         if (at_ == end_ || depth > deepest) return false;
         std::string_view ignored;
         switch (*at_) {
-            case '"': return string(ignored);
-            case '{': return members('}', depth);
-            case '[': return members(']', depth);
-            case 't': return word("true");
-            case 'f': return word("false");
-            case 'n': return word("null");
-            default: return number();
+        case '"': return string(ignored);
+        case '{': return members('}', depth);
+        case '[': return members(']', depth);
+        case 't': return word("true");
+        case 'f': return word("false");
+        case 'n': return word("null");
+        default: return number();
         }
     }
 
@@ -91,7 +94,8 @@ private:
         for (int i = 0; i < 4; ++i) {
             if (at_ == end_) return false;
             const char h = *at_++;
-            if (!is_json_digit(h) && !(h >= 'a' && h <= 'f') && !(h >= 'A' && h <= 'F')) return false;
+            if (!is_json_digit(h) && !(h >= 'a' && h <= 'f') && !(h >= 'A' && h <= 'F'))
+                return false;
         }
         return true;
     }
@@ -124,7 +128,8 @@ bool spells_with_escapes(std::string_view raw, std::string_view name);
 // Whether the text between a string's quotes spells `name`, with escapes or without.
 inline bool spells(std::string_view raw, std::string_view name) {
     if (raw == name) return true;
-    return raw.size() > name.size() && raw.find('\\') != std::string_view::npos && spells_with_escapes(raw, name);
+    return raw.size() > name.size() && raw.find('\\') != std::string_view::npos &&
+           spells_with_escapes(raw, name);
 }
 
 }  // namespace wireload

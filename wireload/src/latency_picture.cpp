@@ -15,12 +15,15 @@ std::vector<latency_class> latency_classes(const histogram& h, std::size_t rows)
     const double high = std::log(static_cast<double>(std::max<std::uint64_t>(2, *h.max_ns())));
     const double width = (high - low) / static_cast<double>(rows);
     std::vector<latency_class> out;
-    for (std::size_t i = 1; i <= rows; ++i) out.push_back({std::exp(low + width * static_cast<double>(i)), 0});
+    for (std::size_t i = 1; i <= rows; ++i)
+        out.push_back({std::exp(low + width * static_cast<double>(i)), 0});
     for (std::size_t i = 0; i < h.used_buckets(); ++i) {
         if (h.count_at(i) == 0) continue;
-        const double middle = static_cast<double>(histogram::lowest_of(i) + histogram::highest_of(i)) / 2;
+        const double middle =
+            static_cast<double>(histogram::lowest_of(i) + histogram::highest_of(i)) / 2;
         const double place = (std::log(std::max(1.0, middle)) - low) / width;
-        out[static_cast<std::size_t>(std::clamp(place, 0.0, static_cast<double>(rows) - 1))].count += h.count_at(i);
+        out[static_cast<std::size_t>(std::clamp(place, 0.0, static_cast<double>(rows) - 1))]
+            .count += h.count_at(i);
     }
     return out;
 }
@@ -40,9 +43,11 @@ std::string latency_picture(const histogram& h, const painter& paint) {
         const double share = static_cast<double>(c.count) / static_cast<double>(h.count());
         // One request in a million still shows.
         const std::string percent = share < 0.0005 ? "<0.1%" : fmt::format("{:.1f}%", share * 100);
-        out += fmt::format("  {} {:>8} {} {:>6} {:>12}\n", paint.at_most(), format_duration(c.upper_ns),
-                           paint.cyan(paint.bar(static_cast<double>(c.count) / static_cast<double>(most), columns)), percent,
-                           grouped(c.count));
+        out += fmt::format("  {} {:>8} {} {:>6} {:>12}\n", paint.at_most(),
+                           format_duration(c.upper_ns),
+                           paint.cyan(paint.bar(
+                               static_cast<double>(c.count) / static_cast<double>(most), columns)),
+                           percent, grouped(c.count));
     }
     return out;
 }

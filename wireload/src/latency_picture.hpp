@@ -14,8 +14,8 @@ struct latency_class {
     std::uint64_t count;
 };
 
-// At most `rows` classes of equal width on a logarithmic scale, from the smallest value to the largest; empty when there is
-// nothing to tell apart.
+// At most `rows` classes of equal width on a logarithmic scale, from the smallest value to the
+// largest; empty when there is nothing to tell apart.
 std::vector<latency_class> latency_classes(const histogram& h, std::size_t rows);
 
 // A line for each class: its upper bound, a bar, its share and its count. At most 80 columns.

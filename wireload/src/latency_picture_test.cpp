@@ -18,7 +18,8 @@ TEST(LatencyPicture, ClassesHoldEverythingAndGrowByOneFactor) {
     EXPECT_EQ(classes.front().count, 1U);
     EXPECT_EQ(classes.back().count, 1U);
     EXPECT_NEAR(classes.back().upper_ns, 100e6, 1e6);
-    EXPECT_NEAR(classes[1].upper_ns / classes[0].upper_ns, classes[3].upper_ns / classes[2].upper_ns, 1e-6);
+    EXPECT_NEAR(classes[1].upper_ns / classes[0].upper_ns,
+                classes[3].upper_ns / classes[2].upper_ns, 1e-6);
 }
 
 TEST(LatencyPicture, IsEmptyWhenThereIsNothingToTellApart) {

@@ -37,8 +37,8 @@ std::size_t columns_of(int fd) {
 }  // namespace
 
 bool view_is_free(const options& asked, unsigned allowed) {
-    // Pinned: the main thread has those CPUs of --cpu that no generator thread is on. Otherwise one CPU is needed for it and
-    // one is left to a server on this machine.
+    // Pinned: the main thread has those CPUs of --cpu that no generator thread is on. Otherwise one
+    // CPU is needed for it and one is left to a server on this machine.
     if (!asked.cpus.empty()) return asked.cpus.size() > asked.threads;
     return allowed >= asked.threads + 2;
 }
@@ -75,7 +75,8 @@ void live_view::tick(nanos now) {
     if (now < next_draw_) return;
     next_draw_ = now + draw_every;
     // A line that fills the last column may wrap.
-    const std::string text = lines(now, std::clamp<std::size_t>(columns_of(fd_), 20, most_columns) - 1);
+    const std::string text =
+        lines(now, std::clamp<std::size_t>(columns_of(fd_), 20, most_columns) - 1);
     std::string frame = drawn_ != 0 ? fmt::format("\x1b[{}A\r", drawn_) : "\r";
     drawn_ = 0;
     for (std::string_view rest = text; !rest.empty();) {
@@ -95,7 +96,8 @@ void live_view::take(nanos now) {
     // A second without a look at the series counts with the next one.
     ok_in_second_ += fresh.data.ok;
     if (now >= rates_until_ && now > start_) {
-        const double length = static_cast<double>(now - (rates_until_ - second)) / static_cast<double>(second);
+        const double length =
+            static_cast<double>(now - (rates_until_ - second)) / static_cast<double>(second);
         rates_.push_back(static_cast<double>(ok_in_second_) / length);
         if (rates_.size() > most_columns) rates_.pop_front();
         ok_in_second_ = 0;
@@ -105,7 +107,8 @@ void live_view::take(nanos now) {
         last_take_ = now;
         last_second_.push_back(std::move(fresh));
     }
-    while (last_second_.size() > 1 && last_second_.front().taken <= now - second) last_second_.pop_front();
+    while (last_second_.size() > 1 && last_second_.front().taken <= now - second)
+        last_second_.pop_front();
 }
 
 std::string live_view::progress(nanos now, std::size_t columns) const {
@@ -121,27 +124,39 @@ std::string live_view::progress(nanos now, std::size_t columns) const {
         const double counted = static_cast<double>(ok_ + errors_) / static_cast<double>(count_);
         if (!share || counted > *share) {
             share = counted;
-            left = counted > 0 ? fmt::format(", {:.0f} s left", std::max(0.0, passed / 1e9 * (1 / counted - 1))) : "";
+            left = counted > 0 ? fmt::format(", {:.0f} s left",
+                                             std::max(0.0, passed / 1e9 * (1 / counted - 1)))
+                               : "";
         }
     }
     std::string out = fmt::format("{} {:.1f} s{}", phase_, passed / 1e9, left);
     if (out.size() > columns) out.resize(columns);
-    if (share && columns > out.size() + 14) out += fmt::format("  {}", paint_.cyan(paint_.bar(*share, std::min<std::size_t>(40, columns - out.size() - 2))));
+    if (share && columns > out.size() + 14)
+        out += fmt::format(
+            "  {}",
+            paint_.cyan(paint_.bar(*share, std::min<std::size_t>(40, columns - out.size() - 2))));
     return out;
 }
 
 std::string live_view::sparkline(std::size_t columns) const {
     const std::size_t shown = std::min(columns, rates_.size());
-    const double most = rates_.empty() ? 0 : *std::max_element(rates_.end() - static_cast<std::ptrdiff_t>(shown), rates_.end());
+    const double most =
+        rates_.empty()
+            ? 0
+            : *std::max_element(rates_.end() - static_cast<std::ptrdiff_t>(shown), rates_.end());
     std::string out;
-    for (std::size_t i = rates_.size() - shown; i < rates_.size(); ++i) out += paint_.column(most > 0 ? rates_[i] / most : 0);
+    for (std::size_t i = rates_.size() - shown; i < rates_.size(); ++i)
+        out += paint_.column(most > 0 ? rates_[i] / most : 0);
     return out;
 }
 
 std::string live_view::lines(nanos now, std::size_t columns) {
     take(now);
-    const auto cut = [&](std::string text) { return text.size() > columns ? text.substr(0, columns) : text; };
-    std::string out = fmt::format("{}\n{}\n", paint_.bold(cut(plan_.asked.url)), progress(now, columns));
+    const auto cut = [&](std::string text) {
+        return text.size() > columns ? text.substr(0, columns) : text;
+    };
+    std::string out =
+        fmt::format("{}\n{}\n", paint_.bold(cut(plan_.asked.url)), progress(now, columns));
     histogram last;
     std::uint64_t ok = 0;
     nanos span = 0;
@@ -149,21 +164,36 @@ std::string live_view::lines(nanos now, std::size_t columns) {
         last.merge(s.data.latencies);
         ok += s.data.ok;
         // Intervals are of one length; the rounds of a ramp are not.
-        span += plan_.asked.ramp ? s.taken - s.from : static_cast<nanos>(s.data.intervals) * plan_.asked.interval.count();
+        span += plan_.asked.ramp
+                    ? s.taken - s.from
+                    : static_cast<nanos>(s.data.intervals) * plan_.asked.interval.count();
     }
     if (plan_.asked.ramp) {
-        out += cut(fmt::format("round {} of {}: {} connections", std::min<std::uint64_t>(rounds_ + 1, plan_.asked.ramp->rounds), plan_.asked.ramp->rounds,
-                               grouped(std::min<std::uint64_t>(rounds_ + 1, plan_.asked.ramp->rounds) * plan_.asked.ramp->add))) + "\n";
+        out +=
+            cut(fmt::format("round {} of {}: {} connections",
+                            std::min<std::uint64_t>(rounds_ + 1, plan_.asked.ramp->rounds),
+                            plan_.asked.ramp->rounds,
+                            grouped(std::min<std::uint64_t>(rounds_ + 1, plan_.asked.ramp->rounds) *
+                                    plan_.asked.ramp->add))) +
+            "\n";
     }
     if (last_second_.empty() && ok_ + errors_ == 0) return out;
     const double rate = span > 0 ? static_cast<double>(ok) * 1e9 / static_cast<double>(span) : 0;
-    const std::string requests = cut(fmt::format("{}  {:>11}  ", plan_.asked.websocket ? "messages/s" : "requests/s", grouped(static_cast<std::uint64_t>(rate))));
-    out += requests + paint_.cyan(sparkline(columns > requests.size() ? columns - requests.size() : 0)) + "\n";
-    out += cut(fmt::format("last second  p50 {}, p90 {}, p99 {}, max {}", time_or_dash(last.percentile_ns(50)), time_or_dash(last.supported_percentile_ns(90)),
-                           time_or_dash(last.supported_percentile_ns(99)), time_or_dash(last.max_ns()))) + "\n";
-    const std::string counts = cut(fmt::format("right {}, errors {}", grouped(ok_), grouped(errors_)));
+    const std::string requests =
+        cut(fmt::format("{}  {:>11}  ", plan_.asked.websocket ? "messages/s" : "requests/s",
+                        grouped(static_cast<std::uint64_t>(rate))));
+    out += requests +
+           paint_.cyan(sparkline(columns > requests.size() ? columns - requests.size() : 0)) + "\n";
+    out += cut(fmt::format(
+               "last second  p50 {}, p90 {}, p99 {}, max {}", time_or_dash(last.percentile_ns(50)),
+               time_or_dash(last.supported_percentile_ns(90)),
+               time_or_dash(last.supported_percentile_ns(99)), time_or_dash(last.max_ns()))) +
+           "\n";
+    const std::string counts =
+        cut(fmt::format("right {}, errors {}", grouped(ok_), grouped(errors_)));
     const std::size_t errors_at = std::min(counts.find("errors"), counts.size());
-    out += counts.substr(0, errors_at) + (errors_ != 0 ? paint_.red(counts.substr(errors_at)) : counts.substr(errors_at)) + "\n";
+    out += counts.substr(0, errors_at) +
+           (errors_ != 0 ? paint_.red(counts.substr(errors_at)) : counts.substr(errors_at)) + "\n";
     return out;
 }
 

@@ -1,5 +1,6 @@
-// What happens now, on a terminal, while a run goes on. Drawn by the main thread alone, five times a second at most; the
-// threads that measure only hand over each interval's histogram, as they do anyway.
+// What happens now, on a terminal, while a run goes on. Drawn by the main thread alone, five times
+// a second at most; the threads that measure only hand over each interval's histogram, as they do
+// anyway.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +14,9 @@
 
 namespace wireload {
 
-// Whether drawing would take nothing from what is measured: there is a terminal, and a CPU for the main thread that neither
-// the generator's threads nor (as far as can be known) the server use. `allowed`: CPUs that the process may use.
+// Whether drawing would take nothing from what is measured: there is a terminal, and a CPU for the
+// main thread that neither the generator's threads nor (as far as can be known) the server use.
+// `allowed`: CPUs that the process may use.
 bool view_is_free(const options& asked, unsigned allowed);
 
 class live_view {
@@ -27,7 +29,8 @@ public:
     live_view(const live_view&) = delete;
     live_view& operator=(const live_view&) = delete;
 
-    // A part of the run begins: "connecting", "warming up", "measuring". Either end may be unknown (never, 0).
+    // A part of the run begins: "connecting", "warming up", "measuring". Either end may be unknown
+    // (never, 0).
     void begin(std::string_view phase, nanos start, nanos end, std::uint64_t count = 0);
     nanos next_draw() const { return next_draw_; }
     // Draws when it is time to.

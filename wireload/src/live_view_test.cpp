@@ -32,7 +32,8 @@ struct fixture {
 TEST(LiveView, ShowsTheLastSecondAndWhatIsLeft) {
     fixture f;
     f.view->begin("measuring", 0, 10 * second);
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, "measuring 0.1 s, 10 s left", f.view->lines(second / 10, 79));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "measuring 0.1 s, 10 s left",
+                        f.view->lines(second / 10, 79));
     for (int i = 0; i < 10; ++i) f.interval(50, 1);
     const std::string text = f.view->lines(second, 79);
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "measuring 1.0 s, 9 s left", text);
@@ -51,14 +52,16 @@ TEST(LiveView, WebSocketsAnswerMessages) {
     f.p.asked.websocket = true;
     f.view->begin("measuring", 0, 10 * second);
     for (int i = 0; i < 10; ++i) f.interval(50);
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, "messages/s          500  #", f.view->lines(second, 79));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "messages/s          500  #",
+                        f.view->lines(second, 79));
 }
 
 TEST(LiveView, ACountTellsHowFarItIs) {
     fixture f;
     f.view->begin("measuring", 0, never, 100);
     f.interval(25);
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, "measuring 1.0 s, 3 s left", f.view->lines(second, 79));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "measuring 1.0 s, 3 s left",
+                        f.view->lines(second, 79));
 }
 
 TEST(LiveView, LinesNeverExceedTheScreen) {

@@ -37,14 +37,18 @@ unsigned allowed_cpus() {
     return static_cast<unsigned>(std::max(1, CPU_COUNT(&set)));
 }
 
-void complain(const std::string& text) { std::fputs(fmt::format("wireload: {}\n", text).c_str(), stderr); }
+void complain(const std::string& text) {
+    std::fputs(fmt::format("wireload: {}\n", text).c_str(), stderr);
+}
 
-// Opened before the run, so that a name that cannot be written is known before ten minutes are spent.
+// Opened before the run, so that a name that cannot be written is known before ten minutes are
+// spent.
 bool open_output(std::ofstream& file, const char* flag, const std::string& path) {
     if (path.empty() || path == "-") return true;
     file.open(path);
     if (file) return true;
-    complain(fmt::format("{} {}: cannot write this file: {}; give another name", flag, path, std::strerror(errno)));
+    complain(fmt::format("{} {}: cannot write this file: {}; give another name", flag, path,
+                         std::strerror(errno)));
     return false;
 }
 
@@ -56,11 +60,14 @@ bool close_output(std::ofstream& file) {
 
 void write_log(std::ostream& out, const plan& p, const run_result& r) {
     const auto start = std::chrono::nanoseconds(r.window_start_unix_ns);
-    histogram_log_writer log(out, fmt::format("wireload {}, latencies in nanoseconds, {}", version_text(), p.asked.url), start);
+    histogram_log_writer log(
+        out, fmt::format("wireload {}, latencies in nanoseconds, {}", version_text(), p.asked.url),
+        start);
     const std::vector<interval_span> spans = spans_of(p, r);
     for (std::size_t i = 0; i < spans.size(); ++i) {
         if (const histogram* h = r.series->latencies_of(i)) {
-            log.write(*h, std::chrono::nanoseconds(spans[i].start), std::chrono::nanoseconds(spans[i].length));
+            log.write(*h, std::chrono::nanoseconds(spans[i].start),
+                      std::chrono::nanoseconds(spans[i].length));
         }
     }
 }
@@ -76,7 +83,9 @@ std::optional<live_screen> live_on(const options& o) {
     if (o.live == live_choice::automatic) {
         if (o.quiet) return {};
         if (!view_is_free(o, allowed_cpus())) {
-            std::fputs("no live view: it would share a measured CPU (--live always draws it anyway)\n", stderr);
+            std::fputs(
+                "no live view: it would share a measured CPU (--live always draws it anyway)\n",
+                stderr);
             return {};
         }
     }
@@ -107,11 +116,14 @@ int load(options asked) {
         return std::fflush(stdout) == 0 ? exit_ok : exit_nothing_measured;
     }
     if (p.asked.live == live_choice::always && !good_terminal(STDERR_FILENO)) {
-        complain("--live always: standard error is not a terminal that can be drawn on; leave it out, or run it on one");
+        complain(
+            "--live always: standard error is not a terminal that can be drawn on; leave it out, "
+            "or run it on one");
         return exit_usage;
     }
     std::ofstream json_file, log_file, csv_file;
-    if (!open_output(json_file, "--json", p.asked.json_path) || !open_output(log_file, "--hdr-log", p.asked.hdr_log_path) ||
+    if (!open_output(json_file, "--json", p.asked.json_path) ||
+        !open_output(log_file, "--hdr-log", p.asked.hdr_log_path) ||
         !open_output(csv_file, "--csv", p.asked.csv_path)) {
         return exit_usage;
     }
@@ -146,9 +158,12 @@ int load(options asked) {
             json_file << text;
         }
     }
-    if (!p.asked.hdr_log_path.empty()) write_log(log_file.is_open() ? static_cast<std::ostream&>(log_file) : std::cout, p, result);
-    if (!p.asked.csv_path.empty()) write_csv(csv_file.is_open() ? static_cast<std::ostream&>(csv_file) : std::cout, p, result);
-    if (std::fflush(stdout) != 0 || !std::cout.flush() || !close_output(json_file) || !close_output(log_file) || !close_output(csv_file)) {
+    if (!p.asked.hdr_log_path.empty())
+        write_log(log_file.is_open() ? static_cast<std::ostream&>(log_file) : std::cout, p, result);
+    if (!p.asked.csv_path.empty())
+        write_csv(csv_file.is_open() ? static_cast<std::ostream&>(csv_file) : std::cout, p, result);
+    if (std::fflush(stdout) != 0 || !std::cout.flush() || !close_output(json_file) ||
+        !close_output(log_file) || !close_output(csv_file)) {
         complain("the result could not be written whole; is the disk full?");
         return exit_nothing_measured;
     }
@@ -159,7 +174,8 @@ int load(options asked) {
 
 int main(int argc, char** argv) {
     try {
-        auto parsed = parse_command_line(std::vector<std::string>(argv, argv + argc), allowed_cpus());
+        auto parsed =
+            parse_command_line(std::vector<std::string>(argv, argv + argc), allowed_cpus());
         if (const auto* early = std::get_if<early_exit>(&parsed)) {
             std::fputs(early->text.c_str(), early->code == exit_ok ? stdout : stderr);
             return early->code;

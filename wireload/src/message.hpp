@@ -20,9 +20,11 @@ public:
     wire::ws::opcode op() const { return op_; }
     const text_template& content() const { return content_; }
 
-    // Appends the masked frame of a message from byte `offset` on, at most about `most` bytes. Returns the offset reached, 0
-    // when the frame is complete. The key must be the same for all parts of one frame.
-    std::size_t append_frame(wire::buffer& out, template_values v, wire::ws::mask_key key, std::size_t offset, std::size_t most) const;
+    // Appends the masked frame of a message from byte `offset` on, at most about `most` bytes.
+    // Returns the offset reached, 0 when the frame is complete. The key must be the same for all
+    // parts of one frame.
+    std::size_t append_frame(wire::buffer& out, template_values v, wire::ws::mask_key key,
+                             std::size_t offset, std::size_t most) const;
 
 private:
     text_template content_;

@@ -7,8 +7,9 @@ namespace {
 
 // However the frame is cut, the parts put together are the same bytes.
 TEST(MessageTemplate, PartsOfAFrameMakeTheWhole) {
-    for (const std::string& text : {std::string("{c}"), "before{c}" + std::string(300, 'x'), std::string("none"), std::string(),
-                                   std::string("{uuid} and {random} {c}{counter}")}) {
+    for (const std::string& text :
+         {std::string("{c}"), "before{c}" + std::string(300, 'x'), std::string("none"),
+          std::string(), std::string("{uuid} and {random} {c}{counter}")}) {
         const message_template m(text, true);
         const wire::ws::mask_key key{1, 2, 3, 4};
         const template_values v{5, 9876};

@@ -23,7 +23,8 @@ struct open_loop_options {
     spin_mode spin = spin_mode::automatic;
 };
 
-// What one thread counted. Of requests that were due inside the window, whenever they were answered.
+// What one thread counted. Of requests that were due inside the window, whenever they were
+// answered.
 struct open_loop_tally {
     std::uint64_t scheduled = 0;
     std::uint64_t not_sent = 0;  // no connection was free before the deadline or the end
@@ -38,7 +39,8 @@ struct open_loop_tally {
         scheduled += other.scheduled;
         not_sent += other.not_sent;
         late += other.late;
-        backlog_max += other.backlog_max;  // at most: the threads' largest need not be of one moment
+        // At most: the threads' largest need not be of one moment.
+        backlog_max += other.backlog_max;
         sent_in_window += other.sent_in_window;
         answered_in_window += other.answered_in_window;
         spun += other.spun;
@@ -47,12 +49,15 @@ struct open_loop_tally {
 
 struct open_loop_result {
     open_loop_tally counts;
-    histogram lag;      // sent - the moment from which it could have been: due, a connection free, in flight allowed. In no latency.
-    histogram service;  // answered - sent
+    // Sent - the moment from which it could have been: due, a connection free, in flight allowed.
+    // In no latency.
+    histogram lag;
+    histogram service;       // answered - sent
     std::int64_t drain = 0;  // ns from the window's end until the last request was decided
 };
 
-// A window is void when the generator itself was late: p99 of the lag above 50 us and above 5% of the median latency
+// A window is void when the generator itself was late: p99 of the lag above 50 us and above 5% of
+// the median latency
 //. What is wrong, for a person to read; absent when nothing is.
 std::optional<std::string> why_void(const histogram& lag, const histogram& latency);
 

@@ -10,9 +10,11 @@
 
 namespace wireload {
 
-// Fills `out.open_loop`, and the duration where the schedule has one, when one of the options of open loops was given; the
-// other options of the load have been read. `given` says whether an option was. Returns what is wrong, or nothing.
-std::string read_open_loop(const raw_options& raw, const std::function<bool(const char*)>& given, options& out);
+// Fills `out.open_loop`, and the duration where the schedule has one, when one of the options of
+// open loops was given; the other options of the load have been read. `given` says whether an
+// option was. Returns what is wrong, or nothing.
+std::string read_open_loop(const raw_options& raw, const std::function<bool(const char*)>& given,
+                           options& out);
 
 // When the number of threads and the seed are known.
 void complete_open_loop(options& out);

@@ -17,7 +17,9 @@ constexpr double kept = 0.99;
 
 std::string whole(double rate) { return grouped(static_cast<std::uint64_t>(std::llround(rate))); }
 
-std::string rate_text(std::uint64_t milli) { return fmt::format("{:.10g}/s", static_cast<double>(milli) / 1e3); }
+std::string rate_text(std::uint64_t milli) {
+    return fmt::format("{:.10g}/s", static_cast<double>(milli) / 1e3);
+}
 
 struct rates {
     double asked = 0;  // a second
@@ -29,23 +31,29 @@ rates rates_of(const run_result& r) {
     const double seconds = static_cast<double>(r.elapsed) / 1e9;
     if (seconds <= 0) return {};
     const open_loop_tally& c = r.open_loop->counts;
-    return {static_cast<double>(c.scheduled) / seconds, static_cast<double>(c.sent_in_window) / seconds, r.rate_per_s()};
+    return {static_cast<double>(c.scheduled) / seconds,
+            static_cast<double>(c.sent_in_window) / seconds, r.rate_per_s()};
 }
 
-// By count, the window ends with the last reply: then the rate is kept if the backlog stayed small, which nobody can say
-// without a limit of their own; the latencies tell.
+// By count, the window ends with the last reply: then the rate is kept if the backlog stayed small,
+// which nobody can say without a limit of their own; the latencies tell.
 bool rate_was_kept(const run_result& r) {
     const open_loop_tally& c = r.open_loop->counts;
-    return r.stopped_by != stop_reason::duration || static_cast<double>(c.sent_in_window) >= kept * static_cast<double>(c.scheduled);
+    return r.stopped_by != stop_reason::duration ||
+           static_cast<double>(c.sent_in_window) >= kept * static_cast<double>(c.scheduled);
 }
 
 std::string percentiles(const histogram& h) {
     std::string out;
     for (const double percent : {50.0, 99.0, 99.9}) {
         const auto value = h.supported_percentile_ns(percent);
-        if (value) out += fmt::format("{}p{} {}", out.empty() ? "" : ", ", percentile_name(percent), format_duration(static_cast<double>(*value)));
+        if (value)
+            out += fmt::format("{}p{} {}", out.empty() ? "" : ", ", percentile_name(percent),
+                               format_duration(static_cast<double>(*value)));
     }
-    if (const auto most = h.max_ns()) out += fmt::format("{}max {}", out.empty() ? "" : ", ", format_duration(static_cast<double>(*most)));
+    if (const auto most = h.max_ns())
+        out += fmt::format("{}max {}", out.empty() ? "" : ", ",
+                           format_duration(static_cast<double>(*most)));
     return out.empty() ? "-" : out;
 }
 
@@ -61,7 +69,8 @@ json pieces(const arrival_plan& plan) {
 
 }  // namespace
 
-json open_loop_document(const plan& p, const run_result& r, const std::function<json(const histogram&)>& latency) {
+json open_loop_document(const plan& p, const run_result& r,
+                        const std::function<json(const histogram&)>& latency) {
     if (!r.open_loop) return nullptr;
     const open_loop_options& o = *p.asked.open_loop;
     const open_loop_result& open = *r.open_loop;
@@ -91,13 +100,17 @@ json open_loop_document(const plan& p, const run_result& r, const std::function<
 
 std::string open_loop_plan_text(const options& asked) {
     const open_loop_options& o = *asked.open_loop;
-    if (o.arrivals.kind == arrival_kind::recorded) return fmt::format("open loop, arrivals of {}", o.name);
+    if (o.arrivals.kind == arrival_kind::recorded)
+        return fmt::format("open loop, arrivals of {}", o.name);
     const std::vector<rate_piece>& pieces = o.arrivals.pieces;
     const rate_piece &first = pieces.front(), &last = pieces.back();
     std::string rate = rate_text(first.from_milli);
-    if (pieces.size() > 1) rate = fmt::format("{} to {} in {} steps", rate, rate_text(last.to_milli), pieces.size());
-    else if (first.from_milli != first.to_milli) rate = fmt::format("{} to {}", rate, rate_text(last.to_milli));
-    return fmt::format("open loop, {}{}", rate, o.arrivals.kind == arrival_kind::poisson ? " (poisson)" : "");
+    if (pieces.size() > 1)
+        rate = fmt::format("{} to {} in {} steps", rate, rate_text(last.to_milli), pieces.size());
+    else if (first.from_milli != first.to_milli)
+        rate = fmt::format("{} to {}", rate, rate_text(last.to_milli));
+    return fmt::format("open loop, {}{}", rate,
+                       o.arrivals.kind == arrival_kind::poisson ? " (poisson)" : "");
 }
 
 std::string open_loop_lines(const run_result& r) {
@@ -105,7 +118,8 @@ std::string open_loop_lines(const run_result& r) {
     const open_loop_result& open = *r.open_loop;
     const rates rate = rates_of(r);
     const bool by_clock = r.stopped_by == stop_reason::duration;
-    std::string out = fmt::format("Schedule   {} due, {}/s; ", grouped(open.counts.scheduled), whole(rate.asked));
+    std::string out =
+        fmt::format("Schedule   {} due, {}/s; ", grouped(open.counts.scheduled), whole(rate.asked));
     out += by_clock ? fmt::format("sent {}/s; ", whole(rate.sent)) : std::string();
     out += fmt::format("{} waited at most\n", grouped(open.counts.backlog_max));
     out += fmt::format("Service    {} from sending\n", percentiles(open.service));
@@ -121,15 +135,23 @@ std::vector<std::string> open_loop_warnings(const plan& p, const run_result& r) 
     if (!rate_was_kept(r)) {
         const auto most = p.asked.open_loop->max_in_flight;
         const rates rate = rates_of(r);
-        out.push_back(fmt::format("asked {}/s, sent {}/s: {}", whole(rate.asked), whole(rate.sent),
-                                  wrong  ? "the generator could not do more"
-                                  : most ? fmt::format("the server is too slow for that with {} in flight", grouped(*most))
-                                         : fmt::format("the server is too slow for that with {} connections", grouped(p.asked.connections))));
+        out.push_back(fmt::format(
+            "asked {}/s, sent {}/s: {}", whole(rate.asked), whole(rate.sent),
+            wrong ? "the generator could not do more"
+            : most
+                ? fmt::format("the server is too slow for that with {} in flight", grouped(*most))
+                : fmt::format("the server is too slow for that with {} connections",
+                              grouped(p.asked.connections))));
     }
-    if (c.not_sent != 0) out.push_back(fmt::format("{} never sent: no connection was free before the deadline or the end", grouped(c.not_sent)));
+    if (c.not_sent != 0)
+        out.push_back(
+            fmt::format("{} never sent: no connection was free before the deadline or the end",
+                        grouped(c.not_sent)));
     if (c.late != 0) {
-        out.push_back(fmt::format("{} answered after the deadline of {}: errors, and among the latencies", grouped(c.late),
-                                  format_duration(static_cast<double>(p.asked.open_loop->deadline->count()))));
+        out.push_back(fmt::format(
+            "{} answered after the deadline of {}: errors, and among the latencies",
+            grouped(c.late),
+            format_duration(static_cast<double>(p.asked.open_loop->deadline->count()))));
     }
     return out;
 }

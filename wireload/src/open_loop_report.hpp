@@ -13,8 +13,9 @@
 namespace wireload {
 
 // "open_loop": null for other loads. `latency` writes a histogram.
-nlohmann::ordered_json open_loop_document(const plan& p, const run_result& r,
-                                          const std::function<nlohmann::ordered_json(const histogram&)>& latency);
+nlohmann::ordered_json open_loop_document(
+    const plan& p, const run_result& r,
+    const std::function<nlohmann::ordered_json(const histogram&)>& latency);
 
 // "open loop, 5000/s (poisson)": for the line that says what was asked.
 std::string open_loop_plan_text(const options& asked);

@@ -1,4 +1,5 @@
-// Every option once: what the parser accepts, and what help, manual page and completion say of it, come from here.
+// Every option once: what the parser accepts, and what help, manual page and completion say of it,
+// come from here.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +20,13 @@ struct option_row {
     std::string_view names;     // "-c,--connections": as CLI11 takes them
     std::string_view argument;  // what stands for it in the help; empty for a flag
     std::string_view text;      // one or more sentences, wrapped when shown
-    // Where it goes. A list may be given several times; of a text given several times the last holds.
-    std::variant<std::string raw_options::*, bool raw_options::*, std::vector<std::string> raw_options::*> into;
-    std::string_view choices = {};  // "echo,count,none": what shells offer; one_of() in options.cpp refuses all else
+    // Where it goes. A list may be given several times; of a text given several times the last
+    // holds.
+    std::variant<std::string raw_options::*, bool raw_options::*,
+                 std::vector<std::string> raw_options::*>
+        into;
+    // "echo,count,none": what shells offer; one_of() in options.cpp refuses all else.
+    std::string_view choices = {};
     completes offers = completes::nothing;
     bool common = false;  // among the few that -h shows
 

@@ -58,7 +58,8 @@ struct options {
     std::chrono::nanoseconds warmup{0};
     std::optional<ramp_options> ramp;
     std::optional<open_loop_options> open_loop;
-    std::optional<std::chrono::nanoseconds> correct_omission;  // closed loop: estimate for requests due this often
+    // Closed loop: estimate for requests due this often.
+    std::optional<std::chrono::nanoseconds> correct_omission;
     std::uint32_t in_flight = 1;  // on one connection
     bool keep_alive = true;
     std::uint32_t per_connection = 1;  // requests, without keep-alive
@@ -83,8 +84,8 @@ struct options {
     // Where it runs.
     std::uint32_t threads = 1;
     engine_choice engine = engine_choice::automatic;
-    std::vector<int> cpus;              // empty: not pinned
-    std::vector<std::string> sources;   // literal addresses to connect from; empty: chosen
+    std::vector<int> cpus;             // empty: not pinned
+    std::vector<std::string> sources;  // literal addresses to connect from; empty: chosen
     std::uint64_t seed = 1;
     std::string watch;  // a process id or a cgroup v2 folder; empty: none
 
@@ -111,7 +112,8 @@ struct early_exit {
 };
 
 // `allowed_cpus`: how many the process may run on, the default number of threads.
-std::variant<options, early_exit> parse_command_line(const std::vector<std::string>& argv, unsigned allowed_cpus);
+std::variant<options, early_exit> parse_command_line(const std::vector<std::string>& argv,
+                                                     unsigned allowed_cpus);
 
 // "0-2,5" as {0,1,2,5}; absent when malformed.
 std::optional<std::vector<int>> parse_cpu_list(std::string_view text);

@@ -46,8 +46,9 @@ TEST(Options, DefaultsLoadTenConnectionsForTenSeconds) {
 }
 
 TEST(Options, ReadsEveryForm) {
-    const options o = good({"-c50", "--duration=1m30s", "-t", "2", "-H", "A: b", "-H", "C:d", "-m", "PUT", "--cpu", "0-1,3",
-                            "--expect-status", "200,4xx", "--expect-body", "ok", "--seed", "7", "http://h:1/x"});
+    const options o = good({"-c50", "--duration=1m30s", "-t", "2", "-H", "A: b", "-H", "C:d", "-m",
+                            "PUT", "--cpu", "0-1,3", "--expect-status", "200,4xx", "--expect-body",
+                            "ok", "--seed", "7", "http://h:1/x"});
     EXPECT_EQ(o.connections, 50U);
     EXPECT_EQ(o.duration, seconds(90));
     EXPECT_EQ(o.threads, 2U);
@@ -85,8 +86,10 @@ TEST(Options, FilesGiveBodies) {
     std::ofstream(path, std::ios::trunc).close();
     EXPECT_EQ(good({"--body-file", path, "http://h/"}).body, "");
     std::remove(path.c_str());
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, "cannot read", refusal({"--body-file", path, "http://h/"}));
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, "give one of them", refusal({"-b", "x", "--body-file", path, "http://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "cannot read",
+                        refusal({"--body-file", path, "http://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "give one of them",
+                        refusal({"-b", "x", "--body-file", path, "http://h/"}));
 }
 
 TEST(Options, ThreadsNeverExceedConnections) {
@@ -96,15 +99,17 @@ TEST(Options, ThreadsNeverExceedConnections) {
 }
 
 TEST(Options, RampSetsItsOwnLoad) {
-    const options o = good({"--ramp-rounds", "4", "--ramp-add", "25", "--ramp-messages", "20", "--ramp-pacing", "burst", "--check",
-                            "count", "ws://h/"});
+    const options o = good({"--ramp-rounds", "4", "--ramp-add", "25", "--ramp-messages", "20",
+                            "--ramp-pacing", "burst", "--check", "count", "ws://h/"});
     ASSERT_TRUE(o.ramp.has_value());
     EXPECT_EQ(o.connections, 100U);
     EXPECT_EQ(o.in_flight, 20U);
     EXPECT_EQ(o.message, "{\"c\":{c}}");
     EXPECT_EQ(o.timeout, seconds(30));
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, "no meaning in a ramp", refusal({"--ramp-rounds", "4", "-c", "3", "ws://h/"}));
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, "--ramp-rounds", refusal({"--ramp-add", "4", "ws://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "no meaning in a ramp",
+                        refusal({"--ramp-rounds", "4", "-c", "3", "ws://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "--ramp-rounds",
+                        refusal({"--ramp-add", "4", "ws://h/"}));
 }
 
 TEST(Options, UsesOfConnections) {
@@ -113,36 +118,53 @@ TEST(Options, UsesOfConnections) {
     EXPECT_EQ(good({"--idle", "ws://h/"}).duration, seconds(10));
     EXPECT_EQ(good({"--message-size", "28", "ws://h/"}).message, "abcdefghijklmnopqrstuvwxyzab");
     EXPECT_EQ(good({"--subprotocol", "a,b", "ws://h/"}).subprotocols, "a, b");
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, "--no-keepalive", refusal({"--per-connection", "7", "ws://h/"}));
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, "open loop", refusal({"--per-connection", "7", "--no-keepalive", "--rate", "10", "http://h/"}));
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, "sends nothing", refusal({"--idle", "-n", "5", "http://h/"}));
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, "twice", refusal({"--message", "x", "--message-size", "5", "ws://h/"}));
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, "counter in it", refusal({"--check", "count", "--message-size", "5", "ws://h/"}));
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, "such as chat", refusal({"--subprotocol", "a b", "ws://h/"}));
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, "--subprotocol", refusal({"-H", "sec-websocket-protocol: a", "ws://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "--no-keepalive",
+                        refusal({"--per-connection", "7", "ws://h/"}));
+    EXPECT_PRED_FORMAT2(
+        testing::IsSubstring, "open loop",
+        refusal({"--per-connection", "7", "--no-keepalive", "--rate", "10", "http://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "sends nothing",
+                        refusal({"--idle", "-n", "5", "http://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "twice",
+                        refusal({"--message", "x", "--message-size", "5", "ws://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "counter in it",
+                        refusal({"--check", "count", "--message-size", "5", "ws://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "such as chat",
+                        refusal({"--subprotocol", "a b", "ws://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "--subprotocol",
+                        refusal({"-H", "sec-websocket-protocol: a", "ws://h/"}));
     EXPECT_FALSE(good({"ws://h/"}).deflate);
     EXPECT_TRUE(good({"--deflate", "wss://h/"}).deflate);
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, "--deflate is for ws URLs", refusal({"--deflate", "http://h/"}));
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, "--deflate sends this field", refusal({"--deflate", "-H", "sec-websocket-extensions: a", "ws://h/"}));
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, "is for ws URLs", refusal({"--subprotocol", "a", "http://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "--deflate is for ws URLs",
+                        refusal({"--deflate", "http://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "--deflate sends this field",
+                        refusal({"--deflate", "-H", "sec-websocket-extensions: a", "ws://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "is for ws URLs",
+                        refusal({"--subprotocol", "a", "http://h/"}));
 }
 
 TEST(Options, ContentChecks) {
-    const options o = good({"--expect-json", "a=1", "--expect-match", "x", "--expect-match", "y", "--expect-length", "3", "ws://h/"});
+    const options o = good({"--expect-json", "a=1", "--expect-match", "x", "--expect-match", "y",
+                            "--expect-length", "3", "ws://h/"});
     EXPECT_EQ(o.expect.match.size(), 2U);
     EXPECT_EQ(o.expect.length, 3U);
     EXPECT_EQ(o.check, reply_check::none);
-    EXPECT_EQ(good({"--expect-json", "a=1", "--check", "echo", "ws://h/"}).check, reply_check::echo);
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, "--expect-match '(': missing )", refusal({"--expect-match", "(", "http://h/"}));
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, "is for http URLs", refusal({"--expect-header", "A", "ws://h/"}));
+    EXPECT_EQ(good({"--expect-json", "a=1", "--check", "echo", "ws://h/"}).check,
+              reply_check::echo);
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "--expect-match '(': missing )",
+                        refusal({"--expect-match", "(", "http://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "is for http URLs",
+                        refusal({"--expect-header", "A", "ws://h/"}));
 }
 
 TEST(Options, SeveralUrls) {
     const options o = good({"http://h/a", "http://i/b"});
     EXPECT_EQ(o.urls, (std::vector<std::string>{"http://h/a", "http://i/b"}));
     EXPECT_EQ(o.url, "http://h/a");
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, "cannot read", refusal({"--requests-file", "/no/such", "http://h/"}));
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, "is for http URLs", refusal({"--requests-file", "x", "ws://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "cannot read",
+                        refusal({"--requests-file", "/no/such", "http://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "is for http URLs",
+                        refusal({"--requests-file", "x", "ws://h/"}));
 }
 
 TEST(Options, Tls) {
@@ -153,53 +175,75 @@ TEST(Options, Tls) {
     EXPECT_FALSE(plain.tls->insecure);
     EXPECT_FALSE(plain.tls->reuse_sessions);
     EXPECT_EQ(plain.tls->protocols, std::vector<std::string>{"http/1.1"});
-    const options o = good({"--cacert", "ca", "--cert", "c", "--key", "k", "--sni", "name", "--tls-session", "reuse", "--tls-max-version",
-                            "1.2", "--alpn", "a,b", "wss://h/"});
+    const options o =
+        good({"--cacert", "ca", "--cert", "c", "--key", "k", "--sni", "name", "--tls-session",
+              "reuse", "--tls-max-version", "1.2", "--alpn", "a,b", "wss://h/"});
     ASSERT_TRUE(o.tls);
     EXPECT_TRUE(o.websocket);
-    EXPECT_EQ(o.tls->ca_file + o.tls->certificate_file + o.tls->key_file + o.tls->server_name, "cackname");
+    EXPECT_EQ(o.tls->ca_file + o.tls->certificate_file + o.tls->key_file + o.tls->server_name,
+              "cackname");
     EXPECT_TRUE(o.tls->reuse_sessions && o.tls->only_1_2);
     EXPECT_EQ(o.tls->protocols, (std::vector<std::string>{"a", "b"}));
     EXPECT_TRUE(good({"--insecure", "https://h/"}).tls->insecure);
 }
 
 TEST(Options, UnknownFlagsGetASuggestion) {
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, "there is no --duratoin; did you mean --duration?", refusal({"--duratoin", "10s", "http://h/"}));
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, "did you mean --duration?", refusal({"--dur=10s", "http://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "there is no --duratoin; did you mean --duration?",
+                        refusal({"--duratoin", "10s", "http://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "did you mean --duration?",
+                        refusal({"--dur=10s", "http://h/"}));
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "--no-keepalive", refusal({"-k", "http://h/"}));
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, "see wireload --help", refusal({"--zzzzzzzzzz", "http://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "see wireload --help",
+                        refusal({"--zzzzzzzzzz", "http://h/"}));
 }
 
 TEST(Options, RefusalsSayWhatToDo) {
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "give a URL", refusal({}));
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "http://127.0.0.1:80", refusal({"127.0.0.1:80"}));
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, "begin the URL with https:// or wss://", refusal({"--insecure", "http://h/"}));
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, "give one of them", refusal({"--insecure", "--cacert", "ca.pem", "https://h/"}));
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, "belong together", refusal({"--cert", "c.pem", "https://h/"}));
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, "new or reuse", refusal({"--tls-session", "old", "wss://h/"}));
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, "1.2 or 1.3", refusal({"--tls-max-version", "1.1", "wss://h/"}));
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, "speaks HTTP/1.1", refusal({"--alpn", "h2", "https://h/"}));
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, "1 to 255", refusal({"--alpn", "a,,b", "https://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "begin the URL with https:// or wss://",
+                        refusal({"--insecure", "http://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "give one of them",
+                        refusal({"--insecure", "--cacert", "ca.pem", "https://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "belong together",
+                        refusal({"--cert", "c.pem", "https://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "new or reuse",
+                        refusal({"--tls-session", "old", "wss://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "1.2 or 1.3",
+                        refusal({"--tls-max-version", "1.1", "wss://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "speaks HTTP/1.1",
+                        refusal({"--alpn", "h2", "https://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "1 to 255",
+                        refusal({"--alpn", "a,,b", "https://h/"}));
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "not http, https, ws or wss", refusal({"ftp://h/"}));
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "10s or 10ms", refusal({"-d", "10", "http://h/"}));
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "such as 10s", refusal({"-d", "soon", "http://h/"}));
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "from 1 to", refusal({"-c", "0", "http://h/"}));
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "whole number", refusal({"-c", "5x", "http://h/"}));
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "--help", refusal({"-c"}));
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, "give one of them", refusal({"-n", "1", "--each", "1", "http://h/"}));
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, "stay open", refusal({"--pipeline", "2", "--no-keepalive", "http://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "give one of them",
+                        refusal({"-n", "1", "--each", "1", "http://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "stay open",
+                        refusal({"--pipeline", "2", "--no-keepalive", "http://h/"}));
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "--body", refusal({"--message", "x", "http://h/"}));
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "--message", refusal({"-b", "x", "ws://h/"}));
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, "'Name: value'", refusal({"-H", "nocolon", "http://h/"}));
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, "control character", refusal({"-H", "A: b\r\nC: d", "http://h/"}));
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, "itself", refusal({"-H", "Content-Length: 3", "http://h/"}));
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, "2xx", refusal({"--expect-status", "20", "http://h/"}));
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, "echo, count or none", refusal({"--check", "some", "ws://h/"}));
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, "{c}", refusal({"--check", "count", "--message", "{}", "ws://h/"}));
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, "{random:1-1000}", refusal({"--message", "{random:6-1}", "ws://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "'Name: value'",
+                        refusal({"-H", "nocolon", "http://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "control character",
+                        refusal({"-H", "A: b\r\nC: d", "http://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "itself",
+                        refusal({"-H", "Content-Length: 3", "http://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "2xx",
+                        refusal({"--expect-status", "20", "http://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "echo, count or none",
+                        refusal({"--check", "some", "ws://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "{c}",
+                        refusal({"--check", "count", "--message", "{}", "ws://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "{random:1-1000}",
+                        refusal({"--message", "{random:6-1}", "ws://h/"}));
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "--cpu", refusal({"--cpu", "3-1", "http://h/"}));
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "begin the URL with", refusal({"http://h/", "i"}));
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, "not of the same kind", refusal({"http://h/", "ws://i/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "not of the same kind",
+                        refusal({"http://h/", "ws://i/"}));
 }
 
 TEST(Options, HelpAndItsKinExitWithZero) {
@@ -212,7 +256,8 @@ TEST(Options, HelpAndItsKinExitWithZero) {
     ASSERT_TRUE(std::holds_alternative<early_exit>(help));
     EXPECT_EQ(std::get<early_exit>(help).code, exit_ok);
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "EXIT STATUS", std::get<early_exit>(help).text);
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, "wireload 0.", std::get<early_exit>(parse({"--version"})).text);
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "wireload 0.",
+                        std::get<early_exit>(parse({"--version"})).text);
 }
 
 TEST(Options, ThresholdsAreReadAndTheirFaultsPointedAt) {
@@ -220,20 +265,27 @@ TEST(Options, ThresholdsAreReadAndTheirFaultsPointedAt) {
     ASSERT_EQ(o.thresholds.size(), 2U);
     EXPECT_EQ(o.thresholds[0].text, "p99>20ms");
     EXPECT_EQ(o.thresholds[1].metric, threshold_metric::errors_percent);
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, "give a --rate", refusal({"--fail-if", "lag_p99>1ms", "http://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "give a --rate",
+                        refusal({"--fail-if", "lag_p99>1ms", "http://h/"}));
     EXPECT_EQ(good({"--fail-if", "lag_p99>1ms", "--rate", "5", "http://h/"}).thresholds.size(), 1U);
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, "--fail-if 'p99>20': at 5: '20'", refusal({"--fail-if", "p99>20", "http://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "--fail-if 'p99>20': at 5: '20'",
+                        refusal({"--fail-if", "p99>20", "http://h/"}));
 }
 
 TEST(Options, OneOutputAtMostGoesToStandardOutput) {
     EXPECT_EQ(good({"--csv", "-", "http://h/"}).csv_path, "-");
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, "only one of them", refusal({"--csv", "-", "--json", "-", "http://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "only one of them",
+                        refusal({"--csv", "-", "--json", "-", "http://h/"}));
 }
 
 TEST(Options, AValueThatIsNoChoiceGetsASuggestion) {
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, "--check ecoh: give echo, count or none; did you mean echo?", refusal({"--check", "ecoh", "ws://h/"}));
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, "did you mean serial?", refusal({"--ramp-rounds", "1", "--ramp-pacing", "Serial", "ws://h/"}));
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, "bash, zsh or fish", refusal({"--completion", "tcsh"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring,
+                        "--check ecoh: give echo, count or none; did you mean echo?",
+                        refusal({"--check", "ecoh", "ws://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "did you mean serial?",
+                        refusal({"--ramp-rounds", "1", "--ramp-pacing", "Serial", "ws://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "bash, zsh or fish",
+                        refusal({"--completion", "tcsh"}));
 }
 
 TEST(StatusSet, RefusesWhatIsNotAList) {

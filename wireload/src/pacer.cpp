@@ -13,20 +13,23 @@
 namespace wireload {
 namespace {
 
-// Requests sent in one turn at most. Replies are looked at once a turn, so a longer one would see them late.
-constexpr int sends_per_turn = 32;
+// Requests sent in one turn at most. Replies are looked at once a turn, so a longer one would see
+// them late.
+constexpr int sends_per_iteration = 32;
 
-// How long before a request is due the loop asks for events without sleeping: a sleeping thread is woken some 5 to 60 us
-// late, by the timer's interrupt, by the core's way out of idle and by the scheduler.
+// How long before a request is due the loop asks for events without sleeping: a sleeping thread is
+// woken some 5 to 60 us late, by the timer's interrupt, by the core's way out of idle and by the
+// scheduler.
 constexpr nanos spin_before = 60'000;
 
 bool may_spin(const options& o) {
     switch (o.open_loop->spin) {
-        case spin_mode::always: return true;
-        case spin_mode::never: return false;
-        case spin_mode::automatic: break;
+    case spin_mode::always: return true;
+    case spin_mode::never: return false;
+    case spin_mode::automatic: break;
     }
-    // Only on CPUs that were given to the threads, one each: elsewhere it would take time from the server.
+    // Only on CPUs that were given to the threads, one each: elsewhere it would take time from the
+    // server.
     return !o.cpus.empty() && o.threads <= o.cpus.size();
 }
 
@@ -38,9 +41,14 @@ std::uint64_t share(std::optional<std::uint64_t> total, unsigned parts, unsigned
 }  // namespace
 
 pacer::pacer(worker& w, const plan& p, unsigned index, std::uint32_t connections)
-    : worker_(w), plan_(p), index_(index), most_in_flight_(share(p.asked.open_loop->max_in_flight, p.asked.threads, index)),
-      deadline_(p.asked.open_loop->deadline ? p.asked.open_loop->deadline->count() : never), spin_(may_spin(p.asked) ? spin_before : 0),
-      due_timer_(wire::timer::calling<&pacer::on_due>(this)), schedule_(p.asked.open_loop->arrivals, index, p.asked.threads),
+    : worker_(w),
+      plan_(p),
+      index_(index),
+      most_in_flight_(share(p.asked.open_loop->max_in_flight, p.asked.threads, index)),
+      deadline_(p.asked.open_loop->deadline ? p.asked.open_loop->deadline->count() : never),
+      spin_(may_spin(p.asked) ? spin_before : 0),
+      due_timer_(wire::timer::calling<&pacer::on_due>(this)),
+      schedule_(p.asked.open_loop->arrivals, index, p.asked.threads),
       ahead_(schedule_) {
     const std::uint32_t size = std::bit_ceil(connections);
     ring_ = std::make_unique<slot[]>(size);
@@ -60,7 +68,8 @@ void pacer::begin(const load_order& order) {
     service_.clear();
     if (order.window_start > start_) {
         warming_up_ = true;
-        schedule_ = arrivals(plan_.asked.open_loop->warm_up, index_, plan_.asked.threads, window_start_ - start_);
+        schedule_ = arrivals(plan_.asked.open_loop->warm_up, index_, plan_.asked.threads,
+                             window_start_ - start_);
         due_ = schedule_.next();
     }
     if (due_ != never) {
@@ -112,9 +121,12 @@ void pacer::pump() {
     nanos now = clock_now();
     worker_.advance(now);
     if (!running_) return;
-    if (spinning_since_ != 0 && worker_.work_done() == work_then_) counts_.spun += now - spinning_since_;
+    if (spinning_since_ != 0 && worker_.work_done() == work_then_)
+        counts_.spun += now - spinning_since_;
     skip_expired(now);
-    for (int sent = 0; due_ <= now && sent < sends_per_turn && worker_.in_flight() < most_in_flight_; ++sent) {
+    for (int sent = 0;
+         due_ <= now && sent < sends_per_iteration && worker_.in_flight() < most_in_flight_;
+         ++sent) {
         connection* const c = take_free(granted_since_);
         if (c == nullptr) break;
         granted_ = true;
@@ -124,7 +136,8 @@ void pacer::pump() {
         c->offer(now);
     }
     note_backlog(now);
-    if (due_ == never && worker_.in_flight() == 0 && (schedule_end_ == never || now >= schedule_end_)) {
+    if (due_ == never && worker_.in_flight() == 0 &&
+        (schedule_end_ == never || now >= schedule_end_)) {
         worker_.load_over();
         return;
     }
@@ -162,7 +175,8 @@ void pacer::arm(nanos now) {
     spinning_since_ = 0;
     wire::event_loop& loop = worker_.loop();
     if (due_ == never) {
-        if (schedule_end_ != never && now < schedule_end_) loop.arm(due_timer_, to_time_point(schedule_end_));
+        if (schedule_end_ != never && now < schedule_end_)
+            loop.arm(due_timer_, to_time_point(schedule_end_));
         return;
     }
     // Otherwise the next event, a reply, finds us.
@@ -177,7 +191,7 @@ void pacer::arm(nanos now) {
     work_then_ = worker_.work_done();
 }
 
-void pacer::on_due() { worker_.at_turn_end(); }
+void pacer::on_due() { worker_.at_iteration_end(); }
 
 bool pacer::take_grant() { return std::exchange(granted_, false); }
 

@@ -1,10 +1,12 @@
-// The sending side of an open loop in one thread: which request is due, which connection takes it, and how late we were.
+// The sending side of an open loop in one thread: which request is due, which connection takes it,
+// and how late we were.
 //
-// A request that is due goes out at once on the connection that has been free for longest (in turn, so that all of them
-// stay in use and the load spreads over the server's threads). While none is free, or as many are in flight as may be,
-// requests wait; since they are nothing but moments of the schedule, a million of them take no memory. Latency runs from the
-// schedule, so a server that stands still is charged for everybody who waited (Tene, How NOT to Measure Latency); and it is not charged
-// for what the generator itself was late, which is known for each request.
+// A request that is due goes out at once on the connection that has been free for longest (in turn,
+// so that all of them stay in use and the load spreads over the server's threads). While none is
+// free, or as many are in flight as may be, requests wait; since they are nothing but moments of
+// the schedule, a million of them take no memory. Latency runs from the schedule, so a server that
+// stands still is charged for everybody who waited (Tene, How NOT to Measure Latency); and it is
+// not charged for what the generator itself was late, which is known for each request.
 #pragma once
 
 #include <cstdint>
@@ -29,10 +31,12 @@ public:
     pacer(worker& w, const plan& p, unsigned index, std::uint32_t connections);
 
     void begin(const load_order& order);
-    // Ends the load; nothing more is sent. With `settle`, what has no answer is counted as an error.
+    // Ends the load; nothing more is sent. With `settle`, what has no answer is counted as an
+    // error.
     void end(bool settle);
 
-    // The connection could send since `since`; it is asked to when a request is due and its turn has come.
+    // The connection could send since `since`; it is asked to when a request is due and its turn
+    // has come.
     void free(connection& c, nanos since);
     // At the end of a turn: sends what is due, and sees to it that the loop comes back in time.
     void pump();
@@ -43,8 +47,8 @@ public:
     bool take_grant();
     // A request is begun at `now`, `lag` later than it could have been. Returns when it was due.
     nanos begun(nanos now, nanos& lag);
-    // A connection could not be opened: the request that has waited for longest is lost with it, if one waits. Returns
-    // whether it counts.
+    // A connection could not be opened: the request that has waited for longest is lost with it, if
+    // one waits. Returns whether it counts.
     bool lose_waiting(nanos now);
     bool is_measured(nanos scheduled) const { return scheduled >= window_start_; }
     bool is_late(nanos latency) const { return deadline_ != never && latency > deadline_; }
@@ -97,14 +101,14 @@ private:
     nanos spinning_since_ = 0;  // 0: not
     std::uint64_t work_then_ = 0;
 
-    // The free connections, the one that has been for longest first: a ring. One that was lost meanwhile stays in it until
-    // its turn comes.
+    // The free connections, the one that has been for longest first: a ring. One that was lost
+    // meanwhile stays in it until its turn comes.
     std::unique_ptr<slot[]> ring_;
     std::uint32_t ring_mask_ = 0;
     std::uint32_t first_ = 0;
     std::uint32_t count_ = 0;
 
-    arrivals ahead_;  // counts the requests that wait
+    arrivals ahead_;            // counts the requests that wait
     std::uint64_t popped_ = 0;  // of schedule_
     std::uint64_t seen_ = 0;    // of ahead_
 

@@ -28,7 +28,10 @@ std::string check_cpus(const options& asked) {
     if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return {};
     for (const int cpu : asked.cpus) {
         if (cpu < CPU_SETSIZE && CPU_ISSET(static_cast<std::size_t>(cpu), &allowed)) continue;
-        return fmt::format("--cpu: this process may not run on CPU {}; those it may are in /proc/self/status, Cpus_allowed_list", cpu);
+        return fmt::format(
+            "--cpu: this process may not run on CPU {}; those it may are in /proc/self/status, "
+            "Cpus_allowed_list",
+            cpu);
     }
     return {};
 }
@@ -46,16 +49,21 @@ bool answers(const wire::address& at, std::chrono::nanoseconds timeout) {
 // The string says what is wrong.
 std::variant<wire::url, std::string> checked_url(const std::string& text) {
     auto url = wire::parse_url(text);
-    if (!url) return fmt::format("{}: {}; a URL looks like http://127.0.0.1:8080/path", text, url.error().message);
+    if (!url)
+        return fmt::format("{}: {}; a URL looks like http://127.0.0.1:8080/path", text,
+                           url.error().message);
     return std::move(*url);
 }
 
-// The number of the target with the host and port of `url`, looked up if it is new. The string says what is wrong. Of a WebSocket the
-// path is a part of the target, since a connection is opened to it.
+// The number of the target with the host and port of `url`, looked up if it is new. The string says
+// what is wrong. Of a WebSocket the path is a part of the target, since a connection is opened to
+// it.
 std::variant<std::uint32_t, std::string> target_for(plan& out, const wire::url& url) {
     for (std::uint32_t i = 0; i < out.targets.size(); ++i) {
         const wire::url& known = out.targets[i].url;
-        if (known.scheme == url.scheme && known.host == url.host && known.port == url.port && (!url.websocket() || known.target == url.target)) return i;
+        if (known.scheme == url.scheme && known.host == url.host && known.port == url.port &&
+            (!url.websocket() || known.target == url.target))
+            return i;
     }
     if (out.asked.print_request) {
         out.targets.push_back({url, {}});
@@ -64,7 +72,9 @@ std::variant<std::uint32_t, std::string> target_for(plan& out, const wire::url& 
     const auto begun = std::chrono::steady_clock::now();
     auto addresses = wire::resolve(url.host, url.port);
     out.name_ns += std::chrono::nanoseconds(std::chrono::steady_clock::now() - begun).count();
-    if (!addresses) return fmt::format("{}: {}; check the name, or give an address", url.host, addresses.error().message);
+    if (!addresses)
+        return fmt::format("{}: {}; check the name, or give an address", url.host,
+                           addresses.error().message);
     wire::address server = addresses->front();
     if (addresses->size() > 1) {
         // "localhost" is ::1 first and then 127.0.0.1: take the first at which somebody listens.
@@ -92,7 +102,8 @@ std::string plan_messages(plan& out) {
     out.message_checks = std::get<reply_checks>(std::move(checks));
     out.message = message_template(o.message, o.binary);
     for (const auto& [name, value] : o.headers) out.upgrade_fields.push_back({name, value});
-    if (!o.subprotocols.empty()) out.upgrade_fields.push_back({"Sec-WebSocket-Protocol", o.subprotocols});
+    if (!o.subprotocols.empty())
+        out.upgrade_fields.push_back({"Sec-WebSocket-Protocol", o.subprotocols});
     if (o.deflate) {
         out.deflate_offer = wire::ws::deflate_offer(deflate_asked);
         out.upgrade_fields.push_back({"Sec-WebSocket-Extensions", out.deflate_offer});
@@ -102,11 +113,14 @@ std::string plan_messages(plan& out) {
 
 std::string add_request(plan& out, const request_options& asked, const wire::url& url) {
     constexpr std::size_t most_in_all = 100'000;
-    if (out.requests.size() == most_in_all) return fmt::format("the requests times the URLs are more than {}; give fewer", most_in_all);
+    if (out.requests.size() == most_in_all)
+        return fmt::format("the requests times the URLs are more than {}; give fewer", most_in_all);
     const auto number = target_for(out, url);
     if (const auto* problem = std::get_if<std::string>(&number)) return *problem;
     auto made = prepare_request(asked, url, out.asked.keep_alive || out.asked.per_connection > 1);
-    if (auto* problem = std::get_if<std::string>(&made)) return asked.where.empty() ? std::move(*problem) : fmt::format("{}: {}", asked.where, *problem);
+    if (auto* problem = std::get_if<std::string>(&made))
+        return asked.where.empty() ? std::move(*problem)
+                                   : fmt::format("{}: {}", asked.where, *problem);
     auto& request = std::get<prepared_request>(made);
     request.target = std::get<std::uint32_t>(number);
     request.index = static_cast<std::uint32_t>(out.requests.size());
@@ -127,7 +141,11 @@ std::string plan_turns(plan& out) {
             weights.push_back(r.weight);
             total += r.weight;
         }
-        if (total > longest) return fmt::format("the weights of the requests to one server sum to {}; give smaller ones, {} at most in all", total, longest);
+        if (total > longest)
+            return fmt::format(
+                "the weights of the requests to one server sum to {}; give smaller ones, {} at "
+                "most in all",
+                total, longest);
         totals.push_back(static_cast<std::uint32_t>(total));
         std::vector<std::uint32_t> turns = spread(weights);
         for (std::uint32_t& turn : turns) turn = members[turn];
@@ -147,11 +165,21 @@ std::string plan_requests(plan& out) {
         if (auto* problem = std::get_if<std::string>(&url)) return std::move(*problem);
         urls.push_back(std::get<wire::url>(std::move(url)));
         if (!o.rotation.empty() && urls.back().target != "/") {
-            return fmt::format("{}: with --requests-file the file says which paths are asked for; give the URL without one", text);
+            return fmt::format(
+                "{}: with --requests-file the file says which paths are asked for; give the URL "
+                "without one",
+                text);
         }
     }
     if (o.rotation.empty()) {
-        const request_options each{.url = {}, .path = {}, .method = o.method, .headers = o.headers, .body = o.body, .weight = 1, .expect = o.expect, .where = {}};
+        const request_options each{.url = {},
+                                   .path = {},
+                                   .method = o.method,
+                                   .headers = o.headers,
+                                   .body = o.body,
+                                   .weight = 1,
+                                   .expect = o.expect,
+                                   .where = {}};
         for (const wire::url& url : urls) {
             if (std::string problem = add_request(out, each, url); !problem.empty()) return problem;
         }
@@ -161,14 +189,17 @@ std::string plan_requests(plan& out) {
         std::vector<wire::url> at = urls;
         if (!r.url.empty()) {
             auto url = checked_url(r.url);
-            if (auto* problem = std::get_if<std::string>(&url)) return fmt::format("{}: {}", r.where, *problem);
+            if (auto* problem = std::get_if<std::string>(&url))
+                return fmt::format("{}: {}", r.where, *problem);
             at = {std::get<wire::url>(std::move(url))};
         }
         for (wire::url& url : at) {
             if (r.url.empty()) {
                 // As a part of a URL, so that it is held to the same rules.
-                auto whole = checked_url(fmt::format("{}://{}{}", url.scheme, url.authority(), r.path));
-                if (auto* problem = std::get_if<std::string>(&whole)) return fmt::format("{}: {}", r.where, *problem);
+                auto whole =
+                    checked_url(fmt::format("{}://{}{}", url.scheme, url.authority(), r.path));
+                if (auto* problem = std::get_if<std::string>(&whole))
+                    return fmt::format("{}: {}", r.where, *problem);
                 url = std::get<wire::url>(std::move(whole));
             }
             if (std::string problem = add_request(out, r, url); !problem.empty()) return problem;
@@ -185,7 +216,9 @@ std::variant<std::unique_ptr<plan>, std::string> make_plan(options asked) {
     const options& o = out->asked;
 
     if (std::string problem = check_cpus(o); !problem.empty()) return problem;
-    if (std::string problem = o.websocket ? plan_messages(*out) : plan_requests(*out); !problem.empty()) return problem;
+    if (std::string problem = o.websocket ? plan_messages(*out) : plan_requests(*out);
+        !problem.empty())
+        return problem;
     out->url = out->targets.front().url;
     out->server = out->targets.front().server;
     if (o.print_request) return out;
@@ -199,13 +232,15 @@ std::variant<std::unique_ptr<plan>, std::string> make_plan(options asked) {
         tls.protocols = o.tls->protocols;
         if (o.tls->only_1_2) tls.max_version = wire::tls::version::tls_1_2;
         tls.resume = o.tls->reuse_sessions;
-        tls.single_use_tickets = false;  // every connection is to have one, also when many open at once
+        // Every connection is to have one, also when many open at once.
+        tls.single_use_tickets = false;
         auto context = wire::tls::client_context::create(tls);
         if (!context) return fmt::format("TLS: {}", context.error().message);
         // A name that no server can have is known here, not at the first connection.
         for (const target& t : out->targets) {
             if (!t.url.secure()) continue;
-            if (auto tried = (*context)->connect(t.url.host, t.url.port); !tried) return fmt::format("TLS: {}", tried.error().message);
+            if (auto tried = (*context)->connect(t.url.host, t.url.port); !tried)
+                return fmt::format("TLS: {}", tried.error().message);
         }
         out->tls = *std::move(context);
     }
@@ -223,13 +258,16 @@ std::variant<std::unique_ptr<plan>, std::string> make_plan(options asked) {
     out->sources = std::get<std::vector<wire::address>>(std::move(sources));
     out->choose_ports = should_choose_ports(o, out->ports);
 
-    // Replies are compared as they come, so a large body costs no memory; its length is bounded all the same.
+    // Replies are compared as they come, so a large body costs no memory; its length is bounded all
+    // the same.
     out->limits.max_body_bytes = std::uint64_t{1} << 40;
-    // A message is gathered before it is looked at. Where we know what is right, far longer ones are refused by their length,
-    // so that a server cannot make every connection hold megabytes. (Values in a message take at most some six times their name.)
+    // A message is gathered before it is looked at. Where we know what is right, far longer ones
+    // are refused by their length, so that a server cannot make every connection hold megabytes.
+    // (Values in a message take at most some six times their name.)
     if (o.websocket && o.check != reply_check::none) {
         out->limits.max_message_bytes = 64 * 1024 + 8 * o.message.size();
-        // Of what --deflate inflates, too: that bound is enough, and the echo of a monotonous message is no bomb.
+        // Of what --deflate inflates, too: that bound is enough, and the echo of a monotonous
+        // message is no bomb.
         out->limits.max_decompression_ratio = 0;
     }
     return out;

@@ -14,13 +14,16 @@ namespace wireload {
 
 std::string request_bytes(const plan& p) {
     std::string requests;
-    for (const prepared_request& r : p.requests) requests += r.constant() ? r.bytes : r.pattern.text(p.values_of(0, 1));
+    for (const prepared_request& r : p.requests)
+        requests += r.constant() ? r.bytes : r.pattern.text(p.values_of(0, 1));
     if (!p.asked.websocket) return requests;
     wire::buffer out;
     std::array<std::uint8_t, 16> random{};
-    for (std::size_t i = 0; i < random.size(); ++i) random[i] = static_cast<std::uint8_t>(p.asked.seed >> (8 * (i % 8)));
+    for (std::size_t i = 0; i < random.size(); ++i)
+        random[i] = static_cast<std::uint8_t>(p.asked.seed >> (8 * (i % 8)));
     // Target, host and fields were checked when the command line was read.
-    (void)wire::ws::write_upgrade_request(out, p.url.target, p.url.authority(), wire::ws::make_key(random), p.upgrade_fields);
+    (void)wire::ws::write_upgrade_request(out, p.url.target, p.url.authority(),
+                                          wire::ws::make_key(random), p.upgrade_fields);
     constexpr wire::ws::mask_key key = {0x12, 0x34, 0x56, 0x78};
     if (p.asked.deflate) {
         deflater(p).append_frame(out, 0, 1, 15, key, 0, SIZE_MAX);  // as to a server that agrees
@@ -35,7 +38,8 @@ std::string for_terminal(std::string_view bytes) {
     std::string out;
     for (const char c : bytes) {
         const auto byte = static_cast<unsigned char>(c);
-        const bool harmless = c == '\n' || c == '\t' || (byte >= 0x20 && byte < 0x7f) || (text && byte >= 0x80);
+        const bool harmless =
+            c == '\n' || c == '\t' || (byte >= 0x20 && byte < 0x7f) || (text && byte >= 0x80);
         if (harmless) {
             out += c;
         } else if (c != '\r') {

@@ -7,7 +7,8 @@
 
 namespace wireload {
 
-// The bytes of each request of the run, one after another, with the values that the first connection's first request has. Of WebSocket the opening handshake and the frame of the first
+// The bytes of each request of the run, one after another, with the values that the first
+// connection's first request has. Of WebSocket the opening handshake and the frame of the first
 // message; its random keys are those of no connection in particular.
 std::string request_bytes(const plan& p);
 

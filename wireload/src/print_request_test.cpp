@@ -17,7 +17,8 @@ std::string printed(std::vector<std::string> arguments) {
 TEST(PrintRequest, IsTheRequestByteForByte) {
     // A name that does not exist: nothing is looked up.
     EXPECT_EQ(printed({"-b", "{\"a\":1}", "-H", "X-A: b", "http://no-such-host.invalid:81/p?q"}),
-              "POST /p?q HTTP/1.1\r\nHost: no-such-host.invalid:81\r\nX-A: b\r\nContent-Length: 7\r\n\r\n{\"a\":1}");
+              "POST /p?q HTTP/1.1\r\nHost: no-such-host.invalid:81\r\nX-A: b\r\nContent-Length: "
+              "7\r\n\r\n{\"a\":1}");
 }
 
 TEST(PrintRequest, WithTheValuesOfTheFirstRequestAndOnceForEachTarget) {
@@ -37,16 +38,21 @@ TEST(PrintRequest, OfAWebSocketIsTheHandshakeAndTheFirstFrame) {
     ASSERT_EQ(frame.size(), head.size + 3);
     static constexpr unsigned char key[] = {0x12, 0x34, 0x56, 0x78};
     std::string payload = frame.substr(head.size);
-    for (std::size_t i = 0; i < payload.size(); ++i) payload[i] = static_cast<char>(static_cast<unsigned char>(payload[i]) ^ key[i % 4]);
+    for (std::size_t i = 0; i < payload.size(); ++i)
+        payload[i] = static_cast<char>(static_cast<unsigned char>(payload[i]) ^ key[i % 4]);
     EXPECT_EQ(payload, "n 1");
 }
 
 TEST(PrintRequest, ShowsWhatIsOfferedAndTheMessageAsAServerThatAgreesGetsIt) {
-    const std::string text = printed({"--deflate", "--message", std::string(1000, 'x'), "ws://no-such-host.invalid/"});
+    const std::string text =
+        printed({"--deflate", "--message", std::string(1000, 'x'), "ws://no-such-host.invalid/"});
     const std::size_t end = text.find("\r\n\r\n") + 4;
     EXPECT_PRED_FORMAT2(testing::IsSubstring,
-                        "\r\nSec-WebSocket-Extensions: permessage-deflate; server_no_context_takeover; client_no_context_takeover", text.substr(0, end));
-    const auto head = wire::ws::read_frame_header(std::string_view(text).substr(end), wire::ws::role::server, true);
+                        "\r\nSec-WebSocket-Extensions: permessage-deflate; "
+                        "server_no_context_takeover; client_no_context_takeover",
+                        text.substr(0, end));
+    const auto head = wire::ws::read_frame_header(std::string_view(text).substr(end),
+                                                  wire::ws::role::server, true);
     ASSERT_EQ(head.error, wire::errc::none);
     EXPECT_EQ(head.header.reserved, wire::ws::compressed_bit);
     EXPECT_EQ(text.size(), end + head.size + head.header.length);

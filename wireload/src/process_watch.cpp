@@ -45,7 +45,8 @@ std::optional<std::uint64_t> field(const std::string& text, const std::string& k
     return std::nullopt;
 }
 
-// The fields of /proc/<pid>/stat after the command's closing bracket: index 0 is the state (proc(5), field 3).
+// The fields of /proc/<pid>/stat after the command's closing bracket: index 0 is the state
+// (proc(5), field 3).
 std::vector<std::string> stat_fields(pid_t pid) {
     const auto text = read_file(fmt::format("/proc/{}/stat", pid));
     std::vector<std::string> out;
@@ -61,13 +62,15 @@ std::vector<pid_t> all_pids() {
     if (proc == nullptr) return out;
     while (const dirent* entry = readdir(proc)) {
         const std::string name = entry->d_name;
-        if (name.find_first_not_of("0123456789") == std::string::npos) out.push_back(static_cast<pid_t>(std::stol(name)));
+        if (name.find_first_not_of("0123456789") == std::string::npos)
+            out.push_back(static_cast<pid_t>(std::stol(name)));
     }
     closedir(proc);
     return out;
 }
 
-// By the parent of every process: right also where the kernel was built without /proc/<pid>/task/<tid>/children.
+// By the parent of every process: right also where the kernel was built without
+// /proc/<pid>/task/<tid>/children.
 std::vector<pid_t> tree_of(pid_t root) {
     std::multimap<pid_t, pid_t> children;
     for (const pid_t pid : all_pids()) {
@@ -90,7 +93,8 @@ void processes_in(const std::string& cgroup, std::vector<pid_t>& out) {
     if (folder == nullptr) return;
     while (const dirent* entry = readdir(folder)) {
         const std::string name = entry->d_name;
-        if (entry->d_type == DT_DIR && name != "." && name != "..") processes_in(cgroup + "/" + name, out);
+        if (entry->d_type == DT_DIR && name != "." && name != "..")
+            processes_in(cgroup + "/" + name, out);
     }
     closedir(folder);
 }
@@ -100,14 +104,19 @@ void processes_in(const std::string& cgroup, std::vector<pid_t>& out) {
 std::variant<process_watch, std::string> process_watch::open(const std::string& what) {
     process_watch watch;
     if (!what.empty() && what.find_first_not_of("0123456789") == std::string::npos) {
-        const auto [end, failure] = std::from_chars(what.data(), what.data() + what.size(), watch.root_);
+        const auto [end, failure] =
+            std::from_chars(what.data(), what.data() + what.size(), watch.root_);
         if (failure != std::errc() || stat_fields(watch.root_).empty()) {
-            return fmt::format("--watch {}: there is no such process; give the id of the running server", what);
+            return fmt::format(
+                "--watch {}: there is no such process; give the id of the running server", what);
         }
         return watch;
     }
     if (!read_file(what + "/cgroup.procs") || !read_file(what + "/cpu.stat")) {
-        return fmt::format("--watch {}: not a process id, and not a cgroup v2 folder (it has no readable cgroup.procs and cpu.stat)", what);
+        return fmt::format(
+            "--watch {}: not a process id, and not a cgroup v2 folder (it has no readable "
+            "cgroup.procs and cpu.stat)",
+            what);
     }
     watch.cgroup_ = what;
     return watch;
@@ -122,18 +131,22 @@ std::vector<pid_t> process_watch::processes() const {
 
 process_watch::cpu_by_process process_watch::cpu_of(const std::vector<pid_t>& pids) {
     cpu_by_process out;
-    const auto tick_ns = 1'000'000'000ULL / static_cast<std::uint64_t>(std::max(1L, sysconf(_SC_CLK_TCK)));
+    const auto tick_ns =
+        1'000'000'000ULL / static_cast<std::uint64_t>(std::max(1L, sysconf(_SC_CLK_TCK)));
     for (const pid_t pid : pids) {
         const auto fields = stat_fields(pid);
         if (fields.size() < 13) continue;  // it ended meanwhile
         cpu used{std::stoull(fields[11]) * tick_ns, std::stoull(fields[12]) * tick_ns};
-        // Ticks are 10 ms; the process's CPU clock is exact. It gives the sum, the ticks how it divides.
+        // Ticks are 10 ms; the process's CPU clock is exact. It gives the sum, the ticks how it
+        // divides.
         clockid_t clock{};
         timespec exact{};
         if (clock_getcpuclockid(pid, &clock) == 0 && clock_gettime(clock, &exact) == 0) {
-            const std::uint64_t total = static_cast<std::uint64_t>(exact.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(exact.tv_nsec);
+            const std::uint64_t total = static_cast<std::uint64_t>(exact.tv_sec) * 1'000'000'000 +
+                                        static_cast<std::uint64_t>(exact.tv_nsec);
             const std::uint64_t ticks = used.user_ns + used.system_ns;
-            const double user = ticks == 0 ? 0.5 : static_cast<double>(used.user_ns) / static_cast<double>(ticks);
+            const double user =
+                ticks == 0 ? 0.5 : static_cast<double>(used.user_ns) / static_cast<double>(ticks);
             used.user_ns = static_cast<std::uint64_t>(static_cast<double>(total) * user);
             used.system_ns = total - used.user_ns;
         }
@@ -144,7 +157,8 @@ process_watch::cpu_by_process process_watch::cpu_of(const std::vector<pid_t>& pi
 
 process_watch::cpu process_watch::read_cgroup() const {
     const std::string text = read_file(cgroup_ + "/cpu.stat").value_or("");
-    return {field(text, "user_usec").value_or(0) * 1000, field(text, "system_usec").value_or(0) * 1000};
+    return {field(text, "user_usec").value_or(0) * 1000,
+            field(text, "system_usec").value_or(0) * 1000};
 }
 
 std::uint64_t process_watch::resident_bytes() const {
@@ -177,13 +191,19 @@ server_usage process_watch::end() {
         cpu_by_process at_end = cpu_of(known_);
         known_ = processes();
         std::vector<pid_t> newer;
-        std::copy_if(known_.begin(), known_.end(), std::back_inserter(newer), [&](pid_t pid) { return !at_end.contains(pid); });
+        std::copy_if(known_.begin(), known_.end(), std::back_inserter(newer),
+                     [&](pid_t pid) { return !at_end.contains(pid); });
         at_end.merge(cpu_of(newer));
-        const auto add = [](std::uint64_t& sum, std::uint64_t now, std::uint64_t before) { sum += now > before ? now - before : 0; };
+        const auto add = [](std::uint64_t& sum, std::uint64_t now, std::uint64_t before) {
+            sum += now > before ? now - before : 0;
+        };
         for (const auto& [pid, now] : at_end) {
-            const auto before = at_begin_.find(pid);  // absent: it began in the window, and all it used counts
-            add(out.cpu_user_ns, now.user_ns, before == at_begin_.end() ? 0 : before->second.user_ns);
-            add(out.cpu_system_ns, now.system_ns, before == at_begin_.end() ? 0 : before->second.system_ns);
+            // Absent: it began in the window, and all it used counts.
+            const auto before = at_begin_.find(pid);
+            add(out.cpu_user_ns, now.user_ns,
+                before == at_begin_.end() ? 0 : before->second.user_ns);
+            add(out.cpu_system_ns, now.system_ns,
+                before == at_begin_.end() ? 0 : before->second.system_ns);
         }
     } else {
         const cpu now = read_cgroup();

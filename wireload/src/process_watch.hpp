@@ -1,6 +1,8 @@
-// What a server costs: CPU and memory of a process with all its descendants, or of a cgroup v2 folder, over a window.
+// What a server costs: CPU and memory of a process with all its descendants, or of a cgroup v2
+// folder, over a window.
 //
-// CPU is read at the edges of the window; it is never derived from RUSAGE_CHILDREN, which knows only the dead.
+// CPU is read at the edges of the window; it is never derived from RUSAGE_CHILDREN, which knows
+// only the dead.
 #pragma once
 
 #include <sys/types.h>
@@ -17,8 +19,9 @@ namespace wireload {
 struct server_usage {
     std::uint64_t cpu_user_ns = 0;
     std::uint64_t cpu_system_ns = 0;
-    std::uint64_t rss_bytes = 0;       // at the end
-    std::uint64_t rss_peak_bytes = 0;  // the largest sum that was seen: at both edges and at each sample()
+    std::uint64_t rss_bytes = 0;  // at the end
+    std::uint64_t rss_peak_bytes =
+        0;  // the largest sum that was seen: at both edges and at each sample()
     std::optional<std::uint64_t> pss_bytes;  // at the end; absent where the kernel does not tell
     std::uint32_t processes = 0;             // at the end
 };

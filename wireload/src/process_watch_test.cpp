@@ -17,13 +17,13 @@ namespace {
 std::uint64_t own_cpu_ns() {
     timespec t{};
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(t.tv_nsec);
+    return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 +
+           static_cast<std::uint64_t>(t.tv_nsec);
 }
 
 void burn(std::uint64_t ns) {
     const std::uint64_t end = own_cpu_ns() + ns;
-    while (own_cpu_ns() < end) {
-    }
+    while (own_cpu_ns() < end) {}
 }
 
 // A child that, told by a byte, works in a child of its own, says so, and waits to be ended.

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <re2/re2.h>
+#include <nlohmann/json.hpp>
 
 namespace wireload {
 namespace {
@@ -31,14 +31,17 @@ reply_checks::~reply_checks() = default;
 reply_checks::reply_checks(reply_checks&&) noexcept = default;
 reply_checks& reply_checks::operator=(reply_checks&&) noexcept = default;
 
-std::variant<reply_checks, std::string> reply_checks::compile(const expectations& asked, const text_template* request) {
+std::variant<reply_checks, std::string> reply_checks::compile(const expectations& asked,
+                                                              const text_template* request) {
     reply_checks out;
     out.asked_ = asked;
     if (asked.body && request != nullptr) {
         auto parsed = text_template::parse(*asked.body);
-        if (const auto* wrong = std::get_if<std::string>(&parsed)) return fmt::format("--expect-body: {}", *wrong);
+        if (const auto* wrong = std::get_if<std::string>(&parsed))
+            return fmt::format("--expect-body: {}", *wrong);
         out.body_ = std::get<text_template>(std::move(parsed));
-        if (const auto wrong = out.body_.take_values_of(*request)) return fmt::format("--expect-body: {}", *wrong);
+        if (const auto wrong = out.body_.take_values_of(*request))
+            return fmt::format("--expect-body: {}", *wrong);
         out.varies_ = !out.body_.is_constant();
         if (!out.varies_) out.asked_.body = out.body_.text({});
     }
@@ -46,7 +49,8 @@ std::variant<reply_checks, std::string> reply_checks::compile(const expectations
         const std::size_t colon = text.find(':');
         header_check check{.name = std::string(trimmed(std::string_view(text).substr(0, colon)))};
         if (!wire::http::is_token(check.name)) {
-            return fmt::format("--expect-header '{}': write 'Name', 'Name: value' or 'Name: beginning*'", text);
+            return fmt::format(
+                "--expect-header '{}': write 'Name', 'Name: value' or 'Name: beginning*'", text);
         }
         if (colon != std::string::npos) {
             check.value = trimmed(std::string_view(text).substr(colon + 1));
@@ -57,10 +61,15 @@ std::variant<reply_checks, std::string> reply_checks::compile(const expectations
     }
     if (!asked.sha256.empty()) {
         if (!sha256::available()) {
-            return std::string("--expect-sha256: this wireload was built without OpenSSL; install libssl-dev and build it again");
+            return std::string(
+                "--expect-sha256: this wireload was built without OpenSSL; install libssl-dev and "
+                "build it again");
         }
         out.digest_ = sha256::parse(asked.sha256);
-        if (!out.digest_) return fmt::format("--expect-sha256 {}: give 64 hexadecimal digits, as sha256sum prints them", asked.sha256);
+        if (!out.digest_)
+            return fmt::format(
+                "--expect-sha256 {}: give 64 hexadecimal digits, as sha256sum prints them",
+                asked.sha256);
     }
     for (const std::string& text : asked.match) {
         re2::RE2::Options options;
@@ -68,21 +77,27 @@ std::variant<reply_checks, std::string> reply_checks::compile(const expectations
         options.set_max_mem(automaton_bytes);
         auto compiled = std::make_unique<const re2::RE2>(piece_of(text), options);
         if (!compiled->ok()) {
-            return fmt::format("--expect-match '{}': {}; the syntax is RE2's (no look-around, no back references)", text, compiled->error());
+            return fmt::format(
+                "--expect-match '{}': {}; the syntax is RE2's (no look-around, no back references)",
+                text, compiled->error());
         }
         out.match_.push_back(std::move(compiled));
     }
     for (const std::string& text : asked.json) {
         const std::size_t equals = text.find('=');
         const auto path = json_path::parse(trimmed(std::string_view(text).substr(0, equals)));
-        if (!path) return fmt::format("--expect-json '{}': write path=value, as in 'items[0].id=7' or '/items/0/id=7'", text);
+        if (!path)
+            return fmt::format(
+                "--expect-json '{}': write path=value, as in 'items[0].id=7' or '/items/0/id=7'",
+                text);
         json_check check{.path = *path, .value = {}};
         if (equals != std::string::npos) {
             const std::string value = text.substr(equals + 1);
             // What is not JSON by itself is a string: name=bob needs no quotes.
             check.value = nlohmann::json::accept(value)
                               ? value
-                              : nlohmann::json(value).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+                              : nlohmann::json(value).dump(
+                                    -1, ' ', false, nlohmann::json::error_handler_t::replace);
         }
         out.json_.push_back(std::move(check));
     }
@@ -95,10 +110,12 @@ std::variant<reply_checks, std::string> reply_checks::compile(const expectations
 void reply_checks::check_headers(progress& p, const wire::http::response_head& head) const {
     for (std::size_t i = 0; i < headers_.size() && !p.wrong_header; ++i) {
         const header_check& check = headers_[i];
-        const bool found = std::any_of(head.headers.begin(), head.headers.end(), [&](const wire::http::header& h) {
-            if (!wire::http::equals_ignoring_case(h.name, check.name)) return false;
-            return !check.value || (check.begins ? h.value.starts_with(*check.value) : h.value == *check.value);
-        });
+        const bool found =
+            std::any_of(head.headers.begin(), head.headers.end(), [&](const wire::http::header& h) {
+                if (!wire::http::equals_ignoring_case(h.name, check.name)) return false;
+                return !check.value ||
+                       (check.begins ? h.value.starts_with(*check.value) : h.value == *check.value);
+            });
         if (!found) p.wrong_header = i;
     }
 }
@@ -113,14 +130,17 @@ void reply_checks::check_piece(progress& p, std::string_view piece) const {
         if (p.digest == nullptr) p.digest = std::make_unique<sha256>();
         p.digest->add(piece);
     }
-    if (keeps_body_ && p.kept.size() < most_kept) p.kept += piece.substr(0, most_kept - p.kept.size());
+    if (keeps_body_ && p.kept.size() < most_kept)
+        p.kept += piece.substr(0, most_kept - p.kept.size());
 }
 
 std::optional<reply_checks::failure> reply_checks::finish_more(progress& p) const {
     if (p.wrong_header) return failure{kind::header, *p.wrong_header};
-    if (asked_.body && (!p.body_equal || p.body_bytes != wanted(p).size())) return failure{kind::body};
+    if (asked_.body && (!p.body_equal || p.body_bytes != wanted(p).size()))
+        return failure{kind::body};
     if (asked_.length && p.body_bytes != *asked_.length) return failure{kind::length};
-    if (digest_ && (p.digest == nullptr ? sha256() : std::move(*p.digest)).finish() != *digest_) return failure{kind::sha256};
+    if (digest_ && (p.digest == nullptr ? sha256() : std::move(*p.digest)).finish() != *digest_)
+        return failure{kind::sha256};
     return check_text(p.kept, p.body_bytes == p.kept.size());
 }
 
@@ -134,14 +154,16 @@ std::optional<reply_checks::failure> reply_checks::check_message(std::string_vie
     return check_text(text.substr(0, most_kept), text.size() <= most_kept);
 }
 
-std::optional<reply_checks::failure> reply_checks::check_text(std::string_view text, bool whole) const {
+std::optional<reply_checks::failure> reply_checks::check_text(std::string_view text,
+                                                              bool whole) const {
     for (std::size_t i = 0; i < match_.size(); ++i) {
         if (!re2::RE2::PartialMatch(piece_of(text), *match_[i])) return failure{kind::match, i};
     }
     for (std::size_t i = 0; i < json_.size(); ++i) {
         if (!whole) return failure{kind::json, i};
         const auto [valid, value] = json_[i].path.find(text);
-        if (!valid || value.empty() || (json_[i].value && !same_json(value, *json_[i].value))) return failure{kind::json, i};
+        if (!valid || value.empty() || (json_[i].value && !same_json(value, *json_[i].value)))
+            return failure{kind::json, i};
     }
     return std::nullopt;
 }
@@ -149,7 +171,8 @@ std::optional<reply_checks::failure> reply_checks::check_text(std::string_view t
 std::string reply_checks::expected(template_values of_request) const {
     std::string out = fmt::format("status {}", asked_.status.text());
     const auto add = [&](kind what, std::size_t count) {
-        for (std::size_t i = 0; i < count; ++i) out += ", " + expected(failure{what, i}, of_request);
+        for (std::size_t i = 0; i < count; ++i)
+            out += ", " + expected(failure{what, i}, of_request);
     };
     add(kind::header, headers_.size());
     add(kind::body, asked_.body ? 1 : 0);
@@ -162,16 +185,19 @@ std::string reply_checks::expected(template_values of_request) const {
 
 std::string reply_checks::expected(const failure& f, template_values of_request) const {
     switch (f.what) {
-        case kind::status: return fmt::format("status {}", asked_.status.text());
-        case kind::header: return fmt::format("header {} (--expect-header)", printable(asked_.headers[f.index], 256));
-        case kind::body: {
-            const std::string body = varies_ ? body_.text(of_request) : *asked_.body;
-            return fmt::format("body \"{}\" ({} bytes) (--expect-body)", printable(body, 256), body.size());
-        }
-        case kind::length: return fmt::format("{} bytes of content (--expect-length)", *asked_.length);
-        case kind::sha256: return fmt::format("SHA-256 {} (--expect-sha256)", asked_.sha256);
-        case kind::match: return fmt::format("a match of {} (--expect-match)", printable(asked_.match[f.index], 256));
-        case kind::json: break;
+    case kind::status: return fmt::format("status {}", asked_.status.text());
+    case kind::header:
+        return fmt::format("header {} (--expect-header)", printable(asked_.headers[f.index], 256));
+    case kind::body: {
+        const std::string body = varies_ ? body_.text(of_request) : *asked_.body;
+        return fmt::format("body \"{}\" ({} bytes) (--expect-body)", printable(body, 256),
+                           body.size());
+    }
+    case kind::length: return fmt::format("{} bytes of content (--expect-length)", *asked_.length);
+    case kind::sha256: return fmt::format("SHA-256 {} (--expect-sha256)", asked_.sha256);
+    case kind::match:
+        return fmt::format("a match of {} (--expect-match)", printable(asked_.match[f.index], 256));
+    case kind::json: break;
     }
     return fmt::format("JSON with {} (--expect-json)", printable(asked_.json[f.index], 256));
 }

@@ -1,7 +1,7 @@
 // The checks that a reply has to pass, compiled. Shared by all threads and never changed.
 //
-// Everything that a check may keep of a reply is bounded: a regular expression looks at the first MiB of a body, JSON is
-// only read in bodies up to a MiB, and the rest is checked as it passes.
+// Everything that a check may keep of a reply is bounded: a regular expression looks at the first
+// MiB of a body, JSON is only read in bodies up to a MiB, and the rest is checked as it passes.
 #pragma once
 
 #include <cstdint>
@@ -31,24 +31,35 @@ public:
 
     // Which check failed: its kind, and which of several.
     struct failure {
-        enum class kind : std::uint8_t { status, header, body, length, sha256, match, json } what = kind::status;
+        enum class kind : std::uint8_t {
+            status,
+            header,
+            body,
+            length,
+            sha256,
+            match,
+            json
+        } what = kind::status;
         std::size_t index = 0;
-        error_kind as_error() const { return what == kind::status ? error_kind::bad_status : error_kind::bad_body; }
+        error_kind as_error() const {
+            return what == kind::status ? error_kind::bad_status : error_kind::bad_body;
+        }
     };
 
     // What is known of a reply that is being received.
     struct progress {
         std::uint64_t body_bytes = 0;
-        bool body_equal = true;                  // so far
-        std::string wanted;                      // the body that is right, if that varies()
+        bool body_equal = true;                   // so far
+        std::string wanted;                       // the body that is right, if that varies()
         std::optional<std::size_t> wrong_header;  // the first check of a header that failed
-        std::string kept;                        // of the body, for checks that need it whole
+        std::string kept;                         // of the body, for checks that need it whole
         std::unique_ptr<sha256> digest;
     };
 
-    // The string names the flag and says what is wrong. With `request` the body that is right may hold values; they are those of the
-    // request that it answers.
-    static std::variant<reply_checks, std::string> compile(const expectations& asked, const text_template* request = nullptr);
+    // The string names the flag and says what is wrong. With `request` the body that is right may
+    // hold values; they are those of the request that it answers.
+    static std::variant<reply_checks, std::string> compile(const expectations& asked,
+                                                           const text_template* request = nullptr);
 
     reply_checks();
     ~reply_checks();
@@ -78,7 +89,8 @@ public:
         return has_more_ ? check_message(text) : std::nullopt;
     }
 
-    // For reports: what the reply to a request should have been, by all checks, or by the one that failed.
+    // For reports: what the reply to a request should have been, by all checks, or by the one that
+    // failed.
     std::string expected(template_values of_request = {}) const;
     std::string expected(const failure& f, template_values of_request = {}) const;
 
@@ -100,7 +112,9 @@ private:
     std::optional<failure> check_text(std::string_view text, bool whole) const;
 
     // The body that is right.
-    std::string_view wanted(const progress& p) const { return varies_ ? std::string_view(p.wanted) : std::string_view(*asked_.body); }
+    std::string_view wanted(const progress& p) const {
+        return varies_ ? std::string_view(p.wanted) : std::string_view(*asked_.body);
+    }
 
     expectations asked_;
     text_template body_;  // when it varies

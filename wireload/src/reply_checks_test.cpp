@@ -20,7 +20,8 @@ std::string problem(const expectations& e) {
 }
 
 // The verdict must not depend on how the body is cut.
-std::optional<kind> verdict(const reply_checks& checks, std::string_view body, int status = 200, std::vector<wire::http::header> headers = {}) {
+std::optional<kind> verdict(const reply_checks& checks, std::string_view body, int status = 200,
+                            std::vector<wire::http::header> headers = {}) {
     std::vector<std::optional<kind>> out;
     for (const std::size_t size : {body.size() + 1, std::size_t{1}, std::size_t{7}}) {
         wire::http::response_head head;
@@ -41,7 +42,8 @@ std::optional<kind> verdict(const reply_checks& checks, std::string_view body, i
 
 // The body that is right depends on the request, and pieces of the reply may be cut anywhere.
 TEST(ReplyChecks, BodyWithValuesOfTheRequest) {
-    const auto request = std::get<text_template>(text_template::parse("GET /{random} HTTP/1.1 {counter}"));
+    const auto request =
+        std::get<text_template>(text_template::parse("GET /{random} HTTP/1.1 {counter}"));
     expectations e;
     e.body = "{counter} {random} {{counter}";
     auto compiled = reply_checks::compile(e, &request);
@@ -53,7 +55,8 @@ TEST(ReplyChecks, BodyWithValuesOfTheRequest) {
     const auto verdict_on = [&](const std::string& body, std::size_t size) {
         reply_checks::progress p;
         checks.begin(p, third);
-        for (std::size_t i = 0; i < body.size(); i += size) checks.body(p, std::string_view(body).substr(i, size));
+        for (std::size_t i = 0; i < body.size(); i += size)
+            checks.body(p, std::string_view(body).substr(i, size));
         return checks.finish(p, 200);
     };
     const std::string right = "3 " + drawn + " {counter}";
@@ -87,7 +90,8 @@ TEST(ReplyChecks, BodyAndLength) {
     expectations e;
     e.body = "hello, world";
     EXPECT_EQ(verdict(made(e), "hello, world"), std::nullopt);
-    for (const char* wrong : {"", "hello, worlD", "hello, worl", "hello, world!"}) EXPECT_EQ(verdict(made(e), wrong), kind::body) << wrong;
+    for (const char* wrong : {"", "hello, worlD", "hello, worl", "hello, world!"})
+        EXPECT_EQ(verdict(made(e), wrong), kind::body) << wrong;
     e = {};
     e.length = 3;
     EXPECT_EQ(verdict(made(e), "abc"), std::nullopt);
@@ -118,7 +122,8 @@ TEST(ReplyChecks, Match) {
     const reply_checks checks = made(e);
     checks.body(p, "id=1");
     EXPECT_EQ(checks.finish(p, 200)->index, 1U);
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, "--expect-match", checks.expected(*checks.finish(p, 200)));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "--expect-match",
+                        checks.expected(*checks.finish(p, 200)));
 }
 
 TEST(ReplyChecks, WhatIsKeptOfABodyIsBounded) {
@@ -149,10 +154,14 @@ TEST(ReplyChecks, HostileTextTakesLinearTime) {
 TEST(ReplyChecks, Json) {
     expectations e;
     e.json = {"user.name=bob", "items[0].id=7", "ok=true", "n=\"3\"", "there"};
-    EXPECT_EQ(verdict(made(e), R"({"user":{"name":"bob"},"items":[{"id":7.0}],"ok":true,"n":"3","there":null})"), std::nullopt);
-    for (const char* wrong : {R"({"user":{"name":"eve"},"items":[{"id":7}],"ok":true,"n":"3","there":0})",
-                              R"({"user":{"name":"bob"},"items":[{"id":7}],"ok":true,"n":3,"there":0})",
-                              R"({"user":{"name":"bob"},"items":[{"id":7}],"ok":true,"n":"3"})", "hello", ""}) {
+    EXPECT_EQ(
+        verdict(made(e),
+                R"({"user":{"name":"bob"},"items":[{"id":7.0}],"ok":true,"n":"3","there":null})"),
+        std::nullopt);
+    for (const char* wrong :
+         {R"({"user":{"name":"eve"},"items":[{"id":7}],"ok":true,"n":"3","there":0})",
+          R"({"user":{"name":"bob"},"items":[{"id":7}],"ok":true,"n":3,"there":0})",
+          R"({"user":{"name":"bob"},"items":[{"id":7}],"ok":true,"n":"3"})", "hello", ""}) {
         EXPECT_EQ(verdict(made(e), wrong), kind::json) << wrong;
     }
 }
@@ -161,9 +170,17 @@ TEST(ReplyChecks, Headers) {
     expectations e;
     e.headers = {"X-One", "content-type: text/plain*", "X-Two: b"};
     const reply_checks checks = made(e);
-    EXPECT_EQ(verdict(checks, "", 200, {{"x-one", ""}, {"Content-Type", "text/plain; charset=utf-8"}, {"X-Two", "a"}, {"X-Two", "b"}}), std::nullopt);
-    EXPECT_EQ(verdict(checks, "", 200, {{"x-one", ""}, {"Content-Type", "text/plain"}, {"X-Two", "bb"}}), kind::header);
-    EXPECT_EQ(verdict(checks, "", 200, {{"Content-Type", "text/plain"}, {"X-Two", "b"}}), kind::header);
+    EXPECT_EQ(verdict(checks, "", 200,
+                      {{"x-one", ""},
+                       {"Content-Type", "text/plain; charset=utf-8"},
+                       {"X-Two", "a"},
+                       {"X-Two", "b"}}),
+              std::nullopt);
+    EXPECT_EQ(
+        verdict(checks, "", 200, {{"x-one", ""}, {"Content-Type", "text/plain"}, {"X-Two", "bb"}}),
+        kind::header);
+    EXPECT_EQ(verdict(checks, "", 200, {{"Content-Type", "text/plain"}, {"X-Two", "b"}}),
+              kind::header);
 }
 
 TEST(ReplyChecks, SaysWhatIsWrongWithACheck) {
@@ -174,7 +191,8 @@ TEST(ReplyChecks, SaysWhatIsWrongWithACheck) {
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "look-around", problem(e));
     e = {};
     e.sha256 = "abc";
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, sha256::available() ? "64 hexadecimal digits" : "OpenSSL", problem(e));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring,
+                        sha256::available() ? "64 hexadecimal digits" : "OpenSSL", problem(e));
     e = {};
     e.json = {"a..b=1"};
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "path=value", problem(e));

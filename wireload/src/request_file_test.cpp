@@ -12,11 +12,13 @@ namespace {
 
 class RequestFile : public testing::Test {
 protected:
-    std::variant<std::vector<request_options>, std::string> read(const std::string& content, const request_options& defaults = {}) {
+    std::variant<std::vector<request_options>, std::string> read(
+        const std::string& content, const request_options& defaults = {}) {
         std::ofstream(path_) << content;
         return read_request_file(path_, defaults);
     }
-    std::vector<request_options> good(const std::string& content, const request_options& defaults = {}) {
+    std::vector<request_options> good(const std::string& content,
+                                      const request_options& defaults = {}) {
         auto out = read(content, defaults);
         if (const auto* wrong = std::get_if<std::string>(&out)) throw std::runtime_error(*wrong);
         return std::get<std::vector<request_options>>(std::move(out));
@@ -31,7 +33,8 @@ protected:
     void TearDown() override { std::remove(path_.c_str()); }
 
     // Tests of this class run side by side.
-    std::string path_ = testing::TempDir() + "wireload_request_file_test_" + std::to_string(getpid()) + ".json";
+    std::string path_ =
+        testing::TempDir() + "wireload_request_file_test_" + std::to_string(getpid()) + ".json";
 };
 
 TEST_F(RequestFile, ReadsEveryKey) {
@@ -69,32 +72,53 @@ TEST_F(RequestFile, TheCommandLineGivesTheDefaults) {
     defaults.expect.body = "gone";
     const auto all = good(R"([{"path": "/a", "headers": {"x-two": "3"}}])", defaults);
     EXPECT_EQ(all[0].method, "DELETE");
-    const std::vector<std::pair<std::string, std::string>> headers = {{"X-One", "1"}, {"x-two", "3"}};
+    const std::vector<std::pair<std::string, std::string>> headers = {{"X-One", "1"},
+                                                                      {"x-two", "3"}};
     EXPECT_EQ(all[0].headers, headers);
     EXPECT_EQ(all[0].expect.body, "gone");
 }
 
 TEST_F(RequestFile, ErrorsSayFileEntryAndKey) {
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, ": not JSON: parse error at line 2", refusal("[\n{]"));
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, "number overflow parsing '1e400'", refusal("[{\"path\":\"/\",\"weight\":1e400}]"));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, ": not JSON: parse error at line 2",
+                        refusal("[\n{]"));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "number overflow parsing '1e400'",
+                        refusal("[{\"path\":\"/\",\"weight\":1e400}]"));
     EXPECT_PRED_FORMAT2(testing::IsSubstring, ": expected a list of requests", refusal("{}"));
     EXPECT_PRED_FORMAT2(testing::IsSubstring, ": expected a list of requests", refusal("[]"));
     EXPECT_PRED_FORMAT2(testing::IsSubstring, ": [0]: expected an object", refusal("[7]"));
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, ": [1]: give either", refusal(R"([{"path": "/"}, {}])"));
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, ": [0]: give either", refusal(R"([{"path": "/", "url": "http://h/"}])"));
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, ": [0].path: expected a path that begins with /, got \"x\"", refusal(R"([{"path": "x"}])"));
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, ": [0].pth: no such key; there are url, path", refusal(R"([{"pth": "/"}])"));
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, ": [0].weight: expected a whole number from 1 to 1000, got 0", refusal(R"([{"path": "/", "weight": 0}])"));
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, ": [0].weight: expected", refusal(R"([{"path": "/", "weight": 1.5}])"));
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, ": [0].method: give a method", refusal(R"([{"path": "/", "method": "a b"}])"));
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, ": [0].headers.A: expected a text, got 1", refusal(R"([{"path": "/", "headers": {"A": 1}}])"));
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, "itself", refusal(R"([{"path": "/", "headers": {"connection": "close"}}])"));
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, "give one of them", refusal(R"([{"path": "/", "body": "x", "body_file": "y"}])"));
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, ": [0].body_file: ", refusal(R"([{"path": "/", "body_file": "no-such-file"}])"));
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, ": [0].expect.status: expected a status", refusal(R"([{"path": "/", "expect": {"status": 99}}])"));
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, ": [0].expect.stauts: no such key", refusal(R"([{"path": "/", "expect": {"stauts": 200}}])"));
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, ": [0].expect.match: expected a text or a list of texts", refusal(R"([{"path": "/", "expect": {"match": [1]}}])"));
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, "cannot read", std::get<std::string>(read_request_file("/no/such/file", {})));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, ": [1]: give either",
+                        refusal(R"([{"path": "/"}, {}])"));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, ": [0]: give either",
+                        refusal(R"([{"path": "/", "url": "http://h/"}])"));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring,
+                        ": [0].path: expected a path that begins with /, got \"x\"",
+                        refusal(R"([{"path": "x"}])"));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, ": [0].pth: no such key; there are url, path",
+                        refusal(R"([{"pth": "/"}])"));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring,
+                        ": [0].weight: expected a whole number from 1 to 1000, got 0",
+                        refusal(R"([{"path": "/", "weight": 0}])"));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, ": [0].weight: expected",
+                        refusal(R"([{"path": "/", "weight": 1.5}])"));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, ": [0].method: give a method",
+                        refusal(R"([{"path": "/", "method": "a b"}])"));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, ": [0].headers.A: expected a text, got 1",
+                        refusal(R"([{"path": "/", "headers": {"A": 1}}])"));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "itself",
+                        refusal(R"([{"path": "/", "headers": {"connection": "close"}}])"));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "give one of them",
+                        refusal(R"([{"path": "/", "body": "x", "body_file": "y"}])"));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, ": [0].body_file: ",
+                        refusal(R"([{"path": "/", "body_file": "no-such-file"}])"));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, ": [0].expect.status: expected a status",
+                        refusal(R"([{"path": "/", "expect": {"status": 99}}])"));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, ": [0].expect.stauts: no such key",
+                        refusal(R"([{"path": "/", "expect": {"stauts": 200}}])"));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring,
+                        ": [0].expect.match: expected a text or a list of texts",
+                        refusal(R"([{"path": "/", "expect": {"match": [1]}}])"));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "cannot read",
+                        std::get<std::string>(read_request_file("/no/such/file", {})));
 }
 
 }  // namespace

@@ -15,7 +15,8 @@ struct problem {
 
 text_template values_in(std::string_view what, const std::string& text) {
     auto parsed = text_template::parse(text);
-    if (const auto* wrong = std::get_if<std::string>(&parsed)) throw problem{fmt::format("{}: {}", what, *wrong)};
+    if (const auto* wrong = std::get_if<std::string>(&parsed))
+        throw problem{fmt::format("{}: {}", what, *wrong)};
     return std::get<text_template>(std::move(parsed));
 }
 
@@ -24,9 +25,12 @@ text_template whole_request(const request_options& asked, const wire::url& url, 
     out.append_literal(asked.method + " ");
     out.append(values_in("path", url.target));
     out.append_literal(" HTTP/1.1\r\nHost: ");
-    const auto is_host = [](const auto& h) { return wire::http::equals_ignoring_case(h.first, "host"); };
+    const auto is_host = [](const auto& h) {
+        return wire::http::equals_ignoring_case(h.first, "host");
+    };
     const auto host = std::find_if(asked.headers.begin(), asked.headers.end(), is_host);
-    out.append(host == asked.headers.end() ? values_in("host", url.authority()) : values_in("header Host", host->second));
+    out.append(host == asked.headers.end() ? values_in("host", url.authority())
+                                           : values_in("header Host", host->second));
     for (const auto& h : asked.headers) {
         if (is_host(h)) continue;
         out.append_literal("\r\n" + h.first + ": ");
@@ -38,9 +42,11 @@ text_template whole_request(const request_options& asked, const wire::url& url, 
         out.append_literal("\r\nContent-Length: ");
         out.append_length_of_rest();  // ends the head as well
     } else {
-        // RFC 9110 section 8.6: a method that anticipates content says its length even when that is 0.
+        // RFC 9110 section 8.6: a method that anticipates content says its length even when that is
+        // 0.
         const std::size_t size = body.size({});
-        if (size != 0 || asked.method == "POST" || asked.method == "PUT" || asked.method == "PATCH") {
+        if (size != 0 || asked.method == "POST" || asked.method == "PUT" ||
+            asked.method == "PATCH") {
             out.append_literal(fmt::format("\r\nContent-Length: {}", size));
         }
         out.append_literal("\r\n\r\n");
@@ -51,7 +57,8 @@ text_template whole_request(const request_options& asked, const wire::url& url, 
 
 }  // namespace
 
-std::variant<prepared_request, std::string> prepare_request(const request_options& asked, const wire::url& url, bool keep_alive) {
+std::variant<prepared_request, std::string> prepare_request(const request_options& asked,
+                                                            const wire::url& url, bool keep_alive) {
     prepared_request out;
     out.weight = asked.weight;
     out.method = wire::http::method_from(asked.method);
@@ -81,7 +88,8 @@ std::vector<std::uint32_t> spread(std::span<const std::uint32_t> weights) {
         const std::uint32_t times = weights[i] / divisor;
         for (std::uint32_t k = 0; k < times; ++k) turns.push_back({(k + 0.5) / times, i});
     }
-    std::stable_sort(turns.begin(), turns.end(), [](const turn& a, const turn& b) { return a.due < b.due; });
+    std::stable_sort(turns.begin(), turns.end(),
+                     [](const turn& a, const turn& b) { return a.due < b.due; });
     std::vector<std::uint32_t> out;
     for (const turn& t : turns) out.push_back(t.who);
     return out;

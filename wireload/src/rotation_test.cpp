@@ -14,7 +14,8 @@ prepared_request made(const request_options& o, const std::string& url, bool kee
 }
 
 TEST(PrepareRequest, IsMinimal) {
-    EXPECT_EQ(made({}, "http://127.0.0.1:8080/a?b").bytes, "GET /a?b HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n\r\n");
+    EXPECT_EQ(made({}, "http://127.0.0.1:8080/a?b").bytes,
+              "GET /a?b HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n\r\n");
 }
 
 TEST(PrepareRequest, AddsWhatWasAskedFor) {
@@ -23,11 +24,13 @@ TEST(PrepareRequest, AddsWhatWasAskedFor) {
     o.body = "{}";
     o.headers = {{"Content-Type", "application/json"}, {"hOST", "example.org"}};
     EXPECT_EQ(made(o, "http://127.0.0.1/", false).bytes,
-              "POST / HTTP/1.1\r\nHost: example.org\r\nContent-Type: application/json\r\nConnection: close\r\n"
+              "POST / HTTP/1.1\r\nHost: example.org\r\nContent-Type: "
+              "application/json\r\nConnection: close\r\n"
               "Content-Length: 2\r\n\r\n{}");
     o = {};
     o.method = "POST";
-    EXPECT_EQ(made(o, "http://127.0.0.1/").bytes, "POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 0\r\n\r\n");
+    EXPECT_EQ(made(o, "http://127.0.0.1/").bytes,
+              "POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 0\r\n\r\n");
 }
 
 TEST(PrepareRequest, PutsValuesInPathFieldsAndBody) {
@@ -37,10 +40,13 @@ TEST(PrepareRequest, PutsValuesInPathFieldsAndBody) {
     o.body = "{\"n\":{counter}}";
     const prepared_request r = made(o, "http://h/items/{counter}?x={random:3-3}");
     EXPECT_FALSE(r.constant());
-    EXPECT_EQ(r.pattern.text({1, 1234}), "PATCH /items/1234?x=3 HTTP/1.1\r\nHost: h\r\nX-Request: 1234\r\nContent-Length: 10\r\n\r\n{\"n\":1234}");
+    EXPECT_EQ(r.pattern.text({1, 1234}),
+              "PATCH /items/1234?x=3 HTTP/1.1\r\nHost: h\r\nX-Request: 1234\r\nContent-Length: "
+              "10\r\n\r\n{\"n\":1234}");
     // A body that is always the same has its length in the text at once.
     o.body = "{}";
-    EXPECT_EQ(made(o, "http://h/").pattern.text({1, 5}), "PATCH / HTTP/1.1\r\nHost: h\r\nX-Request: 5\r\nContent-Length: 2\r\n\r\n{}");
+    EXPECT_EQ(made(o, "http://h/").pattern.text({1, 5}),
+              "PATCH / HTTP/1.1\r\nHost: h\r\nX-Request: 5\r\nContent-Length: 2\r\n\r\n{}");
 }
 
 TEST(PrepareRequest, SaysWhereAValueIsWrong) {
@@ -65,7 +71,8 @@ TEST(Spread, FollowsTheWeights) {
     EXPECT_EQ(std::count(order.begin(), order.end(), 1U), 3);
     EXPECT_EQ(std::count(order.begin(), order.end(), 2U), 2);
     // Evenly: never three of a kind in a row.
-    for (std::size_t i = 0; i + 2 < order.size(); ++i) EXPECT_FALSE(order[i] == order[i + 1] && order[i] == order[i + 2]);
+    for (std::size_t i = 0; i + 2 < order.size(); ++i)
+        EXPECT_FALSE(order[i] == order[i + 1] && order[i] == order[i + 2]);
 }
 
 }  // namespace

@@ -19,8 +19,9 @@
 namespace wireload {
 namespace {
 
-// Sockets that one thread has connecting at a time before a closed loop begins: enough to be quick, few enough for the
-// listen queues of ordinary servers. A ramp opens all of a round at once, as the published one does.
+// Sockets that one thread has connecting at a time before a closed loop begins: enough to be quick,
+// few enough for the listen queues of ordinary servers. A ramp opens all of a round at once, as the
+// published one does.
 constexpr std::uint32_t opened_at_once = 64;
 
 // How far ahead the schedule of an open loop begins.
@@ -30,7 +31,9 @@ constexpr nanos begin_ahead = 5'000'000;
 constexpr nanos watch_every = 100'000'000;
 
 std::int64_t unix_now() {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(
+               std::chrono::system_clock::now().time_since_epoch())
+        .count();
 }
 
 std::uint32_t share_of(std::uint32_t total, std::uint32_t parts, std::uint32_t index) {
@@ -40,8 +43,11 @@ std::uint32_t share_of(std::uint32_t total, std::uint32_t parts, std::uint32_t i
 class runner {
 public:
     runner(const plan& p, process_watch* watch, std::optional<live_screen> live)
-        : plan_(p), watch_(watch), sources_(p.sources, p.choose_ports, p.ports, static_cast<std::uint64_t>(unix_now())),
-          series_(std::make_unique<series_collector>(p.asked.threads, p.asked.ramp || !p.asked.hdr_log_path.empty())) {
+        : plan_(p),
+          watch_(watch),
+          sources_(p.sources, p.choose_ports, p.ports, static_cast<std::uint64_t>(unix_now())),
+          series_(std::make_unique<series_collector>(
+              p.asked.threads, p.asked.ramp || !p.asked.hdr_log_path.empty())) {
         if (live) view_ = std::make_unique<live_view>(p, *series_, live->fd, live->style);
     }
 
@@ -70,19 +76,23 @@ public:
 
 private:
     std::string start_threads() {
-        // The main thread keeps off the CPUs of the server as well, and off those of the generator's threads if it can.
+        // The main thread keeps off the CPUs of the server as well, and off those of the
+        // generator's threads if it can.
         if (!plan_.asked.cpus.empty()) {
             cpu_set_t set;
             CPU_ZERO(&set);
             const auto& cpus = plan_.asked.cpus;
-            for (std::size_t i = cpus.size() > plan_.asked.threads ? plan_.asked.threads : 0; i < cpus.size(); ++i) {
+            for (std::size_t i = cpus.size() > plan_.asked.threads ? plan_.asked.threads : 0;
+                 i < cpus.size(); ++i) {
                 CPU_SET(static_cast<std::size_t>(cpus[i]), &set);
             }
-            sched_setaffinity(0, sizeof set, &set);  // that these CPUs may be used was checked with the plan
+            // That these CPUs may be used was checked with the plan.
+            sched_setaffinity(0, sizeof set, &set);
         }
         for (std::uint32_t i = 0; i < plan_.asked.threads; ++i) {
-            workers_.push_back(std::make_unique<worker>(plan_, sources_, *series_, control_, i,
-                                                        share_of(plan_.asked.connections, plan_.asked.threads, i)));
+            workers_.push_back(std::make_unique<worker>(
+                plan_, sources_, *series_, control_, i,
+                share_of(plan_.asked.connections, plan_.asked.threads, i)));
             if (auto started = workers_.back()->start(); !started) return started.error().message;
         }
         return {};
@@ -90,10 +100,12 @@ private:
 
     unsigned used_cpus() const { return plan_.cpus; }
     bool all_done() const {
-        return std::all_of(workers_.begin(), workers_.end(), [](const auto& w) { return w->done(); });
+        return std::all_of(workers_.begin(), workers_.end(),
+                           [](const auto& w) { return w->done(); });
     }
     bool all_dead() const {
-        return std::all_of(workers_.begin(), workers_.end(), [](const auto& w) { return w->dead(); });
+        return std::all_of(workers_.begin(), workers_.end(),
+                           [](const auto& w) { return w->dead(); });
     }
 
     // Waits until `over` says so, for `until`, or for the user; the view is drawn meanwhile.
@@ -108,23 +120,27 @@ private:
         if (view_ != nullptr) view_->begin(phase, start, end, count);
     }
 
-    // Waits for the orders to be done; looks at the server's memory meanwhile if `watching`. When the user or the
-    // failure of everything ends the run first, the orders are cut short and the reason is noted. Returns early at `until`.
+    // Waits for the orders to be done; looks at the server's memory meanwhile if `watching`. When
+    // the user or the failure of everything ends the run first, the orders are cut short and the
+    // reason is noted. Returns early at `until`.
     void wait_for_orders(bool watching, nanos until = never) {
         const auto over = [this] { return all_done() || all_dead(); };
         while (!over() && !control_.interrupted()) {
-            wait(std::min(until, watching && watch_ != nullptr ? clock_now() + watch_every : never), over);
+            wait(std::min(until, watching && watch_ != nullptr ? clock_now() + watch_every : never),
+                 over);
             if (clock_now() >= until) return;
             if (watching && watch_ != nullptr && !over()) watch_->sample();
         }
         if (all_done()) return;
         cut_ = control_.interrupted() ? stop_reason::signal : stop_reason::error;
         for (auto& w : workers_) w->order_cut();
-        while (!all_done()) std::this_thread::sleep_for(std::chrono::microseconds(200));  // a turn of each loop
+        // A turn of each loop.
+        while (!all_done()) std::this_thread::sleep_for(std::chrono::microseconds(200));
     }
 
     // Opens connections up to `total`. Returns how many are open then.
-    std::uint64_t open(std::uint32_t total, std::uint32_t at_once, nanos& elapsed, std::uint64_t& failures) {
+    std::uint64_t open(std::uint32_t total, std::uint32_t at_once, nanos& elapsed,
+                       std::uint64_t& failures) {
         const nanos start = clock_now();
         for (std::uint32_t i = 0; i < workers_.size(); ++i) {
             workers_[i]->order_open(share_of(total, plan_.asked.threads, i), at_once);
@@ -171,8 +187,10 @@ private:
         std::uint64_t failures = 0;
         show("connecting", clock_now());
         const std::uint64_t open_now =
-            open(o.connections, o.keep_alive ? std::max(1U, opened_at_once / o.threads) : 0, out_.connect.elapsed, failures);
-        // Those that opened and were lost at once are opened again for their requests, which then say why.
+            open(o.connections, o.keep_alive ? std::max(1U, opened_at_once / o.threads) : 0,
+                 out_.connect.elapsed, failures);
+        // Those that opened and were lost at once are opened again for their requests, which then
+        // say why.
         const bool lost = open_now == 0 && out_.connect.opened != 0 && !o.idle;
         if (!cut_ && (!o.keep_alive || open_now != 0 || lost)) return true;
         out_.stopped_by = cut_.value_or(stop_reason::error);
@@ -204,13 +222,16 @@ private:
             if (watch_ != nullptr) watch_->begin();
             meter.begin();
         };
-        // Where the window begins at once its meters are read before, so that nothing of it is missed.
+        // Where the window begins at once its meters are read before, so that nothing of it is
+        // missed.
         const nanos lead = counted ? 0 : o.warmup.count();
         if (lead == 0) begin_meters();
         load_order order;
         order.window_start = clock_now() + lead;
         if (o.duration) order.window_end = order.window_start + o.duration->count();
-        order.kind = o.requests ? load_order::quota::shared : o.each ? load_order::quota::each : load_order::quota::endless;
+        order.kind = o.requests ? load_order::quota::shared
+                     : o.each   ? load_order::quota::each
+                                : load_order::quota::endless;
         order.each = o.each.value_or(0);
         order.shared = &budget;
         order.interval = o.interval.count();
@@ -221,7 +242,8 @@ private:
             begin_meters();
         }
         out_.window_start_unix_ns = unix_now() - (clock_now() - order.window_start);
-        show("measuring", order.window_start, order.window_end, o.requests.value_or(o.each.value_or(0) * o.connections));
+        show("measuring", order.window_start, order.window_end,
+             o.requests.value_or(o.each.value_or(0) * o.connections));
         wait_for_orders(true);
         const nanos end = std::min(clock_now(), order.window_end);
         out_.elapsed = std::max<nanos>(0, end - order.window_start);
@@ -229,19 +251,23 @@ private:
         if (watch_ != nullptr) out_.server = watch_->end();
 
         const tally counts = gather();
-        out_.stopped_by = cut_ ? *cut_ : order.window_end <= end ? stop_reason::duration : stop_reason::requests;
+        out_.stopped_by = cut_                      ? *cut_
+                          : order.window_end <= end ? stop_reason::duration
+                                                    : stop_reason::requests;
         // A count is over with its last reply, not when we hear of it.
-        if (out_.stopped_by == stop_reason::requests) out_.elapsed = std::max<nanos>(0, counts.last_done - order.window_start);
+        if (out_.stopped_by == stop_reason::requests)
+            out_.elapsed = std::max<nanos>(0, counts.last_done - order.window_start);
         out_.interval = o.interval.count();
         out_.counts.add(counts);
-        out_.connections_opened = counts.connections_opened + (o.keep_alive ? out_.connect.opened : 0);
+        out_.connections_opened =
+            counts.connections_opened + (o.keep_alive ? out_.connect.opened : 0);
         if (!o.keep_alive) note_connects_of_window();
         note_in_flight();
         out_.unanswered = counts.at_end;
     }
 
-    // The window is a part of the schedule. Whatever was due in it is measured, and waited for after its end: a server that
-    // stands still then would otherwise hide its worst.
+    // The window is a part of the schedule. Whatever was due in it is measured, and waited for
+    // after its end: a server that stands still then would otherwise hide its worst.
     void open_loop() {
         const options& o = plan_.asked;
         if (!open_all()) return;
@@ -253,7 +279,9 @@ private:
         order.window_start = order.schedule_start + o.warmup.count();
         if (o.duration) {
             order.schedule_end = order.window_start + o.duration->count();
-            order.window_end = order.schedule_end + std::max(o.timeout, o.open_loop->deadline.value_or(o.timeout)).count();
+            order.window_end =
+                order.schedule_end +
+                std::max(o.timeout, o.open_loop->deadline.value_or(o.timeout)).count();
         }
         order.most = o.requests.value_or(UINT64_MAX);
         order.interval = o.interval.count();
@@ -281,14 +309,20 @@ private:
             open.lag.merge(w->pacing()->lag());
             open.service.merge(w->pacing()->service());
         }
-        out_.generator.take_spinning(static_cast<std::uint64_t>(open.counts.spun), end - metered_from, used_cpus());
-        out_.stopped_by = cut_ ? *cut_ : o.duration && end >= order.schedule_end ? stop_reason::duration : stop_reason::requests;
-        const nanos last = out_.stopped_by == stop_reason::duration ? order.schedule_end : out_.stopped_by == stop_reason::requests ? counts.last_done : end;
+        out_.generator.take_spinning(static_cast<std::uint64_t>(open.counts.spun),
+                                     end - metered_from, used_cpus());
+        out_.stopped_by = cut_                                      ? *cut_
+                          : o.duration && end >= order.schedule_end ? stop_reason::duration
+                                                                    : stop_reason::requests;
+        const nanos last = out_.stopped_by == stop_reason::duration   ? order.schedule_end
+                           : out_.stopped_by == stop_reason::requests ? counts.last_done
+                                                                      : end;
         out_.elapsed = std::max<nanos>(0, last - order.window_start);
         open.drain = std::max<nanos>(0, counts.last_done - last);
         out_.interval = o.interval.count();
         out_.counts.add(counts);
-        out_.connections_opened = counts.connections_opened + (o.keep_alive ? out_.connect.opened : 0);
+        out_.connections_opened =
+            counts.connections_opened + (o.keep_alive ? out_.connect.opened : 0);
         if (!o.keep_alive) note_connects_of_window();
     }
 
@@ -339,8 +373,10 @@ private:
             out_.connect.latency.merge(w->connect_latencies());
             out_.connect.phases.merge(w->phases());
         }
-        out_.connect.failed = out_.counts.errors[error_kind::connect_refused] + out_.counts.errors[error_kind::connect_timeout] +
-                              out_.counts.errors[error_kind::connect_failed] + out_.counts.errors[error_kind::tls];
+        out_.connect.failed = out_.counts.errors[error_kind::connect_refused] +
+                              out_.counts.errors[error_kind::connect_timeout] +
+                              out_.counts.errors[error_kind::connect_failed] +
+                              out_.counts.errors[error_kind::tls];
         out_.connect.elapsed = out_.elapsed;
     }
 
@@ -349,7 +385,8 @@ private:
         double mean = 0;
         for (const auto& w : workers_) {
             if (w->result().in_flight_samples == 0) return;
-            mean += static_cast<double>(w->result().in_flight_sum) / static_cast<double>(w->result().in_flight_samples);
+            mean += static_cast<double>(w->result().in_flight_sum) /
+                    static_cast<double>(w->result().in_flight_samples);
         }
         out_.in_flight_mean = mean;
     }
@@ -365,7 +402,8 @@ private:
         for (std::uint32_t number = 1; number <= r.rounds; ++number) {
             round_result round;
             round.clients = number * r.add;
-            round.opened = open(round.clients, round.clients, round.connect_elapsed, round.connect_failures);
+            round.opened =
+                open(round.clients, round.clients, round.connect_elapsed, round.connect_failures);
             if (cut_) break;
             if (watch_ != nullptr) {
                 watch_->find();
@@ -384,14 +422,17 @@ private:
                 server_sum.cpu_user_ns += round.server->cpu_user_ns;
                 server_sum.cpu_system_ns += round.server->cpu_system_ns;
                 server_sum.rss_bytes = round.server->rss_bytes;
-                server_sum.rss_peak_bytes = std::max(server_sum.rss_peak_bytes, round.server->rss_peak_bytes);
+                server_sum.rss_peak_bytes =
+                    std::max(server_sum.rss_peak_bytes, round.server->rss_peak_bytes);
                 server_sum.pss_bytes = round.server->pss_bytes;
                 server_sum.processes = round.server->processes;
                 out_.server = server_sum;
             }
             round.counts = gather();
-            round.elapsed = std::max<nanos>(0, (cut_ ? clock_now() : round.counts.last_done) - order.window_start);
-            round.success_ratio = static_cast<double>(round.counts.ok) / (static_cast<double>(round.clients) * r.messages);
+            round.elapsed = std::max<nanos>(
+                0, (cut_ ? clock_now() : round.counts.last_done) - order.window_start);
+            round.success_ratio = static_cast<double>(round.counts.ok) /
+                                  (static_cast<double>(round.clients) * r.messages);
             out_.counts.add(round.counts);
             out_.elapsed += round.elapsed;
             const bool works = round.counts.ok > 0;
@@ -422,10 +463,10 @@ private:
 
 std::string_view name_of(stop_reason reason) {
     switch (reason) {
-        case stop_reason::duration: return "duration";
-        case stop_reason::requests: return "requests";
-        case stop_reason::signal: return "signal";
-        case stop_reason::error: break;
+    case stop_reason::duration: return "duration";
+    case stop_reason::requests: return "requests";
+    case stop_reason::signal: return "signal";
+    case stop_reason::error: break;
     }
     return "error";
 }
@@ -433,13 +474,15 @@ std::string_view name_of(stop_reason reason) {
 void generator_usage::take_spinning(std::uint64_t spun_ns, nanos elapsed, unsigned cpus) {
     const std::uint64_t used = cpu_user_ns + cpu_system_ns;
     spin_ns = std::min(spun_ns, used);
-    if (elapsed > 0) cpu_share = static_cast<double>(used - spin_ns) / (static_cast<double>(elapsed) * cpus);
+    if (elapsed > 0)
+        cpu_share = static_cast<double>(used - spin_ns) / (static_cast<double>(elapsed) * cpus);
 }
 
 double run_result::rate_per_s() const {
     if (elapsed <= 0) return 0;
     const bool by_clock = open_loop && stopped_by == stop_reason::duration;
-    const std::uint64_t right = by_clock ? std::min(open_loop->counts.answered_in_window, counts.ok) : counts.ok;
+    const std::uint64_t right =
+        by_clock ? std::min(open_loop->counts.answered_in_window, counts.ok) : counts.ok;
     return static_cast<double>(right) / (static_cast<double>(elapsed) / 1e9);
 }
 
@@ -456,7 +499,8 @@ bool run_result::nothing_measured() const {
     return counts.ok == 0 && e[error_kind::bad_status] == 0 && e[error_kind::bad_body] == 0;
 }
 
-std::variant<run_result, std::string> run(const plan& p, process_watch* watch, std::optional<live_screen> live) {
+std::variant<run_result, std::string> run(const plan& p, process_watch* watch,
+                                          std::optional<live_screen> live) {
     return runner(p, watch, live).run();
 }
 

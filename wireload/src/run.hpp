@@ -33,8 +33,11 @@ struct connect_result {
 struct generator_usage {
     std::uint64_t cpu_user_ns = 0;
     std::uint64_t cpu_system_ns = 0;
-    double cpu_share = 0;  // of the time of its threads' CPUs, without spinning; 1 means that the generator could do no more
-    std::uint64_t spin_ns = 0;  // of the CPU time: looking for events without sleeping, and finding none
+    // Of the time of its threads' CPUs, without spinning; 1 means that the generator could do no
+    // more.
+    double cpu_share = 0;
+    // Of the CPU time: looking for events without sleeping, and finding none.
+    std::uint64_t spin_ns = 0;
     std::uint64_t rss_peak_bytes = 0;
     std::uint64_t voluntary_switches = 0;
     std::uint64_t involuntary_switches = 0;
@@ -82,8 +85,8 @@ struct run_result {
 
     // Right replies a second. Of an open loop those that came inside the window.
     double rate_per_s() const;
-    // Little's law: the time that requests spent in flight inside the window / its length / their mean number. Absent where
-    // the number was not sampled.
+    // Little's law: the time that requests spent in flight inside the window / its length / their
+    // mean number. Absent where the number was not sampled.
     std::optional<double> little_ratio() const;
     // Not one complete reply came, right or wrong.
     bool nothing_measured() const;
@@ -96,6 +99,7 @@ struct live_screen {
 };
 
 // `watch` may be null. The string says why the run could not begin.
-std::variant<run_result, std::string> run(const plan& p, process_watch* watch, std::optional<live_screen> live = {});
+std::variant<run_result, std::string> run(const plan& p, process_watch* watch,
+                                          std::optional<live_screen> live = {});
 
 }  // namespace wireload

@@ -15,8 +15,8 @@ struct screen_style {
     bool utf8 = false;  // else ASCII
 };
 
-// Colours: on a terminal unless NO_COLOR (https://no-color.org) is set or the terminal is dumb; `choice` overrules both.
-// UTF-8: where the locale (LC_ALL, LC_CTYPE, LANG) says so.
+// Colours: on a terminal unless NO_COLOR (https://no-color.org) is set or the terminal is dumb;
+// `choice` overrules both. UTF-8: where the locale (LC_ALL, LC_CTYPE, LANG) says so.
 screen_style style_for(int fd, color_choice choice);
 
 class painter {

@@ -4,7 +4,8 @@
 
 namespace wireload {
 
-void series_collector::submit(std::size_t interval, const histogram& latencies, std::uint64_t ok, std::uint64_t errors) {
+void series_collector::submit(std::size_t interval, const histogram& latencies, std::uint64_t ok,
+                              std::uint64_t errors) {
     const std::lock_guard lock(mutex_);
     slot& s = open_[interval];
     if (s.latencies == nullptr) {
@@ -33,8 +34,12 @@ void series_collector::close_first() {
     slot done = std::move(open_.begin()->second);
     open_.erase(open_.begin());
     if (records_.size() <= interval) records_.resize(interval + 1);
-    records_[interval] = {done.ok, done.errors, done.latencies->percentile_ns(50), done.latencies->supported_percentile_ns(90),
-                          done.latencies->supported_percentile_ns(99), done.latencies->max_ns()};
+    records_[interval] = {done.ok,
+                          done.errors,
+                          done.latencies->percentile_ns(50),
+                          done.latencies->supported_percentile_ns(90),
+                          done.latencies->supported_percentile_ns(99),
+                          done.latencies->max_ns()};
     total_.merge(*done.latencies);
     if (watched_ != nullptr) {
         watched_->latencies.merge(*done.latencies);

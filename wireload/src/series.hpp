@@ -29,16 +29,20 @@ struct live_slice {
     std::uint64_t intervals = 0;
 };
 
-// Each thread records into a histogram of its own and hands it in when an interval ends. When the last thread has done
-// so, the interval becomes one record and its histogram is reused: only intervals in progress hold one.
+// Each thread records into a histogram of its own and hands it in when an interval ends. When the
+// last thread has done so, the interval becomes one record and its histogram is reused: only
+// intervals in progress hold one.
 class series_collector {
 public:
-    // With `keep`, the histogram of every interval stays (for an HdrHistogram log, or the rounds of a ramp).
+    // With `keep`, the histogram of every interval stays (for an HdrHistogram log, or the rounds of
+    // a ramp).
     series_collector(unsigned threads, bool keep) : threads_(threads), keep_(keep) {}
 
     // Any thread; once for each interval by each, in order.
-    void submit(std::size_t interval, const histogram& latencies, std::uint64_t ok, std::uint64_t errors);
-    // From then on, completed intervals are gathered for take_new() as well. Before the threads begin.
+    void submit(std::size_t interval, const histogram& latencies, std::uint64_t ok,
+                std::uint64_t errors);
+    // From then on, completed intervals are gathered for take_new() as well. Before the threads
+    // begin.
     void watch() { watched_ = std::make_unique<live_slice>(); }
     // Any thread: the intervals that were completed since the last call.
     live_slice take_new();

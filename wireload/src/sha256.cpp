@@ -13,7 +13,10 @@ std::optional<sha256::digest> sha256::parse(std::string_view hex) {
     if (hex.size() != 2 * out.size()) return std::nullopt;
     for (std::size_t i = 0; i < hex.size(); ++i) {
         const char c = hex[i];
-        const int value = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+        const int value = c >= '0' && c <= '9'   ? c - '0'
+                          : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                          : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                                 : -1;
         if (value < 0) return std::nullopt;
         out[i / 2] = static_cast<std::uint8_t>(out[i / 2] << 4 | value);
     }
@@ -34,10 +37,13 @@ void sha256::release::operator()(context* c) const noexcept {
 }
 
 sha256::sha256() : context_(new context) {
-    if (context_->evp == nullptr || EVP_DigestInit_ex(context_->evp, EVP_sha256(), nullptr) != 1) throw std::bad_alloc();
+    if (context_->evp == nullptr || EVP_DigestInit_ex(context_->evp, EVP_sha256(), nullptr) != 1)
+        throw std::bad_alloc();
 }
 
-void sha256::add(std::string_view piece) { EVP_DigestUpdate(context_->evp, piece.data(), piece.size()); }
+void sha256::add(std::string_view piece) {
+    EVP_DigestUpdate(context_->evp, piece.data(), piece.size());
+}
 
 sha256::digest sha256::finish() {
     digest out{};

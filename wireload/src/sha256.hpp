@@ -1,4 +1,5 @@
-// SHA-256 (FIPS 180-4) of bytes that come in pieces. OpenSSL's, which uses the processor's instructions for it.
+// SHA-256 (FIPS 180-4) of bytes that come in pieces. OpenSSL's, which uses the processor's
+// instructions for it.
 #pragma once
 
 #include <array>

@@ -54,7 +54,9 @@ TEST(SourcePorts, ElsewhereOnlyWhatTheUserNames) {
 }
 
 TEST(SourcePorts, EveryPairComesOnceBeforeAnyComesAgain) {
-    source_ports ports({*wire::address::parse("127.0.0.2", 0), *wire::address::parse("127.0.0.3", 0)}, true, small, 7);
+    source_ports ports(
+        {*wire::address::parse("127.0.0.2", 0), *wire::address::parse("127.0.0.3", 0)}, true, small,
+        7);
     std::set<std::string> seen;
     for (int i = 0; i < 160; ++i) seen.insert(ports.next().to_string());
     EXPECT_EQ(seen.size(), 160U);
@@ -66,9 +68,7 @@ TEST(SourcePorts, WithoutChoosingThePortIsTheKernels) {
     EXPECT_EQ(ports.next().to_string(), "192.0.2.7:0");
 }
 
-TEST(SourcePorts, ReadsTheKernelsRange) {
-    EXPECT_GE(local_port_range().size(), 1U);
-}
+TEST(SourcePorts, ReadsTheKernelsRange) { EXPECT_GE(local_port_range().size(), 1U); }
 
 }  // namespace
 }  // namespace wireload

@@ -55,7 +55,8 @@ std::string_view advice_for_foreign_flag(std::string_view flag) {
         {"-p", "use --pipeline for requests in flight, or --body-file for a body to post"},
         {"--disable-keepalive", "use --no-keepalive"},
     }};
-    const auto* found = std::find_if(table.begin(), table.end(), [&](const auto& row) { return row.first == flag; });
+    const auto* found = std::find_if(table.begin(), table.end(),
+                                     [&](const auto& row) { return row.first == flag; });
     return found == table.end() ? std::string_view{} : found->second;
 }
 

@@ -7,8 +7,8 @@
 
 namespace wireload {
 
-// The candidate nearest to `word` by insertions, deletions, replacements and swaps of neighbours (optimal string
-// alignment); empty when none is near enough to be meant.
+// The candidate nearest to `word` by insertions, deletions, replacements and swaps of neighbours
+// (optimal string alignment); empty when none is near enough to be meant.
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
 
 // What to use instead of a flag that another load generator has; empty when unknown.

@@ -22,7 +22,9 @@ inline constexpr nanos never = INT64_MAX;
 inline nanos to_nanos(wire::time_point t) {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(t.time_since_epoch()).count();
 }
-inline wire::time_point to_time_point(nanos t) { return wire::time_point(std::chrono::nanoseconds(t)); }
+inline wire::time_point to_time_point(nanos t) {
+    return wire::time_point(std::chrono::nanoseconds(t));
+}
 inline nanos clock_now() { return to_nanos(wire::clock::now()); }
 
 // Replies to one of several requests in rotation.
@@ -34,8 +36,8 @@ struct request_counts {
 // Requests in flight at a moment.
 struct flight {
     std::uint64_t count = 0;
-    double age_sum = 0;        // ns
-    nanos oldest = 0;          // its age
+    double age_sum = 0;         // ns
+    nanos oldest = 0;           // its age
     std::uint64_t starved = 0;  // older than half of the window
 
     void add(const flight& other) {
@@ -52,7 +54,8 @@ struct tally {
     error_counts errors;
     std::uint64_t bytes_in = 0;
     std::uint64_t bytes_out = 0;
-    // With --deflate, on connections where it was agreed on: payloads before they were compressed and after they were inflated.
+    // With --deflate, on connections where it was agreed on: payloads before they were compressed
+    // and after they were inflated.
     std::uint64_t payload_in = 0;
     std::uint64_t payload_out = 0;
     std::uint64_t sent_compressed = 0;  // messages
@@ -67,8 +70,9 @@ struct tally {
     // Mean number in flight, sampled at random moments (see worker::advance).
     std::uint64_t in_flight_samples = 0;
     std::uint64_t in_flight_sum = 0;
-    // To be added to the sum of the latencies for the time that requests spent in flight inside the window: minus what lay
-    // before it, plus the time of those that failed or had no answer yet at its end. ns
+    // To be added to the sum of the latencies for the time that requests spent in flight inside the
+    // window: minus what lay before it, plus the time of those that failed or had no answer yet at
+    // its end. ns
     double more_in_flight = 0;
     flight at_end;
 

@@ -20,7 +20,8 @@ std::string_view braced(std::string_view text) {
 }
 
 bool is_placeholder(std::string_view name, bool short_counter) {
-    return name == "counter" || name == "random" || name == "uuid" || name.starts_with("random:") || (short_counter && name == "c");
+    return name == "counter" || name == "random" || name == "uuid" || name.starts_with("random:") ||
+           (short_counter && name == "c");
 }
 
 bool parse_number(std::string_view text, std::uint64_t& out) {
@@ -30,7 +31,8 @@ bool parse_number(std::string_view text, std::uint64_t& out) {
 
 }  // namespace
 
-std::variant<text_template, std::string> text_template::parse(std::string_view text, bool short_counter) {
+std::variant<text_template, std::string> text_template::parse(std::string_view text,
+                                                              bool short_counter) {
     text_template out;
     std::size_t plain = 0;  // up to here all is in `out`
     std::size_t at = 0;
@@ -60,7 +62,10 @@ std::variant<text_template, std::string> text_template::parse(std::string_view t
                 std::uint64_t high = 0;
                 if (dash == std::string_view::npos || !parse_number(range.substr(0, dash), p.low) ||
                     !parse_number(range.substr(dash + 1), high) || high < p.low) {
-                    return fmt::format("'{{{}}}': write two whole numbers, the smaller first, as in {{random:1-1000}}", name);
+                    return fmt::format(
+                        "'{{{}}}': write two whole numbers, the smaller first, as in "
+                        "{{random:1-1000}}",
+                        name);
                 }
                 p.span = high - p.low;
             }
@@ -97,7 +102,8 @@ void text_template::append(const text_template& other) {
 
 void text_template::append_length_of_rest() {
     append_value({.what = kind::length_of_rest});
-    // A piece of its own, so that what is appended next is not joined to it: the end of the head is not of the rest.
+    // A piece of its own, so that what is appended next is not joined to it: the end of the head is
+    // not of the rest.
     pieces_.push_back({.what = kind::literal, .literal = "\r\n\r\n"});
     pieces_.push_back({.what = kind::literal});
 }
@@ -109,7 +115,9 @@ void text_template::append_value(piece p) {
 }
 
 std::optional<std::string> text_template::take_values_of(const text_template& request) {
-    const auto is_drawn = [](const piece& p) { return p.what == kind::random || p.what == kind::uuid; };
+    const auto is_drawn = [](const piece& p) {
+        return p.what == kind::random || p.what == kind::uuid;
+    };
     auto theirs = request.pieces_.begin();
     std::size_t count = 0;
     for (piece& p : pieces_) {
@@ -117,10 +125,13 @@ std::optional<std::string> text_template::take_values_of(const text_template& re
         ++count;
         theirs = std::find_if(theirs, request.pieces_.end(), is_drawn);
         if (theirs == request.pieces_.end()) {
-            return fmt::format("its random value number {} has none to be equal to: the request has {}", count, count - 1);
+            return fmt::format(
+                "its random value number {} has none to be equal to: the request has {}", count,
+                count - 1);
         }
         if (theirs->what != p.what) {
-            return fmt::format("its random value number {} is {} and the request's is {}", count, p.what == kind::uuid ? "a {uuid}" : "a {random}",
+            return fmt::format("its random value number {} is {} and the request's is {}", count,
+                               p.what == kind::uuid ? "a {uuid}" : "a {random}",
                                theirs->what == kind::uuid ? "a {uuid}" : "a {random}");
         }
         p.low = theirs->low;
@@ -132,16 +143,19 @@ std::optional<std::string> text_template::take_values_of(const text_template& re
 }
 
 bool text_template::has_counter() const {
-    return std::any_of(pieces_.begin(), pieces_.end(), [](const piece& p) { return p.what == kind::counter; });
+    return std::any_of(pieces_.begin(), pieces_.end(),
+                       [](const piece& p) { return p.what == kind::counter; });
 }
 
 std::string_view text_template::drawn(const piece& p, template_values v, value_text& room) const {
     if (p.what == kind::length_of_rest) return number(size_from(p.place + 2, v), room);
-    const std::uint64_t bits = mix(v.seed + v.counter * 0x9e3779b97f4a7c15U + p.place * 0xd1342543de82ef95U);
+    const std::uint64_t bits =
+        mix(v.seed + v.counter * 0x9e3779b97f4a7c15U + p.place * 0xd1342543de82ef95U);
     if (p.what == kind::random) {
         // The range scaled by 64 random bits (Lemire 2019): uniform to one part in 2^64 / range.
         __extension__ using wide = unsigned __int128;
-        return number(p.low + static_cast<std::uint64_t>((wide{bits} * (wide{p.span} + 1)) >> 64), room);
+        return number(p.low + static_cast<std::uint64_t>((wide{bits} * (wide{p.span} + 1)) >> 64),
+                      room);
     }
     const std::uint64_t words[] = {bits, mix(bits + 0x9e3779b97f4a7c15U)};
     char* to = room.bytes;
@@ -160,7 +174,8 @@ std::size_t text_template::size_from(std::size_t index, template_values v) const
     std::size_t sum = 0;
     value_text room;
     for (std::size_t i = index; i < pieces_.size(); ++i) {
-        sum += pieces_[i].what == kind::literal ? pieces_[i].literal.size() : value(pieces_[i], v, room).size();
+        sum += pieces_[i].what == kind::literal ? pieces_[i].literal.size()
+                                                : value(pieces_[i], v, room).size();
     }
     return sum;
 }
@@ -174,7 +189,8 @@ std::string text_template::text(template_values v) const {
 bool text_template::equals_with_values(std::string_view received, template_values v) const {
     value_text room;
     for (const piece& p : pieces_) {
-        const std::string_view part = p.what == kind::literal ? std::string_view(p.literal) : value(p, v, room);
+        const std::string_view part =
+            p.what == kind::literal ? std::string_view(p.literal) : value(p, v, room);
         if (!received.starts_with(part)) return false;
         received.remove_prefix(part.size());
     }
@@ -185,13 +201,16 @@ std::uint64_t text_template::counter_in(std::string_view received) const {
     const std::size_t first = !pieces_.empty() && pieces_[0].what == kind::literal ? 1 : 0;
     if (first >= pieces_.size() || pieces_[first].what != kind::counter) return 0;
     // What follows must not look like a part of it.
-    if (first + 1 < pieces_.size() && (pieces_[first + 1].what != kind::literal || is_json_digit(pieces_[first + 1].literal[0]))) return 0;
+    if (first + 1 < pieces_.size() &&
+        (pieces_[first + 1].what != kind::literal || is_json_digit(pieces_[first + 1].literal[0])))
+        return 0;
     if (first == 1) {
         if (!received.starts_with(pieces_[0].literal)) return 0;
         received.remove_prefix(pieces_[0].literal.size());
     }
     std::uint64_t counter = 0;
-    const auto [end, failure] = std::from_chars(received.data(), received.data() + received.size(), counter);
+    const auto [end, failure] =
+        std::from_chars(received.data(), received.data() + received.size(), counter);
     return failure == std::errc() && end != received.data() ? counter : 0;
 }
 

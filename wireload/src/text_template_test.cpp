@@ -26,7 +26,8 @@ TEST(TextTemplate, PutsTheCounterIn) {
 }
 
 TEST(TextTemplate, BracesOfJsonStandForThemselves) {
-    for (const char* text : {"{\"a\":{\"b\":[{}]}}", "{{}}", "{", "}", "{{", "{counter", "{ counter}", "{Counter}", "{randomly}", "{uuid:1}", ""}) {
+    for (const char* text : {"{\"a\":{\"b\":[{}]}}", "{{}}", "{", "}", "{{", "{counter",
+                             "{ counter}", "{Counter}", "{randomly}", "{uuid:1}", ""}) {
         const text_template t = made(text);
         EXPECT_TRUE(t.is_constant()) << text;
         EXPECT_EQ(t.text({1, 2}), text);
@@ -34,7 +35,8 @@ TEST(TextTemplate, BracesOfJsonStandForThemselves) {
 }
 
 TEST(TextTemplate, TwoBracesAreOneInFrontOfAName) {
-    EXPECT_EQ(made("{{counter} {{uuid}} {{random:1-2}").text({1, 2}), "{counter} {uuid}} {random:1-2}");
+    EXPECT_EQ(made("{{counter} {{uuid}} {{random:1-2}").text({1, 2}),
+              "{counter} {uuid}} {random:1-2}");
     EXPECT_EQ(made("{{{counter}").text({1, 2}), "{{counter}");
     EXPECT_EQ(made("{\"a\":{\"b\":{counter}}}").text({1, 2}), "{\"a\":{\"b\":2}}");
 }
@@ -71,7 +73,9 @@ TEST(TextTemplate, UuidsHaveTheFormOfVersion4) {
         ASSERT_EQ(id.size(), 36U);
         for (std::size_t i = 0; i < id.size(); ++i) {
             if (i == 8 || i == 13 || i == 18 || i == 23) EXPECT_EQ(id[i], '-');
-            else EXPECT_NE(std::string_view("0123456789abcdef").find(id[i]), std::string_view::npos) << id;
+            else
+                EXPECT_NE(std::string_view("0123456789abcdef").find(id[i]), std::string_view::npos)
+                    << id;
         }
         EXPECT_EQ(id[14], '4');
         EXPECT_NE(std::string_view("89ab").find(id[19]), std::string_view::npos) << id;
@@ -81,7 +85,8 @@ TEST(TextTemplate, UuidsHaveTheFormOfVersion4) {
 }
 
 TEST(TextTemplate, RefusesBadRanges) {
-    for (const char* text : {"{random:}", "{random:5}", "{random:6-1}", "{random:-1-5}", "{random:1-x}", "{random:1-99999999999999999999}"}) {
+    for (const char* text : {"{random:}", "{random:5}", "{random:6-1}", "{random:-1-5}",
+                             "{random:1-x}", "{random:1-99999999999999999999}"}) {
         EXPECT_TRUE(std::holds_alternative<std::string>(text_template::parse(text))) << text;
     }
 }
@@ -92,7 +97,9 @@ TEST(TextTemplate, FindsTheCounterOfAnEcho) {
     EXPECT_EQ(made("n={counter}").counter_in("m=42"), 0U);
     EXPECT_EQ(made("n={counter}").counter_in("n="), 0U);
     EXPECT_EQ(made("{random}{counter}").counter_in("42"), 0U);
-    for (const char* text : {"{counter}0", "{counter}{random}", "{counter}{uuid}", "{counter}{counter}"}) EXPECT_EQ(made(text).counter_in("420"), 0U) << text;
+    for (const char* text :
+         {"{counter}0", "{counter}{random}", "{counter}{uuid}", "{counter}{counter}"})
+        EXPECT_EQ(made(text).counter_in("420"), 0U) << text;
     EXPECT_EQ(made("constant").counter_in("42"), 0U);
 }
 
@@ -143,10 +150,11 @@ TEST(TextTemplate, PartsMakeTheWhole) {
         std::string out;
         std::size_t offset = 0;
         while (true) {
-            const std::size_t reached = t.walk(v, offset, most, [&](std::string_view piece, std::size_t at) {
-                EXPECT_EQ(at, out.size());
-                out += piece;
-            });
+            const std::size_t reached =
+                t.walk(v, offset, most, [&](std::string_view piece, std::size_t at) {
+                    EXPECT_EQ(at, out.size());
+                    out += piece;
+                });
             if (reached - offset < most) break;
             offset = reached;
         }

@@ -90,10 +90,13 @@ run_result measured() {
 TEST(Threshold, IsJudgedByWhatWasMeasured) {
     const run_result r = measured();
     for (const auto& [text, holds] : std::initializer_list<std::pair<const char*, bool>>{
-             {"p50>499us", true},   {"p50>502us", false}, {"p99<1ms", true},      {"max>=1ms", true},        {"max>1ms", false},
-             {"min<=1us", true},    {"min<1us", false},   {"mean>500us", true},   {"mean>501us", false},     {"errors>9", true},
-             {"errors>10", false},  {"errors>=10", true}, {"errors>0.99%", true}, {"errors>1%", false},      {"rate<501", true},
-             {"rate<500", false},   {"ok<1000", false},   {"ok<1001", true},      {"generator>=50%", true},  {"generator>50%", false},
+             {"p50>499us", true},      {"p50>502us", false},     {"p99<1ms", true},
+             {"max>=1ms", true},       {"max>1ms", false},       {"min<=1us", true},
+             {"min<1us", false},       {"mean>500us", true},     {"mean>501us", false},
+             {"errors>9", true},       {"errors>10", false},     {"errors>=10", true},
+             {"errors>0.99%", true},   {"errors>1%", false},     {"rate<501", true},
+             {"rate<500", false},      {"ok<1000", false},       {"ok<1001", true},
+             {"generator>=50%", true}, {"generator>50%", false},
          }) {
         const judgement j = judge(good(text), r);
         ASSERT_TRUE(j.holds.has_value()) << text;
@@ -126,7 +129,8 @@ TEST(Threshold, WithTooFewSamplesItIsNotDecidedAndFails) {
 
     run_result nothing;
     nothing.series = std::make_unique<series_collector>(1, false);
-    for (const char* text : {"max>1h", "mean>1h", "errors>1%", "rate<0", "generator>1%"}) EXPECT_TRUE(fails(judge(good(text), nothing))) << text;
+    for (const char* text : {"max>1h", "mean>1h", "errors>1%", "rate<0", "generator>1%"})
+        EXPECT_TRUE(fails(judge(good(text), nothing))) << text;
     EXPECT_FALSE(fails(judge(good("errors>0"), nothing)));
 }
 

@@ -21,20 +21,31 @@
 namespace wireload {
 namespace {
 
-// Mean distance of the moments at which the number in flight is sampled. They are exponentially distributed, so that they
-// see time averages (Wolff 1982: Poisson arrivals see time averages) and never fall into step with the load.
+// Mean distance of the moments at which the number in flight is sampled. They are exponentially
+// distributed, so that they see time averages (Wolff 1982: Poisson arrivals see time averages) and
+// never fall into step with the load.
 constexpr double sample_every_ns = 500'000;
 
-// Gives the calling thread a table of files of its own, with what is in the common one now. The kernel then knows that nobody else can close
-// a socket while it is in use, and neither counts its users up nor down in any system call: 1% to 2% more requests a second. So what is opened
-// by one thread must be closed by it: say_goodbye() closes all connections. Where it is forbidden (seccomp) the table stays the common one.
+// Gives the calling thread a table of files of its own, with what is in the common one now. The
+// kernel then knows that nobody else can close a socket while it is in use, and neither counts its
+// users up nor down in any system call: 1% to 2% more requests a second. So what is opened by one
+// thread must be closed by it: say_goodbye() closes all connections. Where it is forbidden
+// (seccomp) the table stays the common one.
 void take_files_apart() { (void)unshare(CLONE_FILES); }
 
 }  // namespace
 
-worker::worker(const plan& p, source_ports& sources, series_collector& series, control& main, unsigned index, std::uint32_t connections)
-    : plan_(p), sources_(sources), series_(series), main_(main), index_(index), share_(connections),
-      random_(p.asked.seed * 0x9e3779b97f4a7c15U + index), connections_(std::make_unique<connection_slab>()), known_(p.requests.size()),
+worker::worker(const plan& p, source_ports& sources, series_collector& series, control& main,
+               unsigned index, std::uint32_t connections)
+    : plan_(p),
+      sources_(sources),
+      series_(series),
+      main_(main),
+      index_(index),
+      share_(connections),
+      random_(p.asked.seed * 0x9e3779b97f4a7c15U + index),
+      connections_(std::make_unique<connection_slab>()),
+      known_(p.requests.size()),
       retry_timer_(wire::timer::calling<&worker::serve_retries>(this)),
       deadline_timer_(wire::timer::calling<&worker::sweep_deadlines>(this)),
       edge_timer_(wire::timer::calling<&worker::on_edge_timer>(this)) {}
@@ -43,9 +54,10 @@ worker::~worker() { join(); }
 
 wire::result<void> worker::start() {
     wire::loop_options options;
-    // As many as there can be, so that the turn's time is right for all of them, up to what the cache holds until they are
-    // written: with 10,000 connections 5% more requests a second than when a turn takes all. Those that a turn leaves are
-    // stamped in the next; the kernel hands them out in the order in which they became ready.
+    // As many as there can be, so that the turn's time is right for all of them, up to what the
+    // cache holds until they are written: with 10,000 connections 5% more requests a second than
+    // when a turn takes all. Those that a turn leaves are stamped in the next; the kernel hands
+    // them out in the order in which they became ready.
     options.events_per_wait = std::min<std::size_t>(share_ + 8, 1024);
     options.engine = plan_.engine;
     // Those that close keep their places for a moment.
@@ -77,7 +89,8 @@ wire::result<void> worker::start() {
     thread_ = std::thread([this] {
         take_files_apart();
         pin();
-        // A timer may otherwise be 50 us late on purpose, to save power; see PR_SET_TIMERSLACK in prctl(2).
+        // A timer may otherwise be 50 us late on purpose, to save power; see PR_SET_TIMERSLACK in
+        // prctl(2).
         if (pacer_ != nullptr) prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
         if (share_ == 1 && pacer_ == nullptr) {
             run_one_connection();
@@ -89,12 +102,13 @@ wire::result<void> worker::start() {
     return {};
 }
 
-// A single connection whose reply is awaited is waited for in recv() itself, as a blocking client would: a round trip is its system
-// calls, and the loop makes three of two. Orders then wait for the reply, or stream::alone_at_most.
+// A single connection whose reply is awaited is waited for in recv() itself, as a blocking client
+// would: a round trip is its system calls, and the loop makes three of two. Orders then wait for
+// the reply, or stream::alone_at_most.
 void worker::run_one_connection() {
     while (!ended_.load(std::memory_order_acquire)) {
         const bool awaiting = loading_ && in_flight_ > 0;
-        if (!awaiting || !(*connections_)[0].turn_alone()) loop_->run_once();
+        if (!awaiting || !(*connections_)[0].run_alone()) loop_->run_once();
     }
 }
 
@@ -150,9 +164,12 @@ void worker::say_goodbye() {
 
 void worker::add_connections(std::uint32_t count) {
     while (connections_->size() < count) {
-        nanos* const ring = rings_ == nullptr ? nullptr : &rings_[connections_->size() * ring_size_];
-        // Neighbours by number are on different threads, so that each thread has its share of every target.
-        const auto number = static_cast<std::uint32_t>(connections_->size() * plan_.asked.threads + index_);
+        nanos* const ring =
+            rings_ == nullptr ? nullptr : &rings_[connections_->size() * ring_size_];
+        // Neighbours by number are on different threads, so that each thread has its share of every
+        // target.
+        const auto number =
+            static_cast<std::uint32_t>(connections_->size() * plan_.asked.threads + index_);
         if (plan_.asked.websocket) {
             connections_->add<ws_connection>(*this, number, ring);
         } else {
@@ -174,7 +191,7 @@ void worker::begin_open(std::uint32_t count, std::uint32_t at_once) {
     opening_phase_ = true;
     open_next_ = opening_ = 0;
     at_once_ = at_once;
-    loop_->at_turn_end(end_of_turn_);
+    loop_->at_iteration_end(end_of_iteration_);
 }
 
 void worker::pump_opens() {
@@ -193,7 +210,8 @@ void worker::pump_opens() {
 wire::connect_options worker::connect_options(const wire::address& to) {
     wire::connect_options out;
     // The addresses were chosen for the first target; one of another family does without.
-    if (!sources_.kernel_chooses() && to.family() == plan_.server.family()) out.source = sources_.next();
+    if (!sources_.kernel_chooses() && to.family() == plan_.server.family())
+        out.source = sources_.next();
     return out;
 }
 
@@ -210,13 +228,13 @@ void worker::session_opened(nanos latency, nanos at) {
     connect_latencies_.record(static_cast<std::uint64_t>(std::max<nanos>(latency, 0)));
     if (!opening_phase_) return;
     --opening_;
-    loop_->at_turn_end(end_of_turn_);
+    loop_->at_iteration_end(end_of_iteration_);
 }
 
 void worker::open_failed(error_kind kind) {
     ++connects_.errors[kind];
     --opening_;
-    loop_->at_turn_end(end_of_turn_);
+    loop_->at_iteration_end(end_of_iteration_);
 }
 
 void worker::report(error_report&& first, nanos at) {
@@ -246,10 +264,11 @@ void worker::begin_load(const load_order& order) {
     if (next_edge_ != never) loop_->arm(edge_timer_, to_time_point(next_edge_));
     if (pacer_ != nullptr) {
         pacer_->begin(order);
-        at_turn_end();
+        at_iteration_end();
     }
     if (order.idle) return;  // the window's end ends it
-    // A few at a time, or their places in line alone would be a good part of the memory that many connections take.
+    // A few at a time, or their places in line alone would be a good part of the memory that many
+    // connections take.
     constexpr std::size_t few = 1024;
     for (std::uint32_t i = 0; i < connections_->size() && loading_; ++i) {
         (*connections_)[i].begin_load(order.each);
@@ -260,7 +279,7 @@ void worker::begin_load(const load_order& order) {
 void worker::due(connection& c) {
     if (!c.become_due()) return;
     due_.push_back(&c);
-    loop_->at_turn_end(end_of_turn_);
+    loop_->at_iteration_end(end_of_iteration_);
 }
 
 void worker::serve_due() {
@@ -279,11 +298,13 @@ bool worker::take_turn(connection& c) {
         c.use_quota();
     } else if (order_.kind == load_order::quota::shared) {
         if (budget_ == 0) {
-            // A few at a time, so that threads do not fight over the count, and singly at its end, so that none is
-            // left with a heap of them.
+            // A few at a time, so that threads do not fight over the count, and singly at its end,
+            // so that none is left with a heap of them.
             const std::int64_t left = order_.shared->load(std::memory_order_relaxed);
-            const std::int64_t wanted = std::clamp<std::int64_t>(left / (8 * std::int64_t{plan_.asked.threads}), 1, 64);
-            budget_ = std::clamp<std::int64_t>(order_.shared->fetch_sub(wanted, std::memory_order_relaxed), 0, wanted);
+            const std::int64_t wanted =
+                std::clamp<std::int64_t>(left / (8 * std::int64_t{plan_.asked.threads}), 1, 64);
+            budget_ = std::clamp<std::int64_t>(
+                order_.shared->fetch_sub(wanted, std::memory_order_relaxed), 0, wanted);
             if (budget_ == 0) return false;
         }
         --budget_;
@@ -302,7 +323,7 @@ void worker::retry_later(connection& c, nanos delay) {
 }
 
 void worker::serve_retries() {
-    const nanos now = turn_time();
+    const nanos now = iteration_time();
     while (!retries_.empty() && retries_.top().at <= now) {
         connection* const c = retries_.top().who;
         retries_.pop();
@@ -317,20 +338,21 @@ void worker::check_dead() {
     main_.notify();
 }
 
-// Time-outs cost nothing while requests are answered: nothing is set or moved for a request. Now and then all connections
-// are looked at, and the next look is due when the oldest of their requests would time out; in a healthy run that is once
-// in a time-out's length, and never late.
+// Time-outs cost nothing while requests are answered: nothing is set or moved for a request. Now
+// and then all connections are looked at, and the next look is due when the oldest of their
+// requests would time out; in a healthy run that is once in a time-out's length, and never late.
 void worker::sweep_deadlines() {
-    const nanos now = turn_time();
+    const nanos now = iteration_time();
     nanos next = now + plan_.asked.timeout.count();
-    for (std::uint32_t i = 0; i < connections_->size(); ++i) next = std::min(next, (*connections_)[i].check_deadline(now));
+    for (std::uint32_t i = 0; i < connections_->size(); ++i)
+        next = std::min(next, (*connections_)[i].check_deadline(now));
     loop_->arm(deadline_timer_, to_time_point(std::max(next, now + 1'000'000)));
 }
 
 // ---- the window ----
 
 void worker::on_edge_timer() {
-    advance(turn_time());
+    advance(iteration_time());
     if (next_edge_ != never) loop_->arm(edge_timer_, to_time_point(next_edge_));
 }
 
@@ -340,7 +362,9 @@ void worker::pass_events(nanos t) {
         if (at == next_sample_) {
             ++tally_.in_flight_samples;
             tally_.in_flight_sum += in_flight_;
-            next_sample_ = at + 1 + static_cast<nanos>(std::exponential_distribution<double>(1 / sample_every_ns)(random_));
+            next_sample_ = at + 1 +
+                           static_cast<nanos>(
+                               std::exponential_distribution<double>(1 / sample_every_ns)(random_));
         } else if (!sending_stopped_ && at == order_.send_until) {
             sending_stopped_ = true;
         } else if (!window_open_) {
@@ -353,7 +377,8 @@ void worker::pass_events(nanos t) {
             submit_interval();
             interval_end_ = at + order_.interval;
         }
-        next_edge_ = window_open_ ? std::min(interval_end_, order_.window_end) : order_.window_start;
+        next_edge_ =
+            window_open_ ? std::min(interval_end_, order_.window_end) : order_.window_start;
         if (!sending_stopped_) next_edge_ = std::min(next_edge_, order_.send_until);
         next_event_ = std::min(next_edge_, next_sample_);
     }
@@ -372,7 +397,8 @@ void worker::open_window(nanos at) {
     interval_end_ = order_.interval == never ? never : at + order_.interval;
     if (pacer_ != nullptr) return;  // Little's law is for closed loops
     tally_.more_in_flight = -in_flight_at(at).age_sum;
-    next_sample_ = at + static_cast<nanos>(std::exponential_distribution<double>(1 / sample_every_ns)(random_));
+    next_sample_ = at + static_cast<nanos>(
+                            std::exponential_distribution<double>(1 / sample_every_ns)(random_));
 }
 
 void worker::submit_interval() {
@@ -386,7 +412,8 @@ void worker::submit_interval() {
 flight worker::in_flight_at(nanos at) const {
     flight out;
     const nanos long_ago = at - (at - order_.window_start) / 2;
-    for (std::uint32_t i = 0; i < connections_->size(); ++i) (*connections_)[i].add_in_flight(at, long_ago, out);
+    for (std::uint32_t i = 0; i < connections_->size(); ++i)
+        (*connections_)[i].add_in_flight(at, long_ago, out);
     return out;
 }
 
@@ -419,7 +446,8 @@ bool worker::right_reply_on_schedule(nanos due, nanos latency, nanos sent_at, na
     pacer_->answered(due, sent_at, at, late);
     if (!pacer_->is_measured(due)) return false;
     tally_.last_done = at;
-    // Late ones are errors, and their latency is kept all the same: without them the tail would end where it gets interesting.
+    // Late ones are errors, and their latency is kept all the same: without them the tail would end
+    // where it gets interesting.
     latencies_.record(static_cast<std::uint64_t>(latency));
     if (late) {
         ++tally_.errors[error_kind::deadline];
@@ -431,20 +459,22 @@ bool worker::right_reply_on_schedule(nanos due, nanos latency, nanos sent_at, na
 
 void worker::note_released(nanos at) {
     pacer_->released(at, in_flight_);
-    at_turn_end();
+    at_iteration_end();
 }
 
 void worker::never_sent(nanos due, nanos now) {
     ++tally_.errors[error_kind::deadline];
     if (!wants_report()) return;
-    report({error_kind::deadline, "nothing: no connection was free for the request", "a free connection in time",
+    report({error_kind::deadline, "nothing: no connection was free for the request",
+            "a free connection in time",
             fmt::format("none within {}", format_duration(static_cast<double>(now - due)))},
            now);
 }
 
 // The last moment has come: what has no answer now gets none.
 void worker::settle() {
-    for (std::uint32_t i = 0; i < connections_->size(); ++i) tally_.errors[error_kind::read_timeout] += (*connections_)[i].measured_in_flight();
+    for (std::uint32_t i = 0; i < connections_->size(); ++i)
+        tally_.errors[error_kind::read_timeout] += (*connections_)[i].measured_in_flight();
     pacer_->end(true);
 }
 

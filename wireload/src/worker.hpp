@@ -1,8 +1,9 @@
 // One thread of the generator: a loop, its share of the connections, and what they counted.
 //
-// How latency is kept truthful with few clock readings: a request's time is read just before its bytes are handed to the
-// kernel. A reply's time is the one at which the loop took the turn's events, since a reply that made its socket ready had
-// arrived by then; replies that need more than one read, or that come several to a read, are timed after the read.
+// How latency is kept truthful with few clock readings: a request's time is read just before its
+// bytes are handed to the kernel. A reply's time is the one at which the loop took the turn's
+// events, since a reply that made its socket ready had arrived by then; replies that need more than
+// one read, or that come several to a read, are timed after the read.
 #pragma once
 
 #include <atomic>
@@ -40,18 +41,19 @@ struct load_order {
 
     nanos window_start = 0;    // what comes before is not counted
     nanos window_end = never;  // the load is cut there; what is in flight does not count
-    nanos send_until = never;  // no request is begun after it; the order is done when the last was answered
+    // No request is begun after it; the order is done when the last was answered.
+    nanos send_until = never;
     quota kind = quota::endless;
     std::uint64_t each = 0;
     std::atomic<std::int64_t>* shared = nullptr;
     bool reconnect = true;
     bool idle = false;  // nothing is sent; connections that are lost are errors
-    // Open loop: the schedule begins here, with the warm-up, and holds what is due before its end; the window's end above is
-    // then the moment until which the last replies are waited for.
+    // Open loop: the schedule begins here, with the warm-up, and holds what is due before its end;
+    // the window's end above is then the moment until which the last replies are waited for.
     nanos schedule_start = 0;
     nanos schedule_end = never;
     std::uint64_t most = UINT64_MAX;  // requests in the window, of all threads
-    nanos interval = never;  // of the series
+    nanos interval = never;           // of the series
     std::size_t first_interval = 0;
 };
 
@@ -68,8 +70,8 @@ struct connect_tally {
 class worker {
 public:
     // All that is passed by reference must outlive it.
-    worker(const plan& p, source_ports& sources, series_collector& series, control& main, unsigned index,
-           std::uint32_t connections);
+    worker(const plan& p, source_ports& sources, series_collector& series, control& main,
+           unsigned index, std::uint32_t connections);
     ~worker();
     worker(const worker&) = delete;
     worker& operator=(const worker&) = delete;
@@ -77,11 +79,11 @@ public:
     // ---- from the main thread ----
 
     wire::result<void> start();
-    // Orders are carried out one after another. open and load are "done" at some time after the call; `control` is
-    // notified, and then their results may be read until the next order.
+    // Orders are carried out one after another. open and load are "done" at some time after the
+    // call; `control` is notified, and then their results may be read until the next order.
     //
-    // Brings the number of connections to `connections`, opening those that are not open, `at_once` at a time; with 0 they
-    // are only made ready to open when they have something to send.
+    // Brings the number of connections to `connections`, opening those that are not open, `at_once`
+    // at a time; with 0 they are only made ready to open when they have something to send.
     void order_open(std::uint32_t connections, std::uint32_t at_once);
     void order_load(const load_order& order);
     // Ends the present order now; at the latest in the next turn.
@@ -112,7 +114,8 @@ public:
     const plan& the_plan() const { return plan_; }
     wire::event_loop& loop() { return *loop_; }
     wire::http::response_head& head_scratch() { return head_; }
-    // HTTP: the last reply to each request that was parsed, found right and came whole (see http_connection::consume_known).
+    // HTTP: the last reply to each request that was parsed, found right and came whole (see
+    // http_connection::consume_known).
     struct known_reply {
         std::string text;
         int status = 0;
@@ -127,7 +130,7 @@ public:
         known.text = text;
         known.status = status;
     }
-    nanos turn_time() const { return to_nanos(loop_->now()); }
+    nanos iteration_time() const { return to_nanos(loop_->now()); }
     std::uint64_t random() { return random_(); }
     std::uint32_t in_flight_limit() const { return plan_.asked.in_flight; }
     // The times of a connection's requests lie in a ring of this and one more, a power of two.
@@ -147,9 +150,11 @@ public:
     bool may_reconnect() const { return order_.reconnect; }
     wire::connect_options connect_options(const wire::address& to);
 
-    // Time has come to `t`: passes all edges and sampling moments up to it. Call it before the counts change.
+    // Time has come to `t`: passes all edges and sampling moments up to it. Call it before the
+    // counts change.
     void advance(nanos t) {
-        if (t >= next_event_) [[unlikely]] pass_events(t);
+        if (t >= next_event_) [[unlikely]]
+            pass_events(t);
     }
     void stamped() { ++in_flight_; }
     void count_in(std::size_t bytes) { tally_.bytes_in += bytes; }
@@ -163,11 +168,13 @@ public:
         if (compressed) ++tally_.sent_compressed;
     }
     void count_status(int status) {
-        if (status >= 100 && status < 600) ++tally_.statuses[static_cast<std::size_t>(status - 100)];
+        if (status >= 100 && status < 600)
+            ++tally_.statuses[static_cast<std::size_t>(status - 100)];
     }
     // Of a rotation: for each of its requests apart.
     void count_request(const prepared_request& r, bool right) {
-        if (plan_.only != nullptr) [[likely]] return;
+        if (plan_.only != nullptr) [[likely]]
+            return;
         if (tally_.by_request.empty()) tally_.by_request.resize(plan_.requests.size());
         request_counts& counts = tally_.by_request[r.index];
         ++(right ? counts.right : counts.wrong);
@@ -180,22 +187,29 @@ public:
     }
     // Of the requests that were in flight `flying` are not any more, and `count` count.
     // They were in flight for `spent` together.
-    void wrong_replies(error_kind kind, std::uint64_t count, std::uint64_t flying, nanos at, nanos spent) {
-        if (pacer_ != nullptr) [[unlikely]] note_released(at);
+    void wrong_replies(error_kind kind, std::uint64_t count, std::uint64_t flying, nanos at,
+                       nanos spent) {
+        if (pacer_ != nullptr) [[unlikely]]
+            note_released(at);
         in_flight_ -= flying;
         tally_.errors[kind] += count;
         tally_.more_in_flight += static_cast<double>(spent);
         tally_.last_done = at;
     }
-    // Whether connections that have sent their share end: held open, they could keep a server's threads from those that wait.
-    bool closes_finished() const { return plan_.asked.each && order_.kind == load_order::quota::each; }
+    // Whether connections that have sent their share end: held open, they could keep a server's
+    // threads from those that wait.
+    bool closes_finished() const {
+        return plan_.asked.each && order_.kind == load_order::quota::each;
+    }
 
     // ---- open loop ----
 
     std::uint64_t in_flight() const { return in_flight_; }
     // Grows with whatever is done for connections.
-    std::uint64_t work_done() const { return tally_.bytes_in + tally_.bytes_out + tally_.connections_opened; }
-    void at_turn_end() { loop_->at_turn_end(end_of_turn_); }
+    std::uint64_t work_done() const {
+        return tally_.bytes_in + tally_.bytes_out + tally_.connections_opened;
+    }
+    void at_iteration_end() { loop_->at_iteration_end(end_of_iteration_); }
     void count_begun() { ++tally_.sent; }
     // Returns whether it came too late and counts.
     bool right_reply_on_schedule(nanos due, nanos latency, nanos sent_at, nanos at);
@@ -203,7 +217,9 @@ public:
     void never_sent(nanos due, nanos now);
     // Everything that was scheduled is decided.
     void load_over() { close_window(clock_now()); }
-    bool wants_report() const { return opening_phase_ ? !connects_.first_error : !tally_.first_error; }
+    bool wants_report() const {
+        return opening_phase_ ? !connects_.first_error : !tally_.first_error;
+    }
     void report(error_report&& first, nanos at);
 
     void connecting();
@@ -226,7 +242,10 @@ public:
     void open_failed(error_kind kind);
     bool opening_phase() const { return opening_phase_; }
     void session_closed() { --open_count_; }
-    void broke() { ++broken_; check_dead(); }
+    void broke() {
+        ++broken_;
+        check_dead();
+    }
     void mended() { --broken_; }
 
 private:
@@ -235,8 +254,12 @@ private:
         connection* who;
         bool operator<(const retry& other) const { return at > other.at; }  // earliest on top
     };
-    struct end_of_turn : wire::turn_hook {
-        explicit end_of_turn(worker& w) : turn_hook([](wire::turn_hook& h) noexcept { static_cast<end_of_turn&>(h).self.serve_due(); }), self(w) {}
+    struct end_of_iteration : wire::iteration_hook {
+        explicit end_of_iteration(worker& w)
+            : iteration_hook([](wire::iteration_hook& h) noexcept {
+                  static_cast<end_of_iteration&>(h).self.serve_due();
+              }),
+              self(w) {}
         worker& self;
     };
 
@@ -275,12 +298,14 @@ private:
     std::atomic<bool> dead_{false};
     std::atomic<bool> ended_{false};
 
-    // Everything below belongs to the worker's thread (its results to the main thread between orders).
+    // Everything below belongs to the worker's thread (its results to the main thread between
+    // orders).
     std::mt19937_64 random_;
     struct release {
         void operator()(nanos* times) const noexcept { std::free(times); }
     };
-    std::unique_ptr<nanos[], release> rings_;  // of the connections; null when one in flight is all, in a closed loop
+    // Of the connections; null when one in flight is all, in a closed loop.
+    std::unique_ptr<nanos[], release> rings_;
     std::uint32_t ring_mask_ = 0;
     std::size_t ring_size_ = 1;
     std::unique_ptr<pacer> pacer_;
@@ -292,7 +317,7 @@ private:
     wire::http::response_head head_;
     std::vector<known_reply> known_;  // by request
     std::size_t known_bytes_ = 0;
-    end_of_turn end_of_turn_{*this};
+    end_of_iteration end_of_iteration_{*this};
     wire::timer retry_timer_;
     wire::timer deadline_timer_;
     wire::timer edge_timer_;
@@ -314,14 +339,14 @@ private:
     load_order order_;
     bool loading_ = false;
     bool sending_stopped_ = false;
-    std::uint32_t active_ = 0;       // connections that may still send in this load
-    std::int64_t budget_ = 0;        // taken from the shared count, not used yet
+    std::uint32_t active_ = 0;  // connections that may still send in this load
+    std::int64_t budget_ = 0;   // taken from the shared count, not used yet
     bool window_open_ = false;
     nanos next_event_ = never;
     nanos next_edge_ = never;
     nanos next_sample_ = never;
     std::size_t interval_ = 0;
-    std::uint64_t ok_before_ = 0;      // at the start of the interval
+    std::uint64_t ok_before_ = 0;  // at the start of the interval
     std::uint64_t errors_before_ = 0;
     nanos interval_end_ = never;
     std::uint64_t in_flight_ = 0;

@@ -18,8 +18,9 @@ public:
     using connection::connection;
 
 private:
-    // What came in part: of the handshake's reply, or of a message. Most messages come whole and in one frame: they are
-    // checked where they were received, and none of this exists. Compressed ones need it while they are read.
+    // What came in part: of the handshake's reply, or of a message. Most messages come whole and in
+    // one frame: they are checked where they were received, and none of this exists. Compressed
+    // ones need it while they are read.
     struct unfinished {
         // `agreed_bits`: as in connection.
         unfinished(worker& w, int agreed_bits);
@@ -29,7 +30,8 @@ private:
     };
 
     void begin_session() override;
-    std::size_t append_request(wire::buffer& out, std::uint64_t counter, std::size_t offset, std::size_t most) override;
+    std::size_t append_request(wire::buffer& out, std::uint64_t counter, std::size_t offset,
+                               std::size_t most) override;
     std::string sent_text(std::uint64_t counter) const override;
     std::string expected_text(std::uint64_t counter) const override;
     void forget() override { unfinished_.reset(); }
@@ -38,7 +40,8 @@ private:
     void on_data(std::span<char> bytes) override;
     void on_end() override;
 
-    // Each takes what it can use from the front and returns the rest; the connection may be gone afterwards.
+    // Each takes what it can use from the front and returns the rest; the connection may be gone
+    // afterwards.
     std::span<char> take_handshake(std::span<char> in);
     std::span<char> take_whole_messages(std::span<char> in, nanos at);
     void take_pieces(std::span<char> in, nanos at);

@@ -1,4 +1,6 @@
-"""wireload against HTTP servers that refuse, close, stop, or say what is not HTTP. Every count is exact."""
+"""wireload against HTTP servers that refuse, close, stop, or say what is not HTTP. Every count is
+exact.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ class BrokenServers(unittest.TestCase):
             server.stop_listening()
             started = time.monotonic()
             run = load(server, "-c", "5", "-d", "20s")
-            self.assertLess(time.monotonic() - started, 10, "it should not wait for the end of the window")
+            self.assertLess(
+                time.monotonic() - started, 10, "it should not wait for the end of the window"
+            )
         self.assertEqual(run.code, 2)
         self.assertEqual(run.errors, {"connect_refused": 5})
         self.assertEqual(run.document["connect"]["failed"], 5)
@@ -45,7 +49,8 @@ class BrokenServers(unittest.TestCase):
     def test_a_server_that_always_closes_is_not_asked_in_a_busy_loop(self) -> None:
         with serving(http(lambda *_: False)) as server:
             run = load(server, "-d", "500ms", "-c", "4")
-            # 10, 20, 40, 80, 160, 320 ms: at most seven requests on each connection in half a second.
+            # 10, 20, 40, 80, 160, 320 ms: at most seven requests on each connection in half a
+            # second.
             self.assertLessEqual(server.connections, 4 * 8)
         self.assertEqual(run.code, 2)
 
@@ -83,7 +88,9 @@ class BrokenServers(unittest.TestCase):
     def test_truncated_replies(self) -> None:
         def cut(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:
             text = reply(b"x" * 100)
-            connection.sendall(text if number > 4 else text[: (len(text) - 10, 40, 5, len(text) - 1)[number - 1]])
+            connection.sendall(
+                text if number > 4 else text[: (len(text) - 10, 40, 5, len(text) - 1)[number - 1]]
+            )
             return number > 4
 
         with serving(http(cut)) as server:
@@ -180,7 +187,9 @@ class BrokenServers(unittest.TestCase):
         with socket.create_server(("127.0.0.1", 0), backlog=0) as listener:
             port = listener.getsockname()[1]
             with socket.create_connection(("127.0.0.1", port)):
-                done = wireload("-c", "3", "-d", "5s", "--timeout", "200ms", f"http://127.0.0.1:{port}/")
+                done = wireload(
+                    "-c", "3", "-d", "5s", "--timeout", "200ms", f"http://127.0.0.1:{port}/"
+                )
         self.assertEqual(done.returncode, 2)
         self.assertIn("connect_timeout 3", done.stdout)
 

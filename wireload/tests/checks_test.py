@@ -14,7 +14,9 @@ class WrongReplies(unittest.TestCase):
             run = load(server, "-n", "30", "-c", "3", "--expect-body", "hello")
         self.assertEqual(run.code, 1)
         self.assertEqual(run.errors, {"bad_body": 10})
-        self.assertEqual((run.document["requests"]["ok"], run.document["requests"]["errors"]), (20, 10))
+        self.assertEqual(
+            (run.document["requests"]["ok"], run.document["requests"]["errors"]), (20, 10)
+        )
         self.assertEqual(run.document["latency"]["count"], 20)
         first = run.document["first_error"]
         self.assertEqual(first["kind"], "bad_body")
@@ -26,12 +28,17 @@ class WrongReplies(unittest.TestCase):
 
     def test_bodies_too_short_and_too_long(self) -> None:
         for body in (b"hell", b"hello!", b""):
-            with self.subTest(body=body), serving(http_replies(lambda n, body=body: reply(body))) as server:
+            with (
+                self.subTest(body=body),
+                serving(http_replies(lambda n, body=body: reply(body))) as server,
+            ):
                 run = load(server, "-n", "4", "-c", "1", "--expect-body", "hello")
                 self.assertEqual(run.errors, {"bad_body": 4})
 
     def test_wrong_statuses(self) -> None:
-        with serving(http_replies(lambda n: reply(b"no", "404 Not Found") if n % 2 else reply())) as server:
+        with serving(
+            http_replies(lambda n: reply(b"no", "404 Not Found") if n % 2 else reply())
+        ) as server:
             run = load(server, "-n", "10", "-c", "1")
         self.assertEqual((run.code, run.errors), (1, {"bad_status": 5}))
         self.assertEqual(run.document["status_codes"], {"200": 5, "404": 5})
@@ -45,8 +52,13 @@ class WrongReplies(unittest.TestCase):
     def test_the_statuses_that_are_right_can_be_chosen(self) -> None:
         with serving(http_replies(lambda n: reply(b"no", "404 Not Found"))) as server:
             self.assertEqual(load(server, "-n", "3", "-c", "1", "--expect-status", "404").code, 0)
-            self.assertEqual(load(server, "-n", "3", "-c", "1", "--expect-status", "200,4xx").code, 0)
-            self.assertEqual(load(server, "-n", "3", "-c", "1", "--expect-status", "200").errors, {"bad_status": 3})
+            self.assertEqual(
+                load(server, "-n", "3", "-c", "1", "--expect-status", "200,4xx").code, 0
+            )
+            self.assertEqual(
+                load(server, "-n", "3", "-c", "1", "--expect-status", "200").errors,
+                {"bad_status": 3},
+            )
 
     def test_one_wrong_reply_among_pipelined_ones(self) -> None:
         with serving(http_replies(lambda n: reply(b"bad" if n == 5 else b"hello"))) as server:

@@ -1,4 +1,6 @@
-"""wireload --deflate against WebSocket servers that agree, decline, or break permessage-deflate (RFC 7692). Every count is exact."""
+"""wireload --deflate against WebSocket servers that agree, decline, or break permessage-deflate
+(RFC 7692). Every count is exact.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,21 @@ import unittest
 import zlib
 from collections.abc import Callable
 
-from servers import BINARY, CLOSE, PING, PONG, TEXT, Handler, Run, Server, frame, load, read_frame_bits, serving, shake_hands
+from servers import (
+    BINARY,
+    CLOSE,
+    PING,
+    PONG,
+    TEXT,
+    Handler,
+    Run,
+    Server,
+    frame,
+    load,
+    read_frame_bits,
+    serving,
+    shake_hands,
+)
 
 TAIL = b"\x00\x00\xff\xff"
 AGREED = "permessage-deflate; server_no_context_takeover; client_no_context_takeover"
@@ -32,8 +48,16 @@ def compressed(opcode: int, payload: bytes, *, fin: bool = True) -> bytes:
     return bytes([first | 0x40, *rest])
 
 
-def packing(make: Callable[[int, bytes], bytes], answer: str = AGREED, *, window_bits: int = 15, piece: int = 1 << 20) -> Handler:
-    """Answers message number n with the bytes ``make(n, message)``, so many at a time; ``seen`` has payloads as they came."""
+def packing(
+    make: Callable[[int, bytes], bytes],
+    answer: str = AGREED,
+    *,
+    window_bits: int = 15,
+    piece: int = 1 << 20,
+) -> Handler:
+    """Answers message number n with the bytes ``make(n, message)``, so many at a time; ``seen`` has
+    payloads as they came.
+    """
 
     def handle(server: Server, connection: socket.socket) -> None:
         if not shake_hands(connection, f"Sec-WebSocket-Extensions: {answer}\r\n"):
@@ -56,12 +80,19 @@ def load_deflate(server: Server, *arguments: str) -> Run:
 
 class Agreed(unittest.TestCase):
     def test_echo_of_constant_and_of_varying_messages(self) -> None:
-        for kind, message, piece in itertools.product((TEXT, BINARY), (LONG, LONG + "{c} {random} {uuid}"), (1 << 20, 1, 7)):
+        for kind, message, piece in itertools.product(
+            (TEXT, BINARY), (LONG, LONG + "{c} {random} {uuid}"), (1 << 20, 1, 7)
+        ):
             more = ["--binary"] if kind == BINARY else []
             make = lambda n, m, kind=kind: compressed(kind, pack(m))  # noqa: E731
-            with self.subTest(message=message[-9:], kind=kind, piece=piece), serving(packing(make, piece=piece)) as server:
+            with (
+                self.subTest(message=message[-9:], kind=kind, piece=piece),
+                serving(packing(make, piece=piece)) as server,
+            ):
                 run = load_deflate(server, "--each", "5", "-c", "3", "--message", message, *more)
-                self.assertEqual((run.code, run.document["requests"]["ok"]), (0, 15), run.document["first_error"])
+                self.assertEqual(
+                    (run.code, run.document["requests"]["ok"]), (0, 15), run.document["first_error"]
+                )
                 sent = [unpack(m) for m in server.seen]
                 self.assertTrue(all(text.startswith(LONG.encode()) for text in sent))
                 self.assertTrue(all(len(m) < 200 for m in server.seen))
@@ -79,45 +110,70 @@ class Agreed(unittest.TestCase):
 
     def test_short_messages_go_as_they_are(self) -> None:
         with serving(packing(lambda n, m: frame(TEXT, m))) as server:
-            run = load_deflate(server, "-n", "6", "-c", "1", "--message", "n={c}", "--pipeline", "3")
+            run = load_deflate(
+                server, "-n", "6", "-c", "1", "--message", "n={c}", "--pipeline", "3"
+            )
             self.assertEqual(sorted(server.seen), [b"n=%d" % n for n in range(1, 7)])
-        self.assertEqual((run.code, run.document["deflate"]["sent_compressed"]), (0, 0), run.document["first_error"])
+        self.assertEqual(
+            (run.code, run.document["deflate"]["sent_compressed"]),
+            (0, 0),
+            run.document["first_error"],
+        )
         self.assertEqual(run.document["deflate"]["payload_in"], 18)
         self.assertIn("no message became shorter", run.screen)
 
     def test_fragments_pings_and_several_to_a_read(self) -> None:
         def pieces(n: int, message: bytes) -> bytes:
             packed = pack(message)
-            first = compressed(TEXT, packed[:5], fin=False) + frame(PING, b"p") + frame(0, packed[5:])
+            first = (
+                compressed(TEXT, packed[:5], fin=False) + frame(PING, b"p") + frame(0, packed[5:])
+            )
             return first if n % 2 else compressed(TEXT, packed)
 
         for piece in (1 << 20, 1):
             with self.subTest(piece), serving(packing(pieces, piece=piece)) as server:
-                run = load_deflate(server, "-n", "20", "-c", "1", "--message", LONG, "--pipeline", "4")
-                self.assertEqual((run.code, run.document["requests"]["ok"]), (0, 20), run.document["first_error"])
+                run = load_deflate(
+                    server, "-n", "20", "-c", "1", "--message", LONG, "--pipeline", "4"
+                )
+                self.assertEqual(
+                    (run.code, run.document["requests"]["ok"]), (0, 20), run.document["first_error"]
+                )
 
     def test_a_smaller_window_is_kept_to(self) -> None:
-        # What comes again after 600 bytes lies beyond a window of 2^9, and 2^8 no zlib can make: nothing is compressed then.
+        # What comes again after 600 bytes lies beyond a window of 2^9, and 2^8 no zlib can make:
+        # nothing is compressed then.
         far = "".join(chr(33 + i * i % 89) for i in range(600))
         for bits, compresses in ((9, 4), (8, 0), (12, 4)):
             answer = f"{AGREED}; client_max_window_bits={bits}; server_max_window_bits=10"
             make = lambda n, m: compressed(TEXT, pack(m, 10))  # noqa: E731
-            with self.subTest(bits), serving(packing(make, answer, window_bits=max(bits, 9))) as server:
+            with (
+                self.subTest(bits),
+                serving(packing(make, answer, window_bits=max(bits, 9))) as server,
+            ):
                 run = load_deflate(server, "-n", "4", "-c", "1", "--message", far * 3 + " " * 300)
-                self.assertEqual((run.code, run.document["requests"]["ok"]), (0, 4), run.document["first_error"])
+                self.assertEqual(
+                    (run.code, run.document["requests"]["ok"]), (0, 4), run.document["first_error"]
+                )
                 self.assertEqual(run.document["deflate"]["sent_compressed"], compresses)
 
     def test_large_messages_that_do_not_compress_leave_in_pieces(self) -> None:
         values = "{uuid}" * 5000  # 180 kB, half of it as random as can be
         for message in (values, values + "{c}"):
-            with self.subTest(message[-6:]), serving(packing(lambda n, m: compressed(TEXT, pack(m)))) as server:
+            with (
+                self.subTest(message[-6:]),
+                serving(packing(lambda n, m: compressed(TEXT, pack(m)))) as server,
+            ):
                 run = load_deflate(server, "-n", "6", "-c", "3", "--message", message)
-                self.assertEqual((run.code, run.document["requests"]["ok"]), (0, 6), run.document["first_error"])
+                self.assertEqual(
+                    (run.code, run.document["requests"]["ok"]), (0, 6), run.document["first_error"]
+                )
 
     def test_the_echo_of_a_monotonous_message_is_no_bomb(self) -> None:
         with serving(packing(lambda n, m: compressed(TEXT, pack(m)))) as server:
             run = load_deflate(server, "-n", "2", "-c", "1", "--message-size", "1000000")
-        self.assertEqual((run.code, run.document["requests"]["ok"]), (0, 2), run.document["first_error"])
+        self.assertEqual(
+            (run.code, run.document["requests"]["ok"]), (0, 2), run.document["first_error"]
+        )
         self.assertLess(run.document["requests"]["bytes_in"], 20_000)
 
     def test_in_storms_open_loops_and_ramps(self) -> None:
@@ -125,11 +181,27 @@ class Agreed(unittest.TestCase):
         for arguments, opened in (
             (["-n", "6", "-c", "2", "--no-keepalive"], 6),
             (["--rate", "200", "-n", "20", "-c", "2"], 2),
-            (["--ramp-rounds", "2", "--ramp-add", "2", "--ramp-messages", "3", "--ramp-pacing", "burst"], 4),
+            (
+                [
+                    "--ramp-rounds",
+                    "2",
+                    "--ramp-add",
+                    "2",
+                    "--ramp-messages",
+                    "3",
+                    "--ramp-pacing",
+                    "burst",
+                ],
+                4,
+            ),
         ):
             with self.subTest(arguments), serving(packing(make)) as server:
                 run = load_deflate(server, *arguments, "--message", LONG + "{c}")
-                self.assertEqual((run.code, run.document["deflate"]["connections_with"]), (0, opened), run.document["first_error"])
+                self.assertEqual(
+                    (run.code, run.document["deflate"]["connections_with"]),
+                    (0, opened),
+                    run.document["first_error"],
+                )
 
 
 class Declined(unittest.TestCase):
@@ -137,22 +209,35 @@ class Declined(unittest.TestCase):
         def some(server: Server, connection: socket.socket) -> None:
             with server.lock:
                 agree = server.connections % 2 == 0
-            if not shake_hands(connection, f"Sec-WebSocket-Extensions: {AGREED}\r\n" if agree else ""):
+            if not shake_hands(
+                connection, f"Sec-WebSocket-Extensions: {AGREED}\r\n" if agree else ""
+            ):
                 return
             while (got := read_frame_bits(connection)) is not None and got[0] & 15 == TEXT:
                 server.next_request(bytes([got[0]]))
-                connection.sendall(compressed(TEXT, got[1]) if got[0] & 0x40 else frame(TEXT, got[1]))
+                connection.sendall(
+                    compressed(TEXT, got[1]) if got[0] & 0x40 else frame(TEXT, got[1])
+                )
 
         with serving(some) as server:
             # One after another, so that every other is declined.
             run = load_deflate(server, "-n", "4", "-c", "1", "--no-keepalive", "--message", LONG)
             self.assertEqual(sorted(server.seen), [b"\x81", b"\x81", b"\xc1", b"\xc1"])
-        self.assertEqual((run.code, run.document["requests"]["ok"]), (0, 4), run.document["first_error"])
+        self.assertEqual(
+            (run.code, run.document["requests"]["ok"]), (0, 4), run.document["first_error"]
+        )
         found = run.document["deflate"]
-        self.assertEqual((found["connections_with"], found["connections_without"], found["sent_compressed"]), (2, 2, 2))
-        self.assertEqual((found["payload_in"], found["payload_out"]), (2 * len(LONG), 2 * len(LONG)))
+        self.assertEqual(
+            (found["connections_with"], found["connections_without"], found["sent_compressed"]),
+            (2, 2, 2),
+        )
+        self.assertEqual(
+            (found["payload_in"], found["payload_out"]), (2 * len(LONG), 2 * len(LONG))
+        )
         self.assertIn("Deflate    2 of 4 connections", run.screen)
-        self.assertIn("permessage-deflate declined on 2 of 4 connections", " ".join(run.screen.split()))
+        self.assertIn(
+            "permessage-deflate declined on 2 of 4 connections", " ".join(run.screen.split())
+        )
 
     def test_a_compressed_message_is_against_the_rules_then(self) -> None:
         for offer in (["--deflate"], []):
@@ -178,7 +263,10 @@ class Wrong(unittest.TestCase):
             "x-webkit-deflate-frame",
             "permessage-deflate;;",
         ):
-            with self.subTest(answer), serving(packing(lambda n, m: frame(TEXT, m), answer)) as server:
+            with (
+                self.subTest(answer),
+                serving(packing(lambda n, m: frame(TEXT, m), answer)) as server,
+            ):
                 run = load_deflate(server, "-n", "2", "-c", "1")
                 self.assertEqual((run.code, run.errors), (2, {"connect_failed": 1}))
                 self.assertIn("WebSocket handshake", run.document["first_error"]["received"])
@@ -193,20 +281,34 @@ class Wrong(unittest.TestCase):
             (compressed(TEXT, pack(LONG.encode())[:-3]), "protocol"),  # cut short
             (compressed(TEXT, pack(b"\xff\xfe" * 50)), "protocol"),  # not UTF-8
             (compressed(TEXT, pack(b"x" * 1_000_000)), "protocol"),  # more than any right reply has
-            (compressed(TEXT, pack(LONG.encode()), fin=False) + compressed(0, b""), "protocol"),  # RSV1 on a continuation
+            (
+                compressed(TEXT, pack(LONG.encode()), fin=False) + compressed(0, b""),
+                "protocol",
+            ),  # RSV1 on a continuation
             (compressed(PING, b""), "protocol"),
         ]
         for (reply, kind), piece in itertools.product(wrong, (1 << 20, 3)):
             make = lambda n, m, reply=reply: reply if n == 2 else compressed(TEXT, pack(m))  # noqa: E731
-            with self.subTest(reply=reply[:12], piece=piece), serving(packing(make, piece=piece)) as server:
+            with (
+                self.subTest(reply=reply[:12], piece=piece),
+                serving(packing(make, piece=piece)) as server,
+            ):
                 run = load_deflate(server, "-n", "4", "-c", "1", "--message", LONG)
-                self.assertEqual((run.errors, run.document["requests"]["ok"]), ({kind: 1}, 3), run.document["first_error"])
+                self.assertEqual(
+                    (run.errors, run.document["requests"]["ok"]),
+                    ({kind: 1}, 3),
+                    run.document["first_error"],
+                )
 
     def test_a_bomb_where_any_reply_is_right(self) -> None:
         bomb = compressed(TEXT, pack(b"x" * 3_000_000))
         with serving(packing(lambda n, m: bomb if n == 2 else frame(TEXT, b"news"))) as server:
             run = load_deflate(server, "-n", "4", "-c", "1", "--check", "none")
-        self.assertEqual((run.errors, run.document["requests"]["ok"]), ({"protocol": 1}, 3), run.document["first_error"])
+        self.assertEqual(
+            (run.errors, run.document["requests"]["ok"]),
+            ({"protocol": 1}, 3),
+            run.document["first_error"],
+        )
         self.assertLess(run.document["generator"]["rss_peak_bytes"], 256 << 20)
 
     def test_a_connection_cut_in_the_middle_of_a_message(self) -> None:

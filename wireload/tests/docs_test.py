@@ -1,4 +1,6 @@
-"""That the documentation says what wireload does: every command line in it is accepted, every field of the document explained."""
+"""That the documentation says what wireload does: every command line in it is accepted, every field
+of the document explained.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ SCHEMA = json.loads((FOLDER / "schema" / "wireload-1.schema.json").read_text(enc
 
 
 def command_lines(text: str) -> list[str]:
-    """Indented lines and code spans that begin with ``wireload`` and name a URL; `...` of the examples left out."""
+    """Indented lines and code spans that begin with ``wireload`` and name a URL; `...` of the
+    examples left out.
+    """
     found = [line.strip() for line in text.splitlines() if line.startswith("    wireload ")]
     found += re.findall(r"`(wireload [^`]+)`", text)
     return [line for line in found if "://" in line]
@@ -42,7 +46,11 @@ class Readme(unittest.TestCase):
                 with self.subTest(line):
                     words = shlex.split(line.replace("$!", str(os.getpid())))[1:]
                     done = subprocess.run(
-                        [WIRELOAD, "--print", "request", *words], capture_output=True, check=False, timeout=30, cwd=folder
+                        [WIRELOAD, "--print", "request", *words],
+                        capture_output=True,
+                        check=False,
+                        timeout=30,
+                        cwd=folder,
                     )
                     self.assertEqual(done.returncode, 0, done.stderr)
                     self.assertIn(b" HTTP/1.1\r\nHost: ", done.stdout)
@@ -51,8 +59,12 @@ class Readme(unittest.TestCase):
         """In wireload, or in one of the tools of the tables."""
         flags = set(re.findall(r"--[a-z][a-z0-9-]+", wireload("--help").stdout))
         lines = [line for line in README.splitlines() if not line.startswith(("| ", "- **"))]
-        for flag in set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]+", "\n".join(lines))) - {"--install"}:
-            self.assertTrue(any(one.startswith(flag) for one in flags), flag)  # "--expect-..." stands for several
+        for flag in set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]+", "\n".join(lines))) - {
+            "--install"
+        }:
+            self.assertTrue(
+                any(one.startswith(flag) for one in flags), flag
+            )  # "--expect-..." stands for several
 
     def test_every_field_of_the_document_is_explained(self) -> None:
         """Each row of the table names the fields below its own."""
@@ -60,9 +72,15 @@ class Readme(unittest.TestCase):
         rows = [line for line in table.splitlines() if line.startswith("| `")]
         for name, schema in SCHEMA["properties"].items():
             row = next((row for row in rows if f"`{name}`" in row.split("|")[1]), None)
-            self.assertIsNotNone(row, f"README.md, the table of the JSON document: {name} has no row")
+            self.assertIsNotNone(
+                row, f"README.md, the table of the JSON document: {name} has no row"
+            )
             for field in self.fields(schema):
-                self.assertIn(f"`{field}`", row or "", f"README.md, the table of the JSON document: {name} does not explain {field}")
+                self.assertIn(
+                    f"`{field}`",
+                    row or "",
+                    f"README.md, the table of the JSON document: {name} does not explain {field}",
+                )
 
     def fields(self, schema: dict[str, Any]) -> set[str]:
         """Names of properties, at any depth; what is defined once is explained once."""
@@ -86,12 +104,29 @@ class Readme(unittest.TestCase):
         table = README.split("## The JSON document")[1].split("\n## ")[0]
         for kind in ("latency", "errors", "server"):
             self.elsewhere = frozenset()
-            for field in self.fields(SCHEMA["$defs"][kind]) - {"50", "75", "90", "99", "99.9", "99.99"}:
+            for field in self.fields(SCHEMA["$defs"][kind]) - {
+                "50",
+                "75",
+                "90",
+                "99",
+                "99.9",
+                "99.99",
+            }:
                 self.assertIn(f"`{field}`", table)
 
     def test_columns_of_the_csv(self) -> None:
         section = next(line for line in README.splitlines() if line.startswith("- `--csv"))
-        for column in ("time_s", "length_s", "ok", "errors", "rate_per_s", "p50_us", "p90_us", "p99_us", "max_us"):
+        for column in (
+            "time_s",
+            "length_s",
+            "ok",
+            "errors",
+            "rate_per_s",
+            "p50_us",
+            "p90_us",
+            "p99_us",
+            "max_us",
+        ):
             self.assertIn(f"`{column}`", section)
 
 
@@ -100,7 +135,13 @@ class Manual(unittest.TestCase):
         if (groff := shutil.which("groff")) is None:
             self.skipTest("groff is not installed")
         page = wireload("--manual").stdout
-        done = subprocess.run([groff, "-man", "-ww", "-Tutf8", "-z"], input=page, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [groff, "-man", "-ww", "-Tutf8", "-z"],
+            input=page,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
 
@@ -110,7 +151,13 @@ class Completion(unittest.TestCase):
             f'eval "$({shlex.quote(WIRELOAD)} --completion bash)"; COMP_WORDS=("$@"); COMP_CWORD=$(($#-1)); _wireload; '
             'printf "%s\\n" "${COMPREPLY[@]}"'
         )
-        done = subprocess.run(["bash", "-c", script, "bash", *typed], capture_output=True, text=True, check=True, timeout=30)
+        done = subprocess.run(
+            ["bash", "-c", script, "bash", *typed],
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=30,
+        )
         return done.stdout.split()
 
     def test_bash(self) -> None:
@@ -123,15 +170,27 @@ class Completion(unittest.TestCase):
     def test_fish(self) -> None:
         if (fish := shutil.which("fish")) is None:
             self.skipTest("fish is not installed")
-        script = f"{shlex.quote(WIRELOAD)} --completion fish | source; complete -C 'wireload --check '"
-        done = subprocess.run([fish, "--no-config", "-c", script], capture_output=True, text=True, check=True, timeout=30)
-        self.assertEqual({line.split()[0] for line in done.stdout.splitlines()}, {"echo", "count", "none"})
+        script = (
+            f"{shlex.quote(WIRELOAD)} --completion fish | source; complete -C 'wireload --check '"
+        )
+        done = subprocess.run(
+            [fish, "--no-config", "-c", script],
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=30,
+        )
+        self.assertEqual(
+            {line.split()[0] for line in done.stdout.splitlines()}, {"echo", "count", "none"}
+        )
 
     def test_zsh_takes_the_script(self) -> None:
         if (zsh := shutil.which("zsh")) is None:
             self.skipTest("zsh is not installed")
-        script = f"_arguments() {{ print -l -- \"$@\"; }}; eval \"$({shlex.quote(WIRELOAD)} --completion zsh)\""
-        done = subprocess.run([zsh, "-f", "-c", script], capture_output=True, text=True, check=True, timeout=30)
+        script = f'_arguments() {{ print -l -- "$@"; }}; eval "$({shlex.quote(WIRELOAD)} --completion zsh)"'
+        done = subprocess.run(
+            [zsh, "-f", "-c", script], capture_output=True, text=True, check=True, timeout=30
+        )
         self.assertIn(":KIND:(echo count none)", done.stdout)
         self.assertEqual(done.stderr, "")
 

@@ -1,6 +1,8 @@
-"""Servers that answer with anything: wireload ends, counts each request once and by kind, and its memory stays bounded.
+"""Servers that answer with anything: wireload ends, counts each request once and by kind, and its
+memory stays bounded.
 
-Run by ctest against the wireload of its build, under sanitizers too; or by hand: WIRELOAD=path python3 hostile_test.py
+Run by ctest against the wireload of its build, under sanitizers too; or by hand: WIRELOAD=path
+python3 hostile_test.py
 """
 
 from __future__ import annotations
@@ -20,12 +22,18 @@ PATIENCE = ("--timeout", "150ms")
 
 
 def patience_with(behaviour: Behaviour) -> tuple[str, str]:
-    """Short where waiting in vain is what is tested; else so long that a busy machine's right replies are in time."""
+    """Short where waiting in vain is what is tested; else so long that a busy machine's right
+    replies are in time.
+    """
     return PATIENCE if "read_timeout" in behaviour.kinds else ("--timeout", "20s")
 
 
-def answering(behaviours: list[Behaviour], seed: int, right: float, make_right: bytes | None) -> Handler:
-    """Answers rightly with this probability, else with one of the behaviours; which is decided by the seed alone."""
+def answering(
+    behaviours: list[Behaviour], seed: int, right: float, make_right: bytes | None
+) -> Handler:
+    """Answers rightly with this probability, else with one of the behaviours; which is decided by
+    the seed alone.
+    """
     chance = random.Random(seed)
     lock = threading.Lock()
 
@@ -55,20 +63,45 @@ class Hostile(unittest.TestCase):
     def test_each_http_behaviour(self) -> None:
         for name, behaviour in HTTP.items():
             # Half of the replies are right, so that there is a run to count in.
-            with self.subTest(name), serving(answering([behaviour], 1, 0.5, reply(b"hello"))) as server:
-                run = load(server, "-n", "16", "-c", "4", *patience_with(behaviour), "--expect-body", "hello")
+            with (
+                self.subTest(name),
+                serving(answering([behaviour], 1, 0.5, reply(b"hello"))) as server,
+            ):
+                run = load(
+                    server,
+                    "-n",
+                    "16",
+                    "-c",
+                    "4",
+                    *patience_with(behaviour),
+                    "--expect-body",
+                    "hello",
+                )
                 self.check(run, behaviour.kinds)
 
     def test_each_websocket_behaviour(self) -> None:
         for name, behaviour in WS.items():
             with self.subTest(name), serving(answering([behaviour], 1, 0.5, None)) as server:
-                run = load(server, "-n", "16", "-c", "4", *patience_with(behaviour), "--message", "hello", scheme="ws")
+                run = load(
+                    server,
+                    "-n",
+                    "16",
+                    "-c",
+                    "4",
+                    *patience_with(behaviour),
+                    "--message",
+                    "hello",
+                    scheme="ws",
+                )
                 self.check(run, behaviour.kinds)
 
     def test_all_http_behaviours_together(self) -> None:
         every = frozenset().union(*(one.kinds for one in HTTP.values()))
         for seed in range(2):
-            with self.subTest(seed=seed), serving(answering(list(HTTP.values()), seed, 0.6, reply(b"hello"))) as server:
+            with (
+                self.subTest(seed=seed),
+                serving(answering(list(HTTP.values()), seed, 0.6, reply(b"hello"))) as server,
+            ):
                 run = load(server, "-n", "400", "-c", "40", *PATIENCE, "--expect-body", "hello")
                 self.check(run, every)
                 self.assertGreaterEqual(len(run.errors), 4)
@@ -76,15 +109,31 @@ class Hostile(unittest.TestCase):
     def test_all_websocket_behaviours_together(self) -> None:
         every = frozenset().union(*(one.kinds for one in WS.values()))
         for seed in range(2):
-            with self.subTest(seed=seed), serving(answering(list(WS.values()), seed, 0.6, None)) as server:
-                run = load(server, "-n", "400", "-c", "40", *PATIENCE, "--message", "hello", scheme="ws")
+            with (
+                self.subTest(seed=seed),
+                serving(answering(list(WS.values()), seed, 0.6, None)) as server,
+            ):
+                run = load(
+                    server, "-n", "400", "-c", "40", *PATIENCE, "--message", "hello", scheme="ws"
+                )
                 self.check(run, every)
                 self.assertGreaterEqual(len(run.errors), 4)
 
     def test_pipelined(self) -> None:
         every = frozenset().union(*(one.kinds for one in HTTP.values()))
         with serving(answering(list(HTTP.values()), 9, 0.7, reply(b"hello"))) as server:
-            run = load(server, "-n", "400", "-c", "10", "--pipeline", "4", *PATIENCE, "--expect-body", "hello")
+            run = load(
+                server,
+                "-n",
+                "400",
+                "-c",
+                "10",
+                "--pipeline",
+                "4",
+                *PATIENCE,
+                "--expect-body",
+                "hello",
+            )
         self.check(run, every)
 
     def test_by_time(self) -> None:

@@ -14,7 +14,9 @@ from servers import Server, http, http_replies, load, read_request, reply, servi
 
 class Starving(unittest.TestCase):
     def test_connections_left_aside_are_counted_and_little_holds(self) -> None:
-        """Half of the connections get no answer for longer than the window; the others do every few milliseconds."""
+        """Half of the connections get no answer for longer than the window; the others do every few
+        milliseconds.
+        """
 
         def handle(server: Server, connection: socket.socket) -> None:
             quick = server.next_request() % 2 == 0
@@ -30,7 +32,8 @@ class Starving(unittest.TestCase):
         self.assertGreaterEqual(unanswered["count"], 5)
         self.assertGreaterEqual(unanswered["oldest_ns"], 600_000_000)
         self.assertIn("5 of 10 connections waited for more than half of the window", run.screen)
-        # Throughput x mean latency alone would give a half: ten in flight, of which five tell their latency.
+        # Throughput x mean latency alone would give a half: ten in flight, of which five tell their
+        # latency.
         self.assertAlmostEqual(run.document["little"]["ratio"], 1, delta=0.05)
 
     def test_a_window_shorter_than_the_latencies_fits_littles_law(self) -> None:
@@ -40,7 +43,9 @@ class Starving(unittest.TestCase):
             return True
 
         with serving(http(answer)) as server:
-            run = load(server, "-c", "8", "-d", "210ms", "--warmup", "100ms", "--expect-body", "hello")
+            run = load(
+                server, "-c", "8", "-d", "210ms", "--warmup", "100ms", "--expect-body", "hello"
+            )
         self.assertGreater(run.document["requests"]["errors"], 0)
         self.assertAlmostEqual(run.document["little"]["ratio"], 1, delta=0.05)
 
@@ -52,7 +57,10 @@ class RightReplies(unittest.TestCase):
             self.assertEqual(run.code, 0)
             self.assertEqual((server.requests, server.connections), (50, 4))
         requests = run.document["requests"]
-        self.assertEqual((requests["sent"], requests["ok"], requests["errors"], requests["connections_opened"]), (50, 50, 0, 4))
+        self.assertEqual(
+            (requests["sent"], requests["ok"], requests["errors"], requests["connections_opened"]),
+            (50, 50, 0, 4),
+        )
         self.assertEqual(run.document["status_codes"], {"200": 50})
         self.assertEqual(run.document["window"]["stopped_by"], "requests")
         self.assertEqual(run.document["latency"]["count"], 50)
@@ -120,10 +128,15 @@ class RightReplies(unittest.TestCase):
         with serving(http(slow)) as server:
             run = load(server, "-n", "6", "-c", "2", "--no-keepalive")
         phases = run.document["connect"]["phases"]
-        self.assertEqual((run.code, phases["tcp"]["count"], phases["first_byte"]["count"]), (0, 6, 6))
+        self.assertEqual(
+            (run.code, phases["tcp"]["count"], phases["first_byte"]["count"]), (0, 6, 6)
+        )
         self.assertGreaterEqual(phases["first_byte"]["min_ns"], 20_000_000)
-        # The rest of the reply comes at least 30 ms after its first bytes; the histogram keeps three digits.
-        self.assertLessEqual(phases["first_byte"]["min_ns"], run.document["latency"]["min_ns"] - 25_000_000)
+        # The rest of the reply comes at least 30 ms after its first bytes; the histogram keeps
+        # three digits.
+        self.assertLessEqual(
+            phases["first_byte"]["min_ns"], run.document["latency"]["min_ns"] - 25_000_000
+        )
         self.assertEqual((phases["upgrade"], phases["tls"]), (None, None))
         self.assertIn("first byte", run.screen)
 
@@ -141,8 +154,12 @@ class RightReplies(unittest.TestCase):
         self.assertEqual((run.code, run.document["idle"]["held"]), (0, 3))
 
     def test_reopens_quietly_where_the_server_announces_the_close(self) -> None:
-        def every_third(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:
-            connection.sendall(reply(b"x", "200 OK", *(["Connection: close"] if number % 3 == 0 else [])))
+        def every_third(
+            server: Server, connection: socket.socket, number: int, request: bytes
+        ) -> bool:
+            connection.sendall(
+                reply(b"x", "200 OK", *(["Connection: close"] if number % 3 == 0 else []))
+            )
             return number % 3 != 0
 
         with serving(http(every_third)) as server:
@@ -166,17 +183,23 @@ class RightReplies(unittest.TestCase):
         for name, text in ways.items():
             with self.subTest(name), serving(http_replies(lambda n, text=text: text)) as server:
                 run = load(server, "-n", "5", "-c", "1", "--expect-body", "hello")
-                self.assertEqual((run.code, run.document["requests"]["ok"]), (0, 5), run.document["first_error"])
+                self.assertEqual(
+                    (run.code, run.document["requests"]["ok"]), (0, 5), run.document["first_error"]
+                )
 
     def test_a_body_that_ends_with_the_connection(self) -> None:
-        def until_close(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:
+        def until_close(
+            server: Server, connection: socket.socket, number: int, request: bytes
+        ) -> bool:
             connection.sendall(b"HTTP/1.1 200 OK\r\n\r\nhel")
             connection.sendall(b"lo")
             return False
 
         with serving(http(until_close)) as server:
             run = load(server, "-n", "4", "-c", "1", "--expect-body", "hello")
-        self.assertEqual((run.code, run.document["requests"]["ok"]), (0, 4), run.document["first_error"])
+        self.assertEqual(
+            (run.code, run.document["requests"]["ok"]), (0, 4), run.document["first_error"]
+        )
 
     def test_replies_in_single_bytes(self) -> None:
         def drip(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:
@@ -199,13 +222,42 @@ class RightReplies(unittest.TestCase):
         with tempfile.NamedTemporaryFile("w") as file, serving(http(echo)) as server:
             file.write(body)
             file.flush()
-            run = load(server, "-n", "6", "-c", "2", "--body-file", file.name, "--expect-body-file", file.name)
-        self.assertEqual((run.code, run.document["requests"]["ok"]), (0, 6), run.document["first_error"])
+            run = load(
+                server,
+                "-n",
+                "6",
+                "-c",
+                "2",
+                "--body-file",
+                file.name,
+                "--expect-body-file",
+                file.name,
+            )
+        self.assertEqual(
+            (run.code, run.document["requests"]["ok"]), (0, 6), run.document["first_error"]
+        )
 
     def test_sends_what_it_was_told(self) -> None:
-        with serving(http_replies(lambda n: reply(b"", "204 No Content").replace(b"Content-Length: 0\r\n", b""))) as server:
+        with serving(
+            http_replies(
+                lambda n: reply(b"", "204 No Content").replace(b"Content-Length: 0\r\n", b"")
+            )
+        ) as server:
             run = load(
-                server, "-n", "1", "-c", "1", "-m", "PUT", "-b", "a b", "-H", "X-One: 1", "-H", "X-Two: 2", path="/p?q=r"
+                server,
+                "-n",
+                "1",
+                "-c",
+                "1",
+                "-m",
+                "PUT",
+                "-b",
+                "a b",
+                "-H",
+                "X-One: 1",
+                "-H",
+                "X-Two: 2",
+                path="/p?q=r",
             )
             self.assertEqual(
                 server.seen[0],
@@ -215,7 +267,9 @@ class RightReplies(unittest.TestCase):
         self.assertEqual(run.code, 0)
 
     def test_head_has_no_body(self) -> None:
-        with serving(http_replies(lambda n: b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n")) as server:
+        with serving(
+            http_replies(lambda n: b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n")
+        ) as server:
             run = load(server, "-n", "4", "-c", "1", "-m", "HEAD")
         self.assertEqual((run.code, run.document["requests"]["ok"]), (0, 4))
 
@@ -233,7 +287,8 @@ class RightReplies(unittest.TestCase):
     def test_littles_law_holds_by_its_own_counts(self) -> None:
         with serving(http_replies(lambda n: reply())) as server:
             little = load(server, "-n", "1000", "-c", "3").document["little"]
-        # Three connections at most; what the ratio differs from 1 is the error of some hundred samples.
+        # Three connections at most; what the ratio differs from 1 is the error of some hundred
+        # samples.
         self.assertGreater(little["samples"], 10)
         self.assertLessEqual(little["in_flight_mean"], 3)
         self.assertAlmostEqual(little["ratio"], 1, delta=0.2)

@@ -1,4 +1,6 @@
-"""How much memory many connections take, above a run with one. The peak (VmHWM), so load on the machine does not matter."""
+"""How much memory many connections take, above a run with one. The peak (VmHWM), so load on the
+machine does not matter.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ def setUpModule() -> None:
 
 class Memory(unittest.TestCase):
     def setUp(self) -> None:
-        self.server = subprocess.Popen([TRUTH_SERVER, "constant", "0ms"], stdout=subprocess.PIPE, text=True)
+        self.server = subprocess.Popen(
+            [TRUTH_SERVER, "constant", "0ms"], stdout=subprocess.PIPE, text=True
+        )
         assert self.server.stdout is not None
         self.port = int(self.server.stdout.readline().split()[1])
 
@@ -34,7 +38,19 @@ class Memory(unittest.TestCase):
 
     def peak(self, connections: int, *words: str) -> float:
         url = f"http://127.0.0.1:{self.port}/"
-        asked = [WIRELOAD, "--json", "-", "-c", str(connections), "-n", str(2 * connections), "--timeout", "100s", *words, url]
+        asked = [
+            WIRELOAD,
+            "--json",
+            "-",
+            "-c",
+            str(connections),
+            "-n",
+            str(2 * connections),
+            "--timeout",
+            "100s",
+            *words,
+            url,
+        ]
         done = subprocess.run(asked, capture_output=True, text=True, timeout=200, check=False)
         if not done.stdout and "io_uring" in done.stderr:
             self.skipTest(done.stderr.strip())

@@ -1,4 +1,6 @@
-"""wireload at a rate: what is due is sent, what waits is charged from the schedule, and every request is accounted for."""
+"""wireload at a rate: what is due is sent, what waits is charged from the schedule, and every
+request is accounted for.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +14,26 @@ import time
 import unittest
 from pathlib import Path
 
-from servers import TEXT, WIRELOAD, Run, Server, frame, http, http_replies, load, reply, serving, wireload, ws_replies
+from servers import (
+    TEXT,
+    WIRELOAD,
+    Run,
+    Server,
+    frame,
+    http,
+    http_replies,
+    load,
+    reply,
+    serving,
+    wireload,
+    ws_replies,
+)
 
 MS = 1_000_000
 
 
 class OpenLoop(unittest.TestCase):
-    def assertAccounted(self, run: Run) -> None:
+    def assert_accounted(self, run: Run) -> None:
         """Every scheduled request is an answer or an error, and each answer has its latencies."""
         open_loop, requests = run.document["open_loop"], run.document["requests"]
         self.assertEqual(open_loop["scheduled"], requests["ok"] + requests["errors"])
@@ -38,9 +53,12 @@ class Rates(OpenLoop):
         self.assertEqual(run.document["plan"]["mode"], "open")
         self.assertEqual(run.document["open_loop"]["scheduled"], 200)
         self.assertEqual(run.document["open_loop"]["rate"], 400)
-        self.assertEqual(run.document["window"], run.document["window"] | {"stopped_by": "duration", "elapsed_ns": 500 * MS})
+        self.assertEqual(
+            run.document["window"],
+            run.document["window"] | {"stopped_by": "duration", "elapsed_ns": 500 * MS},
+        )
         self.assertEqual(run.document["little"]["ratio"], None)
-        self.assertAccounted(run)
+        self.assert_accounted(run)
 
     def test_warm_up_is_at_the_same_rate_and_not_counted(self) -> None:
         with serving(http_replies(lambda n: reply())) as server:
@@ -48,7 +66,7 @@ class Rates(OpenLoop):
             self.assertEqual(server.requests, 90)
         self.assertEqual(run.document["open_loop"]["scheduled"], 60)
         self.assertEqual(run.document["requests"]["ok"], 60)
-        self.assertAccounted(run)
+        self.assert_accounted(run)
 
     def test_replies_to_the_warm_up_that_come_in_the_window_are_counted_nowhere(self) -> None:
         def answer(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:
@@ -57,22 +75,45 @@ class Rates(OpenLoop):
             return True
 
         with serving(http(answer)) as server:
-            words = ("--rate", "200", "--warmup", "200ms", "-d", "200ms", "-c", "60", "--timeout", "30s")
+            words = (
+                "--rate",
+                "200",
+                "--warmup",
+                "200ms",
+                "-d",
+                "200ms",
+                "-c",
+                "60",
+                "--timeout",
+                "30s",
+            )
             run = load(server, *words, f"http://127.0.0.1:{server.port}/other")
         self.assertEqual(run.document["requests"]["ok"], 40)
         self.assertEqual(sum(run.document["status_codes"].values()), 40)
         self.assertEqual(sum(one["right"] + one["wrong"] for one in run.document["rotation"]), 40)
-        self.assertAccounted(run)
+        self.assert_accounted(run)
 
     def test_a_count_over_several_threads(self) -> None:
         for kind in ("constant", "poisson"):
             with self.subTest(kind), serving(http_replies(lambda n: reply())) as server:
-                run = load(server, "--rate", "1000", "--arrivals", kind, "-n", "201", "-c", "6", "--threads", "3")
+                run = load(
+                    server,
+                    "--rate",
+                    "1000",
+                    "--arrivals",
+                    kind,
+                    "-n",
+                    "201",
+                    "-c",
+                    "6",
+                    "--threads",
+                    "3",
+                )
                 self.assertEqual(server.requests, 201)
                 self.assertEqual(run.document["open_loop"]["scheduled"], 201)
                 self.assertEqual(run.document["window"]["stopped_by"], "requests")
                 self.assertEqual(run.document["plan"]["threads"], 3)
-                self.assertAccounted(run)
+                self.assert_accounted(run)
 
     def test_steps_ramps_and_recorded_arrivals(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
@@ -85,18 +126,23 @@ class Rates(OpenLoop):
                 (3, "--arrivals", str(recorded), "-d", "200ms"),
                 (2, "--arrivals", str(recorded), "-n", "2"),
             ):
-                with self.subTest(arguments=arguments), serving(http_replies(lambda n: reply())) as server:
+                with (
+                    self.subTest(arguments=arguments),
+                    serving(http_replies(lambda n: reply())) as server,
+                ):
                     run = load(server, *arguments, "-c", "5")
                     self.assertEqual(server.requests, expected)
                     self.assertEqual(run.document["open_loop"]["scheduled"], expected)
-                    self.assertAccounted(run)
+                    self.assert_accounted(run)
 
     def test_messages_are_scheduled_as_well(self) -> None:
         with serving(ws_replies(lambda n, message: frame(TEXT, message))) as server:
-            run = load(server, "--rate", "500", "-d", "200ms", "-c", "3", "--message", "m{c}", scheme="ws")
+            run = load(
+                server, "--rate", "500", "-d", "200ms", "-c", "3", "--message", "m{c}", scheme="ws"
+            )
             self.assertEqual(server.requests, 100)
         self.assertEqual(run.code, 0)
-        self.assertAccounted(run)
+        self.assert_accounted(run)
 
     def test_a_new_connection_for_each_request(self) -> None:
         def once(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:
@@ -107,7 +153,7 @@ class Rates(OpenLoop):
             run = load(server, "--rate", "200", "-d", "200ms", "-c", "5", "--no-keepalive")
             self.assertEqual(server.connections, 40)
         self.assertEqual(run.code, 0)
-        self.assertAccounted(run)
+        self.assert_accounted(run)
 
     def test_requests_take_the_connections_in_turn(self) -> None:
         counts: dict[int, int] = {}
@@ -120,14 +166,17 @@ class Rates(OpenLoop):
 
         with serving(http(answer)) as server:
             load(server, "--rate", "100", "-n", "40", "-c", "4")
-        # Slow enough for all to be free: each gets its quarter, give or take what a late answer moves.
+        # Slow enough for all to be free: each gets its quarter, give or take what a late answer
+        # moves.
         self.assertEqual(len(counts), 4)
         self.assertEqual(sum(counts.values()), 40)
 
 
 class Waiting(OpenLoop):
     def test_those_who_waited_are_charged_from_the_schedule(self) -> None:
-        """One connection and a server that stands still for 300 ms: thirty requests are due meanwhile."""
+        """One connection and a server that stands still for 300 ms: thirty requests are due
+        meanwhile.
+        """
 
         def answer(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:
             if number == 11:
@@ -138,19 +187,22 @@ class Waiting(OpenLoop):
         with serving(http(answer)) as server:
             run = load(server, "--rate", "100", "-d", "600ms", "-c", "1")
             self.assertEqual(server.requests, 60)
-        self.assertAccounted(run)
+        self.assert_accounted(run)
         latency, service = run.document["latency"], run.document["open_loop"]["service"]
         self.assertGreaterEqual(latency["max_ns"], 300 * MS)
         self.assertGreaterEqual(service["max_ns"], 300 * MS)
-        # The answers come at once after the freeze: latencies fall from 300 ms to nothing in steps of 10 ms, which sums to
-        # 4.65 s; a closed loop sees the first alone. Service times know of one.
+        # The answers come at once after the freeze: latencies fall from 300 ms to nothing in steps
+        # of 10 ms, which sums to 4.65 s; a closed loop sees the first alone. Service times know of
+        # one.
         self.assertGreaterEqual(latency["mean_ns"] * 60, 4_650 * MS)
         self.assertGreaterEqual(latency["percentiles_ns"]["75"], 140 * MS)
         self.assertGreaterEqual(run.document["open_loop"]["backlog_max"], 28)
         self.assertEqual(run.document["open_loop"]["service"]["count"], 60)
 
     def test_the_generator_charges_nobody_for_its_own_lateness(self) -> None:
-        """wireload is stopped for 400 ms: what was due meanwhile leaves late, replies lie unread, and neither is latency."""
+        """wireload is stopped for 400 ms: what was due meanwhile leaves late, replies lie unread,
+        and neither is latency.
+        """
 
         def slow(_server: Server, connection: socket.socket, _number: int, _request: bytes) -> bool:
             time.sleep(0.02)
@@ -159,7 +211,20 @@ class Waiting(OpenLoop):
 
         with serving(http(slow)) as server, tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "json"
-            words = [WIRELOAD, "--engine", "epoll", "--rate", "100", "-d", "1s", "-c", "100", "-q", "--json", str(file)]
+            words = [
+                WIRELOAD,
+                "--engine",
+                "epoll",
+                "--rate",
+                "100",
+                "-d",
+                "1s",
+                "-c",
+                "100",
+                "-q",
+                "--json",
+                str(file),
+            ]
             process = subprocess.Popen([*words, f"http://127.0.0.1:{server.port}/"])
             while server.requests < 30:
                 time.sleep(0.001)
@@ -169,7 +234,7 @@ class Waiting(OpenLoop):
             self.assertEqual(process.wait(), 0)
             run = Run(0, json.loads(file.read_text()), "")
             self.assertEqual(server.requests, 100)
-        self.assertAccounted(run)
+        self.assert_accounted(run)
         open_loop, latency = run.document["open_loop"], run.document["latency"]
         self.assertEqual(open_loop["reply_times"], "kernel")
         self.assertGreaterEqual(open_loop["lag"]["max_ns"], 300 * MS)
@@ -190,8 +255,10 @@ class Waiting(OpenLoop):
         self.assertEqual(run.code, 0)
         self.assertEqual(run.document["window"]["elapsed_ns"], 100 * MS)
         self.assertGreaterEqual(run.document["open_loop"]["drain_ns"], 250 * MS)
-        self.assertEqual(run.document["requests"]["rate_per_s"], 0)  # none of them came inside the window
-        self.assertAccounted(run)
+        self.assertEqual(
+            run.document["requests"]["rate_per_s"], 0
+        )  # none of them came inside the window
+        self.assert_accounted(run)
 
     def test_no_more_in_flight_than_allowed(self) -> None:
         most = 0
@@ -215,7 +282,7 @@ class Waiting(OpenLoop):
         self.assertGreaterEqual(run.document["latency"]["max_ns"], 8 * 20 * MS)
         self.assertGreaterEqual(run.document["open_loop"]["backlog_max"], 15)
         self.assertEqual(run.document["open_loop"]["max_in_flight"], 3)
-        self.assertAccounted(run)
+        self.assert_accounted(run)
 
     def test_says_when_the_rate_was_not_kept(self) -> None:
         def answer(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:
@@ -228,7 +295,7 @@ class Waiting(OpenLoop):
         self.assertFalse(run.document["open_loop"]["rate_kept"])
         self.assertIn("asked 100/s, sent", run.screen)
         self.assertEqual(run.document["requests"]["ok"], 50)
-        self.assertAccounted(run)
+        self.assert_accounted(run)
 
 
 class Deadlines(OpenLoop):
@@ -245,7 +312,7 @@ class Deadlines(OpenLoop):
         self.assertEqual(run.document["open_loop"]["late"], 1)
         self.assertGreaterEqual(run.document["latency"]["max_ns"], 800 * MS)
         self.assertEqual(run.document["first_error"]["kind"], "deadline")
-        self.assertAccounted(run)
+        self.assert_accounted(run)
 
     def test_what_cannot_be_sent_in_time_is_not_sent(self) -> None:
         def answer(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:
@@ -256,11 +323,12 @@ class Deadlines(OpenLoop):
         with serving(http(answer)) as server:
             run = load(server, "--rate", "100", "-n", "50", "-c", "1", "--deadline", "100ms")
             self.assertEqual(server.requests, run.document["open_loop"]["sent"])
-        # The first is late; of the 49 others those due in the last 100 ms before its answer at 500 ms are in time.
+        # The first is late; of the 49 others those due in the last 100 ms before its answer at 500
+        # ms are in time.
         self.assertGreaterEqual(run.document["open_loop"]["late"], 1)
         self.assertGreaterEqual(run.document["open_loop"]["not_sent"], 38)
         self.assertGreater(run.document["requests"]["ok"], 0)
-        self.assertAccounted(run)
+        self.assert_accounted(run)
 
     def test_a_server_that_never_answers(self) -> None:
         def silent(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:
@@ -270,7 +338,7 @@ class Deadlines(OpenLoop):
             run = load(server, "--rate", "100", "-d", "200ms", "-c", "3", "--timeout", "300ms")
         self.assertEqual(run.code, 2)
         self.assertEqual(sum(run.errors.values()), 20)
-        self.assertAccounted(run)
+        self.assert_accounted(run)
 
 
 class Failures(OpenLoop):
@@ -286,7 +354,7 @@ class Failures(OpenLoop):
             self.assertEqual(server.requests, 100)
         self.assertEqual(run.errors, {"closed_early": 10})
         self.assertEqual(run.document["requests"]["ok"], 90)
-        self.assertAccounted(run)
+        self.assert_accounted(run)
 
     def test_an_idle_connection_may_be_closed(self) -> None:
         def answer(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:
@@ -297,21 +365,33 @@ class Failures(OpenLoop):
             run = load(server, "--rate", "50", "-n", "25", "-c", "2")
         self.assertEqual(run.errors, {})
         self.assertGreaterEqual(run.document["requests"]["connections_opened"], 6)
-        self.assertAccounted(run)
+        self.assert_accounted(run)
 
     def test_wrong_replies_are_counted(self) -> None:
         with serving(http_replies(lambda n: reply(b"wrong" if n % 4 == 0 else b"hello"))) as server:
             run = load(server, "--rate", "1000", "-n", "40", "-c", "4", "--expect-body", "hello")
         self.assertEqual(run.errors, {"bad_body": 10})
-        self.assertAccounted(run)
+        self.assert_accounted(run)
 
     def test_pipelined_and_large_requests(self) -> None:
         with serving(http_replies(lambda n: reply())) as server:
-            run = load(server, "--rate", "400", "-n", "40", "-c", "2", "--pipeline", "4", "-b", "x" * 100_000)
+            run = load(
+                server,
+                "--rate",
+                "400",
+                "-n",
+                "40",
+                "-c",
+                "2",
+                "--pipeline",
+                "4",
+                "-b",
+                "x" * 100_000,
+            )
             self.assertEqual({len(text) for text in server.seen}, {len(server.seen[0])})
             self.assertEqual(server.requests, 40)
         self.assertEqual(run.code, 0)
-        self.assertAccounted(run)
+        self.assert_accounted(run)
 
 
 class Omission(unittest.TestCase):

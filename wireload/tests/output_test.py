@@ -19,7 +19,19 @@ import unittest
 from pathlib import Path
 from typing import Any
 
-from servers import TEXT, WIRELOAD, Server, frame, http, http_replies, load, reply, serving, wireload, ws_replies
+from servers import (
+    TEXT,
+    WIRELOAD,
+    Server,
+    frame,
+    http,
+    http_replies,
+    load,
+    reply,
+    serving,
+    wireload,
+    ws_replies,
+)
 
 try:
     from hdrh.histogram import HdrHistogram
@@ -27,14 +39,31 @@ try:
 except ImportError:
     HdrHistogram = None
 
-SCHEMA = json.loads((Path(__file__).parent.parent / "schema" / "wireload-1.schema.json").read_text())
+SCHEMA = json.loads(
+    (Path(__file__).parent.parent / "schema" / "wireload-1.schema.json").read_text()
+)
 
 
 def violations(value: Any, schema: dict[str, Any], at: str = "$") -> list[str]:
     """The keywords of JSON Schema that our schema uses, and no others."""
-    known = {"$schema", "$id", "$defs", "title", "description", "type", "const", "enum", "anyOf", "$ref", "required"}
+    known = {
+        "$schema",
+        "$id",
+        "$defs",
+        "title",
+        "description",
+        "type",
+        "const",
+        "enum",
+        "anyOf",
+        "$ref",
+        "required",
+    }
     known |= {"properties", "additionalProperties", "items", "minimum", "maximum"}
-    found = [f"{at}: the schema uses {key}, which this test does not know" for key in schema.keys() - known]
+    found = [
+        f"{at}: the schema uses {key}, which this test does not know"
+        for key in schema.keys() - known
+    ]
     if "$ref" in schema:
         found += violations(value, SCHEMA["$defs"][schema["$ref"].removeprefix("#/$defs/")], at)
     if "anyOf" in schema and all(violations(value, option, at) for option in schema["anyOf"]):
@@ -52,15 +81,20 @@ def violations(value: Any, schema: dict[str, Any], at: str = "$") -> list[str]:
         wrong_bool = isinstance(value, bool) and schema["type"] != "boolean"
         if wrong_bool or not isinstance(value, types[schema["type"]]):
             return [*found, f"{at}: {value!r} is not of type {schema['type']}"]
-    if "const" in schema and value != schema["const"] or "enum" in schema and value not in schema["enum"]:
+    if ("const" in schema and value != schema["const"]) or (
+        "enum" in schema and value not in schema["enum"]
+    ):
         found.append(f"{at}: {value!r} is not allowed")
     if value is not None and (
-        "minimum" in schema and value < schema["minimum"] or "maximum" in schema and value > schema["maximum"]
+        ("minimum" in schema and value < schema["minimum"])
+        or ("maximum" in schema and value > schema["maximum"])
     ):
         found.append(f"{at}: {value!r} is out of range")
     if isinstance(value, dict) and schema.get("type") == "object":
         properties = schema.get("properties", {})
-        found += [f"{at}: {key} is missing" for key in schema.get("required", []) if key not in value]
+        found += [
+            f"{at}: {key} is missing" for key in schema.get("required", []) if key not in value
+        ]
         for key, item in value.items():
             inner = properties.get(key, schema.get("additionalProperties", True))
             if inner is False:
@@ -80,12 +114,27 @@ class Document(unittest.TestCase):
     def test_matches_its_schema_in_every_mode(self) -> None:
         with serving(http_replies(lambda n: reply(b"x" if n % 5 else b"y"))) as server:
             self.check(load(server, "-n", "50", "--expect-body", "x").document)
-            self.check(load(server, "-d", "200ms", "--warmup", "50ms", "--watch", str(os.getpid())).document)
+            self.check(
+                load(
+                    server, "-d", "200ms", "--warmup", "50ms", "--watch", str(os.getpid())
+                ).document
+            )
             self.check(load(server, "-n", "5", "--no-keepalive", "--no-histogram").document)
             server.stop_listening()
             self.check(load(server, "-n", "5").document)
         with serving(ws_replies(lambda n, message: frame(TEXT, message))) as server:
-            self.check(load(server, "--ramp-rounds", "2", "--ramp-add", "3", "--watch", str(os.getpid()), scheme="ws").document)
+            self.check(
+                load(
+                    server,
+                    "--ramp-rounds",
+                    "2",
+                    "--ramp-add",
+                    "3",
+                    "--watch",
+                    str(os.getpid()),
+                    scheme="ws",
+                ).document
+            )
 
     def test_the_check_itself_finds_faults(self) -> None:
         with serving(http_replies(lambda n: reply())) as server:
@@ -125,15 +174,22 @@ class Document(unittest.TestCase):
             return True
 
         with serving(http(busy)) as server:
-            usage = load(server, "-n", "30", "-c", "1", "--watch", str(os.getpid())).document["server"]
+            usage = load(server, "-n", "30", "-c", "1", "--watch", str(os.getpid())).document[
+                "server"
+            ]
         self.assertGreaterEqual(usage["cpu_user_ns"] + usage["cpu_system_ns"], 60_000_000)
         self.assertGreaterEqual(usage["processes"], 1)
         self.assertGreater(usage["rss_bytes"], 1 << 20)
 
     def test_files_and_standard_output(self) -> None:
-        with tempfile.TemporaryDirectory() as folder, serving(http_replies(lambda n: reply())) as server:
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            serving(http_replies(lambda n: reply())) as server,
+        ):
             path = Path(folder) / "out.json"
-            done = wireload("-n", "5", "--json", str(path), "--quiet", f"http://127.0.0.1:{server.port}/")
+            done = wireload(
+                "-n", "5", "--json", str(path), "--quiet", f"http://127.0.0.1:{server.port}/"
+            )
             self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
             self.assertEqual(json.loads(path.read_text())["requests"]["ok"], 5)
 
@@ -151,17 +207,33 @@ def value_at(values: Any, percent: int) -> int:
 @unittest.skipIf(HdrHistogram is None, "the PyPI package hdrhistogram is not installed")
 class Histograms(unittest.TestCase):
     def test_another_implementation_reads_the_same_figures(self) -> None:
-        with tempfile.TemporaryDirectory() as folder, serving(http_replies(lambda n: reply())) as server:
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            serving(http_replies(lambda n: reply())) as server,
+        ):
             log = Path(folder) / "out.hlog"
-            latency = load(server, "-d", "400ms", "-c", "3", "--interval", "100ms", "--hdr-log", str(log)).document["latency"]
+            latency = load(
+                server, "-d", "400ms", "-c", "3", "--interval", "100ms", "--hdr-log", str(log)
+            ).document["latency"]
             decoded = HdrHistogram.decode(latency["histogram"])
             self.assertEqual(decoded.get_total_count(), latency["count"])
-            self.assertEqual((decoded.lowest_trackable_value, decoded.highest_trackable_value), (1, 3_600_000_000_000))
+            self.assertEqual(
+                (decoded.lowest_trackable_value, decoded.highest_trackable_value),
+                (1, 3_600_000_000_000),
+            )
             for percent in (50, 75, 90):
-                self.assertEqual(value_at(decoded, percent), latency["percentiles_ns"][str(percent)])
-            self.assertTrue(decoded.values_are_equivalent(decoded.get_max_value(), latency["max_ns"]))
-            self.assertTrue(decoded.values_are_equivalent(decoded.get_min_value(), latency["min_ns"]))
-            self.assertAlmostEqual(decoded.get_mean_value(), latency["mean_ns"], delta=latency["mean_ns"] / 1000)
+                self.assertEqual(
+                    value_at(decoded, percent), latency["percentiles_ns"][str(percent)]
+                )
+            self.assertTrue(
+                decoded.values_are_equivalent(decoded.get_max_value(), latency["max_ns"])
+            )
+            self.assertTrue(
+                decoded.values_are_equivalent(decoded.get_min_value(), latency["min_ns"])
+            )
+            self.assertAlmostEqual(
+                decoded.get_mean_value(), latency["mean_ns"], delta=latency["mean_ns"] / 1000
+            )
 
             merged = HdrHistogram(1, 3_600_000_000_000, 3)
             reader = HistogramLogReader(str(log), merged)
@@ -178,7 +250,9 @@ class Histograms(unittest.TestCase):
 class Thresholds(unittest.TestCase):
     def judged(self, *conditions: str, wrong_every: int = 0) -> tuple[int, list[dict[str, Any]]]:
         words = [word for condition in conditions for word in ("--fail-if", condition)]
-        with serving(http_replies(lambda n: reply(b"y" if wrong_every and n % wrong_every == 0 else b"x"))) as server:
+        with serving(
+            http_replies(lambda n: reply(b"y" if wrong_every and n % wrong_every == 0 else b"x"))
+        ) as server:
             run = load(server, "-n", "100", "-c", "2", "--expect-body", "x", *words)
         self.assertEqual(violations(run.document, SCHEMA), [])
         return run.code, run.document["thresholds"]
@@ -199,7 +273,10 @@ class Thresholds(unittest.TestCase):
         self.assertEqual(code, 3)
         self.assertIs(decided["holds"], False)
         self.assertGreater(decided["value"], 0)
-        self.assertEqual(undecided, {"text": "p99>1h", "value": None, "limit": 3.6e12, "unit": "ns", "holds": None})
+        self.assertEqual(
+            undecided,
+            {"text": "p99>1h", "value": None, "limit": 3.6e12, "unit": "ns", "holds": None},
+        )
 
     def test_nothing_measured_stays_2(self) -> None:
         with serving(http_replies(lambda n: reply())) as server:
@@ -208,9 +285,21 @@ class Thresholds(unittest.TestCase):
 
 
 class Csv(unittest.TestCase):
-    COLUMNS = ("time_s", "length_s", "ok", "errors", "rate_per_s", "p50_us", "p90_us", "p99_us", "max_us")
+    COLUMNS = (
+        "time_s",
+        "length_s",
+        "ok",
+        "errors",
+        "rate_per_s",
+        "p50_us",
+        "p90_us",
+        "p99_us",
+        "max_us",
+    )
 
-    def rows(self, *arguments: str, replies: Any, scheme: str = "http") -> tuple[list[dict[str, str]], dict[str, Any]]:
+    def rows(
+        self, *arguments: str, replies: Any, scheme: str = "http"
+    ) -> tuple[list[dict[str, str]], dict[str, Any]]:
         with tempfile.TemporaryDirectory() as folder, serving(replies) as server:
             path = Path(folder) / "series.csv"
             document = load(server, "--csv", str(path), *arguments, scheme=scheme).document
@@ -221,20 +310,33 @@ class Csv(unittest.TestCase):
 
     def test_one_line_for_each_interval(self) -> None:
         words = ("-d", "250ms", "-c", "2", "--interval", "100ms", "--expect-body", "x")
-        rows, document = self.rows(*words, replies=http_replies(lambda n: reply(b"x" if n % 7 else b"y")))
-        self.assertEqual([(row["time_s"], row["length_s"]) for row in rows[:2]], [("0.000000", "0.100000"), ("0.100000", "0.100000")])
+        rows, document = self.rows(
+            *words, replies=http_replies(lambda n: reply(b"x" if n % 7 else b"y"))
+        )
+        self.assertEqual(
+            [(row["time_s"], row["length_s"]) for row in rows[:2]],
+            [("0.000000", "0.100000"), ("0.100000", "0.100000")],
+        )
         self.assertEqual(len(rows), 3)
         for column in ("ok", "errors"):
             self.assertEqual([int(row[column]) for row in rows], document["series"][column])
         self.assertEqual(sum(int(row["ok"]) for row in rows), document["requests"]["ok"])
-        self.assertEqual([round(float(row["p50_us"]) * 1000) for row in rows], document["series"]["p50_ns"])
-        self.assertEqual([round(float(row["max_us"]) * 1000) for row in rows], document["series"]["max_ns"])
+        self.assertEqual(
+            [round(float(row["p50_us"]) * 1000) for row in rows], document["series"]["p50_ns"]
+        )
+        self.assertEqual(
+            [round(float(row["max_us"]) * 1000) for row in rows], document["series"]["max_ns"]
+        )
         for row in rows:
-            self.assertAlmostEqual(float(row["rate_per_s"]), int(row["ok"]) / float(row["length_s"]), delta=0.01)
+            self.assertAlmostEqual(
+                float(row["rate_per_s"]), int(row["ok"]) / float(row["length_s"]), delta=0.01
+            )
 
     def test_one_line_for_each_round(self) -> None:
         words = ("--ramp-rounds", "3", "--ramp-add", "2", "--ramp-messages", "4")
-        rows, document = self.rows(*words, replies=ws_replies(lambda n, message: frame(TEXT, message)), scheme="ws")
+        rows, document = self.rows(
+            *words, replies=ws_replies(lambda n, message: frame(TEXT, message)), scheme="ws"
+        )
         self.assertEqual([int(row["ok"]) for row in rows], [8, 16, 24])
         self.assertEqual([row["p99_us"] for row in rows], ["", "", ""])
         lengths = [round_["elapsed_ns"] / 1e9 for round_ in document["rounds"]]
@@ -252,7 +354,18 @@ class Csv(unittest.TestCase):
 class Screen(unittest.TestCase):
     def test_fits_one_screen_and_has_no_colour_in_a_pipe(self) -> None:
         with serving(http_replies(lambda n: reply(b"x" if n % 9 else b"y"))) as server:
-            words = ["-n", "200", "--expect-body", "x", "--watch", str(os.getpid()), "--fail-if", "p99>1h", "--fail-if", "ok<1"]
+            words = [
+                "-n",
+                "200",
+                "--expect-body",
+                "x",
+                "--watch",
+                str(os.getpid()),
+                "--fail-if",
+                "p99>1h",
+                "--fail-if",
+                "ok<1",
+            ]
             words.append(f"http://127.0.0.1:{server.port}/")
             done = wireload(*words, environment={"LC_ALL": "C.UTF-8"})
             plain = wireload(*words, environment={"LC_ALL": "C"})
@@ -262,7 +375,19 @@ class Screen(unittest.TestCase):
             lines = text.splitlines()
             self.assertLessEqual(len(lines), 40)
             self.assertLessEqual(max(map(len, lines)), 80, text)
-            for word in ("p50", "p99", "right in", "200 x ", *signs, "Server", "Generator", "Little", "bad_body 22", "expected", "received"):
+            for word in (
+                "p50",
+                "p99",
+                "right in",
+                "200 x ",
+                *signs,
+                "Server",
+                "Generator",
+                "Little",
+                "bad_body 22",
+                "expected",
+                "received",
+            ):
                 self.assertIn(word, text)
             self.assertRegex(text, r"p99>1h +not decided: 178 samples, it takes 1000")
             self.assertRegex(text, r"ok<1 +178\n")
@@ -276,7 +401,17 @@ class Screen(unittest.TestCase):
             return True
 
         with serving(http(slow)) as server:
-            done = wireload("-c", "1", "-d", "300ms", "--rate", "500", "--timeout", "1s", f"http://127.0.0.1:{server.port}/")
+            done = wireload(
+                "-c",
+                "1",
+                "-d",
+                "300ms",
+                "--rate",
+                "500",
+                "--timeout",
+                "1s",
+                f"http://127.0.0.1:{server.port}/",
+            )
         self.assertIn("Warning    ", done.stdout)
         self.assertLessEqual(max(map(len, done.stdout.splitlines())), 80, done.stdout)
 
@@ -287,25 +422,41 @@ class Screen(unittest.TestCase):
 
     def test_a_long_ramp_fits_as_well(self) -> None:
         with serving(ws_replies(lambda n, message: frame(TEXT, message))) as server:
-            done = wireload("--ramp-rounds", "30", "--ramp-add", "1", "--ramp-messages", "2", f"ws://127.0.0.1:{server.port}/")
+            done = wireload(
+                "--ramp-rounds",
+                "30",
+                "--ramp-add",
+                "1",
+                "--ramp-messages",
+                "2",
+                f"ws://127.0.0.1:{server.port}/",
+            )
         self.assertEqual(done.returncode, 0)
         self.assertLessEqual(len(done.stdout.splitlines()), 36)
         self.assertRegex(done.stdout, r"\n +30 +30 +30 ")
 
-    def on_a_terminal(self, environment: dict[str, str], *arguments: str, interrupt_after: float | None = None) -> str:
+    def on_a_terminal(
+        self, environment: dict[str, str], *arguments: str, interrupt_after: float | None = None
+    ) -> str:
         """All that is written to a terminal of 60 columns."""
         with serving(http_replies(lambda n: reply())) as server:
             ours, theirs = pty.openpty()
             fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 60, 0, 0))
             command = [WIRELOAD, *(arguments or ("-n", "50")), f"http://127.0.0.1:{server.port}/"]
             environment = {**os.environ, "TERM": "xterm", **environment}
-            with subprocess.Popen(command, stdout=theirs, stderr=theirs, env=environment) as process:
+            with subprocess.Popen(
+                command, stdout=theirs, stderr=theirs, env=environment
+            ) as process:
                 os.close(theirs)
                 text = b""
                 try:
                     while piece := os.read(ours, 65536):
                         text += piece
-                        if interrupt_after is not None and server.requests > interrupt_after and b"last second" in text:
+                        if (
+                            interrupt_after is not None
+                            and server.requests > interrupt_after
+                            and b"last second" in text
+                        ):
                             process.send_signal(signal.SIGINT)
                             interrupt_after = None
                 except OSError:
@@ -316,9 +467,13 @@ class Screen(unittest.TestCase):
 
     def test_colours_on_a_terminal_unless_told_not_to(self) -> None:
         self.assertIn("\x1b[1m", self.on_a_terminal({"NO_COLOR": ""}))
-        self.assertNotIn("\x1b", self.on_a_terminal({"NO_COLOR": "1"}, "-n", "50", "--live", "never"))
+        self.assertNotIn(
+            "\x1b", self.on_a_terminal({"NO_COLOR": "1"}, "-n", "50", "--live", "never")
+        )
         self.assertNotIn("\x1b", self.on_a_terminal({"TERM": "dumb"}))
-        self.assertNotIn("\x1b", self.on_a_terminal({}, "-n", "50", "--live", "never", "--color", "never"))
+        self.assertNotIn(
+            "\x1b", self.on_a_terminal({}, "-n", "50", "--live", "never", "--color", "never")
+        )
 
     def check_live(self, text: str) -> None:
         """The view was there, and is taken away before the summary comes."""
@@ -328,17 +483,28 @@ class Screen(unittest.TestCase):
         self.assertRegex(view.rsplit("\x1b[?25l")[-1], r"\x1b\[\d+A\r\x1b\[J$")
         self.assertIn("right in", summary)
         self.assertNotIn("\x1b[K", summary)
-        for frame in view.split("\x1b[J"):
-            for line in re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", frame).splitlines():
+        for screen in view.split("\x1b[J"):
+            for line in re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", screen).splitlines():
                 self.assertLess(len(line), 60)
-        for word in ("connecting", "measuring", "requests/s", "last second  p50", "errors 0", "s left"):
+        for word in (
+            "connecting",
+            "measuring",
+            "requests/s",
+            "last second  p50",
+            "errors 0",
+            "s left",
+        ):
             self.assertIn(word, view)
 
     def test_a_live_view(self) -> None:
-        self.check_live(self.on_a_terminal({"LC_ALL": "C.UTF-8"}, "--live", "always", "-d", "900ms", "-c", "2"))
+        self.check_live(
+            self.on_a_terminal({"LC_ALL": "C.UTF-8"}, "--live", "always", "-d", "900ms", "-c", "2")
+        )
 
     def test_a_live_view_leaves_the_terminal_as_it_was_after_a_signal(self) -> None:
-        text = self.on_a_terminal({"NO_COLOR": "1"}, "--live", "always", "-d", "60s", "-c", "2", interrupt_after=1)
+        text = self.on_a_terminal(
+            {"NO_COLOR": "1"}, "--live", "always", "-d", "60s", "-c", "2", interrupt_after=1
+        )
         self.check_live(text)
         self.assertIn("interrupted", text)
 
@@ -353,11 +519,24 @@ class Screen(unittest.TestCase):
 
 
 class Endings(unittest.TestCase):
-    def interrupted(self, number: signal.Signals, *arguments: str, after: int = 20) -> tuple[int, dict[str, Any]]:
+    def interrupted(
+        self, number: signal.Signals, *arguments: str, after: int = 20
+    ) -> tuple[int, dict[str, Any]]:
         """Sends the signal when the server has seen so many requests."""
         with serving(http_replies(lambda n: reply())) as server:
-            command = [WIRELOAD, "-q", "--json", "-", "-c", "2", *arguments, f"http://127.0.0.1:{server.port}/"]
-            with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            command = [
+                WIRELOAD,
+                "-q",
+                "--json",
+                "-",
+                "-c",
+                "2",
+                *arguments,
+                f"http://127.0.0.1:{server.port}/",
+            ]
+            with subprocess.Popen(
+                command, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            ) as process:
                 while server.requests < after:
                     time.sleep(0.01)
                 process.send_signal(number)
@@ -382,8 +561,20 @@ class Endings(unittest.TestCase):
 
     def test_a_signal_while_connecting(self) -> None:
         # The server takes connections and says nothing: the handshakes never end.
-        with serving(lambda server, connection: connection.recv(65536) and connection.recv(65536)) as server:
-            command = [WIRELOAD, "-q", "--json", "-", "-c", "2", "--timeout", "60s", f"ws://127.0.0.1:{server.port}/"]
+        with serving(
+            lambda server, connection: connection.recv(65536) and connection.recv(65536)
+        ) as server:
+            command = [
+                WIRELOAD,
+                "-q",
+                "--json",
+                "-",
+                "-c",
+                "2",
+                "--timeout",
+                "60s",
+                f"ws://127.0.0.1:{server.port}/",
+            ]
             with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
                 while server.connections < 2:
                     time.sleep(0.01)
@@ -431,9 +622,21 @@ class Endings(unittest.TestCase):
             resource.setrlimit(resource.RLIMIT_NOFILE, (20, 1000))
 
         with serving(http_replies(lambda n: reply())) as server:
-            command = [WIRELOAD, "-c", "40", "-n", "80", "-t", "1", f"http://127.0.0.1:{server.port}/"]
+            command = [
+                WIRELOAD,
+                "-c",
+                "40",
+                "-n",
+                "80",
+                "-t",
+                "1",
+                f"http://127.0.0.1:{server.port}/",
+            ]
             self.assertEqual(
-                subprocess.run(command, capture_output=True, check=False, timeout=30, preexec_fn=limit).returncode, 0
+                subprocess.run(
+                    command, capture_output=True, check=False, timeout=30, preexec_fn=limit
+                ).returncode,
+                0,
             )
 
     def test_source_addresses(self) -> None:

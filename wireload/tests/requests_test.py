@@ -15,7 +15,9 @@ def echo_line(server: Server, connection: socket.socket, number: int, request: b
     """The request line and body back, as JSON."""
     head, _, body = request.partition(b"\r\n\r\n")
     line = head.split(b"\r\n")[0].decode()
-    connection.sendall(reply(json.dumps({"line": line, "body": body.decode(), "list": [{"n": 1.0}]}).encode()))
+    connection.sendall(
+        reply(json.dumps({"line": line, "body": body.decode(), "list": [{"n": 1.0}]}).encode())
+    )
     return True
 
 
@@ -45,7 +47,10 @@ class Rotation(unittest.TestCase):
             self.assertEqual((one.requests, two.requests), (15, 15))
             self.assertEqual({seen.split(b" ")[1] for seen in two.seen}, {b"/x"})
         self.assertEqual((run.code, run.document["requests"]["ok"]), (0, 30))
-        self.assertEqual([t["address"] for t in run.document["targets"]], [f"127.0.0.1:{two.port}", f"127.0.0.1:{one.port}"])
+        self.assertEqual(
+            [t["address"] for t in run.document["targets"]],
+            [f"127.0.0.1:{two.port}", f"127.0.0.1:{one.port}"],
+        )
 
     def run_file(self, server: Server, requests: list[dict[str, object]], *arguments: str) -> Run:
         with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
@@ -58,18 +63,23 @@ class Rotation(unittest.TestCase):
             {"path": "/a", "weight": 3, "expect": {"json": {"line": "GET /a HTTP/1.1"}}},
             {"path": "/b", "method": "PATCH", "body": {"n": 1}, "expect": {"json": 'body={"n":1}'}},
         ]
-        # The second is answered with its body as a text, so its check fails: a text is not an object.
+        # The second is answered with its body as a text, so its check fails: a text is not an
+        # object.
         with serving(http(echo_line)) as server:
             run = self.run_file(server, requests, "-n", "40", "-c", "2")
             methods = [seen.split(b" ")[0] for seen in server.seen]
         self.assertEqual((methods.count(b"GET"), methods.count(b"PATCH")), (30, 10))
         self.assertEqual((run.code, run.errors), (1, {"bad_body": 10}))
-        self.assertEqual([(r["weight"], r["right"], r["wrong"]) for r in run.document["rotation"]], [(3, 30, 0), (1, 0, 10)])
+        self.assertEqual(
+            [(r["weight"], r["right"], r["wrong"]) for r in run.document["rotation"]],
+            [(3, 30, 0), (1, 0, 10)],
+        )
         self.assertIn("--expect-json", run.document["first_error"]["expected"])
         self.assertTrue(run.document["first_error"]["sent"].startswith("PATCH /b "))
 
     def test_each_reply_is_held_to_its_own_request(self) -> None:
-        # The same bytes are right for one request and wrong for the other, also when they were seen before.
+        # The same bytes are right for one request and wrong for the other, also when they were seen
+        # before.
         requests: list[dict[str, object]] = [
             {"path": "/a", "expect": {"body": "hello"}},
             {"path": "/b", "expect": {"body": "other"}},
@@ -79,10 +89,17 @@ class Rotation(unittest.TestCase):
         self.assertEqual((run.document["requests"]["ok"], run.errors), (20, {"bad_body": 20}))
 
     def test_head_among_others(self) -> None:
-        requests: list[dict[str, object]] = [{"path": "/a", "method": "HEAD"}, {"path": "/b", "expect": {"length": 5}}]
+        requests: list[dict[str, object]] = [
+            {"path": "/a", "method": "HEAD"},
+            {"path": "/b", "expect": {"length": 5}},
+        ]
 
         def answer(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:
-            connection.sendall(reply() if request.startswith(b"GET") else b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n")
+            connection.sendall(
+                reply()
+                if request.startswith(b"GET")
+                else b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n"
+            )
             return True
 
         with serving(http(answer)) as server:
@@ -102,7 +119,9 @@ class Values(unittest.TestCase):
         ids = set()
         for number, request in enumerate(seen, 1):
             head, _, body = request.partition(b"\r\n\r\n")
-            self.assertTrue(head.startswith(b"POST /items/%d?q={counter} HTTP/1.1\r\n" % number), head)
+            self.assertTrue(
+                head.startswith(b"POST /items/%d?q={counter} HTTP/1.1\r\n" % number), head
+            )
             self.assertEqual(json.loads(body)["n"], number)
             self.assertIn(json.loads(body)["r"], (1, 2, 3))
             self.assertIn(b"\r\nContent-Length: %d" % len(body), head)
@@ -110,7 +129,9 @@ class Values(unittest.TestCase):
         self.assertEqual(len(ids), 12)
 
     def test_replies_are_held_to_the_values_of_their_requests(self) -> None:
-        """Pipelined, so that replies come several to a read; one in ten repeats what was right for the request before."""
+        """Pipelined, so that replies come several to a read; one in ten repeats what was right for
+        the request before.
+        """
         earlier: dict[int, bytes] = {}
 
         def echo(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:
@@ -123,10 +144,25 @@ class Values(unittest.TestCase):
             return True
 
         wanted = "/{random}/{uuid} {counter} {random}"
-        words = ("-n", "60", "-c", "1", "--pipeline", "4", "-b", "{counter} {random:1-1000000}", "--expect-body", wanted)
+        words = (
+            "-n",
+            "60",
+            "-c",
+            "1",
+            "--pipeline",
+            "4",
+            "-b",
+            "{counter} {random:1-1000000}",
+            "--expect-body",
+            wanted,
+        )
         with serving(http(echo)) as server:
             run = load(server, *words, path="/{random}/{uuid}")
-        self.assertEqual((run.errors, run.document["requests"]["ok"]), ({"bad_body": 6}, 54), run.document["first_error"])
+        self.assertEqual(
+            (run.errors, run.document["requests"]["ok"]),
+            ({"bad_body": 6}, 54),
+            run.document["first_error"],
+        )
         # The tenth was sent the ninth's, and the report says what would have been right.
         self.assertIn(" 10 ", run.document["first_error"]["expected"])
 
@@ -155,8 +191,20 @@ class Values(unittest.TestCase):
         with tempfile.NamedTemporaryFile("w") as file, serving(http(check)) as server:
             file.write(body)
             file.flush()
-            run = load(server, "-n", "9", "-c", "1", "--body-file", file.name, "--expect-body", str(100_004))
-        self.assertEqual((run.code, run.document["requests"]["ok"]), (0, 9), run.document["first_error"])
+            run = load(
+                server,
+                "-n",
+                "9",
+                "-c",
+                "1",
+                "--body-file",
+                file.name,
+                "--expect-body",
+                str(100_004),
+            )
+        self.assertEqual(
+            (run.code, run.document["requests"]["ok"]), (0, 9), run.document["first_error"]
+        )
 
 
 if __name__ == "__main__":

@@ -1,8 +1,11 @@
-"""Small servers that behave, or misbehave in one exact way, and a way to run wireload against them. Standard library only."""
+"""Small servers that behave, or misbehave in one exact way, and a way to run wireload against them.
+Standard library only.
+"""
 
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import json
 import os
@@ -22,7 +25,9 @@ Handler = Callable[["Server", socket.socket], None]
 
 @dataclass
 class Server:
-    """Each connection is served by a thread of its own running ``handler``; what happened is counted."""
+    """Each connection is served by a thread of its own running ``handler``; what happened is
+    counted.
+    """
 
     handler: Handler
     listener: socket.socket = field(init=False)
@@ -49,10 +54,8 @@ class Server:
             return self.requests
 
     def stop_listening(self) -> None:
-        try:
+        with contextlib.suppress(OSError):  # already
             self.listener.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass  # already
         self.listener.close()
 
     def _accept(self) -> None:
@@ -83,10 +86,8 @@ class Server:
         self.stop_listening()
         with self.lock:
             for connection in self.open_sockets:
-                try:
+                with contextlib.suppress(OSError):
                     connection.shutdown(socket.SHUT_RDWR)
-                except OSError:
-                    pass
         self.accepting.join(5)
         for thread in self.threads:
             thread.join(5)
@@ -101,11 +102,16 @@ def serving(handler: Handler) -> Iterator[Server]:
         server.close()
 
 
-# --- HTTP ----------------------------------------------------------------------------------------------------------------
+# --- HTTP -----------------------------------------------------------------------------------------
 
 
 def reply(body: bytes = b"hello", status: str = "200 OK", *fields: str) -> bytes:
-    lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", "Content-Type: text/plain", *fields]
+    lines = [
+        f"HTTP/1.1 {status}",
+        f"Content-Length: {len(body)}",
+        "Content-Type: text/plain",
+        *fields,
+    ]
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
 
 
@@ -133,7 +139,9 @@ def read_request(connection: socket.socket, held: bytearray) -> bytes | None:
 
 
 def http(answer: Callable[[Server, socket.socket, int, bytes], bool]) -> Handler:
-    """A handler that calls ``answer(server, connection, number, request)`` for each request, until it says False."""
+    """A handler that calls ``answer(server, connection, number, request)`` for each request, until
+    it says False.
+    """
 
     def handle(server: Server, connection: socket.socket) -> None:
         held = bytearray()
@@ -154,7 +162,7 @@ def http_replies(make: Callable[[int], bytes]) -> Handler:
     return http(answer)
 
 
-# --- WebSocket -----------------------------------------------------------------------------------------------------------
+# --- WebSocket ------------------------------------------------------------------------------------
 
 TEXT, BINARY, CLOSE, PING, PONG = 1, 2, 8, 9, 10
 
@@ -206,7 +214,11 @@ def shake_hands(connection: socket.socket, more: str = "") -> bool:
     request = read_request(connection, bytearray())
     if request is None:
         return False
-    key = next(line.split(b":")[1].strip() for line in request.split(b"\r\n") if line.lower().startswith(b"sec-websocket-key"))
+    key = next(
+        line.split(b":")[1].strip()
+        for line in request.split(b"\r\n")
+        if line.lower().startswith(b"sec-websocket-key")
+    )
     accept = base64.b64encode(hashlib.sha1(key + b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11").digest())
     connection.sendall(
         b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: "
@@ -228,7 +240,9 @@ def websocket(answer: Callable[[Server, socket.socket, int, bytes], bool]) -> Ha
             opcode, payload = got
             if opcode == CLOSE:
                 return
-            if opcode in (TEXT, BINARY) and not answer(server, connection, server.next_request(payload), payload):
+            if opcode in (TEXT, BINARY) and not answer(
+                server, connection, server.next_request(payload), payload
+            ):
                 return
 
     return handle
@@ -244,7 +258,7 @@ def ws_replies(make: Callable[[int, bytes], bytes]) -> Handler:
     return websocket(answer)
 
 
-# --- wireload ------------------------------------------------------------------------------------------------------------
+# --- wireload -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -259,7 +273,9 @@ class Run:
         return {kind: n for kind, n in self.document["errors"].items() if n}
 
 
-def wireload(*arguments: str, environment: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+def wireload(
+    *arguments: str, environment: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [WIRELOAD, *arguments],
         capture_output=True,
@@ -272,6 +288,8 @@ def wireload(*arguments: str, environment: dict[str, str] | None = None) -> subp
 
 def load(server: Server, *arguments: str, scheme: str = "http", path: str = "/") -> Run:
     """Runs wireload with one thread against the server and reads its document."""
-    done = wireload("--json", "-", "--threads", "1", *arguments, f"{scheme}://127.0.0.1:{server.port}{path}")
+    done = wireload(
+        "--json", "-", "--threads", "1", *arguments, f"{scheme}://127.0.0.1:{server.port}{path}"
+    )
     assert done.stdout, f"no document: {done.stderr}"
     return Run(done.returncode, json.loads(done.stdout), done.stderr)

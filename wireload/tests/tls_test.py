@@ -1,4 +1,6 @@
-"""wireload over TLS, against Python's implementation, with certificates made here by the openssl command."""
+"""wireload over TLS, against Python's implementation, with certificates made here by the openssl
+command.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,20 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from servers import Handler, Server, frame, http, http_replies, load, read_frame_bits, reply, serving, shake_hands, websocket, wireload
+from servers import (
+    Handler,
+    Server,
+    frame,
+    http,
+    http_replies,
+    load,
+    read_frame_bits,
+    reply,
+    serving,
+    shake_hands,
+    websocket,
+    wireload,
+)
 
 
 def openssl(*arguments: str) -> None:
@@ -46,15 +61,47 @@ class Certificates:
         return str(self.folder / name)
 
     def _key(self, name: str) -> None:
-        openssl("genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out", self.path(name + ".key"))
+        openssl(
+            "genpkey",
+            "-algorithm",
+            "EC",
+            "-pkeyopt",
+            "ec_paramgen_curve:P-256",
+            "-out",
+            self.path(name + ".key"),
+        )
 
     def issue(self, name: str, alternatives: str, days: str = "2") -> None:
         self._key(name)
         extensions = self.folder / (name + ".ext")
         extensions.write_text(f"subjectAltName={alternatives}\n")
-        openssl("req", "-new", "-key", self.path(name + ".key"), "-subj", f"/CN={name}", "-out", self.path(name + ".csr"))
-        openssl("x509", "-req", "-in", self.path(name + ".csr"), "-CA", self.path("ca.pem"), "-CAkey", self.path("ca.key"),
-                "-days", days, "-extfile", str(extensions), "-out", self.path(name + ".pem"))  # fmt: skip
+        openssl(
+            "req",
+            "-new",
+            "-key",
+            self.path(name + ".key"),
+            "-subj",
+            f"/CN={name}",
+            "-out",
+            self.path(name + ".csr"),
+        )
+        openssl(
+            "x509",
+            "-req",
+            "-in",
+            self.path(name + ".csr"),
+            "-CA",
+            self.path("ca.pem"),
+            "-CAkey",
+            self.path("ca.key"),
+            # Fmt: skip
+            "-days",
+            days,
+            "-extfile",
+            str(extensions),
+            "-out",
+            self.path(name + ".pem"),
+        )
 
     def server(self, name: str = "server") -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -92,12 +139,17 @@ class Https(unittest.TestCase):
         self.assertEqual(document["connect"]["phases"]["tcp"]["count"], 4)
         self.assertEqual(document["connect"]["phases"]["tls"]["count"], 4)
         self.assertLessEqual(
-            document["connect"]["phases"]["tcp"]["min_ns"] + document["connect"]["phases"]["tls"]["min_ns"],
+            document["connect"]["phases"]["tcp"]["min_ns"]
+            + document["connect"]["phases"]["tls"]["min_ns"],
             document["connect"]["latency"]["max_ns"],
         )
         agreed = document["tls"].pop("agreed")
-        self.assertEqual(document["tls"], {"verified": True, "session": "new", "handshakes": 4, "resumed": 0})
-        self.assertEqual([(a["version"], a["alpn"], a["count"]) for a in agreed], [("TLSv1.3", None, 4)])
+        self.assertEqual(
+            document["tls"], {"verified": True, "session": "new", "handshakes": 4, "resumed": 0}
+        )
+        self.assertEqual(
+            [(a["version"], a["alpn"], a["count"]) for a in agreed], [("TLSv1.3", None, 4)]
+        )
 
     def test_without_tls_there_is_no_tls(self) -> None:
         with serving(http_replies(lambda n: reply())) as server:
@@ -113,7 +165,17 @@ class Https(unittest.TestCase):
             file.flush()
             with serving(tls(http_replies(lambda n: reply(body)))) as server:
                 run = load(
-                    server, "-n", "6", "-c", "2", "--body-file", file.name, "--expect-body-file", file.name, *CA, scheme="https"
+                    server,
+                    "-n",
+                    "6",
+                    "-c",
+                    "2",
+                    "--body-file",
+                    file.name,
+                    "--expect-body-file",
+                    file.name,
+                    *CA,
+                    scheme="https",
                 )
         self.assertEqual(run.code, 0, run.screen)
         self.assertTrue(all(request.endswith(body) for request in server.seen))
@@ -127,9 +189,23 @@ class Https(unittest.TestCase):
         context = CERTIFICATES.server()
         context.set_alpn_protocols(["two", "http/1.1"])
         with serving(tls(http_replies(lambda n: reply()), context)) as server:
-            run = load(server, "-n", "1", "-c", "1", "--tls-max-version", "1.2", "--alpn", "one,two", *CA, scheme="https")
+            run = load(
+                server,
+                "-n",
+                "1",
+                "-c",
+                "1",
+                "--tls-max-version",
+                "1.2",
+                "--alpn",
+                "one,two",
+                *CA,
+                scheme="https",
+            )
         agreed = run.document["tls"]["agreed"]
-        self.assertEqual([(a["version"], a["alpn"], a["count"]) for a in agreed], [("TLSv1.2", "two", 1)])
+        self.assertEqual(
+            [(a["version"], a["alpn"], a["count"]) for a in agreed], [("TLSv1.2", "two", 1)]
+        )
 
     def test_sessions_are_reused_only_when_asked_for(self) -> None:
         def once(_server: Server, connection: socket.socket, _number: int, _request: bytes) -> bool:
@@ -163,7 +239,9 @@ class Https(unittest.TestCase):
 
     def test_a_body_that_ends_with_the_connection_ends_by_notice_only(self) -> None:
         def until_close(notice: bool) -> Handler:
-            def answer(_server: Server, connection: socket.socket, _number: int, _request: bytes) -> bool:
+            def answer(
+                _server: Server, connection: socket.socket, _number: int, _request: bytes
+            ) -> bool:
                 connection.sendall(b"HTTP/1.1 200 OK\r\n\r\nhello")
                 if notice and isinstance(connection, ssl.SSLSocket):
                     connection.unwrap()
@@ -200,9 +278,23 @@ class Wss(unittest.TestCase):
                 connection.sendall(b"\xc1" + frame(1, got[1])[1:])
 
         with serving(tls(echo)) as server:
-            run = load(server, "-n", "60", "-c", "3", "--deflate", "--message-size", "1000", *CA, scheme="wss")
+            run = load(
+                server,
+                "-n",
+                "60",
+                "-c",
+                "3",
+                "--deflate",
+                "--message-size",
+                "1000",
+                *CA,
+                scheme="wss",
+            )
         self.assertEqual((run.code, run.document["requests"]["ok"]), (0, 60), run.screen)
-        self.assertEqual((run.document["deflate"]["connections_with"], run.document["deflate"]["payload_in"]), (3, 60_000))
+        self.assertEqual(
+            (run.document["deflate"]["connections_with"], run.document["deflate"]["payload_in"]),
+            (3, 60_000),
+        )
 
 
 class Refusals(unittest.TestCase):
@@ -219,17 +311,30 @@ class Refusals(unittest.TestCase):
         right = tls(http_replies(lambda n: reply()))
         for arguments, reason in (
             ((), "unable to get local issuer certificate"),
-            (("--cacert", CERTIFICATES.path("other.pem")), "unable to get local issuer certificate"),
+            (
+                ("--cacert", CERTIFICATES.path("other.pem")),
+                "unable to get local issuer certificate",
+            ),
             ((*CA, "--sni", "elsewhere.example"), "hostname mismatch"),
         ):
             with self.subTest(arguments=arguments):
                 self.assertIn(reason, self.refused(right, *arguments))
-        for name, reason in (("expired", "certificate has expired"), ("elsewhere", "IP address mismatch")):
+        for name, reason in (
+            ("expired", "certificate has expired"),
+            ("elsewhere", "IP address mismatch"),
+        ):
             with self.subTest(name=name):
-                self.assertIn(reason, self.refused(tls(http_replies(lambda n: reply()), CERTIFICATES.server(name)), *CA))
+                self.assertIn(
+                    reason,
+                    self.refused(
+                        tls(http_replies(lambda n: reply()), CERTIFICATES.server(name)), *CA
+                    ),
+                )
 
     def test_insecure_accepts_all(self) -> None:
-        with serving(tls(http_replies(lambda n: reply()), CERTIFICATES.server("expired"))) as server:
+        with serving(
+            tls(http_replies(lambda n: reply()), CERTIFICATES.server("expired"))
+        ) as server:
             run = load(server, "-n", "4", "-c", "1", "--insecure", scheme="https")
         self.assertEqual(run.code, 0, run.screen)
         self.assertFalse(run.document["tls"]["verified"])
@@ -239,7 +344,9 @@ class Refusals(unittest.TestCase):
         context = CERTIFICATES.server("elsewhere")
         context.sni_callback = lambda _socket, name, _context: seen.append(name)
         with serving(tls(http_replies(lambda n: reply()), context)) as server:
-            run = load(server, "-n", "4", "-c", "1", "--sni", "elsewhere.example", *CA, scheme="https")
+            run = load(
+                server, "-n", "4", "-c", "1", "--sni", "elsewhere.example", *CA, scheme="https"
+            )
         self.assertEqual((run.code, seen), (0, ["elsewhere.example"]), run.screen)
 
     def test_a_server_without_tls(self) -> None:
@@ -261,7 +368,8 @@ class Refusals(unittest.TestCase):
         context.load_verify_locations(CERTIFICATES.path("ca.pem"))
         with serving(tls(http_replies(lambda n: reply()), context)) as server:
             run = load(server, "-n", "4", "-c", "1", *CA, scheme="https")
-        # In TLS 1.3 a client learns of it after its own handshake, and a reset may overtake the server's reason.
+        # In TLS 1.3 a client learns of it after its own handshake, and a reset may overtake the
+        # server's reason.
         self.assertEqual(run.code, 2, run.screen)
         self.assertLessEqual(set(run.errors), {"tls", "closed_early"}, run.screen)
         mine = ("--cert", CERTIFICATES.path("client.pem"), "--key", CERTIFICATES.path("client.key"))
@@ -274,7 +382,11 @@ class Refusals(unittest.TestCase):
         self.assertEqual(done.returncode, 64)
         self.assertIn(CERTIFICATES.path("missing") + ": No such file or directory", done.stderr)
         done = wireload(
-            "--cert", CERTIFICATES.path("client.pem"), "--key", CERTIFICATES.path("server.key"), "https://127.0.0.1:1/"
+            "--cert",
+            CERTIFICATES.path("client.pem"),
+            "--key",
+            CERTIFICATES.path("server.key"),
+            "https://127.0.0.1:1/",
         )
         self.assertEqual(done.returncode, 64)
         self.assertIn("is not that of the certificate", done.stderr)

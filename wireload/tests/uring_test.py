@@ -5,7 +5,18 @@ from __future__ import annotations
 import socket
 import unittest
 
-from servers import Server, http, http_replies, load, reply, serving, wireload, ws_replies, TEXT, frame
+from servers import (
+    TEXT,
+    Server,
+    frame,
+    http,
+    http_replies,
+    load,
+    reply,
+    serving,
+    wireload,
+    ws_replies,
+)
 
 URING = ("--engine", "io_uring")
 
@@ -21,7 +32,9 @@ class Http(unittest.TestCase):
     def test_counts_what_it_asked_for(self) -> None:
         with serving(http_replies(lambda n: reply())) as server:
             run = load(server, "-n", "200", "-c", "7", "--expect-body", "hello", *URING)
-        self.assertEqual((run.code, run.document["requests"]["ok"]), (0, 200), run.document["first_error"])
+        self.assertEqual(
+            (run.code, run.document["requests"]["ok"]), (0, 200), run.document["first_error"]
+        )
         self.assertEqual(run.document["plan"]["engine"], "io_uring")
         self.assertEqual((server.connections, server.requests), (7, 200))
 
@@ -32,8 +45,21 @@ class Http(unittest.TestCase):
             return True
 
         with serving(http(answer)) as server:
-            run = load(server, "-n", "24", "-c", "2", "--pipeline", "4", "--expect-match", "^[0-9]+$", *URING)
-        self.assertEqual((run.code, run.document["requests"]["ok"]), (0, 24), run.document["first_error"])
+            run = load(
+                server,
+                "-n",
+                "24",
+                "-c",
+                "2",
+                "--pipeline",
+                "4",
+                "--expect-match",
+                "^[0-9]+$",
+                *URING,
+            )
+        self.assertEqual(
+            (run.code, run.document["requests"]["ok"]), (0, 24), run.document["first_error"]
+        )
 
     def test_large_bodies_both_ways(self) -> None:
         body = "x" * 300_000
@@ -43,13 +69,28 @@ class Http(unittest.TestCase):
             return True
 
         with serving(http(echo)) as server:
-            run = load(server, "-n", "9", "-c", "3", "-b", body[:100_000], "--expect-length", "100000", *URING)
-        self.assertEqual((run.code, run.document["requests"]["ok"]), (0, 9), run.document["first_error"])
+            run = load(
+                server,
+                "-n",
+                "9",
+                "-c",
+                "3",
+                "-b",
+                body[:100_000],
+                "--expect-length",
+                "100000",
+                *URING,
+            )
+        self.assertEqual(
+            (run.code, run.document["requests"]["ok"]), (0, 9), run.document["first_error"]
+        )
 
     def test_a_new_connection_for_each_request(self) -> None:
         with serving(http_replies(lambda n: reply())) as server:
             run = load(server, "-n", "20", "-c", "3", "--no-keepalive", *URING)
-        self.assertEqual((run.code, run.document["requests"]["ok"]), (0, 20), run.document["first_error"])
+        self.assertEqual(
+            (run.code, run.document["requests"]["ok"]), (0, 20), run.document["first_error"]
+        )
         self.assertEqual(server.connections, 20)
 
     def test_lost_connections_are_counted_and_replaced(self) -> None:
@@ -67,21 +108,33 @@ class Http(unittest.TestCase):
     def test_nobody_listens(self) -> None:
         with socket.socket() as taken:
             taken.bind(("127.0.0.1", 0))
-            done = wireload("-n", "4", "-c", "2", *URING, f"http://127.0.0.1:{taken.getsockname()[1]}/")
+            done = wireload(
+                "-n", "4", "-c", "2", *URING, f"http://127.0.0.1:{taken.getsockname()[1]}/"
+            )
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("refused", done.stdout + done.stderr)
 
     def test_an_open_loop(self) -> None:
         with serving(http_replies(lambda n: reply())) as server:
             run = load(server, "--rate", "300", "-n", "90", "-c", "4", "--timeout", "30s", *URING)
-        self.assertEqual((run.code, run.document["requests"]["ok"]), (0, 90), run.document["first_error"])
+        self.assertEqual(
+            (run.code, run.document["requests"]["ok"]), (0, 90), run.document["first_error"]
+        )
 
 
 class WebSocket(unittest.TestCase):
     def test_every_echo_is_matched(self) -> None:
-        with serving(ws_replies(lambda n, message: frame(TEXT, b"other" if n == 6 else message))) as server:
-            run = load(server, "-n", "30", "-c", "3", "--message", "message {counter}", *URING, scheme="ws")
-        self.assertEqual((run.errors, run.document["requests"]["ok"]), ({"bad_body": 1}, 29), run.document["first_error"])
+        with serving(
+            ws_replies(lambda n, message: frame(TEXT, b"other" if n == 6 else message))
+        ) as server:
+            run = load(
+                server, "-n", "30", "-c", "3", "--message", "message {counter}", *URING, scheme="ws"
+            )
+        self.assertEqual(
+            (run.errors, run.document["requests"]["ok"]),
+            ({"bad_body": 1}, 29),
+            run.document["first_error"],
+        )
 
 
 if __name__ == "__main__":

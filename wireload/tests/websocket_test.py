@@ -1,4 +1,6 @@
-"""wireload against WebSocket servers that behave and that do not, in closed loop and in the ramp. Every count is exact."""
+"""wireload against WebSocket servers that behave and that do not, in closed loop and in the ramp.
+Every count is exact.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,10 @@ class RightReplies(unittest.TestCase):
             run = load_ws(server, "--each", "10", "-c", "3", "--message", "hi {c}")
             self.assertEqual((server.requests, server.connections), (30, 3))
             self.assertEqual(sorted(server.seen), sorted([b"hi %d" % c for c in range(1, 11)] * 3))
-        self.assertEqual((run.code, run.document["requests"]["ok"], run.document["connect"]["opened"]), (0, 30, 3))
+        self.assertEqual(
+            (run.code, run.document["requests"]["ok"], run.document["connect"]["opened"]),
+            (0, 30, 3),
+        )
 
     def test_binary(self) -> None:
         with serving(ws_replies(lambda n, message: frame(BINARY, message))) as server:
@@ -56,22 +61,34 @@ class RightReplies(unittest.TestCase):
     def test_count(self) -> None:
         with serving(ws_replies(lambda n, message: frame(TEXT, counted(message)))) as server:
             run = load_ws(server, "--each", "10", "-c", "2", "--check", "count", "--pipeline", "4")
-            self.assertEqual(sorted(server.seen), sorted([b'{"c":%d}' % c for c in range(1, 11)] * 2))
+            self.assertEqual(
+                sorted(server.seen), sorted([b'{"c":%d}' % c for c in range(1, 11)] * 2)
+            )
         self.assertEqual((run.code, run.document["requests"]["ok"]), (0, 20))
 
     def test_counted_replies_may_come_in_any_order(self) -> None:
         def in_pairs(server: Server, connection: socket.socket) -> None:
             shake_hands(connection)
-            while (first := read_frame(connection)) and (second := read_frame(connection)) and first[0] == TEXT == second[0]:
+            while (
+                (first := read_frame(connection))
+                and (second := read_frame(connection))
+                and first[0] == TEXT == second[0]
+            ):
                 connection.sendall(frame(TEXT, counted(second[1])) + frame(TEXT, counted(first[1])))
 
         with serving(in_pairs) as server:
             run = load_ws(server, "-n", "20", "-c", "1", "--check", "count", "--pipeline", "2")
-        self.assertEqual((run.code, run.document["requests"]["ok"]), (0, 20), run.document["first_error"])
+        self.assertEqual(
+            (run.code, run.document["requests"]["ok"]), (0, 20), run.document["first_error"]
+        )
 
     def test_fragments_pings_and_single_bytes(self) -> None:
         def pieces(server: Server, connection: socket.socket, number: int, message: bytes) -> bool:
-            text = frame(TEXT, message[:3], fin=False) + frame(PING, b"are you there") + frame(0, message[3:])
+            text = (
+                frame(TEXT, message[:3], fin=False)
+                + frame(PING, b"are you there")
+                + frame(0, message[3:])
+            )
             for byte in text:
                 connection.sendall(bytes([byte]))
             return True
@@ -88,14 +105,20 @@ class RightReplies(unittest.TestCase):
 
         with serving(handle) as server:
             run = load_ws(server, "-n", "40", "-c", "4", "--message", "in several pieces")
-        self.assertEqual((run.code, run.document["requests"]["ok"]), (0, 40), run.document["first_error"])
+        self.assertEqual(
+            (run.code, run.document["requests"]["ok"]), (0, 40), run.document["first_error"]
+        )
         self.assertGreaterEqual(len(pongs), 36)  # the last may still be on its way
         self.assertEqual(set(pongs), {b"are you there"})
 
     def test_a_read_with_the_end_of_one_message_and_half_of_the_next(self) -> None:
         def handle(server: Server, connection: socket.socket) -> None:
             shake_hands(connection)
-            while (first := read_frame(connection)) and (second := read_frame(connection)) and first[0] == TEXT == second[0]:
+            while (
+                (first := read_frame(connection))
+                and (second := read_frame(connection))
+                and first[0] == TEXT == second[0]
+            ):
                 text = frame(TEXT, first[1]) + frame(TEXT, second[1])
                 cuts = [0, 5, len(text) // 2 + 5, len(text)]
                 for start, end in itertools.pairwise(cuts):
@@ -103,13 +126,19 @@ class RightReplies(unittest.TestCase):
                     time.sleep(0.02)
 
         with serving(handle) as server:
-            run = load_ws(server, "-n", "10", "-c", "1", "--pipeline", "2", "--message", "message {c}")
-        self.assertEqual((run.code, run.document["requests"]["ok"]), (0, 10), run.document["first_error"])
+            run = load_ws(
+                server, "-n", "10", "-c", "1", "--pipeline", "2", "--message", "message {c}"
+            )
+        self.assertEqual(
+            (run.code, run.document["requests"]["ok"]), (0, 10), run.document["first_error"]
+        )
 
     def test_messages_larger_than_any_buffer(self) -> None:
         with serving(ws_replies(lambda n, message: frame(TEXT, message))) as server:
             run = load_ws(server, "-n", "4", "-c", "2", "--message", "x" * 100_000 + "{c}")
-        self.assertEqual((run.code, run.document["requests"]["ok"]), (0, 4), run.document["first_error"])
+        self.assertEqual(
+            (run.code, run.document["requests"]["ok"]), (0, 4), run.document["first_error"]
+        )
 
     def test_ends_its_sessions_with_a_close_frame(self) -> None:
         ends: list[tuple[int, bytes] | None] = []
@@ -150,21 +179,31 @@ class UsesOfConnections(unittest.TestCase):
                     connection.sendall(b"".join(frame(TEXT, m) for m in reversed(held)))
 
             with self.subTest(message), serving(backwards) as server:
-                run = load_ws(server, "-n", "20", "-c", "1", "--pipeline", "4", "--message", message)
-                self.assertEqual((run.code, run.document["requests"]["ok"]), (0, 20), run.document["first_error"])
+                run = load_ws(
+                    server, "-n", "20", "-c", "1", "--pipeline", "4", "--message", message
+                )
+                self.assertEqual(
+                    (run.code, run.document["requests"]["ok"]), (0, 20), run.document["first_error"]
+                )
                 self.assertEqual(len(set(server.seen)), 20)
 
     def test_an_echo_twice_is_wrong(self) -> None:
-        with serving(ws_replies(lambda n, message: frame(TEXT, message if n != 3 else b"n=2"))) as server:
+        with serving(
+            ws_replies(lambda n, message: frame(TEXT, message if n != 3 else b"n=2"))
+        ) as server:
             run = load_ws(server, "-n", "8", "-c", "1", "--message", "n={counter}")
         self.assertEqual((run.errors, run.document["requests"]["ok"]), ({"bad_body": 1}, 7))
 
     def test_messages_are_held_to_their_content(self) -> None:
         with serving(ws_replies(lambda n, message: frame(TEXT, b'{"n":%d}' % n))) as server:
-            right = load_ws(server, "-n", "4", "-c", "1", "--expect-match", "^{", "--expect-json", "n")
+            right = load_ws(
+                server, "-n", "4", "-c", "1", "--expect-match", "^{", "--expect-json", "n"
+            )
         self.assertEqual((right.code, right.document["requests"]["ok"]), (0, 4))
         with serving(ws_replies(lambda n, message: frame(TEXT, b'{"n":%d}' % n))) as server:
-            wrong = load_ws(server, "-n", "4", "-c", "1", "--expect-json", "n=2", "--expect-length", "7")
+            wrong = load_ws(
+                server, "-n", "4", "-c", "1", "--expect-json", "n=2", "--expect-length", "7"
+            )
         self.assertEqual(wrong.errors, {"bad_body": 3})
         self.assertIn("--expect-json", wrong.document["first_error"]["expected"])
 
@@ -188,14 +227,31 @@ class UsesOfConnections(unittest.TestCase):
                 connection.sendall(frame(TEXT, got[1]))
 
         with serving(counting) as server:
-            run = load_ws(server, "--each", "6", "-c", "2", "--no-keepalive", "--per-connection", "3", "--message", "{counter}")
+            run = load_ws(
+                server,
+                "--each",
+                "6",
+                "-c",
+                "2",
+                "--no-keepalive",
+                "--per-connection",
+                "3",
+                "--message",
+                "{counter}",
+            )
             connections = server.connections
-        self.assertEqual((run.code, run.document["requests"]["ok"], connections), (0, 12, 4), run.document["first_error"])
+        self.assertEqual(
+            (run.code, run.document["requests"]["ok"], connections),
+            (0, 12, 4),
+            run.document["first_error"],
+        )
         self.assertEqual(closes, [(1000).to_bytes(2, "big")] * 4)
         connect = run.document["connect"]
         self.assertEqual((connect["opened"], connect["latency"]["count"]), (4, 4))
         phases = connect["phases"]
-        self.assertEqual([phases[name]["count"] for name in ("tcp", "upgrade", "first_byte")], [4, 4, 4])
+        self.assertEqual(
+            [phases[name]["count"] for name in ("tcp", "upgrade", "first_byte")], [4, 4, 4]
+        )
         self.assertLessEqual(phases["upgrade"]["max_ns"], connect["latency"]["max_ns"])
         self.assertIn("upgrade", run.screen)
 
@@ -222,7 +278,10 @@ class UsesOfConnections(unittest.TestCase):
         self.assertEqual(run.document["idle"], {"opened": 4, "held": 3, "pings": 3, "messages": 3})
         self.assertEqual((run.code, run.errors), (1, {"closed_early": 1}))
         self.assertEqual(run.document["first_error"]["expected"], "a connection that stays open")
-        self.assertEqual((run.document["plan"]["mode"], run.document["window"]["elapsed_ns"]), ("idle", 400_000_000))
+        self.assertEqual(
+            (run.document["plan"]["mode"], run.document["window"]["elapsed_ns"]),
+            ("idle", 400_000_000),
+        )
         self.assertIn("3 of 4 connections", run.screen)
 
     def test_subprotocols(self) -> None:
@@ -232,11 +291,18 @@ class UsesOfConnections(unittest.TestCase):
                 request = read_request(connection, held)
                 assert request is not None
                 server.next_request(request)
-                key = next(line.split(b": ")[1] for line in request.split(b"\r\n") if line.lower().startswith(b"sec-websocket-key"))
-                accept = base64.b64encode(hashlib.sha1(key + b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11").digest())
+                key = next(
+                    line.split(b": ")[1]
+                    for line in request.split(b"\r\n")
+                    if line.lower().startswith(b"sec-websocket-key")
+                )
+                accept = base64.b64encode(
+                    hashlib.sha1(key + b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11").digest()
+                )
                 chosen = f"Sec-WebSocket-Protocol: {choice}\r\n".encode() if choice else b""
                 connection.sendall(
-                    b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: " + accept
+                    b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                    b"Sec-WebSocket-Accept: " + accept
                     + b"\r\n" + chosen + b"\r\n"
                 )  # fmt: skip
                 while (got := read_frame(connection)) is not None and got[0] == TEXT:
@@ -256,11 +322,18 @@ class UsesOfConnections(unittest.TestCase):
 
 class WrongReplies(unittest.TestCase):
     def test_another_message(self) -> None:
-        with serving(ws_replies(lambda n, message: frame(TEXT, b"something else" if n % 4 == 0 else message))) as server:
+        with serving(
+            ws_replies(lambda n, message: frame(TEXT, b"something else" if n % 4 == 0 else message))
+        ) as server:
             run = load_ws(server, "-n", "20", "-c", "2", "--message", "mine")
-        self.assertEqual((run.code, run.errors, run.document["requests"]["ok"]), (1, {"bad_body": 5}, 15))
+        self.assertEqual(
+            (run.code, run.errors, run.document["requests"]["ok"]), (1, {"bad_body": 5}, 15)
+        )
         first = run.document["first_error"]
-        self.assertEqual((first["sent"], first["expected"], first["received"]), ("mine", "the same message", "something else"))
+        self.assertEqual(
+            (first["sent"], first["expected"], first["received"]),
+            ("mine", "the same message", "something else"),
+        )
 
     def test_any_message_will_do(self) -> None:
         with serving(ws_replies(lambda n, message: frame(TEXT, b"something else"))) as server:
@@ -275,10 +348,14 @@ class WrongReplies(unittest.TestCase):
             10: b'{"c":99,"ts":1}',
             12: b'{"c":12,"ts":1',
         }
-        with serving(ws_replies(lambda n, message: frame(TEXT, wrong.get(n) or counted(message)))) as server:
+        with serving(
+            ws_replies(lambda n, message: frame(TEXT, wrong.get(n) or counted(message)))
+        ) as server:
             run = load_ws(server, "-n", "13", "-c", "1", "--check", "count")
         self.assertEqual((run.errors, run.document["requests"]["ok"]), ({"bad_body": 6}, 7))
-        self.assertEqual(run.document["first_error"]["expected"], 'JSON with "c":2 and a number "ts"')
+        self.assertEqual(
+            run.document["first_error"]["expected"], 'JSON with "c":2 and a number "ts"'
+        )
 
     def test_frames_against_the_rules(self) -> None:
         wrong = [
@@ -295,7 +372,9 @@ class WrongReplies(unittest.TestCase):
         self.assertEqual(run.errors, {"protocol": len(wrong)})
 
     def test_a_message_that_nobody_asked_for(self) -> None:
-        with serving(ws_replies(lambda n, message: frame(TEXT, message) * (2 if n == 2 else 1))) as server:
+        with serving(
+            ws_replies(lambda n, message: frame(TEXT, message) * (2 if n == 2 else 1))
+        ) as server:
             run = load_ws(server, "-n", "4", "-c", "1")
         self.assertEqual((run.errors, run.document["requests"]["ok"]), ({"bad_body": 1}, 3))
 
@@ -323,7 +402,10 @@ class BrokenServers(unittest.TestCase):
         self.assertEqual((run.code, run.errors), (2, {"connect_timeout": 2}))
 
     def test_wrong_accept_key(self) -> None:
-        text = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: AAAA\r\n\r\n"
+        text = (
+            b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            b"Sec-WebSocket-Accept: AAAA\r\n\r\n"
+        )
         with serving(http_replies(lambda n: text)) as server:
             run = load_ws(server, "-c", "1", "-d", "10s")
         self.assertEqual((run.code, run.errors), (2, {"connect_failed": 1}))
@@ -343,7 +425,11 @@ class BrokenServers(unittest.TestCase):
 
     def test_says_goodbye_instead_of_answering(self) -> None:
         with serving(
-            ws_replies(lambda n, message: frame(CLOSE, b"\x03\xf3sorry") if n == 3 else frame(TEXT, message))
+            ws_replies(
+                lambda n, message: (
+                    frame(CLOSE, b"\x03\xf3sorry") if n == 3 else frame(TEXT, message)
+                )
+            )
         ) as server:
             run = load_ws(server, "-n", "5", "-c", "1")
         self.assertEqual((run.errors, run.document["requests"]["ok"]), ({"closed_early": 1}, 4))
@@ -382,14 +468,28 @@ class BrokenServers(unittest.TestCase):
 
 class Ramp(unittest.TestCase):
     def ramp(self, server: Server, rounds: int, add: int, messages: int, *more: str) -> Run:
-        words = ["--ramp-rounds", str(rounds), "--ramp-add", str(add), "--ramp-messages", str(messages), "--check", "count"]
+        words = [
+            "--ramp-rounds",
+            str(rounds),
+            "--ramp-add",
+            str(add),
+            "--ramp-messages",
+            str(messages),
+            "--check",
+            "count",
+        ]
         return load_ws(server, *words, *more)
 
     def test_both_pacings(self) -> None:
         for pacing in ("serial", "burst"):
-            with self.subTest(pacing), serving(ws_replies(lambda n, message: frame(TEXT, counted(message)))) as server:
+            with (
+                self.subTest(pacing),
+                serving(ws_replies(lambda n, message: frame(TEXT, counted(message)))) as server,
+            ):
                 run = self.ramp(server, 3, 4, 5, "--ramp-pacing", pacing)
-                self.assertEqual((run.code, server.connections, server.requests), (0, 12, 20 + 40 + 60))
+                self.assertEqual(
+                    (run.code, server.connections, server.requests), (0, 12, 20 + 40 + 60)
+                )
                 rounds = run.document["rounds"]
                 self.assertEqual([r["round"] for r in rounds], [1, 2, 3])
                 self.assertEqual([r["clients"] for r in rounds], [4, 8, 12])
@@ -399,7 +499,9 @@ class Ramp(unittest.TestCase):
                 self.assertEqual([r["success_ratio"] for r in rounds], [1, 1, 1])
                 self.assertEqual(run.document["requests"]["ok"], 120)
                 self.assertEqual(run.document["latency"]["count"], 120)
-                self.assertEqual(run.document["window"]["elapsed_ns"], sum(r["elapsed_ns"] for r in rounds))
+                self.assertEqual(
+                    run.document["window"]["elapsed_ns"], sum(r["elapsed_ns"] for r in rounds)
+                )
 
     def test_serial_keeps_one_in_flight_and_burst_sends_all(self) -> None:
         most: dict[str, int] = {}
@@ -416,7 +518,10 @@ class Ramp(unittest.TestCase):
                         waiting += 1
                         if pacing == "serial" or waiting == 5:  # noqa: B023
                             most[pacing] = waiting  # noqa: B023
-                            for c in range(int(json.loads(got[1])["c"]) - waiting + 1, int(json.loads(got[1])["c"]) + 1):
+                            for c in range(
+                                int(json.loads(got[1])["c"]) - waiting + 1,
+                                int(json.loads(got[1])["c"]) + 1,
+                            ):
                                 connection.sendall(frame(TEXT, counted(b'{"c":%d}' % c)))
                             waiting = 0
                 except TimeoutError:
@@ -427,7 +532,8 @@ class Ramp(unittest.TestCase):
         self.assertEqual(most, {"serial": 1, "burst": 5})
 
     def test_late_replies_never_count_in_the_next_round(self) -> None:
-        # The first connection's third message is answered long after its time-out, in the second round.
+        # The first connection's third message is answered long after its time-out, in the second
+        # round.
         def late(server: Server, connection: socket.socket, number: int, message: bytes) -> bool:
             if number == 3:
                 time.sleep(0.35)

@@ -23,7 +23,9 @@ private:
 class slow final : public law {
 public:
     slow(std::uint64_t every, nanos delay) : every_(every), delay_(delay) {}
-    nanos due(std::uint64_t index, nanos received) override { return (index + 1) % every_ == 0 ? received + delay_ : received; }
+    nanos due(std::uint64_t index, nanos received) override {
+        return (index + 1) % every_ == 0 ? received + delay_ : received;
+    }
 
 private:
     std::uint64_t every_;
@@ -32,9 +34,11 @@ private:
 
 class bimodal final : public law {
 public:
-    bimodal(nanos usual, nanos other, std::uint64_t percent) : usual_(usual), other_(other), percent_(percent) {}
+    bimodal(nanos usual, nanos other, std::uint64_t percent)
+        : usual_(usual), other_(other), percent_(percent) {}
     nanos due(std::uint64_t index, nanos received) override {
-        // Evenly spread, so that the share is exact: the running total of `percent` passes a hundred.
+        // Evenly spread, so that the share is exact: the running total of `percent` passes a
+        // hundred.
         const std::uint64_t in_hundred = index % 100;
         const bool other = (in_hundred + 1) * percent_ / 100 > in_hundred * percent_ / 100;
         return received + (other ? other_ : usual_);
@@ -50,7 +54,8 @@ class drift final : public law {
 public:
     drift(nanos from, nanos to, nanos over) : from_(from), to_(to), over_(over) {}
     nanos due(std::uint64_t, nanos received) override {
-        const double share = static_cast<double>(std::min(received, over_)) / static_cast<double>(over_);
+        const double share =
+            static_cast<double>(std::min(received, over_)) / static_cast<double>(over_);
         return received + from_ + static_cast<nanos>(static_cast<double>(to_ - from_) * share);
     }
 
@@ -60,11 +65,13 @@ private:
     nanos over_;
 };
 
-// A queue with one server that takes holidays. It has a service time because answering all that waited takes time on any
-// machine: a stated one can be put into a formula, the machine's own cannot.
+// A queue with one server that takes holidays. It has a service time because answering all that
+// waited takes time on any machine: a stated one can be put into a formula, the machine's own
+// cannot.
 class freeze final : public law {
 public:
-    freeze(nanos length, nanos period, nanos service) : length_(length), period_(period), service_(service) {}
+    freeze(nanos length, nanos period, nanos service)
+        : length_(length), period_(period), service_(service) {}
     nanos due(std::uint64_t, nanos received) override {
         const nanos start = std::max(received, free_);
         const nanos freezes_at = start - start % period_ + period_ - length_;
@@ -81,7 +88,8 @@ private:
 };
 
 constexpr std::string_view known =
-    "expected one of: constant D; slow N D; bimodal D1 D2 PERCENT; drift D0 D1 T; freeze LENGTH PERIOD SERVICE";
+    "expected one of: constant D; slow N D; bimodal D1 D2 PERCENT; drift D0 D1 T; freeze LENGTH "
+    "PERIOD SERVICE";
 
 // Takes the words of a law one after the other and keeps the first complaint.
 class reader {
@@ -91,22 +99,28 @@ public:
     nanos duration(std::string_view what) {
         const std::string word = next();
         const auto value = wireload::parse_duration(word);
-        if (!value) complain(fmt::format("{}: expected a duration such as 10ms, got '{}'", what, word));
+        if (!value)
+            complain(fmt::format("{}: expected a duration such as 10ms, got '{}'", what, word));
         return value ? value->count() : 1;
     }
     std::uint64_t number(std::string_view what, std::uint64_t least, std::uint64_t most) {
         const std::string word = next();
         std::uint64_t value = 0;
         const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-        if (error == std::errc() && end == word.data() + word.size() && value >= least && value <= most) return value;
-        complain(fmt::format("{}: expected a number from {} to {}, got '{}'", what, least, most, word));
+        if (error == std::errc() && end == word.data() + word.size() && value >= least &&
+            value <= most)
+            return value;
+        complain(
+            fmt::format("{}: expected a number from {} to {}, got '{}'", what, least, most, word));
         return least;
     }
     void require(bool holds, std::string_view what) {
         if (!holds) complain(std::string(what));
     }
     std::optional<std::string> problem() {
-        if (at_ != words_.size()) complain(fmt::format("{}: expected {} words, got {}; {}", words_[0], at_, words_.size(), known));
+        if (at_ != words_.size())
+            complain(fmt::format("{}: expected {} words, got {}; {}", words_[0], at_, words_.size(),
+                                 known));
         return problem_;
     }
 
@@ -151,7 +165,8 @@ std::unique_ptr<law> read_law(const std::string& name, reader& r) {
 
 std::variant<std::unique_ptr<law>, std::string> parse_law(const std::vector<std::string>& words) {
     constexpr std::string_view names[] = {"constant", "slow", "bimodal", "drift", "freeze"};
-    if (words.empty() || std::find(std::begin(names), std::end(names), words[0]) == std::end(names)) return std::string(known);
+    if (words.empty() || std::find(std::begin(names), std::end(names), words[0]) == std::end(names))
+        return std::string(known);
     reader r(words);
     std::unique_ptr<law> made = read_law(words[0], r);
     if (const auto problem = r.problem()) return *problem;

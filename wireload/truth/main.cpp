@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include "server.hpp"
 
@@ -34,7 +34,8 @@ int complain(const std::string& text) {
     return exit_usage;
 }
 
-int serve(std::unique_ptr<truth::law> law, const truth::faults& faults, std::uint16_t port, const outputs& to) {
+int serve(std::unique_ptr<truth::law> law, const truth::faults& faults, std::uint16_t port,
+          const outputs& to) {
     // Before the port is said: who knows it may end us at once.
     sigset_t ends;
     sigemptyset(&ends);
@@ -44,10 +45,12 @@ int serve(std::unique_ptr<truth::law> law, const truth::faults& faults, std::uin
     const int stop = signalfd(-1, &ends, SFD_CLOEXEC);
 
     std::ofstream json_file, samples_file;
-    for (auto& [file, path] : {std::pair{&json_file, &to.json}, std::pair{&samples_file, &to.samples}}) {
+    for (auto& [file, path] :
+         {std::pair{&json_file, &to.json}, std::pair{&samples_file, &to.samples}}) {
         if (path->empty()) continue;
         file->open(*path, std::ios::binary);
-        if (!*file) return complain(fmt::format("{}: cannot write this file; give another name", *path));
+        if (!*file)
+            return complain(fmt::format("{}: cannot write this file; give another name", *path));
     }
     truth::server server(std::move(law), faults, port);
     std::printf("port %u\n", server.port());
@@ -72,31 +75,38 @@ int serve(std::unique_ptr<truth::law> law, const truth::faults& faults, std::uin
 }  // namespace
 
 int main(int argc, char** argv) {
-    CLI::App app{"Answers HTTP requests on 127.0.0.1 with delays and faults that are known exactly, and says what it did.\n\n"
-                 "LAW is one of\n"
-                 "  constant D              every request waits D\n"
-                 "  slow N D                every Nth request waits D, the others not at all\n"
-                 "  bimodal D1 D2 PERCENT   PERCENT of the requests wait D2, the others D1\n"
-                 "  drift D0 D1 T           the wait grows from D0 to D1 over T, from the first request on\n"
-                 "  freeze LENGTH PERIOD SERVICE\n"
-                 "                          nothing leaves in the last LENGTH of every PERIOD from the first request on;\n"
-                 "                          otherwise one request is served after the other, each for SERVICE\n\n"
-                 "Prints 'port N' when it listens. Ends on SIGTERM and then writes what it did as JSON.",
-                 "truth_server"};
+    CLI::App app{
+        "Answers HTTP requests on 127.0.0.1 with delays and faults that are known exactly, and "
+        "says what it did.\n\n"
+        "LAW is one of\n"
+        "  constant D              every request waits D\n"
+        "  slow N D                every Nth request waits D, the others not at all\n"
+        "  bimodal D1 D2 PERCENT   PERCENT of the requests wait D2, the others D1\n"
+        "  drift D0 D1 T           the wait grows from D0 to D1 over T, from the first request on\n"
+        "  freeze LENGTH PERIOD SERVICE\n"
+        "                          nothing leaves in the last LENGTH of every PERIOD from the "
+        "first request on;\n"
+        "                          otherwise one request is served after the other, each for "
+        "SERVICE\n\n"
+        "Prints 'port N' when it listens. Ends on SIGTERM and then writes what it did as JSON.",
+        "truth_server"};
     std::vector<std::string> words;
     outputs to;
     int port = 0, cpu = -1;
     truth::faults faults;
     app.add_option("LAW", words, "the law and its numbers")->required();
-    app.add_option("--port", port, "listen there (default: any free port)")->check(CLI::Range(0, 65535));
+    app.add_option("--port", port, "listen there (default: any free port)")
+        ->check(CLI::Range(0, 65535));
     app.add_option("--cpu", cpu, "run on this CPU only")->check(CLI::Range(0, CPU_SETSIZE - 1));
     app.add_option("--drop", faults.drop, "close the connection instead of every Nth answer");
     app.add_option("--wrong-status", faults.status, "every Nth answer has status 500");
-    app.add_option("--wrong-body", faults.body, "every Nth answer has another body of the same length");
+    app.add_option("--wrong-body", faults.body,
+                   "every Nth answer has another body of the same length");
     app.add_option("--wrong-length", faults.length, "every Nth answer has a shorter body");
     app.add_option("--json", to.json, "write what was done to this file, not to standard output");
     app.add_option("--samples", to.samples,
-                   "write every answer to this file: when its request arrived (Unix ns), the delay by the law, the real one, "
+                   "write every answer to this file: when its request arrived (Unix ns), the delay "
+                   "by the law, the real one, "
                    "each as a little-endian 64-bit number");
     try {
         app.parse(argc, argv);
@@ -105,9 +115,11 @@ int main(int argc, char** argv) {
     }
     auto law = truth::parse_law(words);
     if (const auto* problem = std::get_if<std::string>(&law)) return complain(*problem);
-    if (cpu >= 0 && !pin(cpu)) return complain(fmt::format("--cpu {}: this process may not run there", cpu));
+    if (cpu >= 0 && !pin(cpu))
+        return complain(fmt::format("--cpu {}: this process may not run there", cpu));
     try {
-        return serve(std::move(std::get<std::unique_ptr<truth::law>>(law)), faults, static_cast<std::uint16_t>(port), to);
+        return serve(std::move(std::get<std::unique_ptr<truth::law>>(law)), faults,
+                     static_cast<std::uint16_t>(port), to);
     } catch (const std::exception& broken) {
         complain(broken.what());
         return exit_broken;

@@ -13,12 +13,15 @@ using json = nlohmann::ordered_json;
 
 json summarise(std::vector<nanos> values) {
     std::sort(values.begin(), values.end());
-    constexpr std::pair<const char*, double> wanted[] = {{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"p99.9", 0.999}, {"max", 1}};
+    constexpr std::pair<const char*, double> wanted[] = {
+        {"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"p99.9", 0.999}, {"max", 1}};
     json out = json::object();
     for (const auto& [name, q] : wanted) {
         // The smallest value with at least a share q at or below it.
-        const auto rank = static_cast<std::size_t>(std::ceil(q * static_cast<double>(values.size())));
-        out[name] = values.empty() ? json(nullptr) : json(values[std::max<std::size_t>(rank, 1) - 1]);
+        const auto rank =
+            static_cast<std::size_t>(std::ceil(q * static_cast<double>(values.size())));
+        out[name] =
+            values.empty() ? json(nullptr) : json(values[std::max<std::size_t>(rank, 1) - 1]);
     }
     return out;
 }
@@ -53,7 +56,8 @@ json record::to_json() const {
 
 void record::write_samples(std::ostream& out) const {
     static_assert(std::endian::native == std::endian::little && sizeof(sample) == 24);
-    out.write(reinterpret_cast<const char*>(samples_.data()), static_cast<std::streamsize>(samples_.size() * sizeof(sample)));
+    out.write(reinterpret_cast<const char*>(samples_.data()),
+              static_cast<std::streamsize>(samples_.size() * sizeof(sample)));
 }
 
 }  // namespace truth

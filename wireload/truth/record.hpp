@@ -1,4 +1,5 @@
-// What the server really did: on a machine that is disturbed it cannot keep its law, and then it says so.
+// What the server really did: on a machine that is disturbed it cannot keep its law, and then it
+// says so.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +16,8 @@ namespace truth {
 // One answer. Written to files as it lies in memory: three little-endian 64-bit numbers.
 struct sample {
     nanos received_unix;  // when the kernel had it, not when it was read
-    nanos law;     // what the law says, from `received_unix`
-    nanos really;  // when it was handed to the kernel, from `received_unix`
+    nanos law;            // what the law says, from `received_unix`
+    nanos really;         // when it was handed to the kernel, from `received_unix`
 };
 
 struct counts {
@@ -35,7 +36,8 @@ public:
     counts count;
     nanos anchor_unix = 0;  // when the first request arrived; 0: none was
 
-    // Room for all at once: a vector that grows copies megabytes while answers are due. Untouched pages cost nothing.
+    // Room for all at once: a vector that grows copies megabytes while answers are due. Untouched
+    // pages cost nothing.
     record() { samples_.reserve(most_samples); }
 
     void add(const sample& s) {

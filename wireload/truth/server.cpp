@@ -26,7 +26,8 @@ constexpr nanos spin_ns = 300'000;
 // A request is a head; one larger than this is not from a load generator.
 constexpr std::size_t most_head_bytes = 64 * 1024;
 
-constexpr std::uint64_t listener_key = ~std::uint64_t{0}, timer_key = listener_key - 1, stop_key = listener_key - 2;
+constexpr std::uint64_t listener_key = ~std::uint64_t{0}, timer_key = listener_key - 1,
+                        stop_key = listener_key - 2;
 
 nanos clock_ns(clockid_t which) {
     timespec t{};
@@ -42,8 +43,10 @@ int checked(int result, const char* what) {
 
 // The field Connection is for clients of HTTP/1.0 (ab), which close without it.
 std::string text_of(std::string_view status, std::string_view body) {
-    return fmt::format("HTTP/1.1 {}\r\nContent-Type: text/plain\r\nConnection: keep-alive\r\nContent-Length: {}\r\n\r\n{}", status,
-                       body.size(), body);
+    return fmt::format(
+        "HTTP/1.1 {}\r\nContent-Type: text/plain\r\nConnection: keep-alive\r\nContent-Length: "
+        "{}\r\n\r\n{}",
+        status, body.size(), body);
 }
 
 std::string_view reply(answer a) {
@@ -52,20 +55,22 @@ std::string_view reply(answer a) {
     static const std::string body = text_of("200 OK", "hellO");
     static const std::string length = text_of("200 OK", "hell");
     switch (a) {
-        case answer::status: return status;
-        case answer::body: return body;
-        case answer::length: return length;
-        default: return right;
+    case answer::status: return status;
+    case answer::body: return body;
+    case answer::length: return length;
+    default: return right;
     }
 }
 
 }  // namespace
 
-server::server(std::unique_ptr<law> l, const faults& f, std::uint16_t port) : law_(std::move(l)), faults_(f), scratch_(256 * 1024, '\0') {
+server::server(std::unique_ptr<law> l, const faults& f, std::uint16_t port)
+    : law_(std::move(l)), faults_(f), scratch_(256 * 1024, '\0') {
     listener_ = checked(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), "socket");
     const int on = 1;
     setsockopt(listener_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    setsockopt(listener_, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on);  // those that are accepted take it over
+    // Those that are accepted take it over.
+    setsockopt(listener_, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on);
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_port = htons(port);
@@ -78,7 +83,8 @@ server::server(std::unique_ptr<law> l, const faults& f, std::uint16_t port) : la
 
     epoll_ = checked(epoll_create1(EPOLL_CLOEXEC), "epoll_create1");
     timer_ = checked(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC), "timerfd_create");
-    for (const auto& [fd, key] : {std::pair{listener_, listener_key}, std::pair{timer_, timer_key}}) {
+    for (const auto& [fd, key] :
+         {std::pair{listener_, listener_key}, std::pair{timer_, timer_key}}) {
         epoll_event event{.events = EPOLLIN, .data = {.u64 = key}};
         checked(epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event), "epoll_ctl");
     }
@@ -127,7 +133,9 @@ int server::patience() {
     const nanos left = waiting_.top().due - now_ns();
     if (left <= spin_ns) return 0;
     const nanos sleep = left - spin_ns;
-    const itimerspec at{.it_interval = {}, .it_value = {.tv_sec = sleep / 1'000'000'000, .tv_nsec = sleep % 1'000'000'000}};
+    const itimerspec at{
+        .it_interval = {},
+        .it_value = {.tv_sec = sleep / 1'000'000'000, .tv_nsec = sleep % 1'000'000'000}};
     timerfd_settime(timer_, 0, &at, nullptr);
     return -1;
 }
@@ -169,22 +177,25 @@ void server::read_from(std::uint32_t slot) {
     message.msg_controllen = sizeof notes;
     const ssize_t n = recvmsg(c.fd, &message, 0);
     if (n > 0) {
-        take_requests(slot, std::string_view(scratch_).substr(0, static_cast<std::size_t>(n)), arrival(message));
+        take_requests(slot, std::string_view(scratch_).substr(0, static_cast<std::size_t>(n)),
+                      arrival(message));
     } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
         close(c);
         free_.push_back(slot);
     }
 }
 
-// When the last of the bytes reached this host: the kernel noted it, and we may come to look much later.
+// When the last of the bytes reached this host: the kernel noted it, and we may come to look much
+// later.
 nanos server::arrival(const msghdr& message) {
     const cmsghdr* const note = CMSG_FIRSTHDR(&message);
     // The kernel takes a moment to begin with it, when nobody had asked for it before.
-    if (note == nullptr || note->cmsg_level != SOL_SOCKET || note->cmsg_type != SCM_TIMESTAMPNS) return now_ns();
+    if (note == nullptr || note->cmsg_level != SOL_SOCKET || note->cmsg_type != SCM_TIMESTAMPNS)
+        return now_ns();
     timespec t;
     std::memcpy(&t, CMSG_DATA(note), sizeof t);
-    // The wall clock may be slewed by 0.5 us in a millisecond: it is compared with the other one every time, and again if the core was lost
-    // between the readings.
+    // The wall clock may be slewed by 0.5 us in a millisecond: it is compared with the other one
+    // every time, and again if the core was lost between the readings.
     nanos before = 0, wall = 0, after = 0;
     do {
         before = now_ns();
@@ -203,11 +214,17 @@ void server::take_requests(std::uint32_t slot, std::string_view bytes, nanos now
         record_.anchor_unix = now + unix_offset_;
     }
     constexpr std::string_view end_of_head = "\r\n\r\n";
-    for (std::size_t end = 0; (end = bytes.find(end_of_head)) != std::string_view::npos; bytes.remove_prefix(end + end_of_head.size())) {
+    for (std::size_t end = 0; (end = bytes.find(end_of_head)) != std::string_view::npos;
+         bytes.remove_prefix(end + end_of_head.size())) {
         const std::uint64_t index = record_.count.requests++;
         const nanos law = anchor_ + law_->due(index, now - anchor_);
         c.last_due = std::max(c.last_due, law);
-        waiting_.push({.due = c.last_due, .index = index, .slot = slot, .generation = c.generation, .received = now, .law = law});
+        waiting_.push({.due = c.last_due,
+                       .index = index,
+                       .slot = slot,
+                       .generation = c.generation,
+                       .received = now,
+                       .law = law});
     }
     if (bytes.size() > most_head_bytes) {
         close(c);
@@ -242,7 +259,9 @@ void server::give(const pending& p) {
     }
     c.unsent += reply(a);
     const nanos now = now_ns();
-    record_.add({.received_unix = p.received + unix_offset_, .law = p.law - p.received, .really = now - p.received});
+    record_.add({.received_unix = p.received + unix_offset_,
+                 .law = p.law - p.received,
+                 .really = now - p.received});
     if (c.unsent.size() == reply(a).size()) flush(c);
     if (!c.unsent.empty() && c.fd >= 0) watch(c, p.slot, true, false);
 }
@@ -270,11 +289,11 @@ void server::close(connection& c) {
 
 void server::count(answer a) {
     switch (a) {
-        case answer::right: ++record_.count.right; break;
-        case answer::drop: ++record_.count.dropped; break;
-        case answer::status: ++record_.count.wrong_status; break;
-        case answer::body: ++record_.count.wrong_body; break;
-        case answer::length: ++record_.count.wrong_length; break;
+    case answer::right: ++record_.count.right; break;
+    case answer::drop: ++record_.count.dropped; break;
+    case answer::status: ++record_.count.wrong_status; break;
+    case answer::body: ++record_.count.wrong_body; break;
+    case answer::length: ++record_.count.wrong_length; break;
     }
 }
 

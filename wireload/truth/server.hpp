@@ -1,5 +1,5 @@
-// The server that keeps a law: HTTP/1.1 requests without bodies, one thread. Plain epoll and no parser of ours, so that it shares
-// no mistake with the generator it is there to check.
+// The server that keeps a law: HTTP/1.1 requests without bodies, one thread. Plain epoll and no
+// parser of ours, so that it shares no mistake with the generator it is there to check.
 #pragma once
 
 #include <sys/socket.h>
@@ -34,8 +34,9 @@ public:
 private:
     struct connection {
         int fd = -1;
-        std::uint32_t generation = 0;  // tells the answers of one that is gone from those of its successor
-        std::string unread;            // a request that has come half
+        // Tells the answers of one that is gone from those of its successor.
+        std::uint32_t generation = 0;
+        std::string unread;  // a request that has come half
         std::string unsent;
         nanos last_due = 0;  // answers leave in the order of the requests (RFC 9112 section 9.3.2)
     };
@@ -61,7 +62,8 @@ private:
     void flush_rest(std::uint32_t slot);
     void close(connection& c);
     void watch(const connection& c, std::uint32_t slot, bool writable, bool add) const;
-    // Milliseconds for epoll_wait. Close to the next answer 0: waking up takes longer than the precision we want.
+    // Milliseconds for epoll_wait. Close to the next answer 0: waking up takes longer than the
+    // precision we want.
     int patience();
     void count(answer a);
 

@@ -25,7 +25,8 @@ public:
     explicit served(const std::string& law, const faults& f = {}) {
         std::istringstream in(law);
         const std::vector<std::string> words{std::istream_iterator<std::string>(in), {}};
-        server_ = std::make_unique<server>(std::move(std::get<std::unique_ptr<class law>>(parse_law(words))), f, 0);
+        server_ = std::make_unique<server>(
+            std::move(std::get<std::unique_ptr<class law>>(parse_law(words))), f, 0);
         begin();
     }
     ~served() {
@@ -71,13 +72,17 @@ std::string read_reply(int fd) {
         if (recv(fd, &c, 1, 0) != 1) return "end";
         text += c;
     }
-    const auto length = static_cast<std::size_t>(std::stoi(text.substr(text.find("Content-Length: ") + 16)));
+    const auto length =
+        static_cast<std::size_t>(std::stoi(text.substr(text.find("Content-Length: ") + 16)));
     std::string body(length, '\0');
     if (recv(fd, body.data(), length, MSG_WAITALL) != static_cast<ssize_t>(length)) return "cut";
     return text.substr(9, 3) + " " + body;
 }
 
-void ask_only(int fd) { EXPECT_EQ(send(fd, request.data(), request.size(), MSG_NOSIGNAL), static_cast<ssize_t>(request.size())); }
+void ask_only(int fd) {
+    EXPECT_EQ(send(fd, request.data(), request.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(request.size()));
+}
 
 std::string ask(int fd) {
     ask_only(fd);
@@ -97,7 +102,11 @@ TEST(truth_server, faults_come_exactly_as_often_as_they_should) {
         }
     }
     ::close(fd);
-    EXPECT_EQ(got, (std::map<std::string, int>{{"200 hello", 280}, {"end", 60}, {"500 hello", 120}, {"200 hellO", 40}, {"200 hell", 100}}));
+    EXPECT_EQ(got, (std::map<std::string, int>{{"200 hello", 280},
+                                               {"end", 60},
+                                               {"500 hello", 120},
+                                               {"200 hellO", 40},
+                                               {"200 hell", 100}}));
     const counts& c = s.end().count;
     EXPECT_EQ(c.requests, 600U);
     EXPECT_EQ(c.right, 280U);
@@ -151,7 +160,8 @@ TEST(truth_server, never_answers_before_the_law_and_records_what_it_did) {
     const auto document = r.to_json();
     EXPECT_EQ(document.at("requests"), 6);
     EXPECT_GE(document.at("delay_ns").at("p90").get<nanos>(), 30'000'000);
-    EXPECT_LT(document.at("delay_ns").at("p50").get<nanos>(), document.at("delay_ns").at("max").get<nanos>());
+    EXPECT_LT(document.at("delay_ns").at("p50").get<nanos>(),
+              document.at("delay_ns").at("max").get<nanos>());
 }
 
 TEST(truth_server, waits_for_many_at_the_same_time) {
@@ -159,7 +169,9 @@ TEST(truth_server, waits_for_many_at_the_same_time) {
     served s("constant 100ms");
     std::vector<int> fds;
     for (int i = 0; i < 50; ++i) fds.push_back(s.connect());
-    for (const int fd : fds) ASSERT_EQ(send(fd, request.data(), request.size(), 0), static_cast<ssize_t>(request.size()));
+    for (const int fd : fds)
+        ASSERT_EQ(send(fd, request.data(), request.size(), 0),
+                  static_cast<ssize_t>(request.size()));
     for (const int fd : fds) {
         EXPECT_EQ(read_reply(fd), "200 hello");
         ::close(fd);

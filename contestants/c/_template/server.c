@@ -1,8 +1,8 @@
 // @NAME@: http.hello.
 //
-// The lines to edit are marked EDIT: the library's headers, what it answers, and how it listens. The lab gives the
-// workload, the address and the number of threads in the environment, takes the server for ready when it accepts, and
-// ends it with SIGTERM.
+// The lines to edit are marked EDIT: the library's headers, what it answers, and how it listens.
+// The lab gives the workload, the address and the number of threads in the environment, takes the
+// server for ready when it accepts, and ends it with SIGTERM.
 #include <event2/buffer.h>  // EDIT
 #include <event2/event.h>
 #include <event2/http.h>
@@ -18,7 +18,9 @@ static void reply(struct evhttp_request *request, int status, const char *text) 
     evhttp_send_reply(request, status, NULL, NULL);
 }
 
-static void on_route(struct evhttp_request *request, void *text) { reply(request, HTTP_OK, text); }  // EDIT
+static void on_route(struct evhttp_request *request, void *text) {
+    reply(request, HTTP_OK, text);
+}  // EDIT
 
 static void on_other(struct evhttp_request *request, void *unused) {  // EDIT
     (void)unused;

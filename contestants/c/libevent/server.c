@@ -1,5 +1,6 @@
-// `http.hello` with libevent's evhttp. An event base belongs to one thread; with several threads each has its own
-// base and evhttp, and all of them accept from one listening socket, as libevent's users do it.
+// `http.hello` with libevent's evhttp. An event base belongs to one thread; with several threads
+// each has its own base and evhttp, and all of them accept from one listening socket, as libevent's
+// users do it.
 #define _GNU_SOURCE
 #include <event2/buffer.h>
 #include <event2/event.h>
@@ -56,7 +57,8 @@ int main(void) {
     char address[256];
     struct sockaddr_storage where;
     int size = sizeof where;
-    snprintf(address, sizeof address, "%s:%s", variable("WIREBENCH_HOST", "127.0.0.1"), variable("WIREBENCH_PORT", "8080"));
+    snprintf(address, sizeof address, "%s:%s", variable("WIREBENCH_HOST", "127.0.0.1"),
+             variable("WIREBENCH_PORT", "8080"));
     if (evutil_parse_sockaddr_port(address, (struct sockaddr *)&where, &size) != 0) {
         fprintf(stderr, "expected an address as WIREBENCH_HOST:WIREBENCH_PORT, got %s\n", address);
         return 1;
@@ -66,7 +68,8 @@ int main(void) {
     evutil_make_socket_nonblocking(listener);
     int on = 1;
     setsockopt(listener, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);  // accepted sockets inherit it
-    if (bind(listener, (struct sockaddr *)&where, (socklen_t)size) != 0 || listen(listener, 4096) != 0) {
+    if (bind(listener, (struct sockaddr *)&where, (socklen_t)size) != 0 ||
+        listen(listener, 4096) != 0) {
         perror(address);
         return 1;
     }

@@ -1,5 +1,6 @@
-// `ws.echo` and `ws.count` with libwebsockets: one protocol callback, as in the library's minimal examples. Fragments
-// are put together in the session; replies queue there until the library says that the connection is writeable.
+// `ws.echo` and `ws.count` with libwebsockets: one protocol callback, as in the library's minimal
+// examples. Fragments are put together in the session; replies queue there until the library says
+// that the connection is writeable.
 #include <cjson/cJSON.h>
 #include <libwebsockets.h>
 
@@ -25,7 +26,8 @@ struct session {
 
 static bool counts;
 
-static int queue(struct lws *wsi, struct session *session, const char *text, size_t size, enum lws_write_protocol kind) {
+static int queue(struct lws *wsi, struct session *session, const char *text, size_t size,
+                 enum lws_write_protocol kind) {
     struct reply *reply = malloc(sizeof *reply + LWS_PRE + size);
     if (reply == NULL) return -1;
     reply->next = NULL;
@@ -75,8 +77,10 @@ static int on_received(struct lws *wsi, struct session *session, const char *byt
     session->size += size;
     if (!lws_is_final_fragment(wsi)) return 0;
 
-    const enum lws_write_protocol kind = lws_frame_is_binary(wsi) ? LWS_WRITE_BINARY : LWS_WRITE_TEXT;
-    const int result = counts ? answer_count(wsi, session) : queue(wsi, session, session->message, session->size, kind);
+    const enum lws_write_protocol kind =
+        lws_frame_is_binary(wsi) ? LWS_WRITE_BINARY : LWS_WRITE_TEXT;
+    const int result = counts ? answer_count(wsi, session)
+                              : queue(wsi, session, session->message, session->size, kind);
     session->size = 0;
     return result;
 }
@@ -92,7 +96,8 @@ static int on_writeable(struct lws *wsi, struct session *session) {
     return written < 0 ? -1 : 0;
 }
 
-static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *bytes, size_t size) {
+static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *bytes,
+                    size_t size) {
     struct session *session = user;
     switch (reason) {
     case LWS_CALLBACK_ESTABLISHED:
@@ -121,8 +126,10 @@ int main(void) {
     counts = workload != NULL && strcmp(workload, "ws.count") == 0;
     lws_set_log_level(LLL_ERR, NULL);
 
-    // A session's writes are whole messages, so the receive buffer may be large without filling the memory.
-    const struct lws_protocols protocols[] = {{"wirebench", on_event, sizeof(struct session), 16 * 1024, 0, NULL, 0}, {0}};
+    // A session's writes are whole messages, so the receive buffer may be large without filling the
+    // memory.
+    const struct lws_protocols protocols[] = {
+        {"wirebench", on_event, sizeof(struct session), 16 * 1024, 0, NULL, 0}, {0}};
     struct lws_context_creation_info info;
     memset(&info, 0, sizeof info);
     info.iface = getenv("WIREBENCH_HOST");

@@ -1,8 +1,8 @@
 // @NAME@: http.hello.
 //
-// The lines to edit are marked EDIT: the library's headers, what it answers, and how it listens. The lab gives the
-// workload, the address and the number of threads in the environment, takes the server for ready when it accepts, and
-// ends it with SIGTERM.
+// The lines to edit are marked EDIT: the library's headers, what it answers, and how it listens.
+// The lab gives the workload, the address and the number of threads in the environment, takes the
+// server for ready when it accepts, and ends it with SIGTERM.
 #include <boost/asio/io_context.hpp>  // EDIT
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/beast/core.hpp>
@@ -20,7 +20,8 @@ using boost::asio::ip::tcp;
 // GET /route_01 and /route_02 -> 200 and a text; everything else -> 404.
 http::response<http::string_body> answer(const http::request<http::empty_body>& request) {  // EDIT
     const bool known = request.target() == "/route_01" || request.target() == "/route_02";
-    http::response<http::string_body> response(known ? http::status::ok : http::status::not_found, request.version());
+    http::response<http::string_body> response(known ? http::status::ok : http::status::not_found,
+                                               request.version());
     response.set(http::field::content_type, "text/plain");
     response.keep_alive(request.keep_alive());
     response.body() = known ? "hello from " + std::string(request.target().substr(1)) : "not found";
@@ -33,15 +34,17 @@ struct connection : std::enable_shared_from_this<connection> {  // EDIT
 
     void read() {
         request = {};
-        http::async_read(stream, buffer, request, [self = shared_from_this()](beast::error_code error, std::size_t) {
-            if (!error) self->write();
-        });
+        http::async_read(stream, buffer, request,
+                         [self = shared_from_this()](beast::error_code error, std::size_t) {
+                             if (!error) self->write();
+                         });
     }
     void write() {
         response = answer(request);
-        http::async_write(stream, response, [self = shared_from_this()](beast::error_code error, std::size_t) {
-            if (!error && self->response.keep_alive()) self->read();
-        });
+        http::async_write(stream, response,
+                          [self = shared_from_this()](beast::error_code error, std::size_t) {
+                              if (!error && self->response.keep_alive()) self->read();
+                          });
     }
 
     beast::tcp_stream stream;

@@ -1,4 +1,5 @@
-// `http.hello`, `rest`, `ws.echo` and `ws.count` with Boost.Beast and Asio's coroutines, after Beast's examples.
+// `http.hello`, `rest`, `ws.echo` and `ws.count` with Boost.Beast and Asio's coroutines, after
+// Beast's examples.
 #include <utility>  // before Asio 1.74, which forgets it
 
 #include <boost/asio/awaitable.hpp>
@@ -53,7 +54,9 @@ response_t reply(const request_t& request, http::status status, std::string body
     return response;
 }
 
-response_t not_found(const request_t& request) { return reply(request, http::status::not_found, "not found"); }
+response_t not_found(const request_t& request) {
+    return reply(request, http::status::not_found, "not found");
+}
 
 response_t wrong_method(const request_t& request, std::string_view allowed) {
     auto response = reply(request, http::status::method_not_allowed, "method not allowed");
@@ -78,7 +81,8 @@ response_t rest(const request_t& request, const settings& settings) {
     const auto path = path_of(request);
     if (path == "/test") {
         if (request.method() != http::verb::post) return wrong_method(request, "POST");
-        if (!nlohmann::json::accept(request.body())) return reply(request, http::status::bad_request, "the body is not JSON");
+        if (!nlohmann::json::accept(request.body()))
+            return reply(request, http::status::bad_request, "the body is not JSON");
         if (settings.delay.count() > 0) std::this_thread::sleep_for(settings.delay);
         return reply(request, http::status::ok, "Sending response: " + request.body());
     }
@@ -114,7 +118,8 @@ net::awaitable<void> serve_websocket(beast::tcp_stream stream, const settings& s
             const auto bytes = buffer.data();
             const auto* text = static_cast<const char*>(bytes.data());
             const auto request = nlohmann::json::parse(text, text + bytes.size());
-            const auto answer = nlohmann::json{{"c", request.at("c")}, {"ts", std::time(nullptr)}}.dump();
+            const auto answer =
+                nlohmann::json{{"c", request.at("c")}, {"ts", std::time(nullptr)}}.dump();
             co_await socket.async_write(net::buffer(answer), net::use_awaitable);
         } else {
             co_await socket.async_write(buffer.data(), net::use_awaitable);
@@ -127,17 +132,19 @@ net::awaitable<void> serve_websocket(beast::tcp_stream stream, const settings& s
 net::awaitable<void> serve(tcp::socket socket, const settings& settings) {
     beast::tcp_stream stream(std::move(socket));
     try {
-        if (settings.workload.starts_with("ws.")) co_await serve_websocket(std::move(stream), settings);
+        if (settings.workload.starts_with("ws."))
+            co_await serve_websocket(std::move(stream), settings);
         else co_await serve_http(std::move(stream), settings);
-    } catch (const std::exception&) {
-    }
+    } catch (const std::exception&) {}
 }
 
-net::awaitable<void> listen(net::io_context& context, tcp::endpoint where, const settings& settings) {
+net::awaitable<void> listen(net::io_context& context, tcp::endpoint where,
+                            const settings& settings) {
     tcp::acceptor acceptor(context, where);
     for (;;) {
         beast::error_code failure;  // such as too many open files: the next may do better
-        auto socket = co_await acceptor.async_accept(net::make_strand(context), net::redirect_error(net::use_awaitable, failure));
+        auto socket = co_await acceptor.async_accept(
+            net::make_strand(context), net::redirect_error(net::use_awaitable, failure));
         if (failure) continue;
         const auto strand = socket.get_executor();
         net::co_spawn(strand, serve(std::move(socket), settings), net::detached);
@@ -150,8 +157,10 @@ int main() {
     try {
         const settings settings;
         const auto threads = std::stoi(variable("WIREBENCH_THREADS", "1"));
-        const auto port = static_cast<unsigned short>(std::stoul(variable("WIREBENCH_PORT", "8080")));
-        const tcp::endpoint where(net::ip::make_address(variable("WIREBENCH_HOST", "127.0.0.1")), port);
+        const auto port =
+            static_cast<unsigned short>(std::stoul(variable("WIREBENCH_PORT", "8080")));
+        const tcp::endpoint where(net::ip::make_address(variable("WIREBENCH_HOST", "127.0.0.1")),
+                                  port);
         net::io_context context(threads);
         net::co_spawn(context, listen(context, where, settings), [](std::exception_ptr failure) {
             if (failure) std::rethrow_exception(failure);

@@ -31,7 +31,8 @@ std::string pattern(std::size_t size) {
     return out;
 }
 
-session::session(client& what, policy how, std::string expected) : client_(what), policy_(how), expected_(std::move(expected)) {}
+session::session(client& what, policy how, std::string expected)
+    : client_(what), policy_(how), expected_(std::move(expected)) {}
 
 session::~session() {
     try {
@@ -55,8 +56,9 @@ void session::operate() {
         }
         const auto got = client_.operation();
         if (got != expected_) {
-            throw std::runtime_error("expected " + std::to_string(expected_.size()) + " bytes of the pattern, got " +
-                                     std::to_string(got.size()) + " bytes: " + std::string(got.substr(0, 64)));
+            throw std::runtime_error("expected " + std::to_string(expected_.size()) +
+                                     " bytes of the pattern, got " + std::to_string(got.size()) +
+                                     " bytes: " + std::string(got.substr(0, 64)));
         }
         if (policy_ == policy::renew) finish();
     } catch (...) {
@@ -72,11 +74,13 @@ void session::finish() {
 environment read_environment() {
     environment out;
     out.settings.url = text_of("WIREBENCH_URL", "");
-    if (out.settings.url.empty()) throw std::invalid_argument("WIREBENCH_URL: expected http://... or ws://..., got nothing");
+    if (out.settings.url.empty())
+        throw std::invalid_argument("WIREBENCH_URL: expected http://... or ws://..., got nothing");
     out.settings.ca_file = text_of("WIREBENCH_CA_FILE", "");
     const auto policy = text_of("WIREBENCH_POLICY", "reuse");
     if (policy != "reuse" && policy != "new")
-        throw std::invalid_argument("WIREBENCH_POLICY: expected reuse or new, got '" + policy + "'");
+        throw std::invalid_argument("WIREBENCH_POLICY: expected reuse or new, got '" + policy +
+                                    "'");
     out.policy = policy == "reuse" ? policy::reuse : policy::renew;
     out.expected = pattern(number_of("WIREBENCH_PAYLOAD_BYTES", "1024"));
     out.settings.message = out.expected;

@@ -1,7 +1,8 @@
 // What a C++ client library has to implement to be measured: open, one operation, close.
 //
-// Two programs drive it: contract_main.cpp (the client contract of the lab) and google_benchmark_main.cpp.
-// Failures are exceptions derived from std::exception; after one, the driver closes and opens again.
+// Two programs drive it: contract_main.cpp (the client contract of the lab) and
+// google_benchmark_main.cpp. Failures are exceptions derived from std::exception; after one, the
+// driver closes and opens again.
 #pragma once
 
 #include <cstddef>
@@ -13,9 +14,9 @@
 namespace wirebench {
 
 struct settings {
-    std::string url;       // http://host:port/path or ws://host:port/ (https, wss)
-    std::string message;   // ws: the text to send and to get back
-    std::string ca_file;   // empty: the system's certificates
+    std::string url;      // http://host:port/path or ws://host:port/ (https, wss)
+    std::string message;  // ws: the text to send and to get back
+    std::string ca_file;  // empty: the system's certificates
 };
 
 class client {

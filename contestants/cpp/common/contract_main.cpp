@@ -1,4 +1,5 @@
-// The client contract: warm up, run the operations one after another, write the samples, print one JSON line.
+// The client contract: warm up, run the operations one after another, write the samples, print one
+// JSON line.
 #include "client.hpp"
 
 #include <sys/resource.h>
@@ -16,11 +17,13 @@ namespace {
 using steady = std::chrono::steady_clock;
 
 std::uint64_t ns(steady::duration time) {
-    return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(time).count());
+    return static_cast<std::uint64_t>(
+        std::chrono::duration_cast<std::chrono::nanoseconds>(time).count());
 }
 
 std::uint64_t ns(const timeval& time) {
-    return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_usec) * 1'000;
+    return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
+           static_cast<std::uint64_t>(time.tv_usec) * 1'000;
 }
 
 rusage usage() {
@@ -34,7 +37,8 @@ void write_samples(const std::string& path, const std::vector<std::uint64_t>& sa
     std::vector<char> bytes;
     bytes.reserve(samples.size() * 8);
     for (const auto sample : samples)
-        for (int shift = 0; shift < 64; shift += 8) bytes.push_back(static_cast<char>(sample >> shift));
+        for (int shift = 0; shift < 64; shift += 8)
+            bytes.push_back(static_cast<char>(sample >> shift));
     std::ofstream file(path, std::ios::binary | std::ios::trunc);
     file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     if (!file.flush()) throw std::runtime_error("WIREBENCH_SAMPLES: cannot write " + path);
@@ -66,7 +70,8 @@ int run() {
                 return false;
             }
         };
-        for (std::uint64_t i = 0; i < environment.warmup && in_a_row < hopeless; ++i) attempt([&] { session.operate(); });
+        for (std::uint64_t i = 0; i < environment.warmup && in_a_row < hopeless; ++i)
+            attempt([&] { session.operate(); });
         attempt([&] { session.prepare(); });
         before = usage();
         const auto begin = steady::now();
@@ -81,11 +86,14 @@ int run() {
         after = usage();
     }
     write_samples(environment.samples_file, samples);
-    std::printf("{\"operations\":%llu,\"errors\":%llu,\"connections\":%llu,\"wall_ns\":%llu,\"cpu_user_ns\":%llu,\"cpu_system_ns\":%llu}\n",
-                static_cast<unsigned long long>(samples.size()), static_cast<unsigned long long>(errors),
-                static_cast<unsigned long long>(client->connections()), static_cast<unsigned long long>(ns(wall)),
-                static_cast<unsigned long long>(ns(after.ru_utime) - ns(before.ru_utime)),
-                static_cast<unsigned long long>(ns(after.ru_stime) - ns(before.ru_stime)));
+    std::printf(
+        "{\"operations\":%llu,\"errors\":%llu,\"connections\":%llu,\"wall_ns\":%llu,\"cpu_user_"
+        "ns\":%llu,\"cpu_system_ns\":%llu}\n",
+        static_cast<unsigned long long>(samples.size()), static_cast<unsigned long long>(errors),
+        static_cast<unsigned long long>(client->connections()),
+        static_cast<unsigned long long>(ns(wall)),
+        static_cast<unsigned long long>(ns(after.ru_utime) - ns(before.ru_utime)),
+        static_cast<unsigned long long>(ns(after.ru_stime) - ns(before.ru_stime)));
     return errors == 0 && samples.size() == environment.operations ? 0 : 1;
 }
 

@@ -1,6 +1,7 @@
-// The same client under google-benchmark, printing what the client-roundtrip article printed: mean, median and
-// standard deviation over 20 repeats of wall and CPU time for one operation, connection reused and new each time.
-// Reads the environment of the client contract; takes google-benchmark's own flags (--benchmark_repetitions=...).
+// The same client under google-benchmark, printing what the client-roundtrip article printed: mean,
+// median and standard deviation over 20 repeats of wall and CPU time for one operation, connection
+// reused and new each time. Reads the environment of the client contract; takes google-benchmark's
+// own flags (--benchmark_repetitions=...).
 #include "client.hpp"
 
 #include <benchmark/benchmark.h>
@@ -11,7 +12,8 @@
 
 namespace {
 
-void operations(benchmark::State& state, const wirebench::environment& environment, wirebench::policy policy) {
+void operations(benchmark::State& state, const wirebench::environment& environment,
+                wirebench::policy policy) {
     try {
         const auto client = wirebench::make_client(environment.settings);
         wirebench::session session(*client, policy, environment.expected);
@@ -33,7 +35,9 @@ int main(int argc, char** argv) {
         const auto scheme = environment.settings.url.substr(0, environment.settings.url.find(':'));
         for (const auto policy : {wirebench::policy::reuse, wirebench::policy::renew}) {
             const auto name = scheme + (policy == wirebench::policy::reuse ? "/reuse" : "/new");
-            benchmark::RegisterBenchmark(name.c_str(), [&, policy](benchmark::State& state) { operations(state, environment, policy); })
+            benchmark::RegisterBenchmark(
+                name.c_str(),
+                [&, policy](benchmark::State& state) { operations(state, environment, policy); })
                 ->Unit(benchmark::kMicrosecond)
                 ->Repetitions(20)
                 ->ReportAggregatesOnly()

@@ -31,8 +31,10 @@ int main() {
 
     httplib::Server server;
     server.new_task_queue = [threads] { return new httplib::ThreadPool(threads); };
-    server.set_tcp_nodelay(true);  // head and body go out in two sends, the second of which would wait for an ACK
-    server.set_keep_alive_max_count(std::numeric_limits<size_t>::max());  // the default closes after five requests
+    // Head and body go out in two sends, the second of which would wait for an ACK.
+    server.set_tcp_nodelay(true);
+    // The default closes after five requests.
+    server.set_keep_alive_max_count(std::numeric_limits<size_t>::max());
 
     server.Post("/test", [delay](const httplib::Request& request, httplib::Response& response) {
         if (!nlohmann::json::accept(request.body)) {
@@ -43,10 +45,13 @@ int main() {
         if (delay.count() > 0) std::this_thread::sleep_for(delay);
         response.set_content("Sending response: " + request.body, "text/plain");
     });
-    server.Get("/test/status", [](const httplib::Request&, httplib::Response& response) { response.set_content("OK", "text/plain"); });
-    server.Get("/test/labels/([^/]+)", [](const httplib::Request& request, httplib::Response& response) {
-        response.set_content("label: " + request.matches[1].str(), "text/plain");
+    server.Get("/test/status", [](const httplib::Request&, httplib::Response& response) {
+        response.set_content("OK", "text/plain");
     });
+    server.Get("/test/labels/([^/]+)",
+               [](const httplib::Request& request, httplib::Response& response) {
+                   response.set_content("label: " + request.matches[1].str(), "text/plain");
+               });
     server.set_error_handler([](const httplib::Request& request, httplib::Response& response) {
         if (response.status != 404 || !is_known(request.path)) return;
         response.status = 405;
@@ -55,7 +60,8 @@ int main() {
 
     const auto host = variable("WIREBENCH_HOST", "127.0.0.1");
     if (!server.listen(host, std::stoi(variable("WIREBENCH_PORT", "8080")))) {
-        std::fprintf(stderr, "cannot listen on %s:%s\n", host.c_str(), variable("WIREBENCH_PORT", "8080").c_str());
+        std::fprintf(stderr, "cannot listen on %s:%s\n", host.c_str(),
+                     variable("WIREBENCH_PORT", "8080").c_str());
         return 1;
     }
 }

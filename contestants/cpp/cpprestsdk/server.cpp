@@ -51,10 +51,13 @@ void handle(http_request request, std::chrono::milliseconds delay) {
     static const std::string labels = "/test/labels/";
     const auto path = request.relative_uri().path();
     const bool is_get = request.method() == web::http::methods::GET;
-    if (path == "/test") return request.method() == web::http::methods::POST ? post(request, delay) : wrong_method(request, "POST");
+    if (path == "/test")
+        return request.method() == web::http::methods::POST ? post(request, delay)
+                                                            : wrong_method(request, "POST");
     const auto label = path.rfind(labels, 0) == 0 ? path.substr(labels.size()) : "";
     const bool is_label = !label.empty() && label.find('/') == label.npos;
-    if (path != "/test/status" && !is_label) return reply(request, status_codes::NotFound, "not found");
+    if (path != "/test/status" && !is_label)
+        return reply(request, status_codes::NotFound, "not found");
     if (!is_get) return wrong_method(request, "GET");
     reply(request, status_codes::OK, is_label ? "label: " + label : "OK");
 }
@@ -63,12 +66,15 @@ void handle(http_request request, std::chrono::milliseconds delay) {
 
 int main() {
     try {
-        crossplat::threadpool::initialize_with_threads(std::stoul(variable("WIREBENCH_THREADS", "1")));
+        crossplat::threadpool::initialize_with_threads(
+            std::stoul(variable("WIREBENCH_THREADS", "1")));
         const std::chrono::milliseconds delay(std::stol(variable("WIREBENCH_DELAY_MS", "0")));
         web::http::experimental::listener::http_listener_config config;
         config.set_backlog(4096);
         web::http::experimental::listener::http_listener listener(
-            "http://" + variable("WIREBENCH_HOST", "127.0.0.1") + ":" + variable("WIREBENCH_PORT", "8080") + "/", config);
+            "http://" + variable("WIREBENCH_HOST", "127.0.0.1") + ":" +
+                variable("WIREBENCH_PORT", "8080") + "/",
+            config);
         listener.support([delay](const http_request& request) { handle(request, delay); });
         listener.open().wait();
         for (;;) pause();

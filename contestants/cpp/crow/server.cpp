@@ -1,4 +1,5 @@
-// `rest` and `http.hello` with Crow, after its guide. Crow itself answers 404, and 405 where only the method is wrong.
+// `rest` and `http.hello` with Crow, after its guide. Crow itself answers 404, and 405 where only
+// the method is wrong.
 #include <crow.h>
 
 #include <nlohmann/json.hpp>
@@ -15,7 +16,9 @@ std::string variable(const char* name, const char* otherwise) {
     return value != nullptr && *value != '\0' ? value : otherwise;
 }
 
-crow::response text(int status, std::string body) { return crow::response(status, "text/plain", std::move(body)); }
+crow::response text(int status, std::string body) {
+    return crow::response(status, "text/plain", std::move(body));
+}
 
 void add_hello(crow::SimpleApp& app) {
     CROW_ROUTE(app, "/route_01")([] { return text(200, "hello from route_01"); });
@@ -29,7 +32,8 @@ void add_rest(crow::SimpleApp& app, std::chrono::milliseconds delay) {
         return text(200, "Sending response: " + request.body);
     });
     CROW_ROUTE(app, "/test/status")([] { return text(200, "OK"); });
-    CROW_ROUTE(app, "/test/labels/<string>")([](const std::string& label) { return text(200, "label: " + label); });
+    CROW_ROUTE(app, "/test/labels/<string>")(
+        [](const std::string& label) { return text(200, "label: " + label); });
 }
 
 }  // namespace
@@ -44,6 +48,7 @@ int main() {
     app.loglevel(crow::LogLevel::Critical)
         .bindaddr(variable("WIREBENCH_HOST", "127.0.0.1"))
         .port(static_cast<std::uint16_t>(std::stoul(variable("WIREBENCH_PORT", "8080"))))
-        .concurrency(static_cast<std::uint16_t>(std::stoul(variable("WIREBENCH_THREADS", "1")) + 1))  // one of them accepts
+        .concurrency(static_cast<std::uint16_t>(std::stoul(variable("WIREBENCH_THREADS", "1")) +
+                                                1))  // one of them accepts
         .run();
 }

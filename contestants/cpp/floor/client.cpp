@@ -1,4 +1,5 @@
-// The floor client: blocking sockets, with OpenSSL for https and wss, and the contract's operations.
+// The floor client: blocking sockets, with OpenSSL for https and wss, and the contract's
+// operations.
 #include "client.hpp"
 #include "tls.hpp"
 #include "websocket.hpp"
@@ -40,7 +41,8 @@ address parse_url(const std::string& url) {
     out.scheme = url.substr(0, scheme_end);
     const bool tls = out.scheme == "https" || out.scheme == "wss";
     if (authority == url.npos || (out.scheme != "http" && out.scheme != "ws" && !tls))
-        throw std::invalid_argument("WIREBENCH_URL: expected http(s)://... or ws(s)://..., got '" + url + "'");
+        throw std::invalid_argument("WIREBENCH_URL: expected http(s)://... or ws(s)://..., got '" +
+                                    url + "'");
     auto host = url.substr(authority, path == url.npos ? path : path - authority);
     const auto colon = host.rfind(':');
     const bool has_port = colon != host.npos && host.find(']', colon) == host.npos;
@@ -93,8 +95,9 @@ public:
 
     void send_all(std::string_view bytes) const {
         while (!bytes.empty()) {
-            const auto sent = tls_ != nullptr ? wirebench::tls_send(*tls_, bytes.data(), bytes.size())
-                                              : send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+            const auto sent = tls_ != nullptr
+                                  ? wirebench::tls_send(*tls_, bytes.data(), bytes.size())
+                                  : send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
             if (sent < 0) throw std::system_error(errno, std::generic_category(), "send");
             bytes.remove_prefix(static_cast<std::size_t>(sent));
         }
@@ -122,7 +125,8 @@ public:
         if (end_ == buffer_.size()) buffer_.resize(buffer_.size() * 2);
         char* const to = buffer_.data() + end_;
         const auto room = buffer_.size() - end_;
-        const auto got = tls_ != nullptr ? wirebench::tls_receive(*tls_, to, room) : recv(fd_, to, room, 0);
+        const auto got =
+            tls_ != nullptr ? wirebench::tls_receive(*tls_, to, room) : recv(fd_, to, room, 0);
         if (got < 0) throw std::system_error(errno, std::generic_category(), "recv");
         if (got == 0) throw std::runtime_error("the server closed the connection early");
         end_ += static_cast<std::size_t>(got);
@@ -132,7 +136,8 @@ public:
     std::string take_head() {
         std::size_t end = 0;
         while ((end = received().find("\r\n\r\n")) == std::string_view::npos) {
-            if (received().size() > max_head_bytes) throw std::runtime_error("the response head is too long");
+            if (received().size() > max_head_bytes)
+                throw std::runtime_error("the response head is too long");
             more(received().size() + 1);
         }
         std::string head(received().substr(0, end + 2));
@@ -152,7 +157,9 @@ private:
 std::optional<std::string_view> field(std::string_view head, std::string_view name) {
     for (auto at = head.find("\r\n"); at + 2 < head.size(); at = head.find("\r\n", at + 2)) {
         const auto line = head.substr(at + 2, head.find("\r\n", at + 2) - at - 2);
-        if (line.size() <= name.size() || line[name.size()] != ':' || strncasecmp(line.data(), name.data(), name.size()) != 0) continue;
+        if (line.size() <= name.size() || line[name.size()] != ':' ||
+            strncasecmp(line.data(), name.data(), name.size()) != 0)
+            continue;
         auto value = line.substr(name.size() + 1);
         while (value.starts_with(' ') || value.starts_with('\t')) value.remove_prefix(1);
         while (value.ends_with(' ') || value.ends_with('\t')) value.remove_suffix(1);
@@ -163,13 +170,15 @@ std::optional<std::string_view> field(std::string_view head, std::string_view na
 
 void expect_status(std::string_view head, std::string_view status) {
     if (!head.starts_with("HTTP/1.1 ") || head.substr(9, 3) != status)
-        throw std::runtime_error("expected status " + std::string(status) + ", got " + std::string(head.substr(0, head.find('\r'))));
+        throw std::runtime_error("expected status " + std::string(status) + ", got " +
+                                 std::string(head.substr(0, head.find('\r'))));
 }
 
 class raw_client : public wirebench::client {
 public:
     raw_client(const settings& settings, address to) : settings_(settings), to_(std::move(to)) {
-        if (to_.scheme == "https" || to_.scheme == "wss") tls_ = wirebench::make_client_context(settings_.ca_file);
+        if (to_.scheme == "https" || to_.scheme == "wss")
+            tls_ = wirebench::make_client_context(settings_.ca_file);
     }
     void open() override {
         stream_.emplace(to_, tls_.get());
@@ -189,7 +198,9 @@ protected:
 class http_client : public raw_client {
 public:
     http_client(const settings& settings, address to)
-        : raw_client(settings, std::move(to)), request_("GET " + to_.path + " HTTP/1.1\r\nHost: " + to_.host + ":" + to_.port + "\r\n\r\n") {}
+        : raw_client(settings, std::move(to)),
+          request_("GET " + to_.path + " HTTP/1.1\r\nHost: " + to_.host + ":" + to_.port +
+                   "\r\n\r\n") {}
 
     std::string_view operation() override {
         if (server_closed_) {  // as `Connection: close` asked for
@@ -204,10 +215,14 @@ public:
         expect_status(head, "200");
         const auto text = field(head, "content-length");
         std::size_t length = 0;
-        if (!text || std::from_chars(text->data(), text->data() + text->size(), length).ptr != text->data() + text->size() || text->empty())
+        if (!text ||
+            std::from_chars(text->data(), text->data() + text->size(), length).ptr !=
+                text->data() + text->size() ||
+            text->empty())
             throw std::runtime_error("expected a Content-Length, got none that is a number");
         const auto connection = field(head, "connection");
-        server_closed_ = connection && connection->size() == 5 && strncasecmp(connection->data(), "close", 5) == 0;
+        server_closed_ = connection && connection->size() == 5 &&
+                         strncasecmp(connection->data(), "close", 5) == 0;
         used_ = length;
         return stream_->at_least(length).substr(0, length);
     }
@@ -230,16 +245,19 @@ public:
 
     void open() override {
         raw_client::open();
-        // RFC 6455 asks for a random key and mask against confused proxies; the floor has none between, and takes fixed ones.
+        // RFC 6455 asks for a random key and mask against confused proxies; the floor has none
+        // between, and takes fixed ones.
         constexpr std::string_view key = "d2lyZWJlbmNoLWZsb29yIQ==";
         try {
-            stream_->send_all("GET " + to_.path + " HTTP/1.1\r\nHost: " + to_.host + ":" + to_.port +
-                              "\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: " + std::string(key) +
-                              "\r\nSec-WebSocket-Version: 13\r\n\r\n");
+            stream_->send_all(
+                "GET " + to_.path + " HTTP/1.1\r\nHost: " + to_.host + ":" + to_.port +
+                "\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: " +
+                std::string(key) + "\r\nSec-WebSocket-Version: 13\r\n\r\n");
             const auto head = stream_->take_head();
             expect_status(head, "101");
             if (field(head, "sec-websocket-accept") != wirebench::websocket::accept_key(key))
-                throw std::runtime_error("the server's Sec-WebSocket-Accept does not answer our key");
+                throw std::runtime_error(
+                    "the server's Sec-WebSocket-Accept does not answer our key");
         } catch (...) {
             stream_.reset();
             throw;
@@ -262,7 +280,9 @@ public:
                 continue;
             }
             if (frame.op == pong) continue;
-            if (frame.op != (begun ? continuation : text)) throw std::runtime_error("expected a text message, got opcode " + std::to_string(frame.op));
+            if (frame.op != (begun ? continuation : text))
+                throw std::runtime_error("expected a text message, got opcode " +
+                                         std::to_string(frame.op));
             if (!begun && frame.final) return frame.payload;
             begun = true;
             message_.append(frame.payload);
@@ -291,7 +311,8 @@ private:
         wirebench::websocket::append_head(frame_, op, payload.size());
         frame_[1] = static_cast<char>(frame_[1] | 0x80);
         frame_.append(mask, 4).append(payload);
-        wirebench::websocket::apply_mask(frame_.data() + frame_.size() - payload.size(), payload.size(), mask);
+        wirebench::websocket::apply_mask(frame_.data() + frame_.size() - payload.size(),
+                                         payload.size(), mask);
     }
 
     // Receives one frame; its payload is valid until the next call.
@@ -307,22 +328,27 @@ private:
             bytes = stream_->at_least(head);
             length = 0;
             for (std::size_t i = 2; i < head; ++i) length = length << 8 | byte(i);
-            if (length > wirebench::websocket::max_message_bytes) throw std::runtime_error("the server sent a frame of " + std::to_string(length) + " bytes");
+            if (length > wirebench::websocket::max_message_bytes)
+                throw std::runtime_error("the server sent a frame of " + std::to_string(length) +
+                                         " bytes");
         }
         bytes = stream_->at_least(head + length);
         used_ = head + length;
-        return {.final = (byte(0) & 0x80) != 0, .op = byte(0) & 0x0fu, .payload = bytes.substr(head, length)};
+        return {.final = (byte(0) & 0x80) != 0,
+                .op = byte(0) & 0x0fu,
+                .payload = bytes.substr(head, length)};
     }
 
-    std::string frame_;    // what is sent
-    std::string message_;  // a message received in several frames
-    std::size_t used_ = 0; // of what was received, by the frame handed out last
+    std::string frame_;     // what is sent
+    std::string message_;   // a message received in several frames
+    std::size_t used_ = 0;  // of what was received, by the frame handed out last
 };
 
 }  // namespace
 
 std::unique_ptr<wirebench::client> wirebench::make_client(const settings& settings) {
     auto to = parse_url(settings.url);
-    if (to.scheme.starts_with("http")) return std::make_unique<http_client>(settings, std::move(to));
+    if (to.scheme.starts_with("http"))
+        return std::make_unique<http_client>(settings, std::move(to));
     return std::make_unique<ws_client>(settings, std::move(to));
 }

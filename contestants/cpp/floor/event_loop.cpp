@@ -18,7 +18,8 @@ namespace {
 
 constexpr std::size_t read_bytes = 64 * 1024;
 constexpr std::size_t first_room = 1024;
-constexpr std::size_t stall_bytes = 256 * 1024;  // queued for one connection in one turn before it has to wait
+// Queued for one connection in one turn before it has to wait.
+constexpr std::size_t stall_bytes = 256 * 1024;
 constexpr std::size_t linger_bytes = 256 * 1024;
 constexpr std::size_t scratch_kept = 4 * 1024 * 1024;
 constexpr std::size_t events_a_turn = 4096;
@@ -38,8 +39,12 @@ void add(int epoll, int fd, void* tag) {
 }  // namespace
 
 event_loop::event_loop(int listener, service& handler, ssl_ctx_st* tls)
-    : epoll_(checked(epoll_create1(EPOLL_CLOEXEC), "epoll_create1")), listener_(listener),
-      timer_(checked(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC), "timerfd_create")), service_(handler), tls_(tls),
+    : epoll_(checked(epoll_create1(EPOLL_CLOEXEC), "epoll_create1")),
+      listener_(listener),
+      timer_(
+          checked(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC), "timerfd_create")),
+      service_(handler),
+      tls_(tls),
       received_(new char[read_bytes]) {
     add(epoll_, listener_, &listener_);
     add(epoll_, timer_, &timer_);
@@ -71,8 +76,10 @@ void event_loop::accept_all() {
     for (;;) {
         const int fd = accept4(listener_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd < 0) {
-            // Out of files: leave the rest in the backlog until a connection closes, rather than spin.
-            if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) pause_accept(true);
+            // Out of files: leave the rest in the backlog until a connection closes, rather than
+            // spin.
+            if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+                pause_accept(true);
             if (errno == EINTR || errno == ECONNABORTED) continue;
             return;
         }
@@ -97,14 +104,18 @@ void event_loop::pause_accept(bool paused) {
 
 void event_loop::handle(connection& c, std::uint32_t events) {
     if (c.out != nullptr && (events & EPOLLOUT) != 0) on_writable(c);
-    else if ((events & (EPOLLERR | EPOLLHUP)) != 0 && (c.held || c.out != nullptr || (events & EPOLLIN) == 0)) close(c);
+    else if ((events & (EPOLLERR | EPOLLHUP)) != 0 &&
+             (c.held || c.out != nullptr || (events & EPOLLIN) == 0))
+        close(c);
     else if (c.held) watch(c, 0);
     else receive(c);
 }
 
 // Until nothing is left that epoll will not tell of: OpenSSL reads ahead.
 void event_loop::receive(connection& c) {
-    while (on_readable(c) && c.tls != nullptr && c.fd >= 0 && !c.held && !c.stalled && !c.closing && tls_may_have_more(*c.tls)) continue;
+    while (on_readable(c) && c.tls != nullptr && c.fd >= 0 && !c.held && !c.stalled && !c.closing &&
+           tls_may_have_more(*c.tls))
+        continue;
 }
 
 // Whether anything came.
@@ -124,7 +135,8 @@ bool event_loop::on_readable(connection& c) {
         to = in.data.get() + in.size;
         room = in.capacity - in.size;
     }
-    const auto got = c.tls != nullptr && !c.lingering ? tls_receive(*c.tls, to, room) : recv(c.fd, to, room, 0);
+    const auto got =
+        c.tls != nullptr && !c.lingering ? tls_receive(*c.tls, to, room) : recv(c.fd, to, room, 0);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return false;
     if (got <= 0) {
         close(c);
@@ -222,7 +234,8 @@ void event_loop::resume_all() {
         for (connection* c : now)
             if (c->fd >= 0 && c->out == nullptr && !c->held) {
                 feed(*c);
-                if (c->tls != nullptr && c->fd >= 0 && !c->held && !c->stalled && !c->closing) receive(*c);
+                if (c->tls != nullptr && c->fd >= 0 && !c->held && !c->stalled && !c->closing)
+                    receive(*c);
             }
         flush_turn();
     }
@@ -233,7 +246,9 @@ namespace {
 // Writes pieces in order; returns bytes written, or -1 when the connection is gone.
 template <typename PieceAt>
 ssize_t write_pieces(int fd, std::size_t count, const std::string& bytes, PieceAt piece_at) {
-    const auto address = [&](const piece& p) { return p.fixed != nullptr ? p.fixed : bytes.data() + p.offset; };
+    const auto address = [&](const piece& p) {
+        return p.fixed != nullptr ? p.fixed : bytes.data() + p.offset;
+    };
     ssize_t written = 0;
     for (std::size_t at = 0; at < count;) {
         std::array<iovec, pieces_a_call> vectors;
@@ -247,7 +262,9 @@ ssize_t write_pieces(int fd, std::size_t count, const std::string& bytes, PieceA
         msghdr message{};
         message.msg_iov = vectors.data();
         message.msg_iovlen = batch;
-        const auto sent = batch == 1 ? send(fd, vectors[0].iov_base, vectors[0].iov_len, MSG_NOSIGNAL) : sendmsg(fd, &message, MSG_NOSIGNAL);
+        const auto sent = batch == 1
+                              ? send(fd, vectors[0].iov_base, vectors[0].iov_len, MSG_NOSIGNAL)
+                              : sendmsg(fd, &message, MSG_NOSIGNAL);
         if (sent < 0) return errno == EAGAIN || errno == EINTR ? written : -1;
         written += sent;
         if (static_cast<std::size_t>(sent) < total) return written;
@@ -264,7 +281,8 @@ ssize_t write_records(ssl_st& tls, std::size_t count, const std::string& bytes, 
     std::size_t skip = 0;  // of the first piece that is left
     for (std::size_t at = 0; at < count;) {
         const piece& first = piece_at(at);
-        const char* from = (first.fixed != nullptr ? first.fixed : bytes.data() + first.offset) + skip;
+        const char* from =
+            (first.fixed != nullptr ? first.fixed : bytes.data() + first.offset) + skip;
         std::size_t size = std::min(first.size - skip, record_bytes);
         if (size == 0) {
             ++at;
@@ -276,14 +294,16 @@ ssize_t write_records(ssl_st& tls, std::size_t count, const std::string& bytes, 
             for (std::size_t i = at + 1; i < count && size < record_bytes; ++i) {
                 const piece& p = piece_at(i);
                 const auto part = std::min(p.size, record_bytes - size);
-                std::memcpy(record.data() + size, p.fixed != nullptr ? p.fixed : bytes.data() + p.offset, part);
+                std::memcpy(record.data() + size,
+                            p.fixed != nullptr ? p.fixed : bytes.data() + p.offset, part);
                 size += part;
             }
         }
         const auto sent = tls_send(tls, from, size);
         if (sent <= 0) return sent < 0 && errno == EAGAIN ? written : -1;
         written += sent;
-        for (skip += static_cast<std::size_t>(sent); at < count && skip >= piece_at(at).size; ++at) skip -= piece_at(at).size;
+        for (skip += static_cast<std::size_t>(sent); at < count && skip >= piece_at(at).size; ++at)
+            skip -= piece_at(at).size;
     }
     return written;
 }
@@ -295,8 +315,9 @@ void event_loop::write_items(connection& c, std::size_t begin, std::size_t end) 
     std::size_t written = 0;
     if (c.out == nullptr) {
         const auto piece_at = [&](std::size_t i) -> const piece& { return items_[begin + i].what; };
-        const auto result = c.tls != nullptr ? write_records(*c.tls, end - begin, scratch_, piece_at)
-                                             : write_pieces(c.fd, end - begin, scratch_, piece_at);
+        const auto result = c.tls != nullptr
+                                ? write_records(*c.tls, end - begin, scratch_, piece_at)
+                                : write_pieces(c.fd, end - begin, scratch_, piece_at);
         if (result < 0) return close(c);
         written = static_cast<std::size_t>(result);
     }
@@ -310,7 +331,8 @@ void event_loop::write_items(connection& c, std::size_t begin, std::size_t end) 
         else p.offset += skip;
         if (c.out == nullptr) c.out = std::make_unique<backlog>();
         if (p.fixed == nullptr || p.borrowed) {
-            const std::string_view copied(p.fixed != nullptr ? p.fixed : scratch_.data() + p.offset, p.size);
+            const std::string_view copied(p.fixed != nullptr ? p.fixed : scratch_.data() + p.offset,
+                                          p.size);
             p = {.offset = c.out->bytes.size(), .size = copied.size()};
             c.out->bytes.append(copied);
         }
@@ -325,8 +347,9 @@ void event_loop::write_items(connection& c, std::size_t begin, std::size_t end) 
 void event_loop::on_writable(connection& c) {
     auto& out = *c.out;
     const auto piece_at = [&](std::size_t i) -> const piece& { return out.pieces[out.first + i]; };
-    const auto result = c.tls != nullptr ? write_records(*c.tls, out.pieces.size() - out.first, out.bytes, piece_at)
-                                         : write_pieces(c.fd, out.pieces.size() - out.first, out.bytes, piece_at);
+    const auto result =
+        c.tls != nullptr ? write_records(*c.tls, out.pieces.size() - out.first, out.bytes, piece_at)
+                         : write_pieces(c.fd, out.pieces.size() - out.first, out.bytes, piece_at);
     if (result < 0) return close(c);
     auto written = static_cast<std::size_t>(result);
     while (out.first < out.pieces.size()) {
@@ -354,7 +377,8 @@ void event_loop::after_write(connection& c) {
     }
 }
 
-// RFC 9112 section 9.6: closing with unread bytes would reset the connection, and the peer could lose the reply.
+// RFC 9112 section 9.6: closing with unread bytes would reset the connection, and the peer could
+// lose the reply.
 void event_loop::linger(connection& c) {
     if (c.lingering) return;
     c.lingering = true;
@@ -381,7 +405,8 @@ void event_loop::watch(connection& c, std::uint32_t interest) {
     c.interest = interest;
 }
 
-// The memory goes at the end of the turn: a service, items or events of this turn may still point to it.
+// The memory goes at the end of the turn: a service, items or events of this turn may still point
+// to it.
 void event_loop::close(connection& c) {
     if (c.fd < 0) return;
     if (c.tls != nullptr && !c.lingering) tls_say_goodbye(*c.tls);

@@ -1,8 +1,10 @@
-// Sockets and nothing else: one epoll loop in one thread that accepts, reads, hands bytes to a `service` and writes.
+// Sockets and nothing else: one epoll loop in one thread that accepts, reads, hands bytes to a
+// `service` and writes.
 //
-// A turn takes all events that are ready, reads and answers each, and only then writes: on a busy server that lets
-// the peers collect several replies a wake-up. Memory of an idle connection is the `connection` below and the
-// kernel's socket; buffers exist only while a message is incomplete or the peer does not read.
+// A turn takes all events that are ready, reads and answers each, and only then writes: on a busy
+// server that lets the peers collect several replies a wake-up. Memory of an idle connection is the
+// `connection` below and the kernel's socket; buffers exist only while a message is incomplete or
+// the peer does not read.
 #pragma once
 
 #include "http1.hpp"
@@ -52,16 +54,17 @@ struct fragments {
 
 struct connection {
     int fd = -1;
-    std::uint32_t interest = 0;   // what epoll watches
-    std::uint32_t drained = 0;    // bytes thrown away while lingering
+    std::uint32_t interest = 0;  // what epoll watches
+    std::uint32_t drained = 0;   // bytes thrown away while lingering
     bool websocket = false;
-    bool closing = false;         // close when all is written
-    bool lingers = false;         // the peer may still be sending: do not let a reset overtake the last reply
+    bool closing = false;  // close when all is written
+    bool lingers =
+        false;  // the peer may still be sending: do not let a reset overtake the last reply
     bool lingering = false;
-    bool held = false;            // a reply is being waited for; what follows must wait too
-    bool stalled = false;         // enough is queued; go on when it is written
-    bool continued = false;       // "100 Continue" was sent for the request that is arriving
-    tls_session tls;              // null: plain TCP
+    bool held = false;       // a reply is being waited for; what follows must wait too
+    bool stalled = false;    // enough is queued; go on when it is written
+    bool continued = false;  // "100 Continue" was sent for the request that is arriving
+    tls_session tls;         // null: plain TCP
     std::unique_ptr<input> in;
     std::unique_ptr<backlog> out;
     std::unique_ptr<fragments> message;
@@ -71,7 +74,8 @@ class service;
 
 class event_loop {
 public:
-    // Takes over a listening, non-blocking socket. `handler` must outlive the loop, and `tls`, which is null for plain TCP.
+    // Takes over a listening, non-blocking socket. `handler` must outlive the loop, and `tls`,
+    // which is null for plain TCP.
     event_loop(int listener, service& handler, ssl_ctx_st* tls);
 
     [[noreturn]] void run();
@@ -79,7 +83,9 @@ public:
     // The following are for the service, in the loop's own thread.
 
     // Queues bytes that live as long as the program.
-    void queue_fixed(connection& to, std::string_view bytes) { queue(to, {.fixed = bytes.data(), .size = bytes.size()}); }
+    void queue_fixed(connection& to, std::string_view bytes) {
+        queue(to, {.fixed = bytes.data(), .size = bytes.size()});
+    }
 
     // Queues what the caller appended to `scratch()` since it was `from` bytes long.
     void queue_scratch(connection& to, std::size_t from);
@@ -91,12 +97,13 @@ public:
     // Must nothing more be asked of this connection in this turn?
     bool is_full(connection& c) const { return c.closing || c.held || c.stalled || c.fd < 0; }
 
-    // Stops taking requests of the connection until `release`. A held connection is not destroyed, even if the peer
-    // goes away (then its fd is -1).
+    // Stops taking requests of the connection until `release`. A held connection is not destroyed,
+    // even if the peer goes away (then its fd is -1).
     void hold(connection& c) { c.held = true; }
     void release(connection& c);
 
-    // Calls service::on_timer once that moment of CLOCK_MONOTONIC has come; one timer, the last call counts.
+    // Calls service::on_timer once that moment of CLOCK_MONOTONIC has come; one timer, the last
+    // call counts.
     void set_timer(std::int64_t monotonic_ns);
 
 private:
@@ -129,10 +136,10 @@ private:
     ssl_ctx_st* tls_;
     bool accept_paused_ = false;
     std::unique_ptr<char[]> received_;
-    parse_state state_;               // for bytes in received_
-    std::vector<item> items_;         // what this turn writes, in order
+    parse_state state_;        // for bytes in received_
+    std::vector<item> items_;  // what this turn writes, in order
     std::string scratch_;
-    std::size_t queued_bytes_ = 0;    // of the connection being served
+    std::size_t queued_bytes_ = 0;  // of the connection being served
     std::vector<connection*> resumable_;
     std::vector<std::unique_ptr<connection>> closed_;
 };
@@ -145,8 +152,10 @@ public:
     service& operator=(const service&) = delete;
     virtual ~service() = default;
 
-    // Answers the messages at the front of the bytes; returns how many bytes those were. May change the bytes.
-    virtual std::size_t on_bytes(event_loop& loop, connection& from, char* data, std::size_t size, parse_state& state) = 0;
+    // Answers the messages at the front of the bytes; returns how many bytes those were. May change
+    // the bytes.
+    virtual std::size_t on_bytes(event_loop& loop, connection& from, char* data, std::size_t size,
+                                 parse_state& state) = 0;
     virtual void on_timer(event_loop&) {}
 };
 

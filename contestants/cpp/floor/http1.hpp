@@ -1,7 +1,8 @@
 // HTTP/1.1 requests as a server sees them (RFC 9112), parsed in place from bytes the caller owns.
 //
-// A request is parsed anew from its first byte each time more has arrived; `need` says how many bytes there must
-// be before another attempt is worth it, so that a body in many pieces costs one attempt for each piece at most.
+// A request is parsed anew from its first byte each time more has arrived; `need` says how many
+// bytes there must be before another attempt is worth it, so that a body in many pieces costs one
+// attempt for each piece at most.
 #pragma once
 
 #include <algorithm>
@@ -36,7 +37,8 @@ struct request {
 
 // Where the decoding of a chunked body stands (RFC 9112 section 7.1); kept between attempts.
 struct chunks {
-    std::size_t next = 0;  // offset of the next chunk-size line from the first byte of the request; 0 = not begun
+    // Offset of the next chunk-size line from the first byte of the request; 0 = not begun.
+    std::size_t next = 0;
     bool in_trailers = false;
     std::string body;
 };
@@ -61,19 +63,21 @@ inline constexpr auto token_table = [] {
 }();
 
 inline bool is_token(std::string_view text) {
-    return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) { return token_table[c]; });
+    return !text.empty() &&
+           std::all_of(text.begin(), text.end(), [](unsigned char c) { return token_table[c]; });
 }
 
 inline bool is_field_value(std::string_view text) {
-    return std::none_of(text.begin(), text.end(), [](unsigned char c) { return (c < 0x20 && c != '\t') || c == 0x7f; });
+    return std::none_of(text.begin(), text.end(),
+                        [](unsigned char c) { return (c < 0x20 && c != '\t') || c == 0x7f; });
 }
 
 inline char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; }
 
 // `name` is given in lower case.
 inline bool same(std::string_view text, std::string_view name) {
-    return text.size() == name.size() &&
-           std::equal(text.begin(), text.end(), name.begin(), [](char a, char b) { return lower(a) == b; });
+    return text.size() == name.size() && std::equal(text.begin(), text.end(), name.begin(),
+                                                    [](char a, char b) { return lower(a) == b; });
 }
 
 inline std::string_view trim(std::string_view text) {
@@ -118,9 +122,11 @@ inline int take_field(std::string_view name, std::string_view value, request& ou
     case 14:
         if (same(name, "content-length")) {
             std::size_t length = 0;
-            const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), length);
+            const auto [end, error] =
+                std::from_chars(value.data(), value.data() + value.size(), length);
             if (error == std::errc::result_out_of_range) return 413;
-            if (value.empty() || error != std::errc{} || end != value.data() + value.size()) return 400;
+            if (value.empty() || error != std::errc{} || end != value.data() + value.size())
+                return 400;
             if (seen.has_length && seen.length != length) return 400;  // RFC 9112 section 6.3
             seen.has_length = true;
             seen.length = length;
@@ -152,12 +158,15 @@ inline int take_request_line(std::string_view line, request& out) {
     auto target = line.substr(method_end + 1, target_end - method_end - 1);
     const auto version = line.substr(target_end + 1);
     if (!is_token(out.method)) return 400;
-    if (std::any_of(target.begin(), target.end(), [](unsigned char c) { return c <= 0x20 || c == 0x7f; })) return 400;
+    if (std::any_of(target.begin(), target.end(),
+                    [](unsigned char c) { return c <= 0x20 || c == 0x7f; }))
+        return 400;
     if (version == "HTTP/1.1") out.http_1_0 = false;
     else if (version == "HTTP/1.0") out.http_1_0 = true;
     else return version.starts_with("HTTP/") ? 505 : 400;
     out.keep_alive = !out.http_1_0;
-    if (target.front() != '/' && target.starts_with("http://")) {  // absolute-form, RFC 9112 section 3.2.2
+    // Absolute-form, RFC 9112 section 3.2.2.
+    if (target.front() != '/' && target.starts_with("http://")) {
         const auto slash = target.find('/', 7);
         target = slash == target.npos ? std::string_view("/") : target.substr(slash);
     }
@@ -173,7 +182,8 @@ inline outcome decode_chunks(std::string_view bytes, chunks& state) {
         const auto rest = bytes.substr(std::min(state.next, bytes.size()));
         const auto end = rest.find("\r\n");
         const auto line_size = std::min(end, rest.size());
-        if (line_size > (state.in_trailers ? max_head_bytes : max_chunk_line_bytes)) return {.kind = error, .status = 400};
+        if (line_size > (state.in_trailers ? max_head_bytes : max_chunk_line_bytes))
+            return {.kind = error, .status = 400};
         if (end == rest.npos) return {.kind = need_more, .need = bytes.size() + 1};
         if (state.in_trailers) {
             state.next += end + 2;
@@ -182,17 +192,24 @@ inline outcome decode_chunks(std::string_view bytes, chunks& state) {
         }
         const auto line = rest.substr(0, end);
         std::size_t size = 0;
-        const auto [after, failure] = std::from_chars(line.data(), line.data() + line.size(), size, 16);
+        const auto [after, failure] =
+            std::from_chars(line.data(), line.data() + line.size(), size, 16);
         if (failure != std::errc{} || size > max_body_bytes - state.body.size())
-            return {.kind = error, .status = failure == std::errc{} || failure == std::errc::result_out_of_range ? 413 : 400};
-        const auto extension = trim({after, static_cast<std::size_t>(line.data() + line.size() - after)});
-        if ((!extension.empty() && extension.front() != ';') || !is_field_value(extension)) return {.kind = error, .status = 400};
+            return {.kind = error,
+                    .status = failure == std::errc{} || failure == std::errc::result_out_of_range
+                                  ? 413
+                                  : 400};
+        const auto extension =
+            trim({after, static_cast<std::size_t>(line.data() + line.size() - after)});
+        if ((!extension.empty() && extension.front() != ';') || !is_field_value(extension))
+            return {.kind = error, .status = 400};
         if (size == 0) {
             state.next += end + 2;
             state.in_trailers = true;
             continue;
         }
-        if (rest.size() < end + 2 + size + 2) return {.kind = need_more, .need = state.next + end + 2 + size + 2};
+        if (rest.size() < end + 2 + size + 2)
+            return {.kind = need_more, .need = state.next + end + 2 + size + 2};
         if (rest.substr(end + 2 + size, 2) != "\r\n") return {.kind = error, .status = 400};
         state.body += rest.substr(end + 2, size);
         state.next += end + 2 + size + 2;
@@ -201,16 +218,19 @@ inline outcome decode_chunks(std::string_view bytes, chunks& state) {
 
 }  // namespace detail
 
-// Parses one request from the front of `bytes`. `decoded` holds the body of a chunked request; `out` may view it.
+// Parses one request from the front of `bytes`. `decoded` holds the body of a chunked request;
+// `out` may view it.
 inline outcome parse(std::string_view bytes, request& out, chunks& decoded) {
     using enum progress;
     std::size_t at = 0;
-    while (at < 4 && bytes.substr(at).starts_with("\r\n")) at += 2;  // RFC 9112 section 2.2: empty lines before it
+    // RFC 9112 section 2.2: empty lines before it.
+    while (at < 4 && bytes.substr(at).starts_with("\r\n")) at += 2;
 
     detail::fields seen;
     for (bool first = true;; first = false) {
         const auto rest = bytes.substr(at);
-        const auto* newline = static_cast<const char*>(std::memchr(rest.data(), '\n', std::min(rest.size(), max_head_bytes)));
+        const auto* newline = static_cast<const char*>(
+            std::memchr(rest.data(), '\n', std::min(rest.size(), max_head_bytes)));
         if (newline == nullptr) {
             if (at + rest.size() >= max_head_bytes) return {.kind = error, .status = 431};
             return {.kind = need_more, .need = bytes.size() + 1};
@@ -221,20 +241,24 @@ inline outcome parse(std::string_view bytes, request& out, chunks& decoded) {
         at += size + 1;
         if (at > max_head_bytes) return {.kind = error, .status = 431};
         if (first) {
-            if (const int status = detail::take_request_line(line, out)) return {.kind = error, .status = status};
+            if (const int status = detail::take_request_line(line, out))
+                return {.kind = error, .status = status};
             continue;
         }
         if (line.empty()) break;
         const auto colon = line.find(':');
-        if (colon == line.npos || !detail::is_token(line.substr(0, colon))) return {.kind = error, .status = 400};
+        if (colon == line.npos || !detail::is_token(line.substr(0, colon)))
+            return {.kind = error, .status = 400};
         const auto value = detail::trim(line.substr(colon + 1));
         if (!detail::is_field_value(value)) return {.kind = error, .status = 400};
         if (const int status = detail::take_field(line.substr(0, colon), value, out, seen))
             return {.kind = error, .status = status};
     }
     out.head_complete = true;
-    if (seen.hosts > 1 || (seen.hosts == 0 && !out.http_1_0)) return {.kind = error, .status = 400};  // section 3.2
-    if (seen.chunked && seen.has_length) return {.kind = error, .status = 400};  // section 6.1: smuggling
+    // Section 3.2.
+    if (seen.hosts > 1 || (seen.hosts == 0 && !out.http_1_0)) return {.kind = error, .status = 400};
+    // Section 6.1: smuggling.
+    if (seen.chunked && seen.has_length) return {.kind = error, .status = 400};
     if (seen.chunked) {
         if (decoded.next == 0) decoded.next = at;
         auto result = detail::decode_chunks(bytes, decoded);
@@ -263,7 +287,8 @@ public:
 
     std::string_view for_request(const request& to) const {
         const auto form = form_of(to.keep_alive, to.http_1_0);
-        return std::string_view(forms_[form]).substr(0, to.method == "HEAD" ? head_size_[form] : forms_[form].size());
+        return std::string_view(forms_[form])
+            .substr(0, to.method == "HEAD" ? head_size_[form] : forms_[form].size());
     }
     std::string_view closing() const { return forms_[1]; }
 
@@ -272,7 +297,9 @@ public:
     }
 
 private:
-    static std::size_t form_of(bool keep_alive, bool http_1_0) { return !keep_alive ? 1 : http_1_0 ? 2 : 0; }
+    static std::size_t form_of(bool keep_alive, bool http_1_0) {
+        return !keep_alive ? 1 : http_1_0 ? 2 : 0;
+    }
     static std::string_view connection_field(std::size_t form) {
         return form == 0 ? "" : form == 1 ? "Connection: close\r\n" : "Connection: keep-alive\r\n";
     }

@@ -2,7 +2,8 @@
 
 namespace wirebench {
 
-std::size_t http_service::on_bytes(event_loop& loop, connection& from, char* data, std::size_t size, parse_state& state) {
+std::size_t http_service::on_bytes(event_loop& loop, connection& from, char* data, std::size_t size,
+                                   parse_state& state) {
     std::size_t used = 0;
     state.need = 0;
     while (used < size && !from.websocket && !loop.is_full(from)) {
@@ -11,15 +12,14 @@ std::size_t http_service::on_bytes(event_loop& loop, connection& from, char* dat
         switch (result.kind) {
         case http1::progress::need_more:
             // RFC 9110 section 10.1.1: the client waits for this before it sends the body.
-            if (request.head_complete && request.expects_continue && !request.http_1_0 && !from.continued) {
+            if (request.head_complete && request.expects_continue && !request.http_1_0 &&
+                !from.continued) {
                 from.continued = true;
                 loop.queue_fixed(from, "HTTP/1.1 100 Continue\r\n\r\n");
             }
             state.need = result.need;
             return used;
-        case http1::progress::error:
-            refuse(loop, from, result.status);
-            return used;
+        case http1::progress::error: refuse(loop, from, result.status); return used;
         case http1::progress::complete:
             on_request(loop, from, request);
             from.continued = false;
@@ -31,7 +31,9 @@ std::size_t http_service::on_bytes(event_loop& loop, connection& from, char* dat
 }
 
 void http_service::refuse(event_loop& loop, connection& to, int status) {
-    static const auto refusal = [](std::string_view text) { return http1::fixed_response(text, "", ""); };
+    static const auto refusal = [](std::string_view text) {
+        return http1::fixed_response(text, "", "");
+    };
     static const auto bad_request = refusal("400 Bad Request");
     static const auto too_large = refusal("413 Content Too Large");
     static const auto head_too_large = refusal("431 Request Header Fields Too Large");

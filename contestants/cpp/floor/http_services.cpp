@@ -33,12 +33,16 @@ private:
     void on_request(event_loop& loop, connection& from, const http1::request& request) override {
         for (const auto& page : pages_)
             if (request.path == page.path)
-                return reply(loop, from, request, request.method == "GET" || request.method == "HEAD" ? page.reply : get_only_);
+                return reply(
+                    loop, from, request,
+                    request.method == "GET" || request.method == "HEAD" ? page.reply : get_only_);
         reply(loop, from, request, not_found_);
     }
 
     std::vector<page> pages_;
-    http1::fixed_response get_only_{"405 Method Not Allowed", "Allow: GET, HEAD\r\nContent-Type: text/plain\r\n", "method not allowed"};
+    http1::fixed_response get_only_{"405 Method Not Allowed",
+                                    "Allow: GET, HEAD\r\nContent-Type: text/plain\r\n",
+                                    "method not allowed"};
 };
 
 std::int64_t monotonic_ns() {
@@ -69,23 +73,27 @@ private:
             if (delay_ns_ > 0) return delay(loop, from, request);
             return answer(loop, from, request.keep_alive, request.http_1_0, posted, request.body);
         }
-        if (request.path == "/test/status") return reply(loop, from, request, is_get ? ok_ : get_only_);
+        if (request.path == "/test/status")
+            return reply(loop, from, request, is_get ? ok_ : get_only_);
         if (request.path.starts_with(labels)) {
             const auto label = request.path.substr(labels.size());
-            if (label.empty() || label.find('/') != label.npos) return reply(loop, from, request, not_found_);
+            if (label.empty() || label.find('/') != label.npos)
+                return reply(loop, from, request, not_found_);
             if (!is_get) return reply(loop, from, request, get_only_);
-            return answer(loop, from, request.keep_alive, request.http_1_0, "label: ", label, request.method == "HEAD");
+            return answer(loop, from, request.keep_alive, request.http_1_0, "label: ", label,
+                          request.method == "HEAD");
         }
         reply(loop, from, request, not_found_);
     }
 
-    static void answer(event_loop& loop, connection& to, bool keep_alive, bool http_1_0, std::string_view before,
-                       std::string_view text, bool head_only = false) {
+    static void answer(event_loop& loop, connection& to, bool keep_alive, bool http_1_0,
+                       std::string_view before, std::string_view text, bool head_only = false) {
         auto& out = loop.scratch();
         const auto from = out.size();
         out.append("HTTP/1.1 200 OK\r\n").append(text_plain).append("Content-Length: ");
         char digits[24];
-        const auto end = std::to_chars(digits, digits + sizeof digits, before.size() + text.size()).ptr;
+        const auto end =
+            std::to_chars(digits, digits + sizeof digits, before.size() + text.size()).ptr;
         out.append(digits, static_cast<std::size_t>(end - digits)).append("\r\n");
         out.append(http1::fixed_response::connection_field(keep_alive, http_1_0)).append("\r\n");
         if (!head_only) out.append(before).append(text);
@@ -95,7 +103,8 @@ private:
 
     void delay(event_loop& loop, connection& from, const http1::request& request) {
         loop.hold(from);
-        waiting_.push_back({&from, std::string(request.body), request.keep_alive, request.http_1_0, 0});
+        waiting_.push_back(
+            {&from, std::string(request.body), request.keep_alive, request.http_1_0, 0});
         begin_delays(loop, monotonic_ns());
     }
 
@@ -118,7 +127,8 @@ private:
         const auto now = monotonic_ns();
         while (!delayed_.empty() && delayed_.front().due_ns <= now) {
             const auto& post = delayed_.front();
-            if (post.from->fd >= 0) answer(loop, *post.from, post.keep_alive, post.http_1_0, posted, post.body);
+            if (post.from->fd >= 0)
+                answer(loop, *post.from, post.keep_alive, post.http_1_0, posted, post.body);
             loop.release(*post.from);
             delayed_.pop_front();
         }
@@ -133,8 +143,12 @@ private:
     std::deque<post> delayed_;
     std::deque<post> waiting_;
     http1::fixed_response ok_{"200 OK", text_plain, "OK"};
-    http1::fixed_response post_only_{"405 Method Not Allowed", "Allow: POST\r\nContent-Type: text/plain\r\n", "method not allowed"};
-    http1::fixed_response get_only_{"405 Method Not Allowed", "Allow: GET, HEAD\r\nContent-Type: text/plain\r\n", "method not allowed"};
+    http1::fixed_response post_only_{"405 Method Not Allowed",
+                                     "Allow: POST\r\nContent-Type: text/plain\r\n",
+                                     "method not allowed"};
+    http1::fixed_response get_only_{"405 Method Not Allowed",
+                                    "Allow: GET, HEAD\r\nContent-Type: text/plain\r\n",
+                                    "method not allowed"};
     http1::fixed_response not_json_{"400 Bad Request", text_plain, "the body is not JSON"};
 };
 
@@ -156,6 +170,8 @@ std::unique_ptr<service> make_payload() {
     return std::make_unique<fixed_pages>(std::move(pages));
 }
 
-std::unique_ptr<service> make_rest(std::int64_t delay_ns, std::size_t slots) { return std::make_unique<rest>(delay_ns, slots); }
+std::unique_ptr<service> make_rest(std::int64_t delay_ns, std::size_t slots) {
+    return std::make_unique<rest>(delay_ns, slots);
+}
 
 }  // namespace wirebench

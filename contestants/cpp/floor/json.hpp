@@ -1,4 +1,5 @@
-// The least of JSON (RFC 8259) that the contract asks for: is this text JSON, and what number is its member "c"?
+// The least of JSON (RFC 8259) that the contract asks for: is this text JSON, and what number is
+// its member "c"?
 #pragma once
 
 #include "utf8.hpp"
@@ -24,11 +25,13 @@ public:
         return at_ == end_;
     }
 
-    // The last member "c" of the outermost object, as its text; empty when there is none or it is not a number.
+    // The last member "c" of the outermost object, as its text; empty when there is none or it is
+    // not a number.
     std::string_view count() const { return count_; }
 
 private:
-    static constexpr int max_depth = 64;  // RFC 8259 section 9 allows a limit; this one bounds the stack
+    // RFC 8259 section 9 allows a limit; this one bounds the stack.
+    static constexpr int max_depth = 64;
 
     bool take(char c) {
         if (at_ == end_ || *at_ != c) return false;
@@ -36,7 +39,8 @@ private:
         return true;
     }
     bool take(std::string_view word) {
-        if (!std::string_view(at_, static_cast<std::size_t>(end_ - at_)).starts_with(word)) return false;
+        if (!std::string_view(at_, static_cast<std::size_t>(end_ - at_)).starts_with(word))
+            return false;
         at_ += word.size();
         return true;
     }
@@ -67,7 +71,9 @@ private:
                 const char* name = at_;
                 if (!string()) return false;
                 const std::string_view spelled(name, static_cast<std::size_t>(at_ - name));
-                const bool is_count = depth_ == 1 && (spelled == R"("c")" || spelled == R"("\u0063")");  // there is no third way
+                // There is no third way.
+                const bool is_count =
+                    depth_ == 1 && (spelled == R"("c")" || spelled == R"("\u0063")");
                 space();
                 if (!take(':')) return false;
                 space();
@@ -75,7 +81,9 @@ private:
                 if (!value()) return false;
                 if (is_count) {
                     const bool is_number = *begin == '-' || (*begin >= '0' && *begin <= '9');
-                    count_ = is_number ? std::string_view(begin, static_cast<std::size_t>(at_ - begin)) : std::string_view();
+                    count_ = is_number
+                                 ? std::string_view(begin, static_cast<std::size_t>(at_ - begin))
+                                 : std::string_view();
                 }
                 space();
             } while (take(','));
@@ -124,7 +132,8 @@ private:
         for (int digit = 0; digit < 4; ++digit) {
             if (++at_ == end_) return false;
             const char c = *at_;
-            if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'))) return false;
+            if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F')))
+                return false;
         }
         return true;
     }
@@ -154,7 +163,8 @@ private:
 
 inline bool is_json(std::string_view text) { return reader(text).document(); }
 
-// {"c":n} -> {"c":n,"ts":<seconds>}, the number decoded to a binary one and encoded again. False: not such a message.
+// {"c":n} -> {"c":n,"ts":<seconds>}, the number decoded to a binary one and encoded again. False:
+// not such a message.
 inline bool answer_count(std::string_view text, std::int64_t unix_seconds, std::string& out) {
     reader message(text);
     if (!message.document() || message.count().empty()) return false;
@@ -171,7 +181,8 @@ inline bool answer_count(std::string_view text, std::int64_t unix_seconds, std::
         put(integer);
     } else {
         double real = 0;
-        if (std::from_chars(number.data(), number.data() + number.size(), real).ec != std::errc{}) return false;
+        if (std::from_chars(number.data(), number.data() + number.size(), real).ec != std::errc{})
+            return false;
         put(real);
     }
     out.append(",\"ts\":");

@@ -34,14 +34,16 @@ long number_of(const char* name, const char* otherwise, long least, long most) {
     long value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc{} || end != text.data() + text.size() || value < least || value > most)
-        throw std::invalid_argument(std::string(name) + ": expected a number from " + std::to_string(least) + " to " +
-                                    std::to_string(most) + ", got '" + text + "'");
+        throw std::invalid_argument(std::string(name) + ": expected a number from " +
+                                    std::to_string(least) + " to " + std::to_string(most) +
+                                    ", got '" + text + "'");
     return value;
 }
 
 void set(int fd, int level, int option) {
     const int on = 1;
-    if (setsockopt(fd, level, option, &on, sizeof on) < 0) throw std::system_error(errno, std::generic_category(), "setsockopt");
+    if (setsockopt(fd, level, option, &on, sizeof on) < 0)
+        throw std::system_error(errno, std::generic_category(), "setsockopt");
 }
 
 int listen_on(const std::string& host, const std::string& port, bool shared) {
@@ -63,14 +65,16 @@ int listen_on(const std::string& host, const std::string& port, bool shared) {
     return fd;
 }
 
-std::unique_ptr<wirebench::service> make_service(std::string_view workload, std::int64_t delay_ns, std::size_t threads) {
+std::unique_ptr<wirebench::service> make_service(std::string_view workload, std::int64_t delay_ns,
+                                                 std::size_t threads) {
     if (workload == "http.hello") return wirebench::make_hello();
     if (workload == "http.payload") return wirebench::make_payload();
     if (workload == "rest") return wirebench::make_rest(delay_ns, threads);
     if (workload == "ws.echo") return wirebench::make_websocket(wirebench::websocket_kind::echo);
     if (workload == "ws.count") return wirebench::make_websocket(wirebench::websocket_kind::count);
-    throw std::invalid_argument("WIREBENCH_WORKLOAD: expected http.hello, http.payload, rest, ws.echo or ws.count, got '" +
-                                std::string(workload) + "'");
+    throw std::invalid_argument(
+        "WIREBENCH_WORKLOAD: expected http.hello, http.payload, rest, ws.echo or ws.count, got '" +
+        std::string(workload) + "'");
 }
 
 void allow_many_files() {
@@ -85,11 +89,14 @@ void serve() {
     const auto host = text_of("WIREBENCH_HOST", "127.0.0.1");
     const auto port = std::to_string(number_of("WIREBENCH_PORT", "", 1, 65535));
     const auto threads = static_cast<std::size_t>(number_of("WIREBENCH_THREADS", "1", 1, 1024));
-    const auto delay_ns = std::int64_t{number_of("WIREBENCH_DELAY_MS", "0", 0, 3'600'000)} * 1'000'000;
+    const auto delay_ns =
+        std::int64_t{number_of("WIREBENCH_DELAY_MS", "0", 0, 3'600'000)} * 1'000'000;
     const auto loops = workload == "rest" ? 1 : threads;  // `rest`: see make_rest
 
     const auto certificate = text_of("WIREBENCH_TLS_CERT", "");
-    const auto tls = certificate.empty() ? nullptr : wirebench::make_server_context(certificate, text_of("WIREBENCH_TLS_KEY", ""));
+    const auto tls = certificate.empty() ? nullptr
+                                         : wirebench::make_server_context(
+                                               certificate, text_of("WIREBENCH_TLS_KEY", ""));
 
     allow_many_files();
     std::vector<int> listeners;
@@ -100,7 +107,8 @@ void serve() {
     }
     std::vector<std::thread> others;
     for (std::size_t i = 1; i < loops; ++i)
-        others.emplace_back([&, i] { wirebench::event_loop(listeners[i], *services[i], tls.get()).run(); });
+        others.emplace_back(
+            [&, i] { wirebench::event_loop(listeners[i], *services[i], tls.get()).run(); });
     wirebench::event_loop(listeners[0], *services[0], tls.get()).run();
 }
 

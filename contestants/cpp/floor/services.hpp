@@ -15,9 +15,10 @@ std::unique_ptr<service> make_hello();
 // GET /payload/{n}.
 std::unique_ptr<service> make_payload();
 
-// POST /test, GET /test/status, GET /test/labels/{label}. At most `slots` POSTs are in their delay at once, as if
-// each held one of that many handler threads; the others wait their turn. One loop serves them all, so no slot
-// stands idle while a request waits at another loop: N posts from P clients take N * delay * max(1, P / slots) / P.
+// POST /test, GET /test/status, GET /test/labels/{label}. At most `slots` POSTs are in their delay
+// at once, as if each held one of that many handler threads; the others wait their turn. One loop
+// serves them all, so no slot stands idle while a request waits at another loop: N posts from P
+// clients take N * delay * max(1, P / slots) / P.
 std::unique_ptr<service> make_rest(std::int64_t delay_ns, std::size_t slots);
 
 enum class websocket_kind { echo, count };

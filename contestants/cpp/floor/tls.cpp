@@ -25,8 +25,10 @@ tls_context make_context(const SSL_METHOD* method) {
     SSL_CTX_set_session_cache_mode(out.get(), SSL_SESS_CACHE_OFF);
     SSL_CTX_set_options(out.get(), SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION);
     SSL_CTX_set_num_tickets(out.get(), 0);
-    SSL_CTX_set_mode(out.get(), SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-    SSL_CTX_set_read_ahead(out.get(), 1);  // one system call for what is there, not two for each record
+    SSL_CTX_set_mode(out.get(),
+                     SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    // One system call for what is there, not two for each record.
+    SSL_CTX_set_read_ahead(out.get(), 1);
     return out;
 }
 
@@ -52,15 +54,18 @@ void tls_free::operator()(ssl_ctx_st* context) const noexcept { SSL_CTX_free(con
 
 tls_context make_server_context(const std::string& certificate_file, const std::string& key_file) {
     auto out = make_context(TLS_server_method());
-    if (SSL_CTX_use_certificate_chain_file(out.get(), certificate_file.c_str()) != 1) fail("WIREBENCH_TLS_CERT " + certificate_file);
-    if (SSL_CTX_use_PrivateKey_file(out.get(), key_file.c_str(), SSL_FILETYPE_PEM) != 1) fail("WIREBENCH_TLS_KEY " + key_file);
+    if (SSL_CTX_use_certificate_chain_file(out.get(), certificate_file.c_str()) != 1)
+        fail("WIREBENCH_TLS_CERT " + certificate_file);
+    if (SSL_CTX_use_PrivateKey_file(out.get(), key_file.c_str(), SSL_FILETYPE_PEM) != 1)
+        fail("WIREBENCH_TLS_KEY " + key_file);
     return out;
 }
 
 tls_context make_client_context(const std::string& ca_file) {
     auto out = make_context(TLS_client_method());
     SSL_CTX_set_verify(out.get(), SSL_VERIFY_PEER, nullptr);
-    const int loaded = ca_file.empty() ? SSL_CTX_set_default_verify_paths(out.get()) : SSL_CTX_load_verify_file(out.get(), ca_file.c_str());
+    const int loaded = ca_file.empty() ? SSL_CTX_set_default_verify_paths(out.get())
+                                       : SSL_CTX_load_verify_file(out.get(), ca_file.c_str());
     if (loaded != 1) fail("WIREBENCH_CA_FILE " + ca_file);
     return out;
 }
@@ -78,7 +83,9 @@ tls_session connect_tls(ssl_ctx_st& context, int fd, const std::string& host) {
     auto* const wanted = SSL_get0_param(out.get());
     if (X509_VERIFY_PARAM_set1_ip_asc(wanted, host.c_str()) != 1) {  // else it is a name
         ERR_clear_error();
-        if (SSL_set1_host(out.get(), host.c_str()) != 1 || SSL_set_tlsext_host_name(out.get(), host.c_str()) != 1) fail(host);
+        if (SSL_set1_host(out.get(), host.c_str()) != 1 ||
+            SSL_set_tlsext_host_name(out.get(), host.c_str()) != 1)
+            fail(host);
     }
     ERR_clear_error();
     if (SSL_connect(out.get()) != 1) fail("TLS handshake with " + host);

@@ -1,4 +1,5 @@
-// TLS by OpenSSL over a socket: what recv and send are without it. Used by the event loop and by the client.
+// TLS by OpenSSL over a socket: what recv and send are without it. Used by the event loop and by
+// the client.
 #pragma once
 
 #include <sys/types.h>
@@ -26,11 +27,12 @@ tls_context make_client_context(const std::string& ca_file);
 
 // The handshake comes with the first receive.
 tls_session accept_tls(ssl_ctx_st& context, int fd);
-// On a blocking socket; throws unless the server's certificate is one for `host`, by an authority of the context.
+// On a blocking socket; throws unless the server's certificate is one for `host`, by an authority
+// of the context.
 tls_session connect_tls(ssl_ctx_st& context, int fd, const std::string& host);
 
-// As recv and send, with errno; of a non-blocking socket EAGAIN stands for both ways of having to wait. What `tls_send`
-// did not take must be given again, from the same byte on.
+// As recv and send, with errno; of a non-blocking socket EAGAIN stands for both ways of having to
+// wait. What `tls_send` did not take must be given again, from the same byte on.
 ssize_t tls_receive(ssl_st& session, char* to, std::size_t size);
 ssize_t tls_send(ssl_st& session, const char* from, std::size_t size);
 // Bytes may be here that epoll does not know of.

@@ -1,4 +1,5 @@
-// Is this UTF-8 (RFC 3629)? WebSocket text messages must be (RFC 6455 section 8.1), and so must JSON strings.
+// Is this UTF-8 (RFC 3629)? WebSocket text messages must be (RFC 6455 section 8.1), and so must
+// JSON strings.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +22,8 @@ inline bool valid(std::string_view text) {
         if (at == end) break;
         const unsigned lead = *at++;
         if (lead < 0x80) continue;
-        // Table 3-7 of the Unicode standard: how many bytes follow, and the range of the first of them.
+        // Table 3-7 of the Unicode standard: how many bytes follow, and the range of the first of
+        // them.
         int more = 0;
         unsigned low = 0x80;
         unsigned high = 0xbf;

@@ -9,7 +9,8 @@
 namespace wirebench {
 namespace {
 
-// Larger messages go out from where they lie; smaller ones are worth a copy that is written with others.
+// Larger messages go out from where they lie; smaller ones are worth a copy that is written with
+// others.
 constexpr std::size_t copied_message_bytes = 16 * 1024;
 
 class websocket_service : public http_service {
@@ -17,7 +18,8 @@ public:
     explicit websocket_service(websocket_kind kind) : kind_(kind) {}
 
 private:
-    std::size_t on_bytes(event_loop& loop, connection& from, char* data, std::size_t size, parse_state& state) override {
+    std::size_t on_bytes(event_loop& loop, connection& from, char* data, std::size_t size,
+                         parse_state& state) override {
         std::size_t used = 0;
         if (!from.websocket) used = http_service::on_bytes(loop, from, data, size, state);
         if (from.websocket) used += on_frames(loop, from, data + used, size - used, state);
@@ -26,18 +28,22 @@ private:
 
     void on_request(event_loop& loop, connection& from, const http1::request& request) override {
         if (request.path != "/") return reply(loop, from, request, not_found_);
-        if (request.method != "GET" || request.http_1_0 || !request.upgrades_to_websocket) return reply(loop, from, request, upgrade_);
+        if (request.method != "GET" || request.http_1_0 || !request.upgrades_to_websocket)
+            return reply(loop, from, request, upgrade_);
         if (!request.websocket_version_13) return reply(loop, from, request, version_);
         if (!websocket::is_key(request.websocket_key)) return reply(loop, from, request, bad_key_);
         auto& out = loop.scratch();
         const auto begin = out.size();
-        out.append("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ");
+        out.append(
+            "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: "
+            "Upgrade\r\nSec-WebSocket-Accept: ");
         out.append(websocket::accept_key(request.websocket_key)).append("\r\n\r\n");
         loop.queue_scratch(from, begin);
         from.websocket = true;
     }
 
-    std::size_t on_frames(event_loop& loop, connection& from, char* data, std::size_t size, parse_state& state) {
+    std::size_t on_frames(event_loop& loop, connection& from, char* data, std::size_t size,
+                          parse_state& state) {
         std::size_t used = 0;
         state.need = 0;
         while (used < size && !loop.is_full(from)) {
@@ -62,11 +68,15 @@ private:
         if (frame.op == ping) return send(loop, from, pong, frame.payload);
         if (frame.op == pong) return;
         if (frame.op == close) return on_close(loop, from, frame.payload);
-        if ((frame.op == continuation) != (from.message != nullptr)) return fail(loop, from, protocol_error);
-        if (frame.final && from.message == nullptr) return on_message(loop, from, frame.op, frame.payload);
-        if (from.message == nullptr) from.message = std::make_unique<fragments>(fragments{frame.op, {}});
+        if ((frame.op == continuation) != (from.message != nullptr))
+            return fail(loop, from, protocol_error);
+        if (frame.final && from.message == nullptr)
+            return on_message(loop, from, frame.op, frame.payload);
+        if (from.message == nullptr)
+            from.message = std::make_unique<fragments>(fragments{frame.op, {}});
         auto& message = *from.message;
-        if (frame.payload.size() > max_message_bytes - message.bytes.size()) return fail(loop, from, too_big);
+        if (frame.payload.size() > max_message_bytes - message.bytes.size())
+            return fail(loop, from, too_big);
         message.bytes.append(frame.payload);
         if (!frame.final) return;
         const auto whole = std::move(from.message);
@@ -74,10 +84,12 @@ private:
     }
 
     void on_message(event_loop& loop, connection& from, unsigned op, std::string_view payload) {
-        if (op == websocket::text && !utf8::valid(payload)) return fail(loop, from, websocket::not_utf8);
+        if (op == websocket::text && !utf8::valid(payload))
+            return fail(loop, from, websocket::not_utf8);
         if (kind_ == websocket_kind::echo) return send(loop, from, op, payload);
         answer_.clear();
-        if (!json::answer_count(payload, std::time(nullptr), answer_)) return fail(loop, from, websocket::not_utf8);
+        if (!json::answer_count(payload, std::time(nullptr), answer_))
+            return fail(loop, from, websocket::not_utf8);
         send(loop, from, websocket::text, answer_);
     }
 
@@ -86,7 +98,8 @@ private:
             send(loop, from, websocket::close, {});
         } else {
             const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(payload[i]); };
-            if (payload.size() == 1 || !websocket::is_close_code(static_cast<unsigned>(byte(0) << 8 | byte(1))))
+            if (payload.size() == 1 ||
+                !websocket::is_close_code(static_cast<unsigned>(byte(0) << 8 | byte(1))))
                 return fail(loop, from, websocket::protocol_error);
             if (!utf8::valid(payload.substr(2))) return fail(loop, from, websocket::not_utf8);
             send(loop, from, websocket::close, payload.substr(0, 2));
@@ -113,12 +126,15 @@ private:
     websocket_kind kind_;
     std::string answer_;
     http1::fixed_response upgrade_{"426 Upgrade Required", "Upgrade: websocket\r\n", ""};
-    http1::fixed_response version_{"426 Upgrade Required", "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n", ""};
+    http1::fixed_response version_{"426 Upgrade Required",
+                                   "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n", ""};
     http1::fixed_response bad_key_{"400 Bad Request", "", ""};
 };
 
 }  // namespace
 
-std::unique_ptr<service> make_websocket(websocket_kind kind) { return std::make_unique<websocket_service>(kind); }
+std::unique_ptr<service> make_websocket(websocket_kind kind) {
+    return std::make_unique<websocket_service>(kind);
+}
 
 }  // namespace wirebench

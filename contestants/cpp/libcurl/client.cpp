@@ -31,7 +31,8 @@ public:
         curl_easy_setopt(handle_, CURLOPT_PROXY, "");  // whatever the environment says of proxies
         curl_easy_setopt(handle_, CURLOPT_NOSIGNAL, 1L);
         curl_easy_setopt(handle_, CURLOPT_TIMEOUT, 10L);
-        if (!settings_.ca_file.empty()) curl_easy_setopt(handle_, CURLOPT_CAINFO, settings_.ca_file.c_str());
+        if (!settings_.ca_file.empty())
+            curl_easy_setopt(handle_, CURLOPT_CAINFO, settings_.ca_file.c_str());
     }
 
     std::string_view operation() override {
@@ -43,7 +44,8 @@ public:
         check(result);
         long status = 0;
         check(curl_easy_getinfo(handle_, CURLINFO_RESPONSE_CODE, &status));
-        if (status != 200) throw std::runtime_error("expected status 200, got " + std::to_string(status));
+        if (status != 200)
+            throw std::runtime_error("expected status 200, got " + std::to_string(status));
         return body_;
     }
 
@@ -60,7 +62,8 @@ private:
 }  // namespace
 
 std::unique_ptr<wirebench::client> wirebench::make_client(const settings& settings) {
-    if (settings.url.rfind("http", 0) != 0) throw std::invalid_argument("WIREBENCH_URL: expected http://..., got " + settings.url);
+    if (settings.url.rfind("http", 0) != 0)
+        throw std::invalid_argument("WIREBENCH_URL: expected http://..., got " + settings.url);
     check(curl_global_init(CURL_GLOBAL_DEFAULT));
     return std::make_unique<curl_client>(settings);
 }

@@ -1,4 +1,5 @@
-// `http.hello`, `ws.echo` and `ws.count` with uWebSockets: an app in each thread, all listening on the same port.
+// `http.hello`, `ws.echo` and `ws.count` with uWebSockets: an app in each thread, all listening on
+// the same port.
 #include <uWebSockets/App.h>
 
 #include <nlohmann/json.hpp>
@@ -21,12 +22,16 @@ std::string variable(const char* name, const char* otherwise) {
     return value != nullptr && *value != '\0' ? value : otherwise;
 }
 
-void echo(socket_t* socket, std::string_view message, uWS::OpCode kind) { socket->send(message, kind); }
+void echo(socket_t* socket, std::string_view message, uWS::OpCode kind) {
+    socket->send(message, kind);
+}
 
 void count(socket_t* socket, std::string_view message, uWS::OpCode) {
     const auto request = nlohmann::json::parse(message, nullptr, false);
-    if (!request.is_object() || !request.contains("c")) return socket->end(1007, "expected {\"c\":n}");
-    socket->send(nlohmann::json{{"c", request["c"]}, {"ts", std::time(nullptr)}}.dump(), uWS::OpCode::TEXT);
+    if (!request.is_object() || !request.contains("c"))
+        return socket->end(1007, "expected {\"c\":n}");
+    socket->send(nlohmann::json{{"c", request["c"]}, {"ts", std::time(nullptr)}}.dump(),
+                 uWS::OpCode::TEXT);
 }
 
 void serve(const std::string& workload, const std::string& host, int port) {
@@ -37,14 +42,16 @@ void serve(const std::string& workload, const std::string& host, int port) {
             app.get("/" + route, [text = "hello from " + route](auto* response, auto*) {
                 response->writeHeader("Content-Type", "text/plain")->end(text);
             });
-        app.any("/*", [](auto* response, auto*) { response->writeStatus("404 Not Found")->end("not found"); });
+        app.any("/*", [](auto* response, auto*) {
+            response->writeStatus("404 Not Found")->end("not found");
+        });
     } else {
         app.ws<session>("/*", {
-            .maxPayloadLength = max_message_bytes,
-            .idleTimeout = 0,
-            .maxBackpressure = 4 * max_message_bytes,
-            .message = workload == "ws.count" ? count : echo,
-        });
+                                  .maxPayloadLength = max_message_bytes,
+                                  .idleTimeout = 0,
+                                  .maxBackpressure = 4 * max_message_bytes,
+                                  .message = workload == "ws.count" ? count : echo,
+                              });
     }
     app.listen(host, port, [&](auto* socket) {
         if (socket != nullptr) return;

@@ -1,4 +1,5 @@
-// A WebSocket client of websocketpp over Asio: the endpoint runs in its own thread, as in the library's tutorials.
+// A WebSocket client of websocketpp over Asio: the endpoint runs in its own thread, as in the
+// library's tutorials.
 #include "client.hpp"
 
 #include <websocketpp/client.hpp>
@@ -35,8 +36,7 @@ std::shared_ptr<boost::asio::ssl::context> tls_of(const wirebench::settings& set
     return context;
 }
 
-template <typename Config>
-class websocketpp_client : public wirebench::client {
+template <typename Config> class websocketpp_client : public wirebench::client {
 public:
     explicit websocketpp_client(const wirebench::settings& settings) : settings_(settings) {
         endpoint_.clear_access_channels(websocketpp::log::alevel::all);
@@ -44,10 +44,14 @@ public:
         endpoint_.init_asio();
         endpoint_.start_perpetual();
         if constexpr (std::is_same_v<Config, over_tls>)
-            endpoint_.set_tls_init_handler([context = tls_of(settings_)](connection_hdl) { return context; });
+            endpoint_.set_tls_init_handler(
+                [context = tls_of(settings_)](connection_hdl) { return context; });
         endpoint_.set_open_handler([this](connection_hdl) { become(state::open); });
-        endpoint_.set_fail_handler([this](connection_hdl handle) { become(state::closed, endpoint_.get_con_from_hdl(handle)->get_ec().message()); });
-        endpoint_.set_close_handler([this](connection_hdl) { become(state::closed, "the server closed the connection"); });
+        endpoint_.set_fail_handler([this](connection_hdl handle) {
+            become(state::closed, endpoint_.get_con_from_hdl(handle)->get_ec().message());
+        });
+        endpoint_.set_close_handler(
+            [this](connection_hdl) { become(state::closed, "the server closed the connection"); });
         endpoint_.set_message_handler([this](connection_hdl, message_ptr message) {
             const std::lock_guard lock(mutex_);
             received_ = std::move(message);
@@ -80,7 +84,8 @@ public:
         wait([this] { return received_ != nullptr || state_ != state::open; });
         if (received_ == nullptr) throw std::runtime_error(failure_);
         message_ = std::move(received_);
-        if (message_->get_opcode() != websocketpp::frame::opcode::text) throw std::runtime_error("expected a text message");
+        if (message_->get_opcode() != websocketpp::frame::opcode::text)
+            throw std::runtime_error("expected a text message");
         return message_->get_payload();
     }
 
@@ -104,10 +109,10 @@ private:
         changed_.notify_one();
     }
 
-    template <typename Condition>
-    void wait(Condition condition) {
+    template <typename Condition> void wait(Condition condition) {
         std::unique_lock lock(mutex_);
-        if (!changed_.wait_for(lock, std::chrono::seconds(10), condition)) throw std::runtime_error("no answer within 10 s");
+        if (!changed_.wait_for(lock, std::chrono::seconds(10), condition))
+            throw std::runtime_error("no answer within 10 s");
     }
 
     wirebench::settings settings_;
@@ -127,7 +132,9 @@ private:
 }  // namespace
 
 std::unique_ptr<wirebench::client> wirebench::make_client(const settings& settings) {
-    if (settings.url.rfind("ws:", 0) == 0) return std::make_unique<websocketpp_client<plain>>(settings);
-    if (settings.url.rfind("wss:", 0) == 0) return std::make_unique<websocketpp_client<over_tls>>(settings);
+    if (settings.url.rfind("ws:", 0) == 0)
+        return std::make_unique<websocketpp_client<plain>>(settings);
+    if (settings.url.rfind("wss:", 0) == 0)
+        return std::make_unique<websocketpp_client<over_tls>>(settings);
     throw std::invalid_argument("WIREBENCH_URL: expected ws(s)://..., got " + settings.url);
 }

@@ -10,8 +10,7 @@
 
 namespace {
 
-template <typename T>
-T value_of(wire::result<T> got) {
+template <typename T> T value_of(wire::result<T> got) {
     if (!got) throw std::runtime_error(got.error().message);
     return *std::move(got);
 }
@@ -27,14 +26,18 @@ std::shared_ptr<wire::tls::client_context> tls_of(const wirebench::settings& set
 
 class http_client : public wirebench::client {
 public:
-    explicit http_client(const wirebench::settings& settings) : url_(settings.url) { options_.tls = tls_of(settings); }
+    explicit http_client(const wirebench::settings& settings) : url_(settings.url) {
+        options_.tls = tls_of(settings);
+    }
 
-    // A new connection comes with a client of its own, as with the other libraries: the contract's handle. It connects with the first request.
+    // A new connection comes with a client of its own, as with the other libraries: the contract's
+    // handle. It connects with the first request.
     void open() override { client_.emplace(value_of(wire::http::client::create(options_))); }
 
     std::string_view operation() override {
         reply_ = value_of(client_->get(url_));
-        if (reply_.status() != 200) throw std::runtime_error("expected status 200, got " + std::to_string(reply_.status()));
+        if (reply_.status() != 200)
+            throw std::runtime_error("expected status 200, got " + std::to_string(reply_.status()));
         return reply_.body();
     }
 
@@ -42,7 +45,9 @@ public:
         before_ += client_->connections_opened();
         client_.reset();
     }
-    std::uint64_t connections() const override { return before_ + (client_ ? client_->connections_opened() : 0); }
+    std::uint64_t connections() const override {
+        return before_ + (client_ ? client_->connections_opened() : 0);
+    }
 
 private:
     std::string url_;
@@ -54,7 +59,9 @@ private:
 
 class ws_client : public wirebench::client {
 public:
-    explicit ws_client(const wirebench::settings& settings) : settings_(settings) { options_.tls = tls_of(settings); }
+    explicit ws_client(const wirebench::settings& settings) : settings_(settings) {
+        options_.tls = tls_of(settings);
+    }
 
     void open() override {
         client_.emplace(value_of(wire::ws::blocking_client::connect(settings_.url, options_)));
@@ -62,7 +69,8 @@ public:
     }
 
     std::string_view operation() override {
-        if (const auto sent = client_->send(settings_.message); !sent) throw std::runtime_error(sent.error().message);
+        if (const auto sent = client_->send(settings_.message); !sent)
+            throw std::runtime_error(sent.error().message);
         return value_of(client_->receive(std::chrono::seconds(10))).data;
     }
 
@@ -82,7 +90,10 @@ private:
 }  // namespace
 
 std::unique_ptr<wirebench::client> wirebench::make_client(const settings& settings) {
-    if (begins(settings.url, "http://") || begins(settings.url, "https://")) return std::make_unique<http_client>(settings);
-    if (begins(settings.url, "ws://") || begins(settings.url, "wss://")) return std::make_unique<ws_client>(settings);
-    throw std::invalid_argument("WIREBENCH_URL: expected http(s)://... or ws(s)://..., got " + settings.url);
+    if (begins(settings.url, "http://") || begins(settings.url, "https://"))
+        return std::make_unique<http_client>(settings);
+    if (begins(settings.url, "ws://") || begins(settings.url, "wss://"))
+        return std::make_unique<ws_client>(settings);
+    throw std::invalid_argument("WIREBENCH_URL: expected http(s)://... or ws(s)://..., got " +
+                                settings.url);
 }

@@ -52,36 +52,45 @@ void rest(http::router& routes, wire::blocking_pool& pool, std::chrono::millisec
             });
         }
     });
-    routes.get("/test/status", [](http::response res) { res.content_type("text/plain").send("OK"); });
+    routes.get("/test/status",
+               [](http::response res) { res.content_type("text/plain").send("OK"); });
     routes.get("/test/labels/{label}", [](http::response res) {
-        res.content_type("text/plain").body().append("label: ").append(res.request().param("label"));
+        res.content_type("text/plain")
+            .body()
+            .append("label: ")
+            .append(res.request().param("label"));
         res.send();
     });
 }
 
 void echo(http::router& routes) {
-    routes.websocket("/", [](ws::session& s, const http::request&) {
-        s.on_message([](ws::session& s, ws::message m) { s.send(m); });
-    }, {.deflate = ws::deflate_options{}});  // for clients that offer it; so it is held to RFC 7692 as well
+    routes.websocket("/",
+                     [](ws::session& s, const http::request&) {
+                         s.on_message([](ws::session& s, ws::message m) { s.send(m); });
+                     },
+                     {.deflate = ws::deflate_options{}});  // for clients that offer it; so it is
+                                                           // held to RFC 7692 as well
 }
 
 void count(http::router& routes) {
     routes.websocket("/", [](ws::session& s, const http::request&) {
         s.on_message([](ws::session& s, ws::message m) {
             const json question = json::parse(m.data, nullptr, false);
-            if (!question.is_object() || !question.contains("c")) return s.close(ws::close_code::unsupported, "expected {\"c\":n}");
+            if (!question.is_object() || !question.contains("c"))
+                return s.close(ws::close_code::unsupported, "expected {\"c\":n}");
             s.send(json{{"c", question["c"]}, {"ts", std::time(nullptr)}}.dump());
         });
     });
 }
 
-// Beyond what the process may open files: a table of io_uring for each loop, with some room since the kernel deals
-// connections out to the loops by chance.
+// Beyond what the process may open files: a table of io_uring for each loop, with some room since
+// the kernel deals connections out to the loops by chance.
 void hold(std::size_t connections, std::size_t files, http::server_options& options) {
     options.limits.max_connections = std::max(options.limits.max_connections, 2 * connections);
     if (connections + 100 <= files) return;
     options.loop.engine = wire::loop_engine::io_uring;
-    options.loops = std::max(options.loops, static_cast<unsigned>(connections / (files * 4 / 5) + 1));
+    options.loops =
+        std::max(options.loops, static_cast<unsigned>(connections / (files * 4 / 5) + 1));
 }
 
 }  // namespace

@@ -37,7 +37,9 @@ def open_socket(address: tuple) -> socket.socket:
 
 
 def new_session() -> aiohttp.ClientSession:
-    return aiohttp.ClientSession(connector=aiohttp.TCPConnector(socket_factory=open_socket, ssl=CONTEXT))
+    return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(socket_factory=open_socket, ssl=CONTEXT)
+    )
 
 
 async def get(session: aiohttp.ClientSession) -> bool:

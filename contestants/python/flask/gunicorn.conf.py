@@ -11,7 +11,9 @@ if os.environ.get("WIREBENCH_WORKLOAD") == "rest":
 else:
     workers, threads = _threads, 4  # that many cores: one interpreter uses one
 keepalive = 75
-worker_connections = 100_000  # beyond it (default 1000) gthread stops accepting and answers `Connection: close`
+worker_connections = (
+    100_000  # beyond it (default 1000) gthread stops accepting and answers `Connection: close`
+)
 backlog = 4096
 preload_app = True  # else it listens before the application is loaded
 graceful_timeout = 0  # at SIGTERM the trial is over

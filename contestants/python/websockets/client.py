@@ -17,7 +17,11 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import WebSocketException
 
 URL = os.environ["WIREBENCH_URL"]
-CONTEXT = ssl.create_default_context(cafile=os.environ["WIREBENCH_CA_FILE"] or None) if URL.startswith("wss") else None
+CONTEXT = (
+    ssl.create_default_context(cafile=os.environ["WIREBENCH_CA_FILE"] or None)
+    if URL.startswith("wss")
+    else None
+)
 PAYLOAD_BYTES = int(os.environ["WIREBENCH_PAYLOAD_BYTES"])
 MESSAGE = ("abcdefghijklmnopqrstuvwxyz" * (PAYLOAD_BYTES // 26 + 1))[:PAYLOAD_BYTES]
 WARMUP = int(os.environ["WIREBENCH_WARMUP"])

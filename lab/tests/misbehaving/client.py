@@ -1,4 +1,6 @@
-"""A client for http and https that does one thing wrong, or none: ``client.py FAULT``. Standard library only."""
+"""A client for http and https that does one thing wrong, or none: ``client.py FAULT``. Standard
+library only.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +81,9 @@ if fault == "prints_nothing":
 said = {
     "operations": operations,
     "errors": errors,
-    "connections": 1 if fault in ("says_one_connection", "reconnects") else connections + 5000 * (fault == "says_too_many"),
+    "connections": 1
+    if fault in ("says_one_connection", "reconnects")
+    else connections + 5000 * (fault == "says_too_many"),
     "wall_ns": wall,
     "cpu_user_ns": after[0] - before[0],
     "cpu_system_ns": after[1] - before[1],

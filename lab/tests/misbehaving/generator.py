@@ -1,6 +1,8 @@
-"""A stand-in for the load generator: same command line (what the lab uses of it), same document, one connection at a time.
+"""A stand-in for the load generator: same command line (what the lab uses of it), same document,
+one connection at a time.
 
-For http, closed loop by time or count. It checks every reply and tells errors apart as the real one does.
+For http, closed loop by time or count. It checks every reply and tells errors apart as the real one
+does.
 """
 
 from __future__ import annotations
@@ -53,7 +55,9 @@ class Load:
         self.target = urllib.parse.urlsplit(options.url)
         body = (options.body or "").encode()
         head = f"{options.method} {self.target.path} HTTP/1.1\r\nHost: {self.target.netloc}\r\n"
-        self.request = (head + (f"Content-Length: {len(body)}\r\n" if body else "") + "\r\n").encode() + body
+        self.request = (
+            head + (f"Content-Length: {len(body)}\r\n" if body else "") + "\r\n"
+        ).encode() + body
         self.connection: socket.socket | None = None
         self.connect = Counter[str]()
         self.errors = Counter[str]()
@@ -70,7 +74,12 @@ class Load:
             self.errors[kind] += 1
             if self.first is None:
                 expected = f"{self.options.expect_status} {self.options.expect_body}"
-                self.first = {"kind": kind, "sent": self.request.decode(), "expected": expected, "received": received}
+                self.first = {
+                    "kind": kind,
+                    "sent": self.request.decode(),
+                    "expected": expected,
+                    "received": received,
+                }
             if self.connection is not None:
                 self.connection.close()
                 self.connection = None
@@ -118,7 +127,17 @@ class Load:
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("url")
-    for name in ("--json", "--threads", "--cpu", "--watch", "--timeout", "--seed", "--pipeline", "--interval", "--body"):
+    for name in (
+        "--json",
+        "--threads",
+        "--cpu",
+        "--watch",
+        "--timeout",
+        "--seed",
+        "--pipeline",
+        "--interval",
+        "--body",
+    ):
         parser.add_argument(name)
     parser.add_argument("--method", default="GET")
     parser.add_argument("--header", action="append")
@@ -149,7 +168,11 @@ def main() -> int:
         "schema": "wireload/1",
         "version": "0",
         "command": sys.argv,
-        "connect": {**dict.fromkeys(("attempted", "opened", "failed"), 0), **load.connect, "elapsed_ns": 1000},
+        "connect": {
+            **dict.fromkeys(("attempted", "opened", "failed"), 0),
+            **load.connect,
+            "elapsed_ns": 1000,
+        },
         "window": {"start_unix_ns": 1, "elapsed_ns": elapsed, "stopped_by": stopped_by},
         "requests": {
             "sent": len(times) + errors,
@@ -170,7 +193,12 @@ def main() -> int:
             "histogram": "none",
         },
         "little": {"in_flight_mean": 1.0, "samples": 10, "ratio": 1.0},
-        "generator": {"cpu_user_ns": 1, "cpu_system_ns": 1, "cpu_share": 0.5, "involuntary_switches": 0},
+        "generator": {
+            "cpu_user_ns": 1,
+            "cpu_system_ns": 1,
+            "cpu_share": 0.5,
+            "involuntary_switches": 0,
+        },
         "server": {
             "cpu_user_ns": 1000,
             "cpu_system_ns": 1000,
@@ -179,7 +207,13 @@ def main() -> int:
             "pss_bytes": None,
             "processes": 1,
         },
-        "series": {"interval_ns": 100, "ok": [len(times)], "errors": [errors], "p50_ns": [1], "max_ns": [1]},
+        "series": {
+            "interval_ns": 100,
+            "ok": [len(times)],
+            "errors": [errors],
+            "p50_ns": [1],
+            "max_ns": [1],
+        },
         "rounds": None,
     }
     Path(options.json).write_text(json.dumps(document))

@@ -1,6 +1,8 @@
-"""A server for ``http.hello`` and ``ws.count`` that does one thing wrong: ``server.py FAULT``. Standard library only.
+"""A server for ``http.hello`` and ``ws.count`` that does one thing wrong: ``server.py FAULT``.
+Standard library only.
 
-FAULT ``none`` does everything right, and shows that a test that finds a fault does not find it in everything;
+FAULT ``none`` does everything right, and shows that a test that finds a fault does not find it in
+everything;
 ``payload`` serves ``/payload/N`` as well.
 """
 
@@ -56,8 +58,14 @@ class Server:
             if self.fault == "crashes_under_load" and self.requests > CRASH_AFTER:
                 print("the cat sat on the keyboard", flush=True)
                 os._exit(7)
-            closes = headers.get("connection", "").lower() == "close" and self.fault != "ignores_close"
-            closes = closes or self.fault == "closes_each" or (self.fault == "closes_at_100" and served >= CLOSE_AFTER)
+            closes = (
+                headers.get("connection", "").lower() == "close" and self.fault != "ignores_close"
+            )
+            closes = (
+                closes
+                or self.fault == "closes_each"
+                or (self.fault == "closes_at_100" and served >= CLOSE_AFTER)
+            )
             writer.write(self.reply(path))
             await writer.drain()
             if closes:
@@ -72,7 +80,10 @@ class Server:
         if path in ROUTES and self.fault != "not_found":
             status, body = "200 OK", ROUTES[path]
         if self.fault == "found_everywhere":
-            status, body = "200 OK", ROUTES["/route_01"] if path != "/route_02" else ROUTES["/route_02"]
+            status, body = (
+                "200 OK",
+                ROUTES["/route_01"] if path != "/route_02" else ROUTES["/route_02"],
+            )
         if self.fault == "wrong_body":
             body = body.replace(b"hello", b"hallo")
         if self.fault == "wrong_later" and self.requests > CRASH_AFTER:
@@ -81,11 +92,21 @@ class Server:
             kind = "text/html"
         line_end = "\n" if self.fault == "bare_line_feeds" else "\r\n"
         version = "HTTP/1.0" if self.fault == "old_version" else "HTTP/1.1"
-        lines = [f"{version} {status}", f"Content-Type: {kind}; charset=utf-8", f"Content-Length: {len(body)}", "", ""]
+        lines = [
+            f"{version} {status}",
+            f"Content-Type: {kind}; charset=utf-8",
+            f"Content-Length: {len(body)}",
+            "",
+            "",
+        ]
         return line_end.join(lines).encode() + body
 
-    async def websocket(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, key: str) -> None:
-        guid = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11" if self.fault != "wrong_accept" else "258EAFA5"
+    async def websocket(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, key: str
+    ) -> None:
+        guid = (
+            "258EAFA5-E914-47DA-95CA-C5AB0DC85B11" if self.fault != "wrong_accept" else "258EAFA5"
+        )
         accept = base64.b64encode(hashlib.sha1((key + guid).encode()).digest()).decode()
         writer.write(
             b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
@@ -122,13 +143,23 @@ class Server:
                 if self.fault == "off_by_one":
                     count += 1
                 kind = 0x2 if self.fault == "binary_replies" else 0x1
-                writer.write(frame(kind, json.dumps({"c": count, "ts": stamp}).encode(), masked=self.fault == "masks"))
+                writer.write(
+                    frame(
+                        kind,
+                        json.dumps({"c": count, "ts": stamp}).encode(),
+                        masked=self.fault == "masks",
+                    )
+                )
             await writer.drain()
 
 
 def frame(opcode: int, payload: bytes, *, masked: bool = False) -> bytes:
     bit = 0x80 if masked else 0
-    size = bytes([bit | len(payload)]) if len(payload) < 126 else bytes([bit | 126]) + len(payload).to_bytes(2, "big")
+    size = (
+        bytes([bit | len(payload)])
+        if len(payload) < 126
+        else bytes([bit | 126]) + len(payload).to_bytes(2, "big")
+    )
     return bytes([0x80 | opcode]) + size + (b"\0\0\0\0" if masked else b"") + payload
 
 
@@ -143,7 +174,9 @@ def main() -> None:
         time.sleep(3600)
     if fault in ("ignores_sigterm", "leaves_children"):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        subprocess.Popen([sys.executable, "-c", "import time; time.sleep(3600)"], start_new_session=True)
+        subprocess.Popen(
+            [sys.executable, "-c", "import time; time.sleep(3600)"], start_new_session=True
+        )
     if fault == "leaves_children":
         # It ends at once; its child, in a session of its own and deaf to SIGTERM, does not.
         signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
@@ -159,7 +192,8 @@ async def run(fault: str, address: tuple[str, int]) -> None:
     stopped = asyncio.Event()
     if fault not in ("ignores_sigterm", "leaves_children"):
         loop.add_signal_handler(signal.SIGTERM, stopped.set)
-    # asyncio sets SO_REUSEADDR unless told not to: without it a port with lingering connections cannot be had again.
+    # asyncio sets SO_REUSEADDR unless told not to: without it a port with lingering connections
+    # cannot be had again.
     server = await asyncio.start_server(
         Server(fault).serve, *address, backlog=1024, reuse_address=fault != "never_reuses_its_port"
     )

@@ -47,10 +47,19 @@ def contestant(name: str, folder: Path, *, role: Role = "server") -> Contestant:
 
 
 CLOSED = ClosedLoad(connections=1, warmup_ns=0, window_ns=300_000_000)
-CALLS = ClientLoad(scheme="http", policy="reuse", payload_bytes=64, warmup=5, operations=50, typical_ns=1_000_000)
+CALLS = ClientLoad(
+    scheme="http", policy="reuse", payload_bytes=64, warmup=5, operations=50, typical_ns=1_000_000
+)
 
 
-def spec(name: str, folder: Path, *, role: Role = "server", load: Load = CLOSED, timeout_ns: int = 1_000_000_000) -> TrialSpec:
+def spec(
+    name: str,
+    folder: Path,
+    *,
+    role: Role = "server",
+    load: Load = CLOSED,
+    timeout_ns: int = 1_000_000_000,
+) -> TrialSpec:
     one = contestant(name, folder, role=role)
     return TrialSpec(
         trial=f"study.cell.b01.fake.{name}",
@@ -86,7 +95,9 @@ def processes_of(supervisor: Supervisor) -> list[str]:
 
 @contextmanager
 def leaves_nothing(scratch: Path) -> Iterator[Supervisor]:
-    """A supervisor; at the end no process, no group and no folder of it may be there, nor a child unreaped."""
+    """A supervisor; at the end no process, no group and no folder of it may be there, nor a child
+    unreaped.
+    """
     parent = cgroup.parent_folder()
     with Supervisor(scratch_parent=scratch) as supervisor:
         yield supervisor
@@ -97,7 +108,9 @@ def leaves_nothing(scratch: Path) -> Iterator[Supervisor]:
     if parent is not None:
         assert [path for path in parent.glob("wirebench-*") if supervisor.owner in path.name] == []
     zombies = [
-        pid for pid in procfs.pids() if (found := procfs.stat(pid)) and found.parent == os.getpid() and found.state == "Z"
+        pid
+        for pid in procfs.pids()
+        if (found := procfs.stat(pid)) and found.parent == os.getpid() and found.state == "Z"
     ]
     assert zombies == []
 

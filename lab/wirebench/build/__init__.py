@@ -12,4 +12,12 @@ from wirebench.build.builder import (
     resolve_command,
 )
 
-__all__ = ["LOG", "BuildEvent", "BuildResult", "BuildStatus", "build", "builds_folder", "resolve_command"]
+__all__ = [
+    "LOG",
+    "BuildEvent",
+    "BuildResult",
+    "BuildStatus",
+    "build",
+    "builds_folder",
+    "resolve_command",
+]

@@ -1,4 +1,6 @@
-"""Building one contestant into a folder of its own below ``build/contestants/``; nothing is written beside its source."""
+"""Building one contestant into a folder of its own below ``build/contestants/``; nothing is written
+beside its source.
+"""
 
 from __future__ import annotations
 
@@ -57,16 +59,22 @@ class BuildEvent:
 OnEvent = Callable[[BuildEvent], None]
 
 
-def build(contestant: Contestant, root: Path, *, jobs: int, on_event: OnEvent | None = None) -> BuildResult:
+def build(
+    contestant: Contestant, root: Path, *, jobs: int, on_event: OnEvent | None = None
+) -> BuildResult:
     """Builds a contestant, or finds that it was built from the same things before."""
     if contestant.disabled is not None:
         since = contestant.disabled.since.isoformat()
-        return _unbuilt(contestant, "disabled", f"disabled since {since}: {contestant.disabled.reason}")
+        return _unbuilt(
+            contestant, "disabled", f"disabled since {since}: {contestant.disabled.reason}"
+        )
     found = presence(contestant)
     if not found.complete:
         return _unbuilt(contestant, "not_installed", found.describe(contestant))
     root = root.resolve()
-    folder = builds_folder(contestant, root) / f"{contestant.name}-{build_key(contestant, root, found)}"
+    folder = (
+        builds_folder(contestant, root) / f"{contestant.name}-{build_key(contestant, root, found)}"
+    )
     if (folder / _DONE).exists():
         return BuildResult(contestant=contestant, status="ok", folder=folder, cached=True)
     began = time.monotonic()
@@ -99,21 +107,35 @@ def resolve_command(contestant: Contestant, build_folder: Path, role: Role) -> l
     command = contestant.command(role)
     if command is None:
         offers = ", ".join([*contestant.serves, *contestant.calls])
-        raise CatalogError(f"{contestant.identity}: expected a {role}, got a contestant for {offers} only")
+        raise CatalogError(
+            f"{contestant.identity}: expected a {role}, got a contestant for {offers} only"
+        )
     return fill(command, contestant, build_folder, contestant.folder.parents[2], jobs=1)
 
 
-def fill(command: Sequence[str], contestant: Contestant, build_folder: Path, root: Path, *, jobs: int) -> list[str]:
+def fill(
+    command: Sequence[str], contestant: Contestant, build_folder: Path, root: Path, *, jobs: int
+) -> list[str]:
     """A command with its placeholders filled."""
-    values = {"source": str(contestant.folder), "build": str(build_folder), "root": str(root), "jobs": str(jobs)}
-    return [re.sub(r"\{(source|build|root|jobs)\}", lambda match: values[match[1]], word) for word in command]
+    values = {
+        "source": str(contestant.folder),
+        "build": str(build_folder),
+        "root": str(root),
+        "jobs": str(jobs),
+    }
+    return [
+        re.sub(r"\{(source|build|root|jobs)\}", lambda match: values[match[1]], word)
+        for word in command
+    ]
 
 
 def _unbuilt(contestant: Contestant, status: BuildStatus, message: str) -> BuildResult:
     return BuildResult(contestant=contestant, status=status, folder=None, message=message)
 
 
-def _run_steps(contestant: Contestant, root: Path, folder: Path, *, jobs: int, on_event: OnEvent | None) -> str:
+def _run_steps(
+    contestant: Contestant, root: Path, folder: Path, *, jobs: int, on_event: OnEvent | None
+) -> str:
     """Returns what went wrong, or nothing."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -125,7 +147,9 @@ def _run_steps(contestant: Contestant, root: Path, folder: Path, *, jobs: int, o
             shown = _shorten(shlex.join(argv), root)
             log.write(f"$ {shlex.join(argv)}\n".encode())
             if on_event is not None:
-                on_event(BuildEvent(contestant=contestant, step=number, steps=len(steps), command=shown))
+                on_event(
+                    BuildEvent(contestant=contestant, step=number, steps=len(steps), command=shown)
+                )
             where = f"step {number} of {len(steps)}, {shown}"
             if shutil.which(argv[0], path=env["PATH"]) is None and not (folder / argv[0]).exists():
                 return f"{where}: expected the program {argv[0]}, got none in PATH"
@@ -143,7 +167,11 @@ def _run_steps(contestant: Contestant, root: Path, folder: Path, *, jobs: int, o
 def build_environment(root: Path) -> dict[str, str]:
     """The user's environment without what changes builds from outside."""
     dropped = ("MAKEFLAGS", "MFLAGS", "VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME")
-    env = {key: value for key, value in os.environ.items() if key not in dropped and not key.startswith("WIREBENCH_")}
+    env = {
+        key: value
+        for key, value in os.environ.items()
+        if key not in dropped and not key.startswith("WIREBENCH_")
+    }
     env["PATH"] = search_path()
     if not env.get("HOME"):
         # Package managers keep their caches below HOME and some refuse to work without.
@@ -155,7 +183,9 @@ def build_environment(root: Path) -> dict[str, str]:
 
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """One build of a contestant at a time, also among processes. The lock goes when its holder does."""
+    """One build of a contestant at a time, also among processes. The lock goes when its holder
+    does.
+    """
     folder.parent.mkdir(parents=True, exist_ok=True)
     name = folder.name.rpartition("-")[0]
     with (folder.parent / f".{name}.lock").open("w") as lock:
@@ -164,10 +194,14 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def _remove_older(folder: Path) -> None:
-    """Keeps the newest other build, which a run that is under way may be using, and removes those before."""
+    """Keeps the newest other build, which a run that is under way may be using, and removes those
+    before.
+    """
     name = folder.name.rpartition("-")[0]
     pattern = re.compile(re.escape(name) + r"-[0-9a-f]{12}")
-    others = [path for path in folder.parent.iterdir() if path != folder and pattern.fullmatch(path.name)]
+    others = [
+        path for path in folder.parent.iterdir() if path != folder and pattern.fullmatch(path.name)
+    ]
     others.sort(key=lambda path: path.stat().st_mtime, reverse=True)
     for path in others[1:]:
         shutil.rmtree(path, ignore_errors=True)

@@ -48,8 +48,12 @@ def source_digest(contestant: Contestant, root: Path) -> str:
 
 
 def build_key(contestant: Contestant, root: Path, found: Presence) -> str:
-    """Twelve hexadecimal digits that change when a rebuild is due: sources, tools or system packages changed."""
-    tools = [f"{name} {version}" for name, version in sorted((found.commands | found.packages).items())]
+    """Twelve hexadecimal digits that change when a rebuild is due: sources, tools or system
+    packages changed.
+    """
+    tools = [
+        f"{name} {version}" for name, version in sorted((found.commands | found.packages).items())
+    ]
     # The root is part of it: programs such as virtual environments hold absolute paths.
     return _digest([source_digest(contestant, root), str(root), *tools])[:12]
 

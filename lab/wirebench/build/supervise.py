@@ -30,10 +30,13 @@ def _dies_with_us() -> tuple[str, ...]:
     return ("setpriv", "--pdeathsig", "KILL", "--") if shutil.which("setpriv") else ()
 
 
-def run_step(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], log: BinaryIO, timeout_s: float) -> int:
+def run_step(
+    argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], log: BinaryIO, timeout_s: float
+) -> int:
     """Runs a command in a session of its own, its output to ``log``. Returns its exit status.
 
-    Whatever ends the call, an interruption included, everything the command started has ended when it returns.
+    Whatever ends the call, an interruption included, everything the command started has ended when
+    it returns.
     """
     mark = f"{_MARK}={uuid.uuid4().hex}"
     process: subprocess.Popen[bytes] | None = None
@@ -55,7 +58,9 @@ def run_step(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], log: Bin
 
 
 def _end_marked(mark: bytes, process: subprocess.Popen[bytes] | None) -> None:
-    """Ends what is left: the step itself if we were interrupted, else helpers that it left in the background."""
+    """Ends what is left: the step itself if we were interrupted, else helpers that it left in the
+    background.
+    """
     deadline = time.monotonic() + _GRACE_S
     wanted = signal.SIGTERM
     while members := _marked(mark):
@@ -72,7 +77,8 @@ def _end_marked(mark: bytes, process: subprocess.Popen[bytes] | None) -> None:
 
 
 def _marked(mark: bytes) -> list[int]:
-    """Processes with the mark in their environment, which children inherit whatever session they move to.
+    """Processes with the mark in their environment, which children inherit whatever session they
+    move to.
 
     One that has ended and waits to be reaped shows no environment any more (proc(5)).
     """

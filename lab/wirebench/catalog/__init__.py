@@ -1,8 +1,16 @@
-"""What can be measured: contestants from their manifests, and studies (``wirebench.catalog.studies``)."""
+"""What can be measured: contestants from their manifests, and studies
+(``wirebench.catalog.studies``).
+"""
 
 from __future__ import annotations
 
-from wirebench.catalog.contestants import Catalog, ManifestError, contestant_folders, find_root, load_catalog
+from wirebench.catalog.contestants import (
+    Catalog,
+    ManifestError,
+    contestant_folders,
+    find_root,
+    load_catalog,
+)
 from wirebench.catalog.errors import CatalogError
 from wirebench.catalog.model import (
     CALLED,

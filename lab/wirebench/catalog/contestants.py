@@ -36,12 +36,16 @@ class Catalog:
     errors: tuple[ManifestError, ...] = ()
 
     def select(self, selectors: Iterable[str] = ()) -> tuple[Contestant, ...]:
-        """The contestants the selectors name, each once, in the catalog's order; all of them if there is no selector.
+        """The contestants the selectors name, each once, in the catalog's order; all of them if
+        there is no selector.
 
-        A selector is an identity (``go/net-http``), a tier (``floor``), a name that only one language has, a language, or a
-        glob over identities (``go/*``); one string may hold several with commas between. One that names nothing is an error.
+        A selector is an identity (``go/net-http``), a tier (``floor``), a name that only one
+        language has, a language, or a glob over identities (``go/*``); one string may hold several
+        with commas between. One that names nothing is an error.
         """
-        wanted = [part.strip() for selector in selectors for part in selector.split(",") if part.strip()]
+        wanted = [
+            part.strip() for selector in selectors for part in selector.split(",") if part.strip()
+        ]
         if not wanted:
             return tuple(self.contestants.values())
         chosen = {identity for selector in wanted for identity in self._matches(selector)}
@@ -54,14 +58,20 @@ class Catalog:
             if error.identity == selector:
                 raise CatalogError(error.message)
         if any(character in selector for character in "*?["):
-            found = [identity for identity in self.contestants if fnmatch.fnmatchcase(identity, selector)]
+            found = [
+                identity for identity in self.contestants if fnmatch.fnmatchcase(identity, selector)
+            ]
         elif selector in TIERS:
             found = [one.identity for one in self.contestants.values() if one.tier == selector]
         else:
             found = [one.identity for one in self.contestants.values() if one.name == selector]
             if len(found) > 1:
-                raise CatalogError(f"{selector}: expected a name that one contestant has, got {', '.join(found)}")
-            found = found or [one.identity for one in self.contestants.values() if one.language == selector]
+                raise CatalogError(
+                    f"{selector}: expected a name that one contestant has, got {', '.join(found)}"
+                )
+            found = found or [
+                one.identity for one in self.contestants.values() if one.language == selector
+            ]
         if not found:
             raise CatalogError(self._unknown(selector))
         return found
@@ -79,7 +89,9 @@ class Catalog:
 
 
 def load_catalog(root: Path) -> Catalog:
-    """All contestants below ``root``. One with a wrong manifest is in ``errors``; it does not stop the others."""
+    """All contestants below ``root``. One with a wrong manifest is in ``errors``; it does not stop
+    the others.
+    """
     contestants: dict[str, Contestant] = {}
     errors: list[ManifestError] = []
     for folder in contestant_folders(root):
@@ -87,31 +99,41 @@ def load_catalog(root: Path) -> Catalog:
         try:
             for part in (folder.parent, folder):
                 if _NAME.fullmatch(part.name) is None:
-                    raise CatalogError(f"{part}: expected a folder name of a-z, 0-9, '-' and '_', got {part.name!r}")
+                    raise CatalogError(
+                        f"{part}: expected a folder name of a-z, 0-9, '-' and '_', got {part.name!r}"
+                    )
             contestants[identity] = read_contestant(folder, root=root)
         except CatalogError as error:
-            errors.append(ManifestError(identity=identity, path=folder / MANIFEST, message=str(error)))
+            errors.append(
+                ManifestError(identity=identity, path=folder / MANIFEST, message=str(error))
+            )
     return Catalog(root=root, contestants=contestants, errors=tuple(errors))
 
 
 def contestant_folders(root: Path) -> list[Path]:
-    """Folders that hold a manifest, in the order of their identities; ``_template`` and the like are none."""
+    """Folders that hold a manifest, in the order of their identities; ``_template`` and the like
+    are none.
+    """
     return sorted(
         manifest.parent
         for manifest in (root / CONTESTANTS).glob(f"*/*/{MANIFEST}")
-        if not any(part.startswith(("_", ".")) for part in manifest.relative_to(root / CONTESTANTS).parts)
+        if not any(
+            part.startswith(("_", ".")) for part in manifest.relative_to(root / CONTESTANTS).parts
+        )
     )
 
 
 def find_root(start: Path | None = None) -> Path:
-    """The project: ``WIREBENCH_ROOT``, else the nearest folder from ``start`` (the current one) upward that is one,
-    else the checkout this package runs from.
+    """The project: ``WIREBENCH_ROOT``, else the nearest folder from ``start`` (the current one)
+    upward that is one, else the checkout this package runs from.
     """
     given = os.environ.get("WIREBENCH_ROOT")
     if given:
         root = Path(given).resolve()
         if not (root / CONTESTANTS).is_dir():
-            raise CatalogError(f"WIREBENCH_ROOT: expected a folder that holds {CONTESTANTS}/, got {given!r}")
+            raise CatalogError(
+                f"WIREBENCH_ROOT: expected a folder that holds {CONTESTANTS}/, got {given!r}"
+            )
         return root
     here = (start or Path.cwd()).resolve()
     checkout = Path(__file__).resolve().parents[3]

@@ -8,7 +8,9 @@ from pydantic import ValidationError
 
 
 class CatalogError(Exception):
-    """A mistake in a file or a name the user wrote. The text is for the user: ``path: key: expected ..., got ...``."""
+    """A mistake in a file or a name the user wrote. The text is for the user: ``path: key: expected
+    ..., got ...``.
+    """
 
 
 def explain(error: ValidationError, *, path: Path | str) -> str:

@@ -1,7 +1,8 @@
-"""``manifest.toml`` and ``language.toml``: their form, and how the one takes defaults from the other.
+"""``manifest.toml`` and ``language.toml``: their form, and how the one takes defaults from the
+other.
 
-One level of inheritance: what a manifest leaves out comes from its language. Scalars and lists replace, they never merge; the
-tables ``needs``, ``build`` and ``run`` are taken key by key.
+One level of inheritance: what a manifest leaves out comes from its language. Scalars and lists
+replace, they never merge; the tables ``needs``, ``build`` and ``run`` are taken key by key.
 """
 
 from __future__ import annotations
@@ -143,12 +144,16 @@ def inherit(manifest: Mapping[str, Any], language: Mapping[str, Any]) -> dict[st
         default, own = language.get(key), manifest.get(key)
         if default is None:
             continue
-        merged[key] = {**default, **own} if isinstance(own, dict) else default if own is None else own
+        merged[key] = (
+            {**default, **own} if isinstance(own, dict) else default if own is None else own
+        )
     return merged
 
 
 def read_contestant(folder: Path, *, root: Path) -> Contestant:
-    """The contestant of a folder ``contestants/<language>/<name>``. ``CatalogError`` says what is wrong with it."""
+    """The contestant of a folder ``contestants/<language>/<name>``. ``CatalogError`` says what is
+    wrong with it.
+    """
     path = folder / MANIFEST
     language = read_language(folder.parent)
     own = read_toml(path)
@@ -158,7 +163,9 @@ def read_contestant(folder: Path, *, root: Path) -> Contestant:
     _check_roles(file, path=path)
     for given in file.build.inputs:
         if not (root / given).exists():
-            raise CatalogError(f"{path}: build.inputs: expected a folder or file of the project, got {given!r}")
+            raise CatalogError(
+                f"{path}: build.inputs: expected a folder or file of the project, got {given!r}"
+            )
     return Contestant(
         identity=f"{folder.parent.name}/{folder.name}",
         language=folder.parent.name,
@@ -175,7 +182,11 @@ def read_contestant(folder: Path, *, root: Path) -> Contestant:
         tls=file.tls,
         needs=Needs(
             commands=tuple(command.partition(">=")[0] for command in file.needs.commands),
-            minimum=tuple((name, lowest) for name, _, lowest in (c.partition(">=") for c in file.needs.commands) if lowest),
+            minimum=tuple(
+                (name, lowest)
+                for name, _, lowest in (c.partition(">=") for c in file.needs.commands)
+                if lowest
+            ),
             debian=tuple(file.needs.debian),
             files=tuple(file.needs.files),
         ),
@@ -185,14 +196,22 @@ def read_contestant(folder: Path, *, root: Path) -> Contestant:
         build_inputs=tuple(file.build.inputs),
         server_command=tuple(file.run.server) if file.serves and file.run.server else None,
         client_command=tuple(file.run.client) if file.calls and file.run.client else None,
-        disabled=Disabled(reason=file.disabled.reason, since=file.disabled.since) if file.disabled else None,
+        disabled=Disabled(reason=file.disabled.reason, since=file.disabled.since)
+        if file.disabled
+        else None,
     )
 
 
 def _check_roles(file: _Manifest, *, path: Path) -> None:
     if not file.serves and not file.calls:
-        raise CatalogError(f"{path}: serves: expected at least one workload here, or a scheme in calls, got nothing")
+        raise CatalogError(
+            f"{path}: serves: expected at least one workload here, or a scheme in calls, got nothing"
+        )
     if file.serves and file.run.server is None:
-        raise CatalogError(f"{path}: run.server: expected a command here or in {LANGUAGE}, got nothing")
+        raise CatalogError(
+            f"{path}: run.server: expected a command here or in {LANGUAGE}, got nothing"
+        )
     if file.calls and file.run.client is None:
-        raise CatalogError(f"{path}: run.client: expected a command here or in {LANGUAGE}, got nothing")
+        raise CatalogError(
+            f"{path}: run.client: expected a command here or in {LANGUAGE}, got nothing"
+        )

@@ -17,7 +17,12 @@ TIERS: tuple[Tier, ...] = ("idiomatic", "tuned", "floor")
 WORKLOADS: tuple[Workload, ...] = ("http.hello", "http.payload", "rest", "ws.echo", "ws.count")
 SCHEMES: tuple[Scheme, ...] = ("http", "https", "ws", "wss")
 TLS_SCHEMES: tuple[Scheme, ...] = ("https", "wss")
-CALLED: dict[Scheme, Workload] = {"http": "http.payload", "https": "http.payload", "ws": "ws.echo", "wss": "ws.echo"}
+CALLED: dict[Scheme, Workload] = {
+    "http": "http.payload",
+    "https": "http.payload",
+    "ws": "ws.echo",
+    "wss": "ws.echo",
+}
 """What a client's scheme is checked against."""
 
 
@@ -37,7 +42,9 @@ class Needs:
     debian: tuple[str, ...] = ()
     """Debian packages by name."""
     files: tuple[str, ...] = ()
-    """Files of a system install that no package manager makes: absolute, or relative to an include folder."""
+    """Files of a system install that no package manager makes: absolute, or relative to an include
+    folder.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,8 +1,10 @@
-"""Studies: which cells a study has, what load each puts on a contestant, and how much of it a preset measures.
+"""Studies: which cells a study has, what load each puts on a contestant, and how much of it a
+preset measures.
 
-A study is one TOML file in ``studies/``. A ``[[cells]]`` entry is one cell, or, with ``over = { key = [...] }``,
-one cell for each combination of the listed values (``{key}`` in the id and title stands for the value). A preset names the
-cells it measures and how long; ``[presets.NAME.change.CELL]`` gives a cell another amount of the same load.
+A study is one TOML file in ``studies/``. A ``[[cells]]`` entry is one cell, or, with ``over = { key
+= [...] }``, one cell for each combination of the listed values (``{key}`` in the id and title
+stands for the value). A preset names the cells it measures and how long;
+``[presets.NAME.change.CELL]`` gives a cell another amount of the same load.
 """
 
 from __future__ import annotations
@@ -75,7 +77,9 @@ class EachLoad:
 
 @dataclass(frozen=True, kw_only=True)
 class RampLoad:
-    """Rounds: each opens ``add`` more connections, then every open one sends ``messages`` and waits for the replies."""
+    """Rounds: each opens ``add`` more connections, then every open one sends ``messages`` and waits
+    for the replies.
+    """
 
     rounds: int
     add: int
@@ -116,7 +120,9 @@ class Cell:
     kind: Kind
     primary: str
     workload: Workload
-    """What a server must serve to be in this cell; for a client study, what the server it calls serves."""
+    """What a server must serve to be in this cell; for a client study, what the server it calls
+    serves.
+    """
     load: Load
 
 
@@ -128,7 +134,9 @@ class Preset:
     title: str
     cells: tuple[Cell, ...]
     contestants: tuple[str, ...]
-    """Who is measured when the run names nobody; empty: everybody. Those that are not there are left out."""
+    """Who is measured when the run names nobody; empty: everybody. Those that are not there are
+    left out.
+    """
     without: tuple[str, ...]
     """Who is not, then."""
     min_blocks: int
@@ -145,7 +153,9 @@ class Study:
     question: str
     role: Role
     servers: tuple[str, ...]
-    """For a client study: who serves. The first that is installed and serves the cell's workload is used."""
+    """For a client study: who serves. The first that is installed and serves the cell's workload is
+    used.
+    """
     presets: Mapping[str, Preset]
 
     def preset(self, name: str) -> Preset:
@@ -153,12 +163,20 @@ class Study:
             return self.presets[name]
         except KeyError:
             known = ", ".join(sorted(self.presets))
-            raise CatalogError(f"study {self.name} has no preset {name!r}; it has: {known}") from None
+            raise CatalogError(
+                f"study {self.name} has no preset {name!r}; it has: {known}"
+            ) from None
 
 
-# --- the file's form -------------------------------------------------------------------------------------------------
+# --- the file's form ------------------------------------------------------------------------------
 
-_UNITS = {"us": 1_000, "ms": 1_000_000, "s": 1_000_000_000, "m": 60_000_000_000, "h": 3_600_000_000_000}
+_UNITS = {
+    "us": 1_000,
+    "ms": 1_000_000,
+    "s": 1_000_000_000,
+    "m": 60_000_000_000,
+    "h": 3_600_000_000_000,
+}
 
 
 def parse_duration(text: object) -> int:
@@ -255,7 +273,7 @@ class _StudyFile(_Table):
     presets: dict[str, _Preset]
 
 
-# --- from file to dataclasses ----------------------------------------------------------------------------------------
+# --- from file to dataclasses ---------------------------------------------------------------------
 
 
 def load_studies(folder: Path) -> dict[str, Study]:
@@ -277,8 +295,14 @@ def load_study(path: Path) -> Study:
 def parse_study(data: Mapping[str, Any], *, path: Path) -> Study:
     file = _validate(_StudyFile, data, path=path)
     if file.name != path.stem:
-        raise CatalogError(f"{path}: name: expected {path.stem!r} as the file is called, got {file.name!r}")
-    expanded = [raw for index, entry in enumerate(file.cells) for raw in _expand(entry, f"{path}: cells.{index}")]
+        raise CatalogError(
+            f"{path}: name: expected {path.stem!r} as the file is called, got {file.name!r}"
+        )
+    expanded = [
+        raw
+        for index, entry in enumerate(file.cells)
+        for raw in _expand(entry, f"{path}: cells.{index}")
+    ]
     raw_cells: dict[str, dict[str, Any]] = {}
     for raw in expanded:
         identity = str(raw.get("id"))
@@ -286,7 +310,10 @@ def parse_study(data: Mapping[str, Any], *, path: Path) -> Study:
             raise CatalogError(f"{path}: cells: expected ids that differ, got {identity!r} twice")
         _cell_model(raw, path=path)
         raw_cells[identity] = raw
-    presets = {name: _preset(name, preset, raw_cells, file=file, path=path) for name, preset in file.presets.items()}
+    presets = {
+        name: _preset(name, preset, raw_cells, file=file, path=path)
+        for name, preset in file.presets.items()
+    }
     return Study(
         name=file.name,
         title=file.title,
@@ -300,7 +327,9 @@ def parse_study(data: Mapping[str, Any], *, path: Path) -> Study:
 Model = TypeVar("Model", bound=BaseModel)
 
 
-def _validate(model: type[Model], data: Mapping[str, Any], *, path: Path, prefix: str = "") -> Model:
+def _validate(
+    model: type[Model], data: Mapping[str, Any], *, path: Path, prefix: str = ""
+) -> Model:
     try:
         return model.model_validate(data)
     except ValidationError as error:
@@ -312,7 +341,9 @@ def _expand(raw: dict[str, Any], where: str) -> Iterator[dict[str, Any]]:
     if over is None:
         yield raw
         return
-    if not isinstance(over, dict) or not all(isinstance(values, list) and values for values in over.values()):
+    if not isinstance(over, dict) or not all(
+        isinstance(values, list) and values for values in over.values()
+    ):
         raise CatalogError(f"{where}.over: expected a table of lists, got {over!r}")
     rest = {key: value for key, value in raw.items() if key != "over"}
     for combination in itertools.product(*over.values()):
@@ -327,7 +358,9 @@ def _expand(raw: dict[str, Any], where: str) -> Iterator[dict[str, Any]]:
 def _substitute(text: str, values: Mapping[str, object], where: str) -> str:
     def value(match: re.Match[str]) -> str:
         if match[1] not in values:
-            raise CatalogError(f"{where}: expected one of {', '.join(values)} in braces, got {match[1]!r}")
+            raise CatalogError(
+                f"{where}: expected one of {', '.join(values)} in braces, got {match[1]!r}"
+            )
         return str(values[match[1]])
 
     return re.sub(r"\{(\w+)\}", value, text)
@@ -338,17 +371,28 @@ def _cell_model(raw: Mapping[str, Any], *, path: Path) -> _AnyCell:
     model = _CELL_MODELS.get(kind) if isinstance(kind, str) else None
     where = f"cells.{raw.get('id', '?')}"
     if model is None:
-        raise CatalogError(f"{path}: {where}.kind: expected one of {', '.join(_CELL_MODELS)}, got {kind!r}")
+        raise CatalogError(
+            f"{path}: {where}.kind: expected one of {', '.join(_CELL_MODELS)}, got {kind!r}"
+        )
     return _validate(model, raw, path=path, prefix=where)
 
 
-def _preset(name: str, preset: _Preset, raw_cells: Mapping[str, dict[str, Any]], *, file: _StudyFile, path: Path) -> Preset:
+def _preset(
+    name: str,
+    preset: _Preset,
+    raw_cells: Mapping[str, dict[str, Any]],
+    *,
+    file: _StudyFile,
+    path: Path,
+) -> Preset:
     where = f"presets.{name}"
     names = list(raw_cells) if preset.cells == ["*"] else preset.cells
     for wanted in [*names, *preset.change]:
         if wanted not in raw_cells:
             known = ", ".join(raw_cells)
-            raise CatalogError(f"{path}: {where}: expected a cell of this study ({known}), got {wanted!r}")
+            raise CatalogError(
+                f"{path}: {where}: expected a cell of this study ({known}), got {wanted!r}"
+            )
     if preset.max_blocks < preset.min_blocks:
         raise CatalogError(
             f"{path}: {where}.max_blocks: expected at least min_blocks ({preset.min_blocks}), got {preset.max_blocks}"
@@ -373,9 +417,13 @@ def _preset(name: str, preset: _Preset, raw_cells: Mapping[str, dict[str, Any]],
 def _cell(model: _AnyCell, preset: _Preset, *, file: _StudyFile, path: Path) -> Cell:
     workload = model.workload or file.workload
     if workload is None:
-        raise CatalogError(f"{path}: cells.{model.id}.workload: expected a workload here or for the study, got none")
+        raise CatalogError(
+            f"{path}: cells.{model.id}.workload: expected a workload here or for the study, got none"
+        )
     if (model.kind == "client") != (file.role == "client"):
-        raise CatalogError(f"{path}: cells.{model.id}.kind: expected a kind for role {file.role}, got {model.kind!r}")
+        raise CatalogError(
+            f"{path}: cells.{model.id}.kind: expected a kind for role {file.role}, got {model.kind!r}"
+        )
     return Cell(
         id=model.id,
         title=model.title,
@@ -405,7 +453,9 @@ def _load(model: _AnyCell, preset: _Preset) -> Load:
                 threads=None if model.threads == "hardware" else model.threads,
             )
         case _RampCell():
-            return RampLoad(rounds=model.rounds, add=model.add, messages=model.messages, pacing=model.pacing)
+            return RampLoad(
+                rounds=model.rounds, add=model.add, messages=model.messages, pacing=model.pacing
+            )
         case _ClientCell():
             return ClientLoad(
                 scheme=model.scheme,
@@ -417,8 +467,11 @@ def _load(model: _AnyCell, preset: _Preset) -> Load:
             )
 
 
-def select_cells(presets: Sequence[tuple[Study, Preset]], wanted: Sequence[str]) -> list[tuple[Study, Preset]]:
-    """The presets with only the named cells, and without the studies that have none of them; all when none is named.
+def select_cells(
+    presets: Sequence[tuple[Study, Preset]], wanted: Sequence[str]
+) -> list[tuple[Study, Preset]]:
+    """The presets with only the named cells, and without the studies that have none of them; all
+    when none is named.
 
     A name that no cell has is an error that lists the ones there are.
     """
@@ -429,6 +482,7 @@ def select_cells(presets: Sequence[tuple[Study, Preset]], wanted: Sequence[str])
         if name not in known:
             raise CatalogError(f"--cells: expected one of {', '.join(known)}, got {name!r}")
     chosen = [
-        (study, replace(preset, cells=tuple(cell for cell in preset.cells if cell.id in wanted))) for study, preset in presets
+        (study, replace(preset, cells=tuple(cell for cell in preset.cells if cell.id in wanted)))
+        for study, preset in presets
     ]
     return [(study, preset) for study, preset in chosen if preset.cells]

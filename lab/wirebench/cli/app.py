@@ -35,14 +35,22 @@ def _show_version(wanted: bool) -> None:
 
 def _root(
     _version: Annotated[
-        bool, typer.Option("--version", help="Print the version and exit.", callback=_show_version, is_eager=True)
+        bool,
+        typer.Option(
+            "--version", help="Print the version and exit.", callback=_show_version, is_eager=True
+        ),
     ] = False,
 ) -> None:
     """Test HTTP and WebSocket libraries before you depend on them."""
 
 
 def make_app() -> typer.Typer:
-    app = typer.Typer(name="wirebench", no_args_is_help=True, rich_markup_mode="rich", pretty_exceptions_enable=False)
+    app = typer.Typer(
+        name="wirebench",
+        no_args_is_help=True,
+        rich_markup_mode="rich",
+        pretty_exceptions_enable=False,
+    )
     app.callback()(_root)
     for name in COMMANDS:
         importlib.import_module(f"wirebench.cli.{name}").register(app)

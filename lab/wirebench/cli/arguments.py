@@ -15,8 +15,15 @@ SELECTOR_HELP = (
     "several with commas or spaces. All of them if there is none."
 )
 
-Selectors = Annotated[list[str] | None, typer.Argument(metavar="[CONTESTANT]...", help=SELECTOR_HELP)]
-Jobs = Annotated[int | None, typer.Option("--jobs", "-j", min=1, help="Build jobs at a time. As many as cores if not given.")]
+Selectors = Annotated[
+    list[str] | None, typer.Argument(metavar="[CONTESTANT]...", help=SELECTOR_HELP)
+]
+Jobs = Annotated[
+    int | None,
+    typer.Option(
+        "--jobs", "-j", min=1, help="Build jobs at a time. As many as cores if not given."
+    ),
+]
 
 
 def open_catalog(*, warn: bool = True) -> Catalog:
@@ -26,7 +33,9 @@ def open_catalog(*, warn: bool = True) -> Catalog:
         for error in catalog.errors:
             say_warning(f"{error.identity} is left out: {error.message}")
     if not catalog.contestants and not catalog.errors:
-        raise CatalogError(f"{catalog.root}: expected contestants (contestants/LANG/NAME/manifest.toml), got none")
+        raise CatalogError(
+            f"{catalog.root}: expected contestants (contestants/LANG/NAME/manifest.toml), got none"
+        )
     return catalog
 
 

@@ -13,7 +13,12 @@ from wirebench.cli.arguments import Jobs, Selectors, default_jobs, open_catalog
 from wirebench.cli.console import EXIT_FAILED, console, error_console
 
 _STYLES = {"ok": "green", "failed": "bold red", "not_installed": "yellow", "disabled": "dim"}
-_WORDS = {"ok": "built", "failed": "failed", "not_installed": "not installed", "disabled": "disabled"}
+_WORDS = {
+    "ok": "built",
+    "failed": "failed",
+    "not_installed": "not installed",
+    "disabled": "disabled",
+}
 
 
 def register(app: typer.Typer) -> None:
@@ -23,7 +28,9 @@ def register(app: typer.Typer) -> None:
 def build_contestants(
     selectors: Selectors = None,
     jobs: Jobs = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON line for each contestant on stdout.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="One JSON line for each contestant on stdout.")
+    ] = False,
 ) -> None:
     """Build contestants. What is built already from the same sources and tools is not built again.
 
@@ -44,12 +51,17 @@ def build_contestants(
             counts[result.status] += 1
             if as_json:
                 typer.echo(json.dumps(_to_json(result)))
-            words.print(f"[{_STYLES[result.status]}]{_WORDS[result.status]}[/] {one.identity}{_detail(result)}", soft_wrap=True)
+            words.print(
+                f"[{_STYLES[result.status]}]{_WORDS[result.status]}[/] {one.identity}{_detail(result)}",
+                soft_wrap=True,
+            )
             if result.message:
                 words.print(f"  {result.message}", markup=False, soft_wrap=True)
             for line in result.log_tail.splitlines():
                 words.print(f"  | {line}", markup=False, soft_wrap=True)
-    words.print(", ".join(f"{counts[status]} {word}" for status, word in _WORDS.items() if counts[status]))
+    words.print(
+        ", ".join(f"{counts[status]} {word}" for status, word in _WORDS.items() if counts[status])
+    )
     if counts["failed"] or not counts["ok"] or (catalog.errors and not selectors):
         raise typer.Exit(EXIT_FAILED)
 

@@ -17,8 +17,18 @@ if TYPE_CHECKING:
     from wirebench.stats.compare import Change
     from wirebench.store.rundir import StoredRun
 
-SIGNS = {"faster": ("▲", "green"), "slower": ("▼", "red"), "equivalent": ("≈", "bright_black"), "undecided": ("?", "")}
-WORDS = {"faster": "better", "slower": "worse", "equivalent": "equivalent", "undecided": "not decided"}
+SIGNS = {
+    "faster": ("▲", "green"),
+    "slower": ("▼", "red"),
+    "equivalent": ("≈", "bright_black"),
+    "undecided": ("?", ""),
+}
+WORDS = {
+    "faster": "better",
+    "slower": "worse",
+    "equivalent": "equivalent",
+    "undecided": "not decided",
+}
 
 
 def register(app: typer.Typer) -> None:
@@ -26,14 +36,23 @@ def register(app: typer.Typer) -> None:
 
 
 def compare_runs(
-    a: Annotated[str, typer.Argument(metavar="A", help="The earlier run: its directory, or its name in 'results'.")],
+    a: Annotated[
+        str,
+        typer.Argument(
+            metavar="A", help="The earlier run: its directory, or its name in 'results'."
+        ),
+    ],
     b: Annotated[str, typer.Argument(metavar="B", help="The later run.")],
-    force: Annotated[bool, typer.Option("--force", help="Compare even if the runs are of different hosts.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Compare even if the runs are of different hosts.")
+    ] = False,
 ) -> None:
-    """Compare two runs on the same host: for every cell and contestant B over A, with its interval and verdict.
+    """Compare two runs on the same host: for every cell and contestant B over A, with its interval
+    and verdict.
 
-    Figures are taken over the floor of their own run first, so that a host that is slower today does not look like a
-    change. The floor itself is compared as it is. Exit code 0 whatever has changed; 64 if the runs cannot be compared.
+    Figures are taken over the floor of their own run first, so that a host that is slower today
+    does not look like a change. The floor itself is compared as it is. Exit code 0 whatever has
+    changed; 64 if the runs cannot be compared.
     """
     from wirebench.stats import load_history
     from wirebench.stats.compare import compare
@@ -48,12 +67,18 @@ def compare_runs(
     _check_hosts(first, second, force=force)
     if first.plan is None or second.plan is None:
         ended = first if first.plan is None else second
-        raise CatalogError(f"{ended.path}: expected a run with a plan, got one that ended before anything was measured")
+        raise CatalogError(
+            f"{ended.path}: expected a run with a plan, got one that ended before anything was measured"
+        )
     after_both = max(run.info.started_unix_ns for run in runs) + 1
-    history = load_history(second.path.parent, host_id=str(second.host.get("host_id", "")), before_unix_ns=after_both)
+    history = load_history(
+        second.path.parent, host_id=str(second.host.get("host_id", "")), before_unix_ns=after_both
+    )
     changes = compare((first.plan, first.trials), (second.plan, second.trials), history)
     if not changes:
-        raise CatalogError(f"B: expected a run with a cell of {first.info.name}, got {second.info.name} without any")
+        raise CatalogError(
+            f"B: expected a run with a cell of {first.info.name}, got {second.info.name} without any"
+        )
     _print(first, second, changes)
 
 
@@ -75,7 +100,12 @@ def _print(first: StoredRun, second: StoredRun, changes: Sequence[Change]) -> No
     for key in dict.fromkeys((one.study, one.cell) for one in changes):
         rows = [one for one in changes if (one.study, one.cell) == key]
         better = "more" if rows[0].higher_is_better else "less"
-        out.print(Text.assemble((" ".join(key), "bold"), f"  {noun(rows[0].metric, rows[0].unit)}, {better} is better"))
+        out.print(
+            Text.assemble(
+                (" ".join(key), "bold"),
+                f"  {noun(rows[0].metric, rows[0].unit)}, {better} is better",
+            )
+        )
         table = Table(box=None, padding=(0, 1), header_style="bold")
         table.add_column("", width=1)
         table.add_column("contestant", no_wrap=True)
@@ -85,12 +115,24 @@ def _print(first: StoredRun, second: StoredRun, changes: Sequence[Change]) -> No
             table.add_column(heading, no_wrap=True)
         for one in rows:
             sign, style = SIGNS[one.verdict.kind] if one.missing is None else (" ", "bright_black")
-            a, b = (figure(one.metric, value) if value is not None else "" for value in (one.a, one.b))
+            a, b = (
+                figure(one.metric, value) if value is not None else "" for value in (one.a, one.b)
+            )
             ratio = ratio_text(one.ratio) if one.ratio is not None else ""
-            said = one.missing or WORDS[one.verdict.kind] + (f": {one.verdict.reason}" if one.verdict.reason else "")
+            said = one.missing or WORDS[one.verdict.kind] + (
+                f": {one.verdict.reason}" if one.verdict.reason else ""
+            )
             basis = "" if one.missing else one.basis
             table.add_row(sign, Text(one.entry), a, b, ratio, basis, Text(said), style=style)
         out.print(table)
-        out.print(Text(f"  differences within {rows[0].band.d:.1%} are noise ({rows[0].band.source})\n", style="bright_black"))
-    counts = {kind: sum(1 for one in changes if one.missing is None and one.verdict.kind == kind) for kind in WORDS}
+        out.print(
+            Text(
+                f"  differences within {rows[0].band.d:.1%} are noise ({rows[0].band.source})\n",
+                style="bright_black",
+            )
+        )
+    counts = {
+        kind: sum(1 for one in changes if one.missing is None and one.verdict.kind == kind)
+        for kind in WORDS
+    }
     out.print(", ".join(f"{count} {WORDS[kind]}" for kind, count in counts.items()))

@@ -1,4 +1,6 @@
-"""``wirebench conformance``: how well does a server keep to the standards? Any server, by its address."""
+"""``wirebench conformance``: how well does a server keep to the standards? Any server, by its
+address.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +32,13 @@ def conformance(
             help="http://HOST:PORT/PATH of a resource that answers GET with 200; ws://HOST:PORT/PATH of an echo of messages.",
         ),
     ],
-    everything: Annotated[bool, typer.Option("--all", help="Show every probe, not only those that failed.")] = False,
-    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write all results there, as JSON.")] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Show every probe, not only those that failed.")
+    ] = False,
+    json_file: Annotated[
+        Path | None,
+        typer.Option("--json", metavar="FILE", help="Write all results there, as JSON."),
+    ] = None,
 ) -> None:
     """Put the probes of RFC 9110, 9112, 6455 and 7692 to a running server, hostile ones among them.
 
@@ -44,11 +51,15 @@ def conformance(
         target = target_of(url)
         probes = list(probes_for(target, PARTS))
         with console().status("") as status:
-            results += run_probes(target, probes, progress=lambda probe: status.update(f"{url}: {probe.id}"))  # noqa: B023
+            results += run_probes(
+                target, probes, progress=lambda probe, url=url: status.update(f"{url}: {probe.id}")
+            )
     for line in report(results, everything=everything):
         console().print(line, markup=False, soft_wrap=True)
     if json_file is not None:
-        json_file.write_text(json.dumps([one.record() for one in results], indent=1) + "\n", encoding="utf-8")
+        json_file.write_text(
+            json.dumps([one.record() for one in results], indent=1) + "\n", encoding="utf-8"
+        )
     if any(one.level == "MUST" and one.outcome in ("failed", "closed") for one in results):
         raise typer.Exit(EXIT_FAILED)
 
@@ -60,7 +71,9 @@ def target_of(url: str) -> Target:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port or 80
     except ValueError as error:
-        raise CatalogError(f"{url}: {error}; expected http://HOST:PORT/PATH or ws://HOST:PORT/PATH") from error
+        raise CatalogError(
+            f"{url}: {error}; expected http://HOST:PORT/PATH or ws://HOST:PORT/PATH"
+        ) from error
     if parts.scheme not in ("http", "ws") or not host:
         raise CatalogError(f"{url}: expected http://HOST:PORT/PATH or ws://HOST:PORT/PATH")
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")

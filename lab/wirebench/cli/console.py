@@ -21,7 +21,9 @@ _WIDTH_OF_FILES = 200
 
 
 def console(file: IO[str] | None = None) -> Console:
-    """A console for stdout, or another stream. Wide when it is no terminal, so that tables in pipes are whole."""
+    """A console for stdout, or another stream. Wide when it is no terminal, so that tables in pipes
+    are whole.
+    """
     stream = sys.stdout if file is None else file
     width = None if stream.isatty() or os.environ.get("COLUMNS") else _WIDTH_OF_FILES
     return Console(file=stream, width=width, highlight=False)

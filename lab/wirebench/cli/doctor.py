@@ -17,12 +17,17 @@ def register(app: typer.Typer) -> None:
 
 
 def doctor() -> None:
-    """Say what is missing or stands in the way of good figures. Exit code 1 if something can be installed or mended."""
+    """Say what is missing or stands in the way of good figures. Exit code 1 if something can be
+    installed or mended.
+    """
     catalog = open_catalog(warn=False)
     host = capture()
     out = console()
     memory = host.memory_bytes / 2**30
-    out.print(f"{host.cpu_model}, {host.cores} cores, {memory:.0f} GiB, {host.distribution}, Linux {host.kernel}", markup=False)
+    out.print(
+        f"{host.cpu_model}, {host.cores} cores, {memory:.0f} GiB, {host.distribution}, Linux {host.kernel}",
+        markup=False,
+    )
     problems = diagnose(catalog, fingerprint=host)
     for problem in problems:
         _print(problem)

@@ -1,4 +1,6 @@
-"""What ``run`` and ``quick`` share: from what was asked to the tables, the report and the exit code."""
+"""What ``run`` and ``quick`` share: from what was asked to the tables, the report and the exit
+code.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ from wirebench.catalog.contestants import STUDIES
 from wirebench.cli.arguments import default_jobs, open_catalog
 from wirebench.cli.console import console, say_warning
 
-# Everything of the later stages is imported where it is used: it takes most of a second, and --help should not wait for it.
+# Everything of the later stages is imported where it is used: it takes most of a second, and --help
+# should not wait for it.
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -60,7 +63,9 @@ def execute(request: Request) -> int:
     studies = load_studies(catalog.root / STUDIES)
     results = request.out if request.out is not None else catalog.root / RESULTS
     try:
-        return _Execution(request=request, catalog=catalog, studies=studies, results=results).carry_out()
+        return _Execution(
+            request=request, catalog=catalog, studies=studies, results=results
+        ).carry_out()
     except StoreError as error:
         raise CatalogError(str(error)) from error
 
@@ -85,7 +90,10 @@ class _Execution:
             return before.info.exit_code or 0
         selection = before.info.selection if before is not None else self._selection()
         session, status, code = None, "failed", 1
-        with interruptible(), LocalBench(root=self.catalog.root, jobs=default_jobs(self.request.jobs)) as bench:
+        with (
+            interruptible(),
+            LocalBench(root=self.catalog.root, jobs=default_jobs(self.request.jobs)) as bench,
+        ):
             try:
                 with hold():  # either there is a run with all its files, or none
                     session = self._open(selection, before, bench, out)
@@ -117,7 +125,9 @@ class _Execution:
         request = self.request
         for name in request.studies:
             if name not in self.studies:
-                raise CatalogError(f"STUDY: expected one of {', '.join(self.studies)}, got {name!r}")
+                raise CatalogError(
+                    f"STUDY: expected one of {', '.join(self.studies)}, got {name!r}"
+                )
         try:
             budget_ns = parse_duration(request.budget) if request.budget is not None else None
         except ValueError as error:
@@ -132,17 +142,23 @@ class _Execution:
             seed=request.seed if request.seed is not None else secrets.randbelow(2**31),
         )
 
-    def _open(self, selection: Selection, before: StoredRun | None, bench: Bench, out: Console) -> Session:
+    def _open(
+        self, selection: Selection, before: StoredRun | None, bench: Bench, out: Console
+    ) -> Session:
         from wirebench.run.progress import Steps
         from wirebench.run.session import Session, check_resumable, scope_of
         from wirebench.store.rundir import RunDirectory, point_latest
 
         wanted = self.catalog.select(selection.only)
         everybody = dict(self.catalog.contestants)
-        scope = scope_of(selection, studies=self.studies, wanted=wanted, everybody=everybody, bench=bench)
+        scope = scope_of(
+            selection, studies=self.studies, wanted=wanted, everybody=everybody, bench=bench
+        )
         if not scope.needed and not scope.absent:
             who = ", ".join(one.identity for one in wanted)
-            raise CatalogError(f"--only: expected contestants that take part in {', '.join(selection.studies)}, got {who}")
+            raise CatalogError(
+                f"--only: expected contestants that take part in {', '.join(selection.studies)}, got {who}"
+            )
         if before is not None:
             check_resumable(before, scope=scope, bench=bench, force=self.request.force)
             directory = RunDirectory(before.path)
@@ -155,7 +171,14 @@ class _Execution:
         if before is None or not before.host:
             directory.write_host(bench.host())
         _announce(scope, directory.path, before, out)
-        return Session(directory=directory, info=info, scope=scope, bench=bench, reporter=Steps(out), before=before)
+        return Session(
+            directory=directory,
+            info=info,
+            scope=scope,
+            bench=bench,
+            reporter=Steps(out),
+            before=before,
+        )
 
     def _info(self, name: str, selection: Selection, scope: Scope, bench: Bench) -> RunInfo:
         from wirebench.store.records import RunInfo
@@ -184,12 +207,19 @@ class _Execution:
             measured = session.measure(plan, settled=_settled(session, plan), watcher=watcher)
         if measured.out_of_budget:
             fewest = min(measured.blocks.values())
-            out.print(f"the time budget is used up after {_count(fewest, 'block')}{_too_few(fewest)}", highlight=False)
+            out.print(
+                f"the time budget is used up after {_count(fewest, 'block')}{_too_few(fewest)}",
+                highlight=False,
+            )
 
 
 def _command(request: Request, selection: Selection) -> tuple[str, ...]:
     """The arguments that repeat the run: with the seed, which is drawn when it is not given."""
-    words = ["wirebench", "quick"] if request.label == "quick" else ["wirebench", "run", *selection.studies]
+    words = (
+        ["wirebench", "quick"]
+        if request.label == "quick"
+        else ["wirebench", "run", *selection.studies]
+    )
     if request.label != "quick":
         words += ["--preset", selection.preset]
     for selector in selection.only:
@@ -229,20 +259,31 @@ def _announce(scope: Scope, path: Path, before: StoredRun | None, out: Console) 
     out.print(f"  measuring  about {duration(scope.measuring_ns)} ({trials})", highlight=False)
     if before is not None:
         done = sum(1 for record in before.trials if record.block > 0)
-        out.print(f"  resumed    {done} trials of this run are done and are not repeated", highlight=False)
+        out.print(
+            f"  resumed    {done} trials of this run are done and are not repeated", highlight=False
+        )
     if scope.budget_ns is not None and scope.budget_ns < scope.measuring_ns:
         fitting = blocks * scope.budget_ns // max(1, scope.measuring_ns)
         holds = f"holds about {_count(fitting, 'block')}{_too_few(fitting)}"
         say_warning(f"the budget of {duration(scope.budget_ns)} {holds}")
     elif selection.blocks is not None and selection.blocks < MIN_BLOCKS:
-        say_warning(f"figures of {_count(selection.blocks, 'block')}, but no verdicts: those need {MIN_BLOCKS}")
+        say_warning(
+            f"figures of {_count(selection.blocks, 'block')}, but no verdicts: those need {MIN_BLOCKS}"
+        )
     for note in scope_notes(scope):
         out.print(f"  {note}", markup=False, highlight=False, soft_wrap=True)
-    out.print(f"  into       {path} (Ctrl-C keeps what is done)", markup=False, highlight=False, soft_wrap=True)
+    out.print(
+        f"  into       {path} (Ctrl-C keeps what is done)",
+        markup=False,
+        highlight=False,
+        soft_wrap=True,
+    )
 
 
 def scope_notes(scope: Scope) -> Iterable[str]:
-    """Who is not in the run, and the line that changes it: one for each line, since many lack the same."""
+    """Who is not in the run, and the line that changes it: one for each line, since many lack the
+    same.
+    """
     by_line: dict[tuple[str, str | None], list[str]] = {}
     for absent in scope.absent:
         key = ("", absent.install) if absent.install else (absent.reason, None)
@@ -306,14 +347,22 @@ def publish(path: Path, out: Console) -> None:
 
 
 def failure_lines(trials: Iterable[TrialRecord]) -> Iterable[str]:
-    """Each contestant that failed, with what it was sent, what was expected and what came: the first of each kind."""
+    """Each contestant that failed, with what it was sent, what was expected and what came: the
+    first of each kind.
+    """
     seen: dict[tuple[str, str], tuple[FailureRecord, list[str]]] = {}
     for record in trials:
         if record.status == "failed" and record.failure is not None:
-            _, cells = seen.setdefault((record.contestant, record.failure.kind), (record.failure, []))
+            _, cells = seen.setdefault(
+                (record.contestant, record.failure.kind), (record.failure, [])
+            )
             cells.append(f"{record.study} {record.cell}")
     for (contestant, kind), (failure, cells) in seen.items():
         yield f"failed: {contestant} ({', '.join(dict.fromkeys(cells))}): {kind}: {failure.message}"
-        for name, text in (("sent", failure.sent), ("expected", failure.expected), ("received", failure.received)):
+        for name, text in (
+            ("sent", failure.sent),
+            ("expected", failure.expected),
+            ("received", failure.received),
+        ):
             if text:
                 yield f"  {name:<9}{text}"

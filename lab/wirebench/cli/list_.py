@@ -23,7 +23,9 @@ def register(app: typer.Typer) -> None:
 
 def list_contestants(
     selectors: Selectors = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON document instead of a table.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="One JSON document instead of a table.")
+    ] = False,
 ) -> None:
     """Show the contestants: library, version, tier, workloads, and whether each can run here."""
     catalog = open_catalog()
@@ -37,7 +39,9 @@ def list_contestants(
     else:
         _print_table(rows)
         if any(row["missing"] for row in rows):
-            error_console().print("'wirebench doctor' says how to get what is not installed", highlight=False)
+            error_console().print(
+                "'wirebench doctor' says how to get what is not installed", highlight=False
+            )
     if any(row["status"] == "bad_manifest" for row in rows):
         raise typer.Exit(EXIT_FAILED)
 
@@ -46,7 +50,10 @@ def _row(one: Contestant, found: Presence) -> dict[str, Any]:
     status, detail = "ready", ""
     missing: list[str] = []
     if one.disabled is not None:
-        status, detail = "disabled", f"{one.disabled.reason} (since {one.disabled.since.isoformat()})"
+        status, detail = (
+            "disabled",
+            f"{one.disabled.reason} (since {one.disabled.since.isoformat()})",
+        )
     elif not found.complete:
         status, detail = "not_installed", found.describe(one)
         missing = list(found.missing)
@@ -89,6 +96,12 @@ def _print_table(rows: list[dict[str, Any]]) -> None:
             status.append(f": {row['detail']}", style="default")
         elif row["missing"]:
             status.append(f": {' '.join(row['missing'])}", style="default")
-        cells = (row["contestant"], row["library"], row["version"], row["tier"], " ".join(workloads))
+        cells = (
+            row["contestant"],
+            row["library"],
+            row["version"],
+            row["tier"],
+            " ".join(workloads),
+        )
         table.add_row(*(Text(cell) for cell in cells), status)
     console().print(table)

@@ -18,12 +18,15 @@ from wirebench.trial.interrupt import interruptible
 def run_app(arguments: Sequence[str]) -> int:
     """Runs one command; the exit code."""
     try:
-        code = typer.main.get_command(make_app()).main(list(arguments), prog_name="wirebench", standalone_mode=False)
+        code = typer.main.get_command(make_app()).main(
+            list(arguments), prog_name="wirebench", standalone_mode=False
+        )
     except CatalogError as error:
         say_error(str(error))
         return EXIT_USAGE
     except typer.TyperException as error:
-        # With standalone_mode off these are only what the user typed: an unknown command, option or value.
+        # With standalone_mode off these are only what the user typed: an unknown command, option or
+        # value.
         context = getattr(error, "ctx", None)
         path = context.command_path if context is not None else "wirebench"
         say_error(f"{_one_line(error.format_message())}; see '{path} --help'")

@@ -25,7 +25,12 @@ def register(app: typer.Typer) -> None:
 
 
 def new(
-    identity: Annotated[str, typer.Argument(metavar="LANG/NAME", help="Such as python/mine: the folder below contestants/.")],
+    identity: Annotated[
+        str,
+        typer.Argument(
+            metavar="LANG/NAME", help="Such as python/mine: the folder below contestants/."
+        ),
+    ],
 ) -> None:
     """Make a contestant: a copy of its language's working template, and what to edit in it."""
     root = find_root()
@@ -42,18 +47,25 @@ def create(root: Path, identity: str) -> Path:
     """The new folder, whole or not at all."""
     match = re.fullmatch(r"([a-z0-9][a-z0-9_-]*)/([a-z0-9][a-z0-9_-]*)", identity)
     if match is None:
-        raise CatalogError(f"{identity}: expected LANG/NAME of a-z, 0-9, '-' and '_', such as python/mine")
+        raise CatalogError(
+            f"{identity}: expected LANG/NAME of a-z, 0-9, '-' and '_', such as python/mine"
+        )
     language, name = match[1], match[2]
     template = root / "contestants" / language / _TEMPLATE
     if not template.is_dir():
         raise CatalogError(_no_template(root, language))
     folder = root / "contestants" / language / name
     if folder.exists():
-        raise CatalogError(f"{identity}: expected a new name, got one that is there: {folder.relative_to(root)}")
-    # Made under a name the catalog does not read, then renamed: an interruption leaves no half contestant.
+        raise CatalogError(
+            f"{identity}: expected a new name, got one that is there: {folder.relative_to(root)}"
+        )
+    # Made under a name the catalog does not read, then renamed: an interruption leaves no half
+    # contestant.
     with tempfile.TemporaryDirectory(prefix="_new-", dir=folder.parent) as scratch:
         made = Path(scratch) / name
-        shutil.copytree(template, made, ignore=shutil.ignore_patterns("__pycache__", "node_modules", "target"))
+        shutil.copytree(
+            template, made, ignore=shutil.ignore_patterns("__pycache__", "node_modules", "target")
+        )
         for path in sorted(made.rglob("*")):
             if path.is_file() and not path.is_symlink():
                 _fill(path, name)
@@ -67,7 +79,11 @@ def edit_lines(folder: Path) -> list[tuple[Path, int, str]]:
     for path in sorted(folder.rglob("*"), key=lambda path: (path.name != "manifest.toml", path)):
         if path.is_file():
             lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-            found += [(path, number, line.strip()) for number, line in enumerate(lines, 1) if _EDIT_MARK.search(line)]
+            found += [
+                (path, number, line.strip())
+                for number, line in enumerate(lines, 1)
+                if _EDIT_MARK.search(line)
+            ]
     return found
 
 
@@ -81,5 +97,9 @@ def _fill(path: Path, name: str) -> None:
 def _no_template(root: Path, language: str) -> str:
     known = sorted(path.parent.name for path in (root / "contestants").glob(f"*/{_TEMPLATE}"))
     close = difflib.get_close_matches(language, known, n=1)
-    hint = f"did you mean {close[0]}?" if close else f"there are templates for {', '.join(known) or 'no language'}"
+    hint = (
+        f"did you mean {close[0]}?"
+        if close
+        else f"there are templates for {', '.join(known) or 'no language'}"
+    )
     return f"{language}: expected a language with a template (contestants/{language}/{_TEMPLATE}), got none; {hint}"

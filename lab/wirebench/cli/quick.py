@@ -28,11 +28,12 @@ def quick(
 ) -> None:
     """Measure a small slice of all four studies on what is installed, and report it.
 
-    Near relatives of other contestants are left to 'wirebench run'. Says before it starts how long it will take: about five
-    minutes of measuring on two cores. Ctrl-C keeps what is done.
-    The exit codes are those of 'wirebench run'.
+    Near relatives of other contestants are left to 'wirebench run'. Says before it starts how long
+    it will take: about five minutes of measuring on two cores. Ctrl-C keeps what is done. The exit
+    codes are those of 'wirebench run'.
     """
-    # Cheap packages only: libraries of those whose compilers and runtimes are here. Without root nothing is installed.
+    # Cheap packages only: libraries of those whose compilers and runtimes are here. Without root
+    # nothing is installed.
     ensure_libraries(open_catalog(warn=False).select(only or ()), say=error_console().print)
     request = Request(
         label="quick",

@@ -25,12 +25,21 @@ def register(app: typer.Typer) -> None:
 def report(
     run: Run = LATEST,
     open_: Annotated[bool, typer.Option("--open", help="Show it in the browser.")] = False,
-    out: Annotated[Path | None, typer.Option("--out", help="Write it here, not into the run's directory.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Write it here, not into the run's directory.")
+    ] = None,
     charts: Annotated[
-        Path | None, typer.Option("--charts", metavar="DIR", help="Also write every chart as PNG and SVG into this folder.")
+        Path | None,
+        typer.Option(
+            "--charts",
+            metavar="DIR",
+            help="Also write every chart as PNG and SVG into this folder.",
+        ),
     ] = None,
 ) -> None:
-    """Make a run's report again: verdicts, tables and charts from its stored trials, in one HTML file that needs no network."""
+    """Make a run's report again: verdicts, tables and charts from its stored trials, in one HTML
+    file that needs no network.
+    """
     from wirebench.report import export_charts, write_report
     from wirebench.store.jsonl import StoreError
 
@@ -59,6 +68,14 @@ def find_run(name: str) -> Path:
     path = results / name
     if (path / "run.json").is_file():
         return path.resolve()
-    runs = sorted(one.name for one in results.iterdir() if (one / "run.json").is_file()) if results.is_dir() else []
-    known = f"one of {', '.join(runs[-5:])}" if runs else "a run; there is none yet, 'wirebench quick' makes one"
+    runs = (
+        sorted(one.name for one in results.iterdir() if (one / "run.json").is_file())
+        if results.is_dir()
+        else []
+    )
+    known = (
+        f"one of {', '.join(runs[-5:])}"
+        if runs
+        else "a run; there is none yet, 'wirebench quick' makes one"
+    )
     raise CatalogError(f"RUN: expected {known}, got {name!r}")

@@ -14,21 +14,47 @@ from wirebench.cli.execute import Request, execute
 
 MAX_SEED = 2**31
 
-Only = Annotated[list[str] | None, typer.Option("--only", metavar="CONTESTANTS", help=SELECTOR_HELP)]
+Only = Annotated[
+    list[str] | None, typer.Option("--only", metavar="CONTESTANTS", help=SELECTOR_HELP)
+]
 Blocks = Annotated[
     int | None,
-    typer.Option("--blocks", min=1, help="Exactly this many blocks of each cell. Fewer than 6 give figures but no verdicts."),
+    typer.Option(
+        "--blocks",
+        min=1,
+        help="Exactly this many blocks of each cell. Fewer than 6 give figures but no verdicts.",
+    ),
 ]
-Cells = Annotated[list[str] | None, typer.Option("--cells", metavar="IDS", help="Only these cells, several with commas.")]
-Seed = Annotated[int | None, typer.Option("--seed", min=0, max=MAX_SEED, help="Of the order. Drawn and recorded if not given.")]
-Out = Annotated[Path | None, typer.Option("--out", help="The folder that gets the run's directory. 'results' if not given.")]
+Cells = Annotated[
+    list[str] | None,
+    typer.Option("--cells", metavar="IDS", help="Only these cells, several with commas."),
+]
+Seed = Annotated[
+    int | None,
+    typer.Option(
+        "--seed", min=0, max=MAX_SEED, help="Of the order. Drawn and recorded if not given."
+    ),
+]
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", help="The folder that gets the run's directory. 'results' if not given."),
+]
 Resume = Annotated[
-    str | None, typer.Option("--resume", metavar="RUN", help="Complete this run: its directory or name, or 'latest'.")
+    str | None,
+    typer.Option(
+        "--resume", metavar="RUN", help="Complete this run: its directory or name, or 'latest'."
+    ),
 ]
 Budget = Annotated[
-    str | None, typer.Option("--budget", metavar="TIME", help="Begin no block that ends later than this, such as 5m.")
+    str | None,
+    typer.Option(
+        "--budget", metavar="TIME", help="Begin no block that ends later than this, such as 5m."
+    ),
 ]
-Force = Annotated[bool, typer.Option("--force", help="Resume even if the host or the builds are not those of the run.")]
+Force = Annotated[
+    bool,
+    typer.Option("--force", help="Resume even if the host or the builds are not those of the run."),
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -36,10 +62,18 @@ def register(app: typer.Typer) -> None:
 
 
 def run_study(
-    study: Annotated[str | None, typer.Argument(metavar="STUDY", help="roundtrip, concurrency, rest or websocket.")] = None,
+    study: Annotated[
+        str | None,
+        typer.Argument(metavar="STUDY", help="roundtrip, concurrency, rest or websocket."),
+    ] = None,
     only: Only = None,
-    quick: Annotated[bool, typer.Option("--quick", help="The preset 'quick': a small slice.")] = False,
-    preset: Annotated[str | None, typer.Option("--preset", help="Which of the study's presets. 'full' if not given.")] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="The preset 'quick': a small slice.")
+    ] = False,
+    preset: Annotated[
+        str | None,
+        typer.Option("--preset", help="Which of the study's presets. 'full' if not given."),
+    ] = None,
     blocks: Blocks = None,
     cells: Cells = None,
     seed: Seed = None,
@@ -53,14 +87,17 @@ def run_study(
 
     Builds what is not built, checks every contestant's replies, then measures.
 
-    Exit code 0: all measured. 1: a contestant failed (named at the end; the others' results stand). 3: nothing valid was
-    measured. 64: wrong usage. 130, 143: interrupted; every finished trial is kept, and --resume completes the run.
-    A contestant that is not installed is listed and does not change the exit code.
+    Exit code 0: all measured. 1: a contestant failed (named at the end; the others' results stand).
+    3: nothing valid was measured. 64: wrong usage. 130, 143: interrupted; every finished trial is
+    kept, and --resume completes the run. A contestant that is not installed is listed and does not
+    change the exit code.
     """
     if quick and preset not in (None, "quick"):
         raise CatalogError(f"--quick: expected no other --preset with it, got {preset!r}")
     if resume is None and study is None:
-        raise CatalogError("STUDY: expected a study or --resume RUN, got neither; 'wirebench run --help' shows both")
+        raise CatalogError(
+            "STUDY: expected a study or --resume RUN, got neither; 'wirebench run --help' shows both"
+        )
     request = Request(
         label=study or "resumed",
         studies=(study,) if study is not None else (),
@@ -80,4 +117,6 @@ def run_study(
 
 def split_words(values: Sequence[str] | None) -> tuple[str, ...]:
     """Values given several times or with commas between."""
-    return tuple(part.strip() for value in values or () for part in value.split(",") if part.strip())
+    return tuple(
+        part.strip() for value in values or () for part in value.split(",") if part.strip()
+    )

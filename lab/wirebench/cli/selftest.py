@@ -28,54 +28,76 @@ def selftest(
     quick: Annotated[
         bool,
         typer.Option(
-            "--quick", help="One short run of each at the lowest rate: a minute instead of a quarter of an hour or more."
+            "--quick",
+            help="One short run of each at the lowest rate: a minute instead of a quarter of an hour or more.",
         ),
     ] = False,
     peers: Annotated[
         bool,
         typer.Option(
-            "--peers", help="Also run the other load generators that are installed, and print what they say beside it."
+            "--peers",
+            help="Also run the other load generators that are installed, and print what they say beside it.",
         ),
     ] = False,
     case: Annotated[
-        list[str] | None, typer.Option("--case", metavar="CASE", help=f"Only this one; may be repeated: {_CASES}.")
+        list[str] | None,
+        typer.Option("--case", metavar="CASE", help=f"Only this one; may be repeated: {_CASES}."),
     ] = None,
     mode: Annotated[
-        list[str] | None, typer.Option("--mode", metavar="MODE", help=f"Only this one; may be repeated: {_MODES}.")
+        list[str] | None,
+        typer.Option("--mode", metavar="MODE", help=f"Only this one; may be repeated: {_MODES}."),
     ] = None,
     rate: Annotated[
         list[int] | None,
-        typer.Option("--rate", metavar="N", min=1, help="Only this many requests per second; may be repeated."),
+        typer.Option(
+            "--rate",
+            metavar="N",
+            min=1,
+            help="Only this many requests per second; may be repeated.",
+        ),
     ] = None,
     repeats: Annotated[
         int | None,
         typer.Option(
-            "--repeats", metavar="N", min=1, help="How often each is run; the median counts. Odd. Without it 5, with --quick 1."
+            "--repeats",
+            metavar="N",
+            min=1,
+            help="How often each is run; the median counts. Odd. Without it 5, with --quick 1.",
         ),
     ] = None,
     real_time: Annotated[
         bool,
         typer.Option(
-            "--realtime", help="Keep other programs off the cores by real-time priority. The machine hardly answers meanwhile."
+            "--realtime",
+            help="Keep other programs off the cores by real-time priority. The machine hardly answers meanwhile.",
         ),
     ] = False,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Of random arrivals.")] = 1,
-    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write all results there.")] = None,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write all results there.")
+    ] = None,
     wireload: Annotated[
-        Path | None, typer.Option("--wireload", metavar="FILE", help="Test this one, not the installed one.")
+        Path | None,
+        typer.Option("--wireload", metavar="FILE", help="Test this one, not the installed one."),
     ] = None,
     truth_server: Annotated[
-        Path | None, typer.Option("--truth-server", metavar="FILE", help="Test with this one, not the installed one.")
+        Path | None,
+        typer.Option(
+            "--truth-server", metavar="FILE", help="Test with this one, not the installed one."
+        ),
     ] = None,
 ) -> None:
-    """Compare wireload's percentiles and error counts with the truth, on servers whose delays are known exactly.
+    """Compare wireload's percentiles and error counts with the truth, on servers whose delays are
+    known exactly.
 
-    Each case is run several times under each load, in rounds over all of them; a percentile is right when the median of its
-    differences from the truth, or else from what the server recorded of itself, is within 1% or 50 us. Error counts must be
-    exact in every run. Wants a quiet machine with two cores. One mode takes a quarter of an hour; how long it will take is said
-    at the beginning. Ctrl-C judges what is done.
+    Each case is run several times under each load, in rounds over all of them; a percentile is
+    right when the median of its differences from the truth, or else from what the server recorded
+    of itself, is within 1% or 50 us. Error counts must be exact in every run. Wants a quiet machine
+    with two cores. One mode takes a quarter of an hour; how long it will take is said at the
+    beginning. Ctrl-C judges what is done.
 
-    Exit code 0: all that could be judged is right. 1: something is wrong. 3: nothing could be judged. 130, 143: interrupted.
+    Exit code 0: all that could be judged is right. 1: something is wrong. 3: nothing could be
+    judged. 130, 143: interrupted.
     """
     from rich.live import Live
     from rich.text import Text
@@ -95,7 +117,9 @@ def selftest(
     size = QUICK if quick else FULL
     repeats = size.repeats if repeats is None else repeats
     if repeats % 2 == 0:
-        raise CatalogError(f"--repeats: expected an odd number, so that there is a run in the middle, got {repeats}")
+        raise CatalogError(
+            f"--repeats: expected an odd number, so that there is a run in the middle, got {repeats}"
+        )
     known = cases(size)
     try:
         names = distinct(case or (), [one.name for one in known], "--case")
@@ -123,15 +147,20 @@ def selftest(
             "idle cores may sleep, and waking them up is in the latencies; './wirebench doctor' says how to keep them awake"
         )
     if cores.shared:
-        say_warning("server and generator share one core: what one takes is in the latencies of the other")
+        say_warning(
+            "server and generator share one core: what one takes is in the latencies of the other"
+        )
 
     out = console()
     each = len(list(runs(wanted, size)))
     takes = duration(round(estimate_s(wanted, size) * S))
-    also = f"{' and the peers' if programs.peers else ''}{', real-time priority' if real_time else ''}"
+    also = (
+        f"{' and the peers' if programs.peers else ''}{', real-time priority' if real_time else ''}"
+    )
     out.print(f"{repeats} x {each} runs, some {takes}{also}", highlight=False)
     code = None
-    # Drawn between runs only: a picture that moves wakes up a dozen times a second, on the core of what is measured.
+    # Drawn between runs only: a picture that moves wakes up a dozen times a second, on the core of
+    # what is measured.
     with (
         _priority(real_time),
         cores_awake(),
@@ -160,7 +189,13 @@ def selftest(
     out.print(table.summary(results, groups), markup=False, soft_wrap=True)
     if json_file is not None:
         document = table.to_json(
-            results, groups, suite.peer_rows, suite.bases, suite.missing, realtime=real_time, cores_awake=awake
+            results,
+            groups,
+            suite.peer_rows,
+            suite.bases,
+            suite.missing,
+            realtime=real_time,
+            cores_awake=awake,
         )
         json_file.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
     code = exit_code(results) if code is None else code
@@ -177,7 +212,9 @@ def _priority(real_time: bool) -> Iterator[None]:
             try:
                 stack.enter_context(realtime())
             except PermissionError as error:
-                raise CatalogError("--realtime: takes the right to real-time priority (CAP_SYS_NICE, or ulimit -r)") from error
+                raise CatalogError(
+                    "--realtime: takes the right to real-time priority (CAP_SYS_NICE, or ulimit -r)"
+                ) from error
         yield
 
 
@@ -190,5 +227,7 @@ def _program(given: Path | None, name: str, option: str) -> Path:
     beside = Path(sys.executable).parent / name
     found = str(beside) if os.access(beside, os.X_OK) else shutil.which(name)
     if found is None:
-        raise CatalogError(f"{beside}: expected a program, got none there or in PATH; './wirebench doctor' builds it")
+        raise CatalogError(
+            f"{beside}: expected a program, got none there or in PATH; './wirebench doctor' builds it"
+        )
     return Path(found)

@@ -21,10 +21,16 @@ def setup(
     selectors: Selectors = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print the line.")] = False,
     libraries_only: Annotated[
-        bool, typer.Option("--libraries-only", help="Only for contestants whose compilers and runtimes are here already.")
+        bool,
+        typer.Option(
+            "--libraries-only",
+            help="Only for contestants whose compilers and runtimes are here already.",
+        ),
     ] = False,
 ) -> None:
-    """Install the Debian packages that contestants need: as root; otherwise print the one line to run."""
+    """Install the Debian packages that contestants need: as root; otherwise print the one line to
+    run.
+    """
     catalog = open_catalog()
     chosen = catalog.select(selectors or ())
     packages = installable(chosen, toolchain_present=libraries_only)
@@ -43,5 +49,7 @@ def setup(
     for one in chosen:
         found = presences([one])[one.identity]
         if one.disabled is None and not found.complete:
-            out.print(f"not installed: {one.identity} {found.describe(one)}", markup=False, soft_wrap=True)
+            out.print(
+                f"not installed: {one.identity} {found.describe(one)}", markup=False, soft_wrap=True
+            )
     out.print("done" if packages else "nothing to install")

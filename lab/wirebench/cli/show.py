@@ -17,7 +17,10 @@ def register(app: typer.Typer) -> None:
 
 
 def show(
-    name: Annotated[str, typer.Argument(metavar="CONTESTANT", help="An identity such as go/net-http, or a name.")],
+    name: Annotated[
+        str,
+        typer.Argument(metavar="CONTESTANT", help="An identity such as go/net-http, or a name."),
+    ],
 ) -> None:
     """Print a contestant's manifest in its effective form: with what it takes from its language."""
     catalog = open_catalog(warn=False)
@@ -26,13 +29,21 @@ def show(
         language = read_language(one.folder.parent)
         if number:
             typer.echo()
-        typer.echo(f"# {one.identity} ({one.language_title}): {one.folder.relative_to(catalog.root)}/{MANIFEST}")
-        typer.echo(f"# keys marked * come from {one.folder.parent.relative_to(catalog.root)}/{LANGUAGE}")
+        typer.echo(
+            f"# {one.identity} ({one.language_title}): {one.folder.relative_to(catalog.root)}/{MANIFEST}"
+        )
+        typer.echo(
+            f"# keys marked * come from {one.folder.parent.relative_to(catalog.root)}/{LANGUAGE}"
+        )
         typer.echo(_to_toml(inherit(own, language), own))
 
 
 def _to_toml(effective: dict[str, Any], own: dict[str, Any]) -> str:
-    lines = [f"{key} = {_value(value)}" for key, value in effective.items() if not isinstance(value, dict)]
+    lines = [
+        f"{key} = {_value(value)}"
+        for key, value in effective.items()
+        if not isinstance(value, dict)
+    ]
     for table, content in effective.items():
         if isinstance(content, dict):
             lines += ["", f"[{table}]"]

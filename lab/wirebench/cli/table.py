@@ -21,9 +21,22 @@ SIGNS = {"best": "▲", "worst": "▼", "tie": "≈", "middle": " "}
 STYLES = {"best": "green", "worst": "red", "tie": "bright_black", "middle": ""}
 
 COLUMNS: dict[Kind, tuple[str, ...]] = {
-    "closed": ("throughput_per_s", "p50_ns", "p99_ns", "cpu_per_request_ns", "memory_per_connection_bytes"),
+    "closed": (
+        "throughput_per_s",
+        "p50_ns",
+        "p99_ns",
+        "cpu_per_request_ns",
+        "memory_per_connection_bytes",
+    ),
     "each": ("makespan_ns", "p50_ns", "p99_ns", "cpu_per_request_ns", "server_rss_peak_bytes"),
-    "ramp": ("throughput_per_s", "p50_ns", "p99_ns", "success_ratio", "connect_ns", "server_rss_peak_bytes"),
+    "ramp": (
+        "throughput_per_s",
+        "p50_ns",
+        "p99_ns",
+        "success_ratio",
+        "connect_ns",
+        "server_rss_peak_bytes",
+    ),
     "client": ("round_trip_ns", "round_trip_p99_ns", "cpu_per_operation_ns", "connections_opened"),
 }
 """The absolute figures beside the ratio, by the cell's kind."""
@@ -68,23 +81,44 @@ def _scaled(value: float, units: Sequence[tuple[float, str]]) -> str:
 
 
 def cell_table(cell: CellAnalysis, *, width: int = WIDTH) -> RenderableType:
-    """One cell: a heading, a row for each entry, and what limits the figures. A narrow one has fewer of the figures."""
+    """One cell: a heading, a row for each entry, and what limits the figures. A narrow one has
+    fewer of the figures.
+    """
     leading = [[_sign(entry), _rank(entry), entry.entry, _ratio(entry)] for entry in cell.entries]
     remarks = [_remarks(entry) for entry in cell.entries]
-    room = width - sum(2 + max(map(len, column)) for column in zip(("", "rank", "contestant", RATIO), *leading, strict=True))
+    room = width - sum(
+        2 + max(map(len, column))
+        for column in zip(("", "rank", "contestant", RATIO), *leading, strict=True)
+    )
     room -= min(MAX_REMARK, max((len(remark) for remark in remarks), default=0)) + 2
-    figures = _fitting([(_title(cell, metric), _figures(cell, metric)) for metric in COLUMNS[cell.kind]], room)
+    figures = _fitting(
+        [(_title(cell, metric), _figures(cell, metric)) for metric in COLUMNS[cell.kind]], room
+    )
     table = Table(box=None, padding=(0, 1), header_style="bold", show_edge=False)
-    for title, justify in (("", "left"), ("rank", "right"), ("contestant", "left"), (RATIO, "left")):
+    for title, justify in (
+        ("", "left"),
+        ("rank", "right"),
+        ("contestant", "left"),
+        (RATIO, "left"),
+    ):
         table.add_column(title, justify=justify, no_wrap=True)  # type: ignore[arg-type]
     for title, _ in figures:
         table.add_column(title, justify="right", no_wrap=True)
     table.add_column("")
     for index, entry in enumerate(cell.entries):
         words = [*leading[index], *(values[index] for _, values in figures), remarks[index]]
-        table.add_row(*(Text(word) for word in words), style=STYLES[entry.mark] if entry.mark else "")
-    heading = Text.assemble((f"{cell.study} {cell.cell}", "bold"), f"  {cell.title}. {_direction(cell)}")
-    return Group(heading, table, *(Text(f"  {line}", style="bright_black") for line in _footnotes(cell)), Text(""))
+        table.add_row(
+            *(Text(word) for word in words), style=STYLES[entry.mark] if entry.mark else ""
+        )
+    heading = Text.assemble(
+        (f"{cell.study} {cell.cell}", "bold"), f"  {cell.title}. {_direction(cell)}"
+    )
+    return Group(
+        heading,
+        table,
+        *(Text(f"  {line}", style="bright_black") for line in _footnotes(cell)),
+        Text(""),
+    )
 
 
 def _title(cell: CellAnalysis, metric: str) -> str:
@@ -96,17 +130,23 @@ def _direction(cell: CellAnalysis) -> str:
 
 
 def _figures(cell: CellAnalysis, metric: str) -> list[str]:
-    """A metric's column: the median over the trials, and what can only be a lower bound marked as one."""
+    """A metric's column: the median over the trials, and what can only be a lower bound marked as
+    one.
+    """
     values = []
     for entry in cell.entries:
         summary = entry.summary.metrics.get(metric)
         text = figure(metric, summary.median if summary else None)
-        values.append(f"≥ {text}" if text and entry.generator.bound and metric == "throughput_per_s" else text)
+        values.append(
+            f"≥ {text}" if text and entry.generator.bound and metric == "throughput_per_s" else text
+        )
     return values
 
 
 def _fitting(columns: Sequence[tuple[str, list[str]]], room: int) -> list[tuple[str, list[str]]]:
-    """The columns that have a value and fit, the first ones first; the very first even if the remarks must wrap for it."""
+    """The columns that have a value and fit, the first ones first; the very first even if the
+    remarks must wrap for it.
+    """
     fitting: list[tuple[str, list[str]]] = []
     for title, values in columns:
         if not any(values):
@@ -138,13 +178,23 @@ def _ratio(entry: EntryAnalysis) -> str:
 def _remarks(entry: EntryAnalysis) -> str:
     remarks = []
     if entry.failures:
-        remarks += [f"{one.kind} ({one.count} of {_tried(entry)})" if one.count else one.kind for one in entry.failures]
-    elif entry.unranked and not entry.is_floor and entry.twin_of is None and not entry.unranked.startswith(entry.warm_up):
+        remarks += [
+            f"{one.kind} ({one.count} of {_tried(entry)})" if one.count else one.kind
+            for one in entry.failures
+        ]
+    elif (
+        entry.unranked
+        and not entry.is_floor
+        and entry.twin_of is None
+        and not entry.unranked.startswith(entry.warm_up)
+    ):
         remarks.append(entry.unranked)
     if entry.generator.bound:
         remarks.append("generator-bound")
     if entry.starvation is not None:
-        remarks.append(f"starves up to {entry.starvation.requests:,} of {entry.starvation.of:,} connections")
+        remarks.append(
+            f"starves up to {entry.starvation.requests:,} of {entry.starvation.of:,} connections"
+        )
     if entry.warm_up in ("never steady", "slows down"):
         remarks.append(entry.warm_up)
     if entry.summary.voided:
@@ -156,14 +206,20 @@ def _remarks(entry: EntryAnalysis) -> str:
 
 
 def _tried(entry: EntryAnalysis) -> int:
-    return entry.summary.trials + entry.summary.failed + entry.summary.not_run + entry.summary.voided
+    return (
+        entry.summary.trials + entry.summary.failed + entry.summary.not_run + entry.summary.voided
+    )
 
 
 def _footnotes(cell: CellAnalysis) -> Iterable[str]:
     blocks = "1 block" if cell.blocks == 1 else f"{cell.blocks} blocks"
     yield f"{blocks}; differences within {cell.band.d:.1%} are noise ({cell.band.source})"
     if cell.twin is not None and cell.twin.ratio is not None:
-        alarm = "; A FALSE ALARM: trust nothing here that is not far larger" if cell.twin.false_alarm else ""
+        alarm = (
+            "; A FALSE ALARM: trust nothing here that is not far larger"
+            if cell.twin.false_alarm
+            else ""
+        )
         yield f"twin {cell.twin.contestant}: {cell.twin.ratio}, {cell.twin.verdict.kind}{alarm}"
     if cell.server is not None:
         yield f"served by {cell.server}"
@@ -172,7 +228,9 @@ def _footnotes(cell: CellAnalysis) -> Iterable[str]:
         yield f"{len(cell.dropped)} blocks dropped ({dropped})"
 
 
-def run_tables(analysis: RunAnalysis, studies: Sequence[StudyText], *, width: int = WIDTH) -> Iterable[RenderableType]:
+def run_tables(
+    analysis: RunAnalysis, studies: Sequence[StudyText], *, width: int = WIDTH
+) -> Iterable[RenderableType]:
     """Every cell by study, and how to read the signs."""
     for study in studies:
         cells = analysis.of_study(study.name)

@@ -32,24 +32,33 @@ def register(app: typer.Typer) -> None:
 def verify_contestants(
     selectors: Selectors = None,
     workload: Annotated[
-        str | None, typer.Option("--workload", "-w", metavar="WORKLOAD", help=f"Only this one: {', '.join(WORKLOADS)}.")
+        str | None,
+        typer.Option(
+            "--workload", "-w", metavar="WORKLOAD", help=f"Only this one: {', '.join(WORKLOADS)}."
+        ),
     ] = None,
     conformance: Annotated[
         bool,
         typer.Option(
-            "--conformance", help="Put the probes of the RFCs to each server too, and keep what they say for the report."
+            "--conformance",
+            help="Put the probes of the RFCs to each server too, and keep what they say for the report.",
         ),
     ] = False,
-    everything: Annotated[bool, typer.Option("--all", help="Show every check, not only those that failed.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Show every check, not only those that failed.")
+    ] = False,
     json_file: Annotated[
-        Path | None, typer.Option("--json", metavar="FILE", help="Write all results there, one JSON line each.")
+        Path | None,
+        typer.Option("--json", metavar="FILE", help="Write all results there, one JSON line each."),
     ] = None,
     jobs: Jobs = None,
 ) -> None:
-    """Check that contestants answer as their workloads ask, exactly. What is not built is built first.
+    """Check that contestants answer as their workloads ask, exactly. What is not built is built
+    first.
 
     --conformance says how well each keeps to RFC 9110, 9112, 6455 and 7692; it fails no contestant.
-    Exit code 0: all conform. 1: one does not, or could not be built. What is not installed is listed and skipped.
+    Exit code 0: all conform. 1: one does not, or could not be built. What is not installed is
+    listed and skipped.
     """
     if workload is not None and workload not in WORKLOADS:
         raise CatalogError(f"--workload: expected one of {', '.join(WORKLOADS)}, got {workload!r}")
@@ -57,11 +66,17 @@ def verify_contestants(
     chosen = [(one, duties(one, workload)) for one in catalog.select(selectors or ())]
     chosen = [(one, found) for one, found in chosen if found]
     if not chosen:
-        raise CatalogError(f"--workload: expected one that a chosen contestant has to do with, got {workload!r}")
-    session = _Session(out=console(), everything=everything, json_file=json_file, conformance=conformance)
+        raise CatalogError(
+            f"--workload: expected one that a chosen contestant has to do with, got {workload!r}"
+        )
+    session = _Session(
+        out=console(), everything=everything, json_file=json_file, conformance=conformance
+    )
     session.check_all(chosen, root=catalog.root, jobs=default_jobs(jobs))
     broken = len(catalog.errors) if not selectors else 0
-    session.out.print(f"{session.passed} passed, {session.failed + broken} failed, {session.skipped} skipped")
+    session.out.print(
+        f"{session.passed} passed, {session.failed + broken} failed, {session.skipped} skipped"
+    )
     if session.failed or broken:
         raise typer.Exit(EXIT_FAILED)
 
@@ -78,7 +93,9 @@ def _name(role: Role, workload: Workload) -> str:
 
 
 class _Session:
-    def __init__(self, *, out: Console, everything: bool, json_file: Path | None, conformance: bool) -> None:
+    def __init__(
+        self, *, out: Console, everything: bool, json_file: Path | None, conformance: bool
+    ) -> None:
         self.out = out
         self.passed = self.failed = self.skipped = 0
         self._everything = everything
@@ -87,7 +104,9 @@ class _Session:
         if json_file is not None:
             json_file.write_text("")
 
-    def check_all(self, chosen: list[tuple[Contestant, list[tuple[Role, Workload]]]], *, root: Path, jobs: int) -> None:
+    def check_all(
+        self, chosen: list[tuple[Contestant, list[tuple[Role, Workload]]]], *, root: Path, jobs: int
+    ) -> None:
         from wirebench.trial.interrupt import interruptible
         from wirebench.trial.supervise import Supervisor
         from wirebench.trial.types import Program
@@ -102,35 +121,61 @@ class _Session:
                     continue
                 for role, workload in found:
                     status.update(f"{contestant.identity}: {_name(role, workload)}")
-                    program = Program(argv=tuple(resolve_command(contestant, built.folder, role)), folder=built.folder)
-                    verdict = verify(contestant.identity, role, workload, program, supervisor, schemes=contestant.calls)
+                    program = Program(
+                        argv=tuple(resolve_command(contestant, built.folder, role)),
+                        folder=built.folder,
+                    )
+                    verdict = verify(
+                        contestant.identity,
+                        role,
+                        workload,
+                        program,
+                        supervisor,
+                        schemes=contestant.calls,
+                    )
                     self._checked(verdict)
                 if self._conformance:
                     self._probe(contestant, built.folder, supervisor, status)
 
-    def _probe(self, contestant: Contestant, folder: Path, supervisor: Supervisor, status: Status) -> None:
-        from wirebench.conformance.contestant import probe_contestant, probed_workloads, write_results
+    def _probe(
+        self, contestant: Contestant, folder: Path, supervisor: Supervisor, status: Status
+    ) -> None:
+        from wirebench.conformance.contestant import (
+            probe_contestant,
+            probed_workloads,
+            write_results,
+        )
         from wirebench.trial.types import Program
 
         results: list[ProbeResult] = []
         for workload in probed_workloads(contestant.serves):
-            program = Program(argv=tuple(resolve_command(contestant, folder, "server")), folder=folder)
+            program = Program(
+                argv=tuple(resolve_command(contestant, folder, "server")), folder=folder
+            )
             found, failure = probe_contestant(
                 workload,
                 program,
                 supervisor,
-                progress=lambda probe: status.update(f"{contestant.identity}: {probe.document}, {probe.id}"),
+                progress=lambda probe: status.update(
+                    f"{contestant.identity}: {probe.document}, {probe.id}"
+                ),
             )
             results += found
             if failure is not None:
-                self.out.print(f"    {failure.kind}: {failure.message}", markup=False, soft_wrap=True)
+                self.out.print(
+                    f"    {failure.kind}: {failure.message}", markup=False, soft_wrap=True
+                )
         if results:
             write_results(folder, results)
-            self._write({"contestant": contestant.identity, "probes": [one.record() for one in results]})
+            self._write(
+                {"contestant": contestant.identity, "probes": [one.record() for one in results]}
+            )
             for line in report(results, everything=self._everything, indent="    "):
                 self.out.print(line, markup=False, soft_wrap=True)
 
-    def _unbuilt(self, contestant: Contestant, built: BuildResult, found: list[tuple[Role, Workload]]) -> None:
+    def _unbuilt(
+        self, contestant: Contestant, built: BuildResult, found: list[tuple[Role, Workload]]
+    ) -> None:
         skipped = built.status != "failed"
         if skipped:
             self.skipped += len(found)
@@ -143,7 +188,12 @@ class _Session:
             self.out.print(f"    | {line}", markup=False, soft_wrap=True)
         for role, workload in found:
             kind = {"failed": "build_failed"}.get(built.status, built.status)
-            failure = {"kind": kind, "phase": "build", "message": built.message, "received": built.log_tail or None}
+            failure = {
+                "kind": kind,
+                "phase": "build",
+                "message": built.message,
+                "received": built.log_tail or None,
+            }
             self._write(
                 {
                     "contestant": contestant.identity,
@@ -186,7 +236,11 @@ def _details(verdict: Verdict, *, everything: bool) -> Iterator[str]:
     failure = verdict.failure
     if failure is not None and failure.kind != "nonconformant":
         yield f"    {failure.kind}: {failure.message}"
-        for name, text in (("sent", failure.sent), ("expected", failure.expected), ("received", failure.received)):
+        for name, text in (
+            ("sent", failure.sent),
+            ("expected", failure.expected),
+            ("received", failure.received),
+        ):
             if text is not None:
                 yield f"      {name:<9}{text}"
     for check in verdict.checks:

@@ -23,7 +23,9 @@ def connected(target: Target) -> Iterator[Connection]:
         connection.close()
 
 
-def head(target: Target, *lines: str, method: str = "GET", path: str | None = None, host: bool = True) -> bytes:
+def head(
+    target: Target, *lines: str, method: str = "GET", path: str | None = None, host: bool = True
+) -> bytes:
     """A request head with these further lines."""
     first = [f"{method} {path if path is not None else target.path} HTTP/1.1"]
     if host:
@@ -52,12 +54,15 @@ def answered(target: Target, data: bytes, *, status: int = 200) -> str:
         following = connection.read_response()
         if following.status != 200:
             raise Mismatch(
-                expected="200 to the request behind it", received=f"{response.describe()}; then {following.describe()}"
+                expected="200 to the request behind it",
+                received=f"{response.describe()}; then {following.describe()}",
             )
     return f"{response.describe()}; then {following.status}"
 
 
-def refused(target: Target, data: bytes, *, statuses: Sequence[int] = (400,), closes: bool = False) -> str:
+def refused(
+    target: Target, data: bytes, *, statuses: Sequence[int] = (400,), closes: bool = False
+) -> str:
     """The request gets one of the statuses (none given: any of 400 to 599).
 
     ``closes``: and the connection ends. Its end without a response is an ``UnspokenError``.
@@ -69,7 +74,8 @@ def refused(target: Target, data: bytes, *, statuses: Sequence[int] = (400,), cl
             raise Mismatch(expected=wanted, received=response.describe())
         if closes and not connection.is_closed_by_peer(CLOSE_WITHIN_S):
             raise Mismatch(
-                expected=f"{wanted}, then the end of the connection", received=f"{response.describe()}; it stays open"
+                expected=f"{wanted}, then the end of the connection",
+                received=f"{response.describe()}; it stays open",
             )
     return response.describe()
 
@@ -89,8 +95,11 @@ def is_end(error: PeerError) -> bool:
     return str(error).startswith("closed") and not isinstance(error, SilenceError)
 
 
-def framed(target: Target, data: bytes, *, refusals: Sequence[int] = (400, 405, 411, 413, 501)) -> str:
-    """A request whose body ends where the standard says: served with the one behind it, or refused with the connection's end.
+def framed(
+    target: Target, data: bytes, *, refusals: Sequence[int] = (400, 405, 411, 413, 501)
+) -> str:
+    """A request whose body ends where the standard says: served with the one behind it, or refused
+    with the connection's end.
 
     What must not be is a part of the body taken for a request.
     """
@@ -101,13 +110,22 @@ def framed(target: Target, data: bytes, *, refusals: Sequence[int] = (400, 405, 
             if second.startswith(b"HTTP/1.1 200"):
                 return f"{first.describe()}; then 200 to the request behind it"
             if second:
-                raise Mismatch(expected="a refusal, then the end or 200", received=f"{first.describe()}; then {second[:200]!r}")
+                raise Mismatch(
+                    expected="a refusal, then the end or 200",
+                    received=f"{first.describe()}; then {second[:200]!r}",
+                )
             return f"{first.describe()}, then the end of the connection"
         if first.status != 200:
             raise Mismatch(expected="200, or a refusal", received=first.describe())
         following = connection.read_response()
         if following.status != 200:
-            raise Mismatch(expected="200 to the request behind the body", received=f"200; then {following.describe()}")
+            raise Mismatch(
+                expected="200 to the request behind the body",
+                received=f"200; then {following.describe()}",
+            )
         if not connection.is_closed_by_peer(CLOSE_WITHIN_S):
-            raise Mismatch(expected="two responses, then the end", received="two responses, and more or an open connection")
+            raise Mismatch(
+                expected="two responses, then the end",
+                received="two responses, and more or an open connection",
+            )
     return "200; then 200 to the request behind the body"

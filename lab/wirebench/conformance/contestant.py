@@ -18,7 +18,9 @@ from wirebench.trial.supervise import Supervisor
 from wirebench.trial.types import Failure, Program
 
 FILE = "conformance.json"
-"""In a contestant's build folder, which changes its name with the content: the results hold as long as the build."""
+"""In a contestant's build folder, which changes its name with the content: the results hold as long
+as the build.
+"""
 SCHEMA = 1
 MOST_STARTS = 20
 """Of one contestant: one that ends at each probe is not started a hundred times."""
@@ -36,18 +38,26 @@ PART_OF: dict[Workload, tuple[Part, ...]] = {
     "ws.echo": ("websocket", "deflate"),
     "ws.count": ("websocket", "deflate"),
 }
-"""What probes say about a contestant in a study with this workload, whatever workload they were put to."""
+"""What probes say about a contestant in a study with this workload, whatever workload they were put
+to.
+"""
 
 
 def probed_workloads(serves: Sequence[Workload]) -> tuple[Workload, ...]:
-    """One HTTP workload, the first in the order above, and the echo: a library's parser is the same under all of them."""
+    """One HTTP workload, the first in the order above, and the echo: a library's parser is the same
+    under all of them.
+    """
     http = [one for one in PROBED if one in serves and PROBED[one][0] is not None]
     echo = [one for one in PROBED if one in serves and PROBED[one][1] is not None]
     return (*http[:1], *echo)
 
 
 def probe_contestant(
-    workload: Workload, program: Program, supervisor: Supervisor, *, progress: Callable[[Probe], None] = lambda _: None
+    workload: Workload,
+    program: Program,
+    supervisor: Supervisor,
+    *,
+    progress: Callable[[Probe], None] = lambda _: None,
 ) -> tuple[tuple[ProbeResult, ...], Failure | None]:
     """All results, and why there are no more, if there should be."""
     path, websocket_path = PROBED[workload]
@@ -65,11 +75,17 @@ def probe_contestant(
             except StartError as error:
                 return tuple(results), error.failure
             except ports.NoPortError as error:
-                return tuple(results), Failure(kind="generator_failed", phase="start", message=str(error))
-            target = Target(host=ports.HOST, port=server.port, path=path, websocket_path=websocket_path)
+                return tuple(results), Failure(
+                    kind="generator_failed", phase="start", message=str(error)
+                )
+            target = Target(
+                host=ports.HOST, port=server.port, path=path, websocket_path=websocket_path
+            )
             left = list(probes_for(target, PARTS))[len(results) :]
             process = server.process
-            results += run_probes(target, left, alive=lambda process=process: not ended(process), progress=progress)  # type: ignore[misc]
+            results += run_probes(
+                target, left, alive=lambda process=process: not ended(process), progress=progress
+            )  # type: ignore[misc]
             if len(results) == len(list(probes_for(target, PARTS))):
                 return tuple(results), None
     message = f"it ended at {MOST_STARTS} probes; the others were not tried"
@@ -82,7 +98,9 @@ def write_results(folder: Path, results: Sequence[ProbeResult]) -> None:
 
 
 def read_results(folder: Path, workload: Workload) -> tuple[dict[str, Any], ...]:
-    """What is known of the contestant in this build that bears on the workload; nothing if it was never probed."""
+    """What is known of the contestant in this build that bears on the workload; nothing if it was
+    never probed.
+    """
     try:
         document = json.loads((folder / FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError):

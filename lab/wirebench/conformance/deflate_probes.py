@@ -1,4 +1,6 @@
-"""Probes of compressed WebSocket messages: RFC 7692. They apply to servers that agree to permessage-deflate."""
+"""Probes of compressed WebSocket messages: RFC 7692. They apply to servers that agree to
+permessage-deflate.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +10,25 @@ from contextlib import contextmanager
 
 from wirebench.conformance.asking import connected
 from wirebench.conformance.types import Level, NotApplicableError, Probe, Target
-from wirebench.conformance.websocket_probes import INVALID_DATA, PROTOCOL_ERROR, UPGRADE, fails, shake
+from wirebench.conformance.websocket_probes import (
+    INVALID_DATA,
+    PROTOCOL_ERROR,
+    UPGRADE,
+    fails,
+    shake,
+)
 from wirebench.verify.checks import Mismatch
-from wirebench.verify.websocket import BINARY, CLOSE, CONTINUATION, PING, PONG, TEXT, Frame, WebSocket, encode_frame
+from wirebench.verify.websocket import (
+    BINARY,
+    CLOSE,
+    CONTINUATION,
+    PING,
+    PONG,
+    TEXT,
+    Frame,
+    WebSocket,
+    encode_frame,
+)
 
 NAME = "permessage-deflate"
 TAIL = b"\x00\x00\xff\xff"  # RFC 7692 section 7.2.1
@@ -27,9 +45,18 @@ def deflate_probes() -> Iterator[Probe]:
     yield from _errors()
 
 
-def _probe(id_: str, section: str, level: Level, sent: str, expected: str, run: Callable[[Target], str]) -> Probe:
+def _probe(
+    id_: str, section: str, level: Level, sent: str, expected: str, run: Callable[[Target], str]
+) -> Probe:
     return Probe(
-        id=id_, part="deflate", document="RFC 7692", section=section, level=level, sent=sent, expected=expected, run=run
+        id=id_,
+        part="deflate",
+        document="RFC 7692",
+        section=section,
+        level=level,
+        sent=sent,
+        expected=expected,
+        run=run,
     )
 
 
@@ -40,13 +67,16 @@ class Deflated:
         self.websocket = websocket
         self.agreed = agreed
         bits = int(agreed.get("client_max_window_bits") or 15)
-        # zlib cannot make windows of 8 bits without a header; 9 serves no peer that keeps only 256 bytes.
+        # zlib cannot make windows of 8 bits without a header; 9 serves no peer that keeps only 256
+        # bytes.
         self._compressor = zlib.compressobj(wbits=-max(bits, 9))
         self._server_bits = max(int(agreed.get("server_max_window_bits") or 15), 9)
         self._decompressor = zlib.decompressobj(wbits=-self._server_bits)
 
     def _inflated(self, data: bytes) -> bytes:
-        """In small steps: zlib looks at how far references go back only when they leave what it has just written."""
+        """In small steps: zlib looks at how far references go back only when they leave what it has
+        just written.
+        """
         text, rest = bytearray(), data + TAIL
         while rest and len(text) < LARGEST_MESSAGE:
             text += self._decompressor.decompress(rest, INFLATED_AT_ONCE)
@@ -77,7 +107,10 @@ class Deflated:
             if opcode < 0:
                 opcode, compressed = opcode_now, bool(first[0] & RSV1)
             elif first[0] & RSV1:
-                raise Mismatch(expected="RSV1 on the first frame only (section 6)", received="RSV1 on a continuation")
+                raise Mismatch(
+                    expected="RSV1 on the first frame only (section 6)",
+                    received="RSV1 on a continuation",
+                )
             parts.append(rest.payload)
             if rest.fin:
                 break
@@ -88,7 +121,9 @@ class Deflated:
             try:
                 data = self._inflated(data)
             except zlib.error as error:
-                raise Mismatch(expected="a message that inflates", received=f"{len(data)} bytes, {error}") from error
+                raise Mismatch(
+                    expected="a message that inflates", received=f"{len(data)} bytes, {error}"
+                ) from error
         return Frame(opcode=opcode, payload=data)
 
     def echo(self, opcode: int, payload: bytes) -> str:
@@ -147,21 +182,34 @@ def _negotiation() -> Iterator[Probe]:
         def run(target: Target) -> str:
             with connected(target) as connection:
                 # Only a server that agrees at all can decline.
-                field = shake(target, connection, *UPGRADE, f"Sec-WebSocket-Extensions: {NAME}").get("sec-websocket-extensions")
+                field = shake(
+                    target, connection, *UPGRADE, f"Sec-WebSocket-Extensions: {NAME}"
+                ).get("sec-websocket-extensions")
                 if not field:
                     raise NotApplicableError(f"it declines {NAME}")
             with connected(target) as connection:
-                field = shake(target, connection, *UPGRADE, f"Sec-WebSocket-Extensions: {offer}").get(
-                    "sec-websocket-extensions"
-                )
+                field = shake(
+                    target, connection, *UPGRADE, f"Sec-WebSocket-Extensions: {offer}"
+                ).get("sec-websocket-extensions")
                 if field:
                     raise Mismatch(expected="the offer declined", received=field)
             return "the offer declined"
 
-        return _probe(name, section, "MUST", f"the offer {offer}", "the offer declined: 101 without the extension", run)
+        return _probe(
+            name,
+            section,
+            "MUST",
+            f"the offer {offer}",
+            "the offer declined: 101 without the extension",
+            run,
+        )
 
     yield declined("offer_unknown_parameter", "7.1", f"{NAME}; x_unheard_of")
-    yield declined("offer_parameter_twice", "7.1", f"{NAME}; server_no_context_takeover; server_no_context_takeover")
+    yield declined(
+        "offer_parameter_twice",
+        "7.1",
+        f"{NAME}; server_no_context_takeover; server_no_context_takeover",
+    )
     yield declined("offer_window_16", "7.1.2.1", f"{NAME}; server_max_window_bits=16")
     yield declined("offer_window_7", "7.1.2.1", f"{NAME}; server_max_window_bits=7")
     yield declined("offer_window_no_value", "7.1.2.1", f"{NAME}; server_max_window_bits")
@@ -171,13 +219,19 @@ def _negotiation() -> Iterator[Probe]:
 
     def takeover(connection: Deflated) -> str:
         if "server_no_context_takeover" not in connection.agreed:
-            raise Mismatch(expected="server_no_context_takeover in the response", received=str(dict(connection.agreed)))
+            raise Mismatch(
+                expected="server_no_context_takeover in the response",
+                received=str(dict(connection.agreed)),
+            )
         return str(dict(connection.agreed))
 
     def window(connection: Deflated) -> str:
         bits = connection.agreed.get("server_max_window_bits")
         if bits is None or not bits.isdigit() or not 8 <= int(bits) <= 10:
-            raise Mismatch(expected="server_max_window_bits of 8 to 10 in the response", received=str(dict(connection.agreed)))
+            raise Mismatch(
+                expected="server_max_window_bits of 8 to 10 in the response",
+                received=str(dict(connection.agreed)),
+            )
         return str(dict(connection.agreed))
 
     def window_kept(connection: Deflated) -> str:
@@ -188,12 +242,18 @@ def _negotiation() -> Iterator[Probe]:
     def client_window(connection: Deflated) -> str:
         bits = connection.agreed.get("client_max_window_bits", "10")
         if bits is None or not bits.isdigit() or not 8 <= int(bits) <= 10:
-            raise Mismatch(expected="client_max_window_bits of 8 to 10, or none", received=str(dict(connection.agreed)))
+            raise Mismatch(
+                expected="client_max_window_bits of 8 to 10, or none",
+                received=str(dict(connection.agreed)),
+            )
         return connection.echo(TEXT, b"hello")
 
     def no_window(connection: Deflated) -> str:
         if "client_max_window_bits" in connection.agreed:
-            raise Mismatch(expected="no client_max_window_bits, which was not offered", received=str(dict(connection.agreed)))
+            raise Mismatch(
+                expected="no client_max_window_bits, which was not offered",
+                received=str(dict(connection.agreed)),
+            )
         return connection.echo(TEXT, b"hello")
 
     yield _probe(
@@ -270,7 +330,8 @@ def _messages() -> Iterator[Probe]:
         return connection.expect(TEXT, text)
 
     def finished(connection: Deflated) -> str:
-        # A sender may end a message with a final block; then an empty byte follows (section 7.2.3.4).
+        # A sender may end a message with a final block; then an empty byte follows (section
+        # 7.2.3.4).
         compressor = zlib.compressobj(wbits=-15)
         data = compressor.compress(text) + compressor.flush(zlib.Z_FINISH) + b"\x00"
         connection.websocket.connection.send(marked(encode_frame(TEXT, data)))
@@ -282,7 +343,14 @@ def _messages() -> Iterator[Probe]:
         connection.websocket.connection.send(marked(encode_frame(TEXT, data.removesuffix(TAIL))))
         return connection.expect(TEXT, text)
 
-    yield _probe("compressed", "7.2.2", "MUST", "a compressed text message", "its echo", _talking(lambda c: c.echo(TEXT, text)))
+    yield _probe(
+        "compressed",
+        "7.2.2",
+        "MUST",
+        "a compressed text message",
+        "its echo",
+        _talking(lambda c: c.echo(TEXT, text)),
+    )
     yield _probe(
         "compressed_empty",
         "7.2.3.6",
@@ -323,10 +391,24 @@ def _messages() -> Iterator[Probe]:
         "pong, then the echo",
         _talking(fragments),
     )
-    yield _probe("uncompressed_message", "6", "MUST", "a message without RSV1", "its echo", _talking(plain))
-    yield _probe("stored_block", "7.2.3.3", "MUST", "a compressed message in a stored block", "its echo", _talking(stored))
     yield _probe(
-        "final_block", "7.2.3.4", "MUST", "a compressed message that ends in a final block", "its echo", _talking(finished)
+        "uncompressed_message", "6", "MUST", "a message without RSV1", "its echo", _talking(plain)
+    )
+    yield _probe(
+        "stored_block",
+        "7.2.3.3",
+        "MUST",
+        "a compressed message in a stored block",
+        "its echo",
+        _talking(stored),
+    )
+    yield _probe(
+        "final_block",
+        "7.2.3.4",
+        "MUST",
+        "a compressed message that ends in a final block",
+        "its echo",
+        _talking(finished),
     )
 
 
@@ -334,7 +416,9 @@ def _messages() -> Iterator[Probe]:
 
 
 def _errors() -> Iterator[Probe]:
-    def failing(name: str, section: str, sent: str, pieces: Callable[[Deflated], bytes], *codes: int) -> Probe:
+    def failing(
+        name: str, section: str, sent: str, pieces: Callable[[Deflated], bytes], *codes: int
+    ) -> Probe:
         def talk(connection: Deflated) -> str:
             connection.websocket.connection.send(pieces(connection))
             return fails(connection.websocket, codes=codes)
@@ -343,10 +427,20 @@ def _errors() -> Iterator[Probe]:
 
     def continued(connection: Deflated) -> bytes:
         data = connection.compressed(b"hello hello")
-        return marked(encode_frame(TEXT, data[:3], fin=False)) + marked(encode_frame(CONTINUATION, data[3:]))
+        return marked(encode_frame(TEXT, data[:3], fin=False)) + marked(
+            encode_frame(CONTINUATION, data[3:])
+        )
 
-    yield failing("rsv1_continuation", "6.1", "a continuation frame with RSV1", continued, PROTOCOL_ERROR)
-    yield failing("rsv1_ping", "5", "a ping with RSV1", lambda _: marked(encode_frame(PING, b"p")), PROTOCOL_ERROR)
+    yield failing(
+        "rsv1_continuation", "6.1", "a continuation frame with RSV1", continued, PROTOCOL_ERROR
+    )
+    yield failing(
+        "rsv1_ping",
+        "5",
+        "a ping with RSV1",
+        lambda _: marked(encode_frame(PING, b"p")),
+        PROTOCOL_ERROR,
+    )
     yield failing(
         "not_deflate",
         "7.2.2",

@@ -35,9 +35,25 @@ def http_probes() -> Iterator[Probe]:
 
 
 def _probe(
-    id_: str, section: str, level: Level, sent: str, expected: str, run: Callable[[Target], str], *, document: str = "RFC 9112"
+    id_: str,
+    section: str,
+    level: Level,
+    sent: str,
+    expected: str,
+    run: Callable[[Target], str],
+    *,
+    document: str = "RFC 9112",
 ) -> Probe:
-    return Probe(id=id_, part="http", document=document, section=section, level=level, sent=sent, expected=expected, run=run)
+    return Probe(
+        id=id_,
+        part="http",
+        document=document,
+        section=section,
+        level=level,
+        sent=sent,
+        expected=expected,
+        run=run,
+    )
 
 
 def _lines(target: Target, first: str, *lines: str, end: str = "\r\n") -> bytes:
@@ -48,14 +64,23 @@ def _lines(target: Target, first: str, *lines: str, end: str = "\r\n") -> bytes:
 
 
 def _request_line() -> Iterator[Probe]:
-    yield _probe("empty_line_first", "2.2", "SHOULD", "CRLF, then a request", "200", lambda t: answered(t, b"\r\n" + plain(t)))
+    yield _probe(
+        "empty_line_first",
+        "2.2",
+        "SHOULD",
+        "CRLF, then a request",
+        "200",
+        lambda t: answered(t, b"\r\n" + plain(t)),
+    )
     yield _probe(
         "space_before_first_field",
         "2.2",
         "MUST",
         'a line " X: y" between the request line and Host',
         "400, or 200 with that line left out",
-        lambda t: _either(t, f"GET {t.path} HTTP/1.1\r\n X: y\r\nHost: {t.authority}\r\n\r\n".encode()),
+        lambda t: _either(
+            t, f"GET {t.path} HTTP/1.1\r\n X: y\r\nHost: {t.authority}\r\n\r\n".encode()
+        ),
     )
     yield _probe(
         "bare_lf",
@@ -160,7 +185,10 @@ def _either(target: Target, data: bytes) -> str:
         connection.send(plain(target))
         following = connection.read_response()
         if following.status != 200:
-            raise Mismatch(expected="200 to the request behind it", received=f"200; then {following.describe()}")
+            raise Mismatch(
+                expected="200 to the request behind it",
+                received=f"200; then {following.describe()}",
+            )
     return response.describe()
 
 
@@ -177,11 +205,19 @@ def _asterisk(target: Target) -> str:
 
 def _host() -> Iterator[Probe]:
     def probe(name: str, sent: str, lines: Callable[[Target], tuple[str, ...]]) -> Probe:
-        return _probe(name, "3.2", "MUST", sent, "400", lambda t: refused(t, head(t, *lines(t), host=False)))
+        return _probe(
+            name, "3.2", "MUST", sent, "400", lambda t: refused(t, head(t, *lines(t), host=False))
+        )
 
     yield probe("host_missing", "an HTTP/1.1 request without Host", lambda _: ())
-    yield probe("host_twice", "two Host fields", lambda t: (f"Host: {t.authority}", "Host: other.example"))
-    yield probe("host_twice_alike", "the same Host field twice", lambda t: (f"Host: {t.authority}", f"Host: {t.authority}"))
+    yield probe(
+        "host_twice", "two Host fields", lambda t: (f"Host: {t.authority}", "Host: other.example")
+    )
+    yield probe(
+        "host_twice_alike",
+        "the same Host field twice",
+        lambda t: (f"Host: {t.authority}", f"Host: {t.authority}"),
+    )
     yield probe("host_invalid", "Host: a b/c", lambda _: ("Host: a b/c",))
 
 
@@ -189,7 +225,14 @@ def _host() -> Iterator[Probe]:
 
 
 def _fields() -> Iterator[Probe]:
-    yield _probe("space_before_colon", "5.1", "MUST", 'a field "X : y"', "400", lambda t: refused(t, head(t, "X : y")))
+    yield _probe(
+        "space_before_colon",
+        "5.1",
+        "MUST",
+        'a field "X : y"',
+        "400",
+        lambda t: refused(t, head(t, "X : y")),
+    )
     yield _probe(
         "field_without_colon",
         "5",
@@ -198,7 +241,14 @@ def _fields() -> Iterator[Probe]:
         "400",
         lambda t: refused(t, head(t, "no colon here")),
     )
-    yield _probe("field_name_empty", "5", "SHOULD", 'a field line ": value"', "400", lambda t: refused(t, head(t, ": value")))
+    yield _probe(
+        "field_name_empty",
+        "5",
+        "SHOULD",
+        'a field line ": value"',
+        "400",
+        lambda t: refused(t, head(t, ": value")),
+    )
     yield _probe(
         "field_name_not_a_token",
         "5.1",
@@ -266,7 +316,9 @@ def _bounded(target: Target, data: bytes) -> str:
     with connected(target) as connection:
         response = refusal(connection, data)
         if response.status != 200 and not 400 <= response.status <= 499:
-            raise Mismatch(expected="a status from 400 to 499, or 200", received=response.describe())
+            raise Mismatch(
+                expected="a status from 400 to 499, or 200", received=response.describe()
+            )
     return response.describe()
 
 
@@ -288,7 +340,9 @@ def _framing() -> Iterator[Probe]:
         "MUST",
         "Content-Length: 5 and Content-Length: 6",
         "400, then the end",
-        lambda t: refused(t, head(t, "Content-Length: 5", "Content-Length: 6") + b"hello!", closes=True),
+        lambda t: refused(
+            t, head(t, "Content-Length: 5", "Content-Length: 6") + b"hello!", closes=True
+        ),
     )
     for name, text in (
         ("negative", "-1"),
@@ -305,7 +359,10 @@ def _framing() -> Iterator[Probe]:
             f"Content-Length: {text}",
             "400 (a length beyond all bounds: or 413), then the end",
             lambda t, text=text: refused(  # type: ignore[misc]
-                t, head(t, f"Content-Length: {text}") + b"hello", statuses=(400, 413) if text[0] == "9" else (400,), closes=True
+                t,
+                head(t, f"Content-Length: {text}") + b"hello",
+                statuses=(400, 413) if text[0] == "9" else (400,),
+                closes=True,
             ),
         )
     yield _probe(
@@ -322,7 +379,12 @@ def _framing() -> Iterator[Probe]:
         "MUST",
         "Transfer-Encoding: chunked, gzip",
         "400 (or 501), then the end",
-        lambda t: refused(t, head(t, "Transfer-Encoding: chunked, gzip") + b"0\r\n\r\n", statuses=(400, 501), closes=True),
+        lambda t: refused(
+            t,
+            head(t, "Transfer-Encoding: chunked, gzip") + b"0\r\n\r\n",
+            statuses=(400, 501),
+            closes=True,
+        ),
     )
     yield _probe(
         "chunked_twice",
@@ -330,7 +392,9 @@ def _framing() -> Iterator[Probe]:
         "MUST",
         "Transfer-Encoding: chunked, chunked",
         "400, or 501",
-        lambda t: refused(t, head(t, "Transfer-Encoding: chunked, chunked") + b"0\r\n\r\n", statuses=(400, 501)),
+        lambda t: refused(
+            t, head(t, "Transfer-Encoding: chunked, chunked") + b"0\r\n\r\n", statuses=(400, 501)
+        ),
     )
     yield _probe(
         "coding_in_http_1_0",
@@ -358,7 +422,8 @@ def _both_lengths(target: Target) -> str:
             raise Mismatch(expected="400, or the resource", received=response.describe())
         if not connection.is_closed_by_peer(CLOSE_WITHIN_S):
             raise Mismatch(
-                expected="the end of the connection after the response", received=f"{response.describe()}; it stays open"
+                expected="the end of the connection after the response",
+                received=f"{response.describe()}; it stays open",
             )
     return f"{response.describe()}, then the end"
 
@@ -366,7 +431,13 @@ def _both_lengths(target: Target) -> str:
 def _coding_in_1_0(target: Target) -> str:
     with connected(target) as connection:
         data = (
-            _lines(target, f"GET {target.path} HTTP/1.0", "Connection: keep-alive", "Transfer-Encoding: chunked") + b"0\r\n\r\n"
+            _lines(
+                target,
+                f"GET {target.path} HTTP/1.0",
+                "Connection: keep-alive",
+                "Transfer-Encoding: chunked",
+            )
+            + b"0\r\n\r\n"
         )
         connection.send(data)
         received = connection.read_to_end()
@@ -400,9 +471,15 @@ def _chunks() -> Iterator[Probe]:
         )
 
     yield good("chunked", "7.1", "", b"5\r\nhello\r\n3\r\nyou\r\n0\r\n\r\n")
-    yield good("chunk_extension", "7.1.1", " with extensions", b'5;a=b;c="d;e"\r\nhello\r\n0;last\r\n\r\n')
-    yield good("chunk_zeros", "7.1", " whose size has leading zeros", b"00005\r\nhello\r\n000\r\n\r\n")
-    yield good("trailers", "7.1.2", " with trailer fields", b"5\r\nhello\r\n0\r\nX: y\r\nZ: z\r\n\r\n")
+    yield good(
+        "chunk_extension", "7.1.1", " with extensions", b'5;a=b;c="d;e"\r\nhello\r\n0;last\r\n\r\n'
+    )
+    yield good(
+        "chunk_zeros", "7.1", " whose size has leading zeros", b"00005\r\nhello\r\n000\r\n\r\n"
+    )
+    yield good(
+        "trailers", "7.1.2", " with trailer fields", b"5\r\nhello\r\n0\r\nX: y\r\nZ: z\r\n\r\n"
+    )
     yield bad("chunk_size_word", 'of size "xyz"', b"xyz\r\nhello\r\n0\r\n\r\n")
     yield bad("chunk_size_negative", "of size -1", b"-1\r\nhello\r\n0\r\n\r\n")
     yield bad("chunk_size_prefixed", "of size 0x5", b"0x5\r\nhello\r\n0\r\n\r\n")
@@ -416,7 +493,10 @@ def _bad_chunk(target: Target, data: bytes) -> str:
         first = refusal(connection, data + head(target, "Connection: close"))
         rest = connection.read_to_end()
         if rest:
-            raise Mismatch(expected="one response, then the end", received=f"{first.describe()}; then {rest[:200]!r}")
+            raise Mismatch(
+                expected="one response, then the end",
+                received=f"{first.describe()}; then {rest[:200]!r}",
+            )
         return f"{first.describe()}, then the end"
 
 
@@ -425,14 +505,35 @@ def _bad_chunk(target: Target, data: bytes) -> str:
 
 def _connections() -> Iterator[Probe]:
     yield _probe(
-        "keep_alive", "9.3", "SHOULD", "two requests one after another", "two responses", lambda t: answered(t, plain(t))
+        "keep_alive",
+        "9.3",
+        "SHOULD",
+        "two requests one after another",
+        "two responses",
+        lambda t: answered(t, plain(t)),
     )
-    yield _probe("pipelining", "9.3.2", "MUST", "three requests in one piece", "three responses", _pipelined)
     yield _probe(
-        "close", "9.6", "MUST", "Connection: close, with a second request behind it", "one response, then the end", _close
+        "pipelining", "9.3.2", "MUST", "three requests in one piece", "three responses", _pipelined
     )
-    yield _probe("close_in_list", "9.6", "MUST", "Connection: x, CLOSE", "a response, then the end", _close_in_list)
-    yield _probe("http_1_0", "9.3", "MUST", "an HTTP/1.0 request", "a response, then the end", _http_1_0)
+    yield _probe(
+        "close",
+        "9.6",
+        "MUST",
+        "Connection: close, with a second request behind it",
+        "one response, then the end",
+        _close,
+    )
+    yield _probe(
+        "close_in_list",
+        "9.6",
+        "MUST",
+        "Connection: x, CLOSE",
+        "a response, then the end",
+        _close_in_list,
+    )
+    yield _probe(
+        "http_1_0", "9.3", "MUST", "an HTTP/1.0 request", "a response, then the end", _http_1_0
+    )
 
 
 def _pipelined(target: Target) -> str:
@@ -441,7 +542,9 @@ def _pipelined(target: Target) -> str:
         for number in range(1, 4):
             response = connection.read_response()
             if response.status != 200:
-                raise Mismatch(expected="three times 200", received=f"response {number}: {response.describe()}")
+                raise Mismatch(
+                    expected="three times 200", received=f"response {number}: {response.describe()}"
+                )
     return "three times 200"
 
 
@@ -451,7 +554,10 @@ def _close(target: Target) -> str:
         response = connection.read_response()
         rest = connection.read_to_end()
         if rest:
-            raise Mismatch(expected="nothing after the response", received=f"{len(rest)} further bytes: {rest[:100]!r}")
+            raise Mismatch(
+                expected="nothing after the response",
+                received=f"{len(rest)} further bytes: {rest[:100]!r}",
+            )
     return f"{response.status}, then the end"
 
 
@@ -460,7 +566,10 @@ def _close_in_list(target: Target) -> str:
         connection.send(head(target, "Connection: x, CLOSE"))
         response = connection.read_response()
         if not connection.is_closed_by_peer(CLOSE_WITHIN_S):
-            raise Mismatch(expected="the end of the connection", received=f"{response.describe()}; it stays open")
+            raise Mismatch(
+                expected="the end of the connection",
+                received=f"{response.describe()}; it stays open",
+            )
     return f"{response.status}, then the end"
 
 
@@ -471,7 +580,10 @@ def _http_1_0(target: Target) -> str:
         if not data.startswith((b"HTTP/1.1 200", b"HTTP/1.0 200")):
             raise Mismatch(expected="200", received=repr(data[:100]))
         if b"\r\ntransfer-encoding:" in data.partition(b"\r\n\r\n")[0].lower():
-            raise Mismatch(expected="no Transfer-Encoding (RFC 9112 section 6.1)", received="a chunked response to HTTP/1.0")
+            raise Mismatch(
+                expected="no Transfer-Encoding (RFC 9112 section 6.1)",
+                received="a chunked response to HTTP/1.0",
+            )
     return "200, then the end"
 
 
@@ -479,10 +591,19 @@ def _http_1_0(target: Target) -> str:
 
 
 def _semantics() -> Iterator[Probe]:
-    def probe(name: str, section: str, level: Level, sent: str, expected: str, run: Callable[[Target], str]) -> Probe:
+    def probe(
+        name: str,
+        section: str,
+        level: Level,
+        sent: str,
+        expected: str,
+        run: Callable[[Target], str],
+    ) -> Probe:
         return _probe(name, section, level, sent, expected, run, document="RFC 9110")
 
-    yield probe("head", "9.3.2", "MUST", "HEAD", "200 without a body, and the connection goes on", _head)
+    yield probe(
+        "head", "9.3.2", "MUST", "HEAD", "200 without a body, and the connection goes on", _head
+    )
     yield probe("date", "6.6.1", "MUST", "GET", "a Date field", _date)
     yield probe(
         "method_unknown",
@@ -492,7 +613,14 @@ def _semantics() -> Iterator[Probe]:
         "501, or 405",
         lambda t: refused(t, head(t, method="FROB"), statuses=(501, 405)),
     )
-    yield probe("allow", "15.5.6", "MUST", "DELETE of a resource that has none", "a 405 has an Allow field", _allow)
+    yield probe(
+        "allow",
+        "15.5.6",
+        "MUST",
+        "DELETE of a resource that has none",
+        "a 405 has an Allow field",
+        _allow,
+    )
     yield probe(
         "method_case",
         "9.1",
@@ -509,7 +637,14 @@ def _semantics() -> Iterator[Probe]:
         "100, or a final status, at once",
         _expect_continue,
     )
-    yield probe("expect_continue_1_0", "10.1.1", "MUST", "Expect: 100-continue in HTTP/1.0", "no 100", _expect_continue_1_0)
+    yield probe(
+        "expect_continue_1_0",
+        "10.1.1",
+        "MUST",
+        "Expect: 100-continue in HTTP/1.0",
+        "no 100",
+        _expect_continue_1_0,
+    )
     yield probe(
         "expectation_unknown",
         "10.1.1",
@@ -564,7 +699,11 @@ def _expect_continue(target: Target) -> str:
 
 def _expect_continue_1_0(target: Target) -> str:
     with connected(target) as connection:
-        connection.send(_lines(target, f"POST {target.path} HTTP/1.0", "Expect: 100-continue", "Content-Length: 5"))
+        connection.send(
+            _lines(
+                target, f"POST {target.path} HTTP/1.0", "Expect: 100-continue", "Content-Length: 5"
+            )
+        )
         try:
             status, reason, _ = connection.read_head()
         except PeerError:

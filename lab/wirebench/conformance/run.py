@@ -6,7 +6,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from wirebench.conformance.deflate_probes import deflate_probes
 from wirebench.conformance.http_probes import http_probes
-from wirebench.conformance.types import NotApplicableError, Outcome, Part, Probe, ProbeResult, Target, UnspokenError
+from wirebench.conformance.types import (
+    NotApplicableError,
+    Outcome,
+    Part,
+    Probe,
+    ProbeResult,
+    Target,
+    UnspokenError,
+)
 from wirebench.conformance.websocket_probes import websocket_probes
 from wirebench.verify.checks import Mismatch
 from wirebench.verify.http import PeerError
@@ -30,13 +38,17 @@ def run_probes(
     alive: Callable[[], bool] = lambda: True,
     progress: Callable[[Probe], None] = lambda _: None,
 ) -> tuple[ProbeResult, ...]:
-    """Each probe's result. Ends early, with the last one failed, when the server is gone (``alive`` says no)."""
+    """Each probe's result. Ends early, with the last one failed, when the server is gone (``alive``
+    says no).
+    """
     results: list[ProbeResult] = []
     for probe in probes:
         progress(probe)
         result = _run(target, probe)
         if not alive():
-            results.append(_result(probe, "failed", probe.expected, f"{result.received}; the server ended"))
+            results.append(
+                _result(probe, "failed", probe.expected, f"{result.received}; the server ended")
+            )
             break
         results.append(result)
     return tuple(results)

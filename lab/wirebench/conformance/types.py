@@ -1,4 +1,6 @@
-"""What a probe is, and what it says: one sentence of a standard, put to a server over a plain socket."""
+"""What a probe is, and what it says: one sentence of a standard, put to a server over a plain
+socket.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +9,15 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 Level = Literal["MUST", "SHOULD", "MAY"]
-"""How the standard says it (RFC 2119). A server may leave a MAY; it is told apart because peers that differ in one are the
-ground on which requests are smuggled."""
+"""How the standard says it (RFC 2119). A server may leave a MAY; it is told apart because peers
+that differ in one are the ground on which requests are smuggled.
+"""
 Part = Literal["http", "websocket", "deflate"]
 PARTS: tuple[Part, ...] = ("http", "websocket", "deflate")
 Outcome = Literal["passed", "closed", "failed", "not_applicable"]
-"""``closed``: where a refusal with a status was called for, the connection just ended: safe, though not what is asked."""
+"""``closed``: where a refusal with a status was called for, the connection just ended: safe, though
+not what is asked.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +56,9 @@ class Probe:
     sent: str
     expected: str
     run: Callable[[Target], str]
-    """Returns what was received, in words; raises ``Mismatch``, ``PeerError``, ``UnspokenError`` or ``NotApplicableError``."""
+    """Returns what was received, in words; raises ``Mismatch``, ``PeerError``, ``UnspokenError`` or
+    ``NotApplicableError``.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,14 +79,18 @@ class ProbeResult:
 
 @dataclass(frozen=True, kw_only=True)
 class Score:
-    """Of one part at one level: how many of the probes that apply were passed, and how many requests refused without a word."""
+    """Of one part at one level: how many of the probes that apply were passed, and how many
+    requests refused without a word.
+    """
 
     passed: int
     closed: int
     applied: int
 
     def __str__(self) -> str:
-        return f"{self.passed} of {self.applied}" + (f", {self.closed} by closing" if self.closed else "")
+        return f"{self.passed} of {self.applied}" + (
+            f", {self.closed} by closing" if self.closed else ""
+        )
 
 
 def scores(results: Iterable[ProbeResult]) -> Mapping[tuple[Part, Level], Score]:

@@ -39,9 +39,18 @@ def websocket_probes() -> Iterator[Probe]:
     yield from _closing()
 
 
-def _probe(id_: str, section: str, level: Level, sent: str, expected: str, run: Callable[[Target], str]) -> Probe:
+def _probe(
+    id_: str, section: str, level: Level, sent: str, expected: str, run: Callable[[Target], str]
+) -> Probe:
     return Probe(
-        id=id_, part="websocket", document="RFC 6455", section=section, level=level, sent=sent, expected=expected, run=run
+        id=id_,
+        part="websocket",
+        document="RFC 6455",
+        section=section,
+        level=level,
+        sent=sent,
+        expected=expected,
+        run=run,
     )
 
 
@@ -62,7 +71,10 @@ def shake(target: Target, connection: Connection, *lines: str) -> dict[str, str]
     if status != 101:
         raise PeerError(f"{status} {reason} to the handshake")
     if named.get("sec-websocket-accept") != accept_key(key):
-        raise Mismatch(expected=f"Sec-WebSocket-Accept: {accept_key(key)}", received=str(named.get("sec-websocket-accept")))
+        raise Mismatch(
+            expected=f"Sec-WebSocket-Accept: {accept_key(key)}",
+            received=str(named.get("sec-websocket-accept")),
+        )
     return named
 
 
@@ -75,7 +87,9 @@ def talking(talk: Talk) -> Callable[[Target], str]:
 
 
 def failing(*pieces: bytes, codes: tuple[int, ...] = ()) -> Callable[[Target], str]:
-    """These bytes make the server fail the connection (RFC 6455 section 7.1.7): a close frame or none, and the end."""
+    """These bytes make the server fail the connection (RFC 6455 section 7.1.7): a close frame or
+    none, and the end.
+    """
 
     def talk(websocket: WebSocket) -> str:
         for piece in pieces:
@@ -97,12 +111,16 @@ def fails(websocket: WebSocket, *, codes: tuple[int, ...] = ()) -> str:
         except PeerError as error:
             if is_end(error):
                 return f"{said}, and the end of the connection"
-            raise Mismatch(expected="the end of the connection", received=f"{said}; {error}") from error
+            raise Mismatch(
+                expected="the end of the connection", received=f"{said}; {error}"
+            ) from error
         if frame.opcode != CLOSE:
             raise Mismatch(expected="the end of the connection", received=frame.describe())
         code = struct.unpack(">H", frame.payload[:2])[0] if len(frame.payload) >= 2 else None
         if codes and code is not None and code not in codes:
-            raise Mismatch(expected=f"close code {' or '.join(map(str, codes))}", received=f"close code {code}")
+            raise Mismatch(
+                expected=f"close code {' or '.join(map(str, codes))}", received=f"close code {code}"
+            )
         said = f"close code {code}" if code is not None else "a close frame without a code"
         if not websocket.connection.is_closed_by_peer(CLOSE_WITHIN_S / 4):
             # It may wait for our close frame before it ends the connection.
@@ -133,14 +151,18 @@ def _handshake() -> Iterator[Probe]:
 
         return _probe(name, section, "MUST", sent, "101, and an echo", run)
 
-    def rejected(name: str, section: str, level: Level, sent: str, *lines: str, names_version: bool = False) -> Probe:
+    def rejected(
+        name: str, section: str, level: Level, sent: str, *lines: str, names_version: bool = False
+    ) -> Probe:
         def run(target: Target) -> str:
             with connected(target) as connection:
                 response = refusal(connection, head(target, *lines, path=target.websocket_path))
                 if response.status == 101:
                     raise Mismatch(expected=expected, received=response.describe())
                 if names_version and response.header("sec-websocket-version") is None:
-                    raise Mismatch(expected=expected, received=f"{response.describe()}, without the field")
+                    raise Mismatch(
+                        expected=expected, received=f"{response.describe()}, without the field"
+                    )
             return response.describe()
 
         expected = "a refusal with Sec-WebSocket-Version: 13" if names_version else "no 101"
@@ -166,8 +188,18 @@ def _handshake() -> Iterator[Probe]:
         "Sec-WebSocket-Protocol: x-unheard-of",
     )
     yield rejected("key_missing", "4.2.1", "MUST", "a handshake without a key", *UPGRADE)
-    yield rejected("key_short", "4.2.1", "MUST", "a key of three bytes", *UPGRADE, "Sec-WebSocket-Key: YWJj")
-    yield rejected("connection_missing", "4.2.1", "MUST", "a handshake without Connection", "Upgrade: websocket", version, key)
+    yield rejected(
+        "key_short", "4.2.1", "MUST", "a key of three bytes", *UPGRADE, "Sec-WebSocket-Key: YWJj"
+    )
+    yield rejected(
+        "connection_missing",
+        "4.2.1",
+        "MUST",
+        "a handshake without Connection",
+        "Upgrade: websocket",
+        version,
+        key,
+    )
     yield rejected(
         "version_99",
         "4.2.2",
@@ -183,7 +215,15 @@ def _handshake() -> Iterator[Probe]:
     def _post(target: Target) -> str:
         with connected(target) as connection:
             response = refusal(
-                connection, head(target, *UPGRADE, key, "Content-Length: 0", method="POST", path=target.websocket_path)
+                connection,
+                head(
+                    target,
+                    *UPGRADE,
+                    key,
+                    "Content-Length: 0",
+                    method="POST",
+                    path=target.websocket_path,
+                ),
             )
             if response.status == 101:
                 raise Mismatch(expected="no 101", received=response.describe())
@@ -203,7 +243,14 @@ def _frames() -> Iterator[Probe]:
                 websocket.send(opcode, b"x" * length)
                 return echoes(websocket, opcode, b"x" * length)
 
-            yield _probe(f"{name}_{length}", "5.6", "MUST", f"a {name} message of {length} bytes", "its echo", talking(talk))
+            yield _probe(
+                f"{name}_{length}",
+                "5.6",
+                "MUST",
+                f"a {name} message of {length} bytes",
+                "its echo",
+                talking(talk),
+            )
 
     def split(websocket: WebSocket) -> str:
         websocket.connection.send_in_pieces(encode_frame(TEXT, b"hello"))
@@ -218,7 +265,12 @@ def _frames() -> Iterator[Probe]:
         talking(split),
     )
     yield _probe(
-        "unmasked", "5.1", "MUST", "an unmasked frame", "the connection's end", failing(encode_frame(TEXT, b"hi", mask=False))
+        "unmasked",
+        "5.1",
+        "MUST",
+        "an unmasked frame",
+        "the connection's end",
+        failing(encode_frame(TEXT, b"hi", mask=False)),
     )
     for bit, name in ((0x40, "rsv1"), (0x20, "rsv2"), (0x10, "rsv3")):
         yield _probe(
@@ -268,17 +320,23 @@ def _fragments() -> Iterator[Probe]:
         return b"".join(encode_frame(opcode, payload, fin=fin) for opcode, payload, fin in frames)
 
     def whole(websocket: WebSocket) -> str:
-        websocket.connection.send(sending((TEXT, b"a", False), (CONTINUATION, b"", False), (CONTINUATION, b"b", True)))
+        websocket.connection.send(
+            sending((TEXT, b"a", False), (CONTINUATION, b"", False), (CONTINUATION, b"b", True))
+        )
         return echoes(websocket, TEXT, b"ab")
 
     def with_ping(websocket: WebSocket) -> str:
-        websocket.connection.send(sending((BINARY, b"a", False), (PING, b"p", True), (CONTINUATION, b"b", True)))
+        websocket.connection.send(
+            sending((BINARY, b"a", False), (PING, b"p", True), (CONTINUATION, b"b", True))
+        )
         frame = websocket.read_message()
         if frame != Frame(opcode=PONG, payload=b"p"):
             raise Mismatch(expected="the pong before the message", received=frame.describe())
         return echoes(websocket, BINARY, b"ab")
 
-    yield _probe("fragments", "5.4", "MUST", "a text message in three frames", "its echo", talking(whole))
+    yield _probe(
+        "fragments", "5.4", "MUST", "a text message in three frames", "its echo", talking(whole)
+    )
     yield _probe(
         "fragments_with_ping",
         "5.4",
@@ -301,7 +359,9 @@ def _fragments() -> Iterator[Probe]:
         "MUST",
         "a text frame inside a fragmented message",
         "the connection's end",
-        failing(encode_frame(TEXT, b"a", fin=False) + encode_frame(TEXT, b"b"), codes=(PROTOCOL_ERROR,)),
+        failing(
+            encode_frame(TEXT, b"a", fin=False) + encode_frame(TEXT, b"b"), codes=(PROTOCOL_ERROR,)
+        ),
     )
 
 
@@ -324,12 +384,29 @@ def _control_frames() -> Iterator[Probe]:
         websocket.send_text("hi")
         return echoes(websocket, TEXT, b"hi")
 
-    yield _probe("ping_empty", "5.5.2", "MUST", "a ping without payload", "a pong without payload", talking(ping(b"")))
     yield _probe(
-        "ping_125", "5.5.2", "MUST", "a ping of 125 bytes", "a pong with the same bytes", talking(ping(bytes(range(125))))
+        "ping_empty",
+        "5.5.2",
+        "MUST",
+        "a ping without payload",
+        "a pong without payload",
+        talking(ping(b"")),
     )
     yield _probe(
-        "pong_unasked", "5.5.3", "MUST", "a pong that nobody asked for, then a message", "the echo alone", talking(pong)
+        "ping_125",
+        "5.5.2",
+        "MUST",
+        "a ping of 125 bytes",
+        "a pong with the same bytes",
+        talking(ping(bytes(range(125)))),
+    )
+    yield _probe(
+        "pong_unasked",
+        "5.5.3",
+        "MUST",
+        "a pong that nobody asked for, then a message",
+        "the echo alone",
+        talking(pong),
     )
     yield _probe(
         "ping_126",
@@ -362,7 +439,12 @@ def _utf8() -> Iterator[Probe]:
         return echoes(websocket, TEXT, good)
 
     yield _probe(
-        "utf8_split", "8.1", "MUST", "a text of several scripts, each byte in a frame of its own", "its echo", talking(split)
+        "utf8_split",
+        "8.1",
+        "MUST",
+        "a text of several scripts, each byte in a frame of its own",
+        "its echo",
+        talking(split),
     )
     for name, text in (
         ("byte", b"\xff"),
@@ -385,7 +467,10 @@ def _utf8() -> Iterator[Probe]:
         "MUST",
         "a text message that is wrong only where two frames meet",
         "the connection's end",
-        failing(encode_frame(TEXT, b"\xe6", fin=False) + encode_frame(CONTINUATION, b"x"), codes=(INVALID_DATA,)),
+        failing(
+            encode_frame(TEXT, b"\xe6", fin=False) + encode_frame(CONTINUATION, b"x"),
+            codes=(INVALID_DATA,),
+        ),
     )
 
 
@@ -400,7 +485,10 @@ def _closing() -> Iterator[Probe]:
             if frame.opcode != CLOSE:
                 raise Mismatch(expected="a close frame", received=frame.describe())
             if not websocket.connection.is_closed_by_peer(CLOSE_WITHIN_S):
-                raise Mismatch(expected="the end of the connection after both close frames", received="an open connection")
+                raise Mismatch(
+                    expected="the end of the connection after both close frames",
+                    received="an open connection",
+                )
             return frame.describe()
 
         return talk
@@ -416,7 +504,9 @@ def _closing() -> Iterator[Probe]:
         return frame.describe()
 
     answer = "a close frame, then the end of the connection"
-    yield _probe("close_empty", "5.5.1", "MUST", "a close frame without a code", answer, talking(close(b"")))
+    yield _probe(
+        "close_empty", "5.5.1", "MUST", "a close frame without a code", answer, talking(close(b""))
+    )
     for number in (NORMAL, 1001, 3000, 4999):
         yield _probe(
             f"close_{number}",

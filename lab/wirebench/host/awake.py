@@ -1,10 +1,11 @@
 """Cores that do not sleep while something is measured.
 
-A core with nothing to do sleeps, and waking up takes it from a few microseconds to, in a virtual machine, tens of them. Every
-round trip then has two such wake-ups in it, which are the machine's: they hide what libraries do and vary more than it does.
-The kernel keeps all cores awake for as long as a process holds ``/dev/cpu_dma_latency`` open with a wish of 0 us
-(Documentation/admin-guide/pm/cpuidle.rst; cyclictest of rt-tests does the same). It takes the right to write there, root's as a
-rule, and ends with the process, however that ends.
+A core with nothing to do sleeps, and waking up takes it from a few microseconds to, in a virtual
+machine, tens of them. Every round trip then has two such wake-ups in it, which are the machine's:
+they hide what libraries do and vary more than it does. The kernel keeps all cores awake for as long
+as a process holds ``/dev/cpu_dma_latency`` open with a wish of 0 us
+(Documentation/admin-guide/pm/cpuidle.rst; cyclictest of rt-tests does the same). It takes the right
+to write there, root's as a rule, and ends with the process, however that ends.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ def can_keep_awake(device: Path = DEVICE) -> bool:
 
 @contextmanager
 def cores_awake(device: Path = DEVICE) -> Iterator[None]:
-    """Keeps the cores awake where that is allowed; elsewhere they sleep as ever, and the host's fingerprint says so."""
+    """Keeps the cores awake where that is allowed; elsewhere they sleep as ever, and the host's
+    fingerprint says so.
+    """
     if not can_keep_awake(device):
         yield
         return

@@ -1,4 +1,6 @@
-"""Programs of the toolchains: which are here, in which version, and which Debian package brings one that is not."""
+"""Programs of the toolchains: which are here, in which version, and which Debian package brings one
+that is not.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,9 @@ def search_path(path: str | None = None) -> str:
     """PATH, with the system's own folders after it."""
     given = os.environ.get("PATH", os.defpath) if path is None else path
     folders = [folder for folder in given.split(os.pathsep) if folder]
-    return os.pathsep.join([*folders, *(folder for folder in _SYSTEM_FOLDERS if folder not in folders)])
+    return os.pathsep.join(
+        [*folders, *(folder for folder in _SYSTEM_FOLDERS if folder not in folders)]
+    )
 
 
 def find_command(name: str) -> str | None:
@@ -95,7 +99,9 @@ def _ask_version(path: str, argument: str) -> str | None:
 
 
 def command_versions(names: Iterable[str]) -> dict[str, str | None]:
-    """The versions of several commands, asked at the same time: some of them start a virtual machine to answer."""
+    """The versions of several commands, asked at the same time: some of them start a virtual
+    machine to answer.
+    """
     wanted = sorted(set(names))
     with ThreadPoolExecutor(max_workers=8) as pool:
         return dict(zip(wanted, pool.map(command_version, wanted), strict=True))

@@ -15,8 +15,8 @@ from wirebench.host.commands import search_path
 
 _POLICY = Path("/usr/sbin/policy-rc.d")
 _POLICY_TEXT = """#!/bin/sh
-# Written by wirebench setup: services of the packages it installs are not started (the lab starts what it measures itself).
-# Without WIREBENCH_SETUP in the environment this file changes nothing.
+# Written by wirebench setup: services of the packages it installs are not started (the lab starts
+# what it measures itself). Without WIREBENCH_SETUP in the environment this file changes nothing.
 [ -z "$WIREBENCH_SETUP" ] || exit 101
 exit 0
 """
@@ -54,11 +54,19 @@ def installed_versions(packages: Iterable[str]) -> dict[str, str | None]:
 
 @functools.cache
 def candidate_version(package: str) -> str | None:
-    """The upstream version that apt-get would install, as far as the package lists that are here say."""
+    """The upstream version that apt-get would install, as far as the package lists that are here
+    say.
+    """
     if shutil.which("apt-cache") is None:
         return None
     environment = {**os.environ, "LC_ALL": "C.UTF-8"}
-    answer = subprocess.run(["apt-cache", "policy", package], capture_output=True, text=True, check=False, env=environment)
+    answer = subprocess.run(
+        ["apt-cache", "policy", package],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+    )
     for line in answer.stdout.splitlines():
         key, _, value = line.strip().partition(": ")
         if key == "Candidate" and value != "(none)":
@@ -79,7 +87,9 @@ def install_line(packages: Iterable[str], *, root: bool | None = None) -> str:
     return f"{sudo}apt-get update && {sudo}apt-get install -y --no-install-recommends {names}"
 
 
-def install(packages: Iterable[str], *, on_line: Callable[[str], None] = lambda _line: None) -> list[str]:
+def install(
+    packages: Iterable[str], *, on_line: Callable[[str], None] = lambda _line: None
+) -> list[str]:
     """Installs packages by name, as root. Returns those that could not be installed."""
     wanted = list(dict.fromkeys(packages))
     if not wanted:
@@ -90,13 +100,19 @@ def install(packages: Iterable[str], *, on_line: Callable[[str], None] = lambda 
         command = ["install", "-y", "--no-install-recommends"]
         if _apt([*command, *wanted], on_line) == 0:
             return []
-        # One name that this release does not have fails the whole line; the others are still wanted.
+        # One name that this release does not have fails the whole line; the others are still
+        # wanted.
         return [package for package in wanted if _apt([*command, package], on_line) != 0]
 
 
 def _apt(arguments: list[str], on_line: Callable[[str], None]) -> int:
     # dpkg wants the system's folders in PATH, which root has not always.
-    ours = {"DEBIAN_FRONTEND": "noninteractive", "WIREBENCH_SETUP": "1", "LC_ALL": "C.UTF-8", "PATH": search_path()}
+    ours = {
+        "DEBIAN_FRONTEND": "noninteractive",
+        "WIREBENCH_SETUP": "1",
+        "LC_ALL": "C.UTF-8",
+        "PATH": search_path(),
+    }
     with subprocess.Popen(
         ["apt-get", "-o", "DPkg::Lock::Timeout=300", *arguments],
         stdin=subprocess.DEVNULL,
@@ -114,7 +130,9 @@ def _apt(arguments: list[str], on_line: Callable[[str], None]) -> int:
 
 @contextmanager
 def _services_stay_stopped() -> Iterator[None]:
-    """invoke-rc.d and deb-systemd-invoke ask policy-rc.d (Debian Policy 9.3.3). One that is there already is left alone."""
+    """invoke-rc.d and deb-systemd-invoke ask policy-rc.d (Debian Policy 9.3.3). One that is there
+    already is left alone.
+    """
     if _POLICY.exists():
         yield
         return

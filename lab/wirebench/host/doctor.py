@@ -16,7 +16,9 @@ from wirebench.host.fingerprint import Fingerprint, capture
 from wirebench.host.installed import Presence, presences
 
 Severity = Literal["missing", "warning", "note"]
-"""missing: something cannot be measured that could be. warning: figures may be worse. note: good to know."""
+"""missing: something cannot be measured that could be. warning: figures may be worse. note: good to
+know.
+"""
 
 _WANTED_FILES = 4096
 _WANTED_BACKLOG = 1024
@@ -49,7 +51,8 @@ def diagnose(catalog: Catalog, *, fingerprint: Fingerprint | None = None) -> lis
 def installable(contestants: Iterable[Contestant], *, toolchain_present: bool = False) -> list[str]:
     """Debian packages that the contestants miss.
 
-    With ``toolchain_present`` only of those whose commands are all here: libraries, which are cheap, but no compilers.
+    With ``toolchain_present`` only of those whose commands are all here: libraries, which are
+    cheap, but no compilers.
     """
     wanted = [one for one in contestants if one.disabled is None]
     packages: list[str] = []
@@ -60,9 +63,11 @@ def installable(contestants: Iterable[Contestant], *, toolchain_present: bool = 
 
 
 def ensure_libraries(contestants: Iterable[Contestant], *, say: Callable[[str], None]) -> None:
-    """As root: installs the libraries of those contestants whose compilers and runtimes are here, and says so.
+    """As root: installs the libraries of those contestants whose compilers and runtimes are here,
+    and says so.
 
-    Otherwise, and where apt-get refuses, nothing changes: the contestants stay "not installed", with what installs them.
+    Otherwise, and where apt-get refuses, nothing changes: the contestants stay "not installed",
+    with what installs them.
     """
     packages = installable(contestants, toolchain_present=True)
     if not packages or not is_root() or shutil.which("apt-get") is None:
@@ -84,14 +89,21 @@ def _manifest_problems(catalog: Catalog) -> Iterable[Problem]:
         )
 
 
-def _contestant_problems(contestants: Iterable[Contestant], found: dict[str, Presence]) -> Iterable[Problem]:
+def _contestant_problems(
+    contestants: Iterable[Contestant], found: dict[str, Presence]
+) -> Iterable[Problem]:
     by_fix: dict[tuple[str, ...], list[Contestant]] = {}
     for one in contestants:
         here = found[one.identity]
         if here.installable:
             by_fix.setdefault(here.installable, []).append(one)
         elif not here.complete:
-            yield Problem(severity="note", what=f"{one.identity}: {here.describe(one)}", why="it is not measured", fix=None)
+            yield Problem(
+                severity="note",
+                what=f"{one.identity}: {here.describe(one)}",
+                why="it is not measured",
+                fix=None,
+            )
     for packages, several in by_fix.items():
         names = ", ".join(one.identity for one in several)
         yield Problem(
@@ -127,7 +139,10 @@ def host_problems(host: Fingerprint) -> Iterable[Problem]:
             why="many connections opened at once wait for retransmitted SYNs",
             fix=f"{sudo}sysctl -w net.core.somaxconn=4096",
         )
-    if limits.port_range is not None and limits.port_range[1] - limits.port_range[0] < _WANTED_PORTS:
+    if (
+        limits.port_range is not None
+        and limits.port_range[1] - limits.port_range[0] < _WANTED_PORTS
+    ):
         yield Problem(
             severity="warning",
             what=f"net.ipv4.ip_local_port_range is {limits.port_range[0]}-{limits.port_range[1]}",
@@ -146,7 +161,9 @@ def host_problems(host: Fingerprint) -> Iterable[Problem]:
             severity="warning",
             what=f"no right to write to {DEVICE}",
             why="idle cores sleep, so that every round trip has their waking up in it, which varies more than libraries differ",
-            fix=f"sudo chgrp {os.getgid()} {DEVICE} && sudo chmod g+w {DEVICE}" if DEVICE.exists() else None,
+            fix=f"sudo chgrp {os.getgid()} {DEVICE} && sudo chmod g+w {DEVICE}"
+            if DEVICE.exists()
+            else None,
         )
     if host.clocksource is not None and host.clocksource not in _STEADY_CLOCKS:
         yield Problem(
@@ -170,4 +187,6 @@ def host_problems(host: Fingerprint) -> Iterable[Problem]:
             fix=None,
         )
     if not limits.io_uring:
-        yield Problem(severity="note", what="io_uring is not allowed", why="epoll is used instead", fix=None)
+        yield Problem(
+            severity="note", what="io_uring is not allowed", why="epoll is used instead", fix=None
+        )

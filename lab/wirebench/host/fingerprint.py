@@ -1,4 +1,6 @@
-"""What a figure was measured on. Stored with every run: figures of different hosts are not compared."""
+"""What a figure was measured on. Stored with every run: figures of different hosts are not
+compared.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ _CPU = Path("/sys/devices/system/cpu")
 class Fingerprint:
     schema: int = SCHEMA
     host_id: str
-    """The same for the same machine with the same processors, kernel and sleep of cores; tells nothing else about it."""
+    """The same for the same machine with the same processors, kernel and sleep of cores; tells
+    nothing else about it.
+    """
     cpu_model: str
     cores: int
     """Hardware threads this process may run on."""
@@ -55,7 +59,15 @@ def capture(commands: Iterable[str] = ()) -> Fingerprint:
     cores = len(os.sched_getaffinity(0))
     kernel = platform.release()
     awake = can_keep_awake()
-    seed = "\n".join([read_text(Path("/etc/machine-id")) or "", model, str(cores), kernel, *(["awake"] if awake else [])])
+    seed = "\n".join(
+        [
+            read_text(Path("/etc/machine-id")) or "",
+            model,
+            str(cores),
+            kernel,
+            *(["awake"] if awake else []),
+        ]
+    )
     return Fingerprint(
         host_id=hashlib.sha256(seed.encode()).hexdigest()[:12],
         cpu_model=model,
@@ -70,9 +82,15 @@ def capture(commands: Iterable[str] = ()) -> Fingerprint:
         distribution=_distribution(),
         architecture=platform.machine(),
         virtualisation=_virtualisation(cpu),
-        clocksource=read_text(Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")),
+        clocksource=read_text(
+            Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+        ),
         limits=read_limits(),
-        tools={name: version for name, version in command_versions(commands).items() if version is not None},
+        tools={
+            name: version
+            for name, version in command_versions(commands).items()
+            if version is not None
+        },
     )
 
 

@@ -16,7 +16,9 @@ _INCLUDE_FOLDERS = (Path("/usr/include"), Path("/usr/local/include"))
 
 @dataclass(frozen=True, kw_only=True)
 class Presence:
-    """What of a contestant's needs is here and what is not. ``commands`` and ``packages`` hold the versions of what is."""
+    """What of a contestant's needs is here and what is not. ``commands`` and ``packages`` hold the
+    versions of what is.
+    """
 
     commands: dict[str, str]
     packages: dict[str, str]
@@ -38,7 +40,11 @@ class Presence:
         """Everything that is missing, by name; a command stands for the package that brings it."""
         brought = {PACKAGE_OF.get(name) for name in (*self.missing_commands, *self.outdated)}
         packages = [name for name in self.missing_debian if name not in brought]
-        return (*(self._wanted(name) for name in (*self.missing_commands, *self.outdated)), *packages, *self.missing_files)
+        return (
+            *(self._wanted(name) for name in (*self.missing_commands, *self.outdated)),
+            *packages,
+            *self.missing_files,
+        )
 
     @property
     def installable(self) -> tuple[str, ...]:
@@ -68,12 +74,16 @@ class Presence:
 
 def find_file(name: str) -> Path | None:
     """A file by its absolute path, or below an include folder."""
-    candidates = [Path(name)] if Path(name).is_absolute() else [folder / name for folder in _INCLUDE_FOLDERS]
+    candidates = (
+        [Path(name)] if Path(name).is_absolute() else [folder / name for folder in _INCLUDE_FOLDERS]
+    )
     return next((path for path in candidates if path.exists()), None)
 
 
 def presences(contestants: Iterable[Contestant]) -> dict[str, Presence]:
-    """The presence of each contestant's needs, by identity. Commands and packages are asked for once, all together."""
+    """The presence of each contestant's needs, by identity. Commands and packages are asked for
+    once, all together.
+    """
     wanted = list(contestants)
     versions = command_versions(name for one in wanted for name in one.needs.commands)
     packages = {name for one in wanted for name in one.needs.debian}
@@ -91,18 +101,28 @@ def presence(contestant: Contestant) -> Presence:
 
 
 def _installed_otherwise(package: str) -> str | None:
-    """A toolchain may have come without its Debian package: what counts is that all the package's commands run."""
+    """A toolchain may have come without its Debian package: what counts is that all the package's
+    commands run.
+    """
     commands = [name for name, brings in PACKAGE_OF.items() if brings == package]
     versions = [command_version(name) for name in commands]
     known = [version for version in versions if version is not None]
     return ", ".join(known) if known and len(known) == len(commands) else None
 
 
-def _presence(one: Contestant, versions: dict[str, str | None], installed: dict[str, str | None]) -> Presence:
+def _presence(
+    one: Contestant, versions: dict[str, str | None], installed: dict[str, str | None]
+) -> Presence:
     here = {name: version for name in one.needs.commands if (version := versions[name]) is not None}
     minimum = dict(one.needs.minimum)
-    old = {name: number for name, text in here.items() if (number := _too_old(text, minimum.get(name))) is not None}
-    packages = {name: version for name in one.needs.debian if (version := installed[name]) is not None}
+    old = {
+        name: number
+        for name, text in here.items()
+        if (number := _too_old(text, minimum.get(name))) is not None
+    }
+    packages = {
+        name: version for name in one.needs.debian if (version := installed[name]) is not None
+    }
     return Presence(
         commands={name: version for name, version in here.items() if name not in old},
         packages=packages,
@@ -113,14 +133,18 @@ def _presence(one: Contestant, versions: dict[str, str | None], installed: dict[
         unhelpful=frozenset(
             PACKAGE_OF[name]
             for name, wanted in minimum.items()
-            if name not in here and name in PACKAGE_OF and _too_old(candidate_version(PACKAGE_OF[name]), wanted) is not None
+            if name not in here
+            and name in PACKAGE_OF
+            and _too_old(candidate_version(PACKAGE_OF[name]), wanted) is not None
         ),
         minimum=minimum,
     )
 
 
 def _too_old(text: str | None, wanted: str | None) -> str | None:
-    """The version number in a text, if it is lower than wanted; a text without one is taken to be new enough."""
+    """The version number in a text, if it is lower than wanted; a text without one is taken to be
+    new enough.
+    """
     if text is None or wanted is None:
         return None
     found = re.search(r"\d+(?:\.\d+)*", text)

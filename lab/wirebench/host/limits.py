@@ -67,7 +67,9 @@ def _port_range() -> tuple[int, int] | None:
 
 
 def io_uring_allowed() -> bool:
-    """Asks the kernel for the smallest ring: containers and the sysctl io_uring_disabled may refuse it."""
+    """Asks the kernel for the smallest ring: containers and the sysctl io_uring_disabled may refuse
+    it.
+    """
     libc = ctypes.CDLL(None, use_errno=True)
     parameters = ctypes.create_string_buffer(_IO_URING_PARAMS_BYTES)
     descriptor = int(libc.syscall(_IO_URING_SETUP, 1, parameters))
@@ -82,7 +84,10 @@ def writable_cgroup() -> Path | None:
     for mount in (Path("/sys/fs/cgroup"), Path("/sys/fs/cgroup/unified")):
         if not (mount / "cgroup.controllers").exists():
             continue
-        own = [line.removeprefix("0::") for line in (read_text(Path("/proc/self/cgroup")) or "").splitlines()]
+        own = [
+            line.removeprefix("0::")
+            for line in (read_text(Path("/proc/self/cgroup")) or "").splitlines()
+        ]
         relative = next((line for line in own if line.startswith("/")), "/")
         for folder in (mount / relative.lstrip("/"), mount):
             probe = folder / f"wirebench-probe-{uuid.uuid4().hex[:8]}"
@@ -109,7 +114,12 @@ def _succeeds(command: list[str]) -> bool:
     if shutil.which(command[0]) is None:
         return False
     try:
-        return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=10, check=False).returncode == 0
+        return (
+            subprocess.run(
+                command, stdin=subprocess.DEVNULL, capture_output=True, timeout=10, check=False
+            ).returncode
+            == 0
+        )
     except (OSError, subprocess.TimeoutExpired):
         return False
 
@@ -118,4 +128,6 @@ def _netem() -> bool | None:
     if shutil.which("tc") is None:
         return None
     # In a namespace of its own, so that no interface of the host is touched.
-    return _succeeds(["unshare", "-rn", "tc", "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms"])
+    return _succeeds(
+        ["unshare", "-rn", "tc", "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms"]
+    )

@@ -1,9 +1,10 @@
 """Blocks: every contestant of a cell once, with the floor and the twin, in a fresh random order.
 
-The block is the unit of the statistics (randomised multiple interleaved trials: Abedi & Brecht, ICPE 2017). Each trial
-also gets an environment of another size, because that alone can change a figure (Mytkowicz et al., ASPLOS 2009).
-A block depends on the seed, the study, the cell and its number only, so that a resumed run, or one that adds
-blocks, draws exactly the blocks the first one would have drawn.
+The block is the unit of the statistics (randomised multiple interleaved trials: Abedi & Brecht,
+ICPE 2017). Each trial also gets an environment of another size, because that alone can change a
+figure (Mytkowicz et al., ASPLOS 2009). A block depends on the seed, the study, the cell and its
+number only, so that a resumed run, or one that adds blocks, draws exactly the blocks the first one
+would have drawn.
 """
 
 from __future__ import annotations
@@ -55,7 +56,9 @@ def trial_id(study: str, cell: str, block: int, entry: str) -> str:
     return f"{study}.{cell}.b{block:02d}.{entry.replace('/', '.')}"
 
 
-def draw_block(entries: Sequence[Entry], *, seed: int, study: str, cell: str, block: int) -> tuple[PlannedTrial, ...]:
+def draw_block(
+    entries: Sequence[Entry], *, seed: int, study: str, cell: str, block: int
+) -> tuple[PlannedTrial, ...]:
     """The trials of one block in the order they run."""
     place = zlib.crc32(f"{study}/{cell}".encode())
     generator = np.random.default_rng([seed, place, block])
@@ -77,10 +80,14 @@ def draw_block(entries: Sequence[Entry], *, seed: int, study: str, cell: str, bl
     )
 
 
-def choose_twin(contestants: Sequence[str], *, floors: Sequence[str], seed: int, study: str, cell: str) -> str | None:
-    """Which contestant is entered twice: drawn from all but the floor, so that it changes from cell to cell and run to run.
+def choose_twin(
+    contestants: Sequence[str], *, floors: Sequence[str], seed: int, study: str, cell: str
+) -> str | None:
+    """Which contestant is entered twice: drawn from all but the floor, so that it changes from cell
+    to cell and run to run.
 
-    The floor is the twin only when it is alone: its own noise is not that of what is compared. None without contestants.
+    The floor is the twin only when it is alone: its own noise is not that of what is compared. None
+    without contestants.
     """
     candidates = sorted(set(contestants) - set(floors)) or sorted(contestants)
     if not candidates:

@@ -13,7 +13,9 @@ from wirebench.plan.model import PlannedCell
 
 @dataclass(frozen=True, kw_only=True)
 class Chosen:
-    """One cell before the twin is drawn: everybody who can be in it, and for a client study who serves."""
+    """One cell before the twin is drawn: everybody who can be in it, and for a client study who
+    serves.
+    """
 
     study: Study
     preset: Preset
@@ -47,34 +49,52 @@ def choose(
     everybody: Mapping[str, Contestant],
     by_preset: bool = False,
 ) -> tuple[Chosen, ...]:
-    """The cells with the wanted contestants, and the floor even when it was not asked for: it is in every block.
+    """The cells with the wanted contestants, and the floor even when it was not asked for: it is in
+    every block.
 
-    ``by_preset``: of the wanted only those that a preset names, if it names any, and not those that it does without. A cell
-    in which the floor would be alone is left out, unless only the floor was asked for.
+    ``by_preset``: of the wanted only those that a preset names, if it names any, and not those that
+    it does without. A cell in which the floor would be alone is left out, unless only the floor was
+    asked for.
     """
     floors = {one.identity for one in wanted if one.tier == "floor"}
     chosen = []
     for study, preset in studies:
         names = {one.identity for one in wanted}
         if by_preset:
-            names = (names & set(preset.contestants) if preset.contestants else names) - set(preset.without)
+            names = (names & set(preset.contestants) if preset.contestants else names) - set(
+                preset.without
+            )
         for cell in preset.cells:
             members = tuple(
-                one for one in everybody.values() if takes_part(one, cell) and (one.identity in names or one.tier == "floor")
+                one
+                for one in everybody.values()
+                if takes_part(one, cell) and (one.identity in names or one.tier == "floor")
             )
             if names and all(one.tier == "floor" for one in members) and not names <= floors:
                 continue
-            servers = tuple(everybody[name] for name in study.servers if name in everybody and _serves(everybody[name], cell))
-            chosen.append(Chosen(study=study, preset=preset, cell=cell, contestants=members, servers=servers))
+            servers = tuple(
+                everybody[name]
+                for name in study.servers
+                if name in everybody and _serves(everybody[name], cell)
+            )
+            chosen.append(
+                Chosen(study=study, preset=preset, cell=cell, contestants=members, servers=servers)
+            )
     return tuple(chosen)
 
 
-def plan_cell(chosen: Chosen, *, usable: Collection[str], server: str | None, seed: int, blocks: int | None) -> PlannedCell:
-    """The cell with those of its contestants that are usable (built, and right in their replies), and the twin."""
+def plan_cell(
+    chosen: Chosen, *, usable: Collection[str], server: str | None, seed: int, blocks: int | None
+) -> PlannedCell:
+    """The cell with those of its contestants that are usable (built, and right in their replies),
+    and the twin.
+    """
     members = [one for one in chosen.contestants if one.identity in usable]
     floors = tuple(one.identity for one in members if one.tier == "floor")
     names = [one.identity for one in members]
-    twin = choose_twin(names, floors=floors, seed=seed, study=chosen.study.name, cell=chosen.cell.id)
+    twin = choose_twin(
+        names, floors=floors, seed=seed, study=chosen.study.name, cell=chosen.cell.id
+    )
     return PlannedCell(
         study=chosen.study.name,
         role=chosen.study.role,

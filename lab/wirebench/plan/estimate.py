@@ -1,7 +1,7 @@
 """How long a run will take, summed over its plan, before anything is measured.
 
-The figures below are our own, read on two cores; only the estimate uses them. Once trials are done, :class:`Pace` uses
-their own durations.
+The figures below are our own, read on two cores; only the estimate uses them. Once trials are done,
+:class:`Pace` uses their own durations.
 """
 
 from __future__ import annotations
@@ -14,12 +14,16 @@ from wirebench.catalog.studies import Cell, ClientLoad, ClosedLoad, EachLoad, Ra
 MS = 1_000_000
 
 TRIAL_OVERHEAD_NS = 100 * MS
-"""To start and stop the two processes of a trial and to read what they say, without their own start-up."""
+"""To start and stop the two processes of a trial and to read what they say, without their own
+start-up.
+"""
 START_NS = {"python": 300 * MS, "node": 120 * MS, "java": 350 * MS}
 """From the start of a contestant's process to its first connection, by language."""
 OTHER_START_NS = 20 * MS
 SLOWNESS = {"python": 5.0, "node": 2.5}
-"""How much longer a request takes that costs a native contestant the figures below, by language; 1 for the others."""
+"""How much longer a request takes that costs a native contestant the figures below, by language; 1
+for the others.
+"""
 CONNECT_NS = 60_000
 REQUEST_NS = {"reuse": 30_000, "new": 120_000}
 RAMP_MESSAGE_NS = 15_000
@@ -51,7 +55,10 @@ def trial_ns(cell: Cell, *, language: str, hardware_threads: int) -> int:
 
 def block_ns(cell: Cell, contestants: Sequence[str], *, hardware_threads: int) -> int:
     """One block of these contestants (``language/name``), the twin's among them twice."""
-    return sum(trial_ns(cell, language=name.split("/")[0], hardware_threads=hardware_threads) for name in contestants)
+    return sum(
+        trial_ns(cell, language=name.split("/")[0], hardware_threads=hardware_threads)
+        for name in contestants
+    )
 
 
 def build_ns(contestants: Iterable[str]) -> int:
@@ -61,7 +68,9 @@ def build_ns(contestants: Iterable[str]) -> int:
 
 @dataclass(kw_only=True)
 class Pace:
-    """What is left of a run, from the estimate of each trial and the durations of those that are done."""
+    """What is left of a run, from the estimate of each trial and the durations of those that are
+    done.
+    """
 
     estimated: dict[tuple[str, str], int]
     """Estimated nanoseconds of one trial by cell (``study.cell``) and entry."""
@@ -71,11 +80,20 @@ class Pace:
         self._seen.setdefault((cell, entry), []).append(elapsed_ns)
 
     def trial(self, cell: str, entry: str) -> int:
-        """The mean of this entry's trials in the cell; before it had any, its estimate, scaled as the others' were wrong."""
+        """The mean of this entry's trials in the cell; before it had any, its estimate, scaled as
+        the others' were wrong.
+        """
         own = self._seen.get((cell, entry))
         if own:
             return sum(own) // len(own)
         estimate = self.estimated[cell, entry]
-        seen = [(key, value) for key, values in self._seen.items() for value in values if key in self.estimated]
+        seen = [
+            (key, value)
+            for key, values in self._seen.items()
+            for value in values
+            if key in self.estimated
+        ]
         expected = sum(self.estimated[key] for key, _ in seen)
-        return round(estimate * sum(value for _, value in seen) / expected) if expected else estimate
+        return (
+            round(estimate * sum(value for _, value in seen) / expected) if expected else estimate
+        )

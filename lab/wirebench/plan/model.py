@@ -35,7 +35,9 @@ class PlannedCell:
         return f"{self.study}.{self.cell.id}"
 
     def block(self, number: int, *, seed: int) -> tuple[PlannedTrial, ...]:
-        return draw_block(self.entries, seed=seed, study=self.study, cell=self.cell.id, block=number)
+        return draw_block(
+            self.entries, seed=seed, study=self.study, cell=self.cell.id, block=number
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,8 +69,8 @@ class Plan:
     def blocks(self, numbers: range) -> Iterator[PlannedTrial]:
         """The trials of these blocks: block by block, and in each block cell after cell.
 
-        Cells take turns block by block, so that slow drift of the machine falls on all of them, and an interrupted
-        run has about as many blocks of each.
+        Cells take turns block by block, so that slow drift of the machine falls on all of them, and
+        an interrupted run has about as many blocks of each.
         """
         for number in numbers:
             for cell in self.cells:

@@ -1,4 +1,5 @@
-"""When a cell has enough blocks: by the width of its intervals or the time budget, never by which entry leads.
+"""When a cell has enough blocks: by the width of its intervals or the time budget, never by which
+entry leads.
 
 (Kalibera & Jones, ISMM 2013; looking at fixed points only keeps the number of looks small.)
 """

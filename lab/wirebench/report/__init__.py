@@ -12,12 +12,18 @@ __all__ = ["analyse_run", "export_charts", "write_report"]
 
 def analyse_run(run: StoredRun) -> RunAnalysis:
     """With the twins of this host's earlier runs beside it."""
-    history = load_history(run.path.parent, host_id=str(run.host.get("host_id", "")), before_unix_ns=run.info.started_unix_ns)
+    history = load_history(
+        run.path.parent,
+        host_id=str(run.host.get("host_id", "")),
+        before_unix_ns=run.info.started_unix_ns,
+    )
     return analyse(run.trials, run.plan, history)
 
 
 def write_report(path: Path, *, out: Path | None = None) -> Path:
-    """The report of the run in this directory, worked out from its stored trials; the file it is in."""
+    """The report of the run in this directory, worked out from its stored trials; the file it is
+    in.
+    """
     from altair.utils.schemapi import debug_mode
 
     from wirebench.report.page import render
@@ -26,7 +32,8 @@ def write_report(path: Path, *, out: Path | None = None) -> Path:
     run = read_run(path)
     target = out if out is not None else path / REPORT_FILE
     analysis = analyse_run(run)
-    # Altair checks every part of every chart against its schema, which takes seconds; the tests have it check.
+    # Altair checks every part of every chart against its schema, which takes seconds; the tests
+    # have it check.
     with debug_mode(False):
         text = render(page_view(run, analysis), cache=run.path.parent)
     scratch = target.with_name(f".{target.name}.new")

@@ -1,4 +1,6 @@
-"""The charts, as Altair draws them: for the page (as wide as its column) or for a file (fixed size, with a legend)."""
+"""The charts, as Altair draws them: for the page (as wide as its column) or for a file (fixed size,
+with a legend).
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,8 @@ Target = Literal["page", "file"]
 AnyChart = alt.Chart | alt.LayerChart | alt.FacetChart
 
 NINES_LABELS = (
-    "datum.value < 1 ? 'median' : datum.value == 1 ? '90%' : format(1 - pow(10, -datum.value), '.' + (datum.value - 2) + '%')"
+    "datum.value < 1 ? 'median' : datum.value == 1 ? '90%' : "
+    "format(1 - pow(10, -datum.value), '.' + (datum.value - 2) + '%')"
 )
 TIME_LABELS = (
     "datum.value >= 1e9 ? format(datum.value / 1e9, '~g') + ' s' : "
@@ -29,7 +32,9 @@ TIME_LABELS = (
 TIMES_LABELS = "format(datum.value, '~g') + '×'"
 FILE_WIDTH = 760
 WILD = 0.9
-"""A noise band wider than this would reach to nothing on a log axis; its mirror image is drawn there."""
+"""A noise band wider than this would reach to nothing on a log axis; its mirror image is drawn
+there.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,20 +55,27 @@ class Style:
         return chart.properties(title=title)
 
     def line(self, names: Sequence[str], *, points: bool = False) -> dict[str, Any]:
-        """What tells the lines apart. The page has one legend for each study, in HTML, that wraps as the text does."""
+        """What tells the lines apart. The page has one legend for each study, in HTML, that wraps
+        as the text does.
+        """
         looks = [self.looks[name] for name in names]
 
-        # The symbols of a legend are the points where there are any; a dashed outline would only fray them.
+        # The symbols of a legend are the points where there are any; a dashed outline would only
+        # fray them.
         size, width = (140, 0) if points else (800, 2)
         legend = (
-            alt.Legend(title=None, labelLimit=300, symbolSize=size, symbolStrokeWidth=width) if self.target == "file" else None
+            alt.Legend(title=None, labelLimit=300, symbolSize=size, symbolStrokeWidth=width)
+            if self.target == "file"
+            else None
         )
 
         def scale(values: Sequence[Any]) -> alt.Scale:
             return alt.Scale(domain=list(names), range=list(values))
 
         colour = alt.Color("entry:N", scale=scale([look.colour for look in looks]), legend=legend)
-        dash = alt.StrokeDash("entry:N", scale=scale([list(look.dash) for look in looks]), legend=legend)
+        dash = alt.StrokeDash(
+            "entry:N", scale=scale([list(look.dash) for look in looks]), legend=legend
+        )
         shape = alt.Shape("entry:N", scale=scale([look.shape for look in looks]), legend=legend)
         return {"color": colour, "strokeDash": dash} | ({"shape": shape} if points else {})
 
@@ -75,10 +87,12 @@ def _chart(rows: Rows) -> alt.Chart:
 def _chosen() -> tuple[alt.Parameter, Any]:
     """The page sets ``chosen`` when a name of the legend is pressed; the other lines then fade."""
     chosen = alt.param(name="chosen", value="")
-    return chosen, alt.condition("chosen == '' || chosen == datum.entry", alt.value(1.0), alt.value(0.12))
+    return chosen, alt.condition(
+        "chosen == '' || chosen == datum.entry", alt.value(1.0), alt.value(0.12)
+    )
 
 
-# --- ratios ----------------------------------------------------------------------------------------------------------
+# --- ratios ---------------------------------------------------------------------------------------
 
 
 def forest_rows(cell: CellAnalysis) -> Rows:
@@ -116,42 +130,77 @@ def forest(cell: CellAnalysis, style: Style) -> AnyChart | None:
         return None
     d = cell.band.d
     lower = 1 - d if d < WILD else 1 / (1 + d)
-    least, most = padded(min(lower, *(row["low"] for row in rows)), max(1 + d, *(row["high"] for row in rows)))
+    least, most = padded(
+        min(lower, *(row["low"] for row in rows)), max(1 + d, *(row["high"] for row in rows))
+    )
     scale = alt.Scale(type="log", domain=[least, most], nice=False)
     axis = alt.Axis(values=ratio_ticks(least, most), labelExpr=TIMES_LABELS, title=None, grid=True)
     x = alt.X("ratio:Q", scale=scale, axis=axis)
-    y = alt.Y("entry:N", sort=[row["entry"] for row in rows], axis=alt.Axis(title=None, ticks=False, domain=False))
+    y = alt.Y(
+        "entry:N",
+        sort=[row["entry"] for row in rows],
+        axis=alt.Axis(title=None, ticks=False, domain=False),
+    )
     base = _chart(rows)
     band = (
         _chart([{"from": lower, "to": 1 + d}])
         .mark_rect(color=MARKS["tie"], opacity=0.25)
         .encode(x=alt.X("from:Q", scale=scale), x2="to:Q")
     )
-    colour = alt.Color("mark:N", scale=alt.Scale(domain=list(MARKS), range=list(MARKS.values())), legend=None)
+    colour = alt.Color(
+        "mark:N", scale=alt.Scale(domain=list(MARKS), range=list(MARKS.values())), legend=None
+    )
     shape = alt.Shape(
         "mark:N",
-        scale=alt.Scale(domain=list(MARKS), range=["triangle-up", "triangle-down", "circle", "square", "diamond"]),
+        scale=alt.Scale(
+            domain=list(MARKS),
+            range=["triangle-up", "triangle-down", "circle", "square", "diamond"],
+        ),
         legend=None,
     )
-    tooltip = [alt.Tooltip("entry:N", title="contestant"), alt.Tooltip("text:N", title="over the floor")]
-    lines = base.mark_rule(strokeWidth=2.5).encode(x=alt.X("low:Q", scale=scale, axis=axis), x2="high:Q", y=y, color=colour)
-    points = base.mark_point(filled=True, size=75, opacity=1).encode(x=x, y=y, color=colour, shape=shape, tooltip=tooltip)
-    one = _chart([{"one": 1}]).mark_rule(color=MARKS["tie"], strokeDash=[3, 3]).encode(x=alt.X("one:Q", scale=scale))
+    tooltip = [
+        alt.Tooltip("entry:N", title="contestant"),
+        alt.Tooltip("text:N", title="over the floor"),
+    ]
+    lines = base.mark_rule(strokeWidth=2.5).encode(
+        x=alt.X("low:Q", scale=scale, axis=axis), x2="high:Q", y=y, color=colour
+    )
+    points = base.mark_point(filled=True, size=75, opacity=1).encode(
+        x=x, y=y, color=colour, shape=shape, tooltip=tooltip
+    )
+    one = (
+        _chart([{"one": 1}])
+        .mark_rule(color=MARKS["tie"], strokeDash=[3, 3])
+        .encode(x=alt.X("one:Q", scale=scale))
+    )
     chart = alt.layer(band, one, lines, points)
-    return style.finish(chart, height=24 * len(rows), title=f"{cell.title}: {noun(cell.metric, cell.unit)} over the floor's")
+    return style.finish(
+        chart,
+        height=24 * len(rows),
+        title=f"{cell.title}: {noun(cell.metric, cell.unit)} over the floor's",
+    )
 
 
 def ratio_ticks(least: float, most: float, *, wanted: int = 6) -> list[float]:
-    """At most ``wanted`` round values in the range: steps of a wide range are factors, those of a narrow one differences."""
+    """At most ``wanted`` round values in the range: steps of a wide range are factors, those of a
+    narrow one differences.
+    """
     candidates: list[list[float]] = []
     lowest, highest = math.floor(math.log10(least)), math.ceil(math.log10(most))
     if most / least <= 3:
-        for step in (factor * 10.0**decade for decade in (lowest - 1, lowest) for factor in (1, 2, 5)):
+        for step in (
+            factor * 10.0**decade for decade in (lowest - 1, lowest) for factor in (1, 2, 5)
+        ):
             first, last = math.ceil(least / step), math.floor(most / step)
             if last - first < wanted:
                 candidates.append([round(index * step, 9) for index in range(first, last + 1)])
     for factors, every in (((1, 2, 5), 1), ((1, 3), 1), ((1,), 1), ((1,), 2), ((1,), 3), ((1,), 4)):
-        values = (factor * 10.0**decade for decade in range(lowest, highest + 1) if decade % every == 0 for factor in factors)
+        values = (
+            factor * 10.0**decade
+            for decade in range(lowest, highest + 1)
+            if decade % every == 0
+            for factor in factors
+        )
         candidates.append([round(value, 9) for value in values if least <= value <= most])
     fitting = [ticks for ticks in candidates if len(ticks) <= wanted]
     return max(fitting, key=len) if fitting else [1.0]
@@ -163,10 +212,12 @@ def padded(least: float, most: float, *, share: float = 0.05) -> tuple[float, fl
     return least / room, most * room
 
 
-# --- percentiles -----------------------------------------------------------------------------------------------------
+# --- percentiles ----------------------------------------------------------------------------------
 
 
-def percentiles(cell: CellAnalysis, curves: Mapping[str, Sequence[Point]], style: Style) -> AnyChart | None:
+def percentiles(
+    cell: CellAnalysis, curves: Mapping[str, Sequence[Point]], style: Style
+) -> AnyChart | None:
     """Latency by percentile; every further nine has the same width. None without histograms."""
     rows: Rows = [
         {"entry": entry, "nines": round(point.nines, 4), "ns": point.value_ns}
@@ -182,7 +233,10 @@ def percentiles(cell: CellAnalysis, curves: Mapping[str, Sequence[Point]], style
         "nines:Q",
         scale=alt.Scale(domain=[round(MEDIAN, 4), last], nice=False),
         axis=alt.Axis(
-            values=[round(MEDIAN, 4), *range(1, math.floor(last) + 1)], labelExpr=NINES_LABELS, title=None, labelFlush=True
+            values=[round(MEDIAN, 4), *range(1, math.floor(last) + 1)],
+            labelExpr=NINES_LABELS,
+            title=None,
+            labelFlush=True,
         ),
     )
     y = _time_axis("ns:Q", [row["ns"] for row in rows])
@@ -195,7 +249,7 @@ def percentiles(cell: CellAnalysis, curves: Mapping[str, Sequence[Point]], style
     return style.finish(chart, height=230, title=f"{cell.title}: latency by percentile")
 
 
-# --- curves over a load ----------------------------------------------------------------------------------------------
+# --- curves over a load ---------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -218,7 +272,9 @@ def curve_chart(curve: Curve, style: Style) -> AnyChart | None:
     steps = sorted({row["x"] for row in curve.rows})
     scale = alt.Scale(type="log", nice=False) if curve.log_x else alt.Scale(zero=False, nice=False)
     values = steps if len(steps) <= 6 else None
-    x_axis = alt.Axis(title=curve.x_title, format="~s", grid=False, labelFlush=True, labelOverlap=True)
+    x_axis = alt.Axis(
+        title=curve.x_title, format="~s", grid=False, labelFlush=True, labelOverlap=True
+    )
     if values is not None:
         x_axis.values = values
     chart = (
@@ -242,9 +298,15 @@ def curve_chart(curve: Curve, style: Style) -> AnyChart | None:
 
 def _curve_y(curve: Curve) -> alt.Y:
     if curve.kind == "share":
-        return alt.Y("y:Q", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%", title=None, tickCount=5))
+        return alt.Y(
+            "y:Q",
+            scale=alt.Scale(domain=[0, 1]),
+            axis=alt.Axis(format="%", title=None, tickCount=5),
+        )
     if curve.kind == "rate":
-        return alt.Y("y:Q", scale=alt.Scale(zero=True), axis=alt.Axis(format="~s", title=None, tickCount=5))
+        return alt.Y(
+            "y:Q", scale=alt.Scale(zero=True), axis=alt.Axis(format="~s", title=None, tickCount=5)
+        )
     return _time_axis("y:Q", [row["y"] for row in curve.rows])
 
 
@@ -255,11 +317,13 @@ def _time_axis(field: str, values: Sequence[float]) -> alt.Y:
     return alt.Y(field, scale=alt.Scale(type="log", domain=[least, most], nice=False), axis=axis)
 
 
-# --- heat map --------------------------------------------------------------------------------------------------------
+# --- heat map -------------------------------------------------------------------------------------
 
 
 def heat_map(cells: Sequence[CellAnalysis], style: Style, *, study_title: str) -> AnyChart | None:
-    """Ratios to the floor of all entries in all cells of a study: colour is the ratio, darker is costlier."""
+    """Ratios to the floor of all entries in all cells of a study: colour is the ratio, darker is
+    costlier.
+    """
     rows: Rows = []
     for cell in cells:
         for entry in cell.entries:
@@ -267,7 +331,14 @@ def heat_map(cells: Sequence[CellAnalysis], style: Style, *, study_title: str) -
             if ratio is None or entry.twin_of is not None:
                 continue
             cost = 1 / ratio.estimate if cell.higher_is_better else ratio.estimate
-            rows.append({"entry": entry.entry, "cell": cell.cell, "cost": cost, "text": times(ratio.estimate)})
+            rows.append(
+                {
+                    "entry": entry.entry,
+                    "cell": cell.cell,
+                    "cost": cost,
+                    "text": times(ratio.estimate),
+                }
+            )
     if not rows:
         return None
     order = list(dict.fromkeys(row["entry"] for row in rows))
@@ -279,6 +350,9 @@ def heat_map(cells: Sequence[CellAnalysis], style: Style, *, study_title: str) -
     tiles = base.mark_rect().encode(color=alt.Color("cost:Q", scale=scale, legend=None))
     middle = math.sqrt(max(row["cost"] for row in rows) * min(row["cost"] for row in rows))
     words = base.mark_text().encode(
-        text="text:N", color=alt.condition(f"datum.cost > {middle}", alt.value("#ffffff"), alt.value("#111111"))
+        text="text:N",
+        color=alt.condition(f"datum.cost > {middle}", alt.value("#ffffff"), alt.value("#111111")),
     )
-    return style.finish(alt.layer(tiles, words), height=26 * len(order), title=f"{study_title}: ratio to the floor")
+    return style.finish(
+        alt.layer(tiles, words), height=26 * len(order), title=f"{study_title}: ratio to the floor"
+    )

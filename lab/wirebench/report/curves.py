@@ -17,10 +17,17 @@ from wirebench.stats.validity import number
 
 def percentile_curves(cell: CellAnalysis, trials: Iterable[TrialView]) -> dict[str, list[Point]]:
     """By entry, those of its trials merged; the twin's second entry is left out."""
-    texts: dict[str, list[str]] = {entry.entry: [] for entry in cell.entries if entry.twin_of is None}
+    texts: dict[str, list[str]] = {
+        entry.entry: [] for entry in cell.entries if entry.twin_of is None
+    }
     gone = {one.block for one in cell.dropped}
     for trial in trials:
-        if trial.status == "ok" and trial.histogram and trial.block not in gone and trial.entry in texts:
+        if (
+            trial.status == "ok"
+            and trial.histogram
+            and trial.block not in gone
+            and trial.entry in texts
+        ):
             texts[trial.entry].append(trial.histogram)
     found = {}
     for entry, encoded in texts.items():
@@ -39,7 +46,9 @@ _RAMP = (
 
 
 def ramp_curves(cell: CellAnalysis, trials: Iterable[TrialView]) -> list[Curve]:
-    """Round trip, success and connection time against the number of clients: the median over the blocks of each round."""
+    """Round trip, success and connection time against the number of clients: the median over the
+    blocks of each round.
+    """
     samples: dict[tuple[str, str, int], list[float]] = {}
     for trial in trials:
         if trial.twin_of is not None or trial.status != "ok":
@@ -54,11 +63,18 @@ def ramp_curves(cell: CellAnalysis, trials: Iterable[TrialView]) -> list[Curve]:
     curves = []
     for heading, kind, name in _RAMP:
         rows = [
-            {"entry": entry, "x": clients, "y": float(np.median(values)), "text": _text(kind, float(np.median(values)))}
+            {
+                "entry": entry,
+                "x": clients,
+                "y": float(np.median(values)),
+                "text": _text(kind, float(np.median(values))),
+            }
             for (which, entry, clients), values in sorted(samples.items())
             if which == name and (kind == "share" or float(np.median(values)) > 0)
         ]
-        curves.append(Curve(rows=rows, names=_names(cell, rows), title=heading, kind=kind, x_title="clients"))  # type: ignore[arg-type]
+        curves.append(
+            Curve(rows=rows, names=_names(cell, rows), title=heading, kind=kind, x_title="clients")
+        )  # type: ignore[arg-type]
     return [one for one in curves if one.rows]
 
 
@@ -77,13 +93,22 @@ def _text(kind: str, value: float) -> str:
 
 
 def ladder_curves(cells: Sequence[tuple[CellAnalysis, Cell]]) -> list[Curve]:
-    """Throughput and 99th percentile against the number of connections, for a study with several rungs."""
-    rungs = [(analysis, cell.load.connections) for analysis, cell in cells if isinstance(cell.load, ClosedLoad)]
+    """Throughput and 99th percentile against the number of connections, for a study with several
+    rungs.
+    """
+    rungs = [
+        (analysis, cell.load.connections)
+        for analysis, cell in cells
+        if isinstance(cell.load, ClosedLoad)
+    ]
     if len(rungs) < 2:
         return []
     curves = []
     rate = title("throughput_per_s", rungs[0][0].unit)
-    for metric, heading, kind in (("throughput_per_s", rate, "rate"), ("p99_ns", "99th percentile", "time")):
+    for metric, heading, kind in (
+        ("throughput_per_s", rate, "rate"),
+        ("p99_ns", "99th percentile", "time"),
+    ):
         rows = [
             {
                 "entry": entry.entry,
@@ -97,7 +122,16 @@ def ladder_curves(cells: Sequence[tuple[CellAnalysis, Cell]]) -> list[Curve]:
         ]
         if rows:
             names = _names(rungs[0][0], rows)
-            curves.append(Curve(rows=rows, names=names, title=heading, kind=kind, x_title="connections", log_x=True))  # type: ignore[arg-type]
+            curves.append(
+                Curve(
+                    rows=rows,
+                    names=names,
+                    title=heading,
+                    kind=kind,
+                    x_title="connections",
+                    log_x=True,
+                )
+            )  # type: ignore[arg-type]
     return curves
 
 

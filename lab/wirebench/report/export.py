@@ -1,4 +1,6 @@
-"""The charts as files for slides and papers: PNG and SVG of a fixed width, each with its own title and legend."""
+"""The charts as files for slides and papers: PNG and SVG of a fixed width, each with its own title
+and legend.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,12 @@ from wirebench.store.rundir import StoredRun
 SCALE = 2.0
 """Pixels of a PNG to one of the chart."""
 
-_CONFIG = {"background": "white", "font": "DejaVu Sans, Arial, sans-serif", "view": {"stroke": None}, "padding": 12}
+_CONFIG = {
+    "background": "white",
+    "font": "DejaVu Sans, Arial, sans-serif",
+    "view": {"stroke": None},
+    "padding": 12,
+}
 
 
 def export(run: StoredRun, analysis: RunAnalysis, folder: Path) -> list[Path]:

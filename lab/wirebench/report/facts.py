@@ -1,7 +1,8 @@
-"""What is known of each contestant beside its figures: library, version, licence, and what the conformance check said.
+"""What is known of each contestant beside its figures: library, version, licence, and what the
+conformance check said.
 
-The first report of a run writes them to ``contestants.json`` in its directory, so that a report made again later, when
-manifests have moved on, still names what was measured.
+The first report of a run writes them to ``contestants.json`` in its directory, so that a report
+made again later, when manifests have moved on, still names what was measured.
 """
 
 from __future__ import annotations
@@ -92,14 +93,20 @@ class Conformance:
         return f"{self.passed}/{self.total}" if self.total else "passed"
 
 
-def conformance(records: Iterable[VerifyRecord], workloads: frozenset[str]) -> dict[str, Conformance]:
+def conformance(
+    records: Iterable[VerifyRecord], workloads: frozenset[str]
+) -> dict[str, Conformance]:
     """Checks passed of those made, by contestant. One that was not checked is missing."""
     found: dict[str, Conformance] = {}
     for record in records:
         if record.workload not in workloads:
             continue
-        before = found.get(record.contestant, Conformance(passed=0, total=0, advice=(), failed=False))
-        missed = tuple(str(check.get("id", "?")) for check in record.checks if check.get("passed") is False)
+        before = found.get(
+            record.contestant, Conformance(passed=0, total=0, advice=(), failed=False)
+        )
+        missed = tuple(
+            str(check.get("id", "?")) for check in record.checks if check.get("passed") is False
+        )
         found[record.contestant] = Conformance(
             passed=before.passed + len(record.checks) - len(missed),
             total=before.total + len(record.checks),

@@ -1,4 +1,6 @@
-"""Numbers and names for people. Everything before the report keeps integers of nanoseconds and bytes."""
+"""Numbers and names for people. Everything before the report keeps integers of nanoseconds and
+bytes.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +12,28 @@ from wirebench.catalog.studies import Kind
 from wirebench.stats.types import Ratio, Standing
 
 COLUMNS: Mapping[Kind, tuple[str, ...]] = {
-    "closed": ("throughput_per_s", "p50_ns", "p99_ns", "cpu_per_request_ns", "memory_per_connection_bytes"),
-    "each": ("makespan_ns", "throughput_per_s", "p99_ns", "cpu_per_request_ns", "server_rss_peak_bytes"),
-    "ramp": ("throughput_per_s", "p50_ns", "p99_ns", "success_ratio", "connect_ns", "cpu_per_request_ns"),
+    "closed": (
+        "throughput_per_s",
+        "p50_ns",
+        "p99_ns",
+        "cpu_per_request_ns",
+        "memory_per_connection_bytes",
+    ),
+    "each": (
+        "makespan_ns",
+        "throughput_per_s",
+        "p99_ns",
+        "cpu_per_request_ns",
+        "server_rss_peak_bytes",
+    ),
+    "ramp": (
+        "throughput_per_s",
+        "p50_ns",
+        "p99_ns",
+        "success_ratio",
+        "connect_ns",
+        "cpu_per_request_ns",
+    ),
     "client": ("round_trip_ns", "round_trip_p99_ns", "cpu_per_operation_ns", "connections_opened"),
 }
 """The absolute figures of the decision table, by the cell's kind."""
@@ -124,9 +145,13 @@ def names(items: Sequence[str]) -> str:
 
 
 def visible(text: str, *, limit: int = 512) -> str:
-    """Bytes from a server, as text in which nothing is hidden: control, bidirectional and unassigned characters as escapes."""
+    """Bytes from a server, as text in which nothing is hidden: control, bidirectional and
+    unassigned characters as escapes.
+    """
     shown = "".join(
-        character if character.isprintable() or character == "\n" else character.encode("unicode_escape").decode()
+        character
+        if character.isprintable() or character == "\n"
+        else character.encode("unicode_escape").decode()
         for character in text[:limit]
     )
     return shown + (" …" if len(text) > limit else "")

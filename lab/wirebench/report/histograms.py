@@ -1,4 +1,6 @@
-"""Percentile curves. Merged over the trials of an entry: for pictures only, no figure or verdict comes from them."""
+"""Percentile curves. Merged over the trials of an entry: for pictures only, no figure or verdict
+comes from them.
+"""
 
 from __future__ import annotations
 
@@ -32,8 +34,12 @@ def merge(encoded: Iterable[str]) -> HdrHistogram | None:
     for text in encoded:
         try:
             one = HdrHistogram.decode(text)
-        except Exception as error:  # the decoder raises whatever its zlib, base64 and struct calls raise
-            _log.warning("a histogram that cannot be decoded is left out of the percentile plot: %s", error)
+        except (
+            Exception
+        ) as error:  # the decoder raises whatever its zlib, base64 and struct calls raise
+            _log.warning(
+                "a histogram that cannot be decoded is left out of the percentile plot: %s", error
+            )
             continue
         if merged is None:
             merged = one
@@ -43,11 +49,15 @@ def merge(encoded: Iterable[str]) -> HdrHistogram | None:
 
 
 def curve(histogram: HdrHistogram) -> list[Point]:
-    """Evenly spaced on the nines axis, from the median to the last percentile with enough samples beyond it."""
+    """Evenly spaced on the nines axis, from the median to the last percentile with enough samples
+    beyond it.
+    """
     total = int(histogram.get_total_count())
     if total < 2 * MIN_BEYOND:
         return []
-    counts = np.ctypeslib.as_array((ctypes.c_uint64 * histogram.counts_len).from_buffer_copy(histogram.counts))
+    counts = np.ctypeslib.as_array(
+        (ctypes.c_uint64 * histogram.counts_len).from_buffer_copy(histogram.counts)
+    )
     cumulative = np.cumsum(counts)
     last = math.log10(total / MIN_BEYOND)
     points = []

@@ -26,17 +26,27 @@ _FILES = resources.files("wirebench.report") / "template"
 
 
 def render(page: PageView, *, cache: Path | None = None) -> str:
-    """The whole page. Everything that is not ours to trust is escaped: by Jinja in the text, by ``_as_json`` in the data.
+    """The whole page. Everything that is not ours to trust is escaped: by Jinja in the text, by
+    ``_as_json`` in the data.
 
-    Besides, the page's policy allows exactly its own two scripts, by their hashes, and no connection: text of a server
-    that were taken for markup in spite of all could neither run nor send anything.
+    Besides, the page's policy allows exactly its own two scripts, by their hashes, and no
+    connection: text of a server that were taken for markup in spite of all could neither run nor
+    send anything.
     """
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
     environment.filters["visible"] = visible
     environment.filters["breakable"] = breakable
     bundle, script = charting_library(cache), _text("page.js")
     hashes = " ".join(f"'sha256-{_sha256(text)}'" for text in (bundle, script))
-    allowed = (f"script-src {hashes}", "style-src 'unsafe-inline'", "img-src data:", "base-uri 'none'", "form-action 'none'")
+    allowed = (
+        f"script-src {hashes}",
+        "style-src 'unsafe-inline'",
+        "img-src data:",
+        "base-uri 'none'",
+        "form-action 'none'",
+    )
     template = environment.from_string(_text("report.html.j2"))
     return template.render(
         page=page,
@@ -71,7 +81,9 @@ def spec_of(chart: AnyChart) -> dict[str, Any]:
 
 
 def _as_json(charts: Mapping[str, AnyChart]) -> str:
-    """Without any ``<``, so that no name can end the script element (HTML, 4.12.1.3: restrictions for contents of scripts)."""
+    """Without any ``<``, so that no name can end the script element (HTML, 4.12.1.3: restrictions
+    for contents of scripts).
+    """
     specs = {name: spec_of(chart) for name, chart in charts.items()}
     text = json.dumps(specs, separators=(",", ":"), ensure_ascii=True)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
@@ -80,7 +92,8 @@ def _as_json(charts: Mapping[str, AnyChart]) -> str:
 def charting_library(cache: Path | None) -> str:
     """Vega, Vega-Lite and Vega-Embed as one script, for all charts of the page.
 
-    vl-convert carries them; putting them together takes seconds, so that the result is kept in the folder ``cache``.
+    vl-convert carries them; putting them together takes seconds, so that the result is kept in the
+    folder ``cache``.
     """
     if cache is None:
         return _bundle()

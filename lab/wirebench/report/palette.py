@@ -1,7 +1,7 @@
 """Colours, dashes and shapes.
 
-A chart names colours for white, where files are drawn too; on the dark page each becomes ``ON_DARK`` of it, since no colour
-has a contrast of 4.5 to both.
+A chart names colours for white, where files are drawn too; on the dark page each becomes
+``ON_DARK`` of it, since no colour has a contrast of 4.5 to both.
 """
 
 from __future__ import annotations
@@ -15,12 +15,28 @@ WORST = "#c3281c"
 NEUTRAL = "#2f74b5"
 GREY = "#6b7280"
 
-MARKS: Mapping[str, str] = {"best": BEST, "worst": WORST, "middle": NEUTRAL, "tie": GREY, "reference": GREY}
+MARKS: Mapping[str, str] = {
+    "best": BEST,
+    "worst": WORST,
+    "middle": NEUTRAL,
+    "tie": GREY,
+    "reference": GREY,
+}
 
 LINES = ("#660000", "#5577aa", "#dd2266", "#666600", "#2222cc", "#881188", "#aa33ff", "#222255")
-_LINES_ON_DARK = ("#ff8877", "#0099bb", "#ff0088", "#778800", "#77ddcc", "#bb44ff", "#bbaaff", "#ffcc00")
-"""Both found by search: the eight whose closest pair is farthest apart, to the colour-blind too, with a contrast to the page
-of at least 4.5, and none close to black or white."""
+_LINES_ON_DARK = (
+    "#ff8877",
+    "#0099bb",
+    "#ff0088",
+    "#778800",
+    "#77ddcc",
+    "#bb44ff",
+    "#bbaaff",
+    "#ffcc00",
+)
+"""Both found by search: the eight whose closest pair is farthest apart, to the colour-blind too,
+with a contrast to the page of at least 4.5, and none close to black or white.
+"""
 
 ON_DARK: Mapping[str, str] = {
     **dict(zip(LINES, _LINES_ON_DARK, strict=True)),
@@ -33,8 +49,9 @@ ON_DARK: Mapping[str, str] = {
 _DASHES: tuple[tuple[int, ...], ...] = ((1, 0), (7, 3), (7, 2, 2, 2))
 _SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down")
 _LOOKS = len(LINES) * len(_DASHES) * len(_SHAPES)
-"""Colour, dash and shape go round each by itself: as their numbers share no factor, that makes all combinations, and neighbours
-differ in all three."""
+"""Colour, dash and shape go round each by itself: as their numbers share no factor, that makes all
+combinations, and neighbours differ in all three.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +69,8 @@ FLOOR = Look(colour=GREY, dash=(2, 2), shape="cross")
 
 
 def looks(studies: Sequence[Collection[str]], *, floors: Collection[str]) -> dict[str, Look]:
-    """One for each contestant, the same in all charts of a run. ``studies``: the contestants of each.
+    """One for each contestant, the same in all charts of a run. ``studies``: the contestants of
+    each.
 
     No two have the same, and those of one study have different colours as far as there are enough.
     """
@@ -70,4 +88,8 @@ def looks(studies: Sequence[Collection[str]], *, floors: Collection[str]) -> dic
 
 
 def _look(index: int) -> Look:
-    return Look(colour=LINES[index % len(LINES)], dash=_DASHES[index % len(_DASHES)], shape=_SHAPES[index % len(_SHAPES)])
+    return Look(
+        colour=LINES[index % len(LINES)],
+        dash=_DASHES[index % len(_DASHES)],
+        shape=_SHAPES[index % len(_SHAPES)],
+    )

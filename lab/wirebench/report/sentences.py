@@ -38,7 +38,9 @@ def cell_sentence(cell: CellAnalysis, *, preset: str) -> Sentence:
         text = f"No difference can be shown between {names([entry.entry for entry in ranked])} by {_measure(cell)}."
         return Sentence(text=text, tone="open", changes=changes)
     worst = [entry for entry in ranked if entry.mark == "worst"]
-    text = _lead(cell, best, ranked) + (f" Last: {names([entry.entry for entry in worst])}." if worst else "")
+    text = _lead(cell, best, ranked) + (
+        f" Last: {names([entry.entry for entry in worst])}." if worst else ""
+    )
     return Sentence(text=text, tone="decided" if len(best) == 1 else "open", changes=changes)
 
 
@@ -55,7 +57,9 @@ def _nothing(cell: CellAnalysis) -> str:
     return "No contestant but the floor was measured."
 
 
-def _lead(cell: CellAnalysis, best: Sequence[EntryAnalysis], ranked: Sequence[EntryAnalysis]) -> str:
+def _lead(
+    cell: CellAnalysis, best: Sequence[EntryAnalysis], ranked: Sequence[EntryAnalysis]
+) -> str:
     first = best[0]
     value = first.summary.metrics[cell.metric].median
     shown = f"{'≥ ' if first.generator.bound else ''}{amount(cell.metric, value)}"
@@ -87,7 +91,11 @@ def _changes(cell: CellAnalysis, ranked: Sequence[EntryAnalysis], *, preset: str
             f"The lab called {cell.twin.contestant} different from itself here. Believe no difference of this cell that is "
             f"not far larger; a quieter machine or more blocks would help."
         )
-    bound = [entry for entry in cell.entries if entry.generator.bound and not entry.is_floor and entry.twin_of is None]
+    bound = [
+        entry
+        for entry in cell.entries
+        if entry.generator.bound and not entry.is_floor and entry.twin_of is None
+    ]
     if bound:
         yield (
             f"{names([entry.entry for entry in bound])}: generator-bound, so at least this fast. "
@@ -109,7 +117,11 @@ def _changes(cell: CellAnalysis, ranked: Sequence[EntryAnalysis], *, preset: str
             yield f"{above.entry} and {below.entry} differ by about the noise band: no number of blocks is sure to tell."
         else:
             yield f"About {needed} more blocks would settle {above.entry} and {below.entry}."
-    needs = [pair.verdict.blocks_needed for _, _, pair in undecided if pair.verdict.blocks_needed is not None]
+    needs = [
+        pair.verdict.blocks_needed
+        for _, _, pair in undecided
+        if pair.verdict.blocks_needed is not None
+    ]
     if needs or not ranked:
         blocks = cell.blocks + max(needs, default=max(1, 6 - cell.blocks))
         yield f"To measure that: wirebench run {cell.study} --preset {preset} --cells {cell.cell} --blocks {blocks}"
@@ -117,9 +129,13 @@ def _changes(cell: CellAnalysis, ranked: Sequence[EntryAnalysis], *, preset: str
 
 def twin_sentence(analysis: RunAnalysis) -> str:
     """What the lab said of contestants entered twice, in this run and on this host ever."""
-    judged = [twin for twin in analysis.twins if twin.ratio is not None and twin.ratio.low is not None]
+    judged = [
+        twin for twin in analysis.twins if twin.ratio is not None and twin.ratio.low is not None
+    ]
     if not analysis.twins:
-        return "No contestant was entered twice, so nothing shows how much of a difference is noise."
+        return (
+            "No contestant was entered twice, so nothing shows how much of a difference is noise."
+        )
     if not judged:
         return "The twins had too few common blocks to judge the lab by."
     alarms = [twin for twin in judged if twin.false_alarm]

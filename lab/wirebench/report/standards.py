@@ -1,4 +1,6 @@
-"""How well each contestant keeps to the standards: the table of what the probes said, where they were ever put to it."""
+"""How well each contestant keeps to the standards: the table of what the probes said, where they
+were ever put to it.
+"""
 
 from __future__ import annotations
 
@@ -48,21 +50,35 @@ def standards(records: Iterable[VerifyRecord]) -> Standards | None:
             probes.setdefault(record.contestant, {})[probe["part"], probe["id"]] = probe
     if not probes:
         return None
-    used = [column for column in COLUMNS if any(_counted(found.values(), column) for found in probes.values())]
+    used = [
+        column
+        for column in COLUMNS
+        if any(_counted(found.values(), column) for found in probes.values())
+    ]
     rows = [
         StandardsRow(
             contestant=name,
             fields=tuple(_kept(found.values(), column) for column in used),
-            broken=tuple(_broken(one) for one in found.values() if one["level"] == "MUST" and one["outcome"] == "failed"),
+            broken=tuple(
+                _broken(one)
+                for one in found.values()
+                if one["level"] == "MUST" and one["outcome"] == "failed"
+            ),
         )
         for name, found in sorted(probes.items())
     ]
     return Standards(columns=tuple(heading for _, _, heading in used), rows=tuple(rows))
 
 
-def _counted(probes: Iterable[Mapping[str, Any]], column: tuple[str, str, str]) -> list[Mapping[str, Any]]:
+def _counted(
+    probes: Iterable[Mapping[str, Any]], column: tuple[str, str, str]
+) -> list[Mapping[str, Any]]:
     part, level, _ = column
-    return [one for one in probes if one["part"] == part and one["level"] == level and one["outcome"] != "not_applicable"]
+    return [
+        one
+        for one in probes
+        if one["part"] == part and one["level"] == level and one["outcome"] != "not_applicable"
+    ]
 
 
 def _kept(probes: Iterable[Mapping[str, Any]], column: tuple[str, str, str]) -> Kept:

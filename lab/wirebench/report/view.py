@@ -30,7 +30,14 @@ from wirebench.report.palette import Look, looks
 from wirebench.report.sentences import Sentence, cell_sentence, twin_sentence
 from wirebench.report.standards import Standards, standards
 from wirebench.run.bench import check_name
-from wirebench.stats.types import CellAnalysis, EntryAnalysis, FailureCount, RunAnalysis, Standing, TrialView
+from wirebench.stats.types import (
+    CellAnalysis,
+    EntryAnalysis,
+    FailureCount,
+    RunAnalysis,
+    Standing,
+    TrialView,
+)
 from wirebench.store.rundir import StoredRun
 
 
@@ -108,7 +115,9 @@ class MatrixField:
     sign: str
     mark: str
     heat: float
-    """0 for the cheapest of the study to 1 for the costliest, by the logarithm of the ratio to the floor."""
+    """0 for the cheapest of the study to 1 for the costliest, by the logarithm of the ratio to the
+    floor.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,7 +186,11 @@ def page_view(run: StoredRun, analysis: RunAnalysis, *, target: Target = "page")
     if plan is not None:
         style = style_of(plan, target)
         studies = tuple(_study(study, run, plan, analysis, facts, style) for study in plan.studies)
-    shown = [one for study in studies for one in (*study.charts, *(chart for cell in study.cells for chart in cell.charts))]
+    shown = [
+        one
+        for study in studies
+        for one in (*study.charts, *(chart for cell in study.cells for chart in cell.charts))
+    ]
     ended = run.info.ended_unix_ns
     return PageView(
         run=run.info.name,
@@ -218,12 +231,20 @@ def _status(status: str) -> str:
 
 
 def _study(
-    study: StudyText, run: StoredRun, plan: Plan, analysis: RunAnalysis, facts: Mapping[str, Facts], style: Style
+    study: StudyText,
+    run: StoredRun,
+    plan: Plan,
+    analysis: RunAnalysis,
+    facts: Mapping[str, Facts],
+    style: Style,
 ) -> StudyView:
     planned = {cell.cell.id: cell for cell in plan.cells if cell.study == study.name}
     cells = analysis.of_study(study.name)
     trials = [trial for trial in run.trials if trial.study == study.name]
-    checked = conformance(run.verified, frozenset(check_name(cell.role, cell.cell.workload) for cell in planned.values()))
+    checked = conformance(
+        run.verified,
+        frozenset(check_name(cell.role, cell.cell.workload) for cell in planned.values()),
+    )
     views = []
     for cell in cells:
         own = [trial for trial in trials if trial.cell == cell.cell]
@@ -236,16 +257,25 @@ def _study(
         preset=f"{study.preset}: {study.preset_title}" if study.preset_title else study.preset,
         legend=tuple((name, style.looks[name]) for name in names),
         matrix=_matrix(cells) if len(cells) > 1 else None,
-        charts=tuple(_ladder(study.name, [(cell, planned[cell.cell].cell) for cell in cells], style)),
+        charts=tuple(
+            _ladder(study.name, [(cell, planned[cell.cell].cell) for cell in cells], style)
+        ),
         cells=tuple(views),
     )
 
 
-def _ladder(study: str, cells: Sequence[tuple[CellAnalysis, Cell]], style: Style) -> Iterable[ChartView]:
+def _ladder(
+    study: str, cells: Sequence[tuple[CellAnalysis, Cell]], style: Style
+) -> Iterable[ChartView]:
     for index, one in enumerate(ladder_curves(cells)):
         chart = curve_chart(one, style)
         if chart is not None:
-            yield ChartView(id=f"{study}.ladder-{index}", title=f"{one.title} by connections", how=HOW_CURVES, chart=chart)
+            yield ChartView(
+                id=f"{study}.ladder-{index}",
+                title=f"{one.title} by connections",
+                how=HOW_CURVES,
+                chart=chart,
+            )
 
 
 def _cell(
@@ -257,7 +287,11 @@ def _cell(
     checked: Mapping[str, Conformance],
     style: Style,
 ) -> CellView:
-    wanted = [metric for metric in COLUMNS[cell.kind] if any(metric in entry.summary.metrics for entry in cell.entries)]
+    wanted = [
+        metric
+        for metric in COLUMNS[cell.kind]
+        if any(metric in entry.summary.metrics for entry in cell.entries)
+    ]
     ideal = ideal_ns(planned.cell)
     columns = [title(metric, cell.unit) for metric in wanted] + (["of the ideal"] if ideal else [])
     rows = [_row(entry, wanted, ideal, facts, checked) for entry in cell.entries]
@@ -271,27 +305,43 @@ def _cell(
         rows=tuple(rows),
         remarked=any(row.remarks for row in rows),
         charts=tuple(_cell_charts(cell, trials, style)),
-        checks=tuple(_check(entry) for entry in cell.entries if entry.summary.trials or entry.summary.voided),
+        checks=tuple(
+            _check(entry) for entry in cell.entries if entry.summary.trials or entry.summary.voided
+        ),
         dropped=tuple(f"block {one.block}: {one.reason}" for one in cell.dropped),
     )
 
 
-def _cell_charts(cell: CellAnalysis, trials: Sequence[TrialView], style: Style) -> Iterable[ChartView]:
+def _cell_charts(
+    cell: CellAnalysis, trials: Sequence[TrialView], style: Style
+) -> Iterable[ChartView]:
     ratios = forest(cell, style)
     if ratios is not None:
         heading = f"{noun(cell.metric, cell.unit)} over the floor's, {'more' if cell.higher_is_better else 'less'} is better"
         yield ChartView(id=f"{cell.key}.ratios", title=heading, how=HOW_FOREST, chart=ratios)
     curves = percentiles(cell, percentile_curves(cell, trials), style)
     if curves is not None:
-        yield ChartView(id=f"{cell.key}.percentiles", title="time by percentile", how=HOW_PERCENTILES, chart=curves)
+        yield ChartView(
+            id=f"{cell.key}.percentiles",
+            title="time by percentile",
+            how=HOW_PERCENTILES,
+            chart=curves,
+        )
     for index, one in enumerate(ramp_curves(cell, trials)):
         chart = curve_chart(one, style)
         if chart is not None:
-            yield ChartView(id=f"{cell.key}.ramp-{index}", title=f"{one.title}, by clients", how=HOW_CURVES, chart=chart)
+            yield ChartView(
+                id=f"{cell.key}.ramp-{index}",
+                title=f"{one.title}, by clients",
+                how=HOW_CURVES,
+                chart=chart,
+            )
 
 
 def ideal_ns(cell: Cell) -> float | None:
-    """The least time a delayed cell can take: N t max(1, P/C) (studies' ``rest``). None without a delay or a fixed C."""
+    """The least time a delayed cell can take: N t max(1, P/C) (studies' ``rest``). None without a
+    delay or a fixed C.
+    """
     load = cell.load
     if not isinstance(load, EachLoad) or not load.delay_ms or load.threads is None:
         return None
@@ -301,7 +351,9 @@ def ideal_ns(cell: Cell) -> float | None:
 def _basis(cell: CellAnalysis, ideal: float | None) -> str:
     parts = [f"{cell.blocks} blocks", f"noise band ±{cell.band.d:.1%} ({cell.band.source})"]
     if cell.twin is not None and cell.twin.ratio is not None:
-        called = "called different: a false alarm" if cell.twin.false_alarm else cell.twin.verdict.kind
+        called = (
+            "called different: a false alarm" if cell.twin.false_alarm else cell.twin.verdict.kind
+        )
         parts.append(f"twin {cell.twin.contestant} {ratio_text(cell.twin.ratio)}, {called}")
     if cell.server is not None:
         parts.append(f"served by {cell.server}")
@@ -321,10 +373,18 @@ def _row(
     figures = [_figure(entry, metric) for metric in metrics]
     if ideal:
         made = entry.summary.metrics.get("makespan_ns")
-        figures.append(Figure(text=f"{ideal / made.median:.0%}") if made else Figure(text="", blank="not measured"))
+        figures.append(
+            Figure(text=f"{ideal / made.median:.0%}")
+            if made
+            else Figure(text="", blank="not measured")
+        )
     note = "the floor" if entry.is_floor else "the twin: noise only" if entry.twin_of else ""
     if not note and known is not None:
-        note = f"{known.library} {known.version}" if known.library != entry.contestant.split("/")[-1] else known.version
+        note = (
+            f"{known.library} {known.version}"
+            if known.library != entry.contestant.split("/")[-1]
+            else known.version
+        )
     return Row(
         entry=entry.entry,
         note=note,
@@ -343,7 +403,10 @@ def _row(
 
 def _ratio(standing: Standing, entry: EntryAnalysis) -> Figure:
     if standing.ratio is None:
-        return Figure(text="1 by definition" if entry.is_floor else "", blank="no block in common with the floor")
+        return Figure(
+            text="1 by definition" if entry.is_floor else "",
+            blank="no block in common with the floor",
+        )
     text = ("≥ " if entry.generator.bound else "") + ratio_text(standing.ratio)
     return Figure(text=text, blank="")
 
@@ -354,7 +417,9 @@ def _figure(entry: EntryAnalysis, metric: str) -> Figure:
         return Figure(text="", blank="too few samples" if metric.startswith("p") else "not known")
     standing = entry.standings.get(metric)
     mark = standing.mark if standing is not None and standing.mark in ("best", "worst") else None
-    return Figure(text=figure(metric, summary.median), sign=SIGNS[mark] if mark else "", mark=mark or "")
+    return Figure(
+        text=figure(metric, summary.median), sign=SIGNS[mark] if mark else "", mark=mark or ""
+    )
 
 
 def _remarks(entry: EntryAnalysis) -> Iterable[str]:
@@ -391,25 +456,36 @@ def _check(entry: EntryAnalysis) -> Check:
     return Check(
         entry=entry.entry,
         trials=trials,
-        little="" if little.median is None or little.worst is None else f"{little.median:.3f} (worst {little.worst:.3f})",
+        little=""
+        if little.median is None or little.worst is None
+        else f"{little.median:.3f} (worst {little.worst:.3f})",
         generator=f"{busy:.0%}" if busy is not None else "",
         warm_up=entry.warm_up,
         remarks="; ".join(_remarks(entry)),
-        doubt=bool(summary.voided or summary.failed or entry.warm_up in ("never steady", "slows down")),
+        doubt=bool(
+            summary.voided or summary.failed or entry.warm_up in ("never steady", "slows down")
+        ),
     )
 
 
 def _matrix(cells: Sequence[CellAnalysis]) -> Matrix:
-    """Contestants by cells, in the order of their first ranks. The twins are left out, the floor is 1 by definition."""
+    """Contestants by cells, in the order of their first ranks. The twins are left out, the floor is
+    1 by definition.
+    """
     costs: dict[tuple[str, str], float] = {}
     for cell in cells:
         for entry in cell.entries:
             ratio = entry.standing.ratio
             if ratio is not None and entry.twin_of is None:
-                costs[cell.cell, entry.entry] = -math.log(ratio.estimate) if cell.higher_is_better else math.log(ratio.estimate)
+                costs[cell.cell, entry.entry] = (
+                    -math.log(ratio.estimate) if cell.higher_is_better else math.log(ratio.estimate)
+                )
     least, most = min(costs.values(), default=0.0), max(costs.values(), default=0.0)
     order = dict.fromkeys(
-        entry.entry for cell in cells for entry in cell.entries if entry.twin_of is None and not entry.is_floor
+        entry.entry
+        for cell in cells
+        for entry in cell.entries
+        if entry.twin_of is None and not entry.is_floor
     )
     rows = []
     for name in order:
@@ -450,7 +526,11 @@ def _failures(analysis: RunAnalysis) -> Iterable[FailureView]:
     for cell in analysis.cells:
         for entry in cell.entries:
             for failure in entry.failures:
-                key = (entry.entry, failure.kind, failure.message if failure.phase != "load" else cell.key)
+                key = (
+                    entry.entry,
+                    failure.kind,
+                    failure.message if failure.phase != "load" else cell.key,
+                )
                 found.setdefault(key, ([], failure))[0].append(f"{cell.study} {cell.cell}")
     for (name, _, _), (where, failure) in found.items():
         yield FailureView(entry=name, where=", ".join(where), failure=failure)

@@ -1,4 +1,6 @@
-"""What a run asks of the earlier stages. The tests give it a bench of their own; ``wirebench.run.local`` is the real one."""
+"""What a run asks of the earlier stages. The tests give it a bench of their own;
+``wirebench.run.local`` is the real one.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,9 @@ class Check:
 
 
 def check_name(role: Role, workload: Workload) -> str:
-    """The ``workload`` of a :class:`VerifyRecord`. A contestant may both serve a workload and call it."""
+    """The ``workload`` of a :class:`VerifyRecord`. A contestant may both serve a workload and call
+    it.
+    """
     return workload if role == "server" else f"client:{workload}"
 
 

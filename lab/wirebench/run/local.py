@@ -36,7 +36,9 @@ def find_generator() -> Path:
         return beside
     found = shutil.which(GENERATOR)
     if found is None:
-        raise CatalogError(f"{beside}: expected the load generator, got none there or in PATH; './wirebench doctor' builds it")
+        raise CatalogError(
+            f"{beside}: expected the load generator, got none there or in PATH; './wirebench doctor' builds it"
+        )
     return Path(found)
 
 
@@ -55,7 +57,12 @@ class LocalBench:
         self._supervisor.__enter__()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self._supervisor.__exit__(kind, error, trace)
 
     @property
@@ -87,10 +94,15 @@ class LocalBench:
         return build_key(contestant, self._root.resolve(), presence(contestant))
 
     def is_built(self, contestant: Contestant) -> bool:
-        """Whether it has a build folder, or needs none. Only the estimate asks: a build that failed has one too."""
+        """Whether it has a build folder, or needs none. Only the estimate asks: a build that failed
+        has one too.
+        """
         if not contestant.build_steps:
             return True
-        folder = builds_folder(contestant, self._root.resolve()) / f"{contestant.name}-{self.build_key(contestant)}"
+        folder = (
+            builds_folder(contestant, self._root.resolve())
+            / f"{contestant.name}-{self.build_key(contestant)}"
+        )
         return (folder / LOG).exists()
 
     def build(self, contestant: Contestant) -> Built:
@@ -98,14 +110,21 @@ class LocalBench:
         if result.folder is None:
             received = result.log_tail or None
             kind = "not_installed" if result.status == "not_installed" else "build_failed"
-            return Built(key=None, failure=FailureRecord(kind=kind, phase="build", message=result.message, received=received))
+            return Built(
+                key=None,
+                failure=FailureRecord(
+                    kind=kind, phase="build", message=result.message, received=received
+                ),
+            )
         self._folders[contestant.identity] = result.folder
         return Built(key=result.folder.name.rpartition("-")[2], failure=None, cached=result.cached)
 
     def verify(self, check: Check) -> VerifyRecord:
         program = self._program(check.contestant, check.role)
         one = check.contestant
-        verdict = verify(one.identity, check.role, check.workload, program, self._supervisor, schemes=one.calls)
+        verdict = verify(
+            one.identity, check.role, check.workload, program, self._supervisor, schemes=one.calls
+        )
         name, workload = check.key
         return VerifyRecord(
             contestant=name,
@@ -124,7 +143,9 @@ class LocalBench:
                 program=self._program(spec.contestant, spec.role),
                 supervisor=self._supervisor,
                 wireload=self._generator,
-                server_program=self._program(spec.server, "server") if spec.server is not None else None,
+                server_program=self._program(spec.server, "server")
+                if spec.server is not None
+                else None,
             )
         values = {**result.record(), "failure": failure_record(result.failure)}
         return TrialRecord(**values)

@@ -1,6 +1,8 @@
-"""The measuring loop: blocks of trials until every cell has enough, each stored as soon as it is done.
+"""The measuring loop: blocks of trials until every cell has enough, each stored as soon as it is
+done.
 
-It knows neither processes nor clocks: both come in as arguments, so that the tests run it with fakes.
+It knows neither processes nor clocks: both come in as arguments, so that the tests run it with
+fakes.
 """
 
 from __future__ import annotations
@@ -18,7 +20,9 @@ from wirebench.store.records import FailureRecord, TrialRecord
 from wirebench.trial.interrupt import hold
 
 GIVE_UP_AFTER = 2
-"""An entry that failed in the same way in this many blocks of a cell is not run in the cell's other blocks. Our own choice."""
+"""An entry that failed in the same way in this many blocks of a cell is not run in the cell's other
+blocks. Our own choice.
+"""
 
 
 class Watcher(Protocol):
@@ -69,7 +73,9 @@ def measure(
     pace: Pace,
     watcher: Watcher,
 ) -> Measured:
-    """Run every trial of the plan that is not among ``done``; ``keep`` stores each before the next one starts."""
+    """Run every trial of the plan that is not among ``done``; ``keep`` stores each before the next
+    one starts.
+    """
     failures = _Failures()
     finished: set[str] = set()
     spent_before = 0
@@ -98,7 +104,9 @@ def measure(
         ]
         number += 1
         for cell in active:
-            trials = [trial for trial in cell.block(number, seed=plan.seed) if trial.id not in finished]
+            trials = [
+                trial for trial in cell.block(number, seed=plan.seed) if trial.id not in finished
+            ]
             if plan.budget_ns is not None and trials and number > 1:
                 needs = sum(pace.trial(cell.key, trial.entry.name) for trial in trials)
                 if spent_before + clock_ns() - begun + needs > plan.budget_ns:
@@ -110,7 +118,11 @@ def measure(
                 if kind is None:
                     watcher.before(trial, left_ns=left)
                 with hold():  # a trial that was finished is also stored
-                    record = not_run(trial, given_up(trial, kind)) if kind is not None else run_trial(trial, cell)
+                    record = (
+                        not_run(trial, given_up(trial, kind))
+                        if kind is not None
+                        else run_trial(trial, cell)
+                    )
                     keep(record)
                 if kind is None:
                     pace.add(cell.key, trial.entry.name, record.elapsed_ns)
@@ -146,8 +158,17 @@ def not_run(trial: PlannedTrial, why: FailureRecord) -> TrialRecord:
     )
 
 
-def _left(plan: Plan, active: list[PlannedCell], number: int, at: PlannedCell, here: list[PlannedTrial], pace: Pace) -> int:
-    """What is left of the blocks that are certain to run; those a stop rule may add are not counted."""
+def _left(
+    plan: Plan,
+    active: list[PlannedCell],
+    number: int,
+    at: PlannedCell,
+    here: list[PlannedTrial],
+    pace: Pace,
+) -> int:
+    """What is left of the blocks that are certain to run; those a stop rule may add are not
+    counted.
+    """
     total = sum(pace.trial(at.key, trial.entry.name) for trial in here)
     passed = True
     for cell in active:

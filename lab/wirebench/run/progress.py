@@ -1,4 +1,6 @@
-"""What the user sees while a run goes on. Drawn between trials only: drawing would take time from a timed window."""
+"""What the user sees while a run goes on. Drawn between trials only: drawing would take time from a
+timed window.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ def failure_line(record: TrialRecord) -> str:
 
 
 class Bar:
-    """A progress bar on a terminal. It has no thread of its own: nothing is drawn but by ``before`` and ``after``."""
+    """A progress bar on a terminal. It has no thread of its own: nothing is drawn but by ``before``
+    and ``after``.
+    """
 
     def __init__(self, plan: Plan, console: Console) -> None:
         self._console = console
@@ -50,7 +54,12 @@ class Bar:
         self._progress.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self._progress.stop()
 
     def before(self, trial: PlannedTrial, *, left_ns: int) -> None:
@@ -61,7 +70,9 @@ class Bar:
     def after(self, record: TrialRecord, *, left_ns: int) -> None:
         self._spent += record.elapsed_ns
         if record.status == "failed":
-            self._console.print(f"[red]failed[/] {escape(failure_line(record))}", highlight=False, soft_wrap=True)
+            self._console.print(
+                f"[red]failed[/] {escape(failure_line(record))}", highlight=False, soft_wrap=True
+            )
 
     def _draw(self, where: str, left_ns: int) -> None:
         self._progress.update(
@@ -85,7 +96,12 @@ class Lines:
     def __enter__(self) -> Lines:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         pass
 
     def before(self, trial: PlannedTrial, *, left_ns: int) -> None:
@@ -108,7 +124,9 @@ class Lines:
 
 
 class Steps:
-    """What happens before the trials: builds and checks. A bar on a terminal, one line each elsewhere."""
+    """What happens before the trials: builds and checks. A bar on a terminal, one line each
+    elsewhere.
+    """
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -127,7 +145,12 @@ class Steps:
         self._progress.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self._progress.stop()
 
     def building(self, name: str, number: int, count: int) -> None:
@@ -142,11 +165,15 @@ class Steps:
 
     def verified(self, record: VerifyRecord) -> None:
         if record.failure is not None:
-            self._failed(f"{record.contestant} {record.workload}: {record.failure.kind}: {record.failure.message}")
+            self._failed(
+                f"{record.contestant} {record.workload}: {record.failure.kind}: {record.failure.message}"
+            )
 
     def _now(self, line: str, number: int, count: int) -> None:
         if self._console.is_terminal:
-            self._progress.update(self._task, total=count, completed=number - 1, description=escape(line))
+            self._progress.update(
+                self._task, total=count, completed=number - 1, description=escape(line)
+            )
         else:
             self._console.print(line, markup=False, highlight=False, soft_wrap=True)
 

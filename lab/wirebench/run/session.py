@@ -1,4 +1,6 @@
-"""One run from the selection to its exit code: build, verify, plan, measure, store; begun anew or resumed."""
+"""One run from the selection to its exit code: build, verify, plan, measure, store; begun anew or
+resumed.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +75,9 @@ def scope_of(
     bench: Bench,
 ) -> Scope:
     """Who will be measured in what, who cannot be, and how long it will take."""
-    presets = [(studies[name], studies[name].preset(selection.preset)) for name in selection.studies]
+    presets = [
+        (studies[name], studies[name].preset(selection.preset)) for name in selection.studies
+    ]
     chosen_studies = select_cells(presets, selection.cells)
     cells = choose(chosen_studies, wanted=wanted, everybody=everybody, by_preset=not selection.only)
     candidates = {one.identity: one for cell in cells for one in (*cell.contestants, *cell.servers)}
@@ -97,10 +101,16 @@ def scope_of(
         needed=needed,
         absent=_absences(cells, gone),
         unbuilt=unbuilt,
-        budget_ns=selection.budget_ns if selection.budget_ns is not None else (sum(budgets) or None),
+        budget_ns=selection.budget_ns
+        if selection.budget_ns is not None
+        else (sum(budgets) or None),
         measuring_ns=sum(
             (selection.blocks or cell.preset.min_blocks)
-            * block_ns(cell.cell, _likely_entries(cell, seed=selection.seed), hardware_threads=bench.hardware_threads)
+            * block_ns(
+                cell.cell,
+                _likely_entries(cell, seed=selection.seed),
+                hardware_threads=bench.hardware_threads,
+            )
             for cell in here
         ),
         building_ns=build_ns(unbuilt),
@@ -109,8 +119,12 @@ def scope_of(
 
 
 def _likely_entries(cell: Chosen, *, seed: int) -> list[str]:
-    """The contestants of a cell with the twin's second entry, as they will be if all pass their checks."""
-    planned = plan_cell(cell, usable={one.identity for one in cell.contestants}, server=None, seed=seed, blocks=None)
+    """The contestants of a cell with the twin's second entry, as they will be if all pass their
+    checks.
+    """
+    planned = plan_cell(
+        cell, usable={one.identity for one in cell.contestants}, server=None, seed=seed, blocks=None
+    )
     return [entry.contestant for entry in planned.entries]
 
 
@@ -135,7 +149,9 @@ def _absences(cells: Sequence[Chosen], gone: Mapping[str, Absence]) -> tuple[Abs
 
 
 def _checks(cells: Sequence[Chosen]) -> tuple[Check, ...]:
-    """The conformance checks the cells need, each once; a server is checked before the clients that call it."""
+    """The conformance checks the cells need, each once; a server is checked before the clients that
+    call it.
+    """
     checks: dict[tuple[str, str], Check] = {}
     for cell in cells:
         server = next(iter(cell.servers), None)
@@ -143,7 +159,9 @@ def _checks(cells: Sequence[Chosen]) -> tuple[Check, ...]:
             wanted = Check(contestant=server, role="server", workload=cell.cell.workload)
             checks.setdefault(wanted.key, wanted)
         for one in cell.contestants:
-            wanted = Check(contestant=one, role=cell.study.role, workload=cell.cell.workload, server=server)
+            wanted = Check(
+                contestant=one, role=cell.study.role, workload=cell.cell.workload, server=server
+            )
             checks.setdefault(wanted.key, wanted)
     return tuple(checks.values())
 
@@ -163,7 +181,10 @@ class Session:
     def __post_init__(self) -> None:
         self._trials: list[TrialRecord] = list(self.before.trials) if self.before else []
         self._known = {record.trial for record in self._trials}
-        self._verified = {(one.contestant, one.workload): one for one in (self.before.verified if self.before else ())}
+        self._verified = {
+            (one.contestant, one.workload): one
+            for one in (self.before.verified if self.before else ())
+        }
         self._unbuildable: dict[str, FailureRecord] = {}
         self._keys: dict[str, str] = {}
 
@@ -175,7 +196,9 @@ class Session:
         """Build and verify everybody, then draw the plan; a resumed run has its plan already."""
         stored = self.before.plan if self.before else None
         needed = self.scope.needed
-        self._build({name: one for name, one in needed.items() if stored is None or name in stored.builds})
+        self._build(
+            {name: one for name, one in needed.items() if stored is None or name in stored.builds}
+        )
         if stored is not None:
             return stored
         self._verify()
@@ -196,7 +219,9 @@ class Session:
             pace=Pace(
                 estimated={
                     (cell.key, entry.name): trial_ns(
-                        cell.cell, language=entry.contestant.split("/")[0], hardware_threads=self.bench.hardware_threads
+                        cell.cell,
+                        language=entry.contestant.split("/")[0],
+                        hardware_threads=self.bench.hardware_threads,
                     )
                     for cell in plan.cells
                     for entry in cell.entries
@@ -209,7 +234,11 @@ class Session:
         measured = [record for record in self._trials if record.status == "ok"]
         if not measured:
             return NOTHING_VALID
-        return SOMETHING_FAILED if any(record.status == "failed" for record in self._trials) else ALL_MEASURED
+        return (
+            SOMETHING_FAILED
+            if any(record.status == "failed" for record in self._trials)
+            else ALL_MEASURED
+        )
 
     def _build(self, needed: Mapping[str, Contestant]) -> None:
         for number, (name, contestant) in enumerate(needed.items(), start=1):
@@ -255,14 +284,18 @@ class Session:
     def _fault(self, name: str, role: str, cell: Chosen) -> FailureRecord | None:
         if name in self._unbuildable:
             return self._unbuildable[name]
-        record = self._verified.get((name, check_name("client" if role == "client" else "server", cell.cell.workload)))
+        record = self._verified.get(
+            (name, check_name("client" if role == "client" else "server", cell.cell.workload))
+        )
         return record.failure if record is not None and record.status == "failed" else None
 
     def _plan(self) -> Plan:
         seed, blocks = self.scope.selection.seed, self.scope.selection.blocks
         cells = []
         for chosen in self.scope.cells:
-            usable = {one.identity for one in chosen.contestants if self._trouble(chosen, one) is None}
+            usable = {
+                one.identity for one in chosen.contestants if self._trouble(chosen, one) is None
+            }
             server = chosen.servers[0].identity if chosen.servers else None
             cells.append(plan_cell(chosen, usable=usable, server=server, seed=seed, blocks=blocks))
         threads = self.bench.hardware_threads
@@ -272,7 +305,12 @@ class Session:
             cells=tuple(cells),
             budget_ns=self.scope.budget_ns,
             estimate_ns=sum(
-                cell.min_blocks * block_ns(cell.cell, [entry.contestant for entry in cell.entries], hardware_threads=threads)
+                cell.min_blocks
+                * block_ns(
+                    cell.cell,
+                    [entry.contestant for entry in cell.entries],
+                    hardware_threads=threads,
+                )
                 for cell in cells
             ),
             builds=dict(self._keys),
@@ -282,7 +320,9 @@ class Session:
         return replace(plan, order=tuple(trial.id for trial in plan.blocks(range(1, fewest + 1))))
 
     def _note_excluded(self, cell: Chosen) -> None:
-        """A record for each contestant that comes to no trial of the cell, so that the tables show it with the reason."""
+        """A record for each contestant that comes to no trial of the cell, so that the tables show
+        it with the reason.
+        """
         for one in cell.contestants:
             trouble = self._trouble(cell, one)
             name = trial_id(cell.study.name, cell.cell.id, 0, one.identity)
@@ -309,7 +349,12 @@ class Session:
         everybody = self.scope.needed
         for name in (trial.entry.contestant, *([cell.server] if cell.server is not None else [])):
             if name not in everybody or name in self._unbuildable:  # only when a resume was forced
-                return not_run(trial, FailureRecord(kind="not_installed", phase="plan", message=f"{name} is not here any more"))
+                return not_run(
+                    trial,
+                    FailureRecord(
+                        kind="not_installed", phase="plan", message=f"{name} is not here any more"
+                    ),
+                )
         return self.bench.run_trial(
             TrialSpec(
                 trial=trial.id,
@@ -349,25 +394,35 @@ def _text(study: Study, preset: Preset) -> StudyText:
 
 
 def check_resumable(run: StoredRun, *, scope: Scope, bench: Bench, force: bool) -> None:
-    """Refuse to add trials that could not be compared with those the run has: of another host, or of other builds."""
+    """Refuse to add trials that could not be compared with those the run has: of another host, or
+    of other builds.
+    """
     if force:
         return
     again = "start a new run, or add --force to mix them all the same"
     before, now = run.host.get("host_id"), bench.host().get("host_id")
     if run.host and before != now:
-        same = f"the host it was measured on ({before}), with the same right to keep its cores awake"
+        same = (
+            f"the host it was measured on ({before}), with the same right to keep its cores awake"
+        )
         raise StoreError(f"{run.path}: expected {same}, got {now}; {again}")
     if run.plan is None:
         return
     for name, key in run.plan.builds.items():
         contestant = scope.needed.get(name)
         if contestant is None:
-            raise StoreError(f"{run.path}: expected {name} as in the interrupted run, got none here; {again}")
+            raise StoreError(
+                f"{run.path}: expected {name} as in the interrupted run, got none here; {again}"
+            )
         if bench.build_key(contestant) != key:
-            raise StoreError(f"{run.path}: expected {name} as it was built for the run ({key}), but it changed; {again}")
+            raise StoreError(
+                f"{run.path}: expected {name} as it was built for the run ({key}), but it changed; {again}"
+            )
 
 
-def finish(session: Session, *, status: str, exit_code: int, now_unix_ns: Callable[[], int] = time.time_ns) -> RunInfo:
+def finish(
+    session: Session, *, status: str, exit_code: int, now_unix_ns: Callable[[], int] = time.time_ns
+) -> RunInfo:
     """The last word in ``run.json``."""
     info = replace(
         session.info,

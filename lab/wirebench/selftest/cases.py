@@ -35,9 +35,16 @@ class Faults:
         return bool(self.words)
 
     def expected(self, requests: int, before: int = 0) -> dict[str, int]:
-        """How many errors of each of the generator's kinds there are among that many requests, of those behind ``before``."""
+        """How many errors of each of the generator's kinds there are among that many requests, of
+        those behind ``before``.
+        """
         counts: dict[str, int] = {}
-        kinds = (("closed_early", self.drop), ("bad_status", self.status), ("bad_body", self.body), ("bad_body", self.length))
+        kinds = (
+            ("closed_early", self.drop),
+            ("bad_status", self.status),
+            ("bad_body", self.body),
+            ("bad_body", self.length),
+        )
         for number in range(before + 1, before + requests + 1):
             kind = next((kind for kind, every in kinds if every and number % every == 0), None)
             if kind is not None:
@@ -45,7 +52,9 @@ class Faults:
         return counts
 
     def spare(self, before: int) -> bool:
-        """Whether a window may begin behind so many requests: at its edge neighbours may arrive in another order."""
+        """Whether a window may begin behind so many requests: at its edge neighbours may arrive in
+        another order.
+        """
         return not self.expected(2 * _EDGE, max(0, before - _EDGE))
 
 
@@ -74,7 +83,9 @@ class Load:
     @property
     def seconds(self) -> float:
         """Of warm-up and window."""
-        return self.warmup_ns / S + (self.window_ns / S if self.requests is None else self.requests / self.rate)
+        return self.warmup_ns / S + (
+            self.window_ns / S if self.requests is None else self.requests / self.rate
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,11 +118,14 @@ class Size:
 
 
 SERVICE_NS = 10 * US
-"""Answering what has waited takes so long for each request. Long enough for a machine to keep, and half of what 50,000 requests
-per second leave."""
+"""Answering what has waited takes so long for each request. Long enough for a machine to keep, and
+half of what 50,000 requests per second leave.
+"""
 
 ENOUGH = 10_500
-"""Requests in a window: ten right answers lie beyond p99.9, also of random arrivals, and with 2.3% of the answers wrong."""
+"""Requests in a window: ten right answers lie beyond p99.9, also of random arrivals, and with 2.3%
+of the answers wrong.
+"""
 
 FULL = Size(
     rates=(1_000, 10_000, 50_000),
@@ -142,10 +156,14 @@ NO_DELAY = Constant(delay_ns=0)
 FREEZE_CONNECTIONS = 10
 """Of the closed loop against a server that freezes."""
 _STANDSTILL_S = 0.005
-"""A core may stand still for so long, and what is due meanwhile should find a free connection. Our own choice."""
+"""A core may stand still for so long, and what is due meanwhile should find a free connection. Our
+own choice.
+"""
 _MOST_CONNECTIONS = 2_000
 _MOST_CLOSED = 20
-"""Connections of a closed loop: many with one delay come in bursts, which any server answers one after the other, late."""
+"""Connections of a closed loop: many with one delay come in bursts, which any server answers one
+after the other, late.
+"""
 
 
 def cases(size: Size) -> tuple[Case, ...]:
@@ -155,24 +173,30 @@ def cases(size: Size) -> tuple[Case, ...]:
         Case(name="slow", law=Slow(every=100, delay_ns=100 * MS)),
         Case(name="freeze", law=size.freeze),
         Case(name="bimodal", law=Bimodal(usual_ns=1 * MS, other_ns=20 * MS, percent=30)),
-        Case(name="drift", law=Drift(from_ns=5 * MS, to_ns=25 * MS, over_s=(size.warmup_ns + size.window_ns) / S)),
+        Case(
+            name="drift",
+            law=Drift(from_ns=5 * MS, to_ns=25 * MS, over_s=(size.warmup_ns + size.window_ns) / S),
+        ),
         Case(name="drops", law=short, faults=Faults(drop=100)),
         Case(name="wrong", law=short, faults=Faults(status=100, body=150, length=175)),
     )
 
 
 _DROPS = 5
-"""In a window of an open loop. Our own choice: with the requests behind an opening, two of 10,500 or eight of 100,000 each,
-they are less than 0.1%."""
+"""In a window of an open loop. Our own choice: with the requests behind an opening, two of 10,500
+or eight of 100,000 each, they are less than 0.1%.
+"""
 
 
 def fitted(case: Case, load: Load) -> Case:
-    """A drift goes on growing to the end of the window, however long that is. Connections are dropped rarely in an open loop.
+    """A drift goes on growing to the end of the window, however long that is. Connections are
+    dropped rarely in an open loop.
 
-    Opening one again takes the generator's core for some 35 us at best (close, socket, connect); requests that are due
-    meanwhile leave late, and what that costs is not known from any law. With every 100th dropped they are 1% of the requests
-    and more: p99 of the lag, which decides whether a window is void, and the latency's are then the price of an opening. It
-    must lie beyond p99.9. A closed loop has no schedule to be late for, and keeps the 1%.
+    Opening one again takes the generator's core for some 35 us at best (close, socket, connect);
+    requests that are due meanwhile leave late, and what that costs is not known from any law. With
+    every 100th dropped they are 1% of the requests and more: p99 of the lag, which decides whether
+    a window is void, and the latency's are then the price of an opening. It must lie beyond p99.9.
+    A closed loop has no schedule to be late for, and keeps the 1%.
     """
     if isinstance(case.law, Drift):
         return replace(case, law=replace(case.law, over_s=load.seconds))
@@ -184,7 +208,9 @@ def fitted(case: Case, load: Load) -> Case:
 
 
 def load_for(case: Case, mode: Mode, rate: int, size: Size) -> Load:
-    """Enough connections that no request waits for a free one in an open loop; as many as make the rate in a closed one."""
+    """Enough connections that no request waits for a free one in an open loop; as many as make the
+    rate in a closed one.
+    """
     law = case.law
     warmup_ns, requests, in_flight = size.warmup_ns, None, 1
     window_ns = size.window(rate)
@@ -198,16 +224,21 @@ def load_for(case: Case, mode: Mode, rate: int, size: Size) -> Load:
         waiting = rate * (law.length_ns if isinstance(law, Freeze) else law.mean_ns) / S
         wanted = math.ceil(2 * waiting + rate * _STANDSTILL_S) + 64
         connections = min(wanted, _MOST_CONNECTIONS)
-        # Requests behind each other on a connection are answered in order; only a law that does so anyway allows it.
+        # Requests behind each other on a connection are answered in order; only a law that does so
+        # anyway allows it.
         in_flight = math.ceil(2 * wanted / connections) if wanted > connections else 1
     if isinstance(law, Freeze):
-        warmup_ns, window_ns = size.freeze_warmup_ns, size.freeze_window(rate) if mode != "closed" else size.freeze_window_ns
+        warmup_ns, window_ns = (
+            size.freeze_warmup_ns,
+            size.freeze_window(rate) if mode != "closed" else size.freeze_window_ns,
+        )
     if case.faults.any:
         # By count, so that the number of each is known exactly.
         requests = size.faulty(rate)
     if case.faults.any and mode != "closed":
-        # The first request on a connection costs more than the others: they come before what counts. (With 66 connections they
-        # would be more than 1% of 5,000 requests, and p99 would be theirs.)
+        # The first request on a connection costs more than the others: they come before what
+        # counts. (With 66 connections they would be more than 1% of 5,000 requests, and p99 would
+        # be theirs.)
         before = max(2 * connections, round(rate * warmup_ns / S))
         before += next(more for more in range(10_000) if case.faults.spare(before + more))
         warmup_ns = math.ceil(before * S / rate)
@@ -226,5 +257,10 @@ def base_load(mode: Mode, rate: int, size: Size) -> Load:
     """Without delay: of a closed loop one connection, so that requests do not wait for each other."""
     connections = 1 if mode == "closed" else 64
     return Load(
-        mode=mode, rate=rate, connections=connections, in_flight=1, warmup_ns=size.warmup_ns, window_ns=size.window_ns // 4
+        mode=mode,
+        rate=rate,
+        connections=connections,
+        in_flight=1,
+        warmup_ns=size.warmup_ns,
+        window_ns=size.window_ns // 4,
     )

@@ -12,7 +12,13 @@ from wirebench.selftest.laws import S
 from wirebench.trial.ports import HOST
 from wirebench.trial.start import describe_end, tail_of
 from wirebench.trial.supervise import Scope
-from wirebench.trial.wireload import EXIT_OK, EXIT_WITH_ERRORS, DocumentError, duration, read_document
+from wirebench.trial.wireload import (
+    EXIT_OK,
+    EXIT_WITH_ERRORS,
+    DocumentError,
+    duration,
+    read_document,
+)
 
 BODY = "hello"
 """What the truth server answers."""
@@ -41,18 +47,41 @@ class Measured:
     """Why the generator itself says that the window is no measurement."""
 
 
-def command(program: Path, load: Load, *, port: int, cores: Sequence[int], seed: int, json_file: Path) -> list[str]:
-    words = [str(program), "--quiet", "--json", str(json_file), "--no-histogram", "--seed", str(seed)]
-    words += ["--threads", str(len(cores)), "--cpu", ",".join(map(str, cores)), "--timeout", f"{_TIMEOUT_S}s"]
+def command(
+    program: Path, load: Load, *, port: int, cores: Sequence[int], seed: int, json_file: Path
+) -> list[str]:
+    words = [
+        str(program),
+        "--quiet",
+        "--json",
+        str(json_file),
+        "--no-histogram",
+        "--seed",
+        str(seed),
+    ]
+    words += [
+        "--threads",
+        str(len(cores)),
+        "--cpu",
+        ",".join(map(str, cores)),
+        "--timeout",
+        f"{_TIMEOUT_S}s",
+    ]
     words += ["--expect-body", BODY, "-c", str(load.connections), "--pipeline", str(load.in_flight)]
     if load.mode != "closed":
         words += ["--rate", str(load.rate), "--arrivals", load.mode]
     words += ["--warmup", duration(load.warmup_ns)]
-    words += ["-n", str(load.requests)] if load.requests is not None else ["-d", duration(load.window_ns)]
+    words += (
+        ["-n", str(load.requests)]
+        if load.requests is not None
+        else ["-d", duration(load.window_ns)]
+    )
     return [*words, f"http://{HOST}:{port}/"]
 
 
-def run(program: Path, load: Load, scope: Scope, *, port: int, cores: Sequence[int], seed: int) -> Measured:
+def run(
+    program: Path, load: Load, scope: Scope, *, port: int, cores: Sequence[int], seed: int
+) -> Measured:
     json_file = scope.folder / "wireload.json"
     words = command(program, load, port=port, cores=cores, seed=seed, json_file=json_file)
     process = scope.start(words, name="wireload", cwd=scope.folder, env={}, cores=cores)
@@ -83,8 +112,13 @@ def read(json_file: Path) -> Measured:
         elapsed_ns=window.elapsed_ns,
         count=latency.count,
         requests=document.requests.ok + document.requests.errors,
-        percentiles={**{f"p{name}": value for name, value in latency.percentiles_ns.items()}, MAX: latency.max_ns},
+        percentiles={
+            **{f"p{name}": value for name, value in latency.percentiles_ns.items()},
+            MAX: latency.max_ns,
+        },
         errors={kind: count for kind, count in document.errors.items() if count},
-        evictions_per_s=(document.generator.involuntary_switches or 0) * S / max(window.elapsed_ns, 1),
+        evictions_per_s=(document.generator.involuntary_switches or 0)
+        * S
+        / max(window.elapsed_ns, 1),
         void=str(void) if void else None,
     )

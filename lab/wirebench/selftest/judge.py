@@ -1,19 +1,23 @@
 """Truth, what the server did, and what the generator says: do they agree over the repeats?
 
-A single run on a machine whose cores stand still now and then says nothing about its tail: so every run is a trial, its own
-percentile and its own truth come first, and the median over the repeats of (measured - truth) is judged. (Rule: summaries per
-trial, then the median over trials; Treadmill 2016.) The least and the greatest are shown beside it, whatever the verdict.
+A single run on a machine whose cores stand still now and then says nothing about its tail: so every
+run is a trial, its own percentile and its own truth come first, and the median over the repeats of
+(measured - truth) is judged. (Rule: summaries per trial, then the median over trials; Treadmill
+2016.) The least and the greatest are shown beside it, whatever the verdict.
 
-Two truths are compared with what was measured, the first that agrees within 1% or 50 us names the verdict:
+Two truths are compared with what was measured, the first that agrees within 1% or 50 us names the
+verdict:
 
 - the law of the server, which is known beforehand;
-- the server's own record of this run: how long it really took over every answer. Where it was late itself, a right generator
+- the server's own record of this run: how long it really took over every answer. Where it was late
+  itself, a right generator
   reports that.
 
-Both ends take the kernel's word for when something arrived: the server's record begins when the kernel had the request, and
-wireload's latency ends when the kernel had the reply and leaves out what the generator itself was late. So a request that lay
-unread while the server's core stood still is in the record with all of its wait, and a reply that lay unread is no later for
-it. So what agrees with neither truth is wrong, though the server was off its law too.
+Both ends take the kernel's word for when something arrived: the server's record begins when the
+kernel had the request, and wireload's latency ends when the kernel had the reply and leaves out
+what the generator itself was late. So a request that lay unread while the server's core stood still
+is in the record with all of its wait, and a reply that lay unread is no later for it. So what
+agrees with neither truth is wrong, though the server was off its law too.
 """
 
 from __future__ import annotations
@@ -27,7 +31,12 @@ from wirebench.selftest.laws import US, Span
 from wirebench.stats.summary import summarise
 from wirebench.stats.types import MetricSummary
 
-PERCENTILES: tuple[tuple[str, float], ...] = (("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999))
+PERCENTILES: tuple[tuple[str, float], ...] = (
+    ("p50", 0.5),
+    ("p90", 0.9),
+    ("p99", 0.99),
+    ("p99.9", 0.999),
+)
 MAX = "max"
 
 RELATIVE = 0.01
@@ -35,8 +44,9 @@ ABSOLUTE_NS = 50 * US
 """Within 1% or 50 us of the truth is right. Our own choice."""
 
 Verdict = Literal["yes", "server", "NO", "undecided", "-"]
-"""The first two are right: by the law, by the server's own record. ``undecided``: too few runs are valid. ``-``: nothing to
-judge."""
+"""The first two are right: by the law, by the server's own record. ``undecided``: too few runs are
+valid. ``-``: nothing to judge.
+"""
 
 RIGHT: tuple[Verdict, ...] = ("yes", "server")
 
@@ -55,7 +65,11 @@ class Seen:
     @property
     def off(self) -> float | None:
         """Of what was measured from the truth: 0 inside its span."""
-        return None if self.truth is None or self.measured is None else self.truth.distance(self.measured)
+        return (
+            None
+            if self.truth is None or self.measured is None
+            else self.truth.distance(self.measured)
+        )
 
     @property
     def off_server(self) -> float | None:
@@ -85,7 +99,9 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True)
 class ErrorRow:
-    """The errors of one case under one load: of the first run whose count is wrong, else of the first."""
+    """The errors of one case under one load: of the first run whose count is wrong, else of the
+    first.
+    """
 
     case: str
     mode: str
@@ -109,7 +125,9 @@ def tolerance(truth_ns: float) -> float:
 
 
 def enough(runs: int, wanted: int) -> bool:
-    """More than half of those that were wanted; those that are void or were never begun count as missing."""
+    """More than half of those that were wanted; those that are void or were never begun count as
+    missing.
+    """
     return 2 * runs > wanted
 
 
@@ -123,9 +141,17 @@ def median(values: Sequence[float | None]) -> float | None:
 
 
 def percentile_row(
-    case: Case, load: Load, name: str, seen: Sequence[Seen], *, wanted: int, asks_server: bool = False, disturbed: str = ""
+    case: Case,
+    load: Load,
+    name: str,
+    seen: Sequence[Seen],
+    *,
+    wanted: int,
+    asks_server: bool = False,
+    disturbed: str = "",
 ) -> Row:
-    """``asks_server``: chance makes the truth a wide span, so that the server's record of what came is asked too.
+    """``asks_server``: chance makes the truth a wide span, so that the server's record of what came
+    is asked too.
 
     ``disturbed``: what else used wireload's core, to be told beside a wrong one.
     """
@@ -148,7 +174,11 @@ def percentile_row(
         verdict="-",
     )
     verdict, note = _verdict(row, asks_server=asks_server)
-    return replace(row, verdict=verdict, note="; ".join(filter(None, (note, disturbed if verdict == "NO" else ""))))
+    return replace(
+        row,
+        verdict=verdict,
+        note="; ".join(filter(None, (note, disturbed if verdict == "NO" else ""))),
+    )
 
 
 def _verdict(row: Row, *, asks_server: bool) -> tuple[Verdict, str]:
@@ -184,12 +214,21 @@ class Errors:
         return self.measured == self.truth == self.server
 
 
-def errors_of(case: Case, *, requests: int, measured: Mapping[str, int], server: Mapping[str, int], before: int = 0) -> Errors:
+def errors_of(
+    case: Case,
+    *,
+    requests: int,
+    measured: Mapping[str, int],
+    server: Mapping[str, int],
+    before: int = 0,
+) -> Errors:
     """``before``: requests of the warm-up, which the server counted too; ``server`` holds theirs."""
     warm_up = case.faults.expected(before)
     return Errors(
         truth=case.faults.expected(requests, before),
-        server={kind: more for kind, count in server.items() if (more := count - warm_up.get(kind, 0))},
+        server={
+            kind: more for kind, count in server.items() if (more := count - warm_up.get(kind, 0))
+        },
         measured={kind: count for kind, count in measured.items() if count},
     )
 
@@ -197,8 +236,13 @@ def errors_of(case: Case, *, requests: int, measured: Mapping[str, int], server:
 def error_row(case: Case, load: Load, found: Sequence[Errors], *, wanted: int) -> ErrorRow:
     """One that is wrong in any run is wrong: counts have no tolerance and no bad luck."""
     exact = sum(one.exact for one in found)
-    shown = next((one for one in found if not one.exact), found[0] if found else Errors(truth={}, server={}, measured={}))
-    verdict: Verdict = "NO" if exact < len(found) else "yes" if enough(exact, wanted) else "undecided"
+    shown = next(
+        (one for one in found if not one.exact),
+        found[0] if found else Errors(truth={}, server={}, measured={}),
+    )
+    verdict: Verdict = (
+        "NO" if exact < len(found) else "yes" if enough(exact, wanted) else "undecided"
+    )
     return ErrorRow(
         case=case.name,
         mode=load.mode,

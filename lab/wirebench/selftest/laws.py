@@ -1,9 +1,11 @@
 """What each law of the truth server does to latency, as formulae.
 
-A law's truth is a quantile function: ``at(share)`` is the smallest latency that at least this share of the requests does not
-exceed. It leaves out what every request costs besides, the way there and back; that is measured (``Base``) and added.
+A law's truth is a quantile function: ``at(share)`` is the smallest latency that at least this share
+of the requests does not exceed. It leaves out what every request costs besides, the way there and
+back; that is measured (``Base``) and added.
 
-The formulae are derived in the classes' docstrings; the tests check them against simulations that know none of them.
+The formulae are derived in the classes' docstrings; the tests check them against simulations that
+know none of them.
 """
 
 from __future__ import annotations
@@ -23,12 +25,16 @@ MS = 1_000_000
 S = 1_000_000_000
 
 _DEVIATIONS = 4
-"""How many standard deviations a share of random arrivals may lie off its expectation: once in 16,000 times. Our own choice."""
+"""How many standard deviations a share of random arrivals may lie off its expectation: once in
+16,000 times. Our own choice.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Span:
-    """The truth lies between these, in nanoseconds: a single value, or more where it is not certain to one."""
+    """The truth lies between these, in nanoseconds: a single value, or more where it is not certain
+    to one.
+    """
 
     low: float
     high: float
@@ -61,7 +67,9 @@ class Law(ABC):
     """One law of the truth server. Its words are what the server is told."""
 
     random_in_poisson = False
-    """Whether a request's delay depends on when it came, so that random arrivals make the shares random."""
+    """Whether a request's delay depends on when it came, so that random arrivals make the shares
+    random.
+    """
 
     @property
     @abstractmethod
@@ -77,21 +85,26 @@ class Law(ABC):
         """The quantile, in nanoseconds without the base. None where the law says nothing about it."""
 
     def in_flight_at_edges(self, load: Conditions) -> float:
-        """How many requests at most begin on one side of an edge of the window and end on the other. It has two edges.
+        """How many requests at most begin on one side of an edge of the window and end on the
+        other. It has two edges.
 
-        A window of a closed loop holds what is answered in it; one of an open loop what was due in it.
+        A window of a closed loop holds what is answered in it; one of an open loop what was due in
+        it.
         """
         return load.connections if load.mode == "closed" else 0
 
     def max(self, load: Conditions) -> Span | None:
-        """Where the largest latency lies. None: a single request that the machine disturbs decides it."""
+        """Where the largest latency lies. None: a single request that the machine disturbs decides
+        it.
+        """
         return None
 
     def truth(self, share: float, load: Conditions) -> Span | None:
         """The quantile as a span.
 
-        The shares of a finite window differ from the law's by what hangs over its edges, by the rounding of ranks and, where
-        arrivals are random, by chance (the standard error of a share, sqrt(q (1 - q) / n)).
+        The shares of a finite window differ from the law's by what hangs over its edges, by the
+        rounding of ranks and, where arrivals are random, by chance (the standard error of a share,
+        sqrt(q (1 - q) / n)).
         """
         if load.count == 0:
             return None
@@ -128,8 +141,8 @@ class Constant(Law):
 class Slow(Law):
     """Every Nth request waits, the others do not: a step at 1 - 1/N.
 
-    With N = 100 the 99th percentile lies on the step, so that one request more or less decides between the two values; the
-    truth there is the span between them.
+    With N = 100 the 99th percentile lies on the step, so that one request more or less decides
+    between the two values; the truth there is the span between them.
     """
 
     every: int
@@ -171,10 +184,10 @@ class Bimodal(Law):
 class Drift(Law):
     """The delay grows in a straight line.
 
-    Open loop: arrivals are even in time, so the quantile is the delay at that share of the window. Closed loop: a connection
-    sends 1 / (delay + base) requests in a unit of time, fewer and fewer as the server slows down; so the density of
-    delay + base is 1 / (delay + base), and its quantile is geometric between the ends. (That is coordinated
-    omission.)
+    Open loop: arrivals are even in time, so the quantile is the delay at that share of the window.
+    Closed loop: a connection sends 1 / (delay + base) requests in a unit of time, fewer and fewer
+    as the server slows down; so the density of delay + base is 1 / (delay + base), and its quantile
+    is geometric between the ends. (That is coordinated omission.)
     """
 
     from_ns: int
@@ -204,17 +217,19 @@ class Drift(Law):
 
 @dataclass(frozen=True, kw_only=True)
 class Freeze(Law):
-    """Nothing leaves in the last part of every period; otherwise requests are served one after the other, in order.
+    """Nothing leaves in the last part of every period; otherwise requests are served one after the
+    other, in order.
 
-    Open loop at rate R, freeze of length L in every P, service time s, load r = R s: a request that comes a time x after the
-    freeze began finds R x before it, so it leaves at L + s + r x and waits L + s - (1 - r) x. That ends when the queue
-    is empty, at x = L / (1 - r). So a share f = L / (1 - r) / P of the requests waits between s and L + s, evenly, the rest s.
-    (With Poisson arrivals the rest also waits for each other, r s / (2 (1 - r)) on average; that is below 5 us here.)
-    It needs windows of whole periods whose edges lie where nothing is queued.
+    Open loop at rate R, freeze of length L in every P, service time s, load r = R s: a request that
+    comes a time x after the freeze began finds R x before it, so it leaves at L + s + r x and waits
+    L + s - (1 - r) x. That ends when the queue is empty, at x = L / (1 - r). So a share f = L / (1
+    - r) / P of the requests waits between s and L + s, evenly, the rest s. (With Poisson arrivals
+    the rest also waits for each other, r s / (2 (1 - r)) on average; that is below 5 us here.) It
+    needs windows of whole periods whose edges lie where nothing is queued.
 
-    Closed loop: each connection meets a freeze with one request. How many others there are depends on the machine, so
-    only the largest latency is known. Between the moment a request is read and its answer lie the freeze and at most all other
-    connections, twice.
+    Closed loop: each connection meets a freeze with one request. How many others there are depends
+    on the machine, so only the largest latency is known. Between the moment a request is read and
+    its answer lie the freeze and at most all other connections, twice.
     """
 
     length_ns: int
@@ -225,7 +240,12 @@ class Freeze(Law):
 
     @property
     def words(self) -> tuple[str, ...]:
-        return ("freeze", words_of(self.length_ns), words_of(self.period_ns), words_of(self.service_ns))
+        return (
+            "freeze",
+            words_of(self.length_ns),
+            words_of(self.period_ns),
+            words_of(self.service_ns),
+        )
 
     @property
     def mean_ns(self) -> float:
@@ -245,7 +265,11 @@ class Freeze(Law):
 
     def max(self, load: Conditions) -> Span:
         if load.mode == "closed":
-            return Span(low=self.length_ns - load.base_ns, high=self.length_ns + 2 * load.connections * self.service_ns)
-        # The first request of a freeze comes up to one distance after its beginning, with random arrivals seldom more than ten.
+            return Span(
+                low=self.length_ns - load.base_ns,
+                high=self.length_ns + 2 * load.connections * self.service_ns,
+            )
+        # The first request of a freeze comes up to one distance after its beginning, with random
+        # arrivals seldom more than ten.
         late = (10 if load.mode == "poisson" else 1) * S / load.rate
         return Span(low=self.length_ns - late, high=self.length_ns + self.service_ns)

@@ -1,6 +1,8 @@
-"""Other load generators beside ours: under the same load, with their own words for what they measured.
+"""Other load generators beside ours: under the same load, with their own words for what they
+measured.
 
-Only what is installed is used. A peer is one entry of ``PEERS``: what loads it knows, its command, and how its output is read.
+Only what is installed is used. A peer is one entry of ``PEERS``: what loads it knows, its command,
+and how its output is read.
 """
 
 from __future__ import annotations
@@ -34,7 +36,9 @@ class Said:
 
     percentiles: Percentiles
     failed: int | None = None
-    """Requests without a right answer, or that it left out, by its own count: the truth knows none. None: it is not read."""
+    """Requests without a right answer, or that it left out, by its own count: the truth knows none.
+    None: it is not read.
+    """
 
 
 def _nothing(load: Load) -> int:
@@ -46,7 +50,9 @@ class Peer:
     name: str
     modes: tuple[Mode, ...]
     command: Callable[[str, Load], list[str]]
-    """The program's words for a URL and a load; what it reports is as long as our window, warm-up included."""
+    """The program's words for a URL and a load; what it reports is as long as our window, warm-up
+    included.
+    """
     parse: Callable[[str], Said]
     note: str
     """How it measures, where that explains what it says."""
@@ -97,18 +103,21 @@ def parse_wrk(text: str) -> Said:
     most = re.search(rf"^\s+Latency\s+{_TIME}\s+{_TIME}\s+{_TIME}", text, re.M)
     found = {} if most is None else {MAX: _ns(most[5], most[6])}
     found |= {
-        _named(percent): _ns(number, unit) for percent, number, unit in re.findall(rf"^\s*([0-9.]+)%\s+{_TIME}", text, re.M)
+        _named(percent): _ns(number, unit)
+        for percent, number, unit in re.findall(rf"^\s*([0-9.]+)%\s+{_TIME}", text, re.M)
     }
     if not found.get(MAX):
         found = {}  # all are 0 where nothing was answered
-    # Its timeouts are none of them: answers that come late count as answers too, and wrk2 counts idle connections there.
+    # Its timeouts are none of them: answers that come late count as answers too, and wrk2 counts
+    # idle connections there.
     lost = re.search(r"^\s+Socket errors: connect (\d+), read (\d+), write (\d+)", text, re.M)
     failed = sum(int(number) for number in lost.groups()) if lost else 0
     return _said(found, failed + _sum(r"^\s+Non-2xx or 3xx responses: (\d+)", text))
 
 
 def parse_vegeta(text: str) -> Said:
-    """Its JSON line, in nanoseconds, and the table that HdrHistogram's tools plot, which alone has p99.9.
+    """Its JSON line, in nanoseconds, and the table that HdrHistogram's tools plot, which alone has
+    p99.9.
 
     That table goes in steps of share: the value of a percentile in it is that of the next step.
     """
@@ -128,10 +137,16 @@ def parse_bombardier(text: str) -> Said:
     """Microseconds; it knows no p99.9."""
     result = _json(text).get("result", {})
     latency = result.get("latency", {})
-    found = {_named(percent): float(value) * US for percent, value in latency.get("percentiles", {}).items()}
+    found = {
+        _named(percent): float(value) * US
+        for percent, value in latency.get("percentiles", {}).items()
+    }
     if "max" in latency:
         found[MAX] = float(latency["max"]) * US
-    return _said(found, sum(result.get(kind, 0) for kind in ("req1xx", "req3xx", "req4xx", "req5xx", "others")))
+    return _said(
+        found,
+        sum(result.get(kind, 0) for kind in ("req1xx", "req3xx", "req4xx", "req5xx", "others")),
+    )
 
 
 def parse_k6(text: str) -> Said:
@@ -145,7 +160,10 @@ def parse_k6(text: str) -> Said:
 
 def parse_ab(text: str) -> Said:
     """Whole milliseconds."""
-    found = {_named(percent): float(number) * MS for percent, number in re.findall(r"^\s+(\d+)%\s+(\d+)", text, re.M)}
+    found = {
+        _named(percent): float(number) * MS
+        for percent, number in re.findall(r"^\s+(\d+)%\s+(\d+)", text, re.M)
+    }
     return _said(found, _sum(r"^(?:Failed requests|Non-2xx responses):\s+(\d+)", text))
 
 
@@ -158,7 +176,8 @@ def parse_h2load(text: str) -> Said:
 def parse_hey(text: str) -> Said:
     """Tenths of a millisecond."""
     found = {
-        _named(percent): float(number) * S for percent, number in re.findall(r"^\s+(\d+)%%? in ([0-9.]+) secs", text, re.M)
+        _named(percent): float(number) * S
+        for percent, number in re.findall(r"^\s+(\d+)%%? in ([0-9.]+) secs", text, re.M)
     }
     most = re.search(r"^\s+Slowest:\s+([0-9.]+) secs", text, re.M)
     if most is not None:
@@ -176,7 +195,11 @@ def parse_autocannon(text: str) -> Said:
 def parse_oha(text: str) -> Said:
     latencies = _json(text).get("latencyPercentiles", {})
     slowest = _json(text).get("summary", {}).get("slowest")
-    found = {name: float(latencies[name]) * S for name, _ in PERCENTILES if latencies.get(name) is not None}
+    found = {
+        name: float(latencies[name]) * S
+        for name, _ in PERCENTILES
+        if latencies.get(name) is not None
+    }
     if slowest is not None:
         found[MAX] = float(slowest) * S
     return _said(found)
@@ -195,17 +218,26 @@ def _seconds(load: Load) -> int:
 
 
 def _wrk2_settles_s(load: Load) -> int:
-    """It calibrates itself for 10 s and 5 ms a connection, and then throws away all it has measured."""
+    """It calibrates itself for 10 s and 5 ms a connection, and then throws away all it has
+    measured.
+    """
     return math.ceil(10 + 0.005 * load.connections)
 
 
-def _command(words: str, *, at_rate: str = "", settles_s: Callable[[Load], int] = _nothing) -> Callable[[str, Load], list[str]]:
+def _command(
+    words: str, *, at_rate: str = "", settles_s: Callable[[Load], int] = _nothing
+) -> Callable[[str, Load], list[str]]:
     """``at_rate`` comes behind the words of an open loop; the URL is the last."""
 
     def command(url: str, load: Load) -> list[str]:
         all_words = words if load.mode == "closed" else f"{words} {at_rate}"
         seconds = _seconds(load) + settles_s(load)
-        return [*all_words.format(connections=load.connections, seconds=seconds, rate=load.rate).split(), url]
+        return [
+            *all_words.format(
+                connections=load.connections, seconds=seconds, rate=load.rate
+            ).split(),
+            url,
+        ]
 
     return command
 
@@ -237,7 +269,12 @@ def _k6_scenario(load: Load) -> str:
     users = str(load.connections * load.in_flight)
     fields = {"executor": "'constant-vus'", "vus": users}
     if load.mode != "closed":
-        fields = {"executor": "'constant-arrival-rate'", "rate": str(load.rate), "timeUnit": "'1s'", "preAllocatedVUs": users}
+        fields = {
+            "executor": "'constant-arrival-rate'",
+            "rate": str(load.rate),
+            "timeUnit": "'1s'",
+            "preAllocatedVUs": users,
+        }
     fields["duration"] = f"'{_seconds(load)}s'"
     return "{ " + ", ".join(f"{key}: {value}" for key, value in fields.items()) + " }"
 
@@ -253,7 +290,11 @@ PEERS: tuple[Peer, ...] = (
     Peer(
         name="wrk2",
         modes=("constant",),
-        command=_command("wrk2 -t1 -c{connections} -d{seconds}s --latency", at_rate="-R {rate}", settles_s=_wrk2_settles_s),
+        command=_command(
+            "wrk2 -t1 -c{connections} -d{seconds}s --latency",
+            at_rate="-R {rate}",
+            settles_s=_wrk2_settles_s,
+        ),
         parse=parse_wrk,
         note="open; corrected by its schedule; reports nothing of its first ten seconds",
         settles_s=_wrk2_settles_s,
@@ -270,7 +311,9 @@ PEERS: tuple[Peer, ...] = (
     Peer(
         name="bombardier",
         modes=("closed", "constant"),
-        command=_command("bombardier -c {connections} -d {seconds}s -l -o json -p r", at_rate="-r {rate}"),
+        command=_command(
+            "bombardier -c {connections} -d {seconds}s -l -o json -p r", at_rate="-r {rate}"
+        ),
         parse=parse_bombardier,
         note="from sending, also with -r; no p99.9",
     ),
@@ -305,7 +348,10 @@ PEERS: tuple[Peer, ...] = (
     Peer(
         name="oha",
         modes=("closed", "constant"),
-        command=_command("oha --no-tui -j -c {connections} -z {seconds}s", at_rate="--latency-correction -q {rate}"),
+        command=_command(
+            "oha --no-tui -j -c {connections} -z {seconds}s",
+            at_rate="--latency-correction -q {rate}",
+        ),
         parse=parse_oha,
         note="open with -q and --latency-correction, else closed",
     ),
@@ -323,10 +369,21 @@ def installed(peers: Sequence[Peer] = PEERS) -> tuple[Peer, ...]:
     return tuple(peer for peer in peers if shutil.which(peer.name) is not None)
 
 
-def run_peer(peer: Peer, case: Case, load: Load, scope: Scope, *, port: int, cores: Sequence[int], base_ns: float) -> PeerRow:
+def run_peer(
+    peer: Peer,
+    case: Case,
+    load: Load,
+    scope: Scope,
+    *,
+    port: int,
+    cores: Sequence[int],
+    base_ns: float,
+) -> PeerRow:
     seconds = (load.warmup_ns + load.window_ns) / S
     words = peer.command(f"http://{HOST}:{port}/", load)
-    process = scope.start(words, name=peer.name, cwd=scope.folder, env={}, cores=cores, merge_output=False)
+    process = scope.start(
+        words, name=peer.name, cwd=scope.folder, env={}, cores=cores, merge_output=False
+    )
     settles_s = peer.settles_s(load)
     code = process.wait(settles_s + seconds + 30)
     process.stop()
@@ -353,7 +410,9 @@ def run_peer(peer: Peer, case: Case, load: Load, scope: Scope, *, port: int, cor
     )
 
 
-def _conditions(load: Load, mode: Mode, start_s: float, seconds: float, base_ns: float) -> Conditions:
+def _conditions(
+    load: Load, mode: Mode, start_s: float, seconds: float, base_ns: float
+) -> Conditions:
     return Conditions(
         mode=mode,
         rate=load.rate,

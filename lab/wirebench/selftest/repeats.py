@@ -6,11 +6,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from wirebench.selftest.cases import Case, Load
-from wirebench.selftest.judge import MAX, PERCENTILES, Errors, Result, Row, Seen, error_row, median, percentile_row
+from wirebench.selftest.judge import (
+    MAX,
+    PERCENTILES,
+    Errors,
+    Result,
+    Row,
+    Seen,
+    error_row,
+    median,
+    percentile_row,
+)
 from wirebench.selftest.laws import Conditions
 
 _OFTEN_PER_S = 10
-"""Losing its core more often than this is worth telling beside a wrong percentile. Our own choice."""
+"""Losing its core more often than this is worth telling beside a wrong percentile. Our own choice.
+"""
 NO_BASE = "no base: no run without delay said anything"
 
 
@@ -38,7 +49,9 @@ class Base:
     total_ns: float
     """By the median latency."""
     way_ns: float
-    """Of it, what the server's record does not hold: the way there and back. The rest it took itself, to read and to answer."""
+    """Of it, what the server's record does not hold: the way there and back. The rest it took
+    itself, to read and to answer.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +66,11 @@ class Group:
 
     @property
     def valid(self) -> Sequence[Run]:
-        return [run for run in self.runs if run.void is None and run.met is not None and self.base is not None]
+        return [
+            run
+            for run in self.runs
+            if run.void is None and run.met is not None and self.base is not None
+        ]
 
     def seen(self, run: Run) -> dict[str, Seen]:
         """A run beside its truth; nothing where there is none."""
@@ -98,7 +115,11 @@ class Group:
     def _disturbed(self) -> str:
         """The median over the runs: what each had is in the JSON."""
         often = median([run.evictions_per_s for run in self.valid]) or 0
-        return f"typical run: others took wireload's core {often:.0f} times a second" if often > _OFTEN_PER_S else ""
+        return (
+            f"typical run: others took wireload's core {often:.0f} times a second"
+            if often > _OFTEN_PER_S
+            else ""
+        )
 
     def _nothing(self) -> Row:
         return Row(
@@ -119,7 +140,14 @@ class Group:
 
     def missing(self) -> list[str]:
         """Every run that decides nothing, and why."""
-        why = [(f"round {run.round}", run.void or NO_BASE) for run in self.runs if run not in self.valid]
+        why = [
+            (f"round {run.round}", run.void or NO_BASE)
+            for run in self.runs
+            if run not in self.valid
+        ]
         if len(self.runs) < self.wanted:
             why.append((f"from round {len(self.runs) + 1} on", "not begun"))
-        return [f"{self.case.name}, {self.load.mode}, {self.load.rate:,}/s, {when}: {reason}" for when, reason in why]
+        return [
+            f"{self.case.name}, {self.load.mode}, {self.load.rate:,}/s, {when}: {reason}"
+            for when, reason in why
+        ]

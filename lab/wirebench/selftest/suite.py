@@ -19,7 +19,9 @@ from wirebench.trial.supervise import Scope, Supervisor
 from wirebench.trial.types import Cores
 
 _LONGEST_BASE_NS = 1_000_000
-"""A way there and back on one machine that takes longer than this is not one to measure with. Our own choice."""
+"""A way there and back on one machine that takes longer than this is not one to measure with. Our
+own choice.
+"""
 
 _MOST_SEEDS = 3
 """Tried for one run with faults, until the window begins where no fault is near. Our own choice."""
@@ -48,7 +50,9 @@ Say = Callable[[str], None]
 
 
 def runs(wanted: Wanted, size: Size) -> Iterator[tuple[Case, Load]]:
-    """One round. A closed loop that cannot make a higher rate, or whose rate is the machine's affair, is run once."""
+    """One round. A closed loop that cannot make a higher rate, or whose rate is the machine's
+    affair, is run once.
+    """
     for case in wanted.cases:
         for mode in wanted.modes:
             seen = None
@@ -72,13 +76,22 @@ def estimate_s(wanted: Wanted, size: Size) -> float:
 
 
 class Suite:
-    """One self-test: all cases under all loads, again and again, so that a bad phase of the machine hits all of them.
+    """One self-test: all cases under all loads, again and again, so that a bad phase of the machine
+    hits all of them.
 
-    ``groups``, ``bases``, ``peer_rows`` and ``missing`` grow as it runs, and hold what is done when it is interrupted.
+    ``groups``, ``bases``, ``peer_rows`` and ``missing`` grow as it runs, and hold what is done when
+    it is interrupted.
     """
 
     def __init__(
-        self, wanted: Wanted, size: Size, *, programs: Programs, supervisor: Supervisor, cores: Cores, say: Say
+        self,
+        wanted: Wanted,
+        size: Size,
+        *,
+        programs: Programs,
+        supervisor: Supervisor,
+        cores: Cores,
+        say: Say,
     ) -> None:
         self.peer_rows: list[PeerRow] = []
         self.missing: list[str] = []
@@ -110,29 +123,48 @@ class Suite:
 
     @property
     def bases(self) -> dict[tuple[Mode, int], MetricSummary]:
-        return {load: found for load, values in self._bases.items() if (found := spread(values)) is not None}
+        return {
+            load: found
+            for load, values in self._bases.items()
+            if (found := spread(values)) is not None
+        }
 
     @property
     def groups(self) -> list[Group]:
         return [
-            Group(case=case, load=load, wanted=self._wanted.repeats, base=self._base(load), runs=tuple(done))
+            Group(
+                case=case,
+                load=load,
+                wanted=self._wanted.repeats,
+                base=self._base(load),
+                runs=tuple(done),
+            )
             for (case, load), done in zip(runs(self._wanted, self._size), self._runs, strict=False)
         ]
 
     def _base(self, load: Load) -> Base | None:
-        """Of an open loop at its rate. Of a closed one there is one base: its rate is what its connections make."""
+        """Of an open loop at its rate. Of a closed one there is one base: its rate is what its
+        connections make.
+        """
         key = (load.mode, self._wanted.rates[0] if load.mode == "closed" else load.rate)
         total, way = median(self._bases.get(key, ())), median(self._ways.get(key, ()))
         return None if total is None or way is None else Base(total_ns=total, way_ns=way)
 
     def _measure_base(self, load: Load, number: int) -> None:
         try:
-            measured, record = self.once(Case(name="no delay", law=NO_DELAY), load, self._wanted.seed + number * _MOST_SEEDS)
+            measured, record = self.once(
+                Case(name="no delay", law=NO_DELAY), load, self._wanted.seed + number * _MOST_SEEDS
+            )
         except (GeneratorError, TruthServerError) as error:
             why = str(error)
         else:
             base, own = measured.percentiles.get("p50"), recorded(measured, record).get("p50")
-            if measured.void is None and base is not None and own is not None and base <= _LONGEST_BASE_NS:
+            if (
+                measured.void is None
+                and base is not None
+                and own is not None
+                and base <= _LONGEST_BASE_NS
+            ):
                 self._bases.setdefault((load.mode, load.rate), []).append(base)
                 self._ways.setdefault((load.mode, load.rate), []).append(base - own)
                 return
@@ -140,12 +172,17 @@ class Suite:
         self.missing.append(f"base, {load.mode}, {load.rate:,}/s, round {number}: {why}")
 
     def _measure(self, case: Case, load: Load, number: int) -> Run:
-        """Never again because of what was measured: a void run is void, and its repeats are the other rounds."""
+        """Never again because of what was measured: a void run is void, and its repeats are the
+        other rounds.
+        """
         try:
             for seed in range(_MOST_SEEDS):
-                measured, record = self.once(case, load, self._wanted.seed + number * _MOST_SEEDS + seed)
+                measured, record = self.once(
+                    case, load, self._wanted.seed + number * _MOST_SEEDS + seed
+                )
                 before = record.counts.requests - measured.requests
-                # How many random arrivals the warm-up has is the seed's affair, and known when the server has counted them.
+                # How many random arrivals the warm-up has is the seed's affair, and known when the
+                # server has counted them.
                 if not case.faults.any or case.faults.spare(before):
                     break
         except (GeneratorError, TruthServerError) as error:
@@ -153,7 +190,11 @@ class Suite:
         errors = None
         if case.faults.any:
             errors = errors_of(
-                case, requests=measured.requests, measured=measured.errors, server=record.counts.errors, before=before
+                case,
+                requests=measured.requests,
+                measured=measured.errors,
+                server=record.counts.errors,
+                before=before,
             )
         return Run(
             round=number,
@@ -170,7 +211,12 @@ class Suite:
         with self._supervisor.scope() as scope:
             server = self._server(case, scope)
             measured = generator.run(
-                self._programs.wireload, load, scope, port=server.port, cores=self._cores.generator, seed=seed
+                self._programs.wireload,
+                load,
+                scope,
+                port=server.port,
+                cores=self._cores.generator,
+                seed=seed,
             )
             return measured, server.end()
 
@@ -188,9 +234,19 @@ class Suite:
         with self._supervisor.scope() as scope:
             try:
                 server = self._server(case, scope)
-                row = run_peer(peer, case, load, scope, port=server.port, cores=self._cores.generator, base_ns=base_ns)
+                row = run_peer(
+                    peer,
+                    case,
+                    load,
+                    scope,
+                    port=server.port,
+                    cores=self._cores.generator,
+                    base_ns=base_ns,
+                )
             except TruthServerError as error:
-                self.missing.append(f"{peer.name}, {case.name}, {load.mode}, {load.rate:,}/s: {error}")
+                self.missing.append(
+                    f"{peer.name}, {case.name}, {load.mode}, {load.rate:,}/s: {error}"
+                )
                 return
         self.peer_rows.append(row)
 
@@ -218,7 +274,9 @@ def conditions(load: Load, measured: Measured, record: Record) -> Conditions:
 
 
 def distinct(names: Sequence[str], known: Sequence[str], option: str) -> tuple[str, ...]:
-    """The chosen ones in the order of those known; all if none was chosen. ``ValueError`` for one that is not known."""
+    """The chosen ones in the order of those known; all if none was chosen. ``ValueError`` for one
+    that is not known.
+    """
     for name in names:
         if name not in known:
             raise ValueError(f"{option}: expected one of {', '.join(known)}, got {name!r}")

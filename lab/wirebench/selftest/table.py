@@ -8,7 +8,16 @@ from typing import Any
 
 from rich.table import Table
 
-from wirebench.selftest.judge import ABSOLUTE_NS, MAX, PERCENTILES, RELATIVE, RIGHT, ErrorRow, Result, Row
+from wirebench.selftest.judge import (
+    ABSOLUTE_NS,
+    MAX,
+    PERCENTILES,
+    RELATIVE,
+    RIGHT,
+    ErrorRow,
+    Result,
+    Row,
+)
 from wirebench.selftest.laws import MS, US, Mode, Span
 from wirebench.selftest.peers import PeerRow
 from wirebench.selftest.repeats import Group, Run
@@ -65,7 +74,8 @@ def percentile_table(results: Sequence[Result]) -> Table:
                 show_ns(row.server),
                 show_ns(row.measured),
                 show_off(row.off),
-                f"[{_STYLES[row.verdict]}]{row.verdict}[/]" + (f" [dim]({_plain(row.note)})[/]" if row.note else ""),
+                f"[{_STYLES[row.verdict]}]{row.verdict}[/]"
+                + (f" [dim]({_plain(row.note)})[/]" if row.note else ""),
                 end_section=row.percentile == MAX,
             )
     return table
@@ -86,7 +96,9 @@ def error_table(results: Sequence[Result]) -> Table:
 
 
 def peer_table(rows: Sequence[PeerRow], results: Sequence[Result]) -> Table:
-    """Beside each other, without a verdict: a closed loop answers another question than an open one."""
+    """Beside each other, without a verdict: a closed loop answers another question than an open
+    one.
+    """
     table = Table(title="peers", title_justify="left", box=None, pad_edge=False)
     names = [*(name for name, _ in PERCENTILES), MAX]
     for name in ("case", "mode", "rate/s", "who"):
@@ -94,7 +106,11 @@ def peer_table(rows: Sequence[PeerRow], results: Sequence[Result]) -> Table:
     for name in names:
         table.add_column(name, justify="right")
     table.add_column("")
-    own = {(row.case, row.mode, row.rate, row.percentile): row.measured for row in results if isinstance(row, Row)}
+    own = {
+        (row.case, row.mode, row.rate, row.percentile): row.measured
+        for row in results
+        if isinstance(row, Row)
+    }
     last = said = None
     for row in rows:
         key = (row.case, row.mode, row.rate)
@@ -107,16 +123,28 @@ def peer_table(rows: Sequence[PeerRow], results: Sequence[Result]) -> Table:
             table.add_row(*truth)
             if row.mode == "closed":
                 table.add_row(
-                    *run, "[bold]truth for users[/]", *(show_span(row.for_users.get(name)) for name in names), _FOR_USERS
+                    *run,
+                    "[bold]truth for users[/]",
+                    *(show_span(row.for_users.get(name)) for name in names),
+                    _FOR_USERS,
                 )
-            table.add_row(*run, "wireload", *(show_ns(own.get((*key, name))) for name in names), row.mode)
-        table.add_row(*run, row.peer, *(show_ns(row.measured.get(name)) for name in names), f"[dim]{_plain(row.note)}[/]")
+            table.add_row(
+                *run, "wireload", *(show_ns(own.get((*key, name))) for name in names), row.mode
+            )
+        table.add_row(
+            *run,
+            row.peer,
+            *(show_ns(row.measured.get(name)) for name in names),
+            f"[dim]{_plain(row.note)}[/]",
+        )
         last = key
     return table
 
 
 def missing_lines(groups: Sequence[Group], missing: Sequence[str]) -> list[str]:
-    """Every run that decides nothing, and why. The JSON has wireload's advice too. ``missing``: those of no group."""
+    """Every run that decides nothing, and why. The JSON has wireload's advice too. ``missing``:
+    those of no group.
+    """
     return [
         f"missing: {line.partition('; give it')[0]}"
         for line in [*missing, *(one for group in groups for one in group.missing())]
@@ -172,7 +200,10 @@ def to_json(
         "schema": "selftest/3",
         "realtime": realtime,
         "cores_awake": cores_awake,
-        "bases_ns": [{"mode": mode, "rate": rate, "p50_ns": asdict(base)} for (mode, rate), base in bases.items()],
+        "bases_ns": [
+            {"mode": mode, "rate": rate, "p50_ns": asdict(base)}
+            for (mode, rate), base in bases.items()
+        ],
         "missing": [*missing, *(line for group in groups for line in group.missing())],
         "percentiles": part(Row),
         "errors": part(ErrorRow),

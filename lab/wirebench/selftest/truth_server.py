@@ -64,7 +64,9 @@ class Record:
     really: NDArray[np.int64]
 
     def percentiles(self, start_unix_ns: int, end_unix_ns: int) -> dict[str, float | None]:
-        """Of the delays it really gave to the requests that arrived in this time, by the names the generator's have."""
+        """Of the delays it really gave to the requests that arrived in this time, by the names the
+        generator's have.
+        """
         inside = (self.received_unix >= start_unix_ns) & (self.received_unix < end_unix_ns)
         delays = self.really[inside]
         if delays.size == 0:
@@ -97,7 +99,9 @@ class TruthServer:
             with interrupt.waiting():
                 time.sleep(0.005)
         process.stop()
-        raise TruthServerError(f"truth_server: expected 'port N', got nothing: it {describe_end(process)}: {tail_of(process)}")
+        raise TruthServerError(
+            f"truth_server: expected 'port N', got nothing: it {describe_end(process)}: {tail_of(process)}"
+        )
 
     def end(self) -> Record:
         self._process.stop(grace_s=10)
@@ -108,5 +112,9 @@ class TruthServer:
             raise TruthServerError(explain(error, path="truth_server")) from error
         except (OSError, ValueError) as error:
             what = f"it {describe_end(self._process)}: {tail_of(self._process)}"
-            raise TruthServerError(f"truth_server: expected a record of what it did, got {error}; {what}") from error
-        return Record(counts=counts, received_unix=samples[:, 0], law=samples[:, 1], really=samples[:, 2])
+            raise TruthServerError(
+                f"truth_server: expected a record of what it did, got {error}; {what}"
+            ) from error
+        return Record(
+            counts=counts, received_unix=samples[:, 0], law=samples[:, 1], really=samples[:, 2]
+        )

@@ -33,7 +33,13 @@ from wirebench.stats.types import (
     Verdict,
     WarmUp,
 )
-from wirebench.stats.validity import breaks_little, generator_bound, little_check, number, starvation
+from wirebench.stats.validity import (
+    breaks_little,
+    generator_bound,
+    little_check,
+    number,
+    starvation,
+)
 from wirebench.stats.verdict import Twin, holm, judge, noise_band, p_beyond
 from wirebench.stats.warmup import combine, graver, warm_up_class
 
@@ -56,44 +62,63 @@ def analyse(
     *,
     settings: Settings = DEFAULT,
 ) -> RunAnalysis:
-    """Everything the reports say about a run, finished or not. ``history`` is the twins of earlier runs on the same host.
+    """Everything the reports say about a run, finished or not. ``history`` is the twins of earlier
+    runs on the same host.
 
-    Trials of cells that the plan has not are ignored; without a plan nothing was measured and the result is empty.
+    Trials of cells that the plan has not are ignored; without a plan nothing was measured and the
+    result is empty.
     """
     if plan is None:
         return RunAnalysis(cells=(), twins=(), **_lifetime((), history))
     by_cell: dict[tuple[str, str], list[TrialView]] = {}
     for trial in trials:
         by_cell.setdefault((trial.study, trial.cell), []).append(trial)
-    data = [CellData.of(cell, by_cell.get((cell.study, cell.cell.id), []), settings) for cell in plan.cells]
+    data = [
+        CellData.of(cell, by_cell.get((cell.study, cell.cell.id), []), settings)
+        for cell in plan.cells
+    ]
     earlier = [Twin(study=record.study, ratio=record.ratio) for record in history]
     own = [_own_twin(cell) for cell in data]
     cells = []
     for index, cell in enumerate(data):
-        # The twin itself is judged by a band it did not make; else no twin could ever leave the band.
+        # The twin itself is judged by a band it did not make; else no twin could ever leave the
+        # band.
         others = [twin for place, twin in enumerate(own) if place != index and twin is not None]
         mine = own[index]
         band_for_twin = noise_band(cell.study, [*earlier, *others], settings=settings)
-        band = noise_band(cell.study, [*earlier, *others, *([] if mine is None else [mine])], settings=settings)
+        band = noise_band(
+            cell.study, [*earlier, *others, *([] if mine is None else [mine])], settings=settings
+        )
         cells.append(_analyse_cell(cell, band=band, band_for_twin=band_for_twin, settings=settings))
     twins = tuple(cell.twin for cell in cells if cell.twin is not None)
     return RunAnalysis(cells=tuple(cells), twins=twins, **_lifetime(twins, history))
 
 
-def settled(trials: Iterable[TrialView], cell: PlannedCell, *, settings: Settings = DEFAULT) -> bool:
-    """Whether every entry's ratio to the floor is known within 1 +/- ``cell.precision``: the stop rule's question.
+def settled(
+    trials: Iterable[TrialView], cell: PlannedCell, *, settings: Settings = DEFAULT
+) -> bool:
+    """Whether every entry's ratio to the floor is known within 1 +/- ``cell.precision``: the stop
+    rule's question.
 
-    Widths only: which entry leads plays no part (Kalibera & Jones, ISMM 2013). An entry that never succeeded, or has too few
-    blocks because it keeps failing, holds nothing up: more blocks would not help it.
+    Widths only: which entry leads plays no part (Kalibera & Jones, ISMM 2013). An entry that never
+    succeeded, or has too few blocks because it keeps failing, holds nothing up: more blocks would
+    not help it.
     """
-    data = CellData.of(cell, [trial for trial in trials if (trial.study, trial.cell) == (cell.study, cell.cell.id)], settings)
+    data = CellData.of(
+        cell,
+        [trial for trial in trials if (trial.study, trial.cell) == (cell.study, cell.cell.id)],
+        settings,
+    )
     if data.floor is None:
         return True
     for name in data.valid:
         ratio = ratio_of(data.log_ratios(name, data.floor, cell.cell.primary), settings=settings)
         if name == data.floor or ratio is None or ratio.low is None or ratio.high is None:
             continue
-        if ratio.high / ratio.estimate > 1 + cell.precision or ratio.low / ratio.estimate < 1 - cell.precision:
+        if (
+            ratio.high / ratio.estimate > 1 + cell.precision
+            or ratio.low / ratio.estimate < 1 - cell.precision
+        ):
             return False
     return True
 
@@ -111,31 +136,48 @@ def _own_twin(cell: CellData) -> Twin | None:
 def _lifetime(twins: Sequence[TwinVerdict], history: Sequence[TwinRecord]) -> dict[str, int]:
     judged = [twin for twin in twins if twin.ratio is not None and twin.ratio.low is not None]
     return {
-        "false_alarms": sum(twin.false_alarm for twin in judged) + sum(record.false_alarm for record in history),
+        "false_alarms": sum(twin.false_alarm for twin in judged)
+        + sum(record.false_alarm for record in history),
         "twin_trials": len(judged) + len(history),
     }
 
 
-def _analyse_cell(data: CellData, *, band: NoiseBand, band_for_twin: NoiseBand, settings: Settings) -> CellAnalysis:
+def _analyse_cell(
+    data: CellData, *, band: NoiseBand, band_for_twin: NoiseBand, settings: Settings
+) -> CellAnalysis:
     planned, cell = data.planned, data.planned.cell
     floor_trials = data.valid.get(data.floor, {}) if data.floor is not None else {}
     second = {entry.name: entry.twin_of for entry in planned.entries}
-    warm_ups = {name: _warm_up(list(trials.values()), settings) for name, trials in data.valid.items()}
+    warm_ups = {
+        name: _warm_up(list(trials.values()), settings) for name, trials in data.valid.items()
+    }
     bounds = {
         name: generator_bound(
-            trials, floor_trials, cell=cell, role=planned.role, is_floor=name in planned.floors, settings=settings
+            trials,
+            floor_trials,
+            cell=cell,
+            role=planned.role,
+            is_floor=name in planned.floors,
+            settings=settings,
         )
         for name, trials in data.valid.items()
     }
     unranked = {
-        name: _unranked(data, name, twin_of=second.get(name), warm_up=warm_ups[name], settings=settings) for name in data.trials
+        name: _unranked(
+            data, name, twin_of=second.get(name), warm_up=warm_ups[name], settings=settings
+        )
+        for name in data.trials
     }
     metrics = [cell.primary, *(metric for metric in TABLE_METRICS if metric != cell.primary)]
     standings: dict[str, dict[str, Standing]] = {name: {} for name in data.trials}
     primary_pairs: tuple[Pair, ...] = ()
     for metric in metrics:
         primary = metric == cell.primary
-        ranked = [name for name, reason in unranked.items() if reason is None and data.values(name, metric)]
+        ranked = [
+            name
+            for name, reason in unranked.items()
+            if reason is None and data.values(name, metric)
+        ]
         tied_by_generator = {name for name in ranked if primary and bounds[name].bound}
         pairs = _pairs(data, ranked, metric, band.d, tied_by_generator, settings)
         if primary:
@@ -144,7 +186,9 @@ def _analyse_cell(data: CellData, *, band: NoiseBand, band_for_twin: NoiseBand, 
         ratios = _to_floor(data, metric, band.d, settings)
         for name in data.trials:
             if data.values(name, metric):
-                standings[name][metric] = _standing(found.get(name), *ratios.get(name, (None, None)))
+                standings[name][metric] = _standing(
+                    found.get(name), *ratios.get(name, (None, None))
+                )
     none = _standing(None, None, None)
     entries = [
         _entry(
@@ -160,9 +204,11 @@ def _analyse_cell(data: CellData, *, band: NoiseBand, band_for_twin: NoiseBand, 
         )
         for name in data.trials
     ]
-    order = _order(data, [one.entry for one in entries if cell.primary in standings[one.entry]], cell.primary)
+    order = _order(
+        data, [one.entry for one in entries if cell.primary in standings[one.entry]], cell.primary
+    )
     place = {name: index for index, name in enumerate(order)}
-    entries.sort(key=lambda one: (_shelf(one), place.get(one.entry, 0)))
+    entries.sort(key=lambda one: (_sort_group(one), place.get(one.entry, 0)))
     return CellAnalysis(
         study=planned.study,
         cell=cell.id,
@@ -183,8 +229,10 @@ def _analyse_cell(data: CellData, *, band: NoiseBand, band_for_twin: NoiseBand, 
     )
 
 
-def _shelf(entry: EntryAnalysis) -> int:
-    """Ranked entries first, then the floor, the twin's second entry, entries with figures but no rank, the rest."""
+def _sort_group(entry: EntryAnalysis) -> int:
+    """Ranked entries first, then the floor, the twin's second entry, entries with figures but no
+    rank, the rest.
+    """
     if entry.unranked is None:
         return 0
     if entry.is_floor:
@@ -195,7 +243,9 @@ def _shelf(entry: EntryAnalysis) -> int:
 
 
 def _order(data: CellData, names: Sequence[str], metric: str) -> list[str]:
-    """Best first: by the ratio to the floor where there is one (block by block), else by the median over trials."""
+    """Best first: by the ratio to the floor where there is one (block by block), else by the median
+    over trials.
+    """
     sign = -1 if higher_is_better(metric) else 1
     by_floor: dict[str, float] = {}
     for name in names:
@@ -205,11 +255,16 @@ def _order(data: CellData, names: Sequence[str], metric: str) -> list[str]:
                 by_floor[name] = median(logs)
     if len(by_floor) == len(names):
         return sorted(names, key=lambda name: sign * by_floor[name])
-    medians = {name: float(np.median(list(data.values(name, metric).values()) or [np.nan])) for name in names}
+    medians = {
+        name: float(np.median(list(data.values(name, metric).values()) or [np.nan]))
+        for name in names
+    }
     return sorted(names, key=lambda name: sign * medians[name])
 
 
-def _unranked(data: CellData, name: str, *, twin_of: str | None, warm_up: WarmUp, settings: Settings) -> str | None:
+def _unranked(
+    data: CellData, name: str, *, twin_of: str | None, warm_up: WarmUp, settings: Settings
+) -> str | None:
     if name in data.planned.floors:
         return "the floor: what the others are compared with"
     if twin_of is not None:
@@ -222,7 +277,11 @@ def _unranked(data: CellData, name: str, *, twin_of: str | None, warm_up: WarmUp
         if any(breaks_little(trial) for trial in own):
             return "every trial was voided: its figures contradict Little's law"
         if any(trial.status == "ok" for trial in own):
-            return "every block with it was dropped" if data.dropped else "its trials do not give this metric"
+            return (
+                "every block with it was dropped"
+                if data.dropped
+                else "its trials do not give this metric"
+            )
         return "not run"
     valid = len(data.values(name, data.planned.cell.primary))
     if valid < settings.min_blocks:
@@ -233,17 +292,30 @@ def _unranked(data: CellData, name: str, *, twin_of: str | None, warm_up: WarmUp
 
 
 def _pairs(
-    data: CellData, names: Sequence[str], metric: str, d: float, generator_tied: set[str], settings: Settings
+    data: CellData,
+    names: Sequence[str],
+    metric: str,
+    d: float,
+    generator_tied: set[str],
+    settings: Settings,
 ) -> tuple[Pair, ...]:
-    """Every pair of the ranked entries both ways round, with Holm's correction over the pairs (each counted once)."""
+    """Every pair of the ranked entries both ways round, with Holm's correction over the pairs (each
+    counted once).
+    """
     couples = list(combinations(names, 2))
     logs = [data.log_ratios(a, b, metric) for a, b in couples]
-    raw = [p_beyond(values, d, settings=settings) if len(values) >= settings.min_blocks else 1.0 for values in logs]
+    raw = [
+        p_beyond(values, d, settings=settings) if len(values) >= settings.min_blocks else 1.0
+        for values in logs
+    ]
     found = []
     for (a, b), values, p in zip(couples, logs, holm(raw), strict=True):
         for one, other, oriented in ((a, b, values), (b, a, -values)):
             if one in generator_tied and other in generator_tied:
-                verdict = Verdict(kind="undecided", reason="both are generator-bound: neither's own limit was seen")
+                verdict = Verdict(
+                    kind="undecided",
+                    reason="both are generator-bound: neither's own limit was seen",
+                )
             else:
                 verdict = judge(
                     oriented,
@@ -255,7 +327,13 @@ def _pairs(
                 )
             ratio = ratio_of(oriented, settings=settings)
             found.append(
-                Pair(a=one, b=other, ratio=ratio, p=p if len(values) >= settings.min_blocks else None, verdict=verdict)
+                Pair(
+                    a=one,
+                    b=other,
+                    ratio=ratio,
+                    p=p if len(values) >= settings.min_blocks else None,
+                    verdict=verdict,
+                )
             )
     return tuple(found)
 
@@ -268,7 +346,9 @@ def _beats(pairs: Iterable[Pair]) -> dict[str, frozenset[str]]:
     return {name: frozenset(others) for name, others in found.items()}
 
 
-def _to_floor(data: CellData, metric: str, d: float, settings: Settings) -> dict[str, tuple[Ratio | None, Verdict | None]]:
+def _to_floor(
+    data: CellData, metric: str, d: float, settings: Settings
+) -> dict[str, tuple[Ratio | None, Verdict | None]]:
     """Every other entry's ratio to the floor, Holm-corrected over these comparisons."""
     if data.floor is None:
         return {}
@@ -293,7 +373,15 @@ def _to_floor(data: CellData, metric: str, d: float, settings: Settings) -> dict
 
 def _standing(place: Place | None, ratio: Ratio | None, verdict: Verdict | None) -> Standing:
     if place is None:
-        return Standing(ratio=ratio, verdict=verdict, group=None, tied=False, rank_low=None, rank_high=None, mark=None)
+        return Standing(
+            ratio=ratio,
+            verdict=verdict,
+            group=None,
+            tied=False,
+            rank_low=None,
+            rank_high=None,
+            mark=None,
+        )
     return Standing(
         ratio=ratio,
         verdict=verdict,
@@ -318,11 +406,17 @@ def _warm_up(trials: Sequence[TrialView], settings: Settings) -> WarmUp:
 
 
 def _numbers(values: object) -> list[float]:
-    """The numbers of a series; an interval without a value (no reply in it) ends what can be judged."""
+    """The numbers of a series; an interval without a value (no reply in it) ends what can be
+    judged.
+    """
     if not isinstance(values, list | tuple):
         return []
     numbers = [number(value) for value in values]
-    return [] if any(value is None for value in numbers) else [value for value in numbers if value is not None]
+    return (
+        []
+        if any(value is None for value in numbers)
+        else [value for value in numbers if value is not None]
+    )
 
 
 def _entry(
@@ -366,7 +460,9 @@ def _entry(
 
 
 def _failures(trials: Sequence[TrialView]) -> tuple[FailureCount, ...]:
-    """Failures by kind and phase, with the texts of the first. Trials not run because of earlier failures are not counted."""
+    """Failures by kind and phase, with the texts of the first. Trials not run because of earlier
+    failures are not counted.
+    """
     found: dict[tuple[str, str], FailureCount] = {}
     for trial in trials:
         failure = trial.failure
@@ -386,7 +482,9 @@ def _failures(trials: Sequence[TrialView]) -> tuple[FailureCount, ...]:
                 blocks=(trial.block,),
             )
         else:
-            found[key] = replace(before, count=before.count + 1, blocks=(*before.blocks, trial.block))
+            found[key] = replace(
+                before, count=before.count + 1, blocks=(*before.blocks, trial.block)
+            )
     return tuple(found.values())
 
 

@@ -33,7 +33,9 @@ class CellData:
             entry: {
                 trial.block: trial
                 for trial in own
-                if trial.status == "ok" and trial.block not in gone and not breaks_little(trial, settings=settings)
+                if trial.status == "ok"
+                and trial.block not in gone
+                and not breaks_little(trial, settings=settings)
             }
             for entry, own in by_entry.items()
         }
@@ -51,7 +53,11 @@ class CellData:
 
     def values(self, entry: str, metric: str) -> dict[int, float]:
         trials = self.valid.get(entry, {})
-        return {block: value for block, trial in trials.items() if (value := number(trial.metrics.get(metric))) is not None}
+        return {
+            block: value
+            for block, trial in trials.items()
+            if (value := number(trial.metrics.get(metric))) is not None
+        }
 
     def log_ratios(self, a: str, b: str, metric: str) -> Floats:
         return block_log_ratios(self.values(a, metric), self.values(b, metric))
@@ -66,6 +72,13 @@ class CellData:
 
     @property
     def measured_blocks(self) -> int:
-        """Blocks in which anything ran, the dropped ones not counted. Block 0 is no block: see ``TrialRecord.block``."""
-        ran = {trial.block for own in self.trials.values() for trial in own if trial.status != "not_run" and trial.block > 0}
+        """Blocks in which anything ran, the dropped ones not counted. Block 0 is no block: see
+        ``TrialRecord.block``.
+        """
+        ran = {
+            trial.block
+            for own in self.trials.values()
+            for trial in own
+            if trial.status != "not_run" and trial.block > 0
+        }
         return len(ran - {one.block for one in self.dropped})

@@ -37,7 +37,9 @@ class Change:
     ratio: Ratio | None
     """``blocks`` is the smaller of the two runs'."""
     basis: Basis
-    """``over the floor``: each run's figures are taken over its own floor first, so that a change of the host cancels."""
+    """``over the floor``: each run's figures are taken over its own floor first, so that a change
+    of the host cancels.
+    """
     band: NoiseBand
     verdict: Verdict
     """``faster`` means that B is better."""
@@ -52,10 +54,12 @@ def compare(
     *,
     settings: Settings = DEFAULT,
 ) -> tuple[Change, ...]:
-    """Every entry of every cell that both runs have, by the cell's primary metric, Holm-corrected over all of them.
+    """Every entry of every cell that both runs have, by the cell's primary metric, Holm-corrected
+    over all of them.
 
-    The runs share no blocks, so the interval is that of a difference of two independent medians of logarithms. A twin's second
-    entry is left out: which contestant is the twin differs from run to run.
+    The runs share no blocks, so the interval is that of a difference of two independent medians of
+    logarithms. A twin's second entry is left out: which contestant is the twin differs from run to
+    run.
     """
     cells = {(cell.study, cell.cell.id): cell for cell in b[0].cells}
     found: list[Change] = []
@@ -66,8 +70,17 @@ def compare(
             continue
         before = CellData.of(planned, _of_cell(a[1], planned.study, planned.cell.id), settings)
         after = CellData.of(other, _of_cell(b[1], planned.study, planned.cell.id), settings)
-        band = noise_band(planned.study, [Twin(study=one.study, ratio=one.ratio) for one in history], settings=settings)
-        twins = {entry.name for cell in (planned, other) for entry in cell.entries if entry.twin_of is not None}
+        band = noise_band(
+            planned.study,
+            [Twin(study=one.study, ratio=one.ratio) for one in history],
+            settings=settings,
+        )
+        twins = {
+            entry.name
+            for cell in (planned, other)
+            for entry in cell.entries
+            if entry.twin_of is not None
+        }
         for name in dict.fromkeys([*before.trials, *after.trials]):
             if name not in twins:
                 change, logs = _change(before, after, name, band, settings)
@@ -86,7 +99,11 @@ def _change(
     metric = before.planned.cell.primary
     floor = before.floor
     has_floor = floor is not None and floor == after.floor and name != floor
-    basis: Basis = "over the floor" if has_floor and _valid(before, floor) and _valid(after, floor) else "absolute"
+    basis: Basis = (
+        "over the floor"
+        if has_floor and _valid(before, floor) and _valid(after, floor)
+        else "absolute"
+    )
     logs = (_logs(before, name, metric, basis), _logs(after, name, metric, basis))
     ratio = None
     if len(logs[0]) and len(logs[1]):
@@ -131,14 +148,20 @@ def _median(values: Mapping[int, float]) -> float | None:
 def _with_verdicts(
     changes: Sequence[Change], samples: Sequence[tuple[Floats, Floats]], settings: Settings
 ) -> tuple[Change, ...]:
-    """Faster or slower: the interval wholly beyond the band, and Welch's test against its edge within the level after Holm."""
+    """Faster or slower: the interval wholly beyond the band, and Welch's test against its edge
+    within the level after Holm.
+    """
     raw = [
-        _p_beyond(b, a, change.band.d) if change.ratio is not None and change.ratio.low is not None else 1.0
+        _p_beyond(b, a, change.band.d)
+        if change.ratio is not None and change.ratio.low is not None
+        else 1.0
         for change, (a, b) in zip(changes, samples, strict=True)
     ]
     adjusted = holm(raw)
     return tuple(
-        replace(change, verdict=_verdict(change, p, settings)) if change.ratio is not None else change
+        replace(change, verdict=_verdict(change, p, settings))
+        if change.ratio is not None
+        else change
         for change, p in zip(changes, adjusted, strict=True)
     )
 
@@ -148,18 +171,27 @@ def _verdict(change: Change, adjusted_p: float, settings: Settings) -> Verdict:
     assert ratio is not None
     if ratio.low is None or ratio.high is None:
         reason = f"{ratio.blocks} blocks in one of the runs; an interval needs {settings.min_blocks} in both"
-        return Verdict(kind="undecided", blocks_needed=settings.min_blocks - ratio.blocks, reason=reason)
+        return Verdict(
+            kind="undecided", blocks_needed=settings.min_blocks - ratio.blocks, reason=reason
+        )
     if ratio.low > 1 + d or ratio.high < 1 - d:
         if adjusted_p > 1 - settings.confidence:
-            return Verdict(kind="undecided", reason="beyond the noise band, but not by enough for so many comparisons at once")
+            return Verdict(
+                kind="undecided",
+                reason="beyond the noise band, but not by enough for so many comparisons at once",
+            )
         return Verdict(kind="faster" if (ratio.low > 1) == change.higher_is_better else "slower")
     if ratio.low >= 1 - d and ratio.high <= 1 + d:
         return Verdict(kind="equivalent")
-    return Verdict(kind="undecided", reason=f"the interval crosses the edge of the noise band of {d:.1%}")
+    return Verdict(
+        kind="undecided", reason=f"the interval crosses the edge of the noise band of {d:.1%}"
+    )
 
 
 def _p_beyond(one: Floats, other: Floats, d: float) -> float:
-    """Welch's two-sided p that the logarithms' means differ by no more than the band's nearer edge; 1 inside the band."""
+    """Welch's two-sided p that the logarithms' means differ by no more than the band's nearer edge;
+    1 inside the band.
+    """
     centre = median(one) - median(other)
     edge = log_edge(d, above=centre > 0)
     if abs(centre) <= abs(edge):
@@ -167,15 +199,20 @@ def _p_beyond(one: Floats, other: Floats, d: float) -> float:
     spread = float(np.var(one, ddof=1) / len(one) + np.var(other, ddof=1) / len(other))
     if spread == 0:
         return 0.0
-    freedom = spread**2 / sum(float(np.var(values, ddof=1) / len(values)) ** 2 / (len(values) - 1) for values in (one, other))
+    freedom = spread**2 / sum(
+        float(np.var(values, ddof=1) / len(values)) ** 2 / (len(values) - 1)
+        for values in (one, other)
+    )
     return float(2 * stats.t.sf((abs(centre) - abs(edge)) / np.sqrt(spread), freedom))
 
 
 def unpaired_ratio(one: Floats, other: Floats, *, settings: Settings = DEFAULT) -> Ratio:
-    """exp(median(one) - median(other)) of logarithms of two independent samples, with its bootstrap interval.
+    """exp(median(one) - median(other)) of logarithms of two independent samples, with its bootstrap
+    interval.
 
-    Shapes (n,) and (m,), each at least 1. Both are resampled on their own; the interval is bias-corrected (Efron &
-    Tibshirani 1993, ch. 14; no acceleration, which the median of two samples hardly has). No interval if either has fewer than
+    Shapes (n,) and (m,), each at least 1. Both are resampled on their own; the interval is
+    bias-corrected (Efron & Tibshirani 1993, ch. 14; no acceleration, which the median of two
+    samples hardly has). No interval if either has fewer than
     ``min_blocks``.
     """
     estimate = median(one) - median(other)
@@ -192,11 +229,20 @@ def unpaired_ratio(one: Floats, other: Floats, *, settings: Settings = DEFAULT) 
     )
 
 
-def _difference_interval(one: Floats, other: Floats, estimate: float, settings: Settings) -> Interval:
-    """The two bootstrap distributions are independent, so that of the difference is all pairs of their values."""
-    first, second = bootstrap_median(one, settings=settings), bootstrap_median(other, settings=settings)
+def _difference_interval(
+    one: Floats, other: Floats, estimate: float, settings: Settings
+) -> Interval:
+    """The two bootstrap distributions are independent, so that of the difference is all pairs of
+    their values.
+    """
+    first, second = (
+        bootstrap_median(one, settings=settings),
+        bootstrap_median(other, settings=settings),
+    )
     values, where = np.unique(np.subtract.outer(first.values, second.values), return_inverse=True)
-    shares = np.bincount(where.ravel(), weights=np.multiply.outer(first.shares, second.shares).ravel())
+    shares = np.bincount(
+        where.ravel(), weights=np.multiply.outer(first.shares, second.shares).ravel()
+    )
     medians = Medians(values=values, shares=shares.astype(np.float64))
     if len(values) == 1:
         return Interval(low=estimate, high=estimate, note="every block of each run gave the same")

@@ -1,7 +1,8 @@
-"""The twins of earlier runs on this host: they make the noise band and the lifetime false-positive rate.
+"""The twins of earlier runs on this host: they make the noise band and the lifetime false-positive
+rate.
 
-``results/twins.jsonl`` keeps what each complete run's twins said, so that it outlives the runs and need not be worked out
-from all trials each time; a run that is not in it yet is read once.
+``results/twins.jsonl`` keeps what each complete run's twins said, so that it outlives the runs and
+need not be worked out from all trials each time; a run that is not in it yet is read once.
 """
 
 from __future__ import annotations
@@ -26,10 +27,13 @@ _RECORD = TypeAdapter(TwinRecord)
 _log = logging.getLogger(__name__)
 
 
-def load_history(results: Path, *, host_id: str, before_unix_ns: int, settings: Settings = DEFAULT) -> tuple[TwinRecord, ...]:
+def load_history(
+    results: Path, *, host_id: str, before_unix_ns: int, settings: Settings = DEFAULT
+) -> tuple[TwinRecord, ...]:
     """Twins of this host's runs that started before the given moment, oldest run first.
 
-    Only earlier ones: a report made again later says the same. Runs that cannot be read are left out with a log line.
+    Only earlier ones: a report made again later says the same. Runs that cannot be read are left
+    out with a log line.
     """
     records = _known(results / TWINS_FILE)
     known = {record.run for record in records}
@@ -46,7 +50,11 @@ def load_history(results: Path, *, host_id: str, before_unix_ns: int, settings: 
         added.extend(twin_records(run, analyse(run.trials, run.plan, earlier, settings=settings)))
     if added:
         _append(results / TWINS_FILE, added)
-    chosen = [record for record in (*records, *added) if record.host_id == host_id and record.started_unix_ns < before_unix_ns]
+    chosen = [
+        record
+        for record in (*records, *added)
+        if record.host_id == host_id and record.started_unix_ns < before_unix_ns
+    ]
     return tuple(sorted(chosen, key=lambda record: record.started_unix_ns))
 
 

@@ -20,13 +20,15 @@ class Place:
 def places(order: Sequence[str], beats: Mapping[str, frozenset[str]]) -> dict[str, Place]:
     """Rank range, tie group and mark of every entry.
 
-    ``order`` lists the entries by their estimates, best first; ``beats`` says which others each is better than beyond doubt.
+    ``order`` lists the entries by their estimates, best first; ``beats`` says which others each is
+    better than beyond doubt.
 
     * Rank range: from 1 + those that beat it to n - those it beats.
     * Tie group: the best entry not yet in a group, with all that it does not beat.
-    * Mark: ``best`` if nobody beats it and it beats somebody; ``worst`` if it beats nobody and somebody beats it; ``tie`` if
-      neither (nothing is known to be better or worse); else ``middle``. So with A = B, B = C and A better than C, A is
-      best, C is worst, and B, which cannot be told from either, is grey.
+    * Mark: ``best`` if nobody beats it and it beats somebody; ``worst`` if it beats nobody and
+      somebody beats it; ``tie`` if
+      neither (nothing is known to be better or worse); else ``middle``. So with A = B, B = C and A
+      better than C, A is best, C is worst, and B, which cannot be told from either, is grey.
     """
     groups = _groups(order, beats)
     found = {}

@@ -26,7 +26,9 @@ class Interval:
 
 @dataclass(frozen=True, kw_only=True)
 class Medians:
-    """The bootstrap distribution of a median: its different values, ascending, and the share of resamples with each."""
+    """The bootstrap distribution of a median: its different values, ascending, and the share of
+    resamples with each.
+    """
 
     values: Floats
     shares: Floats
@@ -38,23 +40,28 @@ class Medians:
 
     def level(self, value: float) -> float:
         """P(less than value) + P(equal) / 2."""
-        return float(self.shares[self.values < value].sum() + self.shares[self.values == value].sum() / 2)
+        return float(
+            self.shares[self.values < value].sum() + self.shares[self.values == value].sum() / 2
+        )
 
     def quantile(self, level: float) -> float:
-        """By the mid-distribution function, linear between its points (Ma, Genton & Parzen, Ann. Inst. Stat. Math. 2011).
+        """By the mid-distribution function, linear between its points (Ma, Genton & Parzen, Ann.
+        Inst. Stat. Math. 2011).
 
-        The median of few blocks takes few values; a plain quantile then jumps from one to the next, and the coverage of a
-        95% interval jumps with it, between 0.87 and 0.96 for 6 to 13 blocks. This one stays between 0.92 and 0.98.
+        The median of few blocks takes few values; a plain quantile then jumps from one to the next,
+        and the coverage of a 95% interval jumps with it, between 0.87 and 0.96 for 6 to 13 blocks.
+        This one stays between 0.92 and 0.98.
         """
         return float(np.interp(level, self.middle, self.values))
 
 
 @lru_cache(maxsize=64)
 def _middle_ranks(n: int, resamples: int, seed: int) -> tuple[Ranks, Ranks, Floats]:
-    """Which two order statistics of a sample of ``n`` are the middle ones, in what share of the resamples.
+    """Which two order statistics of a sample of ``n`` are the middle ones, in what share of the
+    resamples.
 
-    A resample's median depends on the drawn ranks alone, so the resampling is done once for each ``n``; a
-    bootstrap is then a look-up. For odd ``n`` both ranks are the same.
+    A resample's median depends on the drawn ranks alone, so the resampling is done once for each
+    ``n``; a bootstrap is then a look-up. For odd ``n`` both ranks are the same.
     """
     drawn = np.sort(np.random.default_rng([seed, n]).integers(0, n, size=(resamples, n)), axis=1)
     pairs, counts = np.unique(drawn[:, [(n - 1) // 2, n // 2]], axis=0, return_counts=True)
@@ -62,7 +69,9 @@ def _middle_ranks(n: int, resamples: int, seed: int) -> tuple[Ranks, Ranks, Floa
 
 
 def bootstrap_median(values: Floats, *, settings: Settings = DEFAULT) -> Medians:
-    """The distribution of the median over ``settings.resamples`` resamples of ``values`` (shape (n,), n >= 1)."""
+    """The distribution of the median over ``settings.resamples`` resamples of ``values`` (shape
+    (n,), n >= 1).
+    """
     ordered = np.sort(values)
     low, high, shares = _middle_ranks(len(values), settings.resamples, settings.seed)
     medians, where = np.unique((ordered[low] + ordered[high]) / 2, return_inverse=True)
@@ -70,18 +79,22 @@ def bootstrap_median(values: Floats, *, settings: Settings = DEFAULT) -> Medians
 
 
 def median(values: Floats) -> float:
-    """Of shape (n,), n >= 1; computed as the bootstrap's medians are, so that equal values compare equal."""
+    """Of shape (n,), n >= 1; computed as the bootstrap's medians are, so that equal values compare
+    equal.
+    """
     ordered = np.sort(values)
     return float((ordered[(len(values) - 1) // 2] + ordered[len(values) // 2]) / 2)
 
 
 def bca_interval(values: Floats, *, settings: Settings = DEFAULT) -> Interval:
-    """Bias-corrected and accelerated bootstrap interval of the median (Efron, JASA 1987; Efron & Tibshirani 1993, ch. 14).
+    """Bias-corrected and accelerated bootstrap interval of the median (Efron, JASA 1987; Efron &
+    Tibshirani 1993, ch. 14).
 
-    ``values`` has shape (n,), n >= 2, any unit; the interval has the same. The median's jackknife has two or three
-    different values: for even ``n`` it is symmetric and the acceleration is 0; where all its values are the same
-    (degenerate) the acceleration is taken as 0 and the note says so. When all values are equal the interval is that point.
-    When the bias correction is not finite the interval is the plain percentile one, and the note says so.
+    ``values`` has shape (n,), n >= 2, any unit; the interval has the same. The median's jackknife
+    has two or three different values: for even ``n`` it is symmetric and the acceleration is 0;
+    where all its values are the same (degenerate) the acceleration is taken as 0 and the note says
+    so. When all values are equal the interval is that point. When the bias correction is not finite
+    the interval is the plain percentile one, and the note says so.
     """
     medians = bootstrap_median(values, settings=settings)
     estimate = median(values)
@@ -108,27 +121,34 @@ def bca_interval(values: Floats, *, settings: Settings = DEFAULT) -> Interval:
 
 
 def jackknife_acceleration(values: Floats) -> float | None:
-    """Efron's acceleration of the median; None when leaving out any one value leaves the same median."""
+    """Efron's acceleration of the median; None when leaving out any one value leaves the same
+    median.
+    """
     left_out = np.array([median(np.delete(values, index)) for index in range(len(values))])
     influence = left_out.mean() - left_out
     # Relative to the data's own scale, because differences of rounding only are no influence.
-    if float(np.abs(influence).max()) <= 1e-12 * max(float(np.ptp(values)), float(np.abs(values).max())):
+    if float(np.abs(influence).max()) <= 1e-12 * max(
+        float(np.ptp(values)), float(np.abs(values).max())
+    ):
         return None
     return float(np.sum(influence**3) / (6 * np.sum(influence**2) ** 1.5))
 
 
 def block_log_ratios(a: Mapping[int, float], b: Mapping[int, float]) -> Floats:
-    """ln(A/B) of every block that has both, in the order of the blocks; dimensionless, shape (common blocks,).
+    """ln(A/B) of every block that has both, in the order of the blocks; dimensionless, shape
+    (common blocks,).
 
-    A block in which either failed is missing for this pair only. Values that are not positive have no logarithm: a block
-    with one is missing too.
+    A block in which either failed is missing for this pair only. Values that are not positive have
+    no logarithm: a block with one is missing too.
     """
     common = [block for block in sorted(a.keys() & b.keys()) if a[block] > 0 and b[block] > 0]
     return np.array([np.log(a[block] / b[block]) for block in common], dtype=np.float64)
 
 
 def ratio_of(log_ratios: Floats, *, settings: Settings = DEFAULT) -> Ratio | None:
-    """exp(median) with its BCa interval (Hoefler & Belli, SC 2015). None without blocks; no interval below ``min_blocks``."""
+    """exp(median) with its BCa interval (Hoefler & Belli, SC 2015). None without blocks; no
+    interval below ``min_blocks``.
+    """
     blocks = len(log_ratios)
     if blocks == 0:
         return None
@@ -136,4 +156,6 @@ def ratio_of(log_ratios: Floats, *, settings: Settings = DEFAULT) -> Ratio | Non
     if blocks < settings.min_blocks:
         return bare
     interval = bca_interval(log_ratios, settings=settings)
-    return replace(bare, low=float(np.exp(interval.low)), high=float(np.exp(interval.high)), note=interval.note)
+    return replace(
+        bare, low=float(np.exp(interval.low)), high=float(np.exp(interval.high)), note=interval.note
+    )

@@ -1,4 +1,6 @@
-"""Every number of the statistics that is our own choice, or a convention others might choose differently."""
+"""Every number of the statistics that is our own choice, or a convention others might choose
+differently.
+"""
 
 from __future__ import annotations
 
@@ -12,24 +14,32 @@ class Settings:
     """Of the bootstrap. Fixed: the same trials give the same report."""
     confidence: float = 0.95
     min_blocks: int = 6
-    """Fewer blocks give no interval and no verdict (Hoefler & Belli, SC 2015, rule on non-parametric intervals)."""
+    """Fewer blocks give no interval and no verdict (Hoefler & Belli, SC 2015, rule on
+    non-parametric intervals).
+    """
     min_noise: float = 0.03
     """The noise band is never narrower than 1 +/- this."""
     noise_percentile: float = 95.0
     own_band_twins: int = 20
-    """A study with at least this many twins on this host has a band of its own; else the twins of all studies make one."""
+    """A study with at least this many twins on this host has a band of its own; else the twins of
+    all studies make one.
+    """
     max_more_blocks: int = 200
-    """More blocks than this are not suggested: the two are too close to the band's edge to ever be told apart."""
+    """More blocks than this are not suggested: the two are too close to the band's edge to ever be
+    told apart.
+    """
     bound_share: float = 0.70
     """Of the floor's throughput: beyond it the generator may be what is measured."""
     bound_cpu: float = 0.80
     """Generator's share of its core beyond which its latencies are not the server's."""
     little_tolerance: float = 0.05
     steal_share: float = 0.05
-    """A block is dropped when the hypervisor took more than this share of one core in any of its trials.
+    """A block is dropped when the hypervisor took more than this share of one core in any of its
+    trials.
 
-    Steal is the only covariate with a limit: no contestant can cause it. Pressure, involuntary switches and retransmits
-    depend on what the contestant does, so that dropping by them would be dropping by outcome; they are published instead.
+    Steal is the only covariate with a limit: no contestant can cause it. Pressure, involuntary
+    switches and retransmits depend on what the contestant does, so that dropping by them would be
+    dropping by outcome; they are published instead.
     """
     pelt_penalty: float = 15.0
     """Times ln n (Barrett et al., OOPSLA 2017)."""

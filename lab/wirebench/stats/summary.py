@@ -1,4 +1,6 @@
-"""What one entry did over its trials. Each trial is summarised first; requests of different trials are never pooled."""
+"""What one entry did over its trials. Each trial is summarised first; requests of different trials
+are never pooled.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,8 @@ from wirebench.stats.types import MetricSummary
 
 
 def mean(values: Sequence[float], *, rate: bool) -> float:
-    """Harmonic for rates, arithmetic for costs (Hoefler & Belli, SC 2015, rules 3 and 4); at least one value.
+    """Harmonic for rates, arithmetic for costs (Hoefler & Belli, SC 2015, rules 3 and 4); at least
+    one value.
 
     A rate of 0 makes the harmonic mean 0: the work that never got done took for ever.
     """
@@ -27,9 +30,11 @@ def is_rate(metric: str) -> bool:
 
 
 def summarise(trials: Sequence[Mapping[str, float | int | None]]) -> dict[str, MetricSummary]:
-    """For every metric that any trial knows: the median over trials, the mean of its kind, least and greatest.
+    """For every metric that any trial knows: the median over trials, the mean of its kind, least
+    and greatest.
 
-    A metric that is null in a trial is missing there, not 0; one that is null in all of them is not in the result.
+    A metric that is null in a trial is missing there, not 0; one that is null in all of them is not
+    in the result.
     """
     found = {}
     for metric in dict.fromkeys(name for metrics in trials for name in metrics):

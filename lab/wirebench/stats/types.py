@@ -1,7 +1,7 @@
 """What the statistics say about a run: all that a table or a report prints is in these.
 
-Ratios are always of the metric itself, A over B: 0.9 of a throughput is worse, 0.9 of a round trip is better. Words
-such as ``faster`` are about which is better, whatever the metric's direction.
+Ratios are always of the metric itself, A over B: 0.9 of a throughput is worse, 0.9 of a round trip
+is better. Words such as ``faster`` are about which is better, whatever the metric's direction.
 """
 
 from __future__ import annotations
@@ -56,7 +56,9 @@ class Ratio:
     """What a careful reader should know of the interval, such as a degenerate jackknife."""
 
     def __str__(self) -> str:
-        """``1.07x [1.04, 1.11]``; with as many digits as small ratios need to differ from 0 and from each other."""
+        """``1.07x [1.04, 1.11]``; with as many digits as small ratios need to differ from 0 and
+        from each other.
+        """
         digits = 2 if self.estimate >= 0.1 else 3 if self.estimate >= 0.01 else 4
         text = f"{self.estimate:.{digits}f}x"
         if self.low is None or self.high is None:
@@ -68,7 +70,9 @@ class Ratio:
 class Verdict:
     kind: VerdictKind
     blocks_needed: int | None = None
-    """Undecided: about how many more blocks would decide it; None when that cannot be said or would be absurdly many."""
+    """Undecided: about how many more blocks would decide it; None when that cannot be said or would
+    be absurdly many.
+    """
     reason: str | None = None
 
 
@@ -97,7 +101,9 @@ class EntrySummary:
 
 @dataclass(frozen=True, kw_only=True)
 class Standing:
-    """Where an entry stands in its cell by one metric. The floor and the twin's second entry have a ratio but no rank."""
+    """Where an entry stands in its cell by one metric. The floor and the twin's second entry have a
+    ratio but no rank.
+    """
 
     ratio: Ratio | None
     """To the floor; None for the floor itself, without a floor, and without common blocks."""
@@ -110,7 +116,9 @@ class Standing:
     rank_low: int | None
     rank_high: int | None
     mark: Mark | None
-    """``best``: nobody beats it, and it beats somebody. ``worst``: the other way round. ``tie``: neither."""
+    """``best``: nobody beats it, and it beats somebody. ``worst``: the other way round. ``tie``:
+    neither.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,7 +135,9 @@ class Pair:
 
 @dataclass(frozen=True, kw_only=True)
 class FailureCount:
-    """Trials of one entry that failed in the same way; the texts are the first one's. They may be hostile: escape them."""
+    """Trials of one entry that failed in the same way; the texts are the first one's. They may be
+    hostile: escape them.
+    """
 
     kind: str
     phase: str
@@ -161,7 +171,9 @@ class LittleCheck:
 
 @dataclass(frozen=True, kw_only=True)
 class Starvation:
-    """Connections that a server leaves aside while it answers the others quickly: the worst over an entry's trials."""
+    """Connections that a server leaves aside while it answers the others quickly: the worst over an
+    entry's trials.
+    """
 
     requests: int
     """Without an answer for more than half of the window, at its end."""
@@ -207,7 +219,9 @@ class NoiseBand:
 
 @dataclass(frozen=True, kw_only=True)
 class TwinVerdict:
-    """What the lab says of one contestant entered twice. Anything but ``equivalent`` or ``undecided`` is a false alarm."""
+    """What the lab says of one contestant entered twice. Anything but ``equivalent`` or
+    ``undecided`` is a false alarm.
+    """
 
     study: str
     cell: str
@@ -264,7 +278,9 @@ class CellAnalysis:
     band: NoiseBand
     twin: TwinVerdict | None
     entries: tuple[EntryAnalysis, ...]
-    """The ranked ones best first, then the floor, the twin's second entry, and those without a rank."""
+    """The ranked ones best first, then the floor, the twin's second entry, and those without a
+    rank.
+    """
     pairs: tuple[Pair, ...]
     """Of the ranked entries, by the primary metric; the verdicts are Holm-corrected over these."""
 

@@ -1,4 +1,6 @@
-"""Whether a trial may be believed: Little's law, the generator's headroom, what the host did meanwhile."""
+"""Whether a trial may be believed: Little's law, the generator's headroom, what the host did
+meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ from wirebench.stats.summary import is_rate
 from wirebench.stats.types import DroppedBlock, GeneratorBound, LittleCheck, Starvation, TrialView
 
 _STARVED = 4
-"""How many times the median answer an unanswered request must have waited to count as left aside. Our own choice."""
+"""How many times the median answer an unanswered request must have waited to count as left aside.
+Our own choice.
+"""
 
 
 def number(value: object) -> float | None:
@@ -24,21 +28,27 @@ def number(value: object) -> float | None:
 
 
 def breaks_little(trial: TrialView, *, settings: Settings = DEFAULT) -> bool:
-    """X R / N too far from 1: throughput, latency and connections of the window contradict one another, so one is wrong.
+    """X R / N too far from 1: throughput, latency and connections of the window contradict one
+    another, so one is wrong.
 
-    The generator's ratio is exact at the edges of the window (what requests spent in flight outside it is left out, and what
-    is still unanswered at its end counts with its age), so neither slow replies in a short window nor a server that leaves
-    connections aside can move it: only wrong bookkeeping does, and in a short window the few moments at which the number in
-    flight was sampled (see ``_sampling_error``).
+    The generator's ratio is exact at the edges of the window (what requests spent in flight outside
+    it is left out, and what is still unanswered at its end counts with its age), so neither slow
+    replies in a short window nor a server that leaves connections aside can move it: only wrong
+    bookkeeping does, and in a short window the few moments at which the number in flight was
+    sampled (see ``_sampling_error``).
     """
     ratio = number(trial.validity.get("little_ratio"))
-    return ratio is not None and abs(ratio - 1) > max(settings.little_tolerance, 2 * _sampling_error(trial))
+    return ratio is not None and abs(ratio - 1) > max(
+        settings.little_tolerance, 2 * _sampling_error(trial)
+    )
 
 
 def _sampling_error(trial: TrialView) -> float:
-    """At most the relative standard error of the mean number in flight, from n samples of something between 0 and m.
+    """At most the relative standard error of the mean number in flight, from n samples of something
+    between 0 and m.
 
-    Its variance cannot exceed mean (m - mean) (Bhatia & Davis 2000). 0 where the record does not say.
+    Its variance cannot exceed mean (m - mean) (Bhatia & Davis 2000). 0 where the record does not
+    say.
     """
     load = trial.load or {}
     little, plan = load.get("little"), load.get("plan")
@@ -64,18 +74,28 @@ def _starvation_of(trial: TrialView) -> Starvation | None:
         return None
     if oldest <= usual * _STARVED:
         return None  # all are slow, none is left aside
-    return Starvation(requests=int(requests), of=int(connections * in_flight), oldest_ns=int(oldest))
+    return Starvation(
+        requests=int(requests), of=int(connections * in_flight), oldest_ns=int(oldest)
+    )
 
 
 def starvation(trials: Sequence[TrialView]) -> Starvation | None:
-    """The trial with the most requests left aside. Their latencies are missing, so the percentiles flatter such a server."""
+    """The trial with the most requests left aside. Their latencies are missing, so the percentiles
+    flatter such a server.
+    """
     found = [one for trial in trials if (one := _starvation_of(trial)) is not None]
     return max(found, key=lambda one: (one.requests, one.oldest_ns), default=None)
 
 
 def little_check(trials: Sequence[TrialView], *, settings: Settings = DEFAULT) -> LittleCheck:
-    """Over the measured trials of one entry. None where no trial has the ratio (only a closed loop has)."""
-    ratios = [ratio for trial in trials if (ratio := number(trial.validity.get("little_ratio"))) is not None]
+    """Over the measured trials of one entry. None where no trial has the ratio (only a closed loop
+    has).
+    """
+    ratios = [
+        ratio
+        for trial in trials
+        if (ratio := number(trial.validity.get("little_ratio"))) is not None
+    ]
     if not ratios:
         return LittleCheck(median=None, worst=None, voided=0)
     return LittleCheck(
@@ -85,10 +105,14 @@ def little_check(trials: Sequence[TrialView], *, settings: Settings = DEFAULT) -
     )
 
 
-def dropped_blocks(trials: Sequence[TrialView], *, settings: Settings = DEFAULT) -> tuple[DroppedBlock, ...]:
-    """Blocks of one cell in which the hypervisor took too much from any trial, whatever that trial's figures say.
+def dropped_blocks(
+    trials: Sequence[TrialView], *, settings: Settings = DEFAULT
+) -> tuple[DroppedBlock, ...]:
+    """Blocks of one cell in which the hypervisor took too much from any trial, whatever that
+    trial's figures say.
 
-    The limit is set beforehand (``Settings.steal_share``); the block goes as a whole, so that no entry loses only its bad ones.
+    The limit is set beforehand (``Settings.steal_share``); the block goes as a whole, so that no
+    entry loses only its bad ones.
     """
     worst: dict[int, tuple[float, str]] = {}
     for trial in trials:
@@ -124,14 +148,20 @@ def generator_bound(
     is_floor: bool,
     settings: Settings = DEFAULT,
 ) -> GeneratorBound:
-    """Whether the generator, not the entry, may have set the figure. Both mappings are valid trials by block.
+    """Whether the generator, not the entry, may have set the figure. Both mappings are valid trials
+    by block.
 
-    Beyond 70% of the floor's throughput in the same blocks (median), nobody knows how much faster the entry could be: the
-    floor shows what the generator can drive. In a cell that measures time, a generator busier than 80% adds its own
-    queue. A client study has no generator: the client is what is measured. A cell with a processing delay is held back by that
-    delay, and its floor's speed says nothing about the generator's.
+    Beyond 70% of the floor's throughput in the same blocks (median), nobody knows how much faster
+    the entry could be: the floor shows what the generator can drive. In a cell that measures time,
+    a generator busier than 80% adds its own queue. A client study has no generator: the client is
+    what is measured. A cell with a processing delay is held back by that delay, and its floor's
+    speed says nothing about the generator's.
     """
-    cpus = [cpu for trial in trials.values() if (cpu := number(trial.validity.get("generator_cpu_share"))) is not None]
+    cpus = [
+        cpu
+        for trial in trials.values()
+        if (cpu := number(trial.validity.get("generator_cpu_share"))) is not None
+    ]
     cpu = float(np.median(cpus)) if cpus else None
     shares = []
     for block in trials.keys() & floor.keys():
@@ -143,8 +173,16 @@ def generator_bound(
     delayed = isinstance(cell.load, EachLoad) and cell.load.delay_ms > 0
     throughput = is_rate(cell.primary) or cell.primary == "makespan_ns"
     if role == "server":
-        if throughput and not delayed and not is_floor and share is not None and share > settings.bound_share:
+        if (
+            throughput
+            and not delayed
+            and not is_floor
+            and share is not None
+            and share > settings.bound_share
+        ):
             reason = f"reaches {share:.0%} of the floor's speed (limit {settings.bound_share:.0%})"
         elif not is_rate(cell.primary) and cpu is not None and cpu > settings.bound_cpu:
             reason = f"the generator used {cpu:.0%} of its core (limit {settings.bound_cpu:.0%})"
-    return GeneratorBound(bound=reason is not None, share_of_floor=share, generator_cpu=cpu, reason=reason)
+    return GeneratorBound(
+        bound=reason is not None, share_of_floor=share, generator_cpu=cpu, reason=reason
+    )

@@ -23,21 +23,36 @@ class Twin:
 
 
 def noise_band(study: str, twins: Sequence[Twin], *, settings: Settings = DEFAULT) -> NoiseBand:
-    """d = max(3%, 95th percentile of |A/A - 1|). The percentile is an observed value: of few twins, the largest.
+    """d = max(3%, 95th percentile of |A/A - 1|). The percentile is an observed value: of few twins,
+    the largest.
 
-    A study with enough twins on this host has its own band; else the twins of all studies make one, because a percentile
-    of a handful says little.
+    A study with enough twins on this host has its own band; else the twins of all studies make one,
+    because a percentile of a handful says little.
     """
     own = [twin for twin in twins if twin.study == study]
-    used, whose = (own, study) if len(own) >= settings.own_band_twins else (list(twins), "all studies")
+    used, whose = (
+        (own, study) if len(own) >= settings.own_band_twins else (list(twins), "all studies")
+    )
     if not used:
         return NoiseBand(d=settings.min_noise, source="the least we assume: no twins yet", twins=0)
-    seen = float(np.percentile([abs(twin.ratio - 1) for twin in used], settings.noise_percentile, method="higher"))
+    seen = float(
+        np.percentile(
+            [abs(twin.ratio - 1) for twin in used], settings.noise_percentile, method="higher"
+        )
+    )
     of = f"{len(used)} twins of {whose} on this host"
     if seen <= settings.min_noise:
-        return NoiseBand(d=settings.min_noise, source=f"the least we assume; {of} stay within it", twins=len(used))
+        return NoiseBand(
+            d=settings.min_noise,
+            source=f"the least we assume; {of} stay within it",
+            twins=len(used),
+        )
     # Of fewer than twenty values the 95th percentile is the largest.
-    return NoiseBand(d=seen, source=f"{'95th percentile' if len(used) >= 20 else 'the largest'} of {of}", twins=len(used))
+    return NoiseBand(
+        d=seen,
+        source=f"{'95th percentile' if len(used) >= 20 else 'the largest'} of {of}",
+        twins=len(used),
+    )
 
 
 def log_edge(d: float, *, above: bool) -> float:
@@ -50,9 +65,10 @@ def log_edge(d: float, *, above: bool) -> float:
 def p_beyond(log_ratios: Floats, d: float, *, settings: Settings = DEFAULT) -> float:
     """Two-sided p that the ratio is within 1 +/- d, for the side its median is on.
 
-    The larger of the bootstrap's and of Student's t test against the band's edge. A bootstrap of n blocks never sees beyond
-    its extreme block, so its tail is too short for the small levels that Holm asks of many pairs (Hesterberg, The
-    American Statistician 2015); the t test knows by how many deviations the edge is cleared. 1 when the median is inside.
+    The larger of the bootstrap's and of Student's t test against the band's edge. A bootstrap of n
+    blocks never sees beyond its extreme block, so its tail is too short for the small levels that
+    Holm asks of many pairs (Hesterberg, The American Statistician 2015); the t test knows by how
+    many deviations the edge is cleared. 1 when the median is inside.
     """
     n = len(log_ratios)
     centre = median(log_ratios)
@@ -71,7 +87,9 @@ def p_beyond(log_ratios: Floats, d: float, *, settings: Settings = DEFAULT) -> f
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's step-down adjusted p-values (Scandinavian Journal of Statistics 1979), in the order given."""
+    """Holm's step-down adjusted p-values (Scandinavian Journal of Statistics 1979), in the order
+    given.
+    """
     adjusted = [1.0] * len(p_values)
     highest = 0.0
     for place, index in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
@@ -91,9 +109,10 @@ def judge(
 ) -> Verdict:
     """A against B from their block log-ratios.
 
-    Interval wholly beyond 1 +/- d (and, among several pairs, Holm's p within the level): faster or slower. Wholly inside:
-    equivalent; this claim needs no correction, because it says only that a difference is below what this host can show.
-    Otherwise undecided. ``pairs`` is how many the table compares; only the suggestion of more blocks uses it.
+    Interval wholly beyond 1 +/- d (and, among several pairs, Holm's p within the level): faster or
+    slower. Wholly inside: equivalent; this claim needs no correction, because it says only that a
+    difference is below what this host can show. Otherwise undecided. ``pairs`` is how many the
+    table compares; only the suggestion of more blocks uses it.
     """
     blocks = len(log_ratios)
     more: int | None = settings.min_blocks - blocks
@@ -114,10 +133,14 @@ def judge(
     return Verdict(kind="undecided", blocks_needed=more, reason=reason)
 
 
-def more_blocks(log_ratios: Floats, *, d: float, pairs: int, settings: Settings = DEFAULT) -> int | None:
-    """About how many more blocks would decide: the interval's half width shrinks as 1/sqrt(n), the estimate staying.
+def more_blocks(
+    log_ratios: Floats, *, d: float, pairs: int, settings: Settings = DEFAULT
+) -> int | None:
+    """About how many more blocks would decide: the interval's half width shrinks as 1/sqrt(n), the
+    estimate staying.
 
-    For an estimate outside the band the level is Bonferroni's, which is what Holm asks of the first pair. None when more than
+    For an estimate outside the band the level is Bonferroni's, which is what Holm asks of the first
+    pair. None when more than
     ``max_more_blocks`` would be needed: the two are as far apart as the band is wide.
     """
     n = len(log_ratios)
@@ -128,7 +151,9 @@ def more_blocks(log_ratios: Floats, *, d: float, pairs: int, settings: Settings 
     if abs(centre) > edge:
         level /= max(1, pairs)
     # A median's standard error is sqrt(pi/2) of the mean's (normal data).
-    half_width_of_one = -float(special.ndtri(level)) * math.sqrt(math.pi / 2) * float(np.std(log_ratios, ddof=1))
+    half_width_of_one = (
+        -float(special.ndtri(level)) * math.sqrt(math.pi / 2) * float(np.std(log_ratios, ddof=1))
+    )
     if half_width_of_one >= distance * math.sqrt(n + settings.max_more_blocks):
         return None
     return max(1, math.ceil((half_width_of_one / distance) ** 2) - n)

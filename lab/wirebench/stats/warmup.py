@@ -17,12 +17,14 @@ MIN_SEGMENT = 2
 
 
 def change_points(series: Floats, *, settings: Settings = DEFAULT) -> list[int]:
-    """Where level or spread of the series changes: indices of the first interval of every segment but the first.
+    """Where level or spread of the series changes: indices of the first interval of every segment
+    but the first.
 
-    PELT (Killick, Fearnhead & Eckley, JASA 2012) with the cost of a normal segment with its own mean and variance, and the
-    penalty 15 ln n of Barrett et al. (OOPSLA 2017). Shape (n,), any unit. A series shorter than two segments has no
-    change points. The variance has a floor of (0.1% of the series' own level)^2, because equal neighbours (rounded
-    counts) would otherwise cost minus infinity.
+    PELT (Killick, Fearnhead & Eckley, JASA 2012) with the cost of a normal segment with its own
+    mean and variance, and the penalty 15 ln n of Barrett et al. (OOPSLA 2017). Shape (n,), any
+    unit. A series shorter than two segments has no change points. The variance has a floor of (0.1%
+    of the series' own level)^2, because equal neighbours (rounded counts) would otherwise cost
+    minus infinity.
     """
     n = len(series)
     if n < 2 * MIN_SEGMENT:
@@ -49,9 +51,12 @@ def change_points(series: Floats, *, settings: Settings = DEFAULT) -> list[int]:
         chosen = int(np.argmin(totals))
         best[end] = totals[chosen] + penalty
         last[end] = usable[chosen]
-        # Pruning keeps a start that may still win; those too close to the end have not been weighed yet.
+        # Pruning keeps a start that may still win; those too close to the end have not been weighed
+        # yet.
         kept = usable[totals <= best[end]]
-        candidates = np.unique(np.concatenate([kept, candidates[candidates > end - MIN_SEGMENT], [end]])).astype(np.intp)
+        candidates = np.unique(
+            np.concatenate([kept, candidates[candidates > end - MIN_SEGMENT], [end]])
+        ).astype(np.intp)
     points = []
     at = int(last[n])
     while at > 0:
@@ -69,14 +74,21 @@ class Segment:
 
 def segments(series: Floats, *, settings: Settings = DEFAULT) -> list[Segment]:
     edges = [0, *change_points(series, settings=settings), len(series)]
-    return [Segment(start=start, stop=stop, level=float(np.mean(series[start:stop]))) for start, stop in pairwise(edges)]
+    return [
+        Segment(start=start, stop=stop, level=float(np.mean(series[start:stop])))
+        for start, stop in pairwise(edges)
+    ]
 
 
-def warm_up_class(series: Sequence[float], *, higher_is_better: bool, settings: Settings = DEFAULT) -> WarmUp:
-    """The class of one series (Barrett et al., OOPSLA 2017, adapted): flat, warms up, slows down, never steady.
+def warm_up_class(
+    series: Sequence[float], *, higher_is_better: bool, settings: Settings = DEFAULT
+) -> WarmUp:
+    """The class of one series (Barrett et al., OOPSLA 2017, adapted): flat, warms up, slows down,
+    never steady.
 
-    Never steady: a change of level in the last quarter. Else the last segment is the steady one; flat when every segment
-    has its level (within 3%), warms up when none is better, slows down when one is. Fewer intervals than
+    Never steady: a change of level in the last quarter. Else the last segment is the steady one;
+    flat when every segment has its level (within 3%), warms up when none is better, slows down when
+    one is. Fewer intervals than
     ``min_intervals``: too short.
     """
     values = np.asarray(series, dtype=np.float64)
@@ -86,10 +98,14 @@ def warm_up_class(series: Sequence[float], *, higher_is_better: bool, settings: 
     steady = found[-1]
 
     def differs(one: Segment, other: Segment) -> bool:
-        return abs(one.level - other.level) > settings.same_level * max(abs(one.level), abs(other.level))
+        return abs(one.level - other.level) > settings.same_level * max(
+            abs(one.level), abs(other.level)
+        )
 
     tail = len(values) * (1 - settings.steady_share)
-    if any(segment.start > tail and differs(before, segment) for before, segment in pairwise(found)):
+    if any(
+        segment.start > tail and differs(before, segment) for before, segment in pairwise(found)
+    ):
         return "never steady"
     others = [segment for segment in found[:-1] if differs(segment, steady)]
     if not others:
@@ -102,7 +118,9 @@ _GRAVITY: tuple[WarmUp, ...] = ("too short", "flat", "warms up", "slows down", "
 
 
 def combine(classes: Sequence[WarmUp]) -> WarmUp:
-    """The class most of an entry's trials have; of equally many, the graver one. Too short where nothing is known."""
+    """The class most of an entry's trials have; of equally many, the graver one. Too short where
+    nothing is known.
+    """
     known = [one for one in classes if one != "too short"]
     if not known:
         return "too short"

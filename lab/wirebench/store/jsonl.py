@@ -1,4 +1,6 @@
-"""Files that survive a kill at any moment: atomic whole-file writes, and line files where only the last line can be torn."""
+"""Files that survive a kill at any moment: atomic whole-file writes, and line files where only the
+last line can be torn.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ class StoreError(Exception):
 
 
 def write_whole(path: Path, value: object) -> None:
-    """Replace the file in one step: a reader, or a kill, sees the old content or the new, never a part."""
+    """Replace the file in one step: a reader, or a kill, sees the old content or the new, never a
+    part.
+    """
     scratch = path.with_name(f".{path.name}.new")
     with scratch.open("w", encoding="utf-8") as file:
         json.dump(value, file, indent=1, ensure_ascii=False, allow_nan=False)
@@ -28,13 +32,17 @@ def read_whole(path: Path) -> object:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise StoreError(f"{path}: expected a file of a run, got none; is {path.parent} a run directory?") from None
+        raise StoreError(
+            f"{path}: expected a file of a run, got none; is {path.parent} a run directory?"
+        ) from None
     except ValueError as error:
         raise StoreError(f"{path}: expected JSON, got {error}") from error
 
 
 class LineFile:
-    """Appends JSON lines, each on disk before ``append`` returns. A torn last line, left by a kill, is cut off first."""
+    """Appends JSON lines, each on disk before ``append`` returns. A torn last line, left by a kill,
+    is cut off first.
+    """
 
     def __init__(self, path: Path) -> None:
         existed = path.exists()
@@ -54,7 +62,9 @@ class LineFile:
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, object]]:
-    """Line numbers and values. A last line without its end is ignored; any other line that is not JSON is an error."""
+    """Line numbers and values. A last line without its end is ignored; any other line that is not
+    JSON is an error.
+    """
     if not path.exists():
         return
     content = path.read_bytes()[: _whole_bytes(path)]

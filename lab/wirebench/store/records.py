@@ -26,14 +26,18 @@ class FailureRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class TrialRecord:
-    """One trial. ``load`` is what the generator or the client printed, without histogram, series and rounds."""
+    """One trial. ``load`` is what the generator or the client printed, without histogram, series
+    and rounds.
+    """
 
     schema: int = SCHEMA
     trial: str
     study: str
     cell: str
     block: int
-    """From 1; 0 for a contestant that never came to a trial of this cell (it could not be built, or its replies are wrong)."""
+    """From 1; 0 for a contestant that never came to a trial of this cell (it could not be built, or
+    its replies are wrong).
+    """
     position: int
     entry: str
     contestant: str
@@ -72,7 +76,9 @@ class VerifyRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class AbsentRecord:
-    """A contestant the run could have had, why it has not, and the line that changes it (None when there is none)."""
+    """A contestant the run could have had, why it has not, and the line that changes it (None when
+    there is none).
+    """
 
     contestant: str
     studies: tuple[str, ...]
@@ -99,7 +105,9 @@ RunStatus = Literal["running", "interrupted", "complete", "failed"]
 
 @dataclass(frozen=True, kw_only=True)
 class RunInfo:
-    """``run.json``. The status is ``running`` while the run goes on, and stays so when it was killed."""
+    """``run.json``. The status is ``running`` while the run goes on, and stays so when it was
+    killed.
+    """
 
     schema: int = SCHEMA
     name: str

@@ -1,4 +1,6 @@
-"""One run's directory: created once, appended to while the run goes on, read by everything after it."""
+"""One run's directory: created once, appended to while the run goes on, read by everything after
+it.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ class StoredRun:
 
 
 class RunDirectory:
-    """The writer's side. Holds a lock so that two processes never append to one run; the kernel frees it at a kill."""
+    """The writer's side. Holds a lock so that two processes never append to one run; the kernel
+    frees it at a kill.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -56,7 +60,9 @@ class RunDirectory:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             self._lock.close()
-            raise StoreError(f"{path}: another wirebench is writing this run; wait for it to end, or stop it") from None
+            raise StoreError(
+                f"{path}: another wirebench is writing this run; wait for it to end, or stop it"
+            ) from None
         self._trials = LineFile(path / TRIALS_FILE)
         self._verify = LineFile(path / VERIFY_FILE)
 
@@ -107,7 +113,9 @@ def point_latest(path: Path) -> None:
 def read_run(path: Path) -> StoredRun:
     """The run in this directory, whole or as far as it came."""
     info = _typed(_RUN, read_whole(path / RUN_FILE), path / RUN_FILE)
-    host = _HOST.validate_python(read_whole(path / HOST_FILE)) if (path / HOST_FILE).exists() else {}
+    host = (
+        _HOST.validate_python(read_whole(path / HOST_FILE)) if (path / HOST_FILE).exists() else {}
+    )
     has_plan = (path / PLAN_FILE).exists()
     plan = _typed(_PLAN, read_whole(path / PLAN_FILE), path / PLAN_FILE) if has_plan else None
     return StoredRun(
@@ -124,14 +132,20 @@ def _lines(adapter: TypeAdapter[Typed], path: Path) -> tuple[Typed, ...]:
     return tuple(_typed(adapter, value, path, line=number) for number, value in read_lines(path))
 
 
-def _typed(adapter: TypeAdapter[Typed], value: object, path: Path, *, line: int | None = None) -> Typed:
+def _typed(
+    adapter: TypeAdapter[Typed], value: object, path: Path, *, line: int | None = None
+) -> Typed:
     where = str(path) if line is None else f"{path}: line {line}"
     schema = value.get("schema") if isinstance(value, dict) else None
     if schema != SCHEMA:
-        raise StoreError(f"{where}: schema: expected {SCHEMA}, got {schema!r}; read it with the wirebench that wrote it")
+        raise StoreError(
+            f"{where}: schema: expected {SCHEMA}, got {schema!r}; read it with the wirebench that wrote it"
+        )
     try:
         return adapter.validate_python(value)
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"])
-        raise StoreError(f"{where}: {key}: expected {first['msg']}, got {first['input']!r}") from error
+        raise StoreError(
+            f"{where}: {key}: expected {first['msg']}, got {first['input']!r}"
+        ) from error

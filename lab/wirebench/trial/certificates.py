@@ -1,4 +1,6 @@
-"""Throw-away certificates for TLS on this machine: an authority that lives as long as the lab, and what it vouches for."""
+"""Throw-away certificates for TLS on this machine: an authority that lives as long as the lab, and
+what it vouches for.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ def _authority(name: Authority) -> trustme.CA:
 
 
 def issue(folder: Path, *, host: str = HOST, signed_by: Authority = "trusted") -> Certificates:
-    """Write a certificate for ``host`` into the folder. ``ca_file`` is the trusted authority's whoever signed it."""
+    """Write a certificate for ``host`` into the folder. ``ca_file`` is the trusted authority's
+    whoever signed it.
+    """
     found = Certificates(
         ca_file=folder / "ca.pem",
         certificate_file=folder / f"{signed_by}-{host}.pem",

@@ -1,7 +1,8 @@
-"""Groups of processes by cgroup v2 where this user may make one: exact CPU time, and an end that nothing escapes.
+"""Groups of processes by cgroup v2 where this user may make one: exact CPU time, and an end that
+nothing escapes.
 
-No controller is needed: ``cpu.stat`` has usage, user and system time and ``cgroup.kill`` works in any group (Linux
-Documentation/admin-guide/cgroup-v2.rst).
+No controller is needed: ``cpu.stat`` has usage, user and system time and ``cgroup.kill`` works in
+any group (Linux Documentation/admin-guide/cgroup-v2.rst).
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from pathlib import Path
 
 
 def parent_folder() -> Path | None:
-    """The folder below which this process may make groups and move its children there; None if there is none."""
+    """The folder below which this process may make groups and move its children there; None if
+    there is none.
+    """
     mount = _mount_point()
     if mount is None:
         return None
@@ -45,7 +48,9 @@ def _own_group() -> str | None:
 
 
 def _works(folder: Path) -> bool:
-    """Try it with a process that ends at once: rights and delegation are too many cases to reason about."""
+    """Try it with a process that ends at once: rights and delegation are too many cases to reason
+    about.
+    """
     probe = folder / f"wirebench-probe-{os.getpid()}"
     try:
         probe.mkdir()
@@ -55,7 +60,9 @@ def _works(folder: Path) -> bool:
         if not (probe / "cpu.stat").exists():
             return False
         done = subprocess.run(
-            ["/bin/sh", "-c", 'echo $$ >"$0/cgroup.procs"', str(probe)], stderr=subprocess.DEVNULL, check=False
+            ["/bin/sh", "-c", 'echo $$ >"$0/cgroup.procs"', str(probe)],
+            stderr=subprocess.DEVNULL,
+            check=False,
         )
         return done.returncode == 0
     finally:
@@ -79,7 +86,9 @@ def _below(folder: Path) -> list[Path]:
 
 
 def kill(folder: Path) -> None:
-    """SIGKILL to all of the group, also to what is being forked. Kernels before 5.14 have no ``cgroup.kill``: one by one."""
+    """SIGKILL to all of the group, also to what is being forked. Kernels before 5.14 have no
+    ``cgroup.kill``: one by one.
+    """
     try:
         (folder / "cgroup.kill").write_text("1")
     except OSError:
@@ -89,7 +98,9 @@ def kill(folder: Path) -> None:
 
 
 def remove(folder: Path, *, patience_s: float = 2.0) -> bool:
-    """Remove the group and those below. The kernel lets go of a killed process a moment after the kill."""
+    """Remove the group and those below. The kernel lets go of a killed process a moment after the
+    kill.
+    """
     deadline = time.monotonic() + patience_s
     while True:
         try:

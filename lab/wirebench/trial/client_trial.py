@@ -1,4 +1,6 @@
-"""A trial of a client library: a server for it, the client's own measurements, and what speaks against them."""
+"""A trial of a client library: a server for it, the client's own measurements, and what speaks
+against them.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,12 @@ class ClientRun:
 
 
 def client_environment(
-    load: ClientLoad, *, port: int, samples: Path, ca_file: Path | None = None, environment_bytes: int = 0
+    load: ClientLoad,
+    *,
+    port: int,
+    samples: Path,
+    ca_file: Path | None = None,
+    environment_bytes: int = 0,
 ) -> dict[str, str]:
     path = f"/payload/{load.payload_bytes}" if load.scheme.startswith("http") else "/"
     return {
@@ -86,12 +93,18 @@ def run_client(
     """Run the client to its end, or to the limit. ``ca_file``: whom it is to trust over TLS."""
     samples = scope.folder / f"samples-{port}-{load.scheme}-{load.policy}.bin"
     samples.unlink(missing_ok=True)
-    env = client_environment(load, port=port, samples=samples, ca_file=ca_file, environment_bytes=environment_bytes)
-    process = scope.start(program.argv, name="client", cwd=program.folder, env=env, cores=cores, merge_output=False)
+    env = client_environment(
+        load, port=port, samples=samples, ca_file=ca_file, environment_bytes=environment_bytes
+    )
+    process = scope.start(
+        program.argv, name="client", cwd=program.folder, env=env, cores=cores, merge_output=False
+    )
     code = process.wait(limit_ns / 1e9)
     process.stop()
     report, problem = _read_report(process.output.text())
-    return ClientRun(exit_code=code, report=report, problem=problem, samples=_read_samples(samples)), process
+    return ClientRun(
+        exit_code=code, report=report, problem=problem, samples=_read_samples(samples)
+    ), process
 
 
 def _read_report(text: str) -> tuple[Report | None, str | None]:
@@ -115,7 +128,9 @@ def _read_samples(path: Path) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
     return np.frombuffer(data[:whole], dtype="<u8").astype(np.uint64)
 
 
-def client_trial(spec: TrialSpec, outcome: Outcome, *, program: Program, server_program: Program, scope: Scope) -> None:
+def client_trial(
+    spec: TrialSpec, outcome: Outcome, *, program: Program, server_program: Program, scope: Scope
+) -> None:
     """Fills ``outcome``. ``StartError`` if the server did not start."""
     load = spec.load
     if not isinstance(load, ClientLoad):
@@ -125,9 +140,13 @@ def client_trial(spec: TrialSpec, outcome: Outcome, *, program: Program, server_
     if load.tls:
         files = certificates.issue(scope.folder)
         ca_file = files.ca_file
-        settings = replace(settings, tls_cert=str(files.certificate_file), tls_key=str(files.key_file))
+        settings = replace(
+            settings, tls_cert=str(files.certificate_file), tls_key=str(files.key_file)
+        )
     # The server has the contestant's core here: what is measured runs where the generator would.
-    server = start_server(scope, server_program, settings, cores=cores.contestant, port_seed=spec.port_seed)
+    server = start_server(
+        scope, server_program, settings, cores=cores.contestant, port_seed=spec.port_seed
+    )
     outcome.port, outcome.ready_ns = server.port, server.ready_ns
     before = read_counters()
     switches = procfs.involuntary_switches(server.process.pids())
@@ -144,7 +163,9 @@ def client_trial(spec: TrialSpec, outcome: Outcome, *, program: Program, server_
     pids = server.process.pids()
     after = read_counters()
     outcome.covariates = covariates(
-        before, after, involuntary_switches=procfs.involuntary_switches(pids) - switches if pids else None
+        before,
+        after,
+        involuntary_switches=procfs.involuntary_switches(pids) - switches if pids else None,
     )
     outcome.validity = {"little_ratio": None, "generator_cpu_share": None, "completed": False}
     if run.report is not None:
@@ -173,12 +194,20 @@ def client_trial(spec: TrialSpec, outcome: Outcome, *, program: Program, server_
         )
 
 
-def judge_client(run: ClientRun, process: Process, load: ClientLoad, *, server_end: str | None) -> Failure | None:
+def judge_client(
+    run: ClientRun, process: Process, load: ClientLoad, *, server_end: str | None
+) -> Failure | None:
     """What is wrong with what the client did or said; None if nothing is."""
     asked = f"{load.operations} operations after {load.warmup} to warm up, {load.policy}, {load.payload_bytes} bytes"
     printed = tail_of(process)
     if server_end is not None:
-        return Failure(kind="crashed", phase="load", message=f"the server {server_end}", sent=asked, received=printed)
+        return Failure(
+            kind="crashed",
+            phase="load",
+            message=f"the server {server_end}",
+            sent=asked,
+            received=printed,
+        )
     if run.exit_code is None:
         return Failure(
             kind="hung",
@@ -190,7 +219,9 @@ def judge_client(run: ClientRun, process: Process, load: ClientLoad, *, server_e
         )
     report = run.report
     if report is None or run.exit_code != 0 or report.errors:
-        what = run.problem or (f"reported {report.errors} errors" if report is not None and report.errors else "failed")
+        what = run.problem or (
+            f"reported {report.errors} errors" if report is not None and report.errors else "failed"
+        )
         return Failure(
             kind="client_failed",
             phase="load",
@@ -209,7 +240,10 @@ def _mismatch(report: Report, samples: int, load: ClientLoad, asked: str) -> Fai
     elif samples != load.operations:
         wrong = (f"{load.operations} samples of 8 bytes", f"{samples} samples")
     elif load.policy == "new" and report.connections < operations:
-        wrong = (f"a connection for each of {operations} operations", f"connections: {report.connections}")
+        wrong = (
+            f"a connection for each of {operations} operations",
+            f"connections: {report.connections}",
+        )
     elif report.connections == 0:
         wrong = ("at least one connection", "connections: 0")
     else:
@@ -224,7 +258,9 @@ def _mismatch(report: Report, samples: int, load: ClientLoad, asked: str) -> Fai
     )
 
 
-def client_metrics(report: Report, samples: np.ndarray[Any, np.dtype[np.uint64]]) -> dict[str, float | int | None]:
+def client_metrics(
+    report: Report, samples: np.ndarray[Any, np.dtype[np.uint64]]
+) -> dict[str, float | int | None]:
     """The figures of a trial: exact, from all samples (nanoseconds)."""
     median = _percentile(samples, 500)
     tail = _percentile(samples, 990)
@@ -245,7 +281,9 @@ def client_metrics(report: Report, samples: np.ndarray[Any, np.dtype[np.uint64]]
 
 
 def _percentile(samples: np.ndarray[Any, np.dtype[np.uint64]], per_mille: int) -> int | None:
-    """The smallest sample that at least that many of all are not above (nearest rank); None with too few beyond it."""
+    """The smallest sample that at least that many of all are not above (nearest rank); None with
+    too few beyond it.
+    """
     if len(samples) * (1000 - per_mille) < MIN_BEYOND * 1000:
         return None
     rank = -(-len(samples) * per_mille // 1000)

@@ -8,10 +8,11 @@ from wirebench.trial.types import Cores
 
 
 def choose_cores(threads: int = 1, *, allowed: set[int] | None = None) -> Cores:
-    """The generator has the last core, the contestant the first, or the first ``threads`` of those the generator leaves.
+    """The generator has the last core, the contestant the first, or the first ``threads`` of those
+    the generator leaves.
 
-    With one core both share it. The contestant never gets the generator's core where there are two or more: what one takes from
-    the other would be in the figures of both.
+    With one core both share it. The contestant never gets the generator's core where there are two
+    or more: what one takes from the other would be in the figures of both.
     """
     cores = sorted(allowed if allowed is not None else os.sched_getaffinity(0))
     if len(cores) == 1:

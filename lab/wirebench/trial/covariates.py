@@ -1,4 +1,6 @@
-"""What else happened on the host while a trial ran. Recorded with every trial, so that a bad block can be told by it."""
+"""What else happened on the host while a trial ran. Recorded with every trial, so that a bad block
+can be told by it.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +30,12 @@ def read_counters() -> HostCounters:
     )
 
 
-def covariates(before: HostCounters, after: HostCounters, *, involuntary_switches: int | None) -> dict[str, int | None]:
-    """The record's covariates. ``involuntary_switches`` are those of the contestant and the generator."""
+def covariates(
+    before: HostCounters, after: HostCounters, *, involuntary_switches: int | None
+) -> dict[str, int | None]:
+    """The record's covariates. ``involuntary_switches`` are those of the contestant and the
+    generator.
+    """
     return {
         "steal_ns": _growth(before.steal_ns, after.steal_ns),
         "psi_cpu_some_us": _growth(before.cpu_pressure_us, after.cpu_pressure_us),

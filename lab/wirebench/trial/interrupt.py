@@ -1,8 +1,9 @@
 """SIGINT, SIGTERM and SIGHUP as an exception, at moments where nothing can be lost.
 
-Inside ``interruptible()`` the first such signal raises ``Interrupted`` in the main thread, once. Code that owns a process, a
-folder or an unwritten record runs under ``hold()``: there the signal waits. Where such code itself waits for something slow, it
-does so under ``waiting()``, which lets the signal through; ``check()`` lets it through at one point::
+Inside ``interruptible()`` the first such signal raises ``Interrupted`` in the main thread, once.
+Code that owns a process, a folder or an unwritten record runs under ``hold()``: there the signal
+waits. Where such code itself waits for something slow, it does so under ``waiting()``, which lets
+the signal through; ``check()`` lets it through at one point::
 
     with interruptible(), Supervisor() as supervisor:   # cleans up whatever happens inside
         for trial in trials:
@@ -10,8 +11,8 @@ does so under ``waiting()``, which lets the signal through; ``check()`` lets it 
                 result = run_trial(trial, ...)          # waits under waiting()
                 store(result)
 
-Once ``Interrupted`` has been raised no other follows: what still runs is cleaning up, and a second signal only makes that
-less patient (``impatient()``).
+Once ``Interrupted`` has been raised no other follows: what still runs is cleaning up, and a second
+signal only makes that less patient (``impatient()``).
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupted(KeyboardInterrupt):
-    """The user or the system asked the lab to end. Not an ``Exception``: no handler of errors swallows it."""
+    """The user or the system asked the lab to end. Not an ``Exception``: no handler of errors
+    swallows it.
+    """
 
     def __init__(self, signum: int) -> None:
         super().__init__(f"interrupted by {signal.Signals(signum).name}")
@@ -68,9 +71,13 @@ def _on_signal(signum: int, _frame: FrameType | None) -> None:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Handle the signals inside the block. A signal that was ignored before (``nohup``) stays ignored."""
+    """Handle the signals inside the block. A signal that was ignored before (``nohup``) stays
+    ignored.
+    """
     if threading.current_thread() is not threading.main_thread():
-        raise RuntimeError("interruptible() must be entered in the main thread: only there Python handles signals")
+        raise RuntimeError(
+            "interruptible() must be entered in the main thread: only there Python handles signals"
+        )
     if _state.active:
         yield
         return
@@ -95,13 +102,20 @@ class hold:  # noqa: N801  # reads as the statement it is used as
     def __enter__(self) -> None:
         _state.held += 1
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         _state.held -= 1
         _state.deliver()
 
 
 class waiting:  # noqa: N801
-    """Inside ``hold()``: signals raise here. For waits that end by ``try ... finally`` of what is held."""
+    """Inside ``hold()``: signals raise here. For waits that end by ``try ... finally`` of what is
+    held.
+    """
 
     def __enter__(self) -> None:
         self._held = _state.held
@@ -112,7 +126,12 @@ class waiting:  # noqa: N801
             _state.held = self._held
             raise
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         _state.held = self._held
 
 

@@ -21,7 +21,9 @@ class NoPortError(Exception):
 
 
 def port_range() -> range:
-    """Below the ports the kernel gives to outgoing connections: one of those could take a server's port before it does."""
+    """Below the ports the kernel gives to outgoing connections: one of those could take a server's
+    port before it does.
+    """
     lowest_outgoing = _HIGHEST
     with suppress(OSError, ValueError):
         lowest_outgoing = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
@@ -29,7 +31,9 @@ def port_range() -> range:
 
 
 def free_port(seed: int) -> int:
-    """A port nobody listens on and no old connection lingers at: not every server sets SO_REUSEADDR."""
+    """A port nobody listens on and no old connection lingers at: not every server sets
+    SO_REUSEADDR.
+    """
     chooser = random.Random(seed)
     ports = port_range()
     for _ in range(_TRIES):
@@ -37,7 +41,9 @@ def free_port(seed: int) -> int:
         with socket.socket() as probe, suppress(OSError):
             probe.bind((HOST, port))
             return port
-    raise NoPortError(f"ports {ports.start}-{ports.stop - 1}: expected a free one, got {_TRIES} that are in use")
+    raise NoPortError(
+        f"ports {ports.start}-{ports.stop - 1}: expected a free one, got {_TRIES} that are in use"
+    )
 
 
 def is_free(port: int) -> bool:
@@ -48,7 +54,8 @@ def is_free(port: int) -> bool:
             probe.bind((HOST, port))
             probe.listen(1)
         except OSError:
-            # Those that linger of a server without SO_REUSEADDR (cpp-httplib sets SO_REUSEPORT alone) keep us off, too.
+            # Those that linger of a server without SO_REUSEADDR (cpp-httplib sets SO_REUSEPORT
+            # alone) keep us off, too.
             return procfs.sees_listeners() and not procfs.listener_inodes(port)
         return True
 
@@ -60,6 +67,8 @@ def accepts(port: int, *, timeout_s: float = 0.2) -> bool:
 
 
 def listens_for(pids: set[int], port: int) -> bool:
-    """Whether one of these processes owns the port's listening socket. True where that cannot be seen."""
+    """Whether one of these processes owns the port's listening socket. True where that cannot be
+    seen.
+    """
     inodes = procfs.listener_inodes(port)
     return not inodes or procfs.owns_socket(pids, inodes)

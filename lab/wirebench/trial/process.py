@@ -24,11 +24,13 @@ GRACE_S = 2.0
 TAIL_BYTES = 16 * 1024
 """How much of a process's output is kept: its end, where errors are."""
 MAX_OPEN_FILES = 1_048_576
-"""Some runtimes close or allocate for every descriptor they may open; a hard limit of billions would stall them."""
+"""Some runtimes close or allocate for every descriptor they may open; a hard limit of billions
+would stall them.
+"""
 _PR_SET_PDEATHSIG = 1  # prctl(2)
 
-# Runs in the new process: enter the cgroup first, so that all CPU time of the program is counted there. No core files in build
-# folders; as many open files as the host allows.
+# Runs in the new process: enter the cgroup first, so that all CPU time of the program is counted
+# there. No core files in build folders; as many open files as the host allows.
 _PRELUDE = 'ulimit -c 0; ulimit -S -n "$1"; if [ -n "$0" ]; then echo $$ >"$0/cgroup.procs" || exit 126; fi; shift; exec "$@"'
 
 
@@ -93,11 +95,12 @@ class Process:
 
     def pids(self) -> set[int]:
         """The living processes of the tree."""
-        if self.group is not None:
-            found = set(cgroup.members(self.group))
-        else:
-            # By the marker too: those whose parents are gone and that made a session of their own.
-            found = procfs.living_tree([self.pid], marker=self._marker)
+        # By the marker too: those whose parents are gone and that made a session of their own.
+        found = (
+            set(cgroup.members(self.group))
+            if self.group is not None
+            else procfs.living_tree([self.pid], marker=self._marker)
+        )
         self._seen |= found
         return found
 
@@ -133,7 +136,9 @@ class Process:
                 os.kill(self.pid, number)
 
     def stop(self, grace_s: float | None = None) -> bool:
-        """SIGTERM, wait (``GRACE_S`` if not told), SIGKILL to what of the tree is left. False if SIGTERM alone did not do."""
+        """SIGTERM, wait (``GRACE_S`` if not told), SIGKILL to what of the tree is left. False if
+        SIGTERM alone did not do.
+        """
         if self._stopped:
             return not self._ignored_sigterm
         with interrupt.hold():
@@ -165,7 +170,9 @@ class Process:
             cgroup.remove(self.group)
 
     def _reap(self) -> None:
-        """Its dead descendants became the lab's children, and stay in the process table until they are waited for."""
+        """Its dead descendants became the lab's children, and stay in the process table until they
+        are waited for.
+        """
         own = os.getpid()
         for pid in list(procfs.pids()):
             found = procfs.stat(pid)

@@ -1,4 +1,6 @@
-"""What /proc says about processes, sockets and the host. Everything may vanish while it is read: then it counts as gone."""
+"""What /proc says about processes, sockets and the host. Everything may vanish while it is read:
+then it counts as gone.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,9 @@ def pids() -> Iterator[int]:
 
 
 def has_environment(pid: int, setting: str) -> bool:
-    """Whether the process was started with ``NAME=value`` in its environment (readable for the same user only)."""
+    """Whether the process was started with ``NAME=value`` in its environment (readable for the same
+    user only).
+    """
     data = _read(PROC / str(pid) / "environ")
     return data is not None and setting.encode() in data.split(b"\0")
 
@@ -81,9 +85,11 @@ def command_line(pid: int) -> str:
 
 
 def living_tree(roots: Iterable[int], *, marker: str | None = None) -> set[int]:
-    """Living processes that descend from ``roots`` or are of their sessions, and those that carry the environment ``marker``.
+    """Living processes that descend from ``roots`` or are of their sessions, and those that carry
+    the environment ``marker``.
 
-    The marker finds those whose parents are gone. Zombies are not living. The caller is never in the result.
+    The marker finds those whose parents are gone. Zombies are not living. The caller is never in
+    the result.
     """
     stats = {found.pid: found for found in map(stat, pids()) if found is not None}
     roots = set(roots)
@@ -147,7 +153,7 @@ def owns_socket(pids: Iterable[int], inodes: set[int]) -> bool:
     return False
 
 
-# --- the host ----------------------------------------------------------------------------------------------------------
+# --- the host -------------------------------------------------------------------------------------
 
 
 def steal_ns() -> int | None:
@@ -155,12 +161,18 @@ def steal_ns() -> int | None:
     for line in (_read(PROC / "stat") or b"").splitlines():
         if line.startswith(b"cpu "):
             fields = line.split()
-            return int(fields[8]) * 1_000_000_000 // os.sysconf("SC_CLK_TCK") if len(fields) > 8 else None
+            return (
+                int(fields[8]) * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+                if len(fields) > 8
+                else None
+            )
     return None
 
 
 def cpu_pressure_us() -> int | None:
-    """Time in which some task waited for a core, since boot (pressure stall information). None where the kernel has none."""
+    """Time in which some task waited for a core, since boot (pressure stall information). None
+    where the kernel has none.
+    """
     for line in (_read(PROC / "pressure" / "cpu") or b"").splitlines():
         if line.startswith(b"some "):
             return int(line.rsplit(b"total=", 1)[1])
@@ -168,8 +180,14 @@ def cpu_pressure_us() -> int | None:
 
 
 def tcp_counters() -> dict[str, int]:
-    """The Tcp line of /proc/net/snmp by name (RFC 1213: ``RetransSegs``, ``PassiveOpens`` ...), of this network namespace."""
-    lines = [line.split() for line in (_read(PROC / "net" / "snmp") or b"").decode().splitlines() if line[:4] == "Tcp:"]
+    """The Tcp line of /proc/net/snmp by name (RFC 1213: ``RetransSegs``, ``PassiveOpens`` ...), of
+    this network namespace.
+    """
+    lines = [
+        line.split()
+        for line in (_read(PROC / "net" / "snmp") or b"").decode().splitlines()
+        if line[:4] == "Tcp:"
+    ]
     if len(lines) != 2:
         return {}
     return {name: int(value) for name, value in zip(lines[0][1:], lines[1][1:], strict=True)}

@@ -11,7 +11,9 @@ from wirebench.trial.wireload import Document, ServerLoad
 from wirebench.trial.workloads import HttpRequest, WebSocketMessage
 
 MIN_CONNECTIONS_FOR_MEMORY = 500
-"""With fewer, the code and heap that the first requests touch weigh more than the connections. Our own choice."""
+"""With fewer, the code and heap that the first requests touch weigh more than the connections. Our
+own choice.
+"""
 
 _BY_KIND: Mapping[str, FailureKind] = {
     "read_timeout": "hung",
@@ -28,17 +30,29 @@ _BY_KIND: Mapping[str, FailureKind] = {
 Metrics = dict[str, float | int | None]
 
 
-def metrics(document: Document, load: ServerLoad, *, ready_ns: int, idle_rss_bytes: int | None) -> Metrics:
+def metrics(
+    document: Document, load: ServerLoad, *, ready_ns: int, idle_rss_bytes: int | None
+) -> Metrics:
     """``idle_rss_bytes``: the server's memory before the first request of the load."""
-    found = _ramp_metrics(document, load) if isinstance(load, RampLoad) else _loop_metrics(document, load)
+    found = (
+        _ramp_metrics(document, load)
+        if isinstance(load, RampLoad)
+        else _loop_metrics(document, load)
+    )
     server, ok = document.server, document.requests.ok
     if server is not None:
         found["server_rss_peak_bytes"] = server.rss_peak_bytes
         if server.cpu_ns is not None and ok > 0:
             found["cpu_per_request_ns"] = server.cpu_ns / ok
         connections = _held_open(document, load)
-        if server.rss_bytes is not None and idle_rss_bytes is not None and connections >= MIN_CONNECTIONS_FOR_MEMORY:
-            found["memory_per_connection_bytes"] = max(0, server.rss_bytes - idle_rss_bytes) / connections
+        if (
+            server.rss_bytes is not None
+            and idle_rss_bytes is not None
+            and connections >= MIN_CONNECTIONS_FOR_MEMORY
+        ):
+            found["memory_per_connection_bytes"] = (
+                max(0, server.rss_bytes - idle_rss_bytes) / connections
+            )
     found["ready_ns"] = ready_ns
     return found
 
@@ -55,7 +69,9 @@ def _loop_metrics(document: Document, load: ServerLoad) -> Metrics:
         "throughput_per_s": document.requests.rate_per_s,
         **_latency(document),
         "connect_ns": document.connect.elapsed_ns,
-        "success_ratio": _success(document.requests.ok, document.requests.ok + document.requests.errors),
+        "success_ratio": _success(
+            document.requests.ok, document.requests.ok + document.requests.errors
+        ),
     }
     if isinstance(load, EachLoad):
         found["makespan_ns"] = document.window.elapsed_ns
@@ -101,12 +117,16 @@ Judgement = Literal["right", "partly", "failed"]
 
 
 def judge(document: Document, load: ServerLoad) -> Judgement:
-    """``failed``: no figure. A ramp goes on until it breaks, so it counts if its first round held; others must be all right."""
+    """``failed``: no figure. A ramp goes on until it breaks, so it counts if its first round held;
+    others must be all right.
+    """
     if isinstance(load, RampLoad):
         rounds = document.rounds or ()
         if not rounds or rounds[0].answered < load.add * load.messages:
             return "failed"
-        all_held = len(rounds) == load.rounds and all(one.answered == one.round * load.add * load.messages for one in rounds)
+        all_held = len(rounds) == load.rounds and all(
+            one.answered == one.round * load.add * load.messages for one in rounds
+        )
         return "right" if all_held and document.requests.errors == 0 else "partly"
     if document.requests.errors or document.connect.failed or any(document.errors.values()):
         return "failed"
@@ -117,10 +137,18 @@ def judge(document: Document, load: ServerLoad) -> Judgement:
     return "right" if document.requests.ok > 0 else "failed"
 
 
-def failure_of(document: Document, *, asked: HttpRequest | WebSocketMessage, server_end: str | None, output: str) -> Failure:
+def failure_of(
+    document: Document,
+    *,
+    asked: HttpRequest | WebSocketMessage,
+    server_end: str | None,
+    output: str,
+) -> Failure:
     """Why replies are missing or wrong. ``server_end`` says how the server ended, if it did."""
     errors = {kind: count for kind, count in document.errors.items() if count}
-    counts = ", ".join(f"{kind} {count}" for kind, count in sorted(errors.items(), key=lambda item: -item[1]))
+    counts = ", ".join(
+        f"{kind} {count}" for kind, count in sorted(errors.items(), key=lambda item: -item[1])
+    )
     figures = f"{document.requests.ok} right replies of {document.requests.sent} requests; errors: {counts or 'none'}"
     first = document.first_error
     sent = first.sent if first is not None and first.sent else asked.sent
@@ -156,7 +184,9 @@ _WORDS: Mapping[FailureKind, str] = {
 
 
 def _kind(document: Document, errors: Mapping[str, int]) -> FailureKind:
-    """By the first error: those after it are often its consequences. Without one, by the most frequent."""
+    """By the first error: those after it are often its consequences. Without one, by the most
+    frequent.
+    """
     if document.first_error is not None and document.first_error.kind in _BY_KIND:
         return _BY_KIND[document.first_error.kind]
     if errors:
@@ -167,7 +197,9 @@ def _kind(document: Document, errors: Mapping[str, int]) -> FailureKind:
 
 def partial_errors(document: Document, load: ServerLoad) -> str:
     """The warning of a ramp that broke: where, and how."""
-    errors = ", ".join(f"{kind} {count}" for kind, count in sorted(document.errors.items()) if count)
+    errors = ", ".join(
+        f"{kind} {count}" for kind, count in sorted(document.errors.items()) if count
+    )
     broke = "after its last round"
     if isinstance(load, RampLoad):
         for one in document.rounds or ():

@@ -21,7 +21,9 @@ _STOP_GENERATOR_S = 5.0
 """The generator, told to stop, writes what it has measured."""
 
 
-def server_trial(spec: TrialSpec, outcome: Outcome, *, program: Program, scope: Scope, generator: Path) -> None:
+def server_trial(
+    spec: TrialSpec, outcome: Outcome, *, program: Program, scope: Scope, generator: Path
+) -> None:
     """Fills ``outcome``. ``StartError`` if the server did not start."""
     if isinstance(spec.load, ClientLoad):
         raise TypeError(f"{spec.trial}: expected a load for a server, got one for a client")
@@ -36,12 +38,18 @@ def server_trial(spec: TrialSpec, outcome: Outcome, *, program: Program, scope: 
     if isinstance(spec.load, ClosedLoad) and spec.load.tls:
         files = certificates.issue(scope.folder)
         ca_file = files.ca_file
-        settings = replace(settings, tls_cert=str(files.certificate_file), tls_key=str(files.key_file))
-    server = start_server(scope, program, settings, cores=cores.contestant, port_seed=spec.port_seed)
+        settings = replace(
+            settings, tls_cert=str(files.certificate_file), tls_key=str(files.key_file)
+        )
+    server = start_server(
+        scope, program, settings, cores=cores.contestant, port_seed=spec.port_seed
+    )
     outcome.port, outcome.ready_ns = server.port, server.ready_ns
     outcome.metrics["ready_ns"] = server.ready_ns
     idle_rss = procfs.resident_bytes(server.process.pids())
-    timeout_ns = watchdog.reply_timeout_ns(spec.load, patience_ns=spec.timeout_ns, threads=spec.threads)
+    timeout_ns = watchdog.reply_timeout_ns(
+        spec.load, patience_ns=spec.timeout_ns, threads=spec.threads
+    )
     document_file = scope.folder / "wireload.json"
     command = wireload.command(
         generator,
@@ -59,7 +67,9 @@ def server_trial(spec: TrialSpec, outcome: Outcome, *, program: Program, scope: 
     )
     before = read_counters()
     switches = procfs.involuntary_switches(server.process.pids())
-    process = scope.start(command, name="generator", cwd=scope.folder, env={}, cores=cores.generator)
+    process = scope.start(
+        command, name="generator", cwd=scope.folder, env={}, cores=cores.generator
+    )
     limit_ns = watchdog.limit_ns(spec.load, timeout_ns=timeout_ns, threads=spec.threads)
     code = process.wait(limit_ns / 1e9)
     hung = code is None
@@ -76,16 +86,22 @@ def server_trial(spec: TrialSpec, outcome: Outcome, *, program: Program, scope: 
     try:
         measured = wireload.read_document(document_file)
     except wireload.DocumentError as error:
-        outcome.failure = _without_document(process, error, server_end=server_end, server=server, limit_ns=limit_ns, hung=hung)
+        outcome.failure = _without_document(
+            process, error, server_end=server_end, server=server, limit_ns=limit_ns, hung=hung
+        )
         return
     document = measured.document
     generator_switches = document.generator.involuntary_switches
     outcome.covariates = covariates(
         before,
         after,
-        involuntary_switches=switches + generator_switches if switches >= 0 and generator_switches is not None else None,
+        involuntary_switches=switches + generator_switches
+        if switches >= 0 and generator_switches is not None
+        else None,
     )
-    outcome.metrics = server_metrics.metrics(document, spec.load, ready_ns=server.ready_ns, idle_rss_bytes=idle_rss or None)
+    outcome.metrics = server_metrics.metrics(
+        document, spec.load, ready_ns=server.ready_ns, idle_rss_bytes=idle_rss or None
+    )
     outcome.load, outcome.series, outcome.rounds = measured.load, measured.series, measured.rounds
     outcome.histogram = document.latency.histogram
     judgement = server_metrics.judge(document, spec.load)
@@ -100,12 +116,19 @@ def server_trial(spec: TrialSpec, outcome: Outcome, *, program: Program, scope: 
     if judgement == "partly":
         outcome.warnings.append(server_metrics.partial_errors(document, spec.load))
         if hung:
-            outcome.warnings.append(f"partial_errors: the ramp was stopped after {limit_ns / 1e9:.0f} s")
+            outcome.warnings.append(
+                f"partial_errors: the ramp was stopped after {limit_ns / 1e9:.0f} s"
+            )
         if server_end is not None:
-            outcome.warnings.append(f"partial_errors: the server {server_end}; its last output: {tail_of(server.process)}")
+            outcome.warnings.append(
+                f"partial_errors: the server {server_end}; its last output: {tail_of(server.process)}"
+            )
     elif judgement == "failed":
         found = server_metrics.failure_of(
-            document, asked=request_of(spec.workload), server_end=server_end, output=tail_of(server.process)
+            document,
+            asked=request_of(spec.workload),
+            server_end=server_end,
+            output=tail_of(server.process),
         )
         outcome.failure = _hung(found, limit_ns) if hung else found
 
@@ -124,7 +147,13 @@ def _hung(found: Failure, limit_ns: int) -> Failure:
 
 
 def _without_document(
-    process: Process, error: wireload.DocumentError, *, server_end: str | None, server: Server, limit_ns: int, hung: bool
+    process: Process,
+    error: wireload.DocumentError,
+    *,
+    server_end: str | None,
+    server: Server,
+    limit_ns: int,
+    hung: bool,
 ) -> Failure:
     if server_end is not None:
         return Failure(

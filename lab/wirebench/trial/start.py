@@ -76,7 +76,8 @@ def start_server(
     timeout_ns: int | None = None,
     extra_env: Mapping[str, str] | None = None,
 ) -> Server:
-    """Start it on a free port, or on ``port``. ``StartError`` if it does not get to take connections.
+    """Start it on a free port, or on ``port``. ``StartError`` if it does not get to take
+    connections.
 
     The port may be taken between the choice and the server's own bind; then another is tried.
     """
@@ -89,7 +90,9 @@ def start_server(
             env={**server_environment(settings, chosen), **(extra_env or {})},
             cores=cores,
         )
-        outcome = _wait_ready(process, chosen, START_TIMEOUT_NS if timeout_ns is None else timeout_ns)
+        outcome = _wait_ready(
+            process, chosen, START_TIMEOUT_NS if timeout_ns is None else timeout_ns
+        )
         if isinstance(outcome, int):
             return Server(process=process, port=chosen, ready_ns=outcome)
         if outcome is not None and (port is not None or attempt == _PORT_TRIES - 1):

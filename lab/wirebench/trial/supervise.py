@@ -1,12 +1,13 @@
 """Everything the lab starts goes through here, and nothing of it outlives the lab.
 
-A ``Supervisor`` lives as long as a run. It gives out ``Scope``s, one for each trial or check: a scratch folder and a set of
-processes that are all gone when the scope ends, however it ends. Each process is the leader of a session of its own, is
-pinned to cores, dies with the lab (PR_SET_PDEATHSIG) and is, where the host allows it, in a cgroup of its own.
+A ``Supervisor`` lives as long as a run. It gives out ``Scope``s, one for each trial or check: a
+scratch folder and a set of processes that are all gone when the scope ends, however it ends. Each
+process is the leader of a session of its own, is pinned to cores, dies with the lab
+(PR_SET_PDEATHSIG) and is, where the host allows it, in a cgroup of its own.
 
-After SIGKILL of the lab itself the kernel kills what the lab started. What those had started, the cgroups and the scratch
-folders are removed when the next ``Supervisor`` begins: all of them carry the id of their owner, and one whose owner is gone is
-stale.
+After SIGKILL of the lab itself the kernel kills what the lab started. What those had started, the
+cgroups and the scratch folders are removed when the next ``Supervisor`` begins: all of them carry
+the id of their owner, and one whose owner is gone is stale.
 """
 
 from __future__ import annotations
@@ -49,7 +50,9 @@ def _namespace() -> int:
 
 
 def owner_is_gone(owner: str) -> bool:
-    """False also for owners in another pid namespace (a container that shares our /tmp): nothing is known of them."""
+    """False also for owners in another pid namespace (a container that shares our /tmp): nothing is
+    known of them.
+    """
     namespace, pid, started = (int(part) for part in owner.split("-"))
     if namespace != _namespace():
         return False
@@ -58,7 +61,9 @@ def owner_is_gone(owner: str) -> bool:
 
 
 class Supervisor:
-    """Owns processes, scratch folders and cgroups. Use as a context manager, in the thread that starts the processes."""
+    """Owns processes, scratch folders and cgroups. Use as a context manager, in the thread that
+    starts the processes.
+    """
 
     def __init__(self, *, scratch_parent: Path | None = None) -> None:
         self.owner = owner_id()
@@ -76,7 +81,9 @@ class Supervisor:
                 parent = cgroup.parent_folder()
                 self.swept = sweep(self._scratch_parent, parent)
                 _become_subreaper(True)
-                self._scratch = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{self.owner}.", dir=self._scratch_parent))
+                self._scratch = Path(
+                    tempfile.mkdtemp(prefix=f"{_PREFIX}{self.owner}.", dir=self._scratch_parent)
+                )
                 if parent is not None:
                     self._group = parent / self._scratch.name
                     self._group.mkdir()
@@ -85,7 +92,12 @@ class Supervisor:
             raise
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.close()
 
     @property
@@ -113,7 +125,9 @@ class Supervisor:
         if self._group is not None:
             group = self._group / str(self._count)
             group.mkdir()
-        scope = Scope(owner=self.owner, name=f"{self.owner}.{self._count}", folder=folder, group=group)
+        scope = Scope(
+            owner=self.owner, name=f"{self.owner}.{self._count}", folder=folder, group=group
+        )
         self._scopes.append(scope)
         return scope
 
@@ -151,7 +165,9 @@ class Scope:
         cores: Sequence[int] = (),
         merge_output: bool = True,
     ) -> Process:
-        """Start a process. ``env`` is added to this process's environment without its WIREBENCH_ variables."""
+        """Start a process. ``env`` is added to this process's environment without its WIREBENCH_
+        variables.
+        """
         group = None
         number = len(self._processes)
         if self._group is not None:
@@ -173,7 +189,12 @@ class Scope:
 
     def _environment(self, env: Mapping[str, str], marker: str) -> dict[str, str]:
         kept = {key: value for key, value in os.environ.items() if not key.startswith("WIREBENCH_")}
-        own = {OWNER: self._owner, PROCESS: marker, TMP: str(self.folder), "TMPDIR": str(self.folder)}
+        own = {
+            OWNER: self._owner,
+            PROCESS: marker,
+            TMP: str(self.folder),
+            "TMPDIR": str(self.folder),
+        }
         return {**kept, **own, **env}
 
     def stop(self) -> list[Process]:
@@ -198,7 +219,9 @@ def _become_subreaper(on: bool) -> None:
 
 
 def sweep(scratch_parent: Path, group_parent: Path | None) -> tuple[str, ...]:
-    """End and remove what killed labs left behind, and say what. Nothing whose owner lives or is not known is touched."""
+    """End and remove what killed labs left behind, and say what. Nothing whose owner lives or is
+    not known is touched.
+    """
     said = []
     for pid in procfs.pids():
         owner = procfs.environment_value(pid, OWNER)
@@ -221,5 +244,10 @@ def _stale(parent: Path) -> Iterator[Path]:
     for folder in sorted(parent.glob(f"{_PREFIX}*")):
         match = _NAME.fullmatch(folder.name)
         with suppress(OSError):
-            if match and folder.lstat().st_uid == os.geteuid() and not folder.is_symlink() and owner_is_gone(match[1]):
+            if (
+                match
+                and folder.lstat().st_uid == os.geteuid()
+                and not folder.is_symlink()
+                and owner_is_gone(match[1])
+            ):
                 yield folder

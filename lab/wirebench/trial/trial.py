@@ -15,7 +15,12 @@ from wirebench.trial.types import Failure, Program, TrialResult, TrialSpec
 
 
 def run_trial(
-    spec: TrialSpec, *, program: Program, supervisor: Supervisor, wireload: Path, server_program: Program | None = None
+    spec: TrialSpec,
+    *,
+    program: Program,
+    supervisor: Supervisor,
+    wireload: Path,
+    server_program: Program | None = None,
 ) -> TrialResult:
     """Run a trial. Whatever the contestant does is in the result; ``Interrupted`` is all it raises.
 
@@ -29,17 +34,30 @@ def run_trial(
                 if spec.role == "server":
                     server_trial(spec, outcome, program=program, scope=scope, generator=wireload)
                 elif server_program is None:
-                    raise TypeError(f"{spec.trial}: expected the program of a server for a client's trial, got none")
+                    raise TypeError(
+                        f"{spec.trial}: expected the program of a server for a client's trial, got none"
+                    )
                 else:
-                    client_trial(spec, outcome, program=program, server_program=server_program, scope=scope)
+                    client_trial(
+                        spec, outcome, program=program, server_program=server_program, scope=scope
+                    )
             except StartError as error:
                 outcome.failure = error.failure
             except ports.NoPortError as error:
-                outcome.failure = Failure(kind="generator_failed", phase="start", message=str(error))
+                outcome.failure = Failure(
+                    kind="generator_failed", phase="start", message=str(error)
+                )
             outcome.warnings += _stop(scope)
         if outcome.port is not None and not ports.is_free(outcome.port):
-            outcome.warnings.append(f"port_in_use: another program took port {outcome.port} as the trial ended")
-        return _result(spec, outcome, started_unix_ns=started_unix_ns, elapsed_ns=time.monotonic_ns() - began_ns)
+            outcome.warnings.append(
+                f"port_in_use: another program took port {outcome.port} as the trial ended"
+            )
+        return _result(
+            spec,
+            outcome,
+            started_unix_ns=started_unix_ns,
+            elapsed_ns=time.monotonic_ns() - began_ns,
+        )
 
 
 def _stop(scope: Scope) -> list[str]:
@@ -50,7 +68,9 @@ def _stop(scope: Scope) -> list[str]:
     ]
 
 
-def _result(spec: TrialSpec, outcome: Outcome, *, started_unix_ns: int, elapsed_ns: int) -> TrialResult:
+def _result(
+    spec: TrialSpec, outcome: Outcome, *, started_unix_ns: int, elapsed_ns: int
+) -> TrialResult:
     return TrialResult(
         trial=spec.trial,
         study=spec.study,

@@ -1,6 +1,7 @@
 """What a trial is asked to do and what it says.
 
-The loads are those of the studies (``wirebench.catalog.studies``); the request each workload is asked is in
+The loads are those of the studies (``wirebench.catalog.studies``); the request each workload is
+asked is in
 ``wirebench.trial.workloads``.
 """
 
@@ -35,7 +36,9 @@ Phase = Literal["build", "verify", "start", "load", "stop"]
 
 @dataclass(frozen=True, kw_only=True)
 class Failure:
-    """Why there is no figure. ``sent``, ``expected`` and ``received`` are texts cut at a few hundred bytes."""
+    """Why there is no figure. ``sent``, ``expected`` and ``received`` are texts cut at a few
+    hundred bytes.
+    """
 
     kind: FailureKind
     phase: Phase
@@ -88,9 +91,12 @@ class TrialSpec:
     server: Contestant | None = None
 
     threads: int = 1
-    """Handler threads the server may use. More than one: it is not held to one core where there are more than two."""
+    """Handler threads the server may use. More than one: it is not held to one core where there are
+    more than two.
+    """
     environment_bytes: int = 0
-    """Size of a filler in the environment: it must not matter, so it differs from trial to trial."""
+    """Size of a filler in the environment: it must not matter, so it differs from trial to trial.
+    """
     port_seed: int = 0
     """Where the search for a free port starts."""
     seed: int = 0

@@ -1,4 +1,6 @@
-"""How long a trial may take before it counts as hung. Generous: being slow is a result; being stuck must not stop the run."""
+"""How long a trial may take before it counts as hung. Generous: being slow is a result; being stuck
+must not stop the run.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,9 @@ from wirebench.catalog.studies import ClientLoad, ClosedLoad, EachLoad, Load, Ra
 SECOND = 1_000_000_000
 MARGIN_NS = 10 * SECOND
 PER_CONNECTION_NS = 5_000_000
-"""Opening one. The slowest server of the published WebSocket comparison needed 20 ms each, over thousands."""
+"""Opening one. The slowest server of the published WebSocket comparison needed 20 ms each, over
+thousands.
+"""
 PER_REQUEST_NS = 2_000_000
 """Some ten times what the slowest framework needs, one core, a new connection each."""
 PER_MESSAGE_NS = 300_000
@@ -18,7 +22,9 @@ PER_OPERATION = 20
 
 
 PER_REPLY_AHEAD_NS = 100_000
-"""A reply may wait for those to all requests in flight with it. Ten thousand a second is the least that counts as answering."""
+"""A reply may wait for those to all requests in flight with it. Ten thousand a second is the least
+that counts as answering.
+"""
 
 
 def reply_timeout_ns(load: Load, *, patience_ns: int, threads: int) -> int:
@@ -48,7 +54,12 @@ def limit_ns(load: Load, *, timeout_ns: int, threads: int) -> int:
             return connecting + load.warmup_ns + load.window_ns + timeout_ns + MARGIN_NS
         case EachLoad():
             waiting = load.messages * load.delay_ms * 1_000_000 * _turns(load, threads)
-            return 2 * waiting + load.producers * load.messages * PER_REQUEST_NS + timeout_ns + MARGIN_NS
+            return (
+                2 * waiting
+                + load.producers * load.messages * PER_REQUEST_NS
+                + timeout_ns
+                + MARGIN_NS
+            )
         case RampLoad():
             connecting = load.rounds * load.add * PER_CONNECTION_NS
             return connecting + load.total_messages * PER_MESSAGE_NS + timeout_ns + MARGIN_NS

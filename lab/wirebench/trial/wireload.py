@@ -40,7 +40,14 @@ class Aim:
 
 
 def command(wireload: Path, load: ServerLoad, aim: Aim) -> list[str]:
-    words = [str(wireload), "--quiet", "--json", str(aim.json_file), "--threads", str(len(aim.cores))]
+    words = [
+        str(wireload),
+        "--quiet",
+        "--json",
+        str(aim.json_file),
+        "--threads",
+        str(len(aim.cores)),
+    ]
     words += ["--cpu", ",".join(map(str, aim.cores)), "--watch", aim.watch]
     words += ["--timeout", duration(aim.timeout_ns), "--seed", str(aim.seed)]
     words += _load_words(load)
@@ -57,7 +64,11 @@ def _load_words(load: ServerLoad) -> list[str]:
         case ClosedLoad():
             words = ["-c", str(load.connections), "--pipeline", str(load.in_flight)]
             words += ["--warmup", duration(load.warmup_ns), "-d", duration(load.window_ns)]
-            return [*words, "--interval", duration(max(load.window_ns // _INTERVALS, _SHORTEST_INTERVAL_NS))]
+            return [
+                *words,
+                "--interval",
+                duration(max(load.window_ns // _INTERVALS, _SHORTEST_INTERVAL_NS)),
+            ]
         case EachLoad():
             words = ["-c", str(load.producers), "--each", str(load.messages)]
             return words if load.policy == "reuse" else [*words, "--no-keepalive"]
@@ -69,7 +80,14 @@ def _load_words(load: ServerLoad) -> list[str]:
 def _request_words(request: HttpRequest | WebSocketMessage) -> list[str]:
     if isinstance(request, WebSocketMessage):
         return ["--message", request.text, "--check", request.check]
-    words = ["--method", request.method, "--expect-status", str(request.status), "--expect-body", request.reply]
+    words = [
+        "--method",
+        request.method,
+        "--expect-status",
+        str(request.status),
+        "--expect-body",
+        request.reply,
+    ]
     for header in request.headers:
         words += ["--header", header]
     return words if request.body is None else [*words, "--body", request.body]
@@ -83,7 +101,7 @@ def duration(ns: int) -> str:
     return f"{ns // 1000}us"
 
 
-# --- the document ------------------------------------------------------------------------------------------------------
+# --- the document ---------------------------------------------------------------------------------
 
 
 class DocumentError(Exception):
@@ -190,7 +208,9 @@ class Measured:
 
     @property
     def load(self) -> dict[str, Any]:
-        """What a trial keeps of it beside what has a place of its own: no histogram, series or rounds."""
+        """What a trial keeps of it beside what has a place of its own: no histogram, series or
+        rounds.
+        """
         kept = {key: value for key, value in self.raw.items() if key not in ("series", "rounds")}
         for part in ("latency", "connect"):
             if isinstance(kept.get(part), dict):

@@ -22,7 +22,9 @@ class HttpRequest:
 
     @property
     def sent(self) -> str:
-        return f"{self.method} {self.path}" + ("" if self.body is None else f" with the body {self.body}")
+        return f"{self.method} {self.path}" + (
+            "" if self.body is None else f" with the body {self.body}"
+        )
 
     @property
     def expected(self) -> str:
@@ -42,12 +44,28 @@ class WebSocketMessage:
 
     @property
     def expected(self) -> str:
-        return "the same message" if self.check == "echo" else '{"c":<the same>,"ts":<unix seconds>}'
+        return (
+            "the same message" if self.check == "echo" else '{"c":<the same>,"ts":<unix seconds>}'
+        )
 
 
 _REQUESTS: dict[Workload, HttpRequest | WebSocketMessage] = {
-    "http.hello": HttpRequest(method="GET", path="/route_01", body=None, headers=(), status=200, reply="hello from route_01"),
-    "http.payload": HttpRequest(method="GET", path="/payload/16", body=None, headers=(), status=200, reply="abcdefghijklmnop"),
+    "http.hello": HttpRequest(
+        method="GET",
+        path="/route_01",
+        body=None,
+        headers=(),
+        status=200,
+        reply="hello from route_01",
+    ),
+    "http.payload": HttpRequest(
+        method="GET",
+        path="/payload/16",
+        body=None,
+        headers=(),
+        status=200,
+        reply="abcdefghijklmnop",
+    ),
     "rest": HttpRequest(
         method="POST",
         path="/test",

@@ -1,4 +1,6 @@
-"""The conformance check before timing: a contestant whose replies are not exactly right is not measured."""
+"""The conformance check before timing: a contestant whose replies are not exactly right is not
+measured.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ def verify(
     *,
     schemes: Sequence[Scheme] = SCHEMES,
 ) -> Verdict:
-    """Check a server for a workload, or a client against what it calls (``http.payload`` or ``ws.echo``) by its schemes."""
+    """Check a server for a workload, or a client against what it calls (``http.payload`` or
+    ``ws.echo``) by its schemes.
+    """
     if role == "server":
         return verify_server(contestant, workload, program, supervisor)
     return verify_client(contestant, workload, program, supervisor, schemes=schemes)

@@ -1,4 +1,6 @@
-"""How checks are written: a list of named functions, each of which passes, or says what it expected and received."""
+"""How checks are written: a list of named functions, each of which passes, or says what it expected
+and received.
+"""
 
 from __future__ import annotations
 
@@ -29,10 +31,14 @@ class Check:
 
 
 HOPELESS_AFTER = 3
-"""Checks in a row that got no answer at all: the contestant is hung or gone, and each further one would wait in vain."""
+"""Checks in a row that got no answer at all: the contestant is hung or gone, and each further one
+would wait in vain.
+"""
 ATTEMPTS = 3
-"""At a required check that meets silence where there were answers before. A library that loses a reply now and then does give
-the right ones, which is what is asked here; how often it loses one is for the trials to count. It is said all the same."""
+"""At a required check that meets silence where there were answers before. A library that loses a
+reply now and then does give the right ones, which is what is asked here; how often it loses one is
+for the trials to count. It is said all the same.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +51,9 @@ class _Outcome:
 
 
 def run_checks(checks: Iterable[Check], *, alive: Callable[[], bool]) -> list[CheckResult]:
-    """Run them in order. Ends early when the contestant is gone or hopeless; what was not run is not in the result."""
+    """Run them in order. Ends early when the contestant is gone or hopeless; what was not run is
+    not in the result.
+    """
     results: list[CheckResult] = []
     unanswered = 0
     for check in checks:
@@ -72,7 +80,12 @@ def _attempt(check: Check) -> _Outcome:
     except PeerError as error:
         received, answered, silent = str(error), False, isinstance(error, SilenceError)
     result = CheckResult(
-        id=check.id, passed=passed, required=check.required, sent=check.sent, expected=expected, received=received
+        id=check.id,
+        passed=passed,
+        required=check.required,
+        sent=check.sent,
+        expected=expected,
+        received=received,
     )
     return _Outcome(result=result, answered=answered, silent=silent)
 

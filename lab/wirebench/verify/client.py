@@ -1,4 +1,6 @@
-"""The conformance check of a client: what it does and what it says, against the lab's own counting server."""
+"""The conformance check of a client: what it does and what it says, against the lab's own counting
+server.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,12 @@ _WRONGS: tuple[Misbehaviour, ...] = ("wrong_body", "short_body", "not_found")
 
 
 def verify_client(
-    contestant: str, workload: Workload, program: Program, supervisor: Supervisor, *, schemes: Sequence[Scheme] = SCHEMES
+    contestant: str,
+    workload: Workload,
+    program: Program,
+    supervisor: Supervisor,
+    *,
+    schemes: Sequence[Scheme] = SCHEMES,
 ) -> Verdict:
     """Run the client against right servers with both policies, and against wrong ones.
 
@@ -46,7 +53,9 @@ def verify_client(
                 if not result.passed and result.id.endswith(".ends"):
                     # One that hangs does so each time: the other checks would only wait.
                     break
-    return verdict(contestant, "client", workload, tuple(results), elapsed_ns=time.monotonic_ns() - began)
+    return verdict(
+        contestant, "client", workload, tuple(results), elapsed_ns=time.monotonic_ns() - began
+    )
 
 
 def _checks(scope: Scope, program: Program, scheme: Scheme) -> Iterator[CheckResult]:
@@ -60,7 +69,9 @@ def _checks(scope: Scope, program: Program, scheme: Scheme) -> Iterator[CheckRes
 
 
 def _tls_checks(scope: Scope, program: Program, scheme: Scheme) -> Iterator[CheckResult]:
-    """What is the client's own work is the same as without TLS; that it checks whom it talks to is not."""
+    """What is the client's own work is the same as without TLS; that it checks whom it talks to is
+    not.
+    """
     right = issue(scope.folder)
     for policy in _POLICIES:
         yield from _right(scope, program, _load(scheme, policy, 65_536), right)
@@ -74,12 +85,21 @@ def _tls_checks(scope: Scope, program: Program, scheme: Scheme) -> Iterator[Chec
 
 def _load(scheme: Scheme, policy: Policy, size: int) -> ClientLoad:
     return ClientLoad(
-        scheme=scheme, policy=policy, payload_bytes=size, warmup=WARMUP, operations=OPERATIONS, typical_ns=_TYPICAL_NS
+        scheme=scheme,
+        policy=policy,
+        payload_bytes=size,
+        warmup=WARMUP,
+        operations=OPERATIONS,
+        typical_ns=_TYPICAL_NS,
     )
 
 
 def _run(
-    scope: Scope, program: Program, load: ClientLoad, misbehaviour: Misbehaviour, tls: Certificates | None = None
+    scope: Scope,
+    program: Program,
+    load: ClientLoad,
+    misbehaviour: Misbehaviour,
+    tls: Certificates | None = None,
 ) -> tuple[ClientRun, Process, Counts]:
     with serving(misbehaviour, tls) as server:
         run, process = run_client(
@@ -104,7 +124,9 @@ class _Says:
             + (f", {besides}" if besides else "")
         )
 
-    def that(self, what: str, passed: bool, *, expected: object, received: object, required: bool = True) -> CheckResult:
+    def that(
+        self, what: str, passed: bool, *, expected: object, received: object, required: bool = True
+    ) -> CheckResult:
         return CheckResult(
             id=f"{self._name}.{what}",
             passed=passed,
@@ -120,11 +142,15 @@ def _ends(says: _Says, run: ClientRun, process: Process) -> CheckResult:
         "ends",
         run.exit_code is not None,
         expected=f"an end within {LIMIT_NS / 1e9:g} s",
-        received=describe_end(process) if run.exit_code is not None else f"still running, and killed: {tail_of(process)}",
+        received=describe_end(process)
+        if run.exit_code is not None
+        else f"still running, and killed: {tail_of(process)}",
     )
 
 
-def _right(scope: Scope, program: Program, load: ClientLoad, tls: Certificates | None = None) -> Iterator[CheckResult]:
+def _right(
+    scope: Scope, program: Program, load: ClientLoad, tls: Certificates | None = None
+) -> Iterator[CheckResult]:
     run, process, counts = _run(scope, program, load, "none", tls)
     says = _Says(f"{load.policy}.{load.payload_bytes}", load)
     ends = _ends(says, run, process)
@@ -132,20 +158,40 @@ def _right(scope: Scope, program: Program, load: ClientLoad, tls: Certificates |
     if not ends.passed:
         return
     printed = tail_of(process)
-    yield says.that("exit_code", run.exit_code == 0, expected="exit code 0", received=f"{describe_end(process)}: {printed}")
-    report = run.report
-    yield says.that("json_line", report is not None, expected="one JSON line", received=run.problem or printed)
     yield says.that(
-        "protocol", not counts.problems, expected="right requests", received=counts.problems[:1] or "right requests"
+        "exit_code",
+        run.exit_code == 0,
+        expected="exit code 0",
+        received=f"{describe_end(process)}: {printed}",
+    )
+    report = run.report
+    yield says.that(
+        "json_line", report is not None, expected="one JSON line", received=run.problem or printed
+    )
+    yield says.that(
+        "protocol",
+        not counts.problems,
+        expected="right requests",
+        received=counts.problems[:1] or "right requests",
     )
     wanted = WARMUP + OPERATIONS
     yield says.that(
-        "requests", counts.requests == wanted, expected=f"{wanted} requests at the server", received=counts.requests
+        "requests",
+        counts.requests == wanted,
+        expected=f"{wanted} requests at the server",
+        received=counts.requests,
     )
     if report is None:
         return
-    yield says.that("operations", report.operations == OPERATIONS, expected=OPERATIONS, received=report.operations)
-    yield says.that("errors", report.errors == 0, expected="0 errors", received=f"{report.errors}: {printed}")
+    yield says.that(
+        "operations",
+        report.operations == OPERATIONS,
+        expected=OPERATIONS,
+        received=report.operations,
+    )
+    yield says.that(
+        "errors", report.errors == 0, expected="0 errors", received=f"{report.errors}: {printed}"
+    )
     yield says.that(
         "connections_said",
         report.connections == counts.connections,
@@ -154,11 +200,20 @@ def _right(scope: Scope, program: Program, load: ClientLoad, tls: Certificates |
     )
     opens = 1 if load.policy == "reuse" else wanted
     yield says.that(
-        "connections", counts.connections == opens, expected=f"{opens} connections at the server", received=counts.connections
+        "connections",
+        counts.connections == opens,
+        expected=f"{opens} connections at the server",
+        received=counts.connections,
     )
     yield from _samples(says, run, wall_ns=report.wall_ns)
     cpu_ns = report.cpu_user_ns + report.cpu_system_ns
-    yield says.that("cpu", cpu_ns > 0, expected="processor time above 0", received=f"{cpu_ns} ns", required=False)
+    yield says.that(
+        "cpu",
+        cpu_ns > 0,
+        expected="processor time above 0",
+        received=f"{cpu_ns} ns",
+        required=False,
+    )
 
 
 def _samples(says: _Says, run: ClientRun, *, wall_ns: int) -> Iterator[CheckResult]:
@@ -171,11 +226,20 @@ def _samples(says: _Says, run: ClientRun, *, wall_ns: int) -> Iterator[CheckResu
     )
     # Operations follow one another, so their times add up to no more than the whole.
     total = int(samples.sum()) if len(samples) else 0
-    yield says.that("samples_sum", total <= wall_ns, expected=f"samples of {wall_ns} ns in all at most", received=f"{total} ns")
+    yield says.that(
+        "samples_sum",
+        total <= wall_ns,
+        expected=f"samples of {wall_ns} ns in all at most",
+        received=f"{total} ns",
+    )
 
 
 def _wrong(
-    scope: Scope, program: Program, load: ClientLoad, misbehaviour: Misbehaviour, tls: Certificates | None = None
+    scope: Scope,
+    program: Program,
+    load: ClientLoad,
+    misbehaviour: Misbehaviour,
+    tls: Certificates | None = None,
 ) -> Iterator[CheckResult]:
     """A client that counts wrong replies as operations would be the fastest of all."""
     run, process, _ = _run(scope, program, load, misbehaviour, tls)
@@ -183,12 +247,19 @@ def _wrong(
     yield from _reported(says, run, process)
 
 
-def _impostor(scope: Scope, program: Program, load: ClientLoad, what: str, tls: Certificates) -> Iterator[CheckResult]:
+def _impostor(
+    scope: Scope, program: Program, load: ClientLoad, what: str, tls: Certificates
+) -> Iterator[CheckResult]:
     """A client that looks at no certificate saves the time, and is worth nothing."""
     run, process, counts = _run(scope, program, load, "none", tls)
     says = _Says(f"impostor.{what}", load, f"from a server whose certificate is wrong: {what}")
     yield from _reported(says, run, process)
-    yield says.that("requests", counts.requests == 0, expected="no request at the server", received=counts.requests)
+    yield says.that(
+        "requests",
+        counts.requests == 0,
+        expected="no request at the server",
+        received=counts.requests,
+    )
 
 
 def _reported(says: _Says, run: ClientRun, process: Process) -> Iterator[CheckResult]:
@@ -207,7 +278,9 @@ def _reported(says: _Says, run: ClientRun, process: Process) -> Iterator[CheckRe
 
 
 def _closing(scope: Scope, program: Program, load: ClientLoad) -> Iterator[CheckResult]:
-    """Servers close kept connections after some requests. A client that opens new ones must say how many."""
+    """Servers close kept connections after some requests. A client that opens new ones must say how
+    many.
+    """
     run, process, counts = _run(scope, program, load, "close_each")
     says = _Says("closing", load, "from a server that closes after each reply")
     ends = _ends(says, run, process)

@@ -1,7 +1,8 @@
-"""The lab's own server for checking clients: it serves what the contract says, or something wrong on purpose, and counts.
+"""The lab's own server for checking clients: it serves what the contract says, or something wrong
+on purpose, and counts.
 
-One thread with one asyncio loop. It serves http (``GET /payload/N``) and WebSocket echo (``GET /`` with Upgrade) on one port,
-over TLS if it is given certificates.
+One thread with one asyncio loop. It serves http (``GET /payload/N``) and WebSocket echo (``GET /``
+with Upgrade) on one port, over TLS if it is given certificates.
 """
 
 from __future__ import annotations
@@ -53,7 +54,9 @@ class Counts:
 class CountingServer:
     """Use ``serving()``. ``counts`` may be read when the client has ended."""
 
-    def __init__(self, misbehaviour: Misbehaviour = "none", tls: Certificates | None = None) -> None:
+    def __init__(
+        self, misbehaviour: Misbehaviour = "none", tls: Certificates | None = None
+    ) -> None:
         self.port = 0
         self.counts = Counts()
         self._misbehaviour = misbehaviour
@@ -63,7 +66,9 @@ class CountingServer:
         self._loop = asyncio.new_event_loop()
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="wirebench-counting-server", daemon=True)
+        self._thread = threading.Thread(
+            target=self._loop.run_forever, name="wirebench-counting-server", daemon=True
+        )
 
     def start(self) -> None:
         self._thread.start()
@@ -78,13 +83,19 @@ class CountingServer:
     async def _listen(self) -> None:
         patience = None if self._tls is None else _HANDSHAKE_S
         self._server = await asyncio.start_server(
-            self._accept, HOST, 0, limit=MAX_MESSAGE_BYTES, ssl=self._tls, ssl_handshake_timeout=patience
+            self._accept,
+            HOST,
+            0,
+            limit=MAX_MESSAGE_BYTES,
+            ssl=self._tls,
+            ssl_handshake_timeout=patience,
         )
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def _shut(self) -> None:
-        # No more connections; asyncio's own tasks of those that are being accepted must end by themselves, before the server
-        # is closed: cancelled or late, they would complain and leave sockets open.
+        # No more connections; asyncio's own tasks of those that are being accepted must end by
+        # themselves, before the server is closed: cancelled or late, they would complain and leave
+        # sockets open.
         for listener in self._server.sockets if self._server is not None else ():
             self._loop.remove_reader(listener.fileno())
         while others := asyncio.all_tasks() - {asyncio.current_task()}:
@@ -96,10 +107,12 @@ class CountingServer:
         await asyncio.sleep(0)  # a turn in which the last transports close
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        # A task of our own: Python 3.11 reports the cancelling of one that asyncio's streams made as an error.
+        # A task of our own: Python 3.11 reports the cancelling of one that asyncio's streams made
+        # as an error.
         task = self._loop.create_task(self._serve(reader, writer))
         self._tasks.add(task)
-        # Also of a task that was cancelled before its first step. What the client did not read is not waited for.
+        # Also of a task that was cancelled before its first step. What the client did not read is
+        # not waited for.
         task.add_done_callback(lambda _: writer.transport.abort())
         task.add_done_callback(self._tasks.discard)
 
@@ -125,7 +138,10 @@ class CountingServer:
                 return
             await reader.readexactly(int(headers.get("content-length", "0")))
             self.counts.requests += 1
-            closes = self._misbehaviour == "close_each" or headers.get("connection", "").lower() == "close"
+            closes = (
+                self._misbehaviour == "close_each"
+                or headers.get("connection", "").lower() == "close"
+            )
             writer.write(self._response(method, path, closes=closes))
             await writer.drain()
             if closes:
@@ -144,16 +160,19 @@ class CountingServer:
     def _spoil(self, body: bytes) -> bytes:
         match self._misbehaviour:
             case "wrong_body":
-                # The right length and one wrong byte at the end: a client that checks less than all of it will not see it.
+                # The right length and one wrong byte at the end: a client that checks less than all
+                # of it will not see it.
                 return body[:-1] + b"!"
             case "short_body":
                 return body[:-1]
             case _:
                 return body
 
-    # --- WebSocket ------------------------------------------------------------------------------------------------------
+    # --- WebSocket --------------------------------------------------------------------------------
 
-    async def _websocket(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, headers: dict[str, str]) -> None:
+    async def _websocket(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, headers: dict[str, str]
+    ) -> None:
         if self._misbehaviour == "not_found":
             writer.write(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
             await writer.drain()
@@ -222,7 +241,9 @@ def _parse_head(head: bytes) -> tuple[str, str, dict[str, str]]:
 
 
 @contextmanager
-def serving(misbehaviour: Misbehaviour = "none", tls: Certificates | None = None) -> Iterator[CountingServer]:
+def serving(
+    misbehaviour: Misbehaviour = "none", tls: Certificates | None = None
+) -> Iterator[CountingServer]:
     server = CountingServer(misbehaviour, tls)
     server.start()
     try:

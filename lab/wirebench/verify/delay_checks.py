@@ -1,4 +1,6 @@
-"""What ``rest`` must do with ``WIREBENCH_DELAY_MS`` and ``WIREBENCH_THREADS``: take its time, so many requests at a time."""
+"""What ``rest`` must do with ``WIREBENCH_DELAY_MS`` and ``WIREBENCH_THREADS``: take its time, so
+many requests at a time.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +27,18 @@ def delay_checks(port: int) -> Iterator[Check]:
         asked.judge(exchange(port, asked.request(port)))
         took_ms = (time.monotonic() - began) * 1000
         if took_ms < DELAY_MS:
-            raise Mismatch(expected=f"the reply after {DELAY_MS} ms or more", received=f"the reply after {took_ms:.0f} ms")
+            raise Mismatch(
+                expected=f"the reply after {DELAY_MS} ms or more",
+                received=f"the reply after {took_ms:.0f} ms",
+            )
         return f"the reply after {took_ms:.0f} ms"
 
-    yield Check(id="rest.delay", sent=what, expected=f"{asked.expected} after {DELAY_MS} ms or more", run=delayed)
+    yield Check(
+        id="rest.delay",
+        sent=what,
+        expected=f"{asked.expected} after {DELAY_MS} ms or more",
+        run=delayed,
+    )
     yield Check(
         id="rest.threads",
         sent=f"{THREADS} times at once: {what} WIREBENCH_THREADS={THREADS}",
@@ -48,15 +58,22 @@ def delay_checks(port: int) -> Iterator[Check]:
 def _sooner(port: int) -> str:
     took_ms = _at_once(port, THREADS)
     if took_ms >= THREADS * DELAY_MS:
-        raise Mismatch(expected=f"all within {THREADS * DELAY_MS} ms", received=f"all after {took_ms:.0f} ms")
+        raise Mismatch(
+            expected=f"all within {THREADS * DELAY_MS} ms", received=f"all after {took_ms:.0f} ms"
+        )
     return f"all after {took_ms:.0f} ms"
 
 
 def _one_waits(port: int) -> str:
-    """A delay stands for processing and holds a handler: a service that only waits would be compared with those that work."""
+    """A delay stands for processing and holds a handler: a service that only waits would be
+    compared with those that work.
+    """
     took_ms = _at_once(port, THREADS + 1)
     if took_ms < 2 * DELAY_MS:
-        raise Mismatch(expected=f"the last after {2 * DELAY_MS} ms or more", received=f"the last after {took_ms:.0f} ms")
+        raise Mismatch(
+            expected=f"the last after {2 * DELAY_MS} ms or more",
+            received=f"the last after {took_ms:.0f} ms",
+        )
     return f"the last after {took_ms:.0f} ms"
 
 
@@ -71,7 +88,8 @@ def _at_once(port: int, count: int) -> float:
             connections.append(connection)
         began = time.monotonic()
         for connection in connections:
-            # A server with a thread for each connection is free for the next only when one is closed.
+            # A server with a thread for each connection is free for the next only when one is
+            # closed.
             connection.send(asked.request(port, close=True))
         for connection in connections:
             asked.judge(connection.read_response())

@@ -1,6 +1,8 @@
-"""HTTP/1.1 by hand over a plain socket: the checks must see what was really sent, and send what no client library would.
+"""HTTP/1.1 by hand over a plain socket: the checks must see what was really sent, and send what no
+client library would.
 
-The reader is strict where a load generator would be misled: CRLF line ends, an HTTP/1.1 status line, a body whose end is known.
+The reader is strict where a load generator would be misled: CRLF line ends, an HTTP/1.1 status
+line, a body whose end is known.
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ MAX_BODY_BYTES = 16 * 1024 * 1024
 
 
 class PeerError(Exception):
-    """The peer did not send what the protocol asks for. The text is what a result shows as received."""
+    """The peer did not send what the protocol asks for. The text is what a result shows as
+    received.
+    """
 
 
 class SilenceError(PeerError):
@@ -109,7 +113,9 @@ class Connection:
         """Up to and with ``end``."""
         while (found := self._buffer.find(end)) < 0:
             if len(self._buffer) > MAX_HEAD_BYTES:
-                raise PeerError(f"no end of {what} in {MAX_HEAD_BYTES} bytes: {show(bytes(self._buffer))}")
+                raise PeerError(
+                    f"no end of {what} in {MAX_HEAD_BYTES} bytes: {show(bytes(self._buffer))}"
+                )
             if not self._fill():
                 got = show(bytes(self._buffer)) if self._buffer else "nothing"
                 raise PeerError(f"closed in {what}, after {got}")
@@ -139,8 +145,9 @@ class Connection:
         if self._closed_by_peer:
             return False
         self._socket.settimeout(self._timeout_s)
-        # Else a server that writes head and body apart with Nagle's algorithm on waits 40 ms for each reply's acknowledgement:
-        # that is for the timed trials to show, not for a thousand checks to sit through. It does not last (tcp(7)).
+        # Else a server that writes head and body apart with Nagle's algorithm on waits 40 ms for
+        # each reply's acknowledgement: that is for the timed trials to show, not for a thousand
+        # checks to sit through. It does not last (tcp(7)).
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
         with interrupt.waiting():
             try:
@@ -157,7 +164,7 @@ class Connection:
         self._buffer += data
         return bool(data)
 
-    # --- HTTP ----------------------------------------------------------------------------------------------------------
+    # --- HTTP -------------------------------------------------------------------------------------
 
     def read_response(self) -> Response:
         status, reason, headers = self.read_head()
@@ -168,7 +175,9 @@ class Connection:
             if named["transfer-encoding"].strip().lower() != "chunked":
                 raise PeerError(f"Transfer-Encoding: {named['transfer-encoding']}")
             if "content-length" in named:
-                raise PeerError("both Transfer-Encoding and Content-Length (RFC 9112 section 6.2 forbids it)")
+                raise PeerError(
+                    "both Transfer-Encoding and Content-Length (RFC 9112 section 6.2 forbids it)"
+                )
             body = self._read_chunks()
         elif "content-length" in named:
             text = named["content-length"]
@@ -224,7 +233,13 @@ def connect(port: int, *, timeout_s: float | None = None) -> Iterator[Connection
 
 
 def request(
-    method: str, path: str, *, port: int, body: bytes | None = None, content_type: str | None = None, close: bool = False
+    method: str,
+    path: str,
+    *,
+    port: int,
+    body: bytes | None = None,
+    content_type: str | None = None,
+    close: bool = False,
 ) -> bytes:
     lines = [f"{method} {path} HTTP/1.1", f"Host: {HOST}:{port}"]
     if content_type is not None:

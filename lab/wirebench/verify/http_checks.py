@@ -10,8 +10,9 @@ from wirebench.verify.checks import Check, Mismatch
 from wirebench.verify.http import Connection, Response, at, connect, exchange, request
 
 MANY_REQUESTS = 1_100
-"""More than the limits of requests for each connection that servers have by default (100 and 1000): under load, a server that
-closes then is measured reconnecting."""
+"""More than the limits of requests for each connection that servers have by default (100 and 1000):
+under load, a server that closes then is measured reconnecting.
+"""
 MANY_CONNECTIONS = 50
 PIPELINED = 3
 _CLOSE_WITHIN_S = 2.0
@@ -34,11 +35,22 @@ class Exchange:
     """None: any."""
 
     def request(self, port: int, *, close: bool = False) -> bytes:
-        return request(self.method, self.path, port=port, body=self.body, content_type=self.content_type, close=close)
+        return request(
+            self.method,
+            self.path,
+            port=port,
+            body=self.body,
+            content_type=self.content_type,
+            close=close,
+        )
 
     @property
     def sent(self) -> str:
-        with_body = "" if self.body is None else f" with {len(self.body)} bytes: {self.body[:100].decode(errors='replace')}"
+        with_body = (
+            ""
+            if self.body is None
+            else f" with {len(self.body)} bytes: {self.body[:100].decode(errors='replace')}"
+        )
         return f"{self.method} {self.path}{with_body}"
 
     @property
@@ -48,7 +60,9 @@ class Exchange:
             words.append(self.media_type)
         if self.reply is not None:
             text = self.reply[:100].decode(errors="replace")
-            words.append(f'"{text}"' if len(self.reply) <= 100 else f'"{text}"... ({len(self.reply)} bytes)')
+            words.append(
+                f'"{text}"' if len(self.reply) <= 100 else f'"{text}"... ({len(self.reply)} bytes)'
+            )
         return ", ".join(words)
 
     def judge(self, response: Response, *, where: str = "") -> str:
@@ -59,7 +73,9 @@ class Exchange:
             and (self.reply is None or response.body == self.reply)
         )
         if not right:
-            raise Mismatch(expected=f"{where}{self.expected}", received=f"{where}{response.describe()}")
+            raise Mismatch(
+                expected=f"{where}{self.expected}", received=f"{where}{response.describe()}"
+            )
         return response.describe()
 
 
@@ -75,24 +91,42 @@ def answers(id_: str, port: int, asked: Exchange, *, required: bool = True) -> C
 def connection_checks(port: int, asked: Exchange, *, concurrent_required: bool) -> Iterator[Check]:
     """How the server treats connections, shown on a request whose reply is known."""
 
-    def check(name: str, what: str, expected: str, run: Callable[[], str], *, required: bool = True) -> Check:
-        return Check(id=name, sent=f"{asked.sent}, {what}", expected=expected, run=run, required=required)
+    def check(
+        name: str, what: str, expected: str, run: Callable[[], str], *, required: bool = True
+    ) -> Check:
+        return Check(
+            id=name, sent=f"{asked.sent}, {what}", expected=expected, run=run, required=required
+        )
 
     right = f"each time {asked.expected}"
-    yield check("http.keep_alive", f"{MANY_REQUESTS} times on one connection", right, lambda: _keep_alive(port, asked))
+    yield check(
+        "http.keep_alive",
+        f"{MANY_REQUESTS} times on one connection",
+        right,
+        lambda: _keep_alive(port, asked),
+    )
     yield check(
         "http.connection_close",
         "with Connection: close",
         f"{asked.expected}, then the end of the connection within {_CLOSE_WITHIN_S:g} s",
         lambda: _connection_close(port, asked),
     )
-    yield check("http.split_reads", "one byte at a time", asked.expected, lambda: _split(port, asked))
-    yield check("http.many_connections", f"on {MANY_CONNECTIONS} connections in turn", right, lambda: _in_turn(port, asked))
+    yield check(
+        "http.split_reads", "one byte at a time", asked.expected, lambda: _split(port, asked)
+    )
+    yield check(
+        "http.many_connections",
+        f"on {MANY_CONNECTIONS} connections in turn",
+        right,
+        lambda: _in_turn(port, asked),
+    )
     yield check(
         "http.concurrent",
         f"on {MANY_CONNECTIONS} connections that are all open",
         right,
-        lambda: _concurrent(port, asked, timeout_s=None if concurrent_required else _ADVICE_TIMEOUT_S),
+        lambda: _concurrent(
+            port, asked, timeout_s=None if concurrent_required else _ADVICE_TIMEOUT_S
+        ),
         required=concurrent_required,
     )
     yield check(

@@ -23,43 +23,65 @@ def hello_checks(port: int) -> Iterator[Check]:
     yield answers("hello.route_01", port, first)
     yield answers("hello.route_02", port, second)
     for path in ("/", "/route_03", "/route_011", "/route_01/more"):
-        yield answers(f"hello.not_found {path}", port, Exchange(method="GET", path=path, status=404))
+        yield answers(
+            f"hello.not_found {path}", port, Exchange(method="GET", path=path, status=404)
+        )
     yield answers("hello.query", port, replace(first, path="/route_01?a=b"), required=False)
     yield from connection_checks(port, first, concurrent_required=True)
 
 
 def payload_checks(port: int) -> Iterator[Check]:
-    asked = [Exchange(method="GET", path=f"/payload/{size}", media_type=OCTETS, reply=payload(size)) for size in PAYLOAD_SIZES]
+    asked = [
+        Exchange(method="GET", path=f"/payload/{size}", media_type=OCTETS, reply=payload(size))
+        for size in PAYLOAD_SIZES
+    ]
     for one in asked:
         yield answers(f"payload.{one.path.rsplit('/', 1)[1]}", port, one)
     for path in ("/", "/payload/17", "/payload/", "/payload/x"):
-        yield answers(f"payload.not_found {path}", port, Exchange(method="GET", path=path, status=404))
+        yield answers(
+            f"payload.not_found {path}", port, Exchange(method="GET", path=path, status=404)
+        )
     yield from connection_checks(port, asked[0], concurrent_required=True)
 
 
 def rest_checks(port: int) -> Iterator[Check]:
     post = posting(REST_BODY.encode())
     yield answers("rest.post", port, post)
-    # The body goes back as received: spaces, order and characters are not those a JSON library would write.
-    yield answers("rest.post_verbatim", port, posting('{ "b" : [1, 2.50,null],\n "a":"grün \\u00e9" }'.encode()))
+    # The body goes back as received: spaces, order and characters are not those a JSON library
+    # would write.
+    yield answers(
+        "rest.post_verbatim",
+        port,
+        posting('{ "b" : [1, 2.50,null],\n "a":"grün \\u00e9" }'.encode()),
+    )
     yield answers("rest.post_large", port, posting(b'{"text":"' + b"x" * 16_000 + b'"}'))
     yield answers("rest.post_array", port, posting(b"[]"))
     yield from _route_checks(port)
     yield from _refusals(port)
     yield _chunked(port, post)
-    # Frameworks with a thread for each connection may answer no more of them at a time than they have threads.
+    # Frameworks with a thread for each connection may answer no more of them at a time than they
+    # have threads.
     yield from connection_checks(port, post, concurrent_required=False)
 
 
 def posting(body: bytes) -> Exchange:
-    return Exchange(method="POST", path="/test", body=body, content_type=JSON, media_type=TEXT, reply=_PREFIX + body)
+    return Exchange(
+        method="POST",
+        path="/test",
+        body=body,
+        content_type=JSON,
+        media_type=TEXT,
+        reply=_PREFIX + body,
+    )
 
 
 def _route_checks(port: int) -> Iterator[Check]:
     status = Exchange(method="GET", path="/test/status", reply=b"OK")
     yield answers("rest.status", port, status)
     yield answers("rest.status_type", port, replace(status, media_type=TEXT), required=False)
-    yield answers("rest.label", port, Exchange(method="GET", path="/test/labels/blue", reply=b"label: blue"))
+    yield answers(
+        "rest.label", port, Exchange(method="GET", path="/test/labels/blue", reply=b"label: blue")
+    )
     yield _encoded_label(port)
     for path in ("/", "/nonesuch", "/test/nonesuch", "/test/labels", "/test/labels/a/b", "/tests"):
         yield answers(f"rest.not_found {path}", port, Exchange(method="GET", path=path, status=404))
@@ -72,10 +94,17 @@ def _encoded_label(port: int) -> Check:
     def run() -> str:
         response = exchange(port, asked.request(port))
         if response.status != 200 or response.body not in allowed:
-            raise Mismatch(expected='200, "label: a%20b" or "label: a b"', received=response.describe())
+            raise Mismatch(
+                expected='200, "label: a%20b" or "label: a b"', received=response.describe()
+            )
         return response.describe()
 
-    return Check(id="rest.label_encoded", sent=asked.sent, expected='200, "label: a%20b" or "label: a b"', run=run)
+    return Check(
+        id="rest.label_encoded",
+        sent=asked.sent,
+        expected='200, "label: a%20b" or "label: a b"',
+        run=run,
+    )
 
 
 def _refusals(port: int) -> Iterator[Check]:
@@ -86,7 +115,9 @@ def _refusals(port: int) -> Iterator[Check]:
         ("DELETE", "/test/labels/blue"),
     ):
         body = b"{}" if method == "POST" else None
-        asked = Exchange(method=method, path=path, body=body, content_type=JSON if body else None, status=405)
+        asked = Exchange(
+            method=method, path=path, body=body, content_type=JSON if body else None, status=405
+        )
         yield answers(f"rest.wrong_method {method} {path}", port, asked)
     yield _allow(port)
     for name, body in (
@@ -107,7 +138,10 @@ def _allow(port: int) -> Check:
         response = exchange(port, asked.request(port))
         allow = response.header("allow")
         if allow is None or "POST" not in allow:
-            raise Mismatch(expected="Allow: POST (RFC 9110 section 15.5.6)", received=f"{response.status}, Allow: {allow}")
+            raise Mismatch(
+                expected="Allow: POST (RFC 9110 section 15.5.6)",
+                received=f"{response.status}, Allow: {allow}",
+            )
         return f"Allow: {allow}"
 
     return Check(id="rest.allow", sent=asked.sent, expected="Allow: POST", run=run, required=False)
@@ -116,11 +150,21 @@ def _allow(port: int) -> Check:
 def _chunked(port: int, post: Exchange) -> Check:
     body = post.body or b""
     head = f"POST /test HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: {JSON}\r\nTransfer-Encoding: chunked\r\n\r\n"
-    data = head.encode() + b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in (body[:5], body[5:])) + b"0\r\n\r\n"
+    data = (
+        head.encode()
+        + b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in (body[:5], body[5:]))
+        + b"0\r\n\r\n"
+    )
 
     def run() -> str:
         with connect(port) as connection:
             connection.send(data)
             return post.judge(connection.read_response())
 
-    return Check(id="rest.chunked", sent=f"{post.sent}, in two chunks", expected=post.expected, run=run, required=False)
+    return Check(
+        id="rest.chunked",
+        sent=f"{post.sent}, in two chunks",
+        expected=post.expected,
+        run=run,
+        required=False,
+    )

@@ -1,4 +1,6 @@
-"""The conformance check of a server: what it answers, and that it ends and starts again as the contract says."""
+"""The conformance check of a server: what it answers, and that it ends and starts again as the
+contract says.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,15 @@ from collections.abc import Callable, Iterator, Mapping
 from wirebench.catalog.model import Workload
 from wirebench.trial import interrupt, ports, process
 from wirebench.trial.cores import choose_cores
-from wirebench.trial.start import Server, ServerSettings, StartError, describe_end, ended, start_server, tail_of
+from wirebench.trial.start import (
+    Server,
+    ServerSettings,
+    StartError,
+    describe_end,
+    ended,
+    start_server,
+    tail_of,
+)
 from wirebench.trial.supervise import Scope, Supervisor
 from wirebench.trial.types import Failure, Program
 from wirebench.verify.checks import Check, run_checks
@@ -42,23 +52,42 @@ def verify_server(
     failure = None
     with supervisor.scope() as scope:
         try:
-            failure = _first_start(scope, workload, program, results, port_seed=port_seed, timeout_ns=start_timeout_ns)
+            failure = _first_start(
+                scope, workload, program, results, port_seed=port_seed, timeout_ns=start_timeout_ns
+            )
         except StartError as error:
             failure = error.failure
         except ports.NoPortError as error:
             failure = Failure(kind="generator_failed", phase="start", message=str(error))
-    return verdict(contestant, "server", workload, tuple(results), elapsed_ns=time.monotonic_ns() - began, failure=failure)
+    return verdict(
+        contestant,
+        "server",
+        workload,
+        tuple(results),
+        elapsed_ns=time.monotonic_ns() - began,
+        failure=failure,
+    )
 
 
 def _first_start(
-    scope: Scope, workload: Workload, program: Program, results: list[CheckResult], *, port_seed: int, timeout_ns: int | None
+    scope: Scope,
+    workload: Workload,
+    program: Program,
+    results: list[CheckResult],
+    *,
+    port_seed: int,
+    timeout_ns: int | None,
 ) -> Failure | None:
     # Where it will be measured, too: some races need two cores.
     cores = choose_cores().contestant
     settings = ServerSettings(workload=workload)
-    server = start_server(scope, program, settings, cores=cores, port_seed=port_seed, timeout_ns=timeout_ns)
+    server = start_server(
+        scope, program, settings, cores=cores, port_seed=port_seed, timeout_ns=timeout_ns
+    )
 
-    results += run_checks(_WORKLOADS[workload](server.port), alive=lambda: not ended(server.process))
+    results += run_checks(
+        _WORKLOADS[workload](server.port), alive=lambda: not ended(server.process)
+    )
     if server.process.exit_code() is not None:
         return Failure(
             kind="crashed",
@@ -88,17 +117,37 @@ def _sigterm(server: Server, id_: str, sent: str, *, required: bool = True) -> C
 def _second_start(
     scope: Scope, workload: Workload, program: Program, port: int, *, timeout_ns: int | None
 ) -> Iterator[CheckResult]:
-    """The port of a server that has just ended must do for the next; and the settings left at their defaults."""
-    settings = ServerSettings(workload=workload, threads=THREADS, delay_ms=DELAY_MS if workload == "rest" else 0)
+    """The port of a server that has just ended must do for the next; and the settings left at their
+    defaults.
+    """
+    settings = ServerSettings(
+        workload=workload, threads=THREADS, delay_ms=DELAY_MS if workload == "rest" else 0
+    )
     sent, expected = "a start on the port it had before", f"a connection on {ports.HOST}:{port}"
     try:
         cores = choose_cores(THREADS).contestant
-        server = start_server(scope, program, settings, cores=cores, port=port, timeout_ns=timeout_ns)
+        server = start_server(
+            scope, program, settings, cores=cores, port=port, timeout_ns=timeout_ns
+        )
     except StartError as error:
         said = f"{error.failure.message}: {error.failure.received}"
-        yield CheckResult(id="lifecycle.restart", passed=False, required=True, sent=sent, expected=expected, received=said)
+        yield CheckResult(
+            id="lifecycle.restart",
+            passed=False,
+            required=True,
+            sent=sent,
+            expected=expected,
+            received=said,
+        )
         return
-    yield CheckResult(id="lifecycle.restart", passed=True, required=True, sent=sent, expected=expected, received="a connection")
+    yield CheckResult(
+        id="lifecycle.restart",
+        passed=True,
+        required=True,
+        sent=sent,
+        expected=expected,
+        received="a connection",
+    )
     if workload == "rest":
         yield from run_checks(delay_checks(port), alive=lambda: not ended(server.process))
     # At the end of a trial a client may still hold connections.
@@ -108,7 +157,12 @@ def _second_start(
         except PeerError:
             idle = None
         try:
-            yield _sigterm(server, "lifecycle.sigterm_connected", "SIGTERM with a connection open", required=False)
+            yield _sigterm(
+                server,
+                "lifecycle.sigterm_connected",
+                "SIGTERM with a connection open",
+                required=False,
+            )
         finally:
             if idle is not None:
                 idle.close()

@@ -1,4 +1,6 @@
-"""What the conformance check says: named results, one for each thing a contestant must or should do."""
+"""What the conformance check says: named results, one for each thing a contestant must or should
+do.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +65,9 @@ def verdict(
     elapsed_ns: int,
     failure: Failure | None = None,
 ) -> Verdict:
-    """``failure``: why there are no more checks than these; else it is made of the required ones that failed."""
+    """``failure``: why there are no more checks than these; else it is made of the required ones
+    that failed.
+    """
     failed = [check for check in checks if check.required and not check.passed]
     if failure is None and failed:
         names = ", ".join(check.id for check in failed)
@@ -76,4 +80,11 @@ def verdict(
             expected=first.expected,
             received=first.received,
         )
-    return Verdict(contestant=contestant, role=role, workload=workload, checks=checks, failure=failure, elapsed_ns=elapsed_ns)
+    return Verdict(
+        contestant=contestant,
+        role=role,
+        workload=workload,
+        checks=checks,
+        failure=failure,
+        elapsed_ns=elapsed_ns,
+    )

@@ -1,4 +1,6 @@
-"""WebSocket (RFC 6455) by hand, as a client: handshake and frames, strict about what the server sends."""
+"""WebSocket (RFC 6455) by hand, as a client: handshake and frames, strict about what the server
+sends.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +16,20 @@ from wirebench.trial.ports import HOST
 from wirebench.verify.http import Connection, PeerError, show
 
 CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0x0, 0x1, 0x2, 0x8, 0x9, 0xA
-_NAMES = {CONTINUATION: "continuation", TEXT: "text", BINARY: "binary", CLOSE: "close", PING: "ping", PONG: "pong"}
+_NAMES = {
+    CONTINUATION: "continuation",
+    TEXT: "text",
+    BINARY: "binary",
+    CLOSE: "close",
+    PING: "ping",
+    PONG: "pong",
+}
 _GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"  # RFC 6455 section 1.3
 MAX_FRAME_BYTES = 16 * 1024 * 1024
 HANDSHAKE_PIECE_BYTES = 5
-"""Small enough to cut every line, large enough not to look like an attack: tungstenite refuses more than 64 tiny packets."""
+"""Small enough to cut every line, large enough not to look like an attack: tungstenite refuses more
+than 64 tiny packets.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +47,9 @@ def accept_key(key: str) -> str:
     return base64.b64encode(hashlib.sha1((key + _GUID).encode()).digest()).decode()  # noqa: S324  # the protocol's choice
 
 
-def encode_frame(opcode: int, payload: bytes, *, fin: bool = True, mask: bool = True, key: bytes | None = None) -> bytes:
+def encode_frame(
+    opcode: int, payload: bytes, *, fin: bool = True, mask: bool = True, key: bytes | None = None
+) -> bytes:
     head = bytearray([(0x80 if fin else 0) | opcode])
     bit = 0x80 if mask else 0
     if len(payload) < 126:
@@ -90,7 +103,9 @@ class WebSocket:
         first, second = self.connection.read_exactly(2, "a frame")
         opcode, size = first & 0x0F, second & 0x7F
         if first & 0x70:
-            raise PeerError(f"a frame with reserved bits set (first byte {first:#04x}), though no extension was agreed on")
+            raise PeerError(
+                f"a frame with reserved bits set (first byte {first:#04x}), though no extension was agreed on"
+            )
         if opcode not in _NAMES:
             raise PeerError(f"a frame with the unknown opcode {opcode:#x}")
         if second & 0x80:
@@ -102,7 +117,9 @@ class WebSocket:
         if size > MAX_FRAME_BYTES:
             raise PeerError(f"a frame of {size} bytes")
         return Frame(
-            opcode=opcode, payload=self.connection.read_exactly(size, f"a frame of {size} bytes"), fin=bool(first & 0x80)
+            opcode=opcode,
+            payload=self.connection.read_exactly(size, f"a frame of {size} bytes"),
+            fin=bool(first & 0x80),
         )
 
     def read_message(self) -> Frame:
@@ -115,7 +132,9 @@ class WebSocket:
             elif frame.opcode in (CLOSE, PONG):
                 return frame
             elif (frame.opcode == CONTINUATION) == (opcode < 0):
-                raise PeerError(f"a {_NAMES[frame.opcode]} frame {'outside' if opcode < 0 else 'inside'} a fragmented message")
+                raise PeerError(
+                    f"a {_NAMES[frame.opcode]} frame {'outside' if opcode < 0 else 'inside'} a fragmented message"
+                )
             else:
                 opcode = frame.opcode if opcode < 0 else opcode
                 parts.append(frame.payload)
@@ -124,7 +143,9 @@ class WebSocket:
 
 
 @contextmanager
-def open_websocket(port: int, *, in_pieces: bool = False, timeout_s: float | None = None) -> Iterator[WebSocket]:
+def open_websocket(
+    port: int, *, in_pieces: bool = False, timeout_s: float | None = None
+) -> Iterator[WebSocket]:
     connection = Connection(port, timeout_s=timeout_s)
     try:
         yield shake_hands(connection, in_pieces=in_pieces)
@@ -143,10 +164,17 @@ def shake_hands(connection: Connection, *, in_pieces: bool = False) -> WebSocket
     named = dict(headers)
     if status != 101:
         raise PeerError(f"{status} {reason}")
-    if named.get("upgrade", "").lower() != "websocket" or "upgrade" not in named.get("connection", "").lower():
-        raise PeerError(f"101 with Upgrade: {named.get('upgrade')}, Connection: {named.get('connection')}")
+    if (
+        named.get("upgrade", "").lower() != "websocket"
+        or "upgrade" not in named.get("connection", "").lower()
+    ):
+        raise PeerError(
+            f"101 with Upgrade: {named.get('upgrade')}, Connection: {named.get('connection')}"
+        )
     if named.get("sec-websocket-accept") != accept_key(key):
-        raise PeerError(f"Sec-WebSocket-Accept: {named.get('sec-websocket-accept')} for the key {key}, not {accept_key(key)}")
+        raise PeerError(
+            f"Sec-WebSocket-Accept: {named.get('sec-websocket-accept')} for the key {key}, not {accept_key(key)}"
+        )
     for name in ("sec-websocket-extensions", "sec-websocket-protocol"):
         if named.get(name):
             raise PeerError(f"{name}: {named[name]}, which was not offered")

@@ -83,7 +83,13 @@ def _echo(port: int, name: str, opcode: int, data: bytes, *, required: bool = Tr
         websocket.send(opcode, data)
         return _same(websocket.read_message(), opcode, data)
 
-    return Check(id=f"echo.{name}", sent=what, expected=what, run=_on_connection(port, talk), required=required)
+    return Check(
+        id=f"echo.{name}",
+        sent=what,
+        expected=what,
+        run=_on_connection(port, talk),
+        required=required,
+    )
 
 
 def _same(got: Frame, opcode: int, data: bytes, where: str = "") -> str:
@@ -108,10 +114,17 @@ def _judge_count(got: Frame, number: int, where: str) -> str:
         raise wrong
     count, stamp = reply["c"], reply["ts"]
     # bool is a kind of int in Python; in JSON true is no number.
-    if isinstance(count, bool) or isinstance(stamp, bool) or not isinstance(stamp, int | float) or count != number:
+    if (
+        isinstance(count, bool)
+        or isinstance(stamp, bool)
+        or not isinstance(stamp, int | float)
+        or count != number
+    ):
         raise wrong
     if abs(stamp - time.time()) > CLOCK_TOLERANCE_S:
-        raise Mismatch(expected=f"{where}ts near {time.time():.0f}", received=f"{where}{got.describe()}")
+        raise Mismatch(
+            expected=f"{where}ts near {time.time():.0f}", received=f"{where}{got.describe()}"
+        )
     return got.describe()
 
 
@@ -121,7 +134,13 @@ def _count(port: int, id_: str, message: str, number: int, *, required: bool = T
         return _judge_count(websocket.read_message(), number, "")
 
     expected = f'text {{"c":{number},"ts":<unix seconds>}}'
-    return Check(id=id_, sent=f"text {message}", expected=expected, run=_on_connection(port, talk), required=required)
+    return Check(
+        id=id_,
+        sent=f"text {message}",
+        expected=expected,
+        run=_on_connection(port, talk),
+        required=required,
+    )
 
 
 def _handshake(port: int) -> Check:
@@ -141,7 +160,8 @@ def _fragments(websocket: WebSocket) -> str:
     websocket.send(CONTINUATION, b"b", fin=False)
     websocket.send(PING, b"p")
     websocket.send(CONTINUATION, b"c")
-    # A pong may come before the message is whole or, where a server answers in its own time, after it.
+    # A pong may come before the message is whole or, where a server answers in its own time, after
+    # it.
     got = {frame.opcode: frame for frame in (websocket.read_message(), websocket.read_message())}
     if got.keys() != {TEXT, PONG} or got[TEXT].payload != b"abc" or got[PONG].payload != b"p":
         described = ", ".join(frame.describe() for frame in got.values())
@@ -149,7 +169,9 @@ def _fragments(websocket: WebSocket) -> str:
     return 'pong "p" and text "abc"'
 
 
-def _session_checks(port: int, *, asking: Callable[[int], str], judge: Callable[[Frame, int, str], str]) -> Iterator[Check]:
+def _session_checks(
+    port: int, *, asking: Callable[[int], str], judge: Callable[[Frame, int, str], str]
+) -> Iterator[Check]:
     """How the server treats connections, shown on messages whose replies are known."""
 
     def ping(websocket: WebSocket) -> str:
@@ -181,20 +203,38 @@ def _session_checks(port: int, *, asking: Callable[[int], str], judge: Callable[
             websocket.connection.send_in_pieces(encode_frame(TEXT, asking(5).encode()))
             return judge(websocket.read_message(), 5, "")
 
-    def check(name: str, sent: str, expected: str, run: Callable[[], str], *, required: bool = True) -> Check:
+    def check(
+        name: str, sent: str, expected: str, run: Callable[[], str], *, required: bool = True
+    ) -> Check:
         return Check(id=f"ws.{name}", sent=sent, expected=expected, run=run, required=required)
 
     def in_turn_check(name: str, count: int, *, required: bool) -> Check:
         sent = f"{count} messages like {asking(5)}, each after the reply to the last"
-        return check(name, sent, "a right reply to each", _on_connection(port, in_turn(count)), required=required)
+        return check(
+            name,
+            sent,
+            "a right reply to each",
+            _on_connection(port, in_turn(count)),
+            required=required,
+        )
 
     one, many = f"text {asking(5)}", f"{MANY_MESSAGES} messages like {asking(5)}"
     yield check("ping", 'ping "are you there"', 'pong "are you there"', _on_connection(port, ping))
-    yield check("split_reads", f"the handshake by {HANDSHAKE_PIECE_BYTES} bytes, {one} byte by byte", "the right reply", split)
+    yield check(
+        "split_reads",
+        f"the handshake by {HANDSHAKE_PIECE_BYTES} bytes, {one} byte by byte",
+        "the right reply",
+        split,
+    )
     yield in_turn_check("in_turn", SOME_MESSAGES, required=True)
     # A reply that is lost once in a thousand is for the trials to count: they check every one.
     yield in_turn_check("in_turn_many", MANY_MESSAGES, required=False)
-    yield check("burst", f"{many} in one piece", "a right reply to each, in order", _on_connection(port, burst))
+    yield check(
+        "burst",
+        f"{many} in one piece",
+        "a right reply to each, in order",
+        _on_connection(port, burst),
+    )
     yield check(
         "concurrent",
         f"{one} on {MANY_CONNECTIONS} connections that are all open",
@@ -207,10 +247,18 @@ def _session_checks(port: int, *, asking: Callable[[int], str], judge: Callable[
         f"close {_NORMAL}, then the end of the connection within {_CLOSE_WITHIN_S:g} s",
         _on_connection(port, _close),
     )
-    yield check("plain_http", "GET / without Upgrade", "a status of 400 or more", lambda: _plain(port), required=False)
+    yield check(
+        "plain_http",
+        "GET / without Upgrade",
+        "a status of 400 or more",
+        lambda: _plain(port),
+        required=False,
+    )
 
 
-def _concurrent(port: int, asking: Callable[[int], str], judge: Callable[[Frame, int, str], str]) -> str:
+def _concurrent(
+    port: int, asking: Callable[[int], str], judge: Callable[[Frame, int, str], str]
+) -> str:
     with ExitStack() as stack:
         websockets = []
         for number in range(MANY_CONNECTIONS):

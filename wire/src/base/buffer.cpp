@@ -26,7 +26,8 @@ void buffer::make_room(std::size_t n) {
     }
     constexpr std::size_t most = std::numeric_limits<std::uint32_t>::max();
     if (n > most - used) throw std::length_error("wire::buffer: beyond 4 GiB");
-    const std::size_t wanted = std::min(most, std::max({used + n, std::size_t{capacity_} * 2, std::size_t{256}}));
+    const std::size_t wanted =
+        std::min(most, std::max({used + n, std::size_t{capacity_} * 2, std::size_t{256}}));
     auto* grown = static_cast<char*>(std::malloc(wanted));
     if (grown == nullptr) throw std::bad_alloc();
     if (used > 0) std::memcpy(grown, data_ + begin_, used);

@@ -38,7 +38,9 @@ TEST(unique_function, destroys_what_it_holds_once) {
 }
 TEST(unique_function, passes_move_only_arguments_and_drops_results) {
     int seen = 0;
-    unique_function<void(std::unique_ptr<int>)> f = [&seen](std::unique_ptr<int> p) { return seen = *p; };
+    unique_function<void(std::unique_ptr<int>)> f = [&seen](std::unique_ptr<int> p) {
+        return seen = *p;
+    };
     f(std::make_unique<int>(9));
     EXPECT_EQ(seen, 9);
 }

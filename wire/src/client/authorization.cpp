@@ -5,9 +5,13 @@ namespace wire::http {
 
 std::pair<std::string, std::string> basic_auth(std::string_view user, std::string_view password) {
     const std::string both = std::string(user) + ":" + std::string(password);
-    return {"Authorization", "Basic " + base64_encode({reinterpret_cast<const std::uint8_t*>(both.data()), both.size()})};
+    return {"Authorization",
+            "Basic " +
+                base64_encode({reinterpret_cast<const std::uint8_t*>(both.data()), both.size()})};
 }
 
-std::pair<std::string, std::string> bearer_auth(std::string_view token) { return {"Authorization", "Bearer " + std::string(token)}; }
+std::pair<std::string, std::string> bearer_auth(std::string_view token) {
+    return {"Authorization", "Bearer " + std::string(token)};
+}
 
 }  // namespace wire::http

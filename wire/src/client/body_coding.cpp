@@ -6,17 +6,22 @@
 
 namespace wire::http {
 
-std::optional<body_decoder> body_decoder::of(std::string_view content_encoding, const limits& l) noexcept {
-    const bool gzip = equals_ignoring_case(content_encoding, "gzip") || equals_ignoring_case(content_encoding, "x-gzip");
+std::optional<body_decoder> body_decoder::of(std::string_view content_encoding,
+                                             const limits& l) noexcept {
+    const bool gzip = equals_ignoring_case(content_encoding, "gzip") ||
+                      equals_ignoring_case(content_encoding, "x-gzip");
     if (!gzip && !equals_ignoring_case(content_encoding, "deflate")) return std::nullopt;
     return body_decoder(gzip, l);
 }
 
-// "deflate" is zlib's format by the standard, and bare DEFLATE by some servers. zlib's begins with method 8 in the low half of a byte
-// (RFC 1950 section 2.2); in DEFLATE that were a stored block with bits set in its padding (RFC 1951 section 3.2.4), which nobody writes.
+// "deflate" is zlib's format by the standard, and bare DEFLATE by some servers. zlib's begins with
+// method 8 in the low half of a byte (RFC 1950 section 2.2); in DEFLATE that were a stored block
+// with bits set in its padding (RFC 1951 section 3.2.4), which nobody writes.
 errc body_decoder::begin(char first) {
     begun_ = true;
-    const coding c = gzip_ ? coding::gzip : (static_cast<unsigned char>(first) & 15U) == 8 ? coding::zlib : coding::raw_deflate;
+    const coding c = gzip_                                            ? coding::gzip
+                     : (static_cast<unsigned char>(first) & 15U) == 8 ? coding::zlib
+                                                                      : coding::raw_deflate;
     auto made = decompressor::create(c, 15, max_ratio_);
     if (!made) return made.code();
     unpacker_.emplace(*std::move(made));

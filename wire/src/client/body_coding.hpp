@@ -15,20 +15,26 @@ namespace wire::http {
 // Of one body, whole or in pieces.
 class body_decoder {
 public:
-    // For a Content-Encoding (RFC 9110 section 8.4.1); none for what is not decoded here: another coding, or several. `l` bounds what
-    // comes out, by max_body_bytes and max_decompression_ratio.
-    static std::optional<body_decoder> of(std::string_view content_encoding, const limits& l) noexcept;
+    // For a Content-Encoding (RFC 9110 section 8.4.1); none for what is not decoded here: another
+    // coding, or several. `l` bounds what comes out, by max_body_bytes and max_decompression_ratio.
+    static std::optional<body_decoder> of(std::string_view content_encoding,
+                                          const limits& l) noexcept;
 
-    // Decodes `in`, takes what is used up from its front, and appends at most `most` bytes to `out`; it is all used up, or they were
-    // reached. Errors: bad_compressed_data, also for what goes on after its end; expands_too_much; body_too_large.
+    // Decodes `in`, takes what is used up from its front, and appends at most `most` bytes to
+    // `out`; it is all used up, or they were reached. Errors: bad_compressed_data, also for what
+    // goes on after its end; expands_too_much; body_too_large.
     errc add(std::string_view& in, std::size_t most, buffer& out);
     // `most` was reached, and there may be more even without further input.
     bool has_more() const noexcept { return more_; }
-    // No more comes. bad_compressed_data for a body that breaks off; one of no bytes at all is empty.
-    errc finish() const noexcept { return begun_ && !ended_ ? errc::bad_compressed_data : errc::none; }
+    // No more comes. bad_compressed_data for a body that breaks off; one of no bytes at all is
+    // empty.
+    errc finish() const noexcept {
+        return begun_ && !ended_ ? errc::bad_compressed_data : errc::none;
+    }
 
 private:
-    body_decoder(bool gzip, const limits& l) noexcept : left_(l.max_body_bytes), max_ratio_(l.max_decompression_ratio), gzip_(gzip) {}
+    body_decoder(bool gzip, const limits& l) noexcept
+        : left_(l.max_body_bytes), max_ratio_(l.max_decompression_ratio), gzip_(gzip) {}
     errc begin(char first);
 
     std::optional<decompressor> unpacker_;

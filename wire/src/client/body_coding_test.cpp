@@ -25,7 +25,8 @@ std::string packed(std::string_view text, wire::coding c) {
 }
 std::string failure(errc code) { return "<" + std::string(to_string(code)) + ">"; }
 // Fed so many bytes at a time, and taken as many at a time.
-std::string decode(std::string_view body, std::string_view name, const limits& l = {}, std::size_t piece = 1 << 20, std::size_t most = 1 << 20) {
+std::string decode(std::string_view body, std::string_view name, const limits& l = {},
+                   std::size_t piece = 1 << 20, std::size_t most = 1 << 20) {
     auto d = body_decoder::of(name, l);
     buffer out;
     while (!body.empty()) {
@@ -33,7 +34,8 @@ std::string decode(std::string_view body, std::string_view name, const limits& l
         body.remove_prefix(rest.size());
         while (!rest.empty() || d->has_more()) {
             const std::size_t before = out.size();
-            if (const errc failed = d->add(rest, most, out); failed != errc::none) return failure(failed);
+            if (const errc failed = d->add(rest, most, out); failed != errc::none)
+                return failure(failed);
             EXPECT_LE(out.size() - before, most);
         }
     }
@@ -51,26 +53,35 @@ struct named {
     std::string name;
     wire::coding coding;
 };
-const std::vector<named> all = {{"gzip", wire::coding::gzip}, {"deflate", wire::coding::zlib}, {"Deflate", wire::coding::raw_deflate}};
+const std::vector<named> all = {{"gzip", wire::coding::gzip},
+                                {"deflate", wire::coding::zlib},
+                                {"Deflate", wire::coding::raw_deflate}};
 
 TEST_F(body_coding, is_known_by_its_name) {
-    for (const auto known : {"gzip", "X-GZip", "deflate"}) EXPECT_TRUE(body_decoder::of(known, {})) << known;
-    for (const auto other : {"", "br", "identity", "gzip, gzip", "deflate, gzip"}) EXPECT_FALSE(body_decoder::of(other, {})) << other;
+    for (const auto known : {"gzip", "X-GZip", "deflate"})
+        EXPECT_TRUE(body_decoder::of(known, {})) << known;
+    for (const auto other : {"", "br", "identity", "gzip, gzip", "deflate, gzip"})
+        EXPECT_FALSE(body_decoder::of(other, {})) << other;
 }
 TEST_F(body_coding, decodes_each) {
     const std::string text = "some text, some text, some other text";
     for (const auto& [name, c] : all) {
         const std::string body = packed(text, c);
         for (const std::size_t piece : {1, 2, 7, 1000}) {
-            for (const std::size_t most : {1, 5, 1000}) EXPECT_EQ(decode(body, name, {}, piece, most), text) << name;
+            for (const std::size_t most : {1, 5, 1000})
+                EXPECT_EQ(decode(body, name, {}, piece, most), text) << name;
         }
         EXPECT_EQ(decode(packed("", c), name), "");
         EXPECT_EQ(decode("", name), "");
     }
-    const std::string members = packed("one ", wire::coding::gzip) + packed("", wire::coding::gzip) + packed("three", wire::coding::gzip);
-    for (const std::size_t piece : {1, 20, 1000}) EXPECT_EQ(decode(members, "gzip", {}, piece), "one three");
+    const std::string members = packed("one ", wire::coding::gzip) +
+                                packed("", wire::coding::gzip) +
+                                packed("three", wire::coding::gzip);
+    for (const std::size_t piece : {1, 20, 1000})
+        EXPECT_EQ(decode(members, "gzip", {}, piece), "one three");
     std::string random;  // which does not compress, and is longer than a step
-    for (std::uint32_t x = 1; random.size() < 3'000'000; x = x * 1664525 + 1013904223) random.push_back(static_cast<char>(x >> 24));
+    for (std::uint32_t x = 1; random.size() < 3'000'000; x = x * 1664525 + 1013904223)
+        random.push_back(static_cast<char>(x >> 24));
     limits l;
     l.max_body_bytes = 4'000'000;
     EXPECT_TRUE(decode(packed(random, wire::coding::gzip), "gzip", l) == random);
@@ -81,19 +92,26 @@ TEST_F(body_coding, is_bounded) {
     for (const auto& [name, c] : all) {
         for (const std::size_t most : {1, 999, 1000, 1001, 5000}) {
             EXPECT_EQ(decode(packed(std::string(1000, 'x'), c), name, l, 3, most).size(), 1000U);
-            EXPECT_EQ(decode(packed(std::string(1001, 'x'), c), name, l, 3, most), failure(errc::body_too_large));
+            EXPECT_EQ(decode(packed(std::string(1001, 'x'), c), name, l, 3, most),
+                      failure(errc::body_too_large));
         }
     }
-    EXPECT_EQ(decode(packed(std::string(600, 'x'), wire::coding::gzip) + packed(std::string(401, 'x'), wire::coding::gzip), "gzip", l),
+    EXPECT_EQ(decode(packed(std::string(600, 'x'), wire::coding::gzip) +
+                         packed(std::string(401, 'x'), wire::coding::gzip),
+                     "gzip", l),
               failure(errc::body_too_large));
     l.max_body_bytes = ~0ULL;
-    EXPECT_EQ(decode(packed(std::string(1 << 24, 'x'), wire::coding::gzip), "gzip", l), failure(errc::expands_too_much));
+    EXPECT_EQ(decode(packed(std::string(1 << 24, 'x'), wire::coding::gzip), "gzip", l),
+              failure(errc::expands_too_much));
 }
 TEST_F(body_coding, refuses_what_is_broken) {
     for (const auto& [name, c] : all) {
         const std::string good = packed("some text, some text", c);
-        for (std::size_t n = 1; n < good.size(); ++n) EXPECT_EQ(decode(good.substr(0, n), name), failure(errc::bad_compressed_data)) << n;
-        for (const std::size_t piece : {1, 1000}) EXPECT_EQ(decode(good + "trailing", name, {}, piece), failure(errc::bad_compressed_data));
+        for (std::size_t n = 1; n < good.size(); ++n)
+            EXPECT_EQ(decode(good.substr(0, n), name), failure(errc::bad_compressed_data)) << n;
+        for (const std::size_t piece : {1, 1000})
+            EXPECT_EQ(decode(good + "trailing", name, {}, piece),
+                      failure(errc::bad_compressed_data));
     }
 }
 
@@ -102,7 +120,8 @@ TEST_F(body_coding, of_replies) {
     served s([](response res) {
         const request& r = res.request();
         const std::string coding(r.path().substr(1));
-        if (coding == "asked") return res.send(std::string(r.header("accept-encoding").value_or("-")));
+        if (coding == "asked")
+            return res.send(std::string(r.header("accept-encoding").value_or("-")));
         if (coding != "none") res.header("Content-Encoding", coding.substr(0, coding.find('.')));
         res.send(coding == "gzip"          ? packed("plain", wire::coding::gzip)
                  : coding == "deflate"     ? packed("plain", wire::coding::zlib)
@@ -118,7 +137,8 @@ TEST_F(body_coding, of_replies) {
     auto c = *client::create(options);
     const auto ask = [&](const std::string& path) {
         const auto got = c.get(root + path);
-        return got ? std::string(got->body()) + (got->decoded() ? " decoded" : "") : failure(got.code());
+        return got ? std::string(got->body()) + (got->decoded() ? " decoded" : "")
+                   : failure(got.code());
     };
     EXPECT_EQ(ask("asked"), "gzip, deflate");
     EXPECT_EQ(ask("gzip"), "plain decoded");
@@ -167,18 +187,22 @@ struct pieces : body_coding {
         ASSERT_TRUE(got);
     }
     // What comes of a body that is sent with the given size of chunks.
-    std::string of(const std::string& encoded, const std::string& coding, std::size_t chunk, client_options options = {}, bool ends = true) {
+    std::string of(const std::string& encoded, const std::string& coding, std::size_t chunk,
+                   client_options options = {}, bool ends = true) {
         testing::raw_server server([&](testing::raw_server& r) {
             auto v = r.accept();
             v.request();
-            std::string all = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Encoding: " + coding + "\r\n\r\n";
+            std::string all =
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Encoding: " + coding +
+                "\r\n\r\n";
             for (std::size_t at = 0; at < encoded.size(); at += chunk) {
                 buffer framed;
                 append_chunk(framed, std::string_view(encoded).substr(at, chunk));
                 all += framed.view();
             }
             if (ends) all += "0\r\n\r\n";
-            ::send(v.fd(), all.data(), all.size(), MSG_NOSIGNAL);  // which the client may not want to its end
+            ::send(v.fd(), all.data(), all.size(),
+                   MSG_NOSIGNAL);  // which the client may not want to its end
         });
         options.decompress = true;
         async_client c(*loop, options);
@@ -202,7 +226,8 @@ TEST_F(pieces, are_decoded) {
         EXPECT_EQ(of(packed("short", c), name, 1), "short");
     }
     EXPECT_LE(largest, 64U * 1024);
-    EXPECT_EQ(of(packed("one ", wire::coding::gzip) + packed("two", wire::coding::gzip), "gzip", 5), "one two");
+    EXPECT_EQ(of(packed("one ", wire::coding::gzip) + packed("two", wire::coding::gzip), "gzip", 5),
+              "one two");
     EXPECT_EQ(of("", "gzip", 1), "");
     EXPECT_EQ(of("as it is", "br", 3), "as it is");
     EXPECT_FALSE(decoded);
@@ -213,12 +238,15 @@ TEST_F(pieces, that_are_broken_or_too_many_end_with_an_error) {
     EXPECT_EQ(of(good + "trailing", "gzip", 4), failure(errc::bad_compressed_data));
     EXPECT_EQ(of("not gzip", "gzip", 4), failure(errc::bad_compressed_data));
     EXPECT_EQ(of(good, "gzip", 4, {}, false), failure(errc::closed_early));
-    EXPECT_EQ(of(packed(std::string(1 << 24, 'x'), wire::coding::gzip), "gzip", 1000), failure(errc::expands_too_much));
+    EXPECT_EQ(of(packed(std::string(1 << 24, 'x'), wire::coding::gzip), "gzip", 1000),
+              failure(errc::expands_too_much));
     EXPECT_LE(body.size(), 1U << 22);
     client_options options;
     options.max_streamed_bytes = 1000;
-    EXPECT_EQ(of(packed(std::string(1000, 'x'), wire::coding::gzip), "gzip", 1000, options).size(), 1000U);
-    EXPECT_EQ(of(packed(std::string(1001, 'x'), wire::coding::gzip), "gzip", 1000, options), failure(errc::body_too_large));
+    EXPECT_EQ(of(packed(std::string(1000, 'x'), wire::coding::gzip), "gzip", 1000, options).size(),
+              1000U);
+    EXPECT_EQ(of(packed(std::string(1001, 'x'), wire::coding::gzip), "gzip", 1000, options),
+              failure(errc::body_too_large));
 }
 TEST_F(pieces, are_not_decoded_while_paused) {
     const std::string text(4 << 20, 'x');
@@ -252,7 +280,10 @@ TEST_F(pieces, are_not_decoded_while_paused) {
     EXPECT_EQ(body.size(), largest);
     auto blocking = *client::create(options);
     std::size_t bytes = 0;
-    EXPECT_TRUE(blocking.send(make_request(method::get, url), [&](std::string_view piece) { bytes += piece.size(); return true; }));
+    EXPECT_TRUE(blocking.send(make_request(method::get, url), [&](std::string_view piece) {
+        bytes += piece.size();
+        return true;
+    }));
     EXPECT_EQ(bytes, text.size());
 }
 

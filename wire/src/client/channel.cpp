@@ -1,13 +1,14 @@
-// A WebSocket session as a coroutine sees it. Who waits is resumed at the end of the turn, when no handler of the session is
-// running, so that it may destroy the channel or close the session.
+// A WebSocket session as a coroutine sees it. Who waits is resumed at the end of the turn, when no
+// handler of the session is running, so that it may destroy the channel or close the session.
 #include <deque>
 
 #include "wire/client/coroutine.hpp"
 
 namespace wire::ws {
 
-struct channel::state : turn_hook {
-    explicit state(session& s, std::uint64_t most) : turn_hook(&state::on_turn_end), open(&s), loop(&s.loop()), most_waiting(most) {
+struct channel::state : iteration_hook {
+    explicit state(session& s, std::uint64_t most)
+        : iteration_hook(&state::on_iteration_end), open(&s), loop(&s.loop()), most_waiting(most) {
         s.on_message([this](session& from, message m) {
             if (waiting_bytes + m.data.size() > most_waiting) {
                 from.close(close_code::policy, "messages are not received");
@@ -15,14 +16,14 @@ struct channel::state : turn_hook {
             }
             waiting_bytes += m.data.size();
             waiting.push_back({m.op, std::string(m.data)});
-            loop->at_turn_end(*this);
+            loop->at_iteration_end(*this);
         });
-        s.on_drained([this](session&) { loop->at_turn_end(*this); });
+        s.on_drained([this](session&) { loop->at_iteration_end(*this); });
         s.on_close([this](session&, std::uint16_t code, std::string_view reason) {
             open = nullptr;
             ending = "the session has ended with code " + std::to_string(code);
             if (!reason.empty()) ending += ": " + std::string(reason);
-            loop->at_turn_end(*this);
+            loop->at_iteration_end(*this);
         });
     }
     ~state() {
@@ -33,12 +34,13 @@ struct channel::state : turn_hook {
         open->close();
     }
 
-    // Each may destroy all this: one is resumed, and the other, if it can go on too, in the same turn by the hook again.
-    static void on_turn_end(turn_hook& hook) noexcept {
+    // Each may destroy all this: one is resumed, and the other, if it can go on too, in the same
+    // turn by the hook again.
+    static void on_iteration_end(iteration_hook& hook) noexcept {
         auto& s = static_cast<state&>(hook);
         const bool may_receive = s.receiver && s.has_news();
         const bool may_send = s.sender && !s.is_stuck();
-        if (may_receive && may_send) s.loop->at_turn_end(s);
+        if (may_receive && may_send) s.loop->at_iteration_end(s);
         if (may_receive) {
             std::exchange(s.receiver, nullptr).resume();
         } else if (may_send) {
@@ -47,7 +49,9 @@ struct channel::state : turn_hook {
     }
     bool has_news() const noexcept { return !waiting.empty() || open == nullptr; }
     bool is_stuck() const noexcept { return open != nullptr && open->is_congested(); }
-    error ended() const { return {errc::closed_early, ending.empty() ? "the session is closing" : ending}; }
+    error ended() const {
+        return {errc::closed_early, ending.empty() ? "the session is closing" : ending};
+    }
 
     session* open;  // null once it has ended
     event_loop* loop;
@@ -64,9 +68,13 @@ channel::channel(channel&&) noexcept = default;
 channel& channel::operator=(channel&&) noexcept = default;
 channel::~channel() = default;
 
-channel channel::over(session& s, std::uint64_t most_waiting) { return channel(std::make_unique<state>(s, most_waiting)); }
+channel channel::over(session& s, std::uint64_t most_waiting) {
+    return channel(std::make_unique<state>(s, most_waiting));
+}
 
-bool channel::is_open() const noexcept { return state_->open != nullptr && state_->open->is_open(); }
+bool channel::is_open() const noexcept {
+    return state_->open != nullptr && state_->open->is_open();
+}
 
 void channel::close(std::uint16_t code, std::string_view reason) {
     if (state_->open != nullptr) state_->open->close(code, reason);
@@ -115,13 +123,14 @@ result<void> channel::sending::await_resume() {
 void dialing::await_suspend(std::coroutine_handle<> waiting) {
     waiting_ = waiting;
     const std::uint64_t most = options_.limits.max_message_bytes;
-    dialer_->dial(url_, std::move(options_), [call = callback(*this), most](result<session*> opened) mutable {
-        if (opened) {
-            call(channel::over(**opened, most));
-        } else {
-            call(opened.error());
-        }
-    });
+    dialer_->dial(url_, std::move(options_),
+                  [call = callback(*this), most](result<session*> opened) mutable {
+                      if (opened) {
+                          call(channel::over(**opened, most));
+                      } else {
+                          call(opened.error());
+                      }
+                  });
 }
 
 }  // namespace wire::ws

@@ -6,14 +6,19 @@
 #include <unordered_set>
 #include <vector>
 
-#include "../loop/graveyard.hpp"
+#include "../loop/deferred_deletion.hpp"
 #include "../loop/poll_engine.hpp"
 #include "connection.hpp"
 
 namespace wire::http {
 
 struct async_client::state final : client_owner {
-    state(event_loop& l, client_options o) : loop_(&l), options_(std::move(o)), policy_(options_), opening_(l), in_pieces_(options_.limits) {
+    state(event_loop& l, client_options o)
+        : loop_(&l),
+          options_(std::move(o)),
+          policy_(options_),
+          opening_(l),
+          in_pieces_(options_.limits) {
         in_pieces_.max_body_bytes = options_.max_streamed_bytes;
     }
 
@@ -22,15 +27,22 @@ struct async_client::state final : client_owner {
     void opened() noexcept override { ++opened_; }
     const client_options& options() const noexcept override { return options_; }
     bool eager() const noexcept override { return opening_.blocking; }
-    bool may_act_on(const client_job& job, const reply& head) override { return policy_.may_act_on(job, head); }
-    std::optional<body_decoder> decoder_of(const client_job& job, const reply& head) override { return client_policy::decoder_of(job, head, in_pieces_); }
-    const limits& bounds(bool in_pieces) const noexcept override { return in_pieces ? in_pieces_ : options_.limits; }
+    bool may_act_on(const client_job& job, const reply& head) override {
+        return policy_.may_act_on(job, head);
+    }
+    std::optional<body_decoder> decoder_of(const client_job& job, const reply& head) override {
+        return client_policy::decoder_of(job, head, in_pieces_);
+    }
+    const limits& bounds(bool in_pieces) const noexcept override {
+        return in_pieces ? in_pieces_ : options_.limits;
+    }
 
     // What a malformed proxy makes impossible is refused in send().
     client_origin& origin_of(const url& to) {
-        const bool forwarded = !options_.proxy.empty() && !to.secure() && !wire::detail::goes_direct(options_.no_proxy, to);
-        const auto [it, fresh] =
-            origins_.try_emplace(forwarded ? "by proxy" : to.scheme + "://" + to.host + ":" + std::to_string(to.port));
+        const bool forwarded = !options_.proxy.empty() && !to.secure() &&
+                               !wire::detail::goes_direct(options_.no_proxy, to);
+        const auto [it, fresh] = origins_.try_emplace(
+            forwarded ? "by proxy" : to.scheme + "://" + to.host + ":" + std::to_string(to.port));
         if (fresh) {
             it->second.name = &it->first;
             it->second.authority = to.authority();
@@ -46,7 +58,9 @@ struct async_client::state final : client_owner {
     request_id begin(std::unique_ptr<client_job> job) {
         const request_id id = job->id = ++last_id_;
         if (stopping_) {  // by a callback that has just been told so
-            loop_->post([job = std::move(job)] { job->done(error(errc::stopped, job->request.url + ": the client is gone")); });
+            loop_->post([job = std::move(job)] {
+                job->done(error(errc::stopped, job->request.url + ": the client is gone"));
+            });
             return id;
         }
         const client_request& r = job->request;
@@ -79,7 +93,8 @@ struct async_client::state final : client_owner {
     error check(client_job& job) {
         auto parsed = parse_url(job.request.url);
         if (!parsed) return parsed.error();
-        if (parsed->websocket()) return {errc::bad_url, "this client is for http:// and https:// URLs"};
+        if (parsed->websocket())
+            return {errc::bad_url, "this client is for http:// and https:// URLs"};
         if (!options_.proxy.empty()) {
             if (auto good = wire::detail::parse_proxy(options_.proxy); !good) return good.error();
         }
@@ -101,7 +116,7 @@ struct async_client::state final : client_owner {
                 return;
             }
             c->abandon();
-            bury(*c);
+            defer(*c);
         }
         const bool room_here = o.connections < options_.max_connections_per_host;
         if (room_here && (connections_.size() < options_.max_connections || drop_an_idle_one())) {
@@ -109,7 +124,9 @@ struct async_client::state final : client_owner {
         } else if (pipeline(o, job)) {
             return;
         } else if (waiting_ >= options_.max_waiting && !job->pipelined) {
-            deliver_later(std::move(job), {errc::queue_full, "more than " + std::to_string(waiting_) + " requests are waiting for a connection"});
+            deliver_later(std::move(job),
+                          {errc::queue_full, "more than " + std::to_string(waiting_) +
+                                                 " requests are waiting for a connection"});
         } else {
             ++waiting_;
             o.waiting.push_back(std::move(job));
@@ -122,7 +139,9 @@ struct async_client::state final : client_owner {
         if (options_.max_pipelined <= 1 || o.unpipelined || !o.waiting.empty()) return false;
         client_connection* best = nullptr;
         for (auto& [c, owned] : connections_) {
-            if (&c->origin() == &o && c->accepts(*job) && (best == nullptr || c->behind() < best->behind())) best = c;
+            if (&c->origin() == &o && c->accepts(*job) &&
+                (best == nullptr || c->behind() < best->behind()))
+                best = c;
         }
         return best != nullptr && best->append(job);
     }
@@ -144,7 +163,7 @@ struct async_client::state final : client_owner {
             client_connection* const c = o.idle.front();
             o.idle.erase(o.idle.begin());
             c->abandon();
-            bury(*c);
+            defer(*c);
             tidy(o);
             return true;
         }
@@ -174,20 +193,21 @@ struct async_client::state final : client_owner {
     void deliver_later(std::unique_ptr<client_job> job, error why) {
         if (alive_ == nullptr) alive_ = std::make_shared<char>();
         client_job* const raw = job.get();
-        if (why.message.find(raw->request.url) == std::string::npos) why.message = raw->request.url + ": " + why.message;
+        if (why.message.find(raw->request.url) == std::string::npos)
+            why.message = raw->request.url + ": " + why.message;
         over_.emplace(raw, std::move(job));
-        loop_->post([this, raw, why = std::move(why), alive = std::weak_ptr<char>(alive_)]() mutable {
-            if (alive.expired()) return;
-            const auto it = over_.find(raw);
-            auto job = std::move(it->second);
-            over_.erase(it);
-            job->done(std::move(why));
-        });
+        loop_->post(
+            [this, raw, why = std::move(why), alive = std::weak_ptr<char>(alive_)]() mutable {
+                if (alive.expired()) return;
+                const auto it = over_.find(raw);
+                auto job = std::move(it->second);
+                over_.erase(it);
+                job->done(std::move(why));
+            });
     }
 
     // Takes a request from wherever it is; null when it is over.
-    template <typename Is>
-    std::unique_ptr<client_job> withdraw(Is is) {
+    template <typename Is> std::unique_ptr<client_job> withdraw(Is is) {
         for (auto& [c, owned] : connections_) {
             const client_job* const found = c->find(is);
             if (found == nullptr) continue;
@@ -195,19 +215,22 @@ struct async_client::state final : client_owner {
             client_origin& o = c->origin();
             auto job = c->abandon();
             for (auto& behind : c->take_behind()) {
-                if (behind.get() == found) job = std::move(behind);  // those before it are for nobody
+                // Those before it are for nobody.
+                if (behind.get() == found) job = std::move(behind);
             }
-            bury(*c);
+            defer(*c);
             freed(o);
             return job;
         }
         for (auto& [raw, parked] : parked_) {
             if (!is(*raw)) continue;
-            if (raw->plan != nullptr) raw->plan->waiting.reset();  // or it would be sent again before its end is told
+            // Or it would be sent again before its end is told.
+            if (raw->plan != nullptr) raw->plan->waiting.reset();
             return unpark(raw);
         }
         for (auto& [name, o] : origins_) {
-            const auto it = std::find_if(o.waiting.begin(), o.waiting.end(), [&](const auto& job) { return is(*job); });
+            const auto it = std::find_if(o.waiting.begin(), o.waiting.end(),
+                                         [&](const auto& job) { return is(*job); });
             if (it == o.waiting.end()) continue;
             auto job = std::move(*it);
             o.waiting.erase(it);
@@ -228,7 +251,9 @@ struct async_client::state final : client_owner {
         const auto limit = job->timeouts(self.options_).total_timeout;
         auto mine = self.withdraw([job](const client_job& j) { return &j == job; });
         if (mine == nullptr) return;  // it is over, and about to be told so
-        self.deliver_later(std::move(mine), {errc::timed_out, "total: not finished within " + std::to_string(limit.count()) + " ms"});
+        self.deliver_later(std::move(mine),
+                           {errc::timed_out,
+                            "total: not finished within " + std::to_string(limit.count()) + " ms"});
     }
 
     client_connection* carrier_of(request_id id) noexcept {
@@ -242,15 +267,15 @@ struct async_client::state final : client_owner {
     void settle(std::unique_ptr<client_job> job, result<reply> got) {
         if (!job->done) return;  // it was cancelled
         switch (policy_.judge(*job, got, loop_->now())) {
-            case client_policy::verdict::deliver: job->done(std::move(got)); break;
-            case client_policy::verdict::send: submit(std::move(job)); break;
-            case client_policy::verdict::wait: {
-                client_plan& plan = *job->plan;
-                plan.owner = this;
-                plan.waiting.emplace(&state::send_again, job.get());
-                loop_->arm_after(*plan.waiting, plan.pause);
-                park(std::move(job));
-            }
+        case client_policy::verdict::deliver: job->done(std::move(got)); break;
+        case client_policy::verdict::send: submit(std::move(job)); break;
+        case client_policy::verdict::wait: {
+            client_plan& plan = *job->plan;
+            plan.owner = this;
+            plan.waiting.emplace(&state::send_again, job.get());
+            loop_->arm_after(*plan.waiting, plan.pause);
+            park(std::move(job));
+        }
         }
     }
 
@@ -260,7 +285,8 @@ struct async_client::state final : client_owner {
         self.submit(self.unpark(job));
     }
 
-    // The request that a free place is for: one that waits for a place at `o`, or for any at all, whichever came first.
+    // The request that a free place is for: one that waits for a place at `o`, or for any at all,
+    // whichever came first.
     client_origin* next_in_line(client_origin& o) noexcept {
         client_origin* const other = starved_.empty() ? nullptr : starved_.front();
         if (o.waiting.empty()) return other;
@@ -291,10 +317,12 @@ struct async_client::state final : client_owner {
         origins_.erase(*o.name);
     }
 
-    // The blocking client: waits for the answer on the connection that took its request last. False when that will not do.
-    bool turn_alone() noexcept { return busy_ != nullptr && busy_->turn_alone(); }
+    // The blocking client: waits for the answer on the connection that took its request last. False
+    // when that will not do.
+    bool run_alone() noexcept { return busy_ != nullptr && busy_->run_alone(); }
 
-    void became_idle(client_connection& c, std::unique_ptr<client_job> done, result<reply> got) override {
+    void became_idle(client_connection& c, std::unique_ptr<client_job> done,
+                     result<reply> got) override {
         if (busy_ == &c) busy_ = nullptr;
         client_origin& o = c.origin();
         client_origin* const to = waiting_ == 0 ? nullptr : next_in_line(o);
@@ -302,7 +330,7 @@ struct async_client::state final : client_owner {
             auto job = take_waiting(*to);
             if (to != &o || !c.start(job)) {
                 c.abandon();
-                bury(c);
+                defer(c);
                 submit(*to, std::move(job));
                 tidy(o);
             } else {
@@ -314,21 +342,25 @@ struct async_client::state final : client_owner {
                 client_connection* const oldest = o.idle.front();
                 o.idle.erase(o.idle.begin());
                 oldest->abandon();
-                bury(*oldest);
+                defer(*oldest);
             }
         }
         settle(std::move(done), std::move(got));
     }
 
-    void answered(std::unique_ptr<client_job> done, result<reply> got) override { settle(std::move(done), std::move(got)); }
+    void answered(std::unique_ptr<client_job> done, result<reply> got) override {
+        settle(std::move(done), std::move(got));
+    }
 
-    void ended(client_connection& c, std::unique_ptr<client_job> job, result<reply> got, bool may_retry) override {
+    void ended(client_connection& c, std::unique_ptr<client_job> job, result<reply> got,
+               bool may_retry) override {
         client_origin& o = c.origin();
         std::erase(o.idle, &c);
         auto again = c.take_behind();
-        // An answer that announces the end ("Connection: close") is no failure: a server may count requests.
+        // An answer that announces the end ("Connection: close") is no failure: a server may count
+        // requests.
         if (!got && (!again.empty() || (job != nullptr && job->pipelined))) stop_pipelining(o);
-        bury(c);
+        defer(c);
         if (may_retry) again.insert(again.begin(), std::move(job));
         std::erase_if(again, [](const auto& j) { return !j->done; });
         if (again.empty()) freed(o);
@@ -336,11 +368,11 @@ struct async_client::state final : client_owner {
         if (job != nullptr) settle(std::move(job), std::move(got));
     }
 
-    void bury(client_connection& c) {
+    void defer(client_connection& c) {
         if (busy_ == &c) busy_ = nullptr;
         const auto it = connections_.find(&c);
         --c.origin().connections;
-        graveyard_.bury(*loop_, std::move(it->second));
+        deferred_deletion_.defer(*loop_, std::move(it->second));
         connections_.erase(it);
     }
 
@@ -350,12 +382,14 @@ struct async_client::state final : client_owner {
     wire::detail::opening_base opening_;
     std::unordered_map<std::string, client_origin> origins_;
     std::unordered_map<client_connection*, std::unique_ptr<client_connection>> connections_;
-    wire::detail::graveyard<client_connection> graveyard_;
+    wire::detail::deferred_deletion<client_connection> deferred_deletion_;
     std::unordered_set<std::string> unpipelined_;  // origins by name
-    std::unordered_map<client_job*, std::unique_ptr<client_job>> parked_;  // to be sent again after a pause
-    std::unordered_map<client_job*, std::unique_ptr<client_job>> over_;    // to be told so by a posted call
-    std::list<client_origin*> starved_;    // whose requests wait for a place among all
-    std::size_t waiting_ = 0;              // requests, at all origins
+    // To be sent again after a pause.
+    std::unordered_map<client_job*, std::unique_ptr<client_job>> parked_;
+    // To be told so by a posted call.
+    std::unordered_map<client_job*, std::unique_ptr<client_job>> over_;
+    std::list<client_origin*> starved_;  // whose requests wait for a place among all
+    std::size_t waiting_ = 0;            // requests, at all origins
     limits in_pieces_;
     request_id last_id_ = 0;
     // Most programs ask for the same again and again.
@@ -364,7 +398,7 @@ struct async_client::state final : client_owner {
         wire::url url;
         client_origin* origin = nullptr;
     } last_;
-    std::shared_ptr<char> alive_;  // made when first asked after
+    std::shared_ptr<char> alive_;        // made when first asked after
     client_connection* busy_ = nullptr;  // the last that was given a request, while it has it
     std::uint64_t opened_ = 0;
     bool stopping_ = false;
@@ -390,7 +424,8 @@ async_client::~async_client() {
         for (auto& job : o.waiting) unfinished.push_back(std::move(job));
         o.waiting.clear();
     }
-    for (const auto& job : unfinished) job->done(error(errc::stopped, job->request.url + ": the client is gone"));
+    for (const auto& job : unfinished)
+        job->done(error(errc::stopped, job->request.url + ": the client is gone"));
 }
 
 request_id async_client::send(client_request request, callback done) {
@@ -454,12 +489,13 @@ result<reply> client::send(client_request request) {
     loop_->refresh_now();
     async_->send(std::move(request), [&got](result<reply> r) { got.emplace(std::move(r)); });
     while (!got) {
-        if (!async_->state_->turn_alone()) loop_->run_once();
+        if (!async_->state_->run_alone()) loop_->run_once();
     }
     return *std::move(got);
 }
 
-result<reply> client::send(client_request request, const std::function<bool(std::string_view piece)>& sink) {
+result<reply> client::send(client_request request,
+                           const std::function<bool(std::string_view piece)>& sink) {
     std::optional<result<reply>> got;
     request_id id = 0;
     loop_->refresh_now();
@@ -470,7 +506,7 @@ result<reply> client::send(client_request request, const std::function<bool(std:
     to.end = [&got](result<reply> r) { got.emplace(std::move(r)); };
     id = async_->send(std::move(request), std::move(to));
     while (!got) {
-        if (!async_->state_->turn_alone()) loop_->run_once();
+        if (!async_->state_->run_alone()) loop_->run_once();
     }
     return *std::move(got);
 }

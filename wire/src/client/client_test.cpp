@@ -19,13 +19,17 @@ using testing::served;
 void mirror(response res) {
     const auto& r = res.request();
     res.header("X-Host", r.authority());
-    res.body() = std::string(r.method_text()) + " " + std::string(r.target()) + " " + std::string(r.body());
+    res.body() =
+        std::string(r.method_text()) + " " + std::string(r.target()) + " " + std::string(r.body());
     res.send();
 }
-std::string url(const served& s, const std::string& target = "/") { return "http://127.0.0.1:" + std::to_string(s.port()) + target; }
+std::string url(const served& s, const std::string& target = "/") {
+    return "http://127.0.0.1:" + std::to_string(s.port()) + target;
+}
 
 std::string show(const result<reply>& r) {
-    return r ? std::to_string(r->status()) + " " + std::string(r->body()) : std::string(to_string(r.code()));
+    return r ? std::to_string(r->status()) + " " + std::string(r->body())
+             : std::string(to_string(r.code()));
 }
 client make(client_options options = {}) {
     auto made = client::create(std::move(options));
@@ -36,7 +40,9 @@ client make(client_options options = {}) {
 TEST(client, asks_again_on_the_same_connection) {
     served s(mirror);
     client c = make();
-    for (int i = 0; i < 5; ++i) EXPECT_EQ(show(c.get(url(s, "/a?b=" + std::to_string(i)))), "200 GET /a?b=" + std::to_string(i) + " ");
+    for (int i = 0; i < 5; ++i)
+        EXPECT_EQ(show(c.get(url(s, "/a?b=" + std::to_string(i)))),
+                  "200 GET /a?b=" + std::to_string(i) + " ");
     const auto got = c.post(url(s), "body", "text/plain");
     EXPECT_EQ(show(got), "200 POST / body");
     EXPECT_EQ(got->header("x-host"), "127.0.0.1:" + std::to_string(s.port()));
@@ -45,7 +51,8 @@ TEST(client, asks_again_on_the_same_connection) {
 }
 std::size_t open_files() {
     std::size_t n = 0;
-    for ([[maybe_unused]] const auto& file : std::filesystem::directory_iterator("/proc/self/fd")) ++n;
+    for ([[maybe_unused]] const auto& file : std::filesystem::directory_iterator("/proc/self/fd"))
+        ++n;
     return n;
 }
 TEST(client, has_no_descriptor_but_its_connection) {
@@ -65,8 +72,10 @@ TEST(client, has_no_descriptor_but_its_connection) {
 TEST(client, every_method_and_own_fields) {
     served s([](response res) {
         const auto& r = res.request();
-        res.body() = std::string(r.method_text()) + " " + std::string(r.header("x-a").value_or("-")) + " " +
-                     std::string(r.header("content-length").value_or("-")) + " " + std::string(r.header("user-agent").value_or("-"));
+        res.body() = std::string(r.method_text()) + " " +
+                     std::string(r.header("x-a").value_or("-")) + " " +
+                     std::string(r.header("content-length").value_or("-")) + " " +
+                     std::string(r.header("user-agent").value_or("-"));
         res.send();
     });
     client_options options;
@@ -89,8 +98,11 @@ TEST(client, every_method_and_own_fields) {
 TEST(client, bodies_of_every_size_and_framing) {
     client_options options;
     client c = make(options);
-    served s([](response res) { res.send(std::string(std::stoul(std::string(res.request().query())), 'x')); });
-    for (const std::size_t n : {0UL, 1UL, 1000UL, 65'000UL, 70'000UL, 1'000'000UL, 1'048'576UL, 5'000'000UL}) {
+    served s([](response res) {
+        res.send(std::string(std::stoul(std::string(res.request().query())), 'x'));
+    });
+    for (const std::size_t n :
+         {0UL, 1UL, 1000UL, 65'000UL, 70'000UL, 1'000'000UL, 1'048'576UL, 5'000'000UL}) {
         const auto got = c.get(url(s, "/?" + std::to_string(n)));
         ASSERT_TRUE(got);
         EXPECT_TRUE(got->body() == std::string(n, 'x')) << n;
@@ -99,7 +111,9 @@ TEST(client, bodies_of_every_size_and_framing) {
     raw_server raw([](raw_server& r) {
         auto v = r.accept();
         v.request();
-        v.send("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nchun\r\n3\r\nked\r\n0\r\n\r\n");
+        v.send(
+            "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: "
+            "chunked\r\n\r\n4\r\nchun\r\n3\r\nked\r\n0\r\n\r\n");
         v.request();
         v.send("HTTP/1.1 200 OK\r\n\r\nuntil ");
         v.send("close");
@@ -183,7 +197,8 @@ TEST(client, failures_say_which) {
             auto v = r.accept();
             v.request();
             v.send(answer);
-            if (answer.find("stall") != std::string::npos || answer.empty()) v.request();  // until the client has had enough
+            // Until the client has had enough.
+            if (answer.find("stall") != std::string::npos || answer.empty()) v.request();
         });
         return c.get(raw.url("/x")).code();
     };
@@ -223,7 +238,9 @@ TEST(client, bytes_nobody_asked_for_end_the_connection) {
         for (int i = 0; i < 2; ++i) {
             auto v = r.accept();
             v.request();
-            v.send("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nxHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\ny");
+            v.send(
+                "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nxHTTP/1.1 200 OK\r\nContent-Length: "
+                "1\r\n\r\ny");
             v.request();
         }
     });
@@ -235,7 +252,9 @@ TEST(client, bytes_nobody_asked_for_end_the_connection) {
 
 TEST(async_client, many_at_once_over_a_bounded_number_of_connections) {
     blocking_pool pool(4);
-    served s([&](response res) { pool.run([res = std::move(res)]() mutable { mirror(std::move(res)); }); });
+    served s([&](response res) {
+        pool.run([res = std::move(res)]() mutable { mirror(std::move(res)); });
+    });
     auto loop = *event_loop::create();
     client_options options;
     options.max_connections_per_host = 5;
@@ -270,7 +289,8 @@ TEST(async_client, names_are_looked_up) {
     auto loop = *event_loop::create();
     async_client c(*loop);
     std::string got;
-    c.get("http://localhost:" + std::to_string(s.port()) + "/", [&](result<reply> r) { got = show(r); });
+    c.get("http://localhost:" + std::to_string(s.port()) + "/",
+          [&](result<reply> r) { got = show(r); });
     while (got.empty()) loop->run_once();
     EXPECT_EQ(got, "200 GET / ");  // by 127.0.0.1, whatever other address was tried before
 }
@@ -287,10 +307,10 @@ TEST(async_client, what_is_unfinished_ends_with_the_client) {
         options.max_connections_per_host = 1;
         async_client c(*loop, options);
         const auto note = [&](result<reply> r) { ends.push_back(r.code()); };
-        c.get(raw.url(), note);             // under way
-        c.get(raw.url(), note);             // waiting
-        c.get("http://localhost:1/", note); // being looked up
-        c.get("nonsense", note);            // refused, but not told yet
+        c.get(raw.url(), note);              // under way
+        c.get(raw.url(), note);              // waiting
+        c.get("http://localhost:1/", note);  // being looked up
+        c.get("nonsense", note);             // refused, but not told yet
         EXPECT_TRUE(ends.empty());
     }
     EXPECT_EQ(ends, std::vector<errc>(4, errc::stopped));

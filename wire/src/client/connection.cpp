@@ -13,12 +13,16 @@ namespace wire::http {
 namespace {
 
 bool is_own_field(std::string_view name) noexcept {
-    return equals_ignoring_case(name, "content-length") || equals_ignoring_case(name, "transfer-encoding") ||
+    return equals_ignoring_case(name, "content-length") ||
+           equals_ignoring_case(name, "transfer-encoding") ||
            equals_ignoring_case(name, "connection");
 }
 
-// Behind another, or before: it may have to be sent again, and does not keep the others waiting at somebody's pleasure.
-bool can_share(const client_job& job) noexcept { return is_idempotent(job.request.method) && job.streamed == nullptr; }
+// Behind another, or before: it may have to be sent again, and does not keep the others waiting at
+// somebody's pleasure.
+bool can_share(const client_job& job) noexcept {
+    return is_idempotent(job.request.method) && job.streamed == nullptr;
+}
 
 std::string about(const client_job& job) {
     return std::string(to_string(job.request.method)) + " " + job.request.url + ": ";
@@ -34,7 +38,8 @@ client_connection::client_connection(client_owner& owner, client_origin& origin)
 void client_connection::open(std::unique_ptr<client_job> job) {
     job_ = std::move(job);
     const client_options& o = owner_->options();
-    opener_ = std::make_unique<wire::detail::opener>(*this, owner_->opening(), o, job_->timeouts(o), o.limits, origin_->to);
+    opener_ = std::make_unique<wire::detail::opener>(*this, owner_->opening(), o, job_->timeouts(o),
+                                                     o.limits, origin_->to);
     opener_->start([this](result<open_times> how) { opened(std::move(how)); });
 }
 
@@ -51,11 +56,14 @@ void client_connection::on_open() { opener_->on_open(); }
 // ---- one request ----
 
 bool client_connection::start(std::unique_ptr<client_job>& job) {
-    // A request that may not be sent twice should not be wasted on a connection that the server has closed.
-    // Nor may what came while no loop ran, a response to nobody's request (RFC 9112 section 9.2), be taken for an answer to this one: a
-    // blocking client looks, but for requests in so close a sequence that there was hardly a time for it.
-    const bool unwatched = owner_->eager() && owner_->loop().now() - idle_since_ > std::chrono::milliseconds(1);
-    if ((unwatched || !is_idempotent(job->request.method) || job->request.source) && !quiet()) return false;
+    // A request that may not be sent twice should not be wasted on a connection that the server has
+    // closed. Nor may what came while no loop ran, a response to nobody's request (RFC 9112
+    // section 9.2), be taken for an answer to this one: a blocking client looks, but for requests
+    // in so close a sequence that there was hardly a time for it.
+    const bool unwatched =
+        owner_->eager() && owner_->loop().now() - idle_since_ > std::chrono::milliseconds(1);
+    if ((unwatched || !is_idempotent(job->request.method) || job->request.source) && !quiet())
+        return false;
     job_ = std::move(job);
     used_before_ = true;
     send_request();
@@ -64,8 +72,10 @@ bool client_connection::start(std::unique_ptr<client_job>& job) {
 
 bool client_connection::accepts(const client_job& job) const noexcept {
     const client_options& o = owner_->options();
-    return keeps_pace_ && !handing_out_ && (phase_ == phase::waiting || (phase_ == phase::body && reply_.head_.keep_alive)) &&
-           can_share(*job_) && can_share(job) && !job.pipelined && behind() + 1 < o.max_pipelined && unsent() <= o.limits.max_unsent_bytes;
+    return keeps_pace_ && !handing_out_ &&
+           (phase_ == phase::waiting || (phase_ == phase::body && reply_.head_.keep_alive)) &&
+           can_share(*job_) && can_share(job) && !job.pipelined && behind() + 1 < o.max_pipelined &&
+           unsent() <= o.limits.max_unsent_bytes;
 }
 
 bool client_connection::append(std::unique_ptr<client_job>& job) {
@@ -85,15 +95,19 @@ errc client_connection::write_request(const client_job& job) {
     const client_request& r = job.request;
     const url& to = job.url;
     // RFC 9112 section 3.2.2 asks for the whole URL where a proxy is sent the request.
-    auto head = origin_->forwarded ? head_writer::request(out(), to_string(r.method), to.scheme + "://" + to.authority() + to.target)
-                                   : head_writer::request(out(), to_string(r.method), to.target);
+    auto head = origin_->forwarded
+                    ? head_writer::request(out(), to_string(r.method),
+                                           to.scheme + "://" + to.authority() + to.target)
+                    : head_writer::request(out(), to_string(r.method), to.target);
     bool has_host = false;
-    for (const auto& [name, value] : r.headers) has_host = has_host || equals_ignoring_case(name, "host");
+    for (const auto& [name, value] : r.headers)
+        has_host = has_host || equals_ignoring_case(name, "host");
     if (!has_host) head.field("Host", origin_->forwarded ? to.authority() : origin_->authority);
     if (origin_->forwarded && !origin_->to.proxy->authorization.empty()) {
         head.field("Proxy-Authorization", origin_->to.proxy->authorization);
     }
-    if (!owner_->options().user_agent.empty()) head.field("User-Agent", owner_->options().user_agent);
+    if (!owner_->options().user_agent.empty())
+        head.field("User-Agent", owner_->options().user_agent);
     for (const auto& [name, value] : r.headers) {
         if (!is_own_field(name)) head.field(name, value);
     }
@@ -105,7 +119,8 @@ errc client_connection::write_request(const client_job& job) {
             head.field("Transfer-Encoding", "chunked");
         }
         if (r.expect_continue) head.field("Expect", "100-continue");
-    } else if (!r.body.empty() || r.method == method::post || r.method == method::put || r.method == method::patch) {
+    } else if (!r.body.empty() || r.method == method::post || r.method == method::put ||
+               r.method == method::patch) {
         head.field("Content-Length", r.body.size());
     }
     return head.finish();
@@ -137,7 +152,8 @@ void client_connection::send_request() {
     if (t != nullptr) t->on = this;
     if (r.source) {
         t->left = r.source.length.value_or(0);
-        t->sending = r.expect_continue ? client_transfer::upload::awaiting : client_transfer::upload::pulling;
+        t->sending = r.expect_continue ? client_transfer::upload::awaiting
+                                       : client_transfer::upload::pulling;
         const client_timeouts& limit = job_->timeouts(owner_->options());
         enter(phase::sending, r.expect_continue ? limit.continue_timeout : limit.body_timeout);
         if (!r.expect_continue) owner_->loop().arm(t->wake, owner_->loop().now());
@@ -152,7 +168,9 @@ void client_connection::send_request() {
     }
 }
 
-void client_connection::await_response() { enter(phase::waiting, job_->timeouts(owner_->options()).response_timeout); }
+void client_connection::await_response() {
+    enter(phase::waiting, job_->timeouts(owner_->options()).response_timeout);
+}
 
 // Asks the source for as much as the socket takes at once, but leaves others their turn.
 void client_connection::pump() {
@@ -164,7 +182,10 @@ void client_connection::pump() {
         if (is_closed()) return;
         if (!state) return fail({state.code(), about(*job_) + state.error().message});
         if (*state == source_state::later) {
-            if (owner_->eager()) return fail({errc::bad_argument, about(*job_) + "request body: `later` is not for the blocking client"});
+            if (owner_->eager())
+                return fail(
+                    {errc::bad_argument,
+                     about(*job_) + "request body: `later` is not for the blocking client"});
             t.sending = upload::idle;
             if (phase_ == phase::sending) owner_->loop().disarm(timer_);
         } else if (*state == source_state::end) {
@@ -189,14 +210,17 @@ void client_connection::end_of_patience() {
 }
 
 void client_connection::on_drained() {
-    if (job_ != nullptr && job_->streamed != nullptr && job_->streamed->sending == client_transfer::upload::pulling) pump();
+    if (job_ != nullptr && job_->streamed != nullptr &&
+        job_->streamed->sending == client_transfer::upload::pulling)
+        pump();
 }
 
 void client_connection::resume_body() {
     client_transfer* const t = job_->streamed.get();
     if (t == nullptr || t->sending != client_transfer::upload::idle) return;
     t->sending = client_transfer::upload::pulling;
-    if (phase_ == phase::sending) enter(phase::sending, job_->timeouts(owner_->options()).body_timeout);
+    if (phase_ == phase::sending)
+        enter(phase::sending, job_->timeouts(owner_->options()).body_timeout);
     owner_->loop().arm(t->wake, owner_->loop().now());
 }
 
@@ -228,7 +252,8 @@ void client_connection::go_on() {
 }
 
 std::span<char> client_connection::receive_space(std::span<char> scratch) {
-    if (phase_ != phase::body || reply_.head_.framing != framing::length || in_pieces_) return scratch;
+    if (phase_ != phase::body || reply_.head_.framing != framing::length || in_pieces_)
+        return scratch;
     const auto left = static_cast<std::size_t>(reply_.head_.content_length) - reply_.body_.size();
     if (left < scratch.size() / 4) return scratch;
     // The length is the server's word: storage follows the bytes, a step ahead of them.
@@ -252,7 +277,8 @@ void client_connection::take(std::span<char> bytes) {
     if (held_.empty()) {
         used = consume(bytes);
         bytes = bytes.subspan(used);
-        if (!complete_ && !bytes.empty() && !is_closed()) held_.append({bytes.data(), bytes.size()});
+        if (!complete_ && !bytes.empty() && !is_closed())
+            held_.append({bytes.data(), bytes.size()});
     } else {
         held_.append({bytes.data(), bytes.size()});
         held_.consume(consume(held_.bytes()));
@@ -267,8 +293,8 @@ void client_connection::take(std::span<char> bytes) {
     }
 }
 
-// An answer with others behind it, some of which may have come together with it. Those who get them may send more; what has come already
-// cannot be the answer to that.
+// An answer with others behind it, some of which may have come together with it. Those who get them
+// may send more; what has come already cannot be the answer to that.
 void client_connection::hand_out(std::span<char> rest) {
     if (held_.empty()) held_.append({rest.data(), rest.size()});
     handing_out_ = true;
@@ -290,38 +316,44 @@ std::size_t client_connection::consume(std::span<char> bytes) {
         const step s = parser_.parse({bytes.data() + at, bytes.size() - at}, reply_.head_);
         at += s.consumed;
         switch (s.what) {
-            case event::need_more: return at;
-            case event::interim:
-                if (job_->streamed != nullptr && reply_.head_.status == 100) end_of_patience();
+        case event::need_more: return at;
+        case event::interim:
+            if (job_->streamed != nullptr && reply_.head_.status == 100) end_of_patience();
+            break;
+        case event::head:
+            take_head({bytes.data() + at - s.consumed, s.consumed});
+            enter(phase::body, job_->timeouts(owner_->options()).body_timeout);
+            if (job_->streamed != nullptr && job_->streamed->in_pieces &&
+                !owner_->may_act_on(*job_, reply_)) {
+                in_pieces_ = job_->streamed->committed = true;
+                job_->streamed->decoder = owner_->decoder_of(*job_, reply_);
+                reply_.decoded_ =
+                    job_->streamed->decoder.has_value() && reply_.head_.framing != framing::none;
+                if (job_->streamed->head) job_->streamed->head(reply_);
+            } else if (unlimited_ && reply_.head_.framing == framing::length &&
+                       reply_.head_.content_length > owner_->bounds(false).max_body_bytes) {
+                fail({errc::body_too_large, about(*job_) + "body too large in the response"});
+            }
+            break;
+        case event::body:
+            // Received into its place already, or to be copied there.
+            if (in_pieces_) {
+                if (!give(s.data)) break;
+            } else if (unlimited_ &&
+                       reply_.body_.size() + s.data.size() > owner_->bounds(false).max_body_bytes) {
+                fail({errc::body_too_large, about(*job_) + "body too large in the response"});
                 break;
-            case event::head:
-                take_head({bytes.data() + at - s.consumed, s.consumed});
-                enter(phase::body, job_->timeouts(owner_->options()).body_timeout);
-                if (job_->streamed != nullptr && job_->streamed->in_pieces && !owner_->may_act_on(*job_, reply_)) {
-                    in_pieces_ = job_->streamed->committed = true;
-                    job_->streamed->decoder = owner_->decoder_of(*job_, reply_);
-                    reply_.decoded_ = job_->streamed->decoder.has_value() && reply_.head_.framing != framing::none;
-                    if (job_->streamed->head) job_->streamed->head(reply_);
-                } else if (unlimited_ && reply_.head_.framing == framing::length && reply_.head_.content_length > owner_->bounds(false).max_body_bytes) {
-                    fail({errc::body_too_large, about(*job_) + "body too large in the response"});
-                }
-                break;
-            case event::body:
-                // Received into its place already, or to be copied there.
-                if (in_pieces_) {
-                    if (!give(s.data)) break;
-                } else if (unlimited_ && reply_.body_.size() + s.data.size() > owner_->bounds(false).max_body_bytes) {
-                    fail({errc::body_too_large, about(*job_) + "body too large in the response"});
-                    break;
-                } else if (s.data.data() == reply_.body_.data() + reply_.body_.size()) {
-                    reply_.body_.commit(s.data.size());
-                } else {
-                    reply_.body_.append(s.data);
-                }
-                enter(phase::body, job_->timeouts(owner_->options()).body_timeout);
-                break;
-            case event::end: complete_ = true; break;
-            case event::error: fail({s.error, about(*job_) + std::string(to_string(s.error)) + " in the response"}); break;
+            } else if (s.data.data() == reply_.body_.data() + reply_.body_.size()) {
+                reply_.body_.commit(s.data.size());
+            } else {
+                reply_.body_.append(s.data);
+            }
+            enter(phase::body, job_->timeouts(owner_->options()).body_timeout);
+            break;
+        case event::end: complete_ = true; break;
+        case event::error:
+            fail({s.error, about(*job_) + std::string(to_string(s.error)) + " in the response"});
+            break;
         }
     }
     return at;
@@ -354,11 +386,13 @@ void client_connection::finish_response(bool more_follows) {
     }
     auto job = std::move(job_);
     const bool others = behind() > 0;
-    bool keep = reply_.head_.keep_alive && !parser_.upgraded() && (others || (!more_follows && unsent() == 0));
+    bool keep = reply_.head_.keep_alive && !parser_.upgraded() &&
+                (others || (!more_follows && unsent() == 0));
     if (job->streamed != nullptr) {
         job->streamed->on = nullptr;
         // A body that was not sent to its end, or not at all, cannot be told from the next request.
-        keep = keep && (job->streamed->sending == client_transfer::upload::none || job->streamed->sending == client_transfer::upload::done);
+        keep = keep && (job->streamed->sending == client_transfer::upload::none ||
+                        job->streamed->sending == client_transfer::upload::done);
     }
     keeps_pace_ = keep && reply_.head_.minor_version > 0;
     if (keep && others) {
@@ -395,7 +429,8 @@ void client_connection::on_end() {
     if (s.what == event::end) {
         finish_response(true);
     } else {
-        fail({errc::closed_early, about(*job_) + "the server closed the connection before the end of its response"});
+        fail({errc::closed_early,
+              about(*job_) + "the server closed the connection before the end of its response"});
     }
 }
 
@@ -411,8 +446,10 @@ void client_connection::on_failure(const error& why) {
 
 void client_connection::fail(error why) {
     if (phase_ == phase::over) return;
-    const bool may_retry = used_before_ && !heard_ && job_ != nullptr && is_idempotent(job_->request.method) && job_->repeatable() &&
-                           (why.code == errc::reset || why.code == errc::closed_early || why.code == errc::truncated);
+    const bool may_retry =
+        used_before_ && !heard_ && job_ != nullptr && is_idempotent(job_->request.method) &&
+        job_->repeatable() &&
+        (why.code == errc::reset || why.code == errc::closed_early || why.code == errc::truncated);
     phase_ = phase::over;
     owner_->loop().disarm(timer_);
     close();
@@ -434,12 +471,14 @@ std::vector<std::unique_ptr<client_job>> client_connection::take_behind() noexce
 }
 
 std::unique_ptr<client_job> client_connection::forget(const client_job& job) {
-    if (find([&job](const client_job& j) { return &j != &job && j.done; }) == nullptr) return nullptr;
+    if (find([&job](const client_job& j) { return &j != &job && j.done; }) == nullptr)
+        return nullptr;
     auto nobodys = std::make_unique<client_job>();
     nobodys->request.method = job.request.method;
     nobodys->request.timeouts = job.request.timeouts;
     if (job_.get() == &job) return std::exchange(job_, std::move(nobodys));
-    const auto place = std::find_if(behind_->begin(), behind_->end(), [&job](const auto& j) { return j.get() == &job; });
+    const auto place = std::find_if(behind_->begin(), behind_->end(),
+                                    [&job](const auto& j) { return j.get() == &job; });
     return std::exchange(*place, std::move(nobodys));
 }
 
@@ -450,19 +489,26 @@ void client_connection::enter(phase p, std::chrono::milliseconds limit) {
 
 void client_connection::on_timer() {
     switch (phase_) {
-        case phase::opening: break;  // the opener's affair
-        case phase::refused: fail({refused_, about(*job_) + std::string(to_string(refused_)) + " in the request"}); break;
-        case phase::sending:
-            if (job_->streamed->sending == client_transfer::upload::awaiting) {
-                end_of_patience();
-            } else {
-                fail({errc::timed_out, about(*job_) + "request body: the server took nothing within the time limit"});
-            }
-            break;
-        case phase::waiting: fail({errc::timed_out, about(*job_) + "response: no head within the time limit"}); break;
-        case phase::body: fail({errc::timed_out, about(*job_) + "response body: it stopped coming"}); break;
-        case phase::idle: fail(errc::timed_out); break;
-        case phase::over: break;
+    case phase::opening: break;  // the opener's affair
+    case phase::refused:
+        fail({refused_, about(*job_) + std::string(to_string(refused_)) + " in the request"});
+        break;
+    case phase::sending:
+        if (job_->streamed->sending == client_transfer::upload::awaiting) {
+            end_of_patience();
+        } else {
+            fail({errc::timed_out,
+                  about(*job_) + "request body: the server took nothing within the time limit"});
+        }
+        break;
+    case phase::waiting:
+        fail({errc::timed_out, about(*job_) + "response: no head within the time limit"});
+        break;
+    case phase::body:
+        fail({errc::timed_out, about(*job_) + "response body: it stopped coming"});
+        break;
+    case phase::idle: fail(errc::timed_out); break;
+    case phase::over: break;
     }
 }
 

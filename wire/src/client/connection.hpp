@@ -1,4 +1,5 @@
-// One connection of an HTTP client: connects, sends a request, reads the response, waits for the next.
+// One connection of an HTTP client: connects, sends a request, reads the response, waits for the
+// next.
 #pragma once
 
 #include <list>
@@ -24,20 +25,23 @@ struct client_job {
     async_client::callback done;
     std::unique_ptr<client_plan> plan;  // only where an option or a redirect needs one
     std::unique_ptr<client_transfer> streamed;
-    std::optional<timer> deadline;      // total_timeout
-    void* owner = nullptr;              // whom that one tells
+    std::optional<timer> deadline;  // total_timeout
+    void* owner = nullptr;          // whom that one tells
     request_id id = 0;
-    bool pipelined = false;             // has been sent behind another; once is enough
+    bool pipelined = false;  // has been sent behind another; once is enough
 
     // Whether it can still be sent once more: nothing of a body was given away.
     bool repeatable() const noexcept { return streamed == nullptr || !streamed->committed; }
 
-    const client_timeouts& timeouts(const client_timeouts& otherwise) const noexcept { return request.timeouts ? *request.timeouts : otherwise; }
+    const client_timeouts& timeouts(const client_timeouts& otherwise) const noexcept {
+        return request.timeouts ? *request.timeouts : otherwise;
+    }
 };
 
 class client_connection;
 
-// What a connection tells its client. Each may destroy the connection at the end of the turn, not before.
+// What a connection tells its client. Each may destroy the connection at the end of the turn, not
+// before.
 class client_owner {
 public:
     virtual event_loop& loop() noexcept = 0;
@@ -55,29 +59,34 @@ public:
     virtual std::optional<body_decoder> decoder_of(const client_job& job, const reply& head) = 0;
     // The bounds for a body that is kept, and one that is given in pieces.
     virtual const limits& bounds(bool in_pieces) const noexcept = 0;
-    // The job is done, and others are under way. Where there is room for more behind them is told later.
+    // The job is done, and others are under way. Where there is room for more behind them is told
+    // later.
     virtual void answered(std::unique_ptr<client_job> done, result<reply> got) = 0;
     virtual void has_room(client_connection& c) = 0;
     // Ready for another request; the job is done.
-    virtual void became_idle(client_connection& c, std::unique_ptr<client_job> done, result<reply> got) = 0;
-    // Closed. `job` is what it was doing, if anything; `may_retry`: nothing of a response had come on a kept connection.
-    virtual void ended(client_connection& c, std::unique_ptr<client_job> job, result<reply> got, bool may_retry) = 0;
+    virtual void became_idle(client_connection& c, std::unique_ptr<client_job> done,
+                             result<reply> got) = 0;
+    // Closed. `job` is what it was doing, if anything; `may_retry`: nothing of a response had come
+    // on a kept connection.
+    virtual void ended(client_connection& c, std::unique_ptr<client_job> job, result<reply> got,
+                       bool may_retry) = 0;
 
 protected:
     ~client_owner() = default;
 };
 
-// All connections to one place: a scheme, host and port, or a proxy that requests themselves are sent to.
+// All connections to one place: a scheme, host and port, or a proxy that requests themselves are
+// sent to.
 struct client_origin {
     wire::detail::route to;
     bool forwarded = false;                // the proxy is sent the requests, with whole URLs
     std::vector<client_connection*> idle;  // most recently used last
     std::list<std::unique_ptr<client_job>> waiting;  // as a list, for none to cost nothing
-    std::size_t connections = 0;           // open or opening
-    std::string authority;                 // for Host
-    const std::string* name = nullptr;     // among the client's
-    bool unpipelined = false;              // it does not take well to it
-    bool starved = false;                  // requests wait for a place among all connections, not only here
+    std::size_t connections = 0;                     // open or opening
+    std::string authority;                           // for Host
+    const std::string* name = nullptr;               // among the client's
+    bool unpipelined = false;                        // it does not take well to it
+    bool starved = false;  // requests wait for a place among all connections, not only here
 };
 
 class client_connection final : public stream {
@@ -95,15 +104,14 @@ public:
     // Ends it without telling the owner; gives back what it was doing, but for what is behind that.
     std::unique_ptr<client_job> abandon();
     std::vector<std::unique_ptr<client_job>> take_behind() noexcept;
-    // Takes one of several requests away, whose answer is then for nobody. Null when there is no other that somebody waits for: the
-    // connection may as well end.
+    // Takes one of several requests away, whose answer is then for nobody. Null when there is no
+    // other that somebody waits for: the connection may as well end.
     std::unique_ptr<client_job> forget(const client_job& job);
 
     client_origin& origin() noexcept { return *origin_; }
     client_job* job() const noexcept { return job_.get(); }
     std::size_t behind() const noexcept { return behind_ == nullptr ? 0 : behind_->size(); }
-    template <typename Is>
-    client_job* find(Is is) const {
+    template <typename Is> client_job* find(Is is) const {
         if (job_ == nullptr) return nullptr;
         if (is(*job_)) return job_.get();
         for (std::size_t i = 0; i < behind(); ++i) {
@@ -151,20 +159,22 @@ private:
     open_times times_;
     response_parser parser_;
     reply reply_;
-    buffer held_;                     // a part of a head
-    std::unique_ptr<std::vector<std::unique_ptr<client_job>>> behind_;  // sent after job_; none has been answered
+    buffer held_;  // a part of a head
+    std::unique_ptr<std::vector<std::unique_ptr<client_job>>>
+        behind_;  // sent after job_; none has been answered
     timer timer_ = timer::calling<&client_connection::on_timer>(this);
     time_point idle_since_{};
     phase phase_ = phase::opening;
     bool used_before_ = false;
-    bool heard_ = false;              // something of the response has come
+    bool heard_ = false;  // something of the response has come
     bool complete_ = false;
-    bool in_pieces_ = false;          // the present response
-    bool keeps_pace_ = false;         // has given an answer in HTTP/1.1, and gone on: it can be sent several requests
-    bool handing_out_ = false;        // answers that came together
-    bool unlimited_ = false;          // the parser has the bounds for pieces
+    bool in_pieces_ = false;  // the present response
+    bool keeps_pace_ =
+        false;  // has given an answer in HTTP/1.1, and gone on: it can be sent several requests
+    bool handing_out_ = false;  // answers that came together
+    bool unlimited_ = false;    // the parser has the bounds for pieces
     bool paused_ = false;
-    errc refused_ = errc::none;       // why the request cannot be sent
+    errc refused_ = errc::none;  // why the request cannot be sent
 };
 
 }  // namespace wire::http

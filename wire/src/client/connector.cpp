@@ -20,7 +20,8 @@ constexpr std::size_t longest_story = 512;               // a name may have any 
 std::vector<address> interleave(const std::vector<address>& addresses) {
     std::vector<address> same;
     std::vector<address> other;
-    for (const address& a : addresses) (a.family() == addresses.front().family() ? same : other).push_back(a);
+    for (const address& a : addresses)
+        (a.family() == addresses.front().family() ? same : other).push_back(a);
     std::vector<address> out;
     out.reserve(addresses.size());
     for (std::size_t i = 0; i < std::max(same.size(), other.size()); ++i) {
@@ -30,8 +31,13 @@ std::vector<address> interleave(const std::vector<address>& addresses) {
     return out;
 }
 
-connector::connector(event_loop& loop, const connect_options& options, std::chrono::milliseconds delay, bool blocks)
-    : turn_hook(&connector::on_turn_end), loop_(&loop), options_(options), delay_(std::max(delay, shortest_delay)), blocks_(blocks) {}
+connector::connector(event_loop& loop, const connect_options& options,
+                     std::chrono::milliseconds delay, bool blocks)
+    : iteration_hook(&connector::on_iteration_end),
+      loop_(&loop),
+      options_(options),
+      delay_(std::max(delay, shortest_delay)),
+      blocks_(blocks) {}
 
 void connector::start(std::vector<address> addresses, callback done) {
     untried_ = std::move(addresses);
@@ -64,7 +70,7 @@ std::string connector::story() const {
 
 void connector::stop() noexcept {
     loop_->disarm(timer_);
-    turn_hook::unlink();
+    iteration_hook::unlink();
     winner_ = nullptr;
     attempts_.clear();
 }
@@ -94,7 +100,7 @@ bool connector::try_next() {
         attempts_.push_back(std::move(made));
         if (stands) {
             winner_ = attempts_.back().get();
-            loop_->at_turn_end(*this);
+            loop_->at_iteration_end(*this);
         } else if (!untried_.empty()) {
             loop_->arm_after(timer_, delay_);
         }
@@ -108,13 +114,14 @@ result<unique_fd> connector::connect(const address& to, bool& stands) {
     auto longest = std::min<clock::duration>(stream::alone_at_most, loop_->next_timeout());
     if (!untried_.empty()) longest = std::min(longest, delay_);
     if (!blocks_ || longest < milliseconds(1)) return connect_tcp(to, options_);
-    auto waited = connect_waiting(to, options_, std::chrono::duration_cast<std::chrono::microseconds>(longest));
+    auto waited = connect_waiting(to, options_,
+                                  std::chrono::duration_cast<std::chrono::microseconds>(longest));
     if (!waited) return waited.error();
     stands = waited->stands;
     return std::move(waited->socket);
 }
 
-void connector::on_turn_end(turn_hook& hook) noexcept {
+void connector::on_iteration_end(iteration_hook& hook) noexcept {
     auto& c = static_cast<connector&>(hook);
     c.decided(*std::exchange(c.winner_, nullptr), 0);
 }
@@ -129,7 +136,8 @@ void connector::on_ready(io_source& source, ready) noexcept {
 
 void connector::decided(attempt& a, int number) {
     loop_->unwatch(a);
-    const auto it = std::find_if(attempts_.begin(), attempts_.end(), [&a](const auto& p) { return p.get() == &a; });
+    const auto it = std::find_if(attempts_.begin(), attempts_.end(),
+                                 [&a](const auto& p) { return p.get() == &a; });
     const auto mine = std::move(*it);
     attempts_.erase(it);
     if (number != 0) {
@@ -138,7 +146,8 @@ void connector::decided(attempt& a, int number) {
         return;
     }
     // Those that were slower, once more should this one turn out to be no good.
-    for (auto loser = attempts_.rbegin(); loser != attempts_.rend(); ++loser) untried_.push_back((*loser)->to);
+    for (auto loser = attempts_.rbegin(); loser != attempts_.rend(); ++loser)
+        untried_.push_back((*loser)->to);
     finish(std::move(mine->socket));
 }
 

@@ -12,29 +12,35 @@
 
 namespace wire::detail {
 
-// Families alternate, beginning with that of the first address; within a family the order stays (RFC 8305 section 4, with a
-// First Address Family Count of 1).
+// Families alternate, beginning with that of the first address; within a family the order stays
+// (RFC 8305 section 4, with a First Address Family Count of 1).
 std::vector<address> interleave(const std::vector<address>& addresses);
 
-class connector : private turn_hook {
+class connector : private iteration_hook {
 public:
     using callback = unique_function<void(result<unique_fd>)>;
 
-    // `blocks`: on a loop of detail::blocking_loop(). start() and go_on() then wait in connect() themselves, though not for as long as the
-    // next address would have to wait, or the loop's next timer.
-    connector(event_loop& loop, const connect_options& options, std::chrono::milliseconds delay, bool blocks = false);
+    // `blocks`: on a loop of detail::blocking_loop(). start() and go_on() then wait in connect()
+    // themselves, though not for as long as the next address would have to wait, or the loop's next
+    // timer.
+    connector(event_loop& loop, const connect_options& options, std::chrono::milliseconds delay,
+              bool blocks = false);
 
-    // Tries them in this order. `done` is called once, from the loop, never from inside; it may destroy the connector.
+    // Tries them in this order. `done` is called once, from the loop, never from inside; it may
+    // destroy the connector.
     void start(std::vector<address> addresses, callback done);
-    // The connection was no good after all: goes on with those addresses that have not failed. False when there are none.
+    // The connection was no good after all: goes on with those addresses that have not failed.
+    // False when there are none.
     bool go_on(callback done);
-    // What has happened so far, "[::1]:80: Connection refused; 10.0.0.1:80: no answer", for an error's message.
+    // What has happened so far, "[::1]:80: Connection refused; 10.0.0.1:80: no answer", for an
+    // error's message.
     std::string story() const;
     void stop() noexcept;
 
 private:
     struct attempt : io_source {
-        attempt(connector& c, const address& a) noexcept : io_source(&connector::on_ready), owner(&c), to(a) {}
+        attempt(connector& c, const address& a) noexcept
+            : io_source(&connector::on_ready), owner(&c), to(a) {}
         ~attempt() {
             if (watched()) loop()->unwatch(*this);  // before the descriptor closes
         }
@@ -45,7 +51,7 @@ private:
 
     static void on_ready(io_source& source, ready) noexcept;
     result<unique_fd> connect(const address& to, bool& stands);
-    static void on_turn_end(turn_hook& hook) noexcept;
+    static void on_iteration_end(iteration_hook& hook) noexcept;
     void decided(attempt& a, int number);
     void begin();
     void next();

@@ -27,7 +27,8 @@ struct silent {
     std::vector<unique_fd> crowd;
 };
 struct answering {
-    explicit answering(const char* literal) : listening(*listen_tcp(v4(literal, 0))), at(*local_address(listening.get())) {}
+    explicit answering(const char* literal)
+        : listening(*listen_tcp(v4(literal, 0))), at(*local_address(listening.get())) {}
     unique_fd listening;
     address at;
 };
@@ -38,7 +39,8 @@ struct race {
     std::optional<connector> c;
     std::optional<result<unique_fd>> got;
 
-    race(std::chrono::milliseconds delay, bool blocks) : loop(blocks ? blocking_loop() : *event_loop::create()) {
+    race(std::chrono::milliseconds delay, bool blocks)
+        : loop(blocks ? blocking_loop() : *event_loop::create()) {
         c.emplace(*loop, connect_options{}, delay, blocks);
     }
     void run(std::vector<address> to) {
@@ -49,11 +51,14 @@ struct race {
         const auto until = clock::now() + most;
         while (!got && clock::now() < until) loop->run_once(until - clock::now());
     }
-    std::string winner() const { return got && *got ? peer_address((**got).get())->to_string() : "none"; }
+    std::string winner() const {
+        return got && *got ? peer_address((**got).get())->to_string() : "none";
+    }
 };
 
 TEST(connector, families_take_turns) {
-    const std::vector<address> in = {*address::parse("::1", 1), *address::parse("::2", 1), *address::parse("::3", 1), v4("10.0.0.1", 1),
+    const std::vector<address> in = {*address::parse("::1", 1), *address::parse("::2", 1),
+                                     *address::parse("::3", 1), v4("10.0.0.1", 1),
                                      v4("10.0.0.2", 1)};
     std::string order;
     for (const address& a : interleave(in)) order += a.to_string() + " ";
@@ -63,7 +68,8 @@ TEST(connector, families_take_turns) {
 
 // Without waiting, and as the blocking clients do.
 struct race_of : testing::TestWithParam<bool> {};
-INSTANTIATE_TEST_SUITE_P(connector, race_of, testing::Bool(), [](const auto& info) { return info.param ? "blocking" : "on_a_loop"; });
+INSTANTIATE_TEST_SUITE_P(connector, race_of, testing::Bool(),
+                         [](const auto& info) { return info.param ? "blocking" : "on_a_loop"; });
 
 TEST_P(race_of, takes_the_first_in_order) {
     const answering a("127.0.0.1");
@@ -132,8 +138,11 @@ TEST_P(race_of, says_how_each_failed) {
     r.run({a, b});
     ASSERT_TRUE(r.got && !*r.got);
     EXPECT_EQ(r.got->code(), errc::refused);
-    EXPECT_NE(r.got->error().message.find(a.to_string() + ": Connection refused"), std::string::npos) << r.got->error().message;
-    EXPECT_NE(r.got->error().message.find(b.to_string() + ": "), std::string::npos) << r.got->error().message;
+    EXPECT_NE(r.got->error().message.find(a.to_string() + ": Connection refused"),
+              std::string::npos)
+        << r.got->error().message;
+    EXPECT_NE(r.got->error().message.find(b.to_string() + ": "), std::string::npos)
+        << r.got->error().message;
 }
 TEST_P(race_of, no_address_is_an_error) {
     race r(10ms, GetParam());

@@ -17,7 +17,9 @@ using detail::trim;
 constexpr std::int64_t longest_life = 400LL * 86400;  // bis section 5.5
 constexpr std::size_t longest_attribute = 1024;       // bis section 5.6
 
-error refuse(std::string_view why) { return {errc::bad_cookie, "cookie not kept: " + std::string(why)}; }
+error refuse(std::string_view why) {
+    return {errc::bad_cookie, "cookie not kept: " + std::string(why)};
+}
 
 std::string lowered(std::string_view text) {
     std::string out(text);
@@ -30,22 +32,26 @@ bool begins_ignoring_case(std::string_view text, std::string_view with) {
 }
 
 bool is_address(std::string_view host) noexcept {
-    return host.find(':') != std::string_view::npos || host.find_first_not_of("0123456789.") == std::string_view::npos;
+    return host.find(':') != std::string_view::npos ||
+           host.find_first_not_of("0123456789.") == std::string_view::npos;
 }
 
 // RFC 6265 section 5.1.3, but for equality.
 bool is_under(std::string_view host, std::string_view domain) noexcept {
-    return host.size() > domain.size() && host.substr(host.size() - domain.size()) == domain && host[host.size() - domain.size() - 1] == '.' &&
-           !is_address(host);
+    return host.size() > domain.size() && host.substr(host.size() - domain.size()) == domain &&
+           host[host.size() - domain.size() - 1] == '.' && !is_address(host);
 }
 
 // RFC 6265 section 5.1.4.
 bool path_matches(std::string_view path, std::string_view of_cookie) noexcept {
     if (path.substr(0, of_cookie.size()) != of_cookie) return false;
-    return path.size() == of_cookie.size() || of_cookie.back() == '/' || path[of_cookie.size()] == '/';
+    return path.size() == of_cookie.size() || of_cookie.back() == '/' ||
+           path[of_cookie.size()] == '/';
 }
 
-std::string_view path_of(const url& u) noexcept { return std::string_view(u.target).substr(0, u.target.find('?')); }
+std::string_view path_of(const url& u) noexcept {
+    return std::string_view(u.target).substr(0, u.target.find('?'));
+}
 
 std::string default_path(const url& u) {
     const std::string_view path = path_of(u);
@@ -53,13 +59,16 @@ std::string default_path(const url& u) {
     return slash == 0 || slash == std::string_view::npos ? "/" : std::string(path.substr(0, slash));
 }
 
-std::int64_t expiry(std::int64_t at, std::int64_t now) noexcept { return std::min(at, now + longest_life); }
+std::int64_t expiry(std::int64_t at, std::int64_t now) noexcept {
+    return std::min(at, now + longest_life);
+}
 
 // RFC 6265 section 5.2.2; false when it is none.
 bool read_max_age(std::string_view value, std::int64_t now, std::int64_t& expires) {
     const bool negative = !value.empty() && value.front() == '-';
     const std::string_view digits = negative ? value.substr(1) : value;
-    if (digits.empty() || digits.find_first_not_of("0123456789") != std::string_view::npos) return false;
+    if (digits.empty() || digits.find_first_not_of("0123456789") != std::string_view::npos)
+        return false;
     std::int64_t seconds = 0;
     for (const char c : digits) seconds = std::min(longest_life, seconds * 10 + (c - '0'));
     expires = negative || seconds == 0 ? std::numeric_limits<std::int64_t>::min() : now + seconds;
@@ -85,7 +94,9 @@ result<parsed> parse(std::string_view text, std::int64_t now) {
     p.c.value = trim(pair.substr(equals + 1));
     if (p.c.name.empty()) return refuse("no name");
     // It could stand in a field, but in no line of cookies.txt.
-    const auto has_tab = [](std::string_view part) { return part.find('\t') != std::string_view::npos; };
+    const auto has_tab = [](std::string_view part) {
+        return part.find('\t') != std::string_view::npos;
+    };
     if (has_tab(p.c.name) || has_tab(p.c.value)) return refuse("tab in name or value");
     text.remove_prefix(pair.size());
     while (!text.empty()) {
@@ -138,13 +149,16 @@ result<void> cookie_jar::store(const url& from, std::string_view set_cookie, std
     } else if (c.domain != from.host && !is_under(from.host, c.domain)) {
         return refuse("its domain is another's");
     }
-    if (c.domain.front() == '.') return refuse("its host begins with a dot");  // a cookies.txt could not tell it from a domain
+    // A cookies.txt could not tell it from a domain.
+    if (c.domain.front() == '.') return refuse("its host begins with a dot");
     if (is_address(c.domain)) c.host_only = true;
     if (c.path.empty()) c.path = default_path(from);
     if (c.secure && !from.secure()) return refuse("Secure, but received without TLS");
     if (c.same_site == same_site::none && !c.secure) return refuse("SameSite=None without Secure");
-    if (begins_ignoring_case(c.name, "__Secure-") && !c.secure) return refuse("__Secure- without Secure");
-    if (begins_ignoring_case(c.name, "__Host-") && !(c.secure && c.host_only && read->has_root_path)) {
+    if (begins_ignoring_case(c.name, "__Secure-") && !c.secure)
+        return refuse("__Secure- without Secure");
+    if (begins_ignoring_case(c.name, "__Host-") &&
+        !(c.secure && c.host_only && read->has_root_path)) {
         return refuse("__Host- without Secure and Path=/, or with a Domain");
     }
     if (!from.secure() && would_hide_secure(c)) return refuse("it would hide a Secure one");
@@ -157,10 +171,12 @@ void cookie_jar::store_all(const url& from, const header_list& fields, std::int6
     }
 }
 
-// A server without TLS, or somebody on the way to it, must not put its own in the place of what was set over TLS.
+// A server without TLS, or somebody on the way to it, must not put its own in the place of what was
+// set over TLS.
 bool cookie_jar::would_hide_secure(const cookie& c) const {
     for (const auto& [domain, list] : domains_) {
-        if (domain != c.domain && !is_under(domain, c.domain) && !is_under(c.domain, domain)) continue;
+        if (domain != c.domain && !is_under(domain, c.domain) && !is_under(c.domain, domain))
+            continue;
         for (const entry& e : list) {
             if (e.c.secure && e.c.name == c.name && path_matches(c.path, e.c.path)) return true;
         }
@@ -190,16 +206,18 @@ result<void> cookie_jar::keep(cookie c, std::int64_t now) {
     return {};
 }
 
-// Order of bis section 5.7: what has expired, then of a crowded domain those not Secure, then any of it, then any at all.
+// Order of bis section 5.7: what has expired, then of a crowded domain those not Secure, then any
+// of it, then any at all.
 void cookie_jar::make_room(entries& of_domain, std::int64_t now) {
     if (of_domain.size() < limits_.max_per_domain && size_ < limits_.max_cookies) return;
     const auto before = [](const entry& a, const entry& b) { return a.used < b.used; };
     const auto gone = std::erase_if(of_domain, [&](const entry& e) { return e.c.expires <= now; });
     size_ -= gone;
     while (!of_domain.empty() && of_domain.size() >= limits_.max_per_domain) {
-        of_domain.erase(std::min_element(of_domain.begin(), of_domain.end(), [&](const entry& a, const entry& b) {
-            return a.c.secure != b.c.secure ? !a.c.secure : before(a, b);
-        }));
+        of_domain.erase(std::min_element(
+            of_domain.begin(), of_domain.end(), [&](const entry& a, const entry& b) {
+                return a.c.secure != b.c.secure ? !a.c.secure : before(a, b);
+            }));
         --size_;
     }
     if (size_ < limits_.max_cookies) return;
@@ -236,18 +254,21 @@ std::string cookie_jar::header(const url& to, std::int64_t now) {
         if (list == domains_.end()) return;
         for (entry& e : list->second) {
             if (e.c.host_only && !exact) continue;
-            if (e.c.expires <= now || (e.c.secure && !to.secure()) || !path_matches(path, e.c.path)) continue;
+            if (e.c.expires <= now || (e.c.secure && !to.secure()) || !path_matches(path, e.c.path))
+                continue;
             found.push_back(&e);
         }
     };
     take(to.host, true);
     if (!is_address(to.host)) {
-        for (auto dot = to.host.find('.'); dot != std::string::npos; dot = to.host.find('.', dot + 1)) {
+        for (auto dot = to.host.find('.'); dot != std::string::npos;
+             dot = to.host.find('.', dot + 1)) {
             take(std::string_view(to.host).substr(dot + 1), false);
         }
     }
     std::sort(found.begin(), found.end(), [](const entry* a, const entry* b) {
-        return a->c.path.size() != b->c.path.size() ? a->c.path.size() > b->c.path.size() : a->created < b->created;
+        return a->c.path.size() != b->c.path.size() ? a->c.path.size() > b->c.path.size()
+                                                    : a->created < b->created;
     });
     std::string out;
     if (!found.empty()) ++clock_;
@@ -265,7 +286,8 @@ std::vector<cookie_jar::cookie> cookie_jar::all() const {
         for (const entry& e : list) out.push_back(e.c);
     }
     std::sort(out.begin(), out.end(), [](const cookie& a, const cookie& b) {
-        return std::tie(a.domain, a.path, a.name, a.host_only) < std::tie(b.domain, b.path, b.name, b.host_only);
+        return std::tie(a.domain, a.path, a.name, a.host_only) <
+               std::tie(b.domain, b.path, b.name, b.host_only);
     });
     return out;
 }
@@ -284,15 +306,18 @@ void cookie_jar::clear_session() {
 
 // ---- cookies.txt ----
 
-// domain, for those under it too, path, Secure, expiry, name, value; "#HttpOnly_" before the domain is curl's.
+// domain, for those under it too, path, Secure, expiry, name, value; "#HttpOnly_" before the domain
+// is curl's.
 std::string cookie_jar::save(std::int64_t now) const {
     std::string out = "# Netscape HTTP Cookie File\n";
     for (const cookie& c : all()) {
         if (c.expires <= now) continue;
         if (c.http_only) out += "#HttpOnly_";
         if (!c.host_only) out += '.';
-        out += c.domain + (c.host_only ? "\tFALSE\t" : "\tTRUE\t") + c.path + (c.secure ? "\tTRUE\t" : "\tFALSE\t") +
-               std::to_string(c.expires == session ? 0 : c.expires) + "\t" + c.name + "\t" + c.value + "\n";
+        out += c.domain + (c.host_only ? "\tFALSE\t" : "\tTRUE\t") + c.path +
+               (c.secure ? "\tTRUE\t" : "\tFALSE\t") +
+               std::to_string(c.expires == session ? 0 : c.expires) + "\t" + c.name + "\t" +
+               c.value + "\n";
     }
     return out;
 }
@@ -319,17 +344,22 @@ result<void> cookie_jar::load(std::string_view text, std::int64_t now) {
             rest.remove_prefix(fields[n].size() + 1);
         }
         std::int64_t expires = 0;
-        const auto [end, failed] = std::from_chars(fields[4].data(), fields[4].data() + fields[4].size(), expires);
+        const auto [end, failed] =
+            std::from_chars(fields[4].data(), fields[4].data() + fields[4].size(), expires);
         if (!fields[0].empty() && fields[0].front() == '.') fields[0].remove_prefix(1);
         const bool clean = std::none_of(line.begin(), line.end(), detail::is_control_char);
         const bool tabs = n >= 6 && std::count(line.begin(), line.end(), '\t') <= 6;
         const bool number = failed == std::errc() && end == fields[4].data() + fields[4].size();
-        const bool domain = !fields[0].empty() && fields[0].front() != '.' && fields[0].front() != '#';
+        const bool domain =
+            !fields[0].empty() && fields[0].front() != '.' && fields[0].front() != '#';
         const bool path = !fields[2].empty() && fields[2].front() == '/';
-        const bool pair = !fields[5].empty() && fields[5].find_first_of(";=") == std::string_view::npos &&
-                          fields[6].find(';') == std::string_view::npos && fields[5].size() + fields[6].size() <= limits_.max_bytes;
+        const bool pair = !fields[5].empty() &&
+                          fields[5].find_first_of(";=") == std::string_view::npos &&
+                          fields[6].find(';') == std::string_view::npos &&
+                          fields[5].size() + fields[6].size() <= limits_.max_bytes;
         if (!tabs || !clean || !number || !domain || !path || !pair) {
-            return error(errc::bad_cookie, "line " + std::to_string(line_number) + " is not one of a cookies.txt");
+            return error(errc::bad_cookie,
+                         "line " + std::to_string(line_number) + " is not one of a cookies.txt");
         }
         c.domain = lowered(fields[0]);
         c.host_only = fields[1] != "TRUE" || is_address(c.domain);

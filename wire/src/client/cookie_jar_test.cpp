@@ -16,7 +16,8 @@ constexpr std::int64_t now = 1'700'000'000;
 url at(std::string_view text) { return *parse_url(text); }
 
 // What `to` is sent after `from` has set all of `fields`.
-std::string sent(std::string_view from, const std::vector<std::string>& fields, std::string_view to, std::int64_t when = now) {
+std::string sent(std::string_view from, const std::vector<std::string>& fields, std::string_view to,
+                 std::int64_t when = now) {
     cookie_jar jar;
     for (const auto& f : fields) (void)jar.store(at(from), f, now);
     return jar.header(at(to), when);
@@ -29,7 +30,9 @@ bool kept(std::string_view from, std::string_view field) {
 }
 
 TEST(cookie_jar, names_and_values) {
-    const auto echo = [](const std::string& field) { return sent("http://x.org/", {field}, "http://x.org/"); };
+    const auto echo = [](const std::string& field) {
+        return sent("http://x.org/", {field}, "http://x.org/");
+    };
     EXPECT_EQ(echo("a=b"), "a=b");
     EXPECT_EQ(echo(" a = b ; Path=/"), "a=b");
     EXPECT_EQ(echo("a=\"b c\""), "a=\"b c\"");
@@ -37,7 +40,9 @@ TEST(cookie_jar, names_and_values) {
     EXPECT_EQ(echo("a="), "a=");
     EXPECT_EQ(echo("a=\xC3\xA9"), "a=\xC3\xA9");
     EXPECT_EQ(echo("a=b;;; ;=;x=y;Secure2"), "a=b");
-    for (const auto bad : {"", ";", "a", "=b", " =b", "a=b\x01", "a=b\r\nX: y", "a=b\x7F", "a=b\tc"}) EXPECT_FALSE(kept("http://x.org/", bad)) << bad;
+    for (const auto bad :
+         {"", ";", "a", "=b", " =b", "a=b\x01", "a=b\r\nX: y", "a=b\x7F", "a=b\tc"})
+        EXPECT_FALSE(kept("http://x.org/", bad)) << bad;
 }
 TEST(cookie_jar, domains) {
     const auto from = "http://www.example.org/";
@@ -46,18 +51,22 @@ TEST(cookie_jar, domains) {
     EXPECT_EQ(sent(from, {"a=1"}, "http://example.org/"), "");
     for (const std::string d : {"example.org", ".example.org", "EXAMPLE.org"}) {
         EXPECT_EQ(sent(from, {"a=1; Domain=" + d}, "http://example.org/"), "a=1") << d;
-        EXPECT_EQ(sent(from, {"a=1; Domain=" + d}, "http://deep.other.example.org:8080/"), "a=1") << d;
+        EXPECT_EQ(sent(from, {"a=1; Domain=" + d}, "http://deep.other.example.org:8080/"), "a=1")
+            << d;
         EXPECT_EQ(sent(from, {"a=1; Domain=" + d}, "http://badexample.org/"), "") << d;
     }
     EXPECT_EQ(sent(from, {"a=1; Domain="}, "http://sub.www.example.org/"), "");
-    for (const std::string d : {"org", ".org", "org.", "other.org", "sub.www.example.org", "ample.org"}) EXPECT_FALSE(kept(from, "a=1; Domain=" + d)) << d;
+    for (const std::string d :
+         {"org", ".org", "org.", "other.org", "sub.www.example.org", "ample.org"})
+        EXPECT_FALSE(kept(from, "a=1; Domain=" + d)) << d;
     EXPECT_EQ(sent("http://localhost/", {"a=1; Domain=localhost"}, "http://localhost/"), "a=1");
     EXPECT_EQ(sent("http://localhost/", {"a=1; Domain=localhost"}, "http://x.localhost/"), "");
     EXPECT_EQ(sent("http://127.0.0.1/", {"a=1; Domain=127.0.0.1"}, "http://127.0.0.1:81/"), "a=1");
     EXPECT_FALSE(kept("http://127.0.0.1/", "a=1; Domain=0.0.1"));
     EXPECT_EQ(sent("http://[::1]/", {"a=1"}, "http://[::1]/"), "a=1");
     // The last one counts (RFC 6265 section 5.3).
-    EXPECT_EQ(sent(from, {"a=1; Domain=other.org; Domain=example.org"}, "http://example.org/"), "a=1");
+    EXPECT_EQ(sent(from, {"a=1; Domain=other.org; Domain=example.org"}, "http://example.org/"),
+              "a=1");
 }
 TEST(cookie_jar, paths) {
     const auto to = [](const std::string& from, const std::string& field, const std::string& path) {
@@ -80,10 +89,14 @@ TEST(cookie_jar, paths) {
     EXPECT_FALSE(kept("http://x.org/", "a=b; Path=/c\td"));  // no line of cookies.txt could hold it
 }
 TEST(cookie_jar, order) {
-    EXPECT_EQ(sent("http://x.org/a/b", {"one=1; Path=/", "two=2; Path=/a/b", "three=3; Path=/", "four=4; Path=/a", "one=5; Path=/"}, "http://x.org/a/b"),
+    EXPECT_EQ(sent("http://x.org/a/b",
+                   {"one=1; Path=/", "two=2; Path=/a/b", "three=3; Path=/", "four=4; Path=/a",
+                    "one=5; Path=/"},
+                   "http://x.org/a/b"),
               "two=2; four=4; one=5; three=3");  // replaced, `one` keeps its age
     cookie_jar jar;
-    for (const auto name : {"z", "y", "x"}) ASSERT_TRUE(jar.store(at("http://b.org/"), std::string(name) + "=1", now));
+    for (const auto name : {"z", "y", "x"})
+        ASSERT_TRUE(jar.store(at("http://b.org/"), std::string(name) + "=1", now));
     ASSERT_TRUE(jar.store(at("http://a.org/"), "q=1", now));
     std::string names;
     for (const auto& c : jar.all()) names += c.domain.front() + c.name;
@@ -98,10 +111,13 @@ TEST(cookie_jar, lifetimes) {
     EXPECT_EQ(sent(x, {"a=1; Expires=Thu, 01 Jan 1970 00:00:00 GMT"}, x), "");
     EXPECT_EQ(sent(x, {"a=1; Expires=Tue, 14-Nov-2023 22:13:30 GMT"}, x, now + 9), "a=1");
     EXPECT_EQ(sent(x, {"a=1; Expires=Tue, 14-Nov-2023 22:13:30 GMT"}, x, now + 10), "");
-    for (const std::string odd : {"Expires=never", "Max-Age=x", "Max-Age=", "Max-Age=1.5", "Max-Age=-"}) {
-        EXPECT_EQ(sent(x, {"a=1; " + odd}, x, now + (1LL << 40)), "a=1") << odd;  // as if it were not there: of the session
+    for (const std::string odd :
+         {"Expires=never", "Max-Age=x", "Max-Age=", "Max-Age=1.5", "Max-Age=-"}) {
+        // As if it were not there: of the session.
+        EXPECT_EQ(sent(x, {"a=1; " + odd}, x, now + (1LL << 40)), "a=1") << odd;
     }
-    for (const std::string gone : {"Max-Age=0", "Max-Age=-1", "Max-Age=-99999999999999999999", "Expires=Thu, 01 Jan 1970 00:00:00 GMT"}) {
+    for (const std::string gone : {"Max-Age=0", "Max-Age=-1", "Max-Age=-99999999999999999999",
+                                   "Expires=Thu, 01 Jan 1970 00:00:00 GMT"}) {
         EXPECT_EQ(sent(x, {"a=1", "b=2", "a=; " + gone}, x), "b=2") << gone;
     }
     EXPECT_EQ(sent(x, {"a=1; Max-Age=99999999999999999999"}, x, now + 400 * 86400 - 1), "a=1");
@@ -140,7 +156,8 @@ TEST(cookie_jar, secure_ones) {
 }
 TEST(cookie_jar, attributes_are_kept) {
     cookie_jar jar;
-    ASSERT_TRUE(jar.store(at("https://x.org/"), "a=1; HttpOnly; SameSite=LAX; Domain=x.org; Max-Age=5", now));
+    ASSERT_TRUE(jar.store(at("https://x.org/"),
+                          "a=1; HttpOnly; SameSite=LAX; Domain=x.org; Max-Age=5", now));
     const auto c = jar.all().front();
     EXPECT_TRUE(c.http_only);
     EXPECT_FALSE(c.secure);
@@ -153,26 +170,32 @@ TEST(cookie_jar, is_bounded) {
     l.max_per_domain = 3;
     l.max_cookies = 5;
     cookie_jar jar(l);
-    const auto store = [&](const std::string& host, const std::string& field) { return jar.store(at("https://" + host + "/"), field, now).ok(); };
+    const auto store = [&](const std::string& host, const std::string& field) {
+        return jar.store(at("https://" + host + "/"), field, now).ok();
+    };
     for (const auto name : {"a", "b", "c"}) EXPECT_TRUE(store("x.org", std::string(name) + "=1"));
     EXPECT_EQ(jar.header(at("https://x.org/"), now), "a=1; b=1; c=1");
     EXPECT_TRUE(store("x.org", "b=2"));
     EXPECT_TRUE(store("x.org", "s=1; Secure"));
-    EXPECT_EQ(jar.header(at("https://x.org/"), now), "b=2; c=1; s=1");  // a had not been used for longest
+    // A had not been used for longest.
+    EXPECT_EQ(jar.header(at("https://x.org/"), now), "b=2; c=1; s=1");
     EXPECT_TRUE(store("x.org", "t=1; Secure"));
     EXPECT_TRUE(store("x.org", "u=1; Secure"));
     EXPECT_EQ(jar.header(at("https://x.org/"), now), "s=1; t=1; u=1");  // those not Secure first
     EXPECT_TRUE(store("x.org", "n=1; Max-Age=1"));
     EXPECT_EQ(jar.header(at("https://x.org/"), now), "t=1; u=1; n=1");
-    EXPECT_TRUE(jar.store(at("https://x.org/"), "o=1", now + 1));  // what has expired before all else
+    // What has expired before all else.
+    EXPECT_TRUE(jar.store(at("https://x.org/"), "o=1", now + 1));
     EXPECT_EQ(jar.header(at("https://x.org/"), now + 1), "t=1; u=1; o=1");
-    for (const auto host : {"1.org", "2.org", "3.org", "4.org", "5.org"}) EXPECT_TRUE(store(host, "h=1"));
+    for (const auto host : {"1.org", "2.org", "3.org", "4.org", "5.org"})
+        EXPECT_TRUE(store(host, "h=1"));
     EXPECT_EQ(jar.size(), 5U);
     EXPECT_EQ(jar.header(at("https://x.org/"), now), "");
     EXPECT_EQ(jar.header(at("https://1.org/"), now), "h=1");
     EXPECT_FALSE(store("x.org", "a=" + std::string(4096, 'x')));
     EXPECT_TRUE(store("x.org", "a=" + std::string(4095, 'x')));
-    EXPECT_TRUE(store("x.org", "a=1; Path=/" + std::string(1024, 'p')));  // the attribute alone is ignored
+    // The attribute alone is ignored.
+    EXPECT_TRUE(store("x.org", "a=1; Path=/" + std::string(1024, 'p')));
     EXPECT_EQ(jar.header(at("https://x.org/"), now), "a=1");
 }
 TEST(cookie_jar, as_text) {
@@ -190,12 +213,19 @@ TEST(cookie_jar, as_text) {
     EXPECT_EQ(read.header(at("https://www.x.org/p"), now), "b=; a=1");
     EXPECT_TRUE(read.all()[0].http_only);
     EXPECT_EQ(jar.save(now + 100).find("x.org\tTRUE"), std::string::npos);
-    EXPECT_TRUE(read.load("\r\n# comment\r\nhost\tFALSE\t/\tFALSE\t0\tn\tv\r\nold\tFALSE\t/\tFALSE\t5\tn\tv", now));
+    EXPECT_TRUE(read.load(
+        "\r\n# comment\r\nhost\tFALSE\t/\tFALSE\t0\tn\tv\r\nold\tFALSE\t/\tFALSE\t5\tn\tv", now));
     EXPECT_EQ(read.size(), 3U);
-    for (const auto bad : {"x", "x\tFALSE\t/\tFALSE\t0", "x\tFALSE\t/\tFALSE\tsoon\tn\tv", "\tFALSE\t/\tFALSE\t0\tn\tv", "x\tFALSE\tp\tFALSE\t0\tn\tv",
-                           "x\tFALSE\t/\tFALSE\t0\t\tv", "x\tFALSE\t/\tFALSE\t0\tn\tv\tw", "x\tFALSE\t/\tFALSE\t0\tn\tv;w", "x\tFALSE\t/\tFALSE\t0\tn;w\tv",
-                           "..x\tTRUE\t/\tFALSE\t0\tn\tv", ".#x\tFALSE\t/\tFALSE\t0\tn\tv", "x\tFALSE\t/\tFALSE\t0\tn\tv\x01"}) {
-        EXPECT_EQ(read.load("y\tFALSE\t/\tFALSE\t0\tn\tv\n" + std::string(bad), now).error().message, "line 2 is not one of a cookies.txt") << bad;
+    for (const auto bad :
+         {"x", "x\tFALSE\t/\tFALSE\t0", "x\tFALSE\t/\tFALSE\tsoon\tn\tv",
+          "\tFALSE\t/\tFALSE\t0\tn\tv", "x\tFALSE\tp\tFALSE\t0\tn\tv", "x\tFALSE\t/\tFALSE\t0\t\tv",
+          "x\tFALSE\t/\tFALSE\t0\tn\tv\tw", "x\tFALSE\t/\tFALSE\t0\tn\tv;w",
+          "x\tFALSE\t/\tFALSE\t0\tn;w\tv", "..x\tTRUE\t/\tFALSE\t0\tn\tv",
+          ".#x\tFALSE\t/\tFALSE\t0\tn\tv", "x\tFALSE\t/\tFALSE\t0\tn\tv\x01"}) {
+        EXPECT_EQ(
+            read.load("y\tFALSE\t/\tFALSE\t0\tn\tv\n" + std::string(bad), now).error().message,
+            "line 2 is not one of a cookies.txt")
+            << bad;
     }
     EXPECT_EQ(read.size(), 3U);
     cookie_jar other;
@@ -209,10 +239,14 @@ TEST(cookie_jar, travels_with_requests) {
     raw_server raw([&](raw_server& r) {
         auto v = r.accept();
         asked.push_back(v.request());
-        v.send("HTTP/1.1 302 Go\r\nContent-Length: 0\r\nSet-Cookie: a=1; Path=/\r\nset-cookie: b=2; Path=/\r\nSet-Cookie: nonsense\r\nLocation: /two\r\n\r\n");
+        v.send(
+            "HTTP/1.1 302 Go\r\nContent-Length: 0\r\nSet-Cookie: a=1; Path=/\r\nset-cookie: b=2; "
+            "Path=/\r\nSet-Cookie: nonsense\r\nLocation: /two\r\n\r\n");
         for (int i = 0; i < 2; ++i) {
             asked.push_back(v.request());
-            v.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nSet-Cookie: a=; Path=/; Max-Age=0\r\n\r\n");
+            v.send(
+                "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nSet-Cookie: a=; Path=/; "
+                "Max-Age=0\r\n\r\n");
         }
         asked.push_back(v.request());
         v.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
@@ -228,7 +262,9 @@ TEST(cookie_jar, travels_with_requests) {
     raw.finish();
     const auto cookie = [&](std::size_t i) {
         const auto from = asked[i].find("Cookie: ");
-        return from == std::string::npos ? "none" : asked[i].substr(from + 8, asked[i].find("\r\n", from) - from - 8);
+        return from == std::string::npos
+                   ? "none"
+                   : asked[i].substr(from + 8, asked[i].find("\r\n", from) - from - 8);
     };
     EXPECT_EQ(cookie(0), "none");
     EXPECT_EQ(cookie(1), "a=1; b=2");
@@ -249,7 +285,9 @@ TEST(cookie_jar, travels_with_handshakes) {
         });
         ws::dial_options options;
         options.cookies = jar;
-        for (int i = 0; i < 2; ++i) EXPECT_EQ(ws::blocking_client::connect(raw.url("/", "ws"), options).code(), errc::bad_handshake);
+        for (int i = 0; i < 2; ++i)
+            EXPECT_EQ(ws::blocking_client::connect(raw.url("/", "ws"), options).code(),
+                      errc::bad_handshake);
         options.headers = {{"cookie", "own=1"}};
         EXPECT_FALSE(ws::blocking_client::connect(raw.url("/", "ws"), options));
     }

@@ -18,13 +18,17 @@ using testing::served;
 
 void mirror(http::response res) {
     const http::request& r = res.request();
-    res.body() = std::string(r.method_text()) + " " + std::string(r.target()) + " " + std::string(r.body());
+    res.body() =
+        std::string(r.method_text()) + " " + std::string(r.target()) + " " + std::string(r.body());
     res.send();
 }
 std::string show(const result<http::reply>& r) {
-    return r ? std::to_string(r->status()) + " " + std::string(r->body()) : std::string(to_string(r.code()));
+    return r ? std::to_string(r->status()) + " " + std::string(r->body())
+             : std::string(to_string(r.code()));
 }
-std::string root(const served& s, const std::string& scheme = "http") { return scheme + "://127.0.0.1:" + std::to_string(s.port()); }
+std::string root(const served& s, const std::string& scheme = "http") {
+    return scheme + "://127.0.0.1:" + std::to_string(s.port());
+}
 
 task<std::string> every_method(http::async_client& c, std::string url) {
     std::string all = show(co_await c.get(url));
@@ -47,7 +51,8 @@ TEST(http_coroutines, ask_in_turn) {
     const auto loop = *event_loop::create();
     http::async_client c(*loop);
     EXPECT_EQ(block_on(*loop, every_method(c, root(s) + "/u")),
-              "200 GET /u |200 |200 POST /u 1|200 PUT /u 2|200 PATCH /u 3|200 DELETE /u |200 OPTIONS /u ");
+              "200 GET /u |200 |200 POST /u 1|200 PUT /u 2|200 PATCH /u 3|200 DELETE /u |200 "
+              "OPTIONS /u ");
     EXPECT_EQ(c.connections_opened(), 1U);
 }
 TEST(http_coroutines, ask_at_once) {
@@ -90,10 +95,12 @@ TEST(http_coroutines, may_end_before_their_answer) {
         task_group group;
         for (int i = 0; i < 5; ++i) group.spawn(ask(c, root(s), answers));
     }
-    EXPECT_EQ(show(block_on(*loop, [](http::async_client& client, std::string url) -> task<result<http::reply>> {
-                  co_return co_await client.get(url);
-              }(c, root(s)))),
-              "200 GET / ");
+    EXPECT_EQ(
+        show(block_on(*loop,
+                      [](http::async_client& client, std::string url) -> task<result<http::reply>> {
+                          co_return co_await client.get(url);
+                      }(c, root(s)))),
+        "200 GET / ");
     EXPECT_TRUE(answers.empty());
 }
 
@@ -140,7 +147,8 @@ http::router echo() {
         s.on_message([](ws::session& from, ws::message m) {
             if (m.data == "close") return from.close(4000, "as asked");
             if (m.data.substr(0, 6) == "flood ") {
-                for (int i = std::stoi(std::string(m.data.substr(6))); i > 0; --i) from.send(std::string(1000, 'x'));
+                for (int i = std::stoi(std::string(m.data.substr(6))); i > 0; --i)
+                    from.send(std::string(1000, 'x'));
                 return;
             }
             from.send(m);
@@ -175,7 +183,8 @@ TEST(ws_coroutines, talk) {
     served s(echo());
     const auto loop = *event_loop::create();
     ws::dialer d(*loop);
-    EXPECT_EQ(block_on(*loop, talk(d, root(s, "ws") + "/")), "one two xy the session has ended with code 4000: as asked");
+    EXPECT_EQ(block_on(*loop, talk(d, root(s, "ws") + "/")),
+              "one two xy the session has ended with code 4000: as asked");
     EXPECT_EQ(block_on(*loop, talk(d, root(s, "ws") + "/none")), "WebSocket handshake failed");
     EXPECT_EQ(block_on(*loop, talk(d, "nonsense")), "malformed URL");
 }
@@ -220,7 +229,8 @@ TEST(ws_coroutines, what_nobody_receives_is_bounded) {
     served s(echo());
     const auto loop = *event_loop::create();
     ws::dialer d(*loop);
-    const auto sleeper = [](ws::dialer& dialer, event_loop& l, std::string url) -> task<std::string> {
+    const auto sleeper = [](ws::dialer& dialer, event_loop& l,
+                            std::string url) -> task<std::string> {
         ws::dial_options options;
         options.limits.max_message_bytes = 10'000;
         result<ws::channel> c = co_await ws::dial(dialer, url, options);
@@ -234,7 +244,8 @@ TEST(ws_coroutines, what_nobody_receives_is_bounded) {
             ++n;
         }
     };
-    EXPECT_EQ(block_on(*loop, sleeper(d, *loop, root(s, "ws") + "/")), "10 the session has ended with code 1008: messages are not received");
+    EXPECT_EQ(block_on(*loop, sleeper(d, *loop, root(s, "ws") + "/")),
+              "10 the session has ended with code 1008: messages are not received");
     EXPECT_EQ(block_on(*loop, talk(d, root(s, "ws") + "/")).substr(0, 8), "one two ");
 }
 TEST(ws_coroutines, are_told_when_the_dialer_goes) {
@@ -265,7 +276,8 @@ TEST(ws_coroutines, are_told_when_the_dialer_goes) {
         loop->run_once(10ms);
     }
     while (!group.empty()) loop->run_once(10ms);
-    EXPECT_EQ(ends, (std::vector<std::string>{"open", "stopping", "the session has ended with code 1006"}));
+    EXPECT_EQ(ends, (std::vector<std::string>{"open", "stopping",
+                                              "the session has ended with code 1006"}));
     release = true;
 }
 TEST(ws_coroutines, may_end_while_they_wait) {

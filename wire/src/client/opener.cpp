@@ -15,7 +15,8 @@ result<route> route_to(const url& to, const open_options& options) {
     return out;
 }
 
-result<std::shared_ptr<wire::tls::client_context>> opening_base::tls_of(const std::shared_ptr<wire::tls::client_context>& chosen) {
+result<std::shared_ptr<wire::tls::client_context>> opening_base::tls_of(
+    const std::shared_ptr<wire::tls::client_context>& chosen) {
     if (chosen != nullptr) return chosen;
     if (tls == nullptr) {
         auto made = wire::tls::client_context::create();
@@ -25,8 +26,14 @@ result<std::shared_ptr<wire::tls::client_context>> opening_base::tls_of(const st
     return tls;
 }
 
-opener::opener(stream& s, opening_base& base, const open_options& options, const open_timeouts& timeouts, const limits& bounds, route to)
-    : stream_(&s), base_(&base), options_(&options), timeouts_(timeouts), bounds_(&bounds), to_(std::move(to)) {}
+opener::opener(stream& s, opening_base& base, const open_options& options,
+               const open_timeouts& timeouts, const limits& bounds, route to)
+    : stream_(&s),
+      base_(&base),
+      options_(&options),
+      timeouts_(timeouts),
+      bounds_(&bounds),
+      to_(std::move(to)) {}
 
 void opener::start(callback done) {
     done_ = std::move(done);
@@ -39,21 +46,23 @@ void opener::start(callback done) {
     }
     looking_up_ = std::make_shared<char>();
     enter(phase::resolve, timeouts_.resolve_timeout);
-    base_->names.resolve(host, port, options_->resolve,
-                         [this, alive = std::weak_ptr<char>(looking_up_)](result<std::vector<address>> found) {
-                             if (alive.expired()) return;
-                             times_.resolve = lap();
-                             looking_up_.reset();
-                             if (!found) return fail({found.code(), "name look-up: " + found.error().message});
-                             if (found->empty()) return fail({errc::not_resolved, "name look-up: no address"});
-                             race(interleave(*found));
-                         });
+    base_->names.resolve(
+        host, port, options_->resolve,
+        [this, alive = std::weak_ptr<char>(looking_up_)](result<std::vector<address>> found) {
+            if (alive.expired()) return;
+            times_.resolve = lap();
+            looking_up_.reset();
+            if (!found) return fail({found.code(), "name look-up: " + found.error().message});
+            if (found->empty()) return fail({errc::not_resolved, "name look-up: no address"});
+            race(interleave(*found));
+        });
 }
 
 void opener::race(std::vector<address> addresses) {
     enter(phase::connect, timeouts_.connect_timeout);
     connector_.emplace(*base_->loop, options_->connect, options_->attempt_delay, base_->blocking);
-    connector_->start(std::move(addresses), [this](result<unique_fd> socket) { connected(std::move(socket)); });
+    connector_->start(std::move(addresses),
+                      [this](result<unique_fd> socket) { connected(std::move(socket)); });
 }
 
 result<std::unique_ptr<wire::tls::connection>> opener::tls_with_server() {
@@ -63,7 +72,8 @@ result<std::unique_ptr<wire::tls::connection>> opener::tls_with_server() {
 }
 
 result<std::unique_ptr<wire::tls::connection>> opener::tls_with_proxy() {
-    auto context = base_->tls_of(options_->proxy_tls != nullptr ? options_->proxy_tls : options_->tls);
+    auto context =
+        base_->tls_of(options_->proxy_tls != nullptr ? options_->proxy_tls : options_->tls);
     if (!context) return context.error();
     return (*context)->connect(to_.proxy->host, to_.proxy->port);
 }
@@ -85,7 +95,8 @@ void opener::connected(result<unique_fd> socket) {
         stream_->set_filter(*std::move(tls));
         enter(phase::tls, timeouts_.tls_timeout);
     }
-    if (auto attached = stream_->attach(*base_->loop, *std::move(socket)); !attached) return fail(attached.error());
+    if (auto attached = stream_->attach(*base_->loop, *std::move(socket)); !attached)
+        return fail(attached.error());
     if (secure_proxy) return;  // on_open() goes on
     if (to_.tunnelled) {
         ask_for_tunnel();
@@ -102,7 +113,8 @@ void opener::ask_for_tunnel() {
 }
 
 void opener::on_data(std::span<char> bytes) {
-    if (phase_ != phase::proxy) return fail({errc::bad_status_line, "the server speaks before it is asked"});
+    if (phase_ != phase::proxy)
+        return fail({errc::bad_status_line, "the server speaks before it is asked"});
     const auto stands = tunnel_->receive(bytes);
     if (!stands) return fail(stands.error());
     if (!*stands) return;
@@ -137,15 +149,19 @@ void opener::secured() {
     enter(phase::done, {});
 }
 
-void opener::on_end() { fail({errc::closed_early, "it closed the connection instead of answering"}); }
+void opener::on_end() {
+    fail({errc::closed_early, "it closed the connection instead of answering"});
+}
 
 void opener::on_failure(const error& why) {
     if (phase_ == phase::proxy) return fail(why);
-    // Whom not to trust at one address is not to be trusted at another, and behind a proxy there is only one.
+    // Whom not to trust at one address is not to be trusted at another, and behind a proxy there is
+    // only one.
     if ((!to_.tunnelled || phase_ == phase::proxy_tls) && why.code != errc::tls_failed) {
         lap();
         enter(phase::connect, timeouts_.connect_timeout);
-        if (connector_->go_on([this](result<unique_fd> socket) { connected(std::move(socket)); })) return;
+        if (connector_->go_on([this](result<unique_fd> socket) { connected(std::move(socket)); }))
+            return;
     }
     fail({why.code, why.code == errc::tls_failed ? why.message : "TLS handshake: " + why.message});
 }
@@ -161,15 +177,23 @@ std::chrono::nanoseconds opener::lap() noexcept {
 }
 
 void opener::on_timer() {
-    const auto within = [](std::chrono::milliseconds limit) { return " within " + std::to_string(limit.count()) + " ms"; };
+    const auto within = [](std::chrono::milliseconds limit) {
+        return " within " + std::to_string(limit.count()) + " ms";
+    };
     switch (phase_) {
-        case phase::resolve: return fail({errc::timed_out, "name look-up: no answer" + within(timeouts_.resolve_timeout)});
-        case phase::connect:
-            return fail({errc::timed_out, "connect: no connection" + within(timeouts_.connect_timeout) + " (" + connector_->story() + ")"});
-        case phase::proxy: return fail({errc::timed_out, "no answer" + within(timeouts_.proxy_timeout)});
-        case phase::proxy_tls:
-        case phase::tls: return fail({errc::timed_out, "TLS handshake: not complete" + within(timeouts_.tls_timeout)});
-        case phase::done: return finish();
+    case phase::resolve:
+        return fail(
+            {errc::timed_out, "name look-up: no answer" + within(timeouts_.resolve_timeout)});
+    case phase::connect:
+        return fail({errc::timed_out, "connect: no connection" + within(timeouts_.connect_timeout) +
+                                          " (" + connector_->story() + ")"});
+    case phase::proxy:
+        return fail({errc::timed_out, "no answer" + within(timeouts_.proxy_timeout)});
+    case phase::proxy_tls:
+    case phase::tls:
+        return fail(
+            {errc::timed_out, "TLS handshake: not complete" + within(timeouts_.tls_timeout)});
+    case phase::done: return finish();
     }
 }
 
@@ -183,7 +207,9 @@ void opener::fail(error why) {
     if (to_.proxy) {
         const std::string proxy = "proxy " + to_.proxy->name();
         if (phase_ == phase::tls || phase_ == phase::done) {
-            if (!why.message.starts_with(proxy)) why.message = to_.host + ":" + std::to_string(to_.port) + " by " + proxy + ": " + why.message;
+            if (!why.message.starts_with(proxy))
+                why.message =
+                    to_.host + ":" + std::to_string(to_.port) + " by " + proxy + ": " + why.message;
         } else if (!why.message.starts_with(proxy)) {
             why.message = proxy + ": " + why.message;
         }

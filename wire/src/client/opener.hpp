@@ -1,4 +1,5 @@
-// Opens a stream to where a URL points: name look-up, race of addresses, tunnel through a proxy, TLS. Each phase has its limit.
+// Opens a stream to where a URL points: name look-up, race of addresses, tunnel through a proxy,
+// TLS. Each phase has its limit.
 #pragma once
 
 #include <memory>
@@ -18,21 +19,23 @@ namespace wire::detail {
 
 // Where a connection is to lead.
 struct route {
-    std::string host;           // the server that the URL names
+    std::string host;  // the server that the URL names
     std::uint16_t port = 0;
-    bool secure = false;        // TLS with that server
-    bool tunnelled = false;     // only with a proxy
+    bool secure = false;     // TLS with that server
+    bool tunnelled = false;  // only with a proxy
     std::optional<proxy_server> proxy;
 };
 
-// The route to `to` by these options; errc::bad_url for a malformed proxy. A plain http URL needs no tunnel.
+// The route to `to` by these options; errc::bad_url for a malformed proxy. A plain http URL needs
+// no tunnel.
 result<route> route_to(const url& to, const open_options& options);
 
 // What the streams of one client share.
 struct opening_base {
     explicit opening_base(event_loop& l) noexcept : loop(&l), names(l) {}
     // `chosen`, or a context that is made when first needed.
-    result<std::shared_ptr<wire::tls::client_context>> tls_of(const std::shared_ptr<wire::tls::client_context>& chosen);
+    result<std::shared_ptr<wire::tls::client_context>> tls_of(
+        const std::shared_ptr<wire::tls::client_context>& chosen);
 
     event_loop* loop;
     bool blocking = false;  // the loop is detail::blocking_loop()'s
@@ -40,15 +43,17 @@ struct opening_base {
     std::shared_ptr<wire::tls::client_context> tls;
 };
 
-// Owned by the connection whose stream it opens, which hands it that stream's callbacks until `done` has been called; then it is
-// of no further use. Whatever it is given must outlive it.
+// Owned by the connection whose stream it opens, which hands it that stream's callbacks until
+// `done` has been called; then it is of no further use. Whatever it is given must outlive it.
 class opener {
 public:
     using callback = unique_function<void(result<open_times>)>;
 
-    opener(stream& s, opening_base& base, const open_options& options, const open_timeouts& timeouts, const limits& bounds, route to);
+    opener(stream& s, opening_base& base, const open_options& options,
+           const open_timeouts& timeouts, const limits& bounds, route to);
 
-    // `done` is called once, from the loop, never from inside, and may destroy the opener. After an error the stream is closed.
+    // `done` is called once, from the loop, never from inside, and may destroy the opener. After an
+    // error the stream is closed.
     void start(callback done);
 
     void on_open();
@@ -81,7 +86,7 @@ private:
     std::optional<connector> connector_;
     std::optional<tunnel> tunnel_;
     proxy_filter* with_proxy_ = nullptr;  // the stream's filter where the proxy speaks TLS
-    std::shared_ptr<char> looking_up_;  // gone with the opener
+    std::shared_ptr<char> looking_up_;    // gone with the opener
     open_times times_;
     time_point since_{};
     phase phase_ = phase::resolve;

@@ -16,7 +16,9 @@ using namespace std::chrono_literals;
 using testing::raw_server;
 using testing::served;
 
-std::string name_url(std::uint16_t port, const std::string& scheme = "http") { return scheme + "://some.example:" + std::to_string(port) + "/"; }
+std::string name_url(std::uint16_t port, const std::string& scheme = "http") {
+    return scheme + "://some.example:" + std::to_string(port) + "/";
+}
 auto to_addresses(std::vector<std::string> literals) {
     return [literals](const std::string&, std::uint16_t port) -> result<std::vector<address>> {
         std::vector<address> out;
@@ -55,7 +57,9 @@ TEST(opening, look_ups_have_a_limit_of_their_own) {
     http::async_client c(*loop, options);
     std::vector<std::string> ends;
     for (int i = 0; i < 3; ++i) {
-        c.get(name_url(80), [&](result<http::reply> r) { ends.push_back(std::string(to_string(r.code())) + r.error().message); });
+        c.get(name_url(80), [&](result<http::reply> r) {
+            ends.push_back(std::string(to_string(r.code())) + r.error().message);
+        });
     }
     while (ends.size() < 3) loop->run_once();
     for (const auto& end : ends) {
@@ -71,9 +75,11 @@ TEST(opening, the_look_up_s_error_is_told) {
     };
     auto c = *http::client::create(options);
     const auto got = c.get("http://some.example/");
-    EXPECT_EQ(got.error().message, "GET http://some.example/: name look-up: some.example is not in my book");
+    EXPECT_EQ(got.error().message,
+              "GET http://some.example/: name look-up: some.example is not in my book");
     options.resolve = [](const std::string&, std::uint16_t) { return std::vector<address>{}; };
-    EXPECT_EQ(http::client::create(options)->get("http://some.example/").code(), errc::not_resolved);
+    EXPECT_EQ(http::client::create(options)->get("http://some.example/").code(),
+              errc::not_resolved);
 }
 TEST(opening, an_address_that_does_not_answer_is_told_in_time) {
     auto full = *listen_tcp(address::loopback_v4(0), {.backlog = 0});
@@ -84,7 +90,9 @@ TEST(opening, an_address_that_does_not_answer_is_told_in_time) {
     options.connect_timeout = 30ms;
     const auto got = http::client::create(options)->get("http://" + at.to_string());
     EXPECT_EQ(got.code(), errc::timed_out);
-    EXPECT_NE(got.error().message.find("connect: no connection within 30 ms (127.0.0.1:"), std::string::npos) << got.error().message;
+    EXPECT_NE(got.error().message.find("connect: no connection within 30 ms (127.0.0.1:"),
+              std::string::npos)
+        << got.error().message;
     ws::dial_options dial;
     dial.connect_timeout = 30ms;
     EXPECT_EQ(ws::blocking_client::connect("ws://" + at.to_string(), dial).code(), errc::timed_out);
@@ -101,7 +109,8 @@ TEST(opening, a_request_may_bring_its_own_limits) {
     r.timeouts.emplace().response_timeout = 20ms;
     const auto got = c.send(r);
     EXPECT_EQ(got.code(), errc::timed_out);
-    EXPECT_NE(got.error().message.find("response: no head"), std::string::npos) << got.error().message;
+    EXPECT_NE(got.error().message.find("response: no head"), std::string::npos)
+        << got.error().message;
 }
 
 }  // namespace

@@ -19,7 +19,8 @@ using testing::raw_visitor;
 using testing::served;
 
 std::string answer(const std::string& body, const std::string& fields = "") {
-    return "HTTP/1.1 200 OK\r\n" + fields + "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+    return "HTTP/1.1 200 OK\r\n" + fields + "Content-Length: " + std::to_string(body.size()) +
+           "\r\n\r\n" + body;
 }
 std::string path_of(const std::string& request) {
     const auto from = request.find(' ') + 1;
@@ -42,10 +43,13 @@ struct pipelining : testing::loop_client {
     void use(const raw_server& r) { root = "http://127.0.0.1:" + std::to_string(r.port()); }
     request_id ask(client_request r, const std::string& name) {
         return c().send(std::move(r), [this, name](result<reply> a) {
-            got.push_back(name + (a ? "=" + std::string(a->body()) : ": " + std::string(to_string(a.code()))));
+            got.push_back(name + (a ? "=" + std::string(a->body())
+                                    : ": " + std::string(to_string(a.code()))));
         });
     }
-    request_id get(const std::string& name) { return ask(make_request(method::get, root + "/" + name), name); }
+    request_id get(const std::string& name) {
+        return ask(make_request(method::get, root + "/" + name), name);
+    }
     void run(std::size_t answers) {
         ASSERT_TRUE(run_until([&] { return got.size() >= answers; }));
         ASSERT_EQ(got.size(), answers);
@@ -93,7 +97,9 @@ TEST_F(pipelining, answers_are_matched_in_order_however_they_come) {
             std::string answers;
             for (int i = 0; i < 5; ++i) {
                 const std::string asked = v.request();  // all before the first is answered
-                const std::string head = asked.substr(0, 4) == "HEAD" ? "HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n" : answer(path_of(asked));
+                const std::string head = asked.substr(0, 4) == "HEAD"
+                                             ? "HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n"
+                                             : answer(path_of(asked));
                 answers += "HTTP/1.1 103 Early Hints\r\n\r\n" + head;
             }
             if (together) {
@@ -123,7 +129,8 @@ TEST_F(pipelining, is_bounded_and_what_waits_follows) {
         for (int left = 20; left > 0;) {
             std::vector<std::string> asked{v.request()};
             pollfd p{v.fd(), POLLIN, 0};
-            while (::poll(&p, 1, 20) == 1 && static_cast<int>(asked.size()) < left) asked.push_back(v.request());
+            while (::poll(&p, 1, 20) == 1 && static_cast<int>(asked.size()) < left)
+                asked.push_back(v.request());
             most = std::max(most.load(), static_cast<int>(asked.size()));
             left -= static_cast<int>(asked.size());
             std::string answers;
@@ -214,7 +221,8 @@ TEST_F(pipelining, a_connection_that_fails_sends_them_again_and_is_the_last_so_u
         for (const char* name : {"d", "e"}) get(name);
         run(5);
         std::sort(got.begin(), got.end());
-        EXPECT_EQ(all(), (midway ? "a: " + std::string(to_string(errc::closed_early)) : "a=/a") + "|b=/b|c=/c|d=/d|e=/e|");
+        EXPECT_EQ(all(), (midway ? "a: " + std::string(to_string(errc::closed_early)) : "a=/a") +
+                             "|b=/b|c=/c|d=/d|e=/e|");
         EXPECT_EQ(c().connections_opened(), 2U);
         made.reset();
         r.finish();
@@ -298,8 +306,7 @@ TEST_F(pipelining, when_all_are_cancelled_the_connection_ends) {
     raw_server r([&](raw_server& s) {
         auto v = s.accept();
         answer_path(v);
-        while (!v.request().empty()) {
-        }
+        while (!v.request().empty()) {}
         auto w = s.accept();
         serve_on(w);
     });
@@ -349,7 +356,8 @@ TEST_F(pipelining, a_server_of_http_1_0_is_asked_one_by_one) {
             pollfd p{v.fd(), POLLIN, 0};
             EXPECT_EQ(::poll(&p, 1, 20), 0);
             const std::string body = path_of(asked);
-            v.send("HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
+            v.send("HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: " +
+                   std::to_string(body.size()) + "\r\n\r\n" + body);
         }
     });
     use(r);
@@ -363,8 +371,7 @@ TEST_F(pipelining, a_client_that_goes_tells_each) {
     raw_server r([](raw_server& s) {
         auto v = s.accept();
         answer_path(v);
-        while (!v.request().empty()) {
-        }
+        while (!v.request().empty()) {}
     });
     use(r);
     begin();
@@ -380,7 +387,11 @@ TEST_F(pipelining, a_client_that_goes_tells_each) {
 TEST_F(pipelining, with_a_server_of_our_own_coroutines_and_bodies_of_all_sizes) {
     http::server_options roomy;
     roomy.limits.max_body_bytes = 64 << 20;
-    served s([](response res) { res.send(std::string(res.request().path()) + std::string(res.request().body())); }, roomy);
+    served s(
+        [](response res) {
+            res.send(std::string(res.request().path()) + std::string(res.request().body()));
+        },
+        roomy);
     root = "http://127.0.0.1:" + std::to_string(s.port());
     options.max_connections_per_host = 2;
     std::atomic<int> good{0};

@@ -19,15 +19,19 @@ client_plan& plan_of(client_job& job) {
     return *job.plan;
 }
 
-bool is_redirect(int status) noexcept { return status == 301 || status == 302 || status == 303 || status == 307 || status == 308; }
+bool is_redirect(int status) noexcept {
+    return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
+}
 
-template <typename... Names>
-void drop_fields(client_request& r, Names... names) {
-    std::erase_if(r.headers, [&](const auto& field) { return (equals_ignoring_case(field.first, names) || ...); });
+template <typename... Names> void drop_fields(client_request& r, Names... names) {
+    std::erase_if(r.headers, [&](const auto& field) {
+        return (equals_ignoring_case(field.first, names) || ...);
+    });
 }
 
 bool has_field(const client_request& r, std::string_view name) {
-    return std::any_of(r.headers.begin(), r.headers.end(), [&](const auto& field) { return equals_ignoring_case(field.first, name); });
+    return std::any_of(r.headers.begin(), r.headers.end(),
+                       [&](const auto& field) { return equals_ignoring_case(field.first, name); });
 }
 
 // Servers send what may not stand in a URL; browsers encode it, and so is it meant.
@@ -43,33 +47,37 @@ std::string encode_invalid(std::string_view text) {
     return out;
 }
 
-// RFC 9110 section 15.4: what becomes of the method, and with it of the body and the fields that describe it.
+// RFC 9110 section 15.4: what becomes of the method, and with it of the body and the fields that
+// describe it.
 void change_method(client_request& r, int status) {
-    const bool to_get = status == 303 ? r.method != method::head && r.method != method::get : (status == 301 || status == 302) && r.method == method::post;
+    const bool to_get = status == 303
+                            ? r.method != method::head && r.method != method::get
+                            : (status == 301 || status == 302) && r.method == method::post;
     if (!to_get) return;
     r.method = method::get;
     r.body = {};
     r.source = {};
-    drop_fields(r, "content-type", "content-encoding", "content-language", "content-location", "content-range", "content-digest", "digest",
-                "last-modified", "expect");
+    drop_fields(r, "content-type", "content-encoding", "content-language", "content-location",
+                "content-range", "content-digest", "digest", "last-modified", "expect");
 }
 
 bool worth_another_try(errc code) noexcept {
     switch (code) {
-        case errc::refused:
-        case errc::reset:
-        case errc::closed_early:
-        case errc::truncated:
-        case errc::timed_out:
-        case errc::unreachable:
-        case errc::not_resolved: return true;
-        default: return false;
+    case errc::refused:
+    case errc::reset:
+    case errc::closed_early:
+    case errc::truncated:
+    case errc::timed_out:
+    case errc::unreachable:
+    case errc::not_resolved: return true;
+    default: return false;
     }
 }
 
 }  // namespace
 
-std::chrono::milliseconds backoff(const retry_options& options, unsigned n, std::uint64_t random) noexcept {
+std::chrono::milliseconds backoff(const retry_options& options, unsigned n,
+                                  std::uint64_t random) noexcept {
     std::int64_t most = std::max<std::int64_t>(options.first_pause.count(), 0);
     const std::int64_t cap = std::max<std::int64_t>(options.max_pause.count(), 0);
     for (; n > 1 && most > 0 && most < cap; --n) most *= 2;
@@ -77,7 +85,8 @@ std::chrono::milliseconds backoff(const retry_options& options, unsigned n, std:
     return std::chrono::milliseconds(random % (static_cast<std::uint64_t>(most) + 1));
 }
 
-std::optional<std::chrono::seconds> parse_retry_after(std::string_view value, std::int64_t now) noexcept {
+std::optional<std::chrono::seconds> parse_retry_after(std::string_view value,
+                                                      std::int64_t now) noexcept {
     constexpr std::int64_t most = 100LL * 366 * 86400;
     if (!value.empty() && value.find_first_not_of("0123456789") == std::string_view::npos) {
         std::int64_t seconds = 0;
@@ -89,12 +98,14 @@ std::optional<std::chrono::seconds> parse_retry_after(std::string_view value, st
     return std::chrono::seconds(std::clamp<std::int64_t>(*date - now, 0, most));
 }
 
-client_policy::client_policy(const client_options& options) : options_(&options), random_state_(options.retry.seed) {}
+client_policy::client_policy(const client_options& options)
+    : options_(&options), random_state_(options.retry.seed) {}
 
 // SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
 std::uint64_t client_policy::random() noexcept {
     if (random_state_ == 0) {  // few clients ever get here
-        [[maybe_unused]] const auto n = ::getrandom(&random_state_, sizeof random_state_, 0);  // cannot be cut short at this size
+        // Cannot be cut short at this size.
+        [[maybe_unused]] const auto n = ::getrandom(&random_state_, sizeof random_state_, 0);
     }
     std::uint64_t z = random_state_ += 0x9E3779B97F4A7C15;
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
@@ -114,12 +125,14 @@ void client_policy::complete(client_job& job) {
         const std::string cookies = options_->cookies->header(job.url, unix_now());
         if (!cookies.empty()) fields += "Cookie: " + cookies + "\r\n";
     }
-    job.plan->decodes = options_->decompress && compression_available() && !has_field(job.request, "accept-encoding");
+    job.plan->decodes = options_->decompress && compression_available() &&
+                        !has_field(job.request, "accept-encoding");
     if (job.plan->decodes) fields += "Accept-Encoding: gzip, deflate\r\n";
 }
 
 client_policy::verdict client_policy::judge(client_job& job, result<reply>& got, time_point now) {
-    if (got && options_->cookies != nullptr) options_->cookies->store_all(job.url, got->headers(), unix_now());
+    if (got && options_->cookies != nullptr)
+        options_->cookies->store_all(job.url, got->headers(), unix_now());
     const bool again = job.repeatable();
     if (again && options_->retry.max_retries > 0 && retry(job, got, now)) return verdict::wait;
     if (!got) return verdict::deliver;
@@ -132,7 +145,8 @@ client_policy::verdict client_policy::judge(client_job& job, result<reply>& got,
         }
     }
     if (const errc failed = decode(job, *got); failed != errc::none) {
-        got = error(failed, std::string(to_string(job.request.method)) + " " + job.request.url + ": " + std::string(to_string(failed)));
+        got = error(failed, std::string(to_string(job.request.method)) + " " + job.request.url +
+                                ": " + std::string(to_string(failed)));
         return verdict::deliver;
     }
     got->url_ = std::move(job.request.url);
@@ -143,30 +157,37 @@ client_policy::verdict client_policy::judge(client_job& job, result<reply>& got,
 bool client_policy::may_act_on(const client_job& job, const reply& head) const {
     if (!job.repeatable()) return false;
     const retry_options& o = options_->retry;
-    if (options_->max_redirects > 0 && is_redirect(head.status()) && head.header("location")) return true;
+    if (options_->max_redirects > 0 && is_redirect(head.status()) && head.header("location"))
+        return true;
     return o.max_retries > 0 && job.plan != nullptr && job.plan->retries < o.max_retries &&
            std::find(o.statuses.begin(), o.statuses.end(), head.status()) != o.statuses.end();
 }
 
-std::optional<error> client_policy::follow(client_job& job, const reply& got, std::string_view location) {
+std::optional<error> client_policy::follow(client_job& job, const reply& got,
+                                           std::string_view location) {
     client_plan& plan = plan_of(job);
     client_request& r = job.request;
     const auto refuse = [&](errc code, std::string_view why) {
-        return error(code, std::string(to_string(r.method)) + " " + r.url + ": redirected to \"" + std::string(location) + "\": " + std::string(why));
+        return error(code, std::string(to_string(r.method)) + " " + r.url + ": redirected to \"" +
+                               std::string(location) + "\": " + std::string(why));
     };
     if (plan.redirects.size() >= options_->max_redirects) {
-        return refuse(errc::too_many_redirects, "more than " + std::to_string(options_->max_redirects) + " redirects");
+        return refuse(errc::too_many_redirects,
+                      "more than " + std::to_string(options_->max_redirects) + " redirects");
     }
     std::string to = resolve_reference(r.url, encode_invalid(location));
     // RFC 9110 section 10.2.2: a fragment is handed on to a URL that has none.
-    if (const auto hash = r.url.find('#'); hash != std::string::npos && to.find('#') == std::string::npos) to += r.url.substr(hash);
+    if (const auto hash = r.url.find('#');
+        hash != std::string::npos && to.find('#') == std::string::npos)
+        to += r.url.substr(hash);
     auto parsed = parse_url(to);
     if (!parsed) return refuse(errc::bad_redirect, parsed.error().message);
     if (parsed->websocket()) return refuse(errc::bad_redirect, "not an http:// or https:// URL");
     if (job.url.secure() && !parsed->secure() && !options_->allow_https_to_http) {
         return refuse(errc::bad_redirect, "from https to http, which is not allowed");
     }
-    if (parsed->scheme != job.url.scheme || parsed->host != job.url.host || parsed->port != job.url.port) {
+    if (parsed->scheme != job.url.scheme || parsed->host != job.url.host ||
+        parsed->port != job.url.port) {
         drop_fields(r, "authorization", "cookie", "proxy-authorization", "host");
     }
     change_method(r, got.status());
@@ -175,8 +196,10 @@ std::optional<error> client_policy::follow(client_job& job, const reply& got, st
     return std::nullopt;
 }
 
-std::optional<body_decoder> client_policy::decoder_of(const client_job& job, const reply& head, const limits& bounds) {
-    if (job.plan == nullptr || !job.plan->decodes || head.status() == 206) return std::nullopt;  // of a part there is no beginning
+std::optional<body_decoder> client_policy::decoder_of(const client_job& job, const reply& head,
+                                                      const limits& bounds) {
+    // Of a part there is no beginning.
+    if (job.plan == nullptr || !job.plan->decodes || head.status() == 206) return std::nullopt;
     const auto named = head.header("content-encoding");
     return named ? body_decoder::of(*named, bounds) : std::nullopt;
 }
@@ -189,7 +212,8 @@ errc client_policy::decode(const client_job& job, reply& r) const {
     std::string_view rest = r.body();
     // In steps, as storage is reserved for what may come.
     while (!rest.empty() || decoder->has_more()) {
-        if (const errc failed = decoder->add(rest, 1 << 20, plain); failed != errc::none) return failed;
+        if (const errc failed = decoder->add(rest, 1 << 20, plain); failed != errc::none)
+            return failed;
     }
     if (const errc failed = decoder->finish(); failed != errc::none) return failed;
     r.body_ = std::move(plain);
@@ -204,7 +228,8 @@ bool client_policy::retry(client_job& job, const result<reply>& got, time_point 
     if (!is_idempotent(job.request.method) && !job.request.repeatable) return false;
     clock::duration pause{};
     if (got) {
-        if (std::find(o.statuses.begin(), o.statuses.end(), got->status()) == o.statuses.end()) return false;
+        if (std::find(o.statuses.begin(), o.statuses.end(), got->status()) == o.statuses.end())
+            return false;
         if (const auto value = got->header("retry-after")) {
             const auto asked = parse_retry_after(*value, unix_now());
             if (asked && *asked > o.max_retry_after) return false;

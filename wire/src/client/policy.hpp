@@ -1,4 +1,5 @@
-// What a client does about a request besides sending it: redirects and retries. Decides; the client acts.
+// What a client does about a request besides sending it: redirects and retries. Decides; the client
+// acts.
 #pragma once
 
 #include <chrono>
@@ -33,11 +34,13 @@ constexpr bool is_idempotent(method m) noexcept {
 }
 
 // The pause before the n-th retry, n from 1; `random` is any number.
-std::chrono::milliseconds backoff(const retry_options& options, unsigned n, std::uint64_t random) noexcept;
+std::chrono::milliseconds backoff(const retry_options& options, unsigned n,
+                                  std::uint64_t random) noexcept;
 
-// Retry-After (RFC 9110 section 10.2.3) in seconds or as a date, seen at `now`, seconds since 1970; a date that has passed is 0.
-// At most a hundred years.
-std::optional<std::chrono::seconds> parse_retry_after(std::string_view value, std::int64_t now) noexcept;
+// Retry-After (RFC 9110 section 10.2.3) in seconds or as a date, seen at `now`, seconds since 1970;
+// a date that has passed is 0. At most a hundred years.
+std::optional<std::chrono::seconds> parse_retry_after(std::string_view value,
+                                                      std::int64_t now) noexcept;
 
 class body_decoder;
 
@@ -51,13 +54,14 @@ public:
     void begin(client_job& job, time_point now);
     // Just before each sending.
     void complete(client_job& job);
-    // What is to become of `got`. With `send` and `wait` the job has been changed into the next request, and the plan says how long to
-    // wait; with `deliver`, `got` is ready for the caller.
+    // What is to become of `got`. With `send` and `wait` the job has been changed into the next
+    // request, and the plan says how long to wait; with `deliver`, `got` is ready for the caller.
     verdict judge(client_job& job, result<reply>& got, time_point now);
     // Whether judge() may say something else than `deliver` of an answer with this head.
     bool may_act_on(const client_job& job, const reply& head) const;
     // What an answer's body is to go through before it is given to the caller, if anything.
-    static std::optional<body_decoder> decoder_of(const client_job& job, const reply& head, const limits& bounds);
+    static std::optional<body_decoder> decoder_of(const client_job& job, const reply& head,
+                                                  const limits& bounds);
 
 private:
     std::optional<error> follow(client_job& job, const reply& got, std::string_view location);

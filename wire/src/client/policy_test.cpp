@@ -24,7 +24,8 @@ client make(client_options options = {}) {
 }
 std::string root(const served& s) { return "http://127.0.0.1:" + std::to_string(s.port()); }
 std::string show(const result<reply>& r) {
-    return r ? std::to_string(r->status()) + " " + std::string(r->body()) : std::string(to_string(r.code()));
+    return r ? std::to_string(r->status()) + " " + std::string(r->body())
+             : std::string(to_string(r.code()));
 }
 
 // Answers "/STATUS/TARGET" with that redirect, all else with what it was asked.
@@ -36,13 +37,17 @@ void redirecting(response res) {
         res.send();
         return;
     }
-    res.body() = std::string(r.method_text()) + " " + std::string(r.target()) + " " + std::string(r.header("content-type").value_or("-")) + " " +
-                 std::string(r.header("authorization").value_or("-")) + " " + std::string(r.header("x-own").value_or("-")) + " " + std::string(r.body());
+    res.body() = std::string(r.method_text()) + " " + std::string(r.target()) + " " +
+                 std::string(r.header("content-type").value_or("-")) + " " +
+                 std::string(r.header("authorization").value_or("-")) + " " +
+                 std::string(r.header("x-own").value_or("-")) + " " + std::string(r.body());
     res.send();
 }
 
 client_request request_with(method m, std::string url) {
-    client_request r = make_request(m, std::move(url), m == method::post || m == method::put ? "body" : "", m == method::get ? "" : "text/plain");
+    client_request r =
+        make_request(m, std::move(url), m == method::post || m == method::put ? "body" : "",
+                     m == method::get ? "" : "text/plain");
     r.headers.push_back(bearer_auth("secret"));
     r.headers.emplace_back("X-Own", "1");
     return r;
@@ -51,7 +56,9 @@ client_request request_with(method m, std::string url) {
 TEST(redirects, methods_and_bodies) {
     served s(redirecting);
     client c = make();
-    const auto ask = [&](method m, const std::string& status) { return show(c.send(request_with(m, root(s) + "/" + status + "/to"))); };
+    const auto ask = [&](method m, const std::string& status) {
+        return show(c.send(request_with(m, root(s) + "/" + status + "/to")));
+    };
     EXPECT_EQ(ask(method::post, "301"), "200 GET /to - Bearer secret 1 ");
     EXPECT_EQ(ask(method::post, "302"), "200 GET /to - Bearer secret 1 ");
     EXPECT_EQ(ask(method::post, "303"), "200 GET /to - Bearer secret 1 ");
@@ -82,16 +89,23 @@ TEST(redirects, tell_where_they_led) {
     EXPECT_TRUE(plain->redirects().empty());
 }
 TEST(redirects, forms_of_location) {
-    const std::map<std::string, std::string> forms{{"x", "/a/x"},           {"/x?y#z", "/x?y"},   {"?q", "/a/b?q"}, {"../../x", "/x"},
-                                                   {"", "/a/b"},           {"/a b\xC3\xA9", "/a%20b%C3%A9"}, {"//127.0.0.1:PORT/n", "/n"}};
+    const std::map<std::string, std::string> forms{{"x", "/a/x"},
+                                                   {"/x?y#z", "/x?y"},
+                                                   {"?q", "/a/b?q"},
+                                                   {"../../x", "/x"},
+                                                   {"", "/a/b"},
+                                                   {"/a b\xC3\xA9", "/a%20b%C3%A9"},
+                                                   {"//127.0.0.1:PORT/n", "/n"}};
     for (const auto& [form, expected] : forms) {
         std::string asked;
         raw_server raw([&, form = form](raw_server& r) {
             std::string location = form;
-            if (const auto at = location.find("PORT"); at != std::string::npos) location.replace(at, 4, std::to_string(r.port()));
+            if (const auto at = location.find("PORT"); at != std::string::npos)
+                location.replace(at, 4, std::to_string(r.port()));
             auto v = r.accept();
             v.request();
-            v.send("HTTP/1.1 302 Found\r\nContent-Length: 4\r\nLocation: " + location + "\r\n\r\ngone");
+            v.send("HTTP/1.1 302 Found\r\nContent-Length: 4\r\nLocation: " + location +
+                   "\r\n\r\ngone");
             asked = v.request();
             v.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
         });
@@ -105,7 +119,8 @@ TEST(redirects, credentials_stay_with_their_origin) {
     raw_server raw([&](raw_server& r) {
         auto v = r.accept();
         v.request();
-        v.send("HTTP/1.1 307 Go\r\nContent-Length: 0\r\nLocation: " + root(other) + "/there\r\n\r\n");
+        v.send("HTTP/1.1 307 Go\r\nContent-Length: 0\r\nLocation: " + root(other) +
+               "/there\r\n\r\n");
     });
     client_request r = request_with(method::post, raw.url("/"));
     r.headers.emplace_back("Cookie", "a=b");
@@ -119,7 +134,8 @@ TEST(redirects, are_bounded) {
     client c = make(options);
     const auto got = c.get(root(s) + "/");
     EXPECT_EQ(got.code(), errc::too_many_redirects);
-    EXPECT_EQ(got.error().message, "GET " + root(s) + "/again: redirected to \"/again\": more than 3 redirects");
+    EXPECT_EQ(got.error().message,
+              "GET " + root(s) + "/again: redirected to \"/again\": more than 3 redirects");
     options.max_redirects = 0;
     client off = make(options);
     const auto as_it_is = off.get(root(s) + "/");
@@ -141,7 +157,8 @@ TEST(backoff, doubles_up_to_its_bound_with_full_jitter) {
     o.max_pause = 1s;
     const auto most = [&](unsigned n) {
         std::chrono::milliseconds greatest{};
-        for (std::uint64_t random = 0; random < 3000; ++random) greatest = std::max(greatest, backoff(o, n, random));
+        for (std::uint64_t random = 0; random < 3000; ++random)
+            greatest = std::max(greatest, backoff(o, n, random));
         return greatest.count();
     };
     EXPECT_EQ(most(1), 100);
@@ -161,15 +178,18 @@ TEST(retry_after, seconds_and_dates) {
     EXPECT_EQ(parse_retry_after("Sun, 06 Nov 1994 08:49:37 GMT", 784111770), 7s);
     EXPECT_EQ(parse_retry_after("Sun, 06 Nov 1994 08:49:37 GMT", 784111999), 0s);
     EXPECT_GT(parse_retry_after("99999999999999999999999999", 0), 3'000'000'000s);
-    for (const auto bad : {"", "-1", "1.5", "soon"}) EXPECT_EQ(parse_retry_after(bad, 0), std::nullopt) << bad;
+    for (const auto bad : {"", "-1", "1.5", "soon"})
+        EXPECT_EQ(parse_retry_after(bad, 0), std::nullopt) << bad;
 }
 
-// What a peer saw of a client that retries; the n-th connection is answered by the n-th answer, the last of which is for all that follow.
+// What a peer saw of a client that retries; the n-th connection is answered by the n-th answer, the
+// last of which is for all that follow.
 struct seen {
     result<reply> got;
     int requests;
 };
-seen retried(const std::vector<std::string>& answers, retry_options retry, client_request request = {}) {
+seen retried(const std::vector<std::string>& answers, retry_options retry,
+             client_request request = {}) {
     retry.first_pause = 1ms;
     client_options options;
     options.retry = retry;
@@ -187,7 +207,8 @@ seen retried(const std::vector<std::string>& answers, retry_options retry, clien
                 } else if (answer == "silence") {
                     v.request();
                 } else {
-                    v.send("HTTP/1.1 " + answer + "\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+                    v.send("HTTP/1.1 " + answer +
+                           "\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
                 }
             }
             EXPECT_FALSE(r.anyone(20));
@@ -210,7 +231,8 @@ TEST(retries, what_may_be_repeated_until_it_works) {
     EXPECT_EQ(show(retried({"reset", "reset", "reset"}, r).got), "connection reset by the peer");
     EXPECT_EQ(show(retried({"500 X"}, r).got), "500 ");
     EXPECT_EQ(show(retried({"503 X\r\nRetry-After: 31"}, r).got), "503 ");
-    EXPECT_EQ(show(retried({"503 X\r\nRetry-After: Fri, 01 Jan 2100 00:00:00 GMT"}, r).got), "503 ");
+    EXPECT_EQ(show(retried({"503 X\r\nRetry-After: Fri, 01 Jan 2100 00:00:00 GMT"}, r).got),
+              "503 ");
     r.statuses = {500};
     EXPECT_EQ(show(retried({"503 X"}, r).got), "503 ");
     EXPECT_EQ(show(retried({"500 X", "200 OK"}, r).got), "200 ");
@@ -270,8 +292,10 @@ TEST(retries, are_cut_short_by_the_total_time) {
     for (int i = 0; i < 10; ++i) EXPECT_EQ(c.get(root(s)).code(), errc::timed_out);
 }
 TEST(authorization, fields) {
-    EXPECT_EQ(basic_auth("Aladdin", "open sesame").second, "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");  // RFC 7617 section 2
-    EXPECT_EQ(bearer_auth("mF_9.B5f-4.1JqM"), (std::pair<std::string, std::string>("Authorization", "Bearer mF_9.B5f-4.1JqM")));
+    // RFC 7617 section 2.
+    EXPECT_EQ(basic_auth("Aladdin", "open sesame").second, "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
+    EXPECT_EQ(bearer_auth("mF_9.B5f-4.1JqM"),
+              (std::pair<std::string, std::string>("Authorization", "Bearer mF_9.B5f-4.1JqM")));
 }
 TEST(client, has_a_call_for_each_method) {
     served s(redirecting);

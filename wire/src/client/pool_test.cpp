@@ -1,4 +1,5 @@
-// How many connections a client has, what waits for them, and what servers without manners make of them.
+// How many connections a client has, what waits for them, and what servers without manners make of
+// them.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -15,9 +16,13 @@ using testing::raw_server;
 using testing::served;
 
 void ok(response res) { res.send("ok"); }
-std::string url(const served& s, const std::string& host = "127.0.0.1") { return "http://" + host + ":" + std::to_string(s.port()) + "/"; }
+std::string url(const served& s, const std::string& host = "127.0.0.1") {
+    return "http://" + host + ":" + std::to_string(s.port()) + "/";
+}
 // Names of any kind, all here.
-auto here = [](const std::string&, std::uint16_t port) -> result<std::vector<address>> { return std::vector<address>{address::loopback_v4(port)}; };
+auto here = [](const std::string&, std::uint16_t port) -> result<std::vector<address>> {
+    return std::vector<address>{address::loopback_v4(port)};
+};
 
 TEST(pool, bounds_all_connections_together_and_serves_in_order) {
     std::atomic<int> open{0};
@@ -43,10 +48,11 @@ TEST(pool, bounds_all_connections_together_and_serves_in_order) {
     std::string order;
     for (int i = 0; i < 30; ++i) {
         const std::string host(1, static_cast<char>('a' + i % 3));
-        c.get("http://" + host + ".example:" + std::to_string(raw.port()) + "/", [&order, host](result<reply> r) {
-            EXPECT_TRUE(r) << r.error().message;
-            order += host;
-        });
+        c.get("http://" + host + ".example:" + std::to_string(raw.port()) + "/",
+              [&order, host](result<reply> r) {
+                  EXPECT_TRUE(r) << r.error().message;
+                  order += host;
+              });
     }
     while (order.size() < 30) loop->run_once();
     EXPECT_EQ(most, 1);
@@ -82,7 +88,8 @@ TEST(pool, what_waits_is_bounded) {
     options.max_waiting = 2;
     async_client c(*loop, options);
     std::vector<errc> ends;
-    for (int i = 0; i < 5; ++i) c.get(raw.url(), [&](result<reply> r) { ends.push_back(r.code()); });
+    for (int i = 0; i < 5; ++i)
+        c.get(raw.url(), [&](result<reply> r) { ends.push_back(r.code()); });
     EXPECT_TRUE(ends.empty());  // from the loop
     while (ends.size() < 2) loop->run_once();
     EXPECT_EQ(ends, std::vector<errc>(2, errc::queue_full));
@@ -94,10 +101,12 @@ TEST(pool, many_that_fail_at_once_fail_one_by_one) {
     auto loop = *event_loop::create();
     client_options options;
     options.max_connections_per_host = 1;
-    options.connect.source = *address::parse("203.0.113.1", 0);  // not ours: connecting fails before it begins
+    // Not ours: connecting fails before it begins.
+    options.connect.source = *address::parse("203.0.113.1", 0);
     async_client c(*loop, options);
     int failed = 0;
-    for (int i = 0; i < 5000; ++i) c.get("http://127.0.0.1:9/", [&](result<reply> r) { failed += !r; });
+    for (int i = 0; i < 5000; ++i)
+        c.get("http://127.0.0.1:9/", [&](result<reply> r) { failed += !r; });
     while (failed < 5000) loop->run_once();
     EXPECT_EQ(c.connections_opened(), 0U);
 }
@@ -112,7 +121,8 @@ TEST(pool, requests_that_cannot_be_sent_fail_one_by_one) {
         client_request r;
         r.url = url(s);
         r.headers = {{"X", "a\r\nb"}};
-        c.send(std::move(r), [&](result<reply> r) { failed += r.code() == errc::bad_header_value; });
+        c.send(std::move(r),
+               [&](result<reply> r) { failed += r.code() == errc::bad_header_value; });
     }
     while (failed < 3000) loop->run_once();
 }
@@ -131,7 +141,8 @@ struct hostile : ::testing::Test {
         options.limits.max_body_bytes = 100'000;
     }
     // What a request comes to when the server says `first`, then `more` again and again.
-    errc meets(const std::string& first, const std::string& more = "", std::chrono::milliseconds every = 0ms) {
+    errc meets(const std::string& first, const std::string& more = "",
+               std::chrono::milliseconds every = 0ms) {
         raw_server raw([&](raw_server& r) {
             auto v = r.accept();
             v.request();
@@ -140,7 +151,8 @@ struct hostile : ::testing::Test {
                 v.request();
                 return;
             }
-            while (::send(v.fd(), more.data(), more.size(), MSG_NOSIGNAL) > 0) std::this_thread::sleep_for(every);
+            while (::send(v.fd(), more.data(), more.size(), MSG_NOSIGNAL) > 0)
+                std::this_thread::sleep_for(every);
         });
         async_client c(*loop, options);
         std::optional<result<reply>> bad;
@@ -169,31 +181,50 @@ TEST_F(hostile, heads_without_end) {
 }
 TEST_F(hostile, slow_heads_and_bodies) {
     EXPECT_EQ(meets("H", "\r\n", 10ms), errc::bad_status_line);
-    EXPECT_EQ(meets("HTTP/1.1 200 OK\r\nX: ", "x", 10ms), errc::timed_out);                                  // response_timeout
-    EXPECT_EQ(meets("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx"), errc::timed_out);                      // body_timeout
-    EXPECT_EQ(meets("HTTP/1.1 200 OK\r\nContent-Length: 90000\r\n\r\n", "x", 10ms), errc::timed_out);        // total_timeout
-    EXPECT_EQ(meets("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "1\r\nx\r\n", 10ms), errc::timed_out);
+    // Response_timeout.
+    EXPECT_EQ(meets("HTTP/1.1 200 OK\r\nX: ", "x", 10ms), errc::timed_out);
+    // Body_timeout.
+    EXPECT_EQ(meets("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx"), errc::timed_out);
+    // Total_timeout.
+    EXPECT_EQ(meets("HTTP/1.1 200 OK\r\nContent-Length: 90000\r\n\r\n", "x", 10ms),
+              errc::timed_out);
+    EXPECT_EQ(meets("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "1\r\nx\r\n", 10ms),
+              errc::timed_out);
 }
 TEST_F(hostile, bodies_without_end) {
     const std::string piece(10'000, 'x');
     EXPECT_EQ(meets("HTTP/1.1 200 OK\r\n\r\n", piece), errc::body_too_large);
-    EXPECT_EQ(meets("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "2710\r\n" + piece + "\r\n"), errc::body_too_large);
-    EXPECT_EQ(meets("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;", "a=b;"), errc::chunk_extension_too_large);
-    EXPECT_EQ(meets("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", "X: y\r\n"), errc::too_many_headers);
-    EXPECT_EQ(meets("HTTP/1.1 200 OK\r\nContent-Length: 18446744073709551615\r\n\r\n"), errc::bad_content_length);
+    EXPECT_EQ(
+        meets("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "2710\r\n" + piece + "\r\n"),
+        errc::body_too_large);
+    EXPECT_EQ(meets("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;", "a=b;"),
+              errc::chunk_extension_too_large);
+    EXPECT_EQ(meets("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", "X: y\r\n"),
+              errc::too_many_headers);
+    EXPECT_EQ(meets("HTTP/1.1 200 OK\r\nContent-Length: 18446744073709551615\r\n\r\n"),
+              errc::bad_content_length);
 }
 TEST_F(hostile, ambiguous_lengths) {
-    EXPECT_EQ(meets("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nxy"), errc::conflicting_length);
-    EXPECT_EQ(meets("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"), errc::conflicting_length);
-    EXPECT_EQ(meets("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked, gzip\r\n\r\n0\r\n\r\n"), errc::bad_transfer_encoding);
+    EXPECT_EQ(meets("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nxy"),
+              errc::conflicting_length);
+    EXPECT_EQ(
+        meets(
+            "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+        errc::conflicting_length);
+    EXPECT_EQ(meets("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked, gzip\r\n\r\n0\r\n\r\n"),
+              errc::bad_transfer_encoding);
     EXPECT_EQ(meets("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n"), errc::bad_content_length);
-    EXPECT_EQ(meets("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0x1\r\nx\r\n0\r\n\r\n"), errc::bad_chunk);
+    EXPECT_EQ(meets("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0x1\r\nx\r\n0\r\n\r\n"),
+              errc::bad_chunk);
     EXPECT_EQ(meets("HTTP/1.1 200 OK\nContent-Length: 1\n\nx"), errc::bad_line_end);
-    EXPECT_EQ(meets("HTTP/1.1 200 OK\r\nX: y\r\n z\r\nContent-Length: 0\r\n\r\n"), errc::folded_header);
+    EXPECT_EQ(meets("HTTP/1.1 200 OK\r\nX: y\r\n z\r\nContent-Length: 0\r\n\r\n"),
+              errc::folded_header);
 }
-// A second response behind the first, in the same bytes or later: whoever asks next must not be given it.
+// A second response behind the first, in the same bytes or later: whoever asks next must not be
+// given it.
 TEST_F(hostile, responses_that_nobody_asked_for) {
-    options.response_timeout = options.body_timeout = options.total_timeout = 10s;  // how slow this server is, is not the question
+    // How slow this server is, is not the question.
+    options.response_timeout = options.body_timeout = options.total_timeout = 10s;
     for (const bool later : {false, true}) {
         std::atomic<int> left{0};
         raw_server raw([&](raw_server& r) {
@@ -219,7 +250,8 @@ TEST_F(hostile, responses_that_nobody_asked_for) {
         EXPECT_EQ(c.connections_opened(), 2U);
     }
 }
-// The same for the blocking client, whose loop does not run in between: what came meanwhile belongs to no request.
+// The same for the blocking client, whose loop does not run in between: what came meanwhile belongs
+// to no request.
 TEST_F(hostile, responses_that_came_while_nobody_looked) {
     options.response_timeout = options.body_timeout = options.total_timeout = 10s;
     std::atomic<int> sent{0};

@@ -11,8 +11,11 @@ namespace wire::detail {
 result<proxy_server> parse_proxy(std::string_view text) {
     const bool secure = text.substr(0, 8) == "https://";
     const std::string_view scheme = secure ? "https://" : "http://";
-    const auto bad = [](std::string_view why) { return error(errc::bad_url, "the proxy's URL: " + std::string(why)); };
-    if (text.substr(0, scheme.size()) != scheme) return bad("it must begin with http:// or https://");
+    const auto bad = [](std::string_view why) {
+        return error(errc::bad_url, "the proxy's URL: " + std::string(why));
+    };
+    if (text.substr(0, scheme.size()) != scheme)
+        return bad("it must begin with http:// or https://");
     std::string_view rest = text.substr(scheme.size());
     rest = rest.substr(0, rest.find('/'));
     proxy_server out;
@@ -20,11 +23,15 @@ result<proxy_server> parse_proxy(std::string_view text) {
         const std::string_view credentials = rest.substr(0, at);
         const auto colon = credentials.find(':');
         const auto user = percent_decode(credentials.substr(0, colon));
-        const auto password = percent_decode(colon == std::string_view::npos ? "" : credentials.substr(colon + 1));
+        const auto password =
+            percent_decode(colon == std::string_view::npos ? "" : credentials.substr(colon + 1));
         if (!user || !password) return bad("malformed percent-encoding in user or password");
-        if (user->find(':') != std::string::npos) return bad("a user's name cannot hold a colon (RFC 7617 section 2)");
+        if (user->find(':') != std::string::npos)
+            return bad("a user's name cannot hold a colon (RFC 7617 section 2)");
         const std::string both = *user + ":" + *password;
-        out.authorization = "Basic " + base64_encode({reinterpret_cast<const std::uint8_t*>(both.data()), both.size()});
+        out.authorization =
+            "Basic " +
+            base64_encode({reinterpret_cast<const std::uint8_t*>(both.data()), both.size()});
         rest = rest.substr(at + 1);
     }
     const auto where = parse_url(std::string(scheme) + std::string(rest));
@@ -41,11 +48,13 @@ bool goes_direct(const std::vector<std::string>& no_proxy, const url& to) {
         std::string_view name = entry;
         // A port is what follows the only colon, or the one behind brackets.
         const auto colon = name.rfind(':');
-        if (colon != std::string_view::npos && (name.find(':') == colon || name[colon - 1] == ']')) {
+        if (colon != std::string_view::npos &&
+            (name.find(':') == colon || name[colon - 1] == ']')) {
             if (name.substr(colon + 1) != std::to_string(to.port)) continue;
             name = name.substr(0, colon);
         }
-        if (name.size() > 2 && name.front() == '[' && name.back() == ']') name = name.substr(1, name.size() - 2);
+        if (name.size() > 2 && name.front() == '[' && name.back() == ']')
+            name = name.substr(1, name.size() - 2);
         const bool only_under = !name.empty() && name.front() == '.';
         if (only_under) name.remove_prefix(1);
         if (name.empty()) continue;
@@ -59,7 +68,8 @@ bool goes_direct(const std::vector<std::string>& no_proxy, const url& to) {
     return false;
 }
 
-tunnel::tunnel(const proxy_server& proxy, std::string host, std::uint16_t port, const limits& bounds)
+tunnel::tunnel(const proxy_server& proxy, std::string host, std::uint16_t port,
+               const limits& bounds)
     : proxy_(proxy), bounds_(bounds), parser_(bounds_) {
     if (host.find(':') != std::string::npos) host = "[" + host + "]";
     authority_ = host + ":" + std::to_string(port);
@@ -86,13 +96,15 @@ result<bool> tunnel::receive(std::span<const char> bytes) {
         if (s.what == http::event::error) return failed(s.error, to_string(s.error));
         if (s.what == http::event::head && head_.status / 100 != 2) {
             std::string why = std::to_string(head_.status) + " " + std::string(head_.reason);
-            if (const auto wants = head_.headers.find("proxy-authenticate")) why += " (it asks for: " + std::string(*wants) + ")";
+            if (const auto wants = head_.headers.find("proxy-authenticate"))
+                why += " (it asks for: " + std::string(*wants) + ")";
             return failed(errc::proxy_failed, why);
         }
         held_.consume(s.consumed);
         if (s.what != http::event::end) continue;
         // Neither TLS nor WebSocket lets the server speak first.
-        if (!held_.empty()) return failed(errc::proxy_failed, "it sent more than its answer to CONNECT");
+        if (!held_.empty())
+            return failed(errc::proxy_failed, "it sent more than its answer to CONNECT");
         return true;
     }
 }

@@ -1,4 +1,5 @@
-// Which proxy a request goes through, and the conversation that makes a tunnel of a connection to one.
+// Which proxy a request goes through, and the conversation that makes a tunnel of a connection to
+// one.
 #pragma once
 
 #include <optional>
@@ -24,7 +25,8 @@ struct proxy_server {
     std::string name() const { return host + ":" + std::to_string(port); }
 };
 
-// "http://[user:password@]host[:port]", or https://; errc::bad_url. The message does not repeat the password.
+// "http://[user:password@]host[:port]", or https://; errc::bad_url. The message does not repeat the
+// password.
 result<proxy_server> parse_proxy(std::string_view text);
 
 // Whether an entry of `no_proxy` names the host of `to`.
@@ -37,8 +39,9 @@ public:
 
     // Appends the request.
     void ask(buffer& out) const;
-    // True when the tunnel stands, false while more is needed. errc::proxy_failed when the proxy refuses or says more than its answer,
-    // else what was wrong with it. The answer's head is bounded as every response's is.
+    // True when the tunnel stands, false while more is needed. errc::proxy_failed when the proxy
+    // refuses or says more than its answer, else what was wrong with it. The answer's head is
+    // bounded as every response's is.
     result<bool> receive(std::span<const char> bytes);
 
 private:

@@ -4,7 +4,8 @@
 
 namespace wire::detail {
 
-result<void> proxy_filter::nest(std::unique_ptr<stream_filter> with_server, buffer& out, unique_function<void()> opened) {
+result<void> proxy_filter::nest(std::unique_ptr<stream_filter> with_server, buffer& out,
+                                unique_function<void()> opened) {
     inner_ = std::move(with_server);
     opened_ = std::move(opened);
     return inner_->begin(out);
@@ -30,7 +31,8 @@ result<void> proxy_filter::open_outer(std::span<const char> raw, buffer& to_peer
     return {};
 }
 
-result<stream_filter::step> proxy_filter::receive(std::span<const char> raw, std::span<char> plain, buffer& to_peer) {
+result<stream_filter::step> proxy_filter::receive(std::span<const char> raw, std::span<char> plain,
+                                                  buffer& to_peer) {
     if (inner_ == nullptr) {
         auto s = outer_->receive(raw, plain, to_peer);
         if (!s) return of_proxy(s.error());
@@ -55,11 +57,13 @@ result<stream_filter::step> proxy_filter::receive(std::span<const char> raw, std
     }
     if (between_.empty()) between_.release();
     if (!answer.empty()) {
-        if (const auto sent = outer_->send(answer.view(), to_peer); !sent) return of_proxy(sent.error());
+        if (const auto sent = outer_->send(answer.view(), to_peer); !sent)
+            return of_proxy(sent.error());
     }
     // Nobody but the server may say that it has sent all.
     if (outer_->has_ended() && !inner_->has_ended() && done.produced < plain.size()) {
-        return error(errc::truncated, "proxy " + name_ + ": it ended the connection before the server did");
+        return error(errc::truncated,
+                     "proxy " + name_ + ": it ended the connection before the server did");
     }
     return done;
 }

@@ -25,7 +25,8 @@ std::string proxy_url(const raw_server& r, const std::string& user = "") {
 TEST(proxy, urls) {
     const auto plain = parse_proxy("http://p.example:3128");
     ASSERT_TRUE(plain);
-    EXPECT_EQ(plain->host + "|" + std::to_string(plain->port) + "|" + plain->authorization, "p.example|3128|");
+    EXPECT_EQ(plain->host + "|" + std::to_string(plain->port) + "|" + plain->authorization,
+              "p.example|3128|");
     const auto full = parse_proxy("http://Aladdin:open%20sesame@[::1]/");
     ASSERT_TRUE(full);
     EXPECT_EQ(full->host, "::1");
@@ -35,13 +36,16 @@ TEST(proxy, urls) {
     EXPECT_TRUE(parse_proxy("https://p.example")->secure);
     EXPECT_EQ(parse_proxy("https://p.example")->port, 443);
     EXPECT_EQ(parse_proxy("http://a:b@c@h:1")->authorization, "Basic YTpiQGM=");
-    for (const char* bad : {"", "p:1", "socks5://p", "https://", "http://", "http://u:%zz@p", "http://a%3Ab:c@p", "http://p:99999"}) {
+    for (const char* bad : {"", "p:1", "socks5://p", "https://", "http://", "http://u:%zz@p",
+                            "http://a%3Ab:c@p", "http://p:99999"}) {
         EXPECT_EQ(parse_proxy(bad).code(), errc::bad_url) << bad;
     }
     EXPECT_EQ(parse_proxy("http://me:sec/ret@p").error().message.find("sec"), std::string::npos);
 }
 TEST(proxy, some_hosts_go_direct) {
-    const auto direct = [](const std::string& entry, const std::string& to) { return goes_direct({entry}, *parse_url(to)); };
+    const auto direct = [](const std::string& entry, const std::string& to) {
+        return goes_direct({entry}, *parse_url(to));
+    };
     EXPECT_TRUE(direct("*", "http://a/"));
     EXPECT_TRUE(direct("example.org", "http://example.org/"));
     EXPECT_TRUE(direct("Example.ORG", "http://www.example.org/"));
@@ -54,17 +58,22 @@ TEST(proxy, some_hosts_go_direct) {
     EXPECT_TRUE(direct("::1", "http://[::1]:5/"));
     EXPECT_TRUE(direct("[::1]:5", "http://[::1]:5/"));
     EXPECT_FALSE(direct("[::1]:5", "http://[::1]/"));
-    for (const char* nothing : {"", ".", ":80", "[]"}) EXPECT_FALSE(direct(nothing, "http://a/")) << nothing;
+    for (const char* nothing : {"", ".", ":80", "[]"})
+        EXPECT_FALSE(direct(nothing, "http://a/")) << nothing;
 }
 TEST(proxy, is_sent_whole_urls_over_one_connection) {
     raw_server p([](raw_server& r) {
         auto v = r.accept();
         for (int i = 0; i < 2; ++i) {
             const std::string asked = v.request();
-            EXPECT_NE(asked.find("Proxy-Authorization: Basic dTpw\r\n"), std::string::npos) << asked;
-            EXPECT_NE(asked.find(i == 0 ? "Host: one.example\r\n" : "Host: two.example:81\r\n"), std::string::npos) << asked;
+            EXPECT_NE(asked.find("Proxy-Authorization: Basic dTpw\r\n"), std::string::npos)
+                << asked;
+            EXPECT_NE(asked.find(i == 0 ? "Host: one.example\r\n" : "Host: two.example:81\r\n"),
+                      std::string::npos)
+                << asked;
             const std::string line = asked.substr(0, asked.find('\r'));
-            v.send("HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(line.size()) + "\r\n\r\n" + line);
+            v.send("HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(line.size()) +
+                   "\r\n\r\n" + line);
         }
     });
     http::client_options options;
@@ -93,22 +102,27 @@ TEST(proxy, a_malformed_one_is_refused) {
 }
 TEST(proxy, carries_websockets_through_a_tunnel) {
     http::router routes;
-    routes.websocket("/echo", [](ws::session& s, const http::request&) { s.on_message([](ws::session& s, ws::message m) { s.send(m); }); });
+    routes.websocket("/echo", [](ws::session& s, const http::request&) {
+        s.on_message([](ws::session& s, ws::message m) { s.send(m); });
+    });
     served s(std::move(routes));
     raw_server p([&](raw_server& r) {
         auto v = r.accept();
-        EXPECT_EQ(v.request(), "CONNECT echo.example:" + std::to_string(s.port()) + " HTTP/1.1\r\nHost: echo.example:" +
-                                   std::to_string(s.port()) + "\r\nProxy-Authorization: Basic dTpw\r\n\r\n");
+        EXPECT_EQ(v.request(), "CONNECT echo.example:" + std::to_string(s.port()) +
+                                   " HTTP/1.1\r\nHost: echo.example:" + std::to_string(s.port()) +
+                                   "\r\nProxy-Authorization: Basic dTpw\r\n\r\n");
         v.send("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 ");
         std::this_thread::sleep_for(5ms);
-        v.send("Connection established\r\nContent-Length: 5\r\n\r\n");  // which a 2xx to CONNECT may not have: ignored (RFC 9110 section 9.3.6)
+        // Which a 2xx to CONNECT may not have: ignored (RFC 9110 section 9.3.6).
+        v.send("Connection established\r\nContent-Length: 5\r\n\r\n");
         v.carry_to(s.port());
     });
     ws::dial_options options;
     options.proxy = proxy_url(p, "u:p@");
     open_times took;
     options.connected = [&](const open_times& t) { took = t; };
-    auto c = ws::blocking_client::connect("ws://echo.example:" + std::to_string(s.port()) + "/echo", options);
+    auto c = ws::blocking_client::connect("ws://echo.example:" + std::to_string(s.port()) + "/echo",
+                                          options);
     ASSERT_TRUE(c) << c.error().message;
     EXPECT_GE(took.proxy, 5ms);
     EXPECT_GT(took.connect, 0ns);
@@ -137,15 +151,21 @@ answers told(const std::string& answer, bool wait = true) {
     return {got.code(), got.error().message};
 }
 TEST(proxy, refusals_are_told) {
-    const auto need = told("HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic realm=\"r\"\r\nContent-Length: 99999999999\r\n\r\nx");
+    const auto need = told(
+        "HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic "
+        "realm=\"r\"\r\nContent-Length: 99999999999\r\n\r\nx");
     EXPECT_EQ(need.code, errc::proxy_failed);
-    EXPECT_NE(need.message.find("407 Proxy Authentication Required (it asks for: Basic realm=\"r\")"), std::string::npos) << need.message;
+    EXPECT_NE(
+        need.message.find("407 Proxy Authentication Required (it asks for: Basic realm=\"r\")"),
+        std::string::npos)
+        << need.message;
     EXPECT_EQ(told("HTTP/1.0 502 Bad Gateway\r\n\r\nhtml").code, errc::proxy_failed);
     EXPECT_EQ(told("HTTP/1.1 101 Switching\r\n\r\n").code, errc::proxy_failed);
 }
 TEST(proxy, hostile_answers_are_bounded) {
     EXPECT_EQ(told("HTTP/1.1 200 OK\r\n\r\nearly").code, errc::proxy_failed);
-    EXPECT_EQ(told("HTTP/1.1 200 OK\r\nX: " + std::string(20'000, 'x')).code, errc::header_too_large);
+    EXPECT_EQ(told("HTTP/1.1 200 OK\r\nX: " + std::string(20'000, 'x')).code,
+              errc::header_too_large);
     std::string interim;
     for (int i = 0; i < 10; ++i) interim += "HTTP/1.1 102 Wait\r\n\r\n";
     EXPECT_EQ(told(interim).code, errc::header_too_large);

@@ -17,22 +17,26 @@ class resolver {
 public:
     using callback = unique_function<void(result<std::vector<address>>)>;
 
-    using look_up = std::function<result<std::vector<address>>(const std::string& host, std::uint16_t port)>;
+    using look_up =
+        std::function<result<std::vector<address>>(const std::string& host, std::uint16_t port)>;
 
     explicit resolver(event_loop& loop) noexcept : loop_(&loop) {}
 
-    // Calls back from the loop, unless the resolver is destroyed before. Destroying it waits for the look-ups under way. `how`: instead
-    // of the system's.
+    // Calls back from the loop, unless the resolver is destroyed before. Destroying it waits for
+    // the look-ups under way. `how`: instead of the system's.
     void resolve(const std::string& host, std::uint16_t port, look_up how, callback done) {
         // Several, so that one name whose servers do not answer holds up no other.
         if (pool_ == nullptr) {
             pool_ = std::make_unique<blocking_pool>(4);
-            // Now or never: later its threads may be about to post. Without a descriptor results are heard of a little later.
+            // Now or never: later its threads may be about to post. Without a descriptor results
+            // are heard of a little later.
             [[maybe_unused]] const auto prompt = loop_->make_wakeable();
             alive_ = std::make_shared<char>();
         }
-        pool_->run([loop = loop_, host, port, how = std::move(how), alive = std::weak_ptr<char>(alive_), done = std::move(done)]() mutable {
-            loop->post([found = how ? how(host, port) : wire::resolve(host, port), alive = std::move(alive), done = std::move(done)]() mutable {
+        pool_->run([loop = loop_, host, port, how = std::move(how),
+                    alive = std::weak_ptr<char>(alive_), done = std::move(done)]() mutable {
+            loop->post([found = how ? how(host, port) : wire::resolve(host, port),
+                        alive = std::move(alive), done = std::move(done)]() mutable {
                 if (!alive.expired()) done(std::move(found));
             });
         });

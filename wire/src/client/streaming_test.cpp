@@ -44,7 +44,8 @@ struct fixture : testing::loop_client {
     // Sends n bytes in pieces of that size.
     static body_source counted(std::size_t n, std::size_t piece, bool known) {
         body_source s;
-        s.pull = [n, piece, sent = std::size_t{0}](buffer& out, std::size_t most) mutable -> result<source_state> {
+        s.pull = [n, piece, sent = std::size_t{0}](
+                     buffer& out, std::size_t most) mutable -> result<source_state> {
             const std::size_t now = std::min({piece, most, n - sent});
             out.append(std::string(now, 'u'));
             sent += now;
@@ -63,7 +64,9 @@ struct fixture : testing::loop_client {
 };
 using streaming = fixture;
 
-std::string url(const served& s, const std::string& target = "/") { return "http://127.0.0.1:" + std::to_string(s.port()) + target; }
+std::string url(const served& s, const std::string& target = "/") {
+    return "http://127.0.0.1:" + std::to_string(s.port()) + target;
+}
 void count_body(response res) { res.send(std::to_string(res.request().body().size())); }
 http::server_options roomy() {
     http::server_options o;
@@ -124,7 +127,9 @@ TEST_F(streaming, a_source_is_held_to_its_word) {
         out.append("x");
         return source_state::end;
     };
-    const auto nothing = [](buffer&, std::size_t) -> result<source_state> { return source_state::more; };
+    const auto nothing = [](buffer&, std::size_t) -> result<source_state> {
+        return source_state::more;
+    };
     const auto too_much = [](buffer& out, std::size_t most) -> result<source_state> {
         out.append(std::string(most + 1, 'x'));
         return source_state::more;
@@ -133,8 +138,12 @@ TEST_F(streaming, a_source_is_held_to_its_word) {
     EXPECT_EQ(with(nothing, 2), errc::bad_argument);
     EXPECT_EQ(with(too_much, 2), errc::bad_argument);
     EXPECT_EQ(with(too_much, std::nullopt), errc::bad_argument);
-    EXPECT_EQ(with([](buffer&, std::size_t) -> result<source_state> { return error(errc::system_error, "the disk"); }, 2), errc::system_error);
-    EXPECT_NE(got->error().message.find("request body: the disk"), std::string::npos) << got->error().message;
+    EXPECT_EQ(with([](buffer&, std::size_t)
+                       -> result<source_state> { return error(errc::system_error, "the disk"); },
+                   2),
+              errc::system_error);
+    EXPECT_NE(got->error().message.find("request body: the disk"), std::string::npos)
+        << got->error().message;
 }
 TEST_F(streaming, is_pulled_only_as_the_server_takes_it) {
     std::atomic<bool> release{false};
@@ -153,7 +162,8 @@ TEST_F(streaming, is_pulled_only_as_the_server_takes_it) {
     c().send(upload(raw.url(), std::move(endless)), pieces());
     run();
     EXPECT_EQ(got->code(), errc::timed_out);
-    EXPECT_NE(got->error().message.find("request body: the server took nothing"), std::string::npos) << got->error().message;
+    EXPECT_NE(got->error().message.find("request body: the server took nothing"), std::string::npos)
+        << got->error().message;
     EXPECT_LT(pulled, 32U << 20);  // the kernel's buffers, and one piece
     release = true;
 }
@@ -171,7 +181,8 @@ TEST_F(streaming, waits_for_100_continue_within_bounds) {
     };
     const auto body_of = [](raw_visitor& v) {
         char bytes[6];
-        return std::string(bytes, static_cast<std::size_t>(std::max<ssize_t>(0, ::recv(v.fd(), bytes, 6, MSG_WAITALL))));
+        return std::string(bytes, static_cast<std::size_t>(
+                                      std::max<ssize_t>(0, ::recv(v.fd(), bytes, 6, MSG_WAITALL))));
     };
     options.continue_timeout = 1h;
     with([&](raw_visitor& v) {
@@ -223,9 +234,12 @@ TEST_F(streaming, responses_of_every_framing_come_in_pieces) {
     raw_server raw([&](raw_server& r) {
         auto v = r.accept();
         v.request();
-        v.send("HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(large.size()) + "\r\n\r\n" + large);
+        v.send("HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(large.size()) + "\r\n\r\n" +
+               large);
         v.request();
-        v.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nchun\r\n3\r\nked\r\n0\r\n\r\n");
+        v.send(
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: "
+            "chunked\r\n\r\n4\r\nchun\r\n3\r\nked\r\n0\r\n\r\n");
         v.request();
         v.send("HTTP/1.1 204 No Content\r\n\r\n");
         v.request();
@@ -257,7 +271,8 @@ TEST_F(streaming, a_pause_holds_the_server_back) {
         while (sent < total && !over) {
             pollfd p{v.fd(), POLLOUT, 0};
             if (::poll(&p, 1, 10) != 1) continue;
-            const auto n = ::send(v.fd(), piece.data(), std::min(piece.size(), total - sent), MSG_NOSIGNAL | MSG_DONTWAIT);
+            const auto n = ::send(v.fd(), piece.data(), std::min(piece.size(), total - sent),
+                                  MSG_NOSIGNAL | MSG_DONTWAIT);
             if (n > 0) sent += static_cast<std::size_t>(n);
         }
     });
@@ -389,7 +404,8 @@ TEST_F(streaming, the_total_time_is_bounded_wherever_a_request_is) {
         c().get(raw.url(), [&](result<reply> r) { ends.push_back(r.error().message); });
     }
     while (ends.size() < 3) loop->run_once();
-    for (const auto& end : ends) EXPECT_NE(end.find("total: not finished within 100 ms"), std::string::npos) << end;
+    for (const auto& end : ends)
+        EXPECT_NE(end.find("total: not finished within 100 ms"), std::string::npos) << end;
 }
 TEST_F(streaming, redirects_are_followed_before_pieces_are_given) {
     raw_server raw([](raw_server& r) {
@@ -428,18 +444,23 @@ TEST(blocking_streaming, both_ways) {
     auto c = *client::create(options);
     for (int i = 0; i < 3; ++i) {
         std::size_t n = 0;
-        const auto got = c.send(fixture::upload(url(s), fixture::counted(2'000'000, 65'536, i == 0)), [&](std::string_view piece) {
-            n += piece.size();
-            return true;
-        });
+        const auto got =
+            c.send(fixture::upload(url(s), fixture::counted(2'000'000, 65'536, i == 0)),
+                   [&](std::string_view piece) {
+                       n += piece.size();
+                       return true;
+                   });
         ASSERT_TRUE(got) << got.error().message;
         EXPECT_EQ(n, 2'000'000U);
     }
     EXPECT_EQ(c.connections_opened(), 1U);
-    EXPECT_EQ(c.send(fixture::upload(url(s), fixture::counted(2'000'000, 65'536, true)), [](std::string_view) { return false; }).code(),
+    EXPECT_EQ(c.send(fixture::upload(url(s), fixture::counted(2'000'000, 65'536, true)),
+                     [](std::string_view) { return false; })
+                  .code(),
               errc::cancelled);
     // Kept whole, it is bounded.
-    EXPECT_EQ(c.send(fixture::upload(url(s), fixture::counted(1001, 65'536, true))).code(), errc::body_too_large);
+    EXPECT_EQ(c.send(fixture::upload(url(s), fixture::counted(1001, 65'536, true))).code(),
+              errc::body_too_large);
     body_source later;
     later.pull = [](buffer&, std::size_t) -> result<source_state> { return source_state::later; };
     EXPECT_EQ(c.send(fixture::upload(url(s), later)).code(), errc::bad_argument);

@@ -11,14 +11,18 @@ namespace {
 
 constexpr std::size_t most_at_once = 64 * 1024;
 
-error broken_word(std::string_view what) { return {errc::bad_argument, "request body: the source " + std::string(what)}; }
+error broken_word(std::string_view what) {
+    return {errc::bad_argument, "request body: the source " + std::string(what)};
+}
 
 }  // namespace
 
 result<source_state> client_transfer::pull(const body_source& source, buffer& out) {
     committed = true;
     if (source.length && left == 0) return source_state::end;
-    const std::size_t most = source.length ? static_cast<std::size_t>(std::min<std::uint64_t>(left, most_at_once)) : most_at_once;
+    const std::size_t most =
+        source.length ? static_cast<std::size_t>(std::min<std::uint64_t>(left, most_at_once))
+                      : most_at_once;
     auto state = source.pull(piece_, most);
     if (!state) return error(state.code(), "request body: " + state.error().message);
     if (piece_.size() > most) return broken_word("gave more than was asked for");
@@ -47,7 +51,8 @@ errc client_transfer::give(std::string_view piece) {
     std::string_view rest = encoded_.empty() ? piece : encoded_.view();
     const std::size_t had = rest.size();
     errc failed = errc::none;
-    while (on != nullptr && !paused && failed == errc::none && (!rest.empty() || decoder->has_more())) {
+    while (on != nullptr && !paused && failed == errc::none &&
+           (!rest.empty() || decoder->has_more())) {
         plain_.clear();
         failed = decoder->add(rest, most_at_once, plain_);
         if (failed == errc::none && !plain_.empty() && data) data(plain_.view());

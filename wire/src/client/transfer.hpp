@@ -1,4 +1,5 @@
-// What a request has beyond others when its body comes from a source or its response is given in pieces.
+// What a request has beyond others when its body comes from a source or its response is given in
+// pieces.
 #pragma once
 
 #include <cstdint>
@@ -21,16 +22,17 @@ struct client_transfer {
         none,
         awaiting,  // 100 (Continue) or the time for it
         pulling,
-        idle,      // the source has nothing now
+        idle,  // the source has nothing now
         done,
     };
 
-    // Asks the source for a piece and appends it, framed, to `out`. `later` and `end` as the source says; a source that does not keep
-    // its word (too much, too little, nothing) is errc::bad_argument.
+    // Asks the source for a piece and appends it, framed, to `out`. `later` and `end` as the source
+    // says; a source that does not keep its word (too much, too little, nothing) is
+    // errc::bad_argument.
     result<source_state> pull(const body_source& source, buffer& out);
 
-    // A piece of the response's body: gives it away, decoded if that was asked for, for as long as it is wanted. What is not is kept for the
-    // next call, which may bring nothing further.
+    // A piece of the response's body: gives it away, decoded if that was asked for, for as long as
+    // it is wanted. What is not is kept for the next call, which may bring nothing further.
     errc give(std::string_view piece);
     // The response's body is over.
     errc finish() const noexcept { return decoder ? decoder->finish() : errc::none; }
@@ -38,11 +40,11 @@ struct client_transfer {
     unique_function<void(const reply& head)> head;
     unique_function<void(std::string_view piece)> data;
     bool in_pieces = false;
-    bool committed = false;      // something was given or taken: it cannot be sent again
+    bool committed = false;  // something was given or taken: it cannot be sent again
     bool paused = false;
-    bool ended = false;          // the connection did, while paused
+    bool ended = false;  // the connection did, while paused
     upload sending = upload::none;
-    std::uint64_t left = 0;      // of a body of known length
+    std::uint64_t left = 0;               // of a body of known length
     std::optional<body_decoder> decoder;  // of the present response
 
     client_connection* on = nullptr;  // while one carries it

@@ -6,7 +6,7 @@
 #include <array>
 #include <unordered_map>
 
-#include "../loop/graveyard.hpp"
+#include "../loop/deferred_deletion.hpp"
 #include "../loop/poll_engine.hpp"
 #include "opener.hpp"
 #include "unix_time.hpp"
@@ -23,23 +23,28 @@ struct dialed_owner : wire::detail::opening_base {
     using opening_base::opening_base;
     deflate_pool deflates;
     std::unordered_map<dialed*, std::unique_ptr<dialed>> all;
-    wire::detail::graveyard<dialed> graveyard;
+    wire::detail::deferred_deletion<dialed> deferred_deletion;
 
-    void bury(dialed& d);
+    void defer(dialed& d);
 };
 
 // A connection from the first attempt to the end of its session.
 class dialed final : public stream, private session::owner {
 public:
     dialed(dialed_owner& owner, wire::url url, dial_options options, dialer::callback opened)
-        : owner_(&owner), url_(std::move(url)), options_(std::move(options)), opened_(std::move(opened)), parser_(options_.limits) {}
+        : owner_(&owner),
+          url_(std::move(url)),
+          options_(std::move(options)),
+          opened_(std::move(opened)),
+          parser_(options_.limits) {}
 
     const wire::url& url() const noexcept { return url_; }
 
     void open() {
         auto to = wire::detail::route_to(url_, options_);
         if (!to) return fail(to.error());
-        opener_ = std::make_unique<wire::detail::opener>(*this, *owner_, options_, options_, options_.limits, *std::move(to));
+        opener_ = std::make_unique<wire::detail::opener>(*this, *owner_, options_, options_,
+                                                         options_.limits, *std::move(to));
         opener_->start([this](result<open_times> how) { opened(std::move(how)); });
     }
     void fail(error why) {
@@ -53,7 +58,7 @@ public:
             std::exchange(opened_, nullptr)(std::move(why));
         }
         if (session_ != nullptr) session_->lost();
-        owner_->bury(*this);
+        owner_->defer(*this);
     }
 
 private:
@@ -62,18 +67,23 @@ private:
         if (!how) return fail(how.error());
         if (options_.connected) options_.connected(*how);
         std::array<std::uint8_t, 16> nonce;
-        [[maybe_unused]] const auto n = ::getrandom(nonce.data(), nonce.size(), 0);  // cannot be cut short at this size
+        // Cannot be cut short at this size.
+        [[maybe_unused]] const auto n = ::getrandom(nonce.data(), nonce.size(), 0);
         key_ = make_key(nonce);
         std::vector<http::header> extra;
         for (const auto& [name, value] : options_.headers) extra.push_back({name, value});
         std::string cookies;
-        if (options_.cookies != nullptr && !has_own_cookies()) cookies = options_.cookies->header(url_, http::unix_now());
+        if (options_.cookies != nullptr && !has_own_cookies())
+            cookies = options_.cookies->header(url_, http::unix_now());
         if (!cookies.empty()) extra.push_back({"Cookie", cookies});
-        if (!options_.protocols.empty()) extra.push_back({"Sec-WebSocket-Protocol", options_.protocols});
+        if (!options_.protocols.empty())
+            extra.push_back({"Sec-WebSocket-Protocol", options_.protocols});
         std::string offer;
         if (options_.deflate) offer = deflate_offer(*options_.deflate);
         if (!offer.empty()) extra.push_back({"Sec-WebSocket-Extensions", offer});
-        if (const errc refused = write_upgrade_request(out(), url_.target, url_.authority(), key_, extra); refused != errc::none) {
+        if (const errc refused =
+                write_upgrade_request(out(), url_.target, url_.authority(), key_, extra);
+            refused != errc::none) {
             fail(refused);
             return;
         }
@@ -82,8 +92,9 @@ private:
     }
 
     bool has_own_cookies() const {
-        return std::any_of(options_.headers.begin(), options_.headers.end(),
-                           [](const auto& field) { return http::equals_ignoring_case(field.first, "cookie"); });
+        return std::any_of(options_.headers.begin(), options_.headers.end(), [](const auto& field) {
+            return http::equals_ignoring_case(field.first, "cookie");
+        });
     }
 
     void on_open() override { opener_->on_open(); }
@@ -126,29 +137,33 @@ private:
         return at + session_->receive(bytes.subspan(at));
     }
 
-    // Returns how many bytes of the response were used up; session_ is there when it was a good one.
+    // Returns how many bytes of the response were used up; session_ is there when it was a good
+    // one.
     std::size_t read_handshake(std::span<char> bytes) {
         std::size_t at = 0;
         for (;;) {
             const http::step s = parser_.parse({bytes.data() + at, bytes.size() - at}, head_);
             switch (s.what) {
-                case http::event::need_more: return at;
-                case http::event::interim: break;
-                case http::event::error: fail(s.error); return at;
-                case http::event::head:
-                    if (options_.cookies != nullptr) options_.cookies->store_all(url_, head_.headers, http::unix_now());
-                    if (auto checked = check_upgrade_response(head_, key_, options_.protocols,
-                                                              options_.deflate ? &*options_.deflate : nullptr, &agreed_);
-                        !checked) {
-                        fail(checked.error());
-                        return at;
-                    }
-                    break;
-                default:
-                    owner_->loop->disarm(timer_);
-                    session_.reset(new session(role::client, *this, *this, options_.limits, compression()));
-                    std::exchange(opened_, nullptr)(session_.get());
-                    return at + s.consumed;
+            case http::event::need_more: return at;
+            case http::event::interim: break;
+            case http::event::error: fail(s.error); return at;
+            case http::event::head:
+                if (options_.cookies != nullptr)
+                    options_.cookies->store_all(url_, head_.headers, http::unix_now());
+                if (auto checked = check_upgrade_response(
+                        head_, key_, options_.protocols,
+                        options_.deflate ? &*options_.deflate : nullptr, &agreed_);
+                    !checked) {
+                    fail(checked.error());
+                    return at;
+                }
+                break;
+            default:
+                owner_->loop->disarm(timer_);
+                session_.reset(
+                    new session(role::client, *this, *this, options_.limits, compression()));
+                std::exchange(opened_, nullptr)(session_.get());
+                return at + s.consumed;
             }
             at += s.consumed;
         }
@@ -156,7 +171,8 @@ private:
 
     std::unique_ptr<permessage_deflate> compression() const {
         if (!agreed_) return nullptr;
-        return std::make_unique<permessage_deflate>(role::client, *agreed_, *options_.deflate, owner_->deflates, options_.limits);
+        return std::make_unique<permessage_deflate>(role::client, *agreed_, *options_.deflate,
+                                                    owner_->deflates, options_.limits);
     }
 
     void on_end() override {
@@ -177,11 +193,13 @@ private:
         pause_or_resume();
     }
 
-    // The server is the one to close the connection (RFC 6455 section 7.1.1); it has some time to do so.
+    // The server is the one to close the connection (RFC 6455 section 7.1.1); it has some time to
+    // do so.
     void session_finished() override {
         if (is_closed()) return;
         lingering_ = true;
-        if (owner_->blocking && unsent() == 0) return close();  // nobody runs the loop to hear of the server's end
+        // Nobody runs the loop to hear of the server's end.
+        if (owner_->blocking && unsent() == 0) return close();
         shutdown_write();
         resume_reading();
         owner_->loop->arm_after(timer_, options_.limits.close_timeout);
@@ -211,9 +229,9 @@ private:
     bool over_ = false;
 };
 
-void dialed_owner::bury(dialed& d) {
+void dialed_owner::defer(dialed& d) {
     const auto it = all.find(&d);
-    graveyard.bury(*loop, std::move(it->second));
+    deferred_deletion.defer(*loop, std::move(it->second));
     all.erase(it);
 }
 
@@ -233,18 +251,23 @@ event_loop& dialer::loop() const noexcept { return *state_->owned.loop; }
 dialer::~dialer() {
     auto& all = state_->owned.all;
     while (!all.empty()) all.begin()->first->fail({errc::stopped, "the dialer is gone"});
-    state_->owned.graveyard.clear();
+    state_->owned.deferred_deletion.clear();
 }
 
 void dialer::dial(std::string_view url, dial_options options, callback opened) {
     state& s = *state_;
     auto parsed = parse_url(url);
-    if (parsed && !parsed->websocket()) parsed = error(errc::bad_url, std::string(url) + ": this client is for ws:// and wss:// URLs");
+    if (parsed && !parsed->websocket())
+        parsed =
+            error(errc::bad_url, std::string(url) + ": this client is for ws:// and wss:// URLs");
     if (!parsed) {
-        s.owned.loop->post([opened = std::move(opened), why = parsed.error()]() mutable { opened(std::move(why)); });
+        s.owned.loop->post([opened = std::move(opened), why = parsed.error()]() mutable {
+            opened(std::move(why));
+        });
         return;
     }
-    auto made = std::make_unique<dialed>(s.owned, *std::move(parsed), std::move(options), std::move(opened));
+    auto made = std::make_unique<dialed>(s.owned, *std::move(parsed), std::move(options),
+                                         std::move(opened));
     dialed* const d = made.get();
     s.owned.all.emplace(d, std::move(made));
     // What fails at once must not do so from inside this call.
@@ -261,7 +284,7 @@ struct blocking_client::state {
     // Waits for what comes next, or longer.
     void turn(clock::duration longest = event_loop::forever) {
         auto& all = dial->state_->owned.all;  // one, while it lives
-        if (all.empty() || !all.begin()->first->turn_alone(longest)) loop->run_once(longest);
+        if (all.empty() || !all.begin()->first->run_alone(longest)) loop->run_once(longest);
     }
 
     std::unique_ptr<event_loop> loop;
@@ -272,8 +295,8 @@ struct blocking_client::state {
         std::string data;
     };
     std::deque<received> waiting;
-    std::string current;      // what receive() gave out last
-    std::string ending;       // how it ended
+    std::string current;  // what receive() gave out last
+    std::string ending;   // how it ended
 };
 
 blocking_client::blocking_client(std::unique_ptr<state> s) noexcept : state_(std::move(s)) {}
@@ -295,7 +318,8 @@ result<blocking_client> blocking_client::connect(std::string_view url, dial_opti
             return;
         }
         s->open = *opened;
-        s->open->on_message([s](session&, message m) { s->waiting.push_back({m.op, std::string(m.data)}); });
+        s->open->on_message(
+            [s](session&, message m) { s->waiting.push_back({m.op, std::string(m.data)}); });
         s->open->on_close([s](session&, std::uint16_t code, std::string_view reason) {
             s->open = nullptr;
             s->ending = "the session has ended with code " + std::to_string(code);
@@ -307,11 +331,14 @@ result<blocking_client> blocking_client::connect(std::string_view url, dial_opti
     return blocking_client(std::move(made));
 }
 
-bool blocking_client::is_open() const noexcept { return state_->open != nullptr && state_->open->is_open(); }
+bool blocking_client::is_open() const noexcept {
+    return state_->open != nullptr && state_->open->is_open();
+}
 
 result<void> blocking_client::send(std::string_view data, opcode op) {
     state& s = *state_;
-    if (!is_open()) return error(errc::closed_early, s.ending.empty() ? "the session is closing" : s.ending);
+    if (!is_open())
+        return error(errc::closed_early, s.ending.empty() ? "the session is closing" : s.ending);
     s.loop->refresh_now();
     s.open->send_now(data, op);
     // A large message may wait for the server to take what came before.

@@ -23,7 +23,9 @@ http::router echo() {
     });
     return r;
 }
-std::string url(const served& s, const std::string& path = "/echo") { return "ws://127.0.0.1:" + std::to_string(s.port()) + path; }
+std::string url(const served& s, const std::string& path = "/echo") {
+    return "ws://127.0.0.1:" + std::to_string(s.port()) + path;
+}
 
 std::string key_of(const std::string& request) {
     const auto at = request.find("Sec-WebSocket-Key: ") + 19;
@@ -34,7 +36,8 @@ TEST(ws_blocking_client, talks) {
     served s(echo());
     auto c = blocking_client::connect(url(s));
     ASSERT_TRUE(c) << c.error().message;
-    for (const std::size_t n : {0UL, 1UL, 125UL, 126UL, 65'535UL, 65'536UL, 1'000'000UL, 5'000'000UL}) {
+    for (const std::size_t n :
+         {0UL, 1UL, 125UL, 126UL, 65'535UL, 65'536UL, 1'000'000UL, 5'000'000UL}) {
         const std::string text(n, 'x');
         ASSERT_TRUE(c->send(text));
         const auto got = c->receive(10s);
@@ -91,15 +94,22 @@ TEST(ws_blocking_client, refused_handshakes_say_why) {
             auto v = r.accept();
             const std::string key = key_of(v.request());
             std::string text = answer;
-            if (const auto at = text.find("KEY"); at != std::string::npos) text.replace(at, 3, accept_key(key));
+            if (const auto at = text.find("KEY"); at != std::string::npos)
+                text.replace(at, 3, accept_key(key));
             v.send(text);
         });
         return why(raw.url("/", "ws"));
     };
-    const std::string good = "HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: KEY\r\n";
+    const std::string good =
+        "HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: "
+        "KEY\r\n";
     EXPECT_EQ(answered(good + "\r\n"), "connected");
-    EXPECT_NE(answered(good + "Sec-WebSocket-Extensions: x\r\n\r\n").find("extension"), std::string::npos);
-    EXPECT_NE(answered("HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: x\r\n\r\n").find("Accept"), std::string::npos);
+    EXPECT_NE(answered(good + "Sec-WebSocket-Extensions: x\r\n\r\n").find("extension"),
+              std::string::npos);
+    EXPECT_NE(answered("HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: "
+                       "Upgrade\r\nSec-WebSocket-Accept: x\r\n\r\n")
+                  .find("Accept"),
+              std::string::npos);
     EXPECT_NE(answered("HTTP/1.1 101").find("closed the connection"), std::string::npos);
     EXPECT_NE(answered("nonsense\r\n").find("status line"), std::string::npos);
 }
@@ -120,8 +130,13 @@ TEST(ws_blocking_client, offers_subprotocols_and_fields) {
         EXPECT_NE(request.find("\r\nOrigin: http://x\r\n"), std::string::npos);
         EXPECT_NE(request.find("\r\nSec-WebSocket-Protocol: a, b\r\n"), std::string::npos);
         // Frames right behind the handshake must not be lost.
-        v.send("HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Protocol: b\r\nSec-WebSocket-Accept: " +
-               accept_key(key_of(request)) + "\r\n\r\n\x81\x05" "early\x81\x02" "bi");
+        v.send(
+            "HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: "
+            "Upgrade\r\nSec-WebSocket-Protocol: b\r\nSec-WebSocket-Accept: " +
+            accept_key(key_of(request)) +
+            "\r\n\r\n\x81\x05"
+            "early\x81\x02"
+            "bi");
         v.send("rd");  // an unfinished frame's header, then the end
     });
     dial_options options;
@@ -137,7 +152,10 @@ TEST(ws_blocking_client, masks_every_frame_differently) {
     raw_server raw([](raw_server& r) {
         auto v = r.accept();
         const std::string request = v.request();
-        v.send("HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: " + accept_key(key_of(request)) + "\r\n\r\n");
+        v.send(
+            "HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: "
+            "Upgrade\r\nSec-WebSocket-Accept: " +
+            accept_key(key_of(request)) + "\r\n\r\n");
         std::string frames;
         char bytes[4096];
         while (frames.size() < 100 * 9) {
@@ -146,10 +164,12 @@ TEST(ws_blocking_client, masks_every_frame_differently) {
             frames.append(bytes, static_cast<std::size_t>(n));
         }
         std::vector<std::string> masks;
-        for (std::size_t i = 0; i + 9 <= frames.size(); i += 9) masks.push_back(frames.substr(i + 2, 4));
+        for (std::size_t i = 0; i + 9 <= frames.size(); i += 9)
+            masks.push_back(frames.substr(i + 2, 4));
         ASSERT_EQ(masks.size(), 100U);
         std::sort(masks.begin(), masks.end());
-        EXPECT_EQ(std::unique(masks.begin(), masks.end()), masks.end());  // equal by chance once in a million runs
+        // Equal by chance once in a million runs.
+        EXPECT_EQ(std::unique(masks.begin(), masks.end()), masks.end());
         limits l;
         message_reader reader(role::server, l);
         const step s = reader.read({frames.data(), frames.size()});
@@ -163,8 +183,13 @@ TEST(ws_blocking_client, closes_with_the_right_code_on_nonsense) {
     raw_server raw([](raw_server& r) {
         auto v = r.accept();
         const std::string request = v.request();
-        v.send("HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: " + accept_key(key_of(request)) + "\r\n\r\n");
-        v.send("\x81\x81" "abcdx");  // a server must not mask
+        v.send(
+            "HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: "
+            "Upgrade\r\nSec-WebSocket-Accept: " +
+            accept_key(key_of(request)) + "\r\n\r\n");
+        v.send(
+            "\x81\x81"
+            "abcdx");  // a server must not mask
         char bytes[128];
         const auto n = ::recv(v.fd(), bytes, sizeof bytes, 0);
         ASSERT_GT(n, 8);
@@ -174,7 +199,8 @@ TEST(ws_blocking_client, closes_with_the_right_code_on_nonsense) {
         EXPECT_EQ(s.code, close_code::protocol_error);
     });
     auto c = *blocking_client::connect(raw.url("/", "ws"));
-    EXPECT_EQ(c.receive().error().message, "the session has ended with code 1002: malformed WebSocket frame");
+    EXPECT_EQ(c.receive().error().message,
+              "the session has ended with code 1002: malformed WebSocket frame");
 }
 TEST(ws_dialer, many_sessions_on_one_loop) {
     served s(echo());
@@ -209,10 +235,14 @@ TEST(ws_dialer, ends_what_it_owns) {
         bool opened_one = false;
         d.dial(url(s), {}, [&](result<session*> opened) {
             opened_one = true;
-            (*opened)->on_close([&](session&, std::uint16_t code, std::string_view) { ends.push_back(std::to_string(code)); });
+            (*opened)->on_close([&](session&, std::uint16_t code, std::string_view) {
+                ends.push_back(std::to_string(code));
+            });
         });
         while (!opened_one) loop->run_once();
-        const auto note = [&](result<session*> opened) { ends.emplace_back(to_string(opened.code())); };
+        const auto note = [&](result<session*> opened) {
+            ends.emplace_back(to_string(opened.code()));
+        };
         d.dial(url(s), {}, note);
         d.dial("ws://localhost:1/", {}, note);
     }

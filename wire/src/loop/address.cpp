@@ -76,7 +76,9 @@ result<std::vector<address>> resolve(std::string_view host, std::uint16_t port) 
     addrinfo* found = nullptr;
     const std::string name(host);
     const int failure = getaddrinfo(name.c_str(), nullptr, &hints, &found);
-    if (failure != 0) return error(errc::not_resolved, "cannot resolve \"" + name + "\": " + gai_strerror(failure));
+    if (failure != 0)
+        return error(errc::not_resolved,
+                     "cannot resolve \"" + name + "\": " + gai_strerror(failure));
     std::vector<address> out;
     for (const addrinfo* a = found; a != nullptr; a = a->ai_next) {
         if (a->ai_family != AF_INET && a->ai_family != AF_INET6) continue;
@@ -84,7 +86,8 @@ result<std::vector<address>> resolve(std::string_view host, std::uint16_t port) 
         out.back().set_port(port);
     }
     freeaddrinfo(found);
-    if (out.empty()) return error(errc::not_resolved, "\"" + name + "\" has no IPv4 or IPv6 address");
+    if (out.empty())
+        return error(errc::not_resolved, "\"" + name + "\" has no IPv4 or IPv6 address");
     return out;
 }
 

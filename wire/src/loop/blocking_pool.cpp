@@ -19,7 +19,8 @@ void blocking_pool::run(unique_function<void()> work) {
     {
         const std::lock_guard lock(mutex_);
         waiting_.push_back(std::move(work));
-        if (idle_ < waiting_.size() && threads_.size() < most_) threads_.emplace_back([this] { serve(); });
+        if (idle_ < waiting_.size() && threads_.size() < most_)
+            threads_.emplace_back([this] { serve(); });
     }
     ready_.notify_one();
 }

@@ -16,7 +16,8 @@ namespace wire {
 namespace {
 
 std::uint32_t epoll_mask(ready interest) noexcept {
-    return (has(interest, ready::read) ? EPOLLIN : 0U) | (has(interest, ready::write) ? EPOLLOUT : 0U);
+    return (has(interest, ready::read) ? EPOLLIN : 0U) |
+           (has(interest, ready::write) ? EPOLLOUT : 0U);
 }
 
 ready from_epoll(std::uint32_t events) noexcept {
@@ -113,7 +114,8 @@ result<void> event_loop::watch(io_source& source, int fd, ready interest) {
     epoll_event event{};
     event.events = epoll_mask(interest);
     event.data.ptr = &source;
-    if (::epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event) != 0) return system_failure(errno, "cannot watch a descriptor");
+    if (::epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event) != 0)
+        return system_failure(errno, "cannot watch a descriptor");
     source.loop_ = this;
     source.fd_ = fd;
     source.interest_ = interest;
@@ -161,14 +163,18 @@ void event_loop::unwatch(io_source& source) noexcept {
 
 std::size_t event_loop::take_events(clock::duration longest) {
     if (uring_ != nullptr) return uring_->turn(longest);
-    if (poll_ != nullptr) return poll_->turn(*this, wake_fd_ >= 0 ? longest : std::min<clock::duration>(longest, stream::alone_at_most));
+    if (poll_ != nullptr)
+        return poll_->turn(*this, wake_fd_ >= 0
+                                      ? longest
+                                      : std::min<clock::duration>(longest, stream::alone_at_most));
     const int n = wait(longest);
     refresh_now();
     if (n <= 0) return 0;
     event_end_ = static_cast<std::size_t>(n);
     for (event_next_ = 0; event_next_ < event_end_;) {
         const epoll_event& event = events_[event_next_++];
-        if (auto* source = static_cast<io_source*>(event.data.ptr)) source->on_ready_(*source, from_epoll(event.events));
+        if (auto* source = static_cast<io_source*>(event.data.ptr))
+            source->on_ready_(*source, from_epoll(event.events));
     }
     event_next_ = event_end_ = 0;
     return static_cast<std::size_t>(n);
@@ -179,7 +185,8 @@ int event_loop::wait(clock::duration longest) noexcept {
     if (longest <= clock::duration::zero()) return ::epoll_wait(epoll_, events_.get(), size, 0);
     if (longest == forever) return ::epoll_wait(epoll_, events_.get(), size, -1);
     if (!coarse_wait_) {
-        // Nanoseconds rather than milliseconds, since Linux 5.11: schedules of a load generator need them.
+        // Nanoseconds rather than milliseconds, since Linux 5.11: schedules of a load generator
+        // need them.
         const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(longest);
         timespec limit{};
         limit.tv_sec = static_cast<time_t>(seconds.count());
@@ -189,7 +196,8 @@ int event_loop::wait(clock::duration longest) noexcept {
         coarse_wait_ = true;
     }
     const auto whole = std::chrono::ceil<std::chrono::milliseconds>(longest).count();
-    return ::epoll_wait(epoll_, events_.get(), size, static_cast<int>(std::min<long long>(whole, 1 << 30)));
+    return ::epoll_wait(epoll_, events_.get(), size,
+                        static_cast<int>(std::min<long long>(whole, 1 << 30)));
 }
 
 std::size_t event_loop::run_once(clock::duration longest) {
@@ -198,16 +206,16 @@ std::size_t event_loop::run_once(clock::duration longest) {
     return served;
 }
 
-void event_loop::begin_turn() noexcept {
+void event_loop::begin_iteration() noexcept {
     thread_.store(std::this_thread::get_id(), std::memory_order_relaxed);
-    in_turn_ = true;
+    in_iteration_ = true;
 }
 
-std::size_t event_loop::end_turn() {
+std::size_t event_loop::end_iteration() {
     std::size_t served = run_timers();
     served += run_posted();
     run_hooks();
-    in_turn_ = false;
+    in_iteration_ = false;
     return served;
 }
 
@@ -217,17 +225,18 @@ std::size_t event_loop::turn(clock::duration longest) {
         longest = std::clamp(until, clock::duration::zero(), longest);
     }
     const bool queued = hooks_.next_ != &hooks_;  // from outside a turn
-    begin_turn();
-    if (poll_ != nullptr && longest > clock::duration::zero() && (queued || has_posted_.load(std::memory_order_acquire))) {
+    begin_iteration();
+    if (poll_ != nullptr && longest > clock::duration::zero() &&
+        (queued || has_posted_.load(std::memory_order_acquire))) {
         refresh_now();  // who blocks comes round again at once if this was not what he waits for
-        return end_turn();
+        return end_iteration();
     }
     const std::size_t served = take_events(queued ? clock::duration::zero() : longest);
-    return served + end_turn();
+    return served + end_iteration();
 }
 
-// With io_uring that of completions and that of posts together: what one eventfd makes a ring say to another is told only after an RCU
-// grace period, which is milliseconds.
+// With io_uring that of completions and that of posts together: what one eventfd makes a ring say
+// to another is told only after an RCU grace period, which is milliseconds.
 int event_loop::descriptor() noexcept {
     if (epoll_ >= 0 || uring_ == nullptr) return epoll_;
     const int both = ::epoll_create1(EPOLL_CLOEXEC);
@@ -244,14 +253,16 @@ int event_loop::descriptor() noexcept {
 }
 
 clock::duration event_loop::next_timeout() const noexcept {
-    if (hooks_.next_ != &hooks_ || (uring_ != nullptr && uring_->wants_turn())) return clock::duration::zero();
+    if (hooks_.next_ != &hooks_ || (uring_ != nullptr && uring_->wants_iteration()))
+        return clock::duration::zero();
     if (heap_.empty()) return forever;
     return std::max(clock::duration(heap_.front().at - clock::now()), clock::duration::zero());
 }
 
 void event_loop::note_arrival(std::chrono::nanoseconds wall) noexcept {
     using wall_clock = std::chrono::system_clock;
-    // Both clocks are read once a turn, the one between two readings of the other: this thread may lose its core between them.
+    // Both clocks are read once a turn, the one between two readings of the other: this thread may
+    // lose its core between them.
     constexpr clock::duration close_enough = std::chrono::microseconds(1);
     constexpr int most_tries = 4;
     clock::duration nearest = clock::duration::max();
@@ -320,7 +331,7 @@ std::size_t event_loop::run_posted() {
 // Hooks may queue others, and unlink or destroy any.
 void event_loop::run_hooks() noexcept {
     while (hooks_.next_ != &hooks_) {
-        turn_hook& hook = *hooks_.next_;
+        iteration_hook& hook = *hooks_.next_;
         hook.unlink();
         hook.fn_(hook);
     }

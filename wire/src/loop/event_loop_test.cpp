@@ -55,13 +55,15 @@ TEST(event_loop, delivers_readiness_until_unwatched) {
     EXPECT_EQ(loop->run_once(0ms), 0U);
     EXPECT_EQ(b.count, 3);
 }
-TEST(event_loop, takes_all_events_of_a_turn_before_the_hooks) {
+TEST(event_loop, takes_all_events_of_an_iteration_before_the_hooks) {
     auto loop = make_loop();
     std::vector<std::unique_ptr<bell>> bells;
     int rung = 0;
-    struct hook : turn_hook {
-        hook() : turn_hook(&hook::call) {}
-        static void call(turn_hook& h) noexcept { static_cast<hook&>(h).seen.push_back(*static_cast<hook&>(h).rung); }
+    struct hook : iteration_hook {
+        hook() : iteration_hook(&hook::call) {}
+        static void call(iteration_hook& h) noexcept {
+            static_cast<hook&>(h).seen.push_back(*static_cast<hook&>(h).rung);
+        }
         std::vector<int> seen;
         const int* rung = nullptr;
     } at_end;
@@ -72,21 +74,22 @@ TEST(event_loop, takes_all_events_of_a_turn_before_the_hooks) {
         b->action = [&, b] {
             ++rung;
             loop->unwatch(*b);
-            loop->at_turn_end(at_end);
+            loop->at_iteration_end(at_end);
         };
     }
     loop->run_once(0ms);
     EXPECT_EQ(rung, 100);
     EXPECT_EQ(at_end.seen, std::vector<int>{100});
 }
-TEST(event_loop, a_turn_is_bounded_and_those_left_over_come_next) {
+TEST(event_loop, an_iteration_is_bounded_and_those_left_over_come_next) {
     loop_options options;
     options.events_per_wait = 16;
     auto loop = make_loop(options);
     std::vector<std::unique_ptr<bell>> bells;
     for (int i = 0; i < 40; ++i) bells.push_back(std::make_unique<bell>(*loop));
     for (int turn = 0; turn < 3; ++turn) EXPECT_EQ(loop->run_once(0ms), 16U);
-    for (const auto& b : bells) EXPECT_GE(b->count, 1);  // though all stay readable, none is served twice before all were once
+    // Though all stay readable, none is served twice before all were once.
+    for (const auto& b : bells) EXPECT_GE(b->count, 1);
 }
 TEST(event_loop, a_source_may_be_destroyed_while_its_event_waits) {
     auto loop = make_loop();
@@ -241,7 +244,9 @@ TEST(post, runs_on_the_loop_in_order) {
     std::vector<int> seen;
     std::thread other([&] {
         for (int i = 0; i < 1000; ++i) {
-            loop->post([&seen, i, owned = std::make_unique<int>(i)] { seen.push_back(*owned == i ? i : -1); });
+            loop->post([&seen, i, owned = std::make_unique<int>(i)] {
+                seen.push_back(*owned == i ? i : -1);
+            });
         }
         loop->post([&] { loop->stop(); });
     });

@@ -27,14 +27,17 @@ void listener::close() noexcept {
     fd_.reset();
 }
 
-void listener::on_ready(io_source& s, ready) noexcept { static_cast<source&>(s).self->accept_all(); }
+void listener::on_ready(io_source& s, ready) noexcept {
+    static_cast<source&>(s).self->accept_all();
+}
 
 void listener::accept_all() noexcept {
     // A bound, so that a storm of connections does not keep those that are open from being served.
     for (int i = 0; i < 512 && fd_; ++i) {
         sockaddr_storage peer;
         socklen_t size = sizeof peer;
-        unique_fd fd(::accept4(fd_.get(), reinterpret_cast<sockaddr*>(&peer), &size, SOCK_NONBLOCK | SOCK_CLOEXEC));
+        unique_fd fd(::accept4(fd_.get(), reinterpret_cast<sockaddr*>(&peer), &size,
+                               SOCK_NONBLOCK | SOCK_CLOEXEC));
         if (!fd) {
             if (errno == EINTR || errno == ECONNABORTED) continue;
             if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {

@@ -17,7 +17,9 @@ struct open_door {
         auto listening = listen_tcp(address::loopback_v4(0));
         EXPECT_TRUE(listening);
         at = *local_address(listening->get());
-        EXPECT_TRUE(door.start(*loop, *std::move(listening), [this](unique_fd fd, const address&) { accepted.push_back(std::move(fd)); }));
+        EXPECT_TRUE(door.start(*loop, *std::move(listening), [this](unique_fd fd, const address&) {
+            accepted.push_back(std::move(fd));
+        }));
     }
     std::unique_ptr<event_loop> loop;
     listener door;
@@ -39,7 +41,8 @@ TEST(listener, resumes_after_the_process_ran_out_of_descriptors) {
     rlimit before{};
     ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
     rlimit none = before;
-    none.rlim_cur = static_cast<rlim_t>(client.get()) + 1;  // all lower numbers are taken, or nearly
+    // All lower numbers are taken, or nearly.
+    none.rlim_cur = static_cast<rlim_t>(client.get()) + 1;
     std::vector<unique_fd> filler;
     ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
     for (int fd = ::dup(0); fd >= 0; fd = ::dup(0)) filler.emplace_back(fd);

@@ -7,7 +7,8 @@ namespace wire::detail {
 namespace {
 
 short poll_mask(ready interest) noexcept {
-    return static_cast<short>((has(interest, ready::read) ? POLLIN : 0) | (has(interest, ready::write) ? POLLOUT : 0));
+    return static_cast<short>((has(interest, ready::read) ? POLLIN : 0) |
+                              (has(interest, ready::write) ? POLLOUT : 0));
 }
 
 ready from_poll(short events) noexcept {
@@ -21,7 +22,8 @@ ready from_poll(short events) noexcept {
 }  // namespace
 
 std::size_t poll_engine::place_of(const io_source& source) const noexcept {
-    return static_cast<std::size_t>(std::find(sources_.begin(), sources_.end(), &source) - sources_.begin());
+    return static_cast<std::size_t>(std::find(sources_.begin(), sources_.end(), &source) -
+                                    sources_.begin());
 }
 
 void poll_engine::watch(event_loop& loop, io_source& source, int fd, ready interest) {
@@ -62,10 +64,12 @@ std::size_t poll_engine::turn(event_loop& loop, clock::duration longest) {
     timespec limit{};
     limit.tv_sec = static_cast<time_t>(seconds.count());
     limit.tv_nsec = static_cast<long>(std::chrono::nanoseconds(longest - seconds).count());
-    const int n = ::ppoll(polled_.data(), polled_.size(), longest == event_loop::forever ? nullptr : &limit, nullptr);
+    const int n = ::ppoll(polled_.data(), polled_.size(),
+                          longest == event_loop::forever ? nullptr : &limit, nullptr);
     loop.refresh_now();
     if (n <= 0) return 0;
-    for (std::size_t place = 0; place < polled_.size(); ++place) {  // callbacks may change both ends of it
+    // Callbacks may change both ends of it.
+    for (std::size_t place = 0; place < polled_.size(); ++place) {
         const short events = std::exchange(polled_[place].revents, short{0});
         if (events != 0) sources_[place]->on_ready_(*sources_[place], from_poll(events));
     }

@@ -16,7 +16,8 @@ using namespace std::chrono_literals;
 
 // An eventfd that can be read, and written to.
 struct bell : io_source {
-    explicit bell(event_loop& loop, ready interest = ready::read) : io_source(&bell::rung), fd(::eventfd(1, EFD_NONBLOCK)) {
+    explicit bell(event_loop& loop, ready interest = ready::read)
+        : io_source(&bell::rung), fd(::eventfd(1, EFD_NONBLOCK)) {
         EXPECT_TRUE(loop.watch(*this, fd, interest));
     }
     ~bell() { ::close(fd); }
@@ -62,7 +63,7 @@ TEST(poll_engine, says_that_the_other_end_is_gone) {
     loop->unwatch(b);
     ::close(ends[1]);
 }
-TEST(poll_engine, sources_come_and_go_in_the_middle_of_a_turn) {
+TEST(poll_engine, sources_come_and_go_in_the_middle_of_an_iteration) {
     const auto loop = blocking_loop();
     std::vector<std::unique_ptr<bell>> bells;
     for (int i = 0; i < 10; ++i) bells.push_back(std::make_unique<bell>(*loop));
@@ -88,11 +89,14 @@ TEST(poll_engine, sources_come_and_go_in_the_middle_of_a_turn) {
 TEST(poll_engine, does_not_wait_where_something_is_due) {
     const auto loop = blocking_loop();
     std::string log;
-    struct hook : turn_hook {
-        explicit hook(std::string& l) : turn_hook([](turn_hook& h) noexcept { static_cast<hook&>(h).log->append("hook "); }), log(&l) {}
+    struct hook : iteration_hook {
+        explicit hook(std::string& l)
+            : iteration_hook(
+                  [](iteration_hook& h) noexcept { static_cast<hook&>(h).log->append("hook "); }),
+              log(&l) {}
         std::string* log;
     } h(log);
-    loop->at_turn_end(h);
+    loop->at_iteration_end(h);
     loop->run_once();
     loop->post([&] { log += "post "; });
     loop->run_once();

@@ -17,7 +17,8 @@ bool set_option(int fd, int level, int name, int value) noexcept {
 }
 
 result<unique_fd> new_socket(int family, bool blocks) {
-    unique_fd fd(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | (blocks ? 0 : SOCK_NONBLOCK), IPPROTO_TCP));
+    unique_fd fd(
+        ::socket(family, SOCK_STREAM | SOCK_CLOEXEC | (blocks ? 0 : SOCK_NONBLOCK), IPPROTO_TCP));
     if (!fd) {
         const int number = errno;
         error e = system_failure(number, "cannot open a socket");
@@ -72,17 +73,21 @@ result<unique_fd> connect_tcp(const address& to, const connect_options& options)
     return fd;
 }
 
-result<detail::waited_for> detail::connect_waiting(const address& to, const connect_options& options, std::chrono::microseconds longest) {
+result<detail::waited_for> detail::connect_waiting(const address& to,
+                                                   const connect_options& options,
+                                                   std::chrono::microseconds longest) {
     auto fd = open_tcp(to, options, true);
     if (!fd) return fd.error();
     const int s = fd->get();
     timeval limit{};
     limit.tv_sec = static_cast<time_t>(longest.count() / 1'000'000);
     limit.tv_usec = static_cast<suseconds_t>(longest.count() % 1'000'000);
-    if (::setsockopt(s, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) != 0) return system_failure(errno, "SO_SNDTIMEO");
+    if (::setsockopt(s, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) != 0)
+        return system_failure(errno, "SO_SNDTIMEO");
     const bool stands = ::connect(s, to.raw(), to.size()) == 0;
     // EINTR: a signal; the kernel goes on.
-    if (!stands && errno != EINPROGRESS && errno != EINTR) return system_failure(errno, to.to_string());
+    if (!stands && errno != EINPROGRESS && errno != EINTR)
+        return system_failure(errno, to.to_string());
     return waited_for{*std::move(fd), stands};
 }
 
@@ -95,8 +100,7 @@ errc take_socket_error(int fd) noexcept {
 
 namespace {
 
-template <typename Call>
-result<address> name_of(int fd, Call call, std::string_view what) {
+template <typename Call> result<address> name_of(int fd, Call call, std::string_view what) {
     sockaddr_storage storage{};
     socklen_t size = sizeof storage;
     auto* raw = reinterpret_cast<sockaddr*>(&storage);

@@ -15,7 +15,8 @@
 
 namespace wire {
 
-stream::stream() noexcept : io_source(&stream::ready_callback), turn_hook(&stream::hook_callback) {}
+stream::stream() noexcept
+    : io_source(&stream::ready_callback), iteration_hook(&stream::hook_callback) {}
 
 stream::~stream() { close(); }
 
@@ -36,7 +37,7 @@ result<void> stream::attach(event_loop& loop, unique_fd socket) {
         close();
         return begun;
     }
-    if (!filter_->to_peer_.empty()) loop.at_turn_end(*this);
+    if (!filter_->to_peer_.empty()) loop.at_iteration_end(*this);
     return {};
 }
 
@@ -64,7 +65,7 @@ void stream::close(bool reset) noexcept {
     if (filter_ != nullptr && !reset) say_last_words();
     state_ = state::closed;
     notes_arrivals_ = false;
-    turn_hook::unlink();
+    iteration_hook::unlink();
     if (filter_ != nullptr) {
         loop()->pool().reclaim(filter_->to_peer_);
         filter_.reset();
@@ -98,7 +99,8 @@ void stream::ready_callback(io_source& source, ready what) noexcept {
             return;
         }
         if (!s.waiting_to_write_) {
-            // Readable bytes are announced again in the next turn: the callback may have destroyed the stream.
+            // Readable bytes are announced again in the next turn: the callback may have destroyed
+            // the stream.
             if (s.state_ == state::open) s.on_drained();
             return;
         }
@@ -158,34 +160,41 @@ ssize_t stream::receive_into(std::span<char> space, int flags) noexcept {
     if (n <= 0) return n;
     loop()->arrived_ = loop()->now();  // of bytes that came before the kernel was asked
     const cmsghdr* const note = CMSG_FIRSTHDR(&message);
-    if (note == nullptr || note->cmsg_level != SOL_SOCKET || note->cmsg_type != SCM_TIMESTAMPNS) return n;
+    if (note == nullptr || note->cmsg_level != SOL_SOCKET || note->cmsg_type != SCM_TIMESTAMPNS)
+        return n;
     timespec wall;
     std::memcpy(&wall, CMSG_DATA(note), sizeof wall);
-    loop()->note_arrival(std::chrono::seconds(wall.tv_sec) + std::chrono::nanoseconds(wall.tv_nsec));
+    loop()->note_arrival(std::chrono::seconds(wall.tv_sec) +
+                         std::chrono::nanoseconds(wall.tv_nsec));
     return n;
 }
 
 bool stream::note_arrivals() noexcept {
     const int on = 1;
-    notes_arrivals_ = loop()->uring_ == nullptr && ::setsockopt(fd(), SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on) == 0;
+    notes_arrivals_ = loop()->uring_ == nullptr &&
+                      ::setsockopt(fd(), SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on) == 0;
     return notes_arrivals_;
 }
 
-bool stream::turn_alone(clock::duration longest) noexcept {
-    if (state_ < state::securing || (state_ == state::open && !reading_) || ended_ || waiting_to_write_ || queued()) return false;
+bool stream::run_alone(clock::duration longest) noexcept {
+    if (state_ < state::securing || (state_ == state::open && !reading_) || ended_ ||
+        waiting_to_write_ || queued())
+        return false;
     event_loop& l = *loop();
     if (l.uring_ != nullptr || l.has_posted_.load(std::memory_order_acquire)) return false;
     if (longest < alone_at_most || l.next_timer_within(alone_at_most)) return false;
     if (!blocking_) {
-        constexpr timeval limit{.tv_sec = 0, .tv_usec = std::chrono::microseconds(alone_at_most).count()};
+        constexpr timeval limit{.tv_sec = 0,
+                                .tv_usec = std::chrono::microseconds(alone_at_most).count()};
         int off = 0;
         if (::setsockopt(fd(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) != 0) return false;
-        if (l.poll_ == nullptr && ::ioctl(fd(), FIONBIO, &off) != 0) return false;  // a blocking client's do block
+        // A blocking client's do block.
+        if (l.poll_ == nullptr && ::ioctl(fd(), FIONBIO, &off) != 0) return false;
         blocking_ = true;
     }
-    l.begin_turn();
+    l.begin_iteration();
     const bool came = receive_some(0);
-    l.end_turn();
+    l.end_iteration();
     return came;
 }
 
@@ -213,8 +222,10 @@ void stream::connected(int number) noexcept {
 
 void stream::peer_finished() noexcept {
     if (filter_ != nullptr) {
-        fail_filtered({errc::truncated, state_ == state::open ? "the connection's end, without the peer's word that it has sent all"
-                                                              : "handshake: the peer closed the connection"});
+        fail_filtered({errc::truncated,
+                       state_ == state::open
+                           ? "the connection's end, without the peer's word that it has sent all"
+                           : "handshake: the peer closed the connection"});
         return;
     }
     ended_ = true;
@@ -222,7 +233,9 @@ void stream::peer_finished() noexcept {
     on_end();
 }
 
-void stream::receive_failed(int number) noexcept { fail(number, state_ == state::open ? "receive" : "handshake"); }
+void stream::receive_failed(int number) noexcept {
+    fail(number, state_ == state::open ? "receive" : "handshake");
+}
 
 void stream::fail(int number, std::string_view what) noexcept {
     if (number == 0 && filter_ != nullptr) {
@@ -240,10 +253,10 @@ buffer& stream::out() {
 }
 
 void stream::flush_later() noexcept {
-    if (state_ >= state::securing) loop()->at_turn_end(*this);
+    if (state_ >= state::securing) loop()->at_iteration_end(*this);
 }
 
-void stream::hook_callback(turn_hook& hook) noexcept {
+void stream::hook_callback(iteration_hook& hook) noexcept {
     auto& s = static_cast<stream&>(hook);
     if (s.filter_ != nullptr) {
         if (s.filter_->failure_) {
@@ -251,7 +264,7 @@ void stream::hook_callback(turn_hook& hook) noexcept {
             return;
         }
         if (s.filter_->more_ && s.reading_ && s.state_ == state::open) {
-            s.loop()->at_turn_end(s);  // for what the callbacks may want to send
+            s.loop()->at_iteration_end(s);  // for what the callbacks may want to send
             s.loop()->arrived_ = s.loop()->now();
             s.take_raw({});
             return;
@@ -269,7 +282,7 @@ bool stream::flush() noexcept {
     int number = 0;
     if (send_some(number)) return true;
     failed_errno_ = number;
-    loop()->at_turn_end(*this);
+    loop()->at_iteration_end(*this);
     return false;
 }
 
@@ -322,7 +335,8 @@ void stream::pause_reading() noexcept {
 void stream::resume_reading() noexcept {
     reading_ = true;
     update_interest();
-    if (filter_ != nullptr && filter_->more_) flush_later();  // what came before the pause is given from there
+    // What came before the pause is given from there.
+    if (filter_ != nullptr && filter_->more_) flush_later();
 }
 
 void stream::shutdown_write() noexcept {
@@ -337,7 +351,8 @@ void stream::update_interest() noexcept {
         loop()->uring_->update_reading(*this);
         return;
     }
-    const ready read = (reading_ || state_ == state::securing) && !ended_ ? ready::read : ready::none;
+    const ready read =
+        (reading_ || state_ == state::securing) && !ended_ ? ready::read : ready::none;
     loop()->rewatch(*this, waiting_to_write_ ? read | ready::write : read);
 }
 

@@ -97,7 +97,8 @@ void stream::take_raw(std::span<const char> raw) noexcept {
         }
         raw = raw.subspan(step->consumed);
         if (f.to_peer_.size() > most_owed) {
-            fail_filtered({errc::tls_failed, "the peer does not take the answers that it asks for"});
+            fail_filtered(
+                {errc::tls_failed, "the peer does not take the answers that it asks for"});
             return;
         }
         const bool opened = state_ == state::securing && f.is_open();
@@ -127,7 +128,8 @@ void stream::take_raw(std::span<const char> raw) noexcept {
     if (!f.to_peer_.empty() || !out_.empty() || shutdown_wanted_) flush_later();
 }
 
-// Moves what is in out() to what travels, a piece at a time, when all earlier pieces have gone. False when the filter failed.
+// Moves what is in out() to what travels, a piece at a time, when all earlier pieces have gone.
+// False when the filter failed.
 bool stream::encode_some() noexcept {
     stream_filter& f = *filter_;
     if (f.failure_) return false;
@@ -160,7 +162,9 @@ void stream::fail_filtered(const error& why) noexcept {
 
 void stream::say_last_words() noexcept {
     stream_filter& f = *filter_;
-    if (state_ != state::open || f.finished_ || f.failure_ || waiting_to_write_ || failed_errno_ != 0) return;
+    if (state_ != state::open || f.finished_ || f.failure_ || waiting_to_write_ ||
+        failed_errno_ != 0)
+        return;
     f.finish(f.to_peer_);
     send_at_once(f.to_peer_);
 }

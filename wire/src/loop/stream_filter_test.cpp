@@ -36,7 +36,8 @@ std::string veiled(std::string_view text) {
     return out;
 }
 
-// A toy of the same shape as TLS: "hi!" and "yo!" are its handshake, a record is a length and veiled bytes, length 0 is the end.
+// A toy of the same shape as TLS: "hi!" and "yo!" are its handshake, a record is a length and
+// veiled bytes, length 0 is the end.
 class toy final : public stream_filter {
 public:
     explicit toy(bool client) : client_(client) {}
@@ -45,7 +46,8 @@ public:
         if (client_) to_peer.append("hi!");
         return {};
     }
-    result<step> receive(std::span<const char> raw, std::span<char> plain, buffer& to_peer) override {
+    result<step> receive(std::span<const char> raw, std::span<char> plain,
+                         buffer& to_peer) override {
         step s;
         while (!ended_ && (s.consumed < raw.size() || !ready_.empty())) {
             if (!ready_.empty()) {
@@ -83,7 +85,8 @@ public:
         return s;
     }
     result<void> send(std::string_view plain, buffer& to_peer) override {
-        if (plain.find("unsendable") != std::string_view::npos) return error(errc::tls_failed, "cannot send this");
+        if (plain.find("unsendable") != std::string_view::npos)
+            return error(errc::tls_failed, "cannot send this");
         to_peer.append(veiled(plain));
         return {};
     }
@@ -144,7 +147,7 @@ protected:
     void run_until(const std::function<bool()>& done) {
         while (!done()) loop->run_once(100ms);
     }
-    void some_turns() {
+    void some_iterations() {
         for (int i = 0; i < 5; ++i) loop->run_once(0ms);
     }
     void begin(bool client_is = true, bool server_is = true) {
@@ -201,7 +204,7 @@ TEST_F(filtered_streams, are_not_open_before_the_handshake_is_complete) {
     EXPECT_FALSE(client.is_closed());
     client.write("early");
     EXPECT_TRUE(client.flush());
-    some_turns();
+    some_iterations();
     EXPECT_EQ(server.received, "hi!");
     EXPECT_EQ(client.sends, 0);
     server.write("yo!");
@@ -270,7 +273,7 @@ TEST_F(filtered_streams, more_than_the_socket_takes_waits_and_drains) {
     client.write(large);
     EXPECT_TRUE(client.flush());
     EXPECT_GT(client.unsent(), 0U);
-    some_turns();
+    some_iterations();
     EXPECT_GT(client.unsent(), 0U);
     EXPECT_EQ(server.received, "");
     server.resume_reading();
@@ -289,7 +292,7 @@ TEST_F(filtered_streams, a_pause_in_the_middle_holds_the_rest) {
     for (int pauses = 0; server.received.size() < large.size(); ++pauses) {
         run_until([&] { return server.received.size() > before; });
         before = server.received.size();
-        some_turns();
+        some_iterations();
         EXPECT_EQ(server.received.size(), before);
         EXPECT_EQ(large.compare(0, before, server.received), 0);
         server.resume_reading();
@@ -326,7 +329,9 @@ TEST_F(filtered_streams, a_bare_end_of_the_connection_is_a_failure) {
     run_until([&] { return client.is_closed(); });
     EXPECT_EQ(client.failure, errc::truncated);
     EXPECT_EQ(client.received, "half");
-    EXPECT_EQ(client.log, "connected open failed: the connection's end, without the peer's word that it has sent all ");
+    EXPECT_EQ(client.log,
+              "connected open failed: the connection's end, without the peer's word that it has "
+              "sent all ");
 }
 TEST_F(filtered_streams, end_in_the_handshake) {
     connect_to_raw_server();
@@ -393,7 +398,7 @@ TEST_F(filtered_streams, close_inside_a_callback_ends_all_callbacks) {
     client.write("x");
     server.on_opened = [&] { server.close(); };
     run_until([&] { return server.log == "open " && server.is_closed(); });
-    some_turns();
+    some_iterations();
     EXPECT_EQ(server.log, "open ");
     EXPECT_EQ(server.received, "");
 }
@@ -410,7 +415,8 @@ TEST_F(filtered_streams, may_destroy_themselves_in_a_callback) {
             owner->reset();
         };
         const std::string said = "hi!" + veiled("x");
-        ASSERT_EQ(::send(peer.get(), said.data(), said.size(), MSG_NOSIGNAL), static_cast<ssize_t>(said.size()));
+        ASSERT_EQ(::send(peer.get(), said.data(), said.size(), MSG_NOSIGNAL),
+                  static_cast<ssize_t>(said.size()));
         run_until([&] { return mortal == nullptr; });
     }
 }
@@ -458,7 +464,8 @@ TEST_F(filtered_streams, storage_of_ones_own_is_filled_directly) {
     special.set_filter(std::make_unique<toy>(true));
     ASSERT_TRUE(special.attach(*loop, unique_fd(ends[1])));
     const std::string said = "yo!" + veiled("twenty bytes in all!");
-    ASSERT_EQ(::send(peer.get(), said.data(), said.size(), MSG_NOSIGNAL), static_cast<ssize_t>(said.size()));
+    ASSERT_EQ(::send(peer.get(), said.data(), said.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(said.size()));
     run_until([&] { return special.seen == "twenty bytes in all!"; });
 }
 

@@ -56,10 +56,11 @@ protected:
         const auto at = local_address(listening->get());
         ASSERT_TRUE(at);
         std::string from;
-        ASSERT_TRUE(door.start(*loop, *std::move(listening), [&](unique_fd fd, const address& peer) {
-            from = peer.to_string();
-            EXPECT_TRUE(server.attach(*loop, std::move(fd)));
-        }));
+        ASSERT_TRUE(
+            door.start(*loop, *std::move(listening), [&](unique_fd fd, const address& peer) {
+                from = peer.to_string();
+                EXPECT_TRUE(server.attach(*loop, std::move(fd)));
+            }));
         ASSERT_TRUE(client.connect(*loop, *at));
         EXPECT_EQ(client.log, "");  // never from inside the call
         run_until([&] { return server.is_open() && client.is_open(); });
@@ -103,7 +104,9 @@ TEST_F(streams, what_is_written_while_connecting_is_sent) {
     auto listening = listen_tcp(address::loopback_v4(0));
     ASSERT_TRUE(listening);
     const auto at = local_address(listening->get());
-    ASSERT_TRUE(door.start(*loop, *std::move(listening), [&](unique_fd fd, const address&) { EXPECT_TRUE(server.attach(*loop, std::move(fd))); }));
+    ASSERT_TRUE(door.start(*loop, *std::move(listening), [&](unique_fd fd, const address&) {
+        EXPECT_TRUE(server.attach(*loop, std::move(fd)));
+    }));
     ASSERT_TRUE(client.connect(*loop, *at));
     client.write("early");
     client.shutdown_write();
@@ -151,7 +154,8 @@ TEST_F(streams, reset_by_the_peer) {
     connect();
     client.close(true);
     run_until([&] { return server.is_closed(); });
-    EXPECT_NE(server.log.find("failed: receive: Connection reset"), std::string::npos) << server.log;
+    EXPECT_NE(server.log.find("failed: receive: Connection reset"), std::string::npos)
+        << server.log;
 }
 TEST_F(streams, reset_is_seen_while_reading_is_paused) {
     connect();
@@ -204,7 +208,9 @@ TEST_F(streams, may_destroy_themselves_in_a_callback) {
     auto mortal = std::make_unique<probe>();
     ASSERT_TRUE(client.connect(*loop, *local_address(listening->get())));
     door.close();
-    ASSERT_TRUE(door.start(*loop, *std::move(listening), [&](unique_fd fd, const address&) { EXPECT_TRUE(mortal->attach(*loop, std::move(fd))); }));
+    ASSERT_TRUE(door.start(*loop, *std::move(listening), [&](unique_fd fd, const address&) {
+        EXPECT_TRUE(mortal->attach(*loop, std::move(fd)));
+    }));
     run_until([&] { return mortal->is_open() && client.is_open(); });
     mortal->on_bytes = [&] {
         auto* const owner = &mortal;
@@ -272,7 +278,8 @@ TEST(listen_tcp, a_taken_port_is_named) {
     const address at = *local_address(first->get());
     const auto second = listen_tcp(at);
     EXPECT_EQ(second.code(), errc::address_in_use);
-    EXPECT_EQ(second.error().message, "cannot listen on " + at.to_string() + ": Address already in use");
+    EXPECT_EQ(second.error().message,
+              "cannot listen on " + at.to_string() + ": Address already in use");
 }
 TEST(listen_tcp, reuse_port_shares_it) {
     listen_options shared;
@@ -282,7 +289,8 @@ TEST(listen_tcp, reuse_port_shares_it) {
     EXPECT_TRUE(listen_tcp(*local_address(first->get()), shared));
 }
 
-// A slot is free when the kernel says that its socket is closed, which is not yet known to whoever closes and opens at once.
+// A slot is free when the kernel says that its socket is closed, which is not yet known to whoever
+// closes and opens at once.
 TEST(UringStreams, AFullTableMakesRoomForWhoReopens) {
     loop_options options;
     options.engine = loop_engine::io_uring;

@@ -106,7 +106,9 @@ TEST(task_group, can_be_waited_for) {
 TEST(task_group, ends_what_has_not_ended) {
     const auto loop = make_loop();
     const auto held = std::make_shared<int>(1);
-    const auto inner = [](event_loop& l, std::shared_ptr<int>) -> task<> { co_await sleep_for(l, 1h); };
+    const auto inner = [](event_loop& l, std::shared_ptr<int>) -> task<> {
+        co_await sleep_for(l, 1h);
+    };
     const auto outer = [&inner](event_loop& l, std::shared_ptr<int> h) -> task<> {
         co_await inner(l, h);
         ADD_FAILURE() << "resumed";
@@ -125,7 +127,9 @@ TEST(task_group, may_outlive_the_loop_of_a_sleeper) {
     const auto held = std::make_shared<int>(1);
     {
         const auto loop = make_loop();
-        const auto sleeper = [](event_loop& l, std::shared_ptr<int>) -> task<> { co_await sleep_for(l, 1h); };
+        const auto sleeper = [](event_loop& l, std::shared_ptr<int>) -> task<> {
+            co_await sleep_for(l, 1h);
+        };
         group.spawn(sleeper(*loop, held));
     }
     EXPECT_EQ(held.use_count(), 2);

@@ -1,6 +1,7 @@
-// The timer heap: 4-ary, with an entry's key never later than its timer's deadline. Pushing a deadline on
-// leaves the entry where it is; when the entry comes up too early it sinks to its timer's true deadline. A timeout that is
-// renewed at each of a million requests a minute thus costs a store each, and one sift a period.
+// The timer heap: 4-ary, with an entry's key never later than its timer's deadline. Pushing a
+// deadline on leaves the entry where it is; when the entry comes up too early it sinks to its
+// timer's true deadline. A timeout that is renewed at each of a million requests a minute thus
+// costs a store each, and one sift a period.
 #include <algorithm>
 
 #include "wire/loop/event_loop.hpp"

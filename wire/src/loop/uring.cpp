@@ -19,18 +19,23 @@ namespace {
 int sys_setup(unsigned entries, io_uring_params* p) noexcept {
     return static_cast<int>(::syscall(__NR_io_uring_setup, entries, p));
 }
-int sys_enter(int fd, unsigned submit, unsigned wait_for, unsigned flags, const void* argument, std::size_t size) noexcept {
-    return static_cast<int>(::syscall(__NR_io_uring_enter, fd, submit, wait_for, flags, argument, size));
+int sys_enter(int fd, unsigned submit, unsigned wait_for, unsigned flags, const void* argument,
+              std::size_t size) noexcept {
+    return static_cast<int>(
+        ::syscall(__NR_io_uring_enter, fd, submit, wait_for, flags, argument, size));
 }
 int sys_register(int fd, unsigned what, const void* argument, unsigned count) noexcept {
     return static_cast<int>(::syscall(__NR_io_uring_register, fd, what, argument, count));
 }
 
-unsigned load(const unsigned* shared) noexcept { return std::atomic_ref(*const_cast<unsigned*>(shared)).load(std::memory_order_acquire); }
-void store(unsigned* shared, unsigned value) noexcept { std::atomic_ref(*shared).store(value, std::memory_order_release); }
+unsigned load(const unsigned* shared) noexcept {
+    return std::atomic_ref(*const_cast<unsigned*>(shared)).load(std::memory_order_acquire);
+}
+void store(unsigned* shared, unsigned value) noexcept {
+    std::atomic_ref(*shared).store(value, std::memory_order_release);
+}
 
-template <typename T>
-T* at(void* base, unsigned offset) noexcept {
+template <typename T> T* at(void* base, unsigned offset) noexcept {
     return reinterpret_cast<T*>(static_cast<char*>(base) + offset);
 }
 
@@ -38,22 +43,27 @@ T* at(void* base, unsigned offset) noexcept {
 error forbidden(int number) {
     error out = system_failure(number, "cannot use io_uring");
     switch (number) {
-        case ENOSYS: out.message += " (this kernel has none, or a container's seccomp filter hides it)"; break;
-        case EINVAL: out.message += " (it needs Linux 6.1 or later)"; break;
-        case ENOMEM: out.message += " (out of memory, or of locked memory: ulimit -l)"; break;
-        case EPERM: {
-            int disabled = 0;
-            std::ifstream("/proc/sys/kernel/io_uring_disabled") >> disabled;
-            if (disabled == 2) {
-                out.message += " (forbidden on this host: sysctl kernel.io_uring_disabled is 2; 0 allows it)";
-            } else if (disabled == 1) {
-                out.message += " (sysctl kernel.io_uring_disabled is 1: only for CAP_SYS_ADMIN and the group kernel.io_uring_group)";
-            } else {
-                out.message += " (a security policy forbids it, such as a container's seccomp filter)";
-            }
-            break;
+    case ENOSYS:
+        out.message += " (this kernel has none, or a container's seccomp filter hides it)";
+        break;
+    case EINVAL: out.message += " (it needs Linux 6.1 or later)"; break;
+    case ENOMEM: out.message += " (out of memory, or of locked memory: ulimit -l)"; break;
+    case EPERM: {
+        int disabled = 0;
+        std::ifstream("/proc/sys/kernel/io_uring_disabled") >> disabled;
+        if (disabled == 2) {
+            out.message +=
+                " (forbidden on this host: sysctl kernel.io_uring_disabled is 2; 0 allows it)";
+        } else if (disabled == 1) {
+            out.message +=
+                " (sysctl kernel.io_uring_disabled is 1: only for CAP_SYS_ADMIN and the group "
+                "kernel.io_uring_group)";
+        } else {
+            out.message += " (a security policy forbids it, such as a container's seccomp filter)";
         }
-        default: break;
+        break;
+    }
+    default: break;
     }
     return out;
 }
@@ -69,25 +79,29 @@ result<std::unique_ptr<uring>> uring::create(const uring_settings& settings) {
 
 result<void> uring::set_up(const uring_settings& settings) {
     io_uring_params p{};
-    // Disabled at first: the ring belongs to the thread that enables it, and that need not be the one that makes it.
-    p.flags = IORING_SETUP_R_DISABLED | IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_SUBMIT_ALL |
-              IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP;
+    // Disabled at first: the ring belongs to the thread that enables it, and that need not be the
+    // one that makes it.
+    p.flags = IORING_SETUP_R_DISABLED | IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN |
+              IORING_SETUP_SUBMIT_ALL | IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP;
     p.cq_entries = settings.completions;
     fd_ = sys_setup(settings.entries, &p);
     if (fd_ < 0) return forbidden(errno);
-    if ((p.features & IORING_FEAT_SINGLE_MMAP) == 0 || (p.features & IORING_FEAT_NODROP) == 0) return forbidden(EINVAL);
+    if ((p.features & IORING_FEAT_SINGLE_MMAP) == 0 || (p.features & IORING_FEAT_NODROP) == 0)
+        return forbidden(EINVAL);
     sq_entries_ = p.sq_entries;
     cq_entries_ = p.cq_entries;
 
     rings_bytes_ = std::max<std::size_t>(p.sq_off.array + p.sq_entries * sizeof(unsigned),
                                          p.cq_off.cqes + p.cq_entries * sizeof(io_uring_cqe));
-    rings_ = ::mmap(nullptr, rings_bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd_, IORING_OFF_SQ_RING);
+    rings_ = ::mmap(nullptr, rings_bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd_,
+                    IORING_OFF_SQ_RING);
     if (rings_ == MAP_FAILED) {
         rings_ = nullptr;
         return system_failure(errno, "cannot map the rings of io_uring");
     }
     sqes_bytes_ = p.sq_entries * sizeof(io_uring_sqe);
-    void* const sqes = ::mmap(nullptr, sqes_bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd_, IORING_OFF_SQES);
+    void* const sqes = ::mmap(nullptr, sqes_bytes_, PROT_READ | PROT_WRITE,
+                              MAP_SHARED | MAP_POPULATE, fd_, IORING_OFF_SQES);
     if (sqes == MAP_FAILED) return system_failure(errno, "cannot map the rings of io_uring");
     sqes_ = static_cast<io_uring_sqe*>(sqes);
     sq_shared_head_ = at<unsigned>(rings_, p.sq_off.head);
@@ -103,8 +117,11 @@ result<void> uring::set_up(const uring_settings& settings) {
     table.nr = settings.files;
     table.flags = IORING_RSRC_REGISTER_SPARSE;
     if (sys_register(fd_, IORING_REGISTER_FILES2, &table, sizeof table) < 0) {
-        error out = system_failure(errno, "cannot make io_uring's table of " + std::to_string(settings.files) + " files");
-        if (errno == EMFILE) out.message += " (it may have no more slots than this process may open files: ulimit -n)";
+        error out = system_failure(
+            errno, "cannot make io_uring's table of " + std::to_string(settings.files) + " files");
+        if (errno == EMFILE)
+            out.message +=
+                " (it may have no more slots than this process may open files: ulimit -n)";
         return out;
     }
     files_ = settings.files;
@@ -113,7 +130,8 @@ result<void> uring::set_up(const uring_settings& settings) {
 
 result<void> uring::set_up_buffers(const uring_settings& settings) {
     const auto map = [](std::size_t bytes) -> void* {
-        void* const p = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        void* const p =
+            ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         return p == MAP_FAILED ? nullptr : p;
     };
     buffers_ = settings.buffers;
@@ -122,18 +140,21 @@ result<void> uring::set_up_buffers(const uring_settings& settings) {
     buffer_memory_bytes_ = std::size_t{buffers_} * buffer_bytes_;
     buffer_ring_ = static_cast<io_uring_buf*>(map(buffer_ring_bytes_));
     buffer_memory_ = static_cast<char*>(map(buffer_memory_bytes_));
-    if (buffer_ring_ == nullptr || buffer_memory_ == nullptr) return system_failure(ENOMEM, "cannot map buffers for io_uring");
+    if (buffer_ring_ == nullptr || buffer_memory_ == nullptr)
+        return system_failure(ENOMEM, "cannot map buffers for io_uring");
     io_uring_buf_reg ring{};
     ring.ring_addr = reinterpret_cast<std::uint64_t>(buffer_ring_);
     ring.ring_entries = buffers_;
     ring.bgid = buffer_group;
-    if (sys_register(fd_, IORING_REGISTER_PBUF_RING, &ring, 1) < 0) return system_failure(errno, "cannot give io_uring its buffers");
+    if (sys_register(fd_, IORING_REGISTER_PBUF_RING, &ring, 1) < 0)
+        return system_failure(errno, "cannot give io_uring its buffers");
     for (unsigned id = 0; id < buffers_; ++id) recycle(id);
     return {};
 }
 
 uring::~uring() {
-    // Operations under way end with the ring; the kernel touches our memory no more once it is closed.
+    // Operations under way end with the ring; the kernel touches our memory no more once it is
+    // closed.
     if (fd_ >= 0) ::close(fd_);
     if (event_fd_ >= 0) ::close(event_fd_);
     if (rings_ != nullptr) ::munmap(rings_, rings_bytes_);
@@ -143,14 +164,16 @@ uring::~uring() {
 }
 
 result<void> uring::start() {
-    if (sys_register(fd_, IORING_REGISTER_ENABLE_RINGS, nullptr, 0) < 0) return system_failure(errno, "cannot enable io_uring");
+    if (sys_register(fd_, IORING_REGISTER_ENABLE_RINGS, nullptr, 0) < 0)
+        return system_failure(errno, "cannot enable io_uring");
     started_ = true;
     return {};
 }
 
 int uring::descriptor() noexcept {
     if (event_fd_ >= 0) return event_fd_;
-    event_fd_ = ::eventfd(1, EFD_NONBLOCK | EFD_CLOEXEC);  // readable at first: nobody knows what has come before
+    // Readable at first: nobody knows what has come before.
+    event_fd_ = ::eventfd(1, EFD_NONBLOCK | EFD_CLOEXEC);
     if (event_fd_ >= 0 && sys_register(fd_, IORING_REGISTER_EVENTFD, &event_fd_, 1) < 0) {
         ::close(event_fd_);
         event_fd_ = -1;
@@ -193,22 +216,22 @@ int uring::enter(unsigned wait_for, unsigned flags, const clock::duration* longe
         limit.tv_nsec = std::chrono::nanoseconds(*longest - seconds).count();
         argument.ts = reinterpret_cast<std::uint64_t>(&limit);
     }
-    const int n = sys_enter(fd_, sq_tail_ - submitted_, wait_for, flags | IORING_ENTER_EXT_ARG, &argument, sizeof argument);
+    const int n = sys_enter(fd_, sq_tail_ - submitted_, wait_for, flags | IORING_ENTER_EXT_ARG,
+                            &argument, sizeof argument);
     submitted_ = load(sq_shared_head_);
     if (!waiting_.empty()) advance();
     return n;
 }
 
 void uring::submit() noexcept {
-    // Bounded: a kernel that takes nothing (a wrong thread, no memory) is asked again in the next turn.
-    while (started_ && has_queued() && enter(0, 0, nullptr) > 0) {
-    }
+    // Bounded: a kernel that takes nothing (a wrong thread, no memory) is asked again in the next
+    // turn.
+    while (started_ && has_queued() && enter(0, 0, nullptr) > 0) {}
 }
 
 void uring::work_off() noexcept {
     if (!started_) return;
-    while (enter(0, IORING_ENTER_GETEVENTS, nullptr) > 0 && has_queued()) {
-    }
+    while (enter(0, IORING_ENTER_GETEVENTS, nullptr) > 0 && has_queued()) {}
 }
 
 void uring::submit_and_wait(clock::duration longest, std::size_t most) noexcept {
@@ -218,11 +241,13 @@ void uring::submit_and_wait(clock::duration longest, std::size_t most) noexcept 
     }
     if (!waiting_.empty()) submit();
     const bool wait = longest > clock::duration::zero() && ready() == 0;
-    enter(wait ? 1 : 0, IORING_ENTER_GETEVENTS, wait && longest != clock::duration::max() ? &longest : nullptr);
-    // Kernels since 6.13 work off some twenty completions at a call. All of a turn are taken before any is served: what is
-    // written afterwards then leaves in one large batch.
+    enter(wait ? 1 : 0, IORING_ENTER_GETEVENTS,
+          wait && longest != clock::duration::max() ? &longest : nullptr);
+    // Kernels since 6.13 work off some twenty completions at a call. All of a turn are taken before
+    // any is served: what is written afterwards then leaves in one large batch.
     constexpr std::size_t about_all = 16;
-    for (std::size_t before = 0, now = ready(); now - before >= about_all && now < most; now = ready()) {
+    for (std::size_t before = 0, now = ready(); now - before >= about_all && now < most;
+         now = ready()) {
         before = now;
         enter(0, IORING_ENTER_GETEVENTS, nullptr);
     }
@@ -245,12 +270,14 @@ result<void> uring::install(unsigned slot, int fd) noexcept {
     io_uring_files_update update{};
     update.offset = slot;
     update.fds = reinterpret_cast<std::uint64_t>(&fd);
-    if (sys_register(fd_, IORING_REGISTER_FILES_UPDATE, &update, 1) != 1) return system_failure(errno, "cannot give a socket to io_uring");
+    if (sys_register(fd_, IORING_REGISTER_FILES_UPDATE, &update, 1) != 1)
+        return system_failure(errno, "cannot give a socket to io_uring");
     return {};
 }
 
 void uring::recycle(unsigned id) noexcept {
-    // The tail lies where entry 0 has its unused half (io_uring_buf_ring); entries must be written around it.
+    // The tail lies where entry 0 has its unused half (io_uring_buf_ring); entries must be written
+    // around it.
     io_uring_buf& entry = buffer_ring_[buffer_tail_ & (buffers_ - 1)];
     entry.addr = reinterpret_cast<std::uint64_t>(buffer(id).data());
     entry.len = buffer_bytes_;

@@ -1,7 +1,9 @@
-// A bare io_uring: the two rings shared with the kernel, a table of files that are no descriptors of the process, and a
-// ring of buffers that the kernel receives into. Raw system calls; the policy is in uring_engine.
+// A bare io_uring: the two rings shared with the kernel, a table of files that are no descriptors
+// of the process, and a ring of buffers that the kernel receives into. Raw system calls; the policy
+// is in uring_engine.
 //
-// Set up as it was measured to pay: one thread submits, completions are worked off only when that thread asks (Linux 6.1).
+// Set up as it was measured to pay: one thread submits, completions are worked off only when that
+// thread asks (Linux 6.1).
 #pragma once
 
 #include <linux/io_uring.h>
@@ -46,9 +48,10 @@ public:
     result<void> start();
     bool started() const noexcept { return started_; }
 
-    // Readable when completions have come, or work that becomes completions when asked for, since submit_and_wait() began; -1 when there
-    // is no descriptor to be had. An eventfd, made when it is first asked for: polling the ring's own does not wake those who let
-    // work be done only when they ask.
+    // Readable when completions have come, or work that becomes completions when asked for, since
+    // submit_and_wait() began; -1 when there is no descriptor to be had. An eventfd, made when it
+    // is first asked for: polling the ring's own does not wake those who let work be done only when
+    // they ask.
     int descriptor() noexcept;
     // Completions, or such work, are there now.
     bool has_work() const noexcept;
@@ -59,12 +62,14 @@ public:
     bool full() const noexcept { return !waiting_.empty() || sq_tail_ - submitted_ == sq_entries_; }
     bool has_queued() const noexcept { return sq_tail_ != submitted_ || !waiting_.empty(); }
 
-    // Submits all that is queued. Before start(), or from a wrong thread (at the very end), it stays queued.
+    // Submits all that is queued. Before start(), or from a wrong thread (at the very end), it
+    // stays queued.
     void submit() noexcept;
-    // Submits, waits at most `longest` (max(): without limit) for a completion, and takes all that are ready, up to about `most`.
+    // Submits, waits at most `longest` (max(): without limit) for a completion, and takes all that
+    // are ready, up to about `most`.
     void submit_and_wait(clock::duration longest, std::size_t most) noexcept;
-    // Submits, and lets the kernel finish what it has to do on this thread, without waiting: a cancelled operation, for one, keeps its
-    // socket open until then.
+    // Submits, and lets the kernel finish what it has to do on this thread, without waiting: a
+    // cancelled operation, for one, keeps its socket open until then.
     void work_off() noexcept;
 
     std::size_t ready() const noexcept;
@@ -81,7 +86,9 @@ public:
     // ---- buffers to receive into (group 0) ----
 
     static constexpr std::uint16_t buffer_group = 0;
-    std::span<char> buffer(unsigned id) noexcept { return {buffer_memory_ + std::size_t{id} * buffer_bytes_, buffer_bytes_}; }
+    std::span<char> buffer(unsigned id) noexcept {
+        return {buffer_memory_ + std::size_t{id} * buffer_bytes_, buffer_bytes_};
+    }
     // Gives it back to the kernel.
     void recycle(unsigned id) noexcept;
 

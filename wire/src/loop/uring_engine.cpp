@@ -13,7 +13,8 @@ namespace wire::detail {
 namespace {
 
 std::uint32_t poll_mask(ready interest) noexcept {
-    return (has(interest, ready::read) ? std::uint32_t{POLLIN} : 0U) | (has(interest, ready::write) ? std::uint32_t{POLLOUT} : 0U);
+    return (has(interest, ready::read) ? std::uint32_t{POLLIN} : 0U) |
+           (has(interest, ready::write) ? std::uint32_t{POLLOUT} : 0U);
 }
 
 ready from_poll(int events) noexcept {
@@ -32,26 +33,32 @@ uring_engine::uring_engine(event_loop& loop, std::size_t most, std::unique_ptr<u
     if (slots_ == nullptr) throw std::bad_alloc();
 }
 
-result<std::unique_ptr<uring_engine>> uring_engine::create(event_loop& loop, const loop_options& options) {
+result<std::unique_ptr<uring_engine>> uring_engine::create(event_loop& loop,
+                                                           const loop_options& options) {
     uring_settings settings;
     rlimit files{};
     ::getrlimit(RLIMIT_NOFILE, &files);
     // The kernel allows a table as many slots as the process may have files, and 2^20 at most.
     const auto most = static_cast<std::size_t>(std::min<rlim_t>(files.rlim_cur, 1U << 20));
-    settings.files = static_cast<unsigned>(options.max_streams == 0 ? most : std::min(most, options.max_streams));
-    settings.buffers = static_cast<unsigned>(std::bit_ceil(std::clamp<std::size_t>(options.receive_buffers, 16, 16'384)));
+    settings.files = static_cast<unsigned>(
+        options.max_streams == 0 ? most : std::min(most, options.max_streams));
+    settings.buffers = static_cast<unsigned>(
+        std::bit_ceil(std::clamp<std::size_t>(options.receive_buffers, 16, 16'384)));
     // Room for what some turns can bring: more waits in the kernel, but costs a call.
     settings.completions = std::min(settings.completions, 16 * settings.buffers);
     auto ring = uring::create(settings);
     if (!ring) return ring.error();
     // One turn's receives never take more buffers than there are.
-    return std::unique_ptr<uring_engine>(
-        new uring_engine(loop, std::min<std::size_t>(std::max<std::size_t>(options.events_per_wait, 16), settings.buffers), *std::move(ring)));
+    return std::unique_ptr<uring_engine>(new uring_engine(
+        loop,
+        std::min<std::size_t>(std::max<std::size_t>(options.events_per_wait, 16), settings.buffers),
+        *std::move(ring)));
 }
 
 std::size_t uring_engine::turn(clock::duration longest) {
     if (!ring_->started()) {
-        [[maybe_unused]] const auto enabled = ring_->start();  // cannot fail: it was made to be enabled once
+        // Cannot fail: it was made to be enabled once.
+        [[maybe_unused]] const auto enabled = ring_->start();
     }
     if (!early_.empty() || !resumed_.empty()) longest = clock::duration::zero();
     ring_->submit_and_wait(longest, most_);
@@ -63,9 +70,11 @@ std::size_t uring_engine::turn(clock::duration longest) {
         early_.clear();
         for (const auto& c : early) served += dispatch(c) ? 1 : 0;
     }
-    // No more than are there now: what is queued meanwhile may be complete as soon as it is submitted.
-    // make_room() may take the rest out of the ring meanwhile.
-    for (std::size_t left = ring_->ready(); left > 0 && served < most_ && ring_->ready() > 0; --left) served += dispatch(ring_->take()) ? 1 : 0;
+    // No more than are there now: what is queued meanwhile may be complete as soon as it is
+    // submitted. make_room() may take the rest out of the ring meanwhile.
+    for (std::size_t left = ring_->ready(); left > 0 && served < most_ && ring_->ready() > 0;
+         --left)
+        served += dispatch(ring_->take()) ? 1 : 0;
     return served;
 }
 
@@ -78,20 +87,21 @@ void uring_engine::queue(const io_uring_sqe& operation) {
     ring_->queue(operation);
 }
 
-// Submits in the middle of a turn. Sends that are complete give their buffers back at once, so that a burst on all of
-// many connections holds buffers for few; the rest waits for its turn.
+// Submits in the middle of a turn. Sends that are complete give their buffers back at once, so that
+// a burst on all of many connections holds buffers for few; the rest waits for its turn.
 void uring_engine::make_room() noexcept {
     ring_->submit();
     while (ring_->ready() > 0) {
         const auto c = ring_->take();
         const auto index = static_cast<std::uint32_t>(c.user_data >> 8) & 0xffffffU;
-        if (static_cast<kind>(c.user_data & 0xff) == kind::send && on_sent(index, c.result, false)) continue;
+        if (static_cast<kind>(c.user_data & 0xff) == kind::send && on_sent(index, c.result, false))
+            continue;
         early_.push_back(c);
     }
 }
 
-// A slot is free when the kernel says that its socket is closed. One that closes and opens in the same turn, with all others in use,
-// would not find that out before the next.
+// A slot is free when the kernel says that its socket is closed. One that closes and opens in the
+// same turn, with all others in use, would not find that out before the next.
 void uring_engine::reclaim_slots() noexcept {
     ring_->work_off();
     while (ring_->ready() > 0) {
@@ -118,20 +128,20 @@ bool uring_engine::dispatch(const uring::completion& c) {
     const auto index = static_cast<std::uint32_t>(c.user_data >> 8) & 0xffffffU;
     const auto generation = static_cast<std::uint32_t>(c.user_data >> 32);
     switch (static_cast<kind>(c.user_data & 0xff)) {
-        case kind::ignored: return false;
-        case kind::watch: return on_watched(index, generation, c.result);
-        case kind::receive: return on_received(index, generation, c);
-        case kind::send: return on_sent(index, c.result, true);
-        case kind::connect: return on_connected(index, c.result);
-        case kind::hangup: return on_hangup(index, generation, c);
-        case kind::shut_down:
-            slots_[index].shutting_down = false;
-            if (slots_[index].leaving) free_socket(index);
-            return false;
-        case kind::closed:
-            slots_[index].link = free_slot_;
-            free_slot_ = index + 1;
-            return false;
+    case kind::ignored: return false;
+    case kind::watch: return on_watched(index, generation, c.result);
+    case kind::receive: return on_received(index, generation, c);
+    case kind::send: return on_sent(index, c.result, true);
+    case kind::connect: return on_connected(index, c.result);
+    case kind::hangup: return on_hangup(index, generation, c);
+    case kind::shut_down:
+        slots_[index].shutting_down = false;
+        if (slots_[index].leaving) free_socket(index);
+        return false;
+    case kind::closed:
+        slots_[index].link = free_slot_;
+        free_slot_ = index + 1;
+        return false;
     }
     return false;
 }
@@ -142,7 +152,8 @@ result<void> uring_engine::watch(io_source& source, int fd, ready interest) {
     if (::fcntl(fd, F_GETFD) < 0) return system_failure(errno, "cannot watch a descriptor");
     const auto index = static_cast<std::size_t>(fd);
     if (index >= watched_.size()) watched_.resize(index + 1);
-    if (watched_[index].source != nullptr) return system_failure(EEXIST, "cannot watch a descriptor");
+    if (watched_[index].source != nullptr)
+        return system_failure(EEXIST, "cannot watch a descriptor");
     watched_[index].source = &source;
     source.loop_ = &loop_;
     source.fd_ = fd;
@@ -176,7 +187,8 @@ void uring_engine::unwatch(io_source& source) noexcept {
     watched& w = watched_[static_cast<std::size_t>(source.fd_)];
     if (w.armed) {
         cancel(tag(kind::watch, static_cast<std::uint32_t>(source.fd_), w.generation));
-        // At once: until then the kernel keeps the file, so that its owner's close() would not close it.
+        // At once: until then the kernel keeps the file, so that its owner's close() would not
+        // close it.
         ring_->work_off();
     }
     ++w.generation;
@@ -191,7 +203,8 @@ bool uring_engine::on_watched(std::uint32_t fd, std::uint32_t generation, int re
     if (watched_[fd].generation != generation) return false;
     watched_[fd].armed = false;
     io_source& source = *watched_[fd].source;
-    if (result != -ECANCELED) source.on_ready_(source, result < 0 ? ready::failed : from_poll(result));
+    if (result != -ECANCELED)
+        source.on_ready_(source, result < 0 ? ready::failed : from_poll(result));
     // The callback may have unwatched or destroyed it, or another may be watched there by now.
     watched& w = watched_[fd];
     if (w.generation == generation && !w.armed) arm(static_cast<int>(fd));

@@ -1,12 +1,14 @@
-// What an event loop is when io_uring serves it: readiness of sources by polls, and everything of streams by completions.
+// What an event loop is when io_uring serves it: readiness of sources by polls, and everything of
+// streams by completions.
 //
-// A stream's socket lies in the ring's own table and is no descriptor of the process: how many there can be is bounded by
-// the table of each ring, not by the files of the process. Its place there is its slot; -2 - slot stands where a stream
-// would keep its descriptor.
+// A stream's socket lies in the ring's own table and is no descriptor of the process: how many
+// there can be is bounded by the table of each ring, not by the files of the process. Its place
+// there is its slot; -2 - slot stands where a stream would keep its descriptor.
 //
-// Operations are named by what they are, whose they are and a generation; what arrives for an earlier generation belongs to
-// something that is gone. Bytes that the kernel reads while an operation is under way lie in a record of the engine's, so
-// that streams may be destroyed at any time.
+// Operations are named by what they are, whose they are and a generation; what arrives for an
+// earlier generation belongs to something that is gone. Bytes that the kernel reads while an
+// operation is under way lie in a record of the engine's, so that streams may be destroyed at any
+// time.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +31,8 @@ namespace wire::detail {
 
 class uring_engine {
 public:
-    static result<std::unique_ptr<uring_engine>> create(event_loop& loop, const loop_options& options);
+    static result<std::unique_ptr<uring_engine>> create(event_loop& loop,
+                                                        const loop_options& options);
 
     // ---- for the loop ----
 
@@ -38,9 +41,11 @@ public:
     // Hands the kernel what is queued. A running loop does so when it next waits.
     void submit() noexcept;
     int descriptor() noexcept { return ring_->descriptor(); }
-    // There is something to do that the kernel will not announce: what it was not yet handed, or what a turn has left.
-    bool wants_turn() const noexcept {
-        return !ring_->started() || ring_->has_queued() || !early_.empty() || !resumed_.empty() || ring_->has_work();
+    // There is something to do that the kernel will not announce: what it was not yet handed, or
+    // what a turn has left.
+    bool wants_iteration() const noexcept {
+        return !ring_->started() || ring_->has_queued() || !early_.empty() || !resumed_.empty() ||
+               ring_->has_work();
     }
 
     result<void> watch(io_source& source, int fd, ready interest);
@@ -55,9 +60,11 @@ public:
     void close(stream& s, bool reset) noexcept;
     // Begins to send what is unsent, unless sending is under way. False when the filter failed.
     bool send(stream& s) noexcept;
-    // Sends `last` after all that is under way, if it goes at once; for a stream that is about to close.
+    // Sends `last` after all that is under way, if it goes at once; for a stream that is about to
+    // close.
     void send_last(stream& s, buffer& last) noexcept;
-    // Whoever asks is told by on_drained() when it has gone: a stream that nobody asks about is spared the call.
+    // Whoever asks is told by on_drained() when it has gone: a stream that nobody asks about is
+    // spared the call.
     std::size_t under_way(const stream& s) noexcept;
     // The stream's wish to read has changed.
     void update_reading(stream& s) noexcept;
@@ -65,7 +72,16 @@ public:
     bool quiet(const stream& s) noexcept;
 
 private:
-    enum class kind : std::uint8_t { ignored, watch, receive, send, connect, hangup, shut_down, closed };
+    enum class kind : std::uint8_t {
+        ignored,
+        watch,
+        receive,
+        send,
+        connect,
+        hangup,
+        shut_down,
+        closed
+    };
 
     struct watched {
         io_source* source = nullptr;
@@ -80,7 +96,8 @@ private:
         bool cancelling;     // that one
         bool hangup;         // somebody looks out for the end while the stream does not read
         bool tell;           // on_drained() is owed
-        bool shutting_down;  // the kernel does that on a thread of its own, which finds the socket by its slot
+        bool shutting_down;  // the kernel does that on a thread of its own, which finds the socket
+                             // by its slot
         bool leaving;        // to be closed when that is done
     };
     struct record {
@@ -102,10 +119,13 @@ private:
     uring_engine(event_loop& loop, std::size_t most, std::unique_ptr<uring> ring);
 
     static std::uint64_t tag(kind k, std::uint32_t index, std::uint32_t generation) noexcept {
-        return std::uint64_t{generation} << 32 | std::uint64_t{index} << 8 | static_cast<std::uint64_t>(k);
+        return std::uint64_t{generation} << 32 | std::uint64_t{index} << 8 |
+               static_cast<std::uint64_t>(k);
     }
     static std::uint32_t slot_of(const stream& s) noexcept;
-    bool is_current(std::uint32_t index, std::uint32_t generation) const noexcept { return slots_[index].generation == generation; }
+    bool is_current(std::uint32_t index, std::uint32_t generation) const noexcept {
+        return slots_[index].generation == generation;
+    }
 
     void queue(const io_uring_sqe& operation);
     void make_room() noexcept;
@@ -124,7 +144,9 @@ private:
     void shut_down(std::uint32_t index) noexcept;
     void free_socket(std::uint32_t index) noexcept;
     void withhold(std::uint32_t index, std::span<const char> bytes, bool end);
-    bool has_withheld(std::uint32_t index) const noexcept { return !withheld_.empty() && withheld_.contains(index); }
+    bool has_withheld(std::uint32_t index) const noexcept {
+        return !withheld_.empty() && withheld_.contains(index);
+    }
     bool serve_withheld();
     void deliver(std::uint32_t index, std::uint32_t generation, std::span<char> bytes);
     bool on_received(std::uint32_t index, std::uint32_t generation, const uring::completion& c);
@@ -144,7 +166,7 @@ private:
     std::vector<record> records_;
     std::vector<std::uint32_t> free_records_;
     std::unordered_map<std::uint32_t, withheld> withheld_;
-    std::vector<std::uint32_t> resumed_;       // slots that have something withheld and read again
+    std::vector<std::uint32_t> resumed_;  // slots that have something withheld and read again
 };
 
 }  // namespace wire::detail

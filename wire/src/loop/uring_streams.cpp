@@ -24,7 +24,9 @@ io_uring_sqe on_file(io_uring_op what, std::uint32_t index, std::uint64_t user_d
 
 }  // namespace
 
-std::uint32_t uring_engine::slot_of(const stream& s) noexcept { return static_cast<std::uint32_t>(-2 - s.io_source::fd_); }
+std::uint32_t uring_engine::slot_of(const stream& s) noexcept {
+    return static_cast<std::uint32_t>(-2 - s.io_source::fd_);
+}
 
 // ---- beginning and end ----
 
@@ -32,7 +34,8 @@ result<std::uint32_t> uring_engine::take_slot(stream& s, const unique_fd& socket
     if (free_slot_ == 0 && used_slots_ == ring_->file_slots()) reclaim_slots();
     const bool fresh = free_slot_ == 0;
     if (fresh && used_slots_ == ring_->file_slots()) {
-        return system_failure(EMFILE, "io_uring's table of files is full; more loops hold more (or raise ulimit -n)");
+        return system_failure(
+            EMFILE, "io_uring's table of files is full; more loops hold more (or raise ulimit -n)");
     }
     const std::uint32_t index = fresh ? used_slots_ : free_slot_ - 1;
     if (auto r = ring_->install(index, socket.get()); !r) return r.error();
@@ -77,7 +80,8 @@ void uring_engine::close(stream& s, bool reset) noexcept {
     const std::uint32_t index = slot_of(s);
     slot& t = slots_[index];
     if (reset) {
-        // Connecting to no address at all is how a socket is disconnected: the peer sees RST, and no TIME_WAIT remains.
+        // Connecting to no address at all is how a socket is disconnected: the peer sees RST, and
+        // no TIME_WAIT remains.
         static const sockaddr nowhere{.sa_family = AF_UNSPEC, .sa_data = {}};
         auto e = on_file(IORING_OP_CONNECT, index, tag(kind::ignored, 0, 0));
         e.addr = reinterpret_cast<std::uint64_t>(&nowhere);
@@ -91,7 +95,8 @@ void uring_engine::close(stream& s, bool reset) noexcept {
     if (t.link != 0) {
         const std::uint32_t number = t.link - 1;
         const bool connecting = records_[number].connect;
-        if (connecting || records_[number].slow) cancel(tag(connecting ? kind::connect : kind::send, number, 0));
+        if (connecting || records_[number].slow)
+            cancel(tag(connecting ? kind::connect : kind::send, number, 0));
     }
     ++t.generation;
     t.owner = nullptr;
@@ -103,7 +108,7 @@ void uring_engine::close(stream& s, bool reset) noexcept {
     }
     s.io_source::loop_ = nullptr;
     s.io_source::fd_ = -1;
-    if (!loop_.in_turn_) submit();
+    if (!loop_.in_iteration_) submit();
 }
 
 void uring_engine::free_socket(std::uint32_t index) noexcept {
@@ -152,7 +157,8 @@ void uring_engine::send_record(std::uint32_t number) noexcept {
     auto e = on_file(IORING_OP_SEND, r.slot, tag(kind::send, number, 0));
     e.addr = reinterpret_cast<std::uint64_t>(r.bytes.data());
     e.len = static_cast<std::uint32_t>(r.bytes.size());
-    // At first only what the socket takes at once, so that its being full is known in the same turn.
+    // At first only what the socket takes at once, so that its being full is known in the same
+    // turn.
     e.msg_flags = MSG_NOSIGNAL | (r.slow ? 0U : std::uint32_t{MSG_DONTWAIT});
     queue(e);
 }
@@ -178,7 +184,7 @@ bool uring_engine::send(stream& s) noexcept {
     t.link = number + 1;
     s.sending_ = true;
     send_record(number);
-    if (!loop_.in_turn_) submit();
+    if (!loop_.in_iteration_) submit();
     return true;
 }
 
@@ -243,7 +249,7 @@ void uring_engine::shut_down(std::uint32_t index) noexcept {
     auto e = on_file(IORING_OP_SHUTDOWN, index, tag(kind::shut_down, index, 0));
     e.len = SHUT_WR;
     queue(e);
-    if (!loop_.in_turn_) submit();
+    if (!loop_.in_iteration_) submit();
 }
 
 // ---- receiving ----
@@ -275,12 +281,14 @@ void uring_engine::update_reading(stream& s) noexcept {
     t.hangup = true;
     auto e = on_file(IORING_OP_POLL_ADD, index, tag(kind::hangup, index, t.generation));
     e.poll32_events = POLLERR | POLLHUP;
-    // The kernel adds POLLRDHUP, which is true for good once the peer has sent FIN: only changes are of interest.
+    // The kernel adds POLLRDHUP, which is true for good once the peer has sent FIN: only changes
+    // are of interest.
     e.len = IORING_POLL_ADD_MULTI;
     queue(e);
 }
 
-bool uring_engine::on_received(std::uint32_t index, std::uint32_t generation, const uring::completion& c) {
+bool uring_engine::on_received(std::uint32_t index, std::uint32_t generation,
+                               const uring::completion& c) {
     const bool has_buffer = (c.flags & IORING_CQE_F_BUFFER) != 0;
     const unsigned id = c.flags >> IORING_CQE_BUFFER_SHIFT;
     bool served = false;
@@ -299,12 +307,14 @@ bool uring_engine::on_received(std::uint32_t index, std::uint32_t generation, co
             } else {
                 withhold(index, {}, true);
             }
-        } else if (c.result == -ENOBUFS || c.result == -ECANCELED || c.result == -EINTR || c.result == -EAGAIN) {
+        } else if (c.result == -ENOBUFS || c.result == -ECANCELED || c.result == -EINTR ||
+                   c.result == -EAGAIN) {
             served = false;
         } else {
             s.receive_failed(-c.result);
         }
-        if (is_current(index, generation) && !t.receiving && (s.reading_ || s.state_ == stream::state::securing) && !s.ended_ && c.result != 0) {
+        if (is_current(index, generation) && !t.receiving &&
+            (s.reading_ || s.state_ == stream::state::securing) && !s.ended_ && c.result != 0) {
             receive(index);
         }
     }
@@ -350,7 +360,9 @@ bool uring_engine::serve_withheld() {
     bool served = false;
     for (const std::uint32_t index : resumed) {
         const auto found = withheld_.find(index);
-        if (found == withheld_.end() || slots_[index].owner == nullptr || !slots_[index].owner->reading_) continue;
+        if (found == withheld_.end() || slots_[index].owner == nullptr ||
+            !slots_[index].owner->reading_)
+            continue;
         withheld w = std::move(found->second);
         withheld_.erase(found);
         const std::uint32_t generation = slots_[index].generation;
@@ -366,7 +378,8 @@ bool uring_engine::serve_withheld() {
     return served;
 }
 
-bool uring_engine::on_hangup(std::uint32_t index, std::uint32_t generation, const uring::completion& c) {
+bool uring_engine::on_hangup(std::uint32_t index, std::uint32_t generation,
+                             const uring::completion& c) {
     if (!is_current(index, generation)) return false;
     if ((c.flags & IORING_CQE_F_MORE) == 0) slots_[index].hangup = false;
     stream& s = *slots_[index].owner;
@@ -388,7 +401,8 @@ bool uring_engine::quiet(const stream& s) noexcept {
     for (std::size_t i = 0; i < ring_->ready(); ++i) {
         if (ring_->peek(i).user_data == wanted) return false;
     }
-    return std::none_of(early_.begin(), early_.end(), [wanted](const auto& c) { return c.user_data == wanted; }) &&
+    return std::none_of(early_.begin(), early_.end(),
+                        [wanted](const auto& c) { return c.user_data == wanted; }) &&
            !has_withheld(index);
 }
 

@@ -9,9 +9,9 @@ namespace wire::http {
 
 std::string_view to_string(content_coding c) noexcept {
     switch (c) {
-        case content_coding::identity: break;
-        case content_coding::gzip: return "gzip";
-        case content_coding::deflate: return "deflate";
+    case content_coding::identity: break;
+    case content_coding::gzip: return "gzip";
+    case content_coding::deflate: return "deflate";
     }
     return {};
 }
@@ -43,7 +43,8 @@ struct weights {
         int weight = 1000;
         if (semicolon < text.size()) {
             const std::string_view parameter = detail::trim(text.substr(semicolon + 1));
-            if (parameter.size() < 2 || detail::lower(parameter[0]) != 'q' || parameter[1] != '=') return;
+            if (parameter.size() < 2 || detail::lower(parameter[0]) != 'q' || parameter[1] != '=')
+                return;
             weight = parse_weight(parameter.substr(2));
             if (weight < 0) return;
         }

@@ -28,7 +28,8 @@ TEST(preferred_coding, identity) {
     EXPECT_EQ(preferred({"gzip;q=0.5, identity"}), "");
     EXPECT_EQ(preferred({"gzip;q=0.5, identity;q=0.5"}), "gzip");
     EXPECT_EQ(preferred({"identity;q=0, gzip;q=0.1"}), "gzip");
-    EXPECT_EQ(preferred({"identity;q=0"}), "");  // nothing is left: unencoded is better than nothing
+    // Nothing is left: unencoded is better than nothing.
+    EXPECT_EQ(preferred({"identity;q=0"}), "");
 }
 TEST(preferred_coding, the_star_stands_for_those_not_named) {
     EXPECT_EQ(preferred({"*"}), "gzip");
@@ -38,7 +39,9 @@ TEST(preferred_coding, the_star_stands_for_those_not_named) {
     EXPECT_EQ(preferred({"identity, *;q=0.5"}), "");
 }
 TEST(preferred_coding, malformed_elements_count_as_not_there) {
-    for (const auto bad : {"gzip;", "gzip;q", "gzip;q=", "gzip;q=2", "gzip;q=1.001", "gzip;q=0.1234", "gzip;q=.5", "gzip;q=-1", "gzip;q=0,5", "gzip;x=1", "g zip"}) {
+    for (const auto bad :
+         {"gzip;", "gzip;q", "gzip;q=", "gzip;q=2", "gzip;q=1.001", "gzip;q=0.1234", "gzip;q=.5",
+          "gzip;q=-1", "gzip;q=0,5", "gzip;x=1", "g zip"}) {
         EXPECT_EQ(preferred({bad}), "") << bad;
         EXPECT_EQ(preferred({std::string(bad) + ", deflate"}), "deflate") << bad;
     }

@@ -6,7 +6,8 @@ namespace wire {
 
 namespace {
 
-constexpr std::string_view alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+constexpr std::string_view alphabet =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 constexpr std::array<std::int8_t, 256> make_values() {
     std::array<std::int8_t, 256> values{};
@@ -29,7 +30,8 @@ std::string base64_encode(std::span<const std::uint8_t> data) {
         for (int shift = 18; shift >= 0; shift -= 6) out.push_back(alphabet[v >> shift & 63]);
     }
     if (const std::size_t left = data.size() - i; left > 0) {
-        const unsigned v = static_cast<unsigned>(data[i] << 16 | (left == 2 ? data[i + 1] << 8 : 0));
+        const unsigned v =
+            static_cast<unsigned>(data[i] << 16 | (left == 2 ? data[i + 1] << 8 : 0));
         out.push_back(alphabet[v >> 18 & 63]);
         out.push_back(alphabet[v >> 12 & 63]);
         out.push_back(left == 2 ? alphabet[v >> 6 & 63] : '=');
@@ -41,7 +43,8 @@ std::string base64_encode(std::span<const std::uint8_t> data) {
 std::optional<std::string> base64_decode(std::string_view text) {
     if (text.size() % 4 != 0) return std::nullopt;
     std::size_t padding = 0;
-    while (padding < 2 && padding < text.size() && text[text.size() - 1 - padding] == '=') ++padding;
+    while (padding < 2 && padding < text.size() && text[text.size() - 1 - padding] == '=')
+        ++padding;
     std::string out;
     out.reserve(text.size() / 4 * 3);
     unsigned bits = 0;

@@ -14,7 +14,9 @@
 
 namespace wire::http::detail {
 
-constexpr char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
+constexpr char lower(char c) noexcept {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+}
 constexpr bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 // -1 for what is none.
 constexpr int hex_digit(char c) noexcept {
@@ -27,16 +29,17 @@ constexpr std::array<bool, 256> make_token_table() {
     for (int c = '0'; c <= '9'; ++c) table[static_cast<std::size_t>(c)] = true;
     for (int c = 'a'; c <= 'z'; ++c) table[static_cast<std::size_t>(c)] = true;
     for (int c = 'A'; c <= 'Z'; ++c) table[static_cast<std::size_t>(c)] = true;
-    for (const char c : std::string_view("!#$%&'*+-.^_`|~")) table[static_cast<unsigned char>(c)] = true;
+    for (const char c : std::string_view("!#$%&'*+-.^_`|~"))
+        table[static_cast<unsigned char>(c)] = true;
     return table;
 }
 inline constexpr std::array<bool, 256> token_table = make_token_table();
 constexpr bool is_token_char(char c) noexcept { return token_table[static_cast<unsigned char>(c)]; }
 
-// Whether a field name, known to be a token, is `literal`, which is in lower case. Setting bit 5 makes capitals small, and of the
-// other token characters turns none into a letter, a digit or '-': no table is needed, and eight bytes go at once.
-template <std::size_t N>
-bool name_is(std::string_view name, const char (&literal)[N]) noexcept {
+// Whether a field name, known to be a token, is `literal`, which is in lower case. Setting bit 5
+// makes capitals small, and of the other token characters turns none into a letter, a digit or '-':
+// no table is needed, and eight bytes go at once.
+template <std::size_t N> bool name_is(std::string_view name, const char (&literal)[N]) noexcept {
     constexpr std::size_t size = N - 1;
     if (name.size() != size) return false;
     constexpr std::uint64_t bits = 0x2020202020202020U;
@@ -61,7 +64,8 @@ constexpr bool is_control_char(char c) noexcept {
     return (u < 0x20 && u != '\t') || u == 0x7F;
 }
 
-// The first byte that may not stand in a field value (a control character other than tab), or `end`.
+// The first byte that may not stand in a field value (a control character other than tab), or
+// `end`.
 inline const char* find_control(const char* p, const char* end) noexcept {
 #if defined(__SSE2__)
     const __m128i space = _mm_set1_epi8(0x1F);
@@ -71,7 +75,8 @@ inline const char* find_control(const char* p, const char* end) noexcept {
         const __m128i v = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
         // Unsigned v <= 0x1F, as min(v, 0x1F) == v.
         const __m128i low = _mm_cmpeq_epi8(_mm_min_epu8(v, space), v);
-        const __m128i bad = _mm_or_si128(_mm_andnot_si128(_mm_cmpeq_epi8(v, tab), low), _mm_cmpeq_epi8(v, del));
+        const __m128i bad =
+            _mm_or_si128(_mm_andnot_si128(_mm_cmpeq_epi8(v, tab), low), _mm_cmpeq_epi8(v, del));
         const auto mask = static_cast<unsigned>(_mm_movemask_epi8(bad));
         if (mask != 0) return p + std::countr_zero(mask);
     }

@@ -12,9 +12,9 @@ namespace {
 // How zlib is told the wrapping.
 int zlib_bits(coding c, int window_bits) noexcept {
     switch (c) {
-        case coding::raw_deflate: return -window_bits;
-        case coding::zlib: return window_bits;
-        case coding::gzip: return window_bits + 16;
+    case coding::raw_deflate: return -window_bits;
+    case coding::zlib: return window_bits;
+    case coding::gzip: return window_bits + 16;
     }
     return 0;
 }
@@ -51,12 +51,16 @@ void compressor::destroy::operator()(state* s) const noexcept {
 }
 
 result<compressor> compressor::create(coding c, const compression_options& o) {
-    if (!within(o.level, 0, 9)) return error(errc::bad_argument, "compression level: expected 0 to 9");
-    if (!within(o.window_bits, 9, 15)) return error(errc::bad_argument, "compression window_bits: expected 9 to 15");
-    if (!within(o.memory_level, 1, 9)) return error(errc::bad_argument, "compression memory_level: expected 1 to 9");
+    if (!within(o.level, 0, 9))
+        return error(errc::bad_argument, "compression level: expected 0 to 9");
+    if (!within(o.window_bits, 9, 15))
+        return error(errc::bad_argument, "compression window_bits: expected 9 to 15");
+    if (!within(o.memory_level, 1, 9))
+        return error(errc::bad_argument, "compression memory_level: expected 1 to 9");
     auto fresh = std::make_unique<state>();
     const int bits = zlib_bits(c, o.window_bits);
-    if (::deflateInit2(&fresh->z, o.level, Z_DEFLATED, bits, o.memory_level, Z_DEFAULT_STRATEGY) != Z_OK) {
+    if (::deflateInit2(&fresh->z, o.level, Z_DEFLATED, bits, o.memory_level, Z_DEFAULT_STRATEGY) !=
+        Z_OK) {
         return error(errc::system_error, "no memory for a compressor");
     }
     return compressor(std::unique_ptr<state, destroy>(fresh.release()));
@@ -65,7 +69,9 @@ result<compressor> compressor::create(coding c, const compression_options& o) {
 errc compressor::add(std::string_view in, flush how, buffer& out) {
     if (state_->finished) return errc::bad_argument;
     z_stream& z = state_->z;
-    const int asked = how == flush::none ? Z_NO_FLUSH : how == flush::sync ? Z_SYNC_FLUSH : Z_FINISH;
+    const int asked = how == flush::none   ? Z_NO_FLUSH
+                      : how == flush::sync ? Z_SYNC_FLUSH
+                                           : Z_FINISH;
     do {
         const uInt offered = length(in.size());
         z.next_in = input(in);
@@ -74,7 +80,8 @@ errc compressor::add(std::string_view in, flush how, buffer& out) {
         const uInt room = length(space.size());
         z.next_out = reinterpret_cast<Bytef*>(space.data());
         z.avail_out = room;
-        // It cannot fail: the stream is sound and there is room. Z_BUF_ERROR says that there was nothing left to do.
+        // It cannot fail: the stream is sound and there is room. Z_BUF_ERROR says that there was
+        // nothing left to do.
         ::deflate(&z, offered == in.size() ? asked : Z_NO_FLUSH);
         out.commit(room - z.avail_out);
         in.remove_prefix(offered - z.avail_in);
@@ -92,7 +99,7 @@ void compressor::reset() noexcept {
 
 struct decompressor::state {
     z_stream z{};
-    std::uint64_t used = 0;      // since the ratio began to count
+    std::uint64_t used = 0;  // since the ratio began to count
     std::uint64_t produced = 0;
     std::uint32_t max_ratio = 0;
     errc failed = errc::none;
@@ -109,7 +116,8 @@ void decompressor::destroy::operator()(state* s) const noexcept {
 }
 
 result<decompressor> decompressor::create(coding c, int window_bits, std::uint32_t max_ratio) {
-    if (!within(window_bits, 8, 15)) return error(errc::bad_argument, "decompression window_bits: expected 8 to 15");
+    if (!within(window_bits, 8, 15))
+        return error(errc::bad_argument, "decompression window_bits: expected 8 to 15");
     auto fresh = std::make_unique<state>();
     fresh->max_ratio = max_ratio;
     if (::inflateInit2(&fresh->z, zlib_bits(c, window_bits)) != Z_OK) {
@@ -147,13 +155,15 @@ decompressor::step decompressor::add(std::string_view in, std::size_t max_out, b
         }
         if (s.expands_too_much()) s.failed = errc::expands_too_much;
         done.error = s.failed;
-        if (s.z.avail_out > 0 && done.used == in.size()) break;  // all input is used up, all output is out
+        // All input is used up, all output is out.
+        if (s.z.avail_out > 0 && done.used == in.size()) break;
         if (max_out == 0) {
             done.more = !done.ended;
             break;
         }
     }
-    // In zlib's words: between two blocks (128), none of them the last (64), with no bits left of a byte (1 to 7).
+    // In zlib's words: between two blocks (128), none of them the last (64), with no bits left of a
+    // byte (1 to 7).
     done.whole = s.z.data_type == 128 && !done.more;
     return done;
 }

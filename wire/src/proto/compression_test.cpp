@@ -17,7 +17,8 @@ constexpr std::array codings{coding::raw_deflate, coding::zlib, coding::gzip};
 // Text that compresses, and is not all alike.
 std::string prose(std::size_t size) {
     std::string out;
-    for (unsigned i = 0; out.size() < size; ++i) out += "line " + std::to_string(i * 2654435761U % 1000) + " of many; ";
+    for (unsigned i = 0; out.size() < size; ++i)
+        out += "line " + std::to_string(i * 2654435761U % 1000) + " of many; ";
     out.resize(size);
     return out;
 }
@@ -55,12 +56,14 @@ std::string said(coding c, const testing::pieces& cut, std::size_t room, int win
         unused += rest.size();
         if (s.error != errc::none) return std::string(to_string(s.error));
     }
-    return std::string(out.view()) + (s.ended ? "|ended" : "|open") + (unused > 0 ? " left " + std::to_string(unused) : "");
+    return std::string(out.view()) + (s.ended ? "|ended" : "|open") +
+           (unused > 0 ? " left " + std::to_string(unused) : "");
 }
 
 TEST(compression, there_and_back_however_cut) {
     for (const coding c : codings) {
-        for (const std::string& text : {""s, "a"s, "hello hello hello hello"s, std::string(300, 'x'), noise(200)}) {
+        for (const std::string& text :
+             {""s, "a"s, "hello hello hello hello"s, std::string(300, 'x'), noise(200)}) {
             const std::string packed = compressed(c, text);
             for (const auto& cut : testing::all_cuts(packed)) {
                 for (const std::size_t room : {std::size_t{1}, std::size_t{7}, std::size_t{1000}}) {
@@ -75,17 +78,33 @@ TEST(compression, there_and_back_however_cut) {
 }
 TEST(compression, every_option) {
     const std::string text = prose(40'000);
-    for (int level = 0; level <= 9; ++level) EXPECT_EQ(said(coding::gzip, {compressed(coding::gzip, text, {.level = level})}, 99'999), text + "|ended");
+    for (int level = 0; level <= 9; ++level)
+        EXPECT_EQ(said(coding::gzip, {compressed(coding::gzip, text, {.level = level})}, 99'999),
+                  text + "|ended");
     for (int bits = 9; bits <= 15; ++bits) {
-        EXPECT_EQ(said(coding::raw_deflate, {compressed(coding::raw_deflate, text, {.window_bits = bits})}, 99'999, bits), text + "|ended") << bits;
+        EXPECT_EQ(
+            said(coding::raw_deflate,
+                 {compressed(coding::raw_deflate, text, {.window_bits = bits})}, 99'999, bits),
+            text + "|ended")
+            << bits;
     }
-    for (int memory = 1; memory <= 9; ++memory) EXPECT_EQ(said(coding::zlib, {compressed(coding::zlib, text, {.memory_level = memory})}, 99'999), text + "|ended");
-    EXPECT_LT(compressed(coding::gzip, text, {.level = 9}).size(), compressed(coding::gzip, text, {.level = 1}).size());
+    for (int memory = 1; memory <= 9; ++memory)
+        EXPECT_EQ(
+            said(coding::zlib, {compressed(coding::zlib, text, {.memory_level = memory})}, 99'999),
+            text + "|ended");
+    EXPECT_LT(compressed(coding::gzip, text, {.level = 9}).size(),
+              compressed(coding::gzip, text, {.level = 1}).size());
     EXPECT_LT(compressed(coding::gzip, text, {.level = 1}).size(), text.size() / 2);
 }
 TEST(compression, options_out_of_range) {
-    for (const compression_options o : {compression_options{.level = 10}, {.level = -1}, {.window_bits = 8}, {.window_bits = 16}, {.memory_level = 0}, {.memory_level = 10}}) {
-        for (const coding c : codings) EXPECT_EQ(compressor::create(c, o).code(), errc::bad_argument);
+    for (const compression_options o : {compression_options{.level = 10},
+                                        {.level = -1},
+                                        {.window_bits = 8},
+                                        {.window_bits = 16},
+                                        {.memory_level = 0},
+                                        {.memory_level = 10}}) {
+        for (const coding c : codings)
+            EXPECT_EQ(compressor::create(c, o).code(), errc::bad_argument);
     }
     EXPECT_EQ(decompressor::create(coding::gzip, 7).code(), errc::bad_argument);
     EXPECT_EQ(decompressor::create(coding::gzip, 16).code(), errc::bad_argument);
@@ -93,7 +112,8 @@ TEST(compression, options_out_of_range) {
 TEST(compression, bytes_after_the_end_are_left) {
     for (const coding c : codings) {
         const std::string packed = compressed(c, "hello") + "GET /";
-        for (const auto& cut : testing::all_cuts(packed)) ASSERT_EQ(said(c, cut, 100), "hello|ended left 5");
+        for (const auto& cut : testing::all_cuts(packed))
+            ASSERT_EQ(said(c, cut, 100), "hello|ended left 5");
     }
 }
 TEST(compression, truncated_is_not_ended) {
@@ -106,10 +126,12 @@ TEST(compression, truncated_is_not_ended) {
     }
 }
 TEST(compression, garbage) {
-    EXPECT_EQ(said(coding::raw_deflate, {std::string(20, '\xFF')}, 100), "malformed compressed data");
+    EXPECT_EQ(said(coding::raw_deflate, {std::string(20, '\xFF')}, 100),
+              "malformed compressed data");
     EXPECT_EQ(said(coding::zlib, {"no zlib at all"}, 100), "malformed compressed data");
     EXPECT_EQ(said(coding::gzip, {"no gzip at all"}, 100), "malformed compressed data");
-    EXPECT_EQ(said(coding::gzip, {compressed(coding::zlib, "hello")}, 100), "malformed compressed data");
+    EXPECT_EQ(said(coding::gzip, {compressed(coding::zlib, "hello")}, 100),
+              "malformed compressed data");
     // A wrong checksum, a wrong length.
     std::string packed = compressed(coding::gzip, "hello");
     packed[packed.size() - 8] = static_cast<char>(packed[packed.size() - 8] ^ 1);
@@ -174,7 +196,8 @@ TEST(compression, added_in_pieces_and_finished_once) {
     ASSERT_EQ(packer->add("anew", flush::finish, out), errc::none);
     EXPECT_EQ(said(coding::gzip, {out.view()}, 100), "anew|ended");
 }
-// A sync with every amount of room left in the buffer: zlib repeats the marker where room runs short.
+// A sync with every amount of room left in the buffer: zlib repeats the marker where room runs
+// short.
 TEST(compression, one_marker_however_little_room_there_is) {
     for (std::size_t used = 0; used < 256; ++used) {
         auto packer = compressor::create(coding::raw_deflate);
@@ -204,7 +227,8 @@ TEST(compression, bombs_are_stopped_by_their_ratio) {
 TEST(compression, the_ratio_does_not_count_for_little_and_counts_streams_together) {
     auto packer = compressor::create(coding::raw_deflate);
     buffer blanks;
-    ASSERT_EQ(packer->add(std::string(decompressor::ratio_floor_bytes, ' '), flush::finish, blanks), errc::none);
+    ASSERT_EQ(packer->add(std::string(decompressor::ratio_floor_bytes, ' '), flush::finish, blanks),
+              errc::none);
     auto unpacker = decompressor::create(coding::raw_deflate);
     buffer out;
     for (int i = 0; i < 3; ++i) {

@@ -42,7 +42,8 @@ bool take_month(std::string_view& text, int& out) noexcept {
 
 // "Sun", or in full "Sunday". Whether it is that day's date is not looked at.
 bool is_day(std::string_view text, bool full) noexcept {
-    for (const std::string_view day : {"Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"}) {
+    for (const std::string_view day :
+         {"Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"}) {
         if (text == (full ? day : day.substr(0, 3))) return true;
     }
     return false;
@@ -53,19 +54,22 @@ struct moment {
 };
 
 bool take_time(std::string_view& text, moment& m) noexcept {
-    return take_number(text, 2, m.hour) && take(text, ":") && take_number(text, 2, m.minute) && take(text, ":") && take_number(text, 2, m.second);
+    return take_number(text, 2, m.hour) && take(text, ":") && take_number(text, 2, m.minute) &&
+           take(text, ":") && take_number(text, 2, m.second);
 }
 
 // "06 Nov 1994 08:49:37 GMT", what follows the day's name and its comma.
 bool read_imf(std::string_view text, moment& m) noexcept {
-    return take_number(text, 2, m.day) && take(text, " ") && take_month(text, m.month) && take(text, " ") && take_number(text, 4, m.year) &&
-           take(text, " ") && take_time(text, m) && text == " GMT";
+    return take_number(text, 2, m.day) && take(text, " ") && take_month(text, m.month) &&
+           take(text, " ") && take_number(text, 4, m.year) && take(text, " ") &&
+           take_time(text, m) && text == " GMT";
 }
 
 // "06-Nov-94 08:49:37 GMT"
 bool read_rfc850(std::string_view text, moment& m) noexcept {
-    if (!(take_number(text, 2, m.day) && take(text, "-") && take_month(text, m.month) && take(text, "-") && take_number(text, 2, m.year) &&
-          take(text, " ") && take_time(text, m) && text == " GMT")) {
+    if (!(take_number(text, 2, m.day) && take(text, "-") && take_month(text, m.month) &&
+          take(text, "-") && take_number(text, 2, m.year) && take(text, " ") &&
+          take_time(text, m) && text == " GMT")) {
         return false;
     }
     m.year += m.year < 70 ? 2000 : 1900;
@@ -74,30 +78,38 @@ bool read_rfc850(std::string_view text, moment& m) noexcept {
 
 // "Nov  6 08:49:37 1994"
 bool read_asctime(std::string_view text, moment& m) noexcept {
-    return take_month(text, m.month) && take(text, " ") && (take(text, " ") ? take_number(text, 1, m.day) : take_number(text, 2, m.day)) &&
-           take(text, " ") && take_time(text, m) && take(text, " ") && take_number(text, 4, m.year) && text.empty();
+    return take_month(text, m.month) && take(text, " ") &&
+           (take(text, " ") ? take_number(text, 1, m.day) : take_number(text, 2, m.day)) &&
+           take(text, " ") && take_time(text, m) && take(text, " ") &&
+           take_number(text, 4, m.year) && text.empty();
 }
 
-// Whether `value`, "*" or a list of entity tags, has ours: by the strong comparison neither may be weak (section 8.8.3.2).
+// Whether `value`, "*" or a list of entity tags, has ours: by the strong comparison neither may be
+// weak (section 8.8.3.2).
 bool names_etag(std::string_view value, std::string_view ours, bool strong) noexcept {
     if (value == "*") return true;
     const bool our_weak = take(ours, "W/");
     for (;;) {
-        while (!value.empty() && (value.front() == ' ' || value.front() == '\t' || value.front() == ',')) value.remove_prefix(1);
+        while (!value.empty() &&
+               (value.front() == ' ' || value.front() == '\t' || value.front() == ','))
+            value.remove_prefix(1);
         const bool weak = take(value, "W/");
         if (value.empty() || value.front() != '"') return false;
         const std::size_t end = value.find('"', 1);
         if (end == std::string_view::npos) return false;
-        if (!ours.empty() && value.substr(0, end + 1) == ours && !(strong && (weak || our_weak))) return true;
+        if (!ours.empty() && value.substr(0, end + 1) == ours && !(strong && (weak || our_weak)))
+            return true;
         value.remove_prefix(end + 1);
     }
 }
 
 // All lines of a list-valued field; nothing when there is none.
-std::optional<bool> any_names_etag(const header_list& fields, std::string_view name, const validators& v, bool strong) noexcept {
+std::optional<bool> any_names_etag(const header_list& fields, std::string_view name,
+                                   const validators& v, bool strong) noexcept {
     std::optional<bool> found;
     for (const header& h : fields) {
-        if (equals_ignoring_case(h.name, name)) found = found.value_or(false) || names_etag(h.value, v.etag, strong);
+        if (equals_ignoring_case(h.name, name))
+            found = found.value_or(false) || names_etag(h.value, v.etag, strong);
     }
     return found;
 }
@@ -122,44 +134,53 @@ std::optional<std::int64_t> parse_date(std::string_view text) noexcept {
     const std::size_t comma = text.find(", ");
     bool ok = false;
     if (comma == std::string_view::npos) {
-        ok = is_day(text.substr(0, 3), false) && text.size() > 4 && text[3] == ' ' && read_asctime(text.substr(4), m);
+        ok = is_day(text.substr(0, 3), false) && text.size() > 4 && text[3] == ' ' &&
+             read_asctime(text.substr(4), m);
     } else if (comma == 3) {
         ok = is_day(text.substr(0, 3), false) && read_imf(text.substr(comma + 2), m);
     } else {
         ok = is_day(text.substr(0, comma), true) && read_rfc850(text.substr(comma + 2), m);
     }
     using namespace std::chrono;
-    const year_month_day date{year(m.year), month(static_cast<unsigned>(m.month)), day(static_cast<unsigned>(m.day))};
+    const year_month_day date{year(m.year), month(static_cast<unsigned>(m.month)),
+                              day(static_cast<unsigned>(m.day))};
     if (!ok || !date.ok() || m.hour > 23 || m.minute > 59 || m.second > 60) return std::nullopt;
-    return sys_seconds(sys_days(date)).time_since_epoch().count() + m.hour * 3600 + m.minute * 60 + m.second;
+    return sys_seconds(sys_days(date)).time_since_epoch().count() + m.hour * 3600 + m.minute * 60 +
+           m.second;
 }
 
-precondition check_preconditions(const header_list& fields, method m, const validators& v) noexcept {
+precondition check_preconditions(const header_list& fields, method m,
+                                 const validators& v) noexcept {
     if (const auto match = any_names_etag(fields, "if-match", v, true)) {
         if (!*match) return precondition::failed;
-    } else if (const auto date = find_date(fields, "if-unmodified-since"); date && v.modified > *date) {
+    } else if (const auto date = find_date(fields, "if-unmodified-since");
+               date && v.modified > *date) {
         return precondition::failed;
     }
     const bool reading = m == method::get || m == method::head;
     if (const auto match = any_names_etag(fields, "if-none-match", v, false)) {
         if (*match) return reading ? precondition::not_modified : precondition::failed;
-    } else if (const auto date = find_date(fields, "if-modified-since"); reading && date && v.modified <= *date) {
+    } else if (const auto date = find_date(fields, "if-modified-since");
+               reading && date && v.modified <= *date) {
         return precondition::not_modified;
     }
     return precondition::holds;
 }
 
-range_kind check_ranges(const header_list& fields, const validators& v, std::uint64_t size, std::size_t most, std::vector<byte_range>& out) {
+range_kind check_ranges(const header_list& fields, const validators& v, std::uint64_t size,
+                        std::size_t most, std::vector<byte_range>& out) {
     out.clear();
     const auto range = fields.find("range");
     if (!range) return range_kind::whole;
     if (const auto condition = fields.find("if-range")) {
         const auto date = parse_date(*condition);
-        const bool holds = date ? v.date_is_strong && *date == v.modified : *condition != "*" && names_etag(*condition, v.etag, true);
+        const bool holds = date ? v.date_is_strong && *date == v.modified
+                                : *condition != "*" && names_etag(*condition, v.etag, true);
         if (!holds) return range_kind::whole;
     }
     std::string_view text = *range;
-    if (text.size() < 6 || !equals_ignoring_case(text.substr(0, 6), "bytes=")) return range_kind::whole;
+    if (text.size() < 6 || !equals_ignoring_case(text.substr(0, 6), "bytes="))
+        return range_kind::whole;
     text.remove_prefix(6);
     std::size_t asked = 0;
     while (!text.empty()) {
@@ -173,18 +194,21 @@ range_kind check_ranges(const header_list& fields, const validators& v, std::uin
         if (take_bytes(one, first)) {
             if (!take(one, "-")) return range_kind::whole;
             const bool open = one.empty();
-            if (!open && (!take_bytes(one, last) || !one.empty() || last < first)) return range_kind::whole;
+            if (!open && (!take_bytes(one, last) || !one.empty() || last < first))
+                return range_kind::whole;
             if (first >= size) continue;
             last = open ? size - 1 : std::min(last, size - 1);
         } else {
             std::uint64_t suffix = 0;
-            if (!take(one, "-") || !take_bytes(one, suffix) || !one.empty()) return range_kind::whole;
+            if (!take(one, "-") || !take_bytes(one, suffix) || !one.empty())
+                return range_kind::whole;
             if (suffix == 0 || size == 0) continue;
             first = size - std::min(suffix, size);
             last = size - 1;
         }
         for (const byte_range& other : out) {
-            if (first < other.first + other.length && other.first <= last) return range_kind::unsatisfiable;
+            if (first < other.first + other.length && other.first <= last)
+                return range_kind::unsatisfiable;
         }
         out.push_back({first, last - first + 1});
     }

@@ -10,7 +10,8 @@ namespace wire::http {
 namespace {
 
 TEST(conditional, dates_in_all_three_forms) {
-    for (const auto text : {"Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994"}) {
+    for (const auto text : {"Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT",
+                            "Sun Nov  6 08:49:37 1994"}) {
         EXPECT_EQ(parse_date(text), 784111777) << text;
     }
     EXPECT_EQ(parse_date("Wed Nov 16 08:49:37 1994"), 784975777);
@@ -19,9 +20,13 @@ TEST(conditional, dates_in_all_three_forms) {
         const auto text = format_date(t);
         EXPECT_EQ(parse_date({text.data(), text.size()}), t);
     }
-    for (const auto text : {"", "0", "tomorrow", "Sun, 06 Nov 1994 08:49:37", "Sun, 06 Nov 1994 08:49:37 UTC", "Sun, 31 Feb 1994 08:49:37 GMT",
-                            "Sun, 06 Nov 1994 24:49:37 GMT", "Sun, 06 Foo 1994 08:49:37 GMT", "Sun, 6 Nov 1994 08:49:37 GMT", "Sun Nov  6 08:49:37 1994 ", "Son, 06 Nov 1994 08:49:37 GMT",
-                            "Sun, or Sunday, 06-Nov-94 08:49:37 GMT", "Sunda, 06-Nov-94 08:49:37 GMT", "Sundays, 06-Nov-94 08:49:37 GMT", "x Nov  6 08:49:37 1994"}) {
+    for (const auto text :
+         {"", "0", "tomorrow", "Sun, 06 Nov 1994 08:49:37", "Sun, 06 Nov 1994 08:49:37 UTC",
+          "Sun, 31 Feb 1994 08:49:37 GMT", "Sun, 06 Nov 1994 24:49:37 GMT",
+          "Sun, 06 Foo 1994 08:49:37 GMT", "Sun, 6 Nov 1994 08:49:37 GMT",
+          "Sun Nov  6 08:49:37 1994 ", "Son, 06 Nov 1994 08:49:37 GMT",
+          "Sun, or Sunday, 06-Nov-94 08:49:37 GMT", "Sunda, 06-Nov-94 08:49:37 GMT",
+          "Sundays, 06-Nov-94 08:49:37 GMT", "x Nov  6 08:49:37 1994"}) {
         EXPECT_FALSE(parse_date(text)) << text;
     }
 }
@@ -32,13 +37,14 @@ constexpr std::string_view earlier = "Sun, 06 Nov 1994 08:49:36 GMT";
 constexpr validators strong{.etag = "\"a\"", .modified = 784111777, .date_is_strong = true};
 constexpr validators weak{.etag = "W/\"a\"", .modified = 784111777, .date_is_strong = false};
 
-char check(std::initializer_list<header> fields, const validators& v = strong, method m = method::get) {
+char check(std::initializer_list<header> fields, const validators& v = strong,
+           method m = method::get) {
     header_list list;
     for (const header& h : fields) list.push_back(h);
     switch (check_preconditions(list, m, v)) {
-        case precondition::holds: return '+';
-        case precondition::not_modified: return '=';
-        case precondition::failed: return '-';
+    case precondition::holds: return '+';
+    case precondition::not_modified: return '=';
+    case precondition::failed: return '-';
     }
     return '?';
 }
@@ -52,7 +58,8 @@ TEST(conditional, entity_tags) {
     EXPECT_EQ(check({{"If-None-Match", "\"b\""}, {"if-none-match", "\"a\""}}), '=');
     EXPECT_EQ(check({{"If-None-Match", "*"}}), '=');
     EXPECT_EQ(check({{"If-None-Match", "*"}}, strong, method::put), '-');
-    for (const auto other : {"\"b\"", "a", "\"a", "", "W/a", "\"A\""}) EXPECT_EQ(check({{"If-None-Match", other}}), '+') << other;
+    for (const auto other : {"\"b\"", "a", "\"a", "", "W/a", "\"A\""})
+        EXPECT_EQ(check({{"If-None-Match", other}}), '+') << other;
     EXPECT_EQ(check({{"If-Match", "\"a\""}}), '+');
     EXPECT_EQ(check({{"If-Match", "*"}}), '+');
     EXPECT_EQ(check({{"If-Match", "\"b\""}}), '-');
@@ -76,18 +83,20 @@ TEST(conditional, in_order_of_precedence) {
     EXPECT_EQ(check({{"If-Match", "\"a\""}, {"If-None-Match", "\"a\""}}), '=');
 }
 
-std::string ranges(std::string_view range, std::string_view condition = "", const validators& v = strong, std::uint64_t size = 100) {
+std::string ranges(std::string_view range, std::string_view condition = "",
+                   const validators& v = strong, std::uint64_t size = 100) {
     header_list list;
     if (!range.empty()) list.push_back({"Range", range});
     if (!condition.empty()) list.push_back({"If-Range", condition});
     std::vector<byte_range> found;
     switch (check_ranges(list, v, size, 4, found)) {
-        case range_kind::whole: return "whole";
-        case range_kind::unsatisfiable: return "416";
-        case range_kind::partial: break;
+    case range_kind::whole: return "whole";
+    case range_kind::unsatisfiable: return "416";
+    case range_kind::partial: break;
     }
     std::string text;
-    for (const byte_range& r : found) text += std::to_string(r.first) + "+" + std::to_string(r.length) + " ";
+    for (const byte_range& r : found)
+        text += std::to_string(r.first) + "+" + std::to_string(r.length) + " ";
     return text;
 }
 
@@ -102,13 +111,14 @@ TEST(conditional, ranges) {
     EXPECT_EQ(ranges("bytes=-1000"), "0+100 ");
     EXPECT_EQ(ranges("bytes=50-59, ,0-9,-1"), "50+10 0+10 99+1 ");
     EXPECT_EQ(ranges("bytes=100-, 0-0"), "0+1 ");
-    for (const auto r : {"bytes=100-", "bytes=100-200", "bytes=-0", "bytes=0-9,5-20", "bytes=0-,-1", "bytes=0-0,2-2,4-4,6-6,8-8",
-                         "bytes=18446744073709551615-"}) {
+    for (const auto r : {"bytes=100-", "bytes=100-200", "bytes=-0", "bytes=0-9,5-20", "bytes=0-,-1",
+                         "bytes=0-0,2-2,4-4,6-6,8-8", "bytes=18446744073709551615-"}) {
         EXPECT_EQ(ranges(r), "416") << r;
     }
     EXPECT_EQ(ranges("bytes=0-", "", strong, 0), "416");
     EXPECT_EQ(ranges("bytes=-5", "", strong, 0), "416");
-    for (const auto r : {"bytes", "bytes=", "bytes=,", "bytes=a-b", "bytes=5-2", "bytes=1", "bytes=--1", "bytes=1-2x", "lines=0-1", "bytes 0-1", "bytes=+1-2"}) {
+    for (const auto r : {"bytes", "bytes=", "bytes=,", "bytes=a-b", "bytes=5-2", "bytes=1",
+                         "bytes=--1", "bytes=1-2x", "lines=0-1", "bytes 0-1", "bytes=+1-2"}) {
         EXPECT_EQ(ranges(r), "whole") << r;
     }
 }

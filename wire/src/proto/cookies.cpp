@@ -37,15 +37,20 @@ std::optional<std::string_view> cookie_list::find(std::string_view name) const n
 namespace {
 
 // cookie-octet of RFC 6265 section 4.1.1.
-bool is_value_char(char c) noexcept { return c > ' ' && c < 0x7F && c != '"' && c != ',' && c != ';' && c != '\\'; }
+bool is_value_char(char c) noexcept {
+    return c > ' ' && c < 0x7F && c != '"' && c != ',' && c != ';' && c != '\\';
+}
 
 bool is_value(std::string_view text) noexcept {
-    if (text.size() >= 2 && text.front() == '"' && text.back() == '"') text = text.substr(1, text.size() - 2);
+    if (text.size() >= 2 && text.front() == '"' && text.back() == '"')
+        text = text.substr(1, text.size() - 2);
     return std::all_of(text.begin(), text.end(), is_value_char);
 }
 
 bool is_path(std::string_view text) noexcept {
-    return text.front() == '/' && std::none_of(text.begin(), text.end(), [](char c) { return c < ' ' || c == 0x7F || c == ';'; });
+    return text.front() == '/' && std::none_of(text.begin(), text.end(), [](char c) {
+               return c < ' ' || c == 0x7F || c == ';';
+           });
 }
 
 bool is_domain(std::string_view text) noexcept {
@@ -63,7 +68,8 @@ bool begins_with(std::string_view text, std::string_view prefix) noexcept {
 std::string_view fault(const set_cookie& c) noexcept {
     if (!is_token(c.name)) return "the name must be a token";
     if (!is_value(c.value)) return "the value holds a character that must be encoded";
-    if (!c.path.empty() && !is_path(c.path)) return "the path must begin with '/' and hold no ';' or control character";
+    if (!c.path.empty() && !is_path(c.path))
+        return "the path must begin with '/' and hold no ';' or control character";
     if (!is_domain(c.domain)) return "malformed domain";
     if (c.same_site == same_site::none && !c.secure) return "SameSite=None needs Secure";
     if (begins_with(c.name, "__Secure-") && !c.secure) return "the prefix __Secure- needs Secure";
@@ -91,10 +97,10 @@ result<std::string> set_cookie::text() const {
     if (secure) out += "; Secure";
     if (http_only) out += "; HttpOnly";
     switch (same_site) {
-        case same_site::unset: break;
-        case same_site::strict: out += "; SameSite=Strict"; break;
-        case same_site::lax: out += "; SameSite=Lax"; break;
-        case same_site::none: out += "; SameSite=None"; break;
+    case same_site::unset: break;
+    case same_site::strict: out += "; SameSite=Strict"; break;
+    case same_site::lax: out += "; SameSite=Lax"; break;
+    case same_site::none: out += "; SameSite=None"; break;
     }
     return out;
 }

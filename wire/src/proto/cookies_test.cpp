@@ -12,7 +12,8 @@ std::string read(const std::vector<std::string>& fields, const limits& l = {}) {
     const auto cookies = cookie_list::parse(list, l);
     if (!cookies) return std::string(to_string(cookies.code()));
     std::string out;
-    for (const auto& [name, value] : *cookies) out += "[" + std::string(name) + "|" + std::string(value) + "]";
+    for (const auto& [name, value] : *cookies)
+        out += "[" + std::string(name) + "|" + std::string(value) + "]";
     return out;
 }
 
@@ -55,13 +56,19 @@ TEST(set_cookie, with_all_its_attributes) {
                        .secure = true,
                        .http_only = true,
                        .same_site = same_site::lax}),
-              "id=\"x\"; Path=/a b; Domain=Example.org; Max-Age=3600; Expires=Sun, 06 Nov 1994 08:49:37 GMT; Secure; HttpOnly; SameSite=Lax");
-    EXPECT_EQ(written({.name = "a", .value = "", .max_age = std::chrono::seconds(0), .same_site = same_site::strict}),
+              "id=\"x\"; Path=/a b; Domain=Example.org; Max-Age=3600; Expires=Sun, 06 Nov 1994 "
+              "08:49:37 GMT; Secure; HttpOnly; SameSite=Lax");
+    EXPECT_EQ(written({.name = "a",
+                       .value = "",
+                       .max_age = std::chrono::seconds(0),
+                       .same_site = same_site::strict}),
               "a=; Max-Age=0; SameSite=Strict");
-    EXPECT_EQ(written({.name = "a", .value = "", .secure = true, .same_site = same_site::none}), "a=; Secure; SameSite=None");
+    EXPECT_EQ(written({.name = "a", .value = "", .secure = true, .same_site = same_site::none}),
+              "a=; Secure; SameSite=None");
 }
 TEST(set_cookie, what_would_split_the_field_or_be_misread) {
-    for (const std::string value : {"a;b", "a b", "a,b", "a\\b", "a\"b", "\"a", "a\r\nSet-Cookie: b=1", "a\tb", "\x7F", "\xC3\xA9"}) {
+    for (const std::string value : {"a;b", "a b", "a,b", "a\\b", "a\"b", "\"a",
+                                    "a\r\nSet-Cookie: b=1", "a\tb", "\x7F", "\xC3\xA9"}) {
         EXPECT_EQ(written({.name = "a", .value = value}), "malformed cookie") << value;
     }
     for (const std::string name : {"", "a=b", "a b", "a;", "a\r\n", "\"a\""}) {
@@ -71,20 +78,27 @@ TEST(set_cookie, what_would_split_the_field_or_be_misread) {
         EXPECT_EQ(written({.name = "a", .value = "x", .path = path}), "malformed cookie") << path;
     }
     for (const std::string domain : {"a;b", "a b", "a:80", "\n"}) {
-        EXPECT_EQ(written({.name = "a", .value = "x", .domain = domain}), "malformed cookie") << domain;
+        EXPECT_EQ(written({.name = "a", .value = "x", .domain = domain}), "malformed cookie")
+            << domain;
     }
 }
 TEST(set_cookie, rules_of_attributes_and_prefixes) {
-    EXPECT_EQ(written({.name = "a", .value = "", .same_site = same_site::none}), "malformed cookie");
+    EXPECT_EQ(written({.name = "a", .value = "", .same_site = same_site::none}),
+              "malformed cookie");
     EXPECT_EQ(written({.name = "__Secure-a", .value = ""}), "malformed cookie");
     EXPECT_EQ(written({.name = "__Secure-a", .value = "", .secure = true}), "__Secure-a=; Secure");
-    EXPECT_EQ(written({.name = "__Host-a", .value = "", .path = "/", .secure = true}), "__Host-a=; Path=/; Secure");
+    EXPECT_EQ(written({.name = "__Host-a", .value = "", .path = "/", .secure = true}),
+              "__Host-a=; Path=/; Secure");
     EXPECT_EQ(written({.name = "__Host-a", .value = "", .path = "/"}), "malformed cookie");
     EXPECT_EQ(written({.name = "__host-a", .value = "", .secure = true}), "malformed cookie");
-    EXPECT_EQ(written({.name = "__Host-a", .value = "", .path = "/x", .secure = true}), "malformed cookie");
-    EXPECT_EQ(written({.name = "__Host-a", .value = "", .path = "/", .domain = "a.b", .secure = true}), "malformed cookie");
+    EXPECT_EQ(written({.name = "__Host-a", .value = "", .path = "/x", .secure = true}),
+              "malformed cookie");
+    EXPECT_EQ(
+        written({.name = "__Host-a", .value = "", .path = "/", .domain = "a.b", .secure = true}),
+        "malformed cookie");
     const auto bad = set_cookie{.name = "a", .value = "b c"}.text();
-    EXPECT_EQ(bad.error().message, "cookie \"a\": the value holds a character that must be encoded");
+    EXPECT_EQ(bad.error().message,
+              "cookie \"a\": the value holds a character that must be encoded");
 }
 
 }  // namespace

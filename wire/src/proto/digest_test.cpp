@@ -22,7 +22,8 @@ std::string hex(std::string_view text) {
 TEST(sha1, vectors_of_fips_180) {
     EXPECT_EQ(hex(""), "da39a3ee5e6b4b0d3255bfef95601890afd80709");
     EXPECT_EQ(hex("abc"), "a9993e364706816aba3e25717850c26c9cd0d89d");
-    EXPECT_EQ(hex("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"), "84983e441c3bd26ebaae4aa1f95129e5e54670f1");
+    EXPECT_EQ(hex("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
+              "84983e441c3bd26ebaae4aa1f95129e5e54670f1");
     EXPECT_EQ(hex(std::string(1000000, 'a')), "34aa973cd4c4daa4f61eeb2bdbad27316534016f");
 }
 TEST(sha1, every_padding) {
@@ -39,8 +40,13 @@ std::string encode(std::string_view text) {
 }
 
 TEST(base64, vectors_of_rfc_4648) {
-    const std::vector<std::pair<std::string, std::string>> vectors{
-        {"", ""}, {"f", "Zg=="}, {"fo", "Zm8="}, {"foo", "Zm9v"}, {"foob", "Zm9vYg=="}, {"fooba", "Zm9vYmE="}, {"foobar", "Zm9vYmFy"}};
+    const std::vector<std::pair<std::string, std::string>> vectors{{"", ""},
+                                                                   {"f", "Zg=="},
+                                                                   {"fo", "Zm8="},
+                                                                   {"foo", "Zm9v"},
+                                                                   {"foob", "Zm9vYg=="},
+                                                                   {"fooba", "Zm9vYmE="},
+                                                                   {"foobar", "Zm9vYmFy"}};
     for (const auto& [plain, coded] : vectors) {
         EXPECT_EQ(encode(plain), coded);
         EXPECT_EQ(base64_decode(coded), plain);
@@ -52,7 +58,8 @@ TEST(base64, every_byte) {
     EXPECT_EQ(base64_decode(encode(all)), all);
 }
 TEST(base64, refused) {
-    for (const auto bad : {"Zg", "Zg=", "Z===", "====", "Zg==Zg==", "Zm9 ", "Zm9v\n", "Zh==", "Zm9=", "Zm-_", "=Zm8"}) {
+    for (const auto bad : {"Zg", "Zg=", "Z===", "====", "Zg==Zg==", "Zm9 ", "Zm9v\n",
+                           "Zh==", "Zm9=", "Zm-_", "=Zm8"}) {
         EXPECT_EQ(base64_decode(bad), std::nullopt) << bad;
     }
 }

@@ -47,7 +47,8 @@ errc length_fields::check(int minor_version) const noexcept {
     if (bad_length_) return errc::bad_content_length;
     if (!codings_) return errc::none;
     // RFC 9112 section 6.1: HTTP/1.0 with Transfer-Encoding is faulty framing.
-    if (minor_version == 0 || !last_is_chunked_ || chunked_count_ != 1) return errc::bad_transfer_encoding;
+    if (minor_version == 0 || !last_is_chunked_ || chunked_count_ != 1)
+        return errc::bad_transfer_encoding;
     return unknown_coding_ ? errc::unknown_transfer_encoding : errc::none;
 }
 
@@ -61,8 +62,10 @@ constexpr bool is_hex(char c) noexcept {
 constexpr std::array<bool, 256> make_reg_name_table() {
     std::array<bool, 256> table{};
     for (int c = '0'; c <= '9'; ++c) table[static_cast<std::size_t>(c)] = true;
-    for (int c = 'a'; c <= 'z'; ++c) table[static_cast<std::size_t>(c)] = table[static_cast<std::size_t>(c - 32)] = true;
-    for (const char c : std::string_view("-._~!$&'()*+,;=")) table[static_cast<unsigned char>(c)] = true;
+    for (int c = 'a'; c <= 'z'; ++c)
+        table[static_cast<std::size_t>(c)] = table[static_cast<std::size_t>(c - 32)] = true;
+    for (const char c : std::string_view("-._~!$&'()*+,;="))
+        table[static_cast<unsigned char>(c)] = true;
     return table;
 }
 constexpr std::array<bool, 256> reg_name_table = make_reg_name_table();
@@ -72,7 +75,8 @@ std::size_t scan_reg_name(std::string_view s) noexcept {
     std::size_t i = 0;
     for (; i < s.size() && s[i] != ':'; ++i) {
         if (reg_name_table[static_cast<unsigned char>(s[i])]) continue;
-        if (s[i] != '%' || s.size() - i < 3 || !is_hex(s[i + 1]) || !is_hex(s[i + 2])) return std::string_view::npos;
+        if (s[i] != '%' || s.size() - i < 3 || !is_hex(s[i + 1]) || !is_hex(s[i + 2]))
+            return std::string_view::npos;
         i += 2;
     }
     return i;

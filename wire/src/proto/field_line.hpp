@@ -1,4 +1,5 @@
-// One field line of a head or trailer (RFC 9112 section 5), and what the fields of both roles have in common.
+// One field line of a head or trailer (RFC 9112 section 5), and what the fields of both roles have
+// in common.
 #pragma once
 
 #include <cstddef>
@@ -12,9 +13,9 @@ namespace wire::http::detail {
 
 enum class line_scan : std::uint8_t { incomplete, complete, empty, failed };
 
-// The line at `at`; moves `at` behind it when it is complete or empty (only CRLF), sets `error` when it failed.
-// Whether a line fails is decided by its shortest failing prefix, so that the answer does not depend on
-// how the bytes were split.
+// The line at `at`; moves `at` behind it when it is complete or empty (only CRLF), sets `error`
+// when it failed. Whether a line fails is decided by its shortest failing prefix, so that the
+// answer does not depend on how the bytes were split.
 line_scan scan_field_line(std::string_view in, std::size_t& at, header& out, errc& error) noexcept;
 
 // The two fields that decide framing, gathered over all field lines of a head.
@@ -27,14 +28,15 @@ public:
     std::uint64_t length() const noexcept { return length_; }
     bool chunked() const noexcept { return codings_; }
 
-    // none when framing is unambiguous: at most one length, and if there are transfer codings, just one "chunked".
+    // none when framing is unambiguous: at most one length, and if there are transfer codings, just
+    // one "chunked".
     errc check(int minor_version) const noexcept;
 
 private:
     std::uint64_t length_ = 0;
     unsigned lengths_ = 0;
     bool bad_length_ = false;
-    bool codings_ = false;          // there was a Transfer-Encoding
+    bool codings_ = false;  // there was a Transfer-Encoding
     bool unknown_coding_ = false;
     bool last_is_chunked_ = false;
     unsigned chunked_count_ = 0;

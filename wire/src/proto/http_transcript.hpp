@@ -10,8 +10,10 @@
 namespace wire::testing {
 
 inline std::string describe(const http::request_head& h) {
-    std::string out = std::string(h.method_text) + " " + std::string(h.target) + " 1." + std::to_string(h.minor_version);
-    for (const auto& f : h.headers) out += " [" + std::string(f.name) + "=" + std::string(f.value) + "]";
+    std::string out = std::string(h.method_text) + " " + std::string(h.target) + " 1." +
+                      std::to_string(h.minor_version);
+    for (const auto& f : h.headers)
+        out += " [" + std::string(f.name) + "=" + std::string(f.value) + "]";
     if (h.framing == http::framing::length) out += " length " + std::to_string(h.content_length);
     if (h.framing == http::framing::chunked) out += " chunked";
     if (!h.keep_alive) out += " close";
@@ -21,8 +23,10 @@ inline std::string describe(const http::request_head& h) {
 }
 
 inline std::string describe(const http::response_head& h) {
-    std::string out = std::to_string(h.status) + " '" + std::string(h.reason) + "' 1." + std::to_string(h.minor_version);
-    for (const auto& f : h.headers) out += " [" + std::string(f.name) + "=" + std::string(f.value) + "]";
+    std::string out = std::to_string(h.status) + " '" + std::string(h.reason) + "' 1." +
+                      std::to_string(h.minor_version);
+    for (const auto& f : h.headers)
+        out += " [" + std::string(f.name) + "=" + std::string(f.value) + "]";
     if (h.framing == http::framing::length) out += " length " + std::to_string(h.content_length);
     if (h.framing == http::framing::chunked) out += " chunked";
     if (h.framing == http::framing::until_close) out += " until-close";
@@ -31,8 +35,7 @@ inline std::string describe(const http::response_head& h) {
 }
 
 // Events separated by "; ", adjacent body pieces joined. What is left over at the end is "left N".
-template <typename Parser, typename Head>
-class http_transcript {
+template <typename Parser, typename Head> class http_transcript {
 public:
     explicit http_transcript(Parser& parser) : parser_(parser) {}
 
@@ -62,7 +65,9 @@ public:
     }
     bool broken() const { return broken_; }
     std::size_t left() const { return held_.size(); }
-    std::string text() const { return held_.empty() || broken_ ? text_ : text_ + "; left " + std::to_string(held_.size()); }
+    std::string text() const {
+        return held_.empty() || broken_ ? text_ : text_ + "; left " + std::to_string(held_.size());
+    }
 
 private:
     void add(const std::string& what) {

@@ -18,7 +18,8 @@ TEST(http_types, methods_are_case_sensitive) {
 }
 TEST(http_types, tokens_and_values) {
     EXPECT_TRUE(is_token("X-a_9!~"));
-    for (const auto bad : {"", "a b", "a:", "a\r", "\x80", "a(", "a/"}) EXPECT_FALSE(is_token(bad)) << bad;
+    for (const auto bad : {"", "a b", "a:", "a\r", "\x80", "a(", "a/"})
+        EXPECT_FALSE(is_token(bad)) << bad;
     EXPECT_TRUE(is_field_value(""));
     EXPECT_TRUE(is_field_value("a\tb \xFF"));
     for (const auto bad : {"\r", "a\nb", "\x7F", "\x1F"}) EXPECT_FALSE(is_field_value(bad));
@@ -33,7 +34,9 @@ TEST(http_types, control_characters_are_found_wherever_they_stand) {
                 std::string text = clean;
                 text[at] = static_cast<char>(c);
                 const bool bad = (c < 32 && c != '\t') || c == 127;
-                ASSERT_EQ(detail::find_control(text.data(), text.data() + size), text.data() + (bad ? at : size)) << c;
+                ASSERT_EQ(detail::find_control(text.data(), text.data() + size),
+                          text.data() + (bad ? at : size))
+                    << c;
             }
         }
     }

@@ -34,7 +34,8 @@ head_writer head_writer::request(buffer& out, std::string_view method, std::stri
     return w;
 }
 
-head_writer head_writer::response(buffer& out, int status, std::string_view reason, int minor_version) {
+head_writer head_writer::response(buffer& out, int status, std::string_view reason,
+                                  int minor_version) {
     head_writer w(out);
     if (status < 100 || status > 999 || !is_field_value(reason)) {
         w.error_ = errc::bad_argument;
@@ -60,7 +61,8 @@ head_writer& head_writer::field(std::string_view name, std::string_view value) {
         p = static_cast<char*>(std::memcpy(p, name.data(), name.size())) + name.size();
         *p++ = ':';
         *p++ = ' ';
-        if (!value.empty()) p = static_cast<char*>(std::memcpy(p, value.data(), value.size())) + value.size();
+        if (!value.empty())
+            p = static_cast<char*>(std::memcpy(p, value.data(), value.size())) + value.size();
         *p++ = '\r';
         *p++ = '\n';
         out_->commit(static_cast<std::size_t>(p - space.data()));
@@ -117,15 +119,19 @@ std::array<char, 29> format_date(std::int64_t unix_seconds) noexcept {
     const std::int64_t day_of_era = shifted - era * 146097;
     const std::int64_t year_of_era =
         (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
-    const std::int64_t day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    const std::int64_t day_of_year =
+        day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     const std::int64_t march_month = (5 * day_of_year + 2) / 153;
     const std::int64_t month_day = day_of_year - (153 * march_month + 2) / 5 + 1;
-    const std::int64_t month = march_month < 10 ? march_month + 2 : march_month - 10;  // 0 = January
+    // 0 = January.
+    const std::int64_t month = march_month < 10 ? march_month + 2 : march_month - 10;
     const std::int64_t year = year_of_era + era * 400 + (month <= 1 ? 1 : 0);
 
     std::array<char, 29> text{};
     char* p = text.data();
-    const auto put = [&p](std::string_view s) { p = static_cast<char*>(std::memcpy(p, s.data(), s.size())) + s.size(); };
+    const auto put = [&p](std::string_view s) {
+        p = static_cast<char*>(std::memcpy(p, s.data(), s.size())) + s.size();
+    };
     const auto put_number = [&p](std::int64_t n, int width) {
         for (int i = width - 1; i >= 0; --i, n /= 10) p[i] = static_cast<char>('0' + n % 10);
         p += width;

@@ -14,10 +14,12 @@ using detail::lower;
 // RFC 6265 section 5.1.1.
 bool is_delimiter(char c) noexcept {
     const auto u = static_cast<unsigned char>(c);
-    return u == 0x09 || (u >= 0x20 && u <= 0x2F) || (u >= 0x3B && u <= 0x40) || (u >= 0x5B && u <= 0x60) || (u >= 0x7B && u <= 0x7E);
+    return u == 0x09 || (u >= 0x20 && u <= 0x2F) || (u >= 0x3B && u <= 0x40) ||
+           (u >= 0x5B && u <= 0x60) || (u >= 0x7B && u <= 0x7E);
 }
 
-// A number of `least` to `most` digits that begins at `at`, which moves behind it; -1 when there is none.
+// A number of `least` to `most` digits that begins at `at`, which moves behind it; -1 when there is
+// none.
 int number(std::string_view text, std::size_t& at, std::size_t least, std::size_t most) noexcept {
     int value = 0;
     std::size_t n = 0;
@@ -43,7 +45,9 @@ int month_of(std::string_view token) noexcept {
     if (token.size() < 3) return 0;
     for (int m = 0; m < 12; ++m) {
         const auto at = static_cast<std::size_t>(m) * 3;
-        if (lower(token[0]) == names[at] && lower(token[1]) == names[at + 1] && lower(token[2]) == names[at + 2]) return m + 1;
+        if (lower(token[0]) == names[at] && lower(token[1]) == names[at + 1] &&
+            lower(token[2]) == names[at + 2])
+            return m + 1;
     }
     return 0;
 }
@@ -54,7 +58,8 @@ int days_in(int month, int year) noexcept {
     return days[static_cast<std::size_t>(month - 1)] + (month == 2 && leap ? 1 : 0);
 }
 
-// Days since 1970-01-01 of the proleptic Gregorian calendar: a year that begins in March has its leap day last.
+// Days since 1970-01-01 of the proleptic Gregorian calendar: a year that begins in March has its
+// leap day last.
 std::int64_t days_from_civil(std::int64_t year, int month, int day) noexcept {
     year -= month <= 2 ? 1 : 0;
     const std::int64_t era = year / 400;
@@ -99,7 +104,8 @@ std::optional<std::int64_t> parse_lenient_date(std::string_view text) noexcept {
     }
     if (year >= 70 && year <= 99) year += 1900;
     if (year >= 0 && year <= 69) year += 2000;
-    if (!have_time || month == 0 || year < 1601 || day < 1 || day > days_in(month, year)) return std::nullopt;
+    if (!have_time || month == 0 || year < 1601 || day < 1 || day > days_in(month, year))
+        return std::nullopt;
     if (time[0] > 23 || time[1] > 59 || time[2] > 59) return std::nullopt;
     return days_from_civil(year, month, day) * 86400 + time[0] * 3600 + time[1] * 60 + time[2];
 }

@@ -15,7 +15,8 @@ std::string show(std::string_view text) {
 }
 
 TEST(lenient_date, the_three_forms_of_http) {
-    for (const auto text : {"Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994"}) {
+    for (const auto text : {"Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT",
+                            "Sun Nov  6 08:49:37 1994"}) {
         EXPECT_EQ(parse_lenient_date(text), 784111777) << text;
     }
     EXPECT_EQ(parse_lenient_date("Thu, 01 Jan 1970 00:00:00 GMT"), 0);
@@ -40,9 +41,11 @@ TEST(lenient_date, forms_that_are_met) {
     }
 }
 TEST(lenient_date, no_dates) {
-    for (const auto text : {"", "Mon", "10 Dec 2007", "17:02:24 GMT", "32 Dec 2007 17:02:24", "30 Feb 2007 17:02:24", "29 Feb 2023 00:00:00",
-                            "10 Dec 1600 17:02:24", "10 Dec 2007 24:00:00", "10 Dec 2007 17:60:24", "10 Dec 2007 17:02:60", "0 Dec 2007 17:02:24",
-                            "10 Foo 2007 17:02:24", "10 Dec 20071 17:02:24", "10 Dec 2007 17:02", "100 Dec 2007 17:02:24", "\xFF\xFF"}) {
+    for (const auto text : {"", "Mon", "10 Dec 2007", "17:02:24 GMT", "32 Dec 2007 17:02:24",
+                            "30 Feb 2007 17:02:24", "29 Feb 2023 00:00:00", "10 Dec 1600 17:02:24",
+                            "10 Dec 2007 24:00:00", "10 Dec 2007 17:60:24", "10 Dec 2007 17:02:60",
+                            "0 Dec 2007 17:02:24", "10 Foo 2007 17:02:24", "10 Dec 20071 17:02:24",
+                            "10 Dec 2007 17:02", "100 Dec 2007 17:02:24", "\xFF\xFF"}) {
         EXPECT_EQ(show(text), "none") << text;
     }
 }

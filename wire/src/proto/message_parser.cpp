@@ -68,19 +68,19 @@ auto message_parser::scan_fields(std::string_view in, std::size_t& at, header_li
     header line;
     for (;;) {
         switch (scan_field_line(in, at, line, error_)) {
-            case line_scan::complete:
-                if (fields_ == limits_->max_headers) {
-                    error_ = errc::too_many_headers;
-                    return scan::failed;
-                }
-                ++fields_;
-                out.push_back(line);
-                break;
-            case line_scan::empty: return scan::complete;
-            case line_scan::incomplete:
-                checked_ = static_cast<std::uint32_t>(at);
-                return scan::incomplete;
-            case line_scan::failed: return scan::failed;
+        case line_scan::complete:
+            if (fields_ == limits_->max_headers) {
+                error_ = errc::too_many_headers;
+                return scan::failed;
+            }
+            ++fields_;
+            out.push_back(line);
+            break;
+        case line_scan::empty: return scan::complete;
+        case line_scan::incomplete:
+            checked_ = static_cast<std::uint32_t>(at);
+            return scan::incomplete;
+        case line_scan::failed: return scan::failed;
         }
     }
 }
@@ -100,42 +100,42 @@ void message_parser::begin_body(framing f, std::uint64_t length) noexcept {
     partial_ = false;
     remaining_ = length;
     switch (f) {
-        case framing::none: state_ = state::finished; break;
-        case framing::length:
-            state_ = length == 0 ? state::finished : length > body_left_ ? state::oversize_body : state::length_body;
-            break;
-        case framing::chunked:
-            remaining_ = 0;
-            state_ = state::chunk_size;
-            break;
-        case framing::until_close: state_ = state::close_body; break;
+    case framing::none: state_ = state::finished; break;
+    case framing::length:
+        state_ = length == 0           ? state::finished
+                 : length > body_left_ ? state::oversize_body
+                                       : state::length_body;
+        break;
+    case framing::chunked:
+        remaining_ = 0;
+        state_ = state::chunk_size;
+        break;
+    case framing::until_close: state_ = state::close_body; break;
     }
 }
 
 step message_parser::parse_body(std::string_view in) noexcept {
     switch (state_) {
-        case state::finished:
-            state_ = state::start;
-            return {0, event::end, errc::none, {}};
-        case state::broken: return {0, event::error, error_, {}};
-        case state::upgraded:
-        case state::start: return {};
-        case state::oversize_body: return fail(errc::body_too_large);
-        case state::length_body: {
-            if (in.empty()) return {};
-            const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(remaining_, in.size()));
-            remaining_ -= n;
-            if (remaining_ == 0) state_ = state::finished;
-            return {n, event::body, errc::none, in.substr(0, n)};
-        }
-        case state::close_body: {
-            if (in.empty()) return {};
-            const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(body_left_, in.size()));
-            if (n == 0) return fail(errc::body_too_large);
-            body_left_ -= n;
-            return {n, event::body, errc::none, in.substr(0, n)};
-        }
-        default: return parse_chunk_framing(in);
+    case state::finished: state_ = state::start; return {0, event::end, errc::none, {}};
+    case state::broken: return {0, event::error, error_, {}};
+    case state::upgraded:
+    case state::start: return {};
+    case state::oversize_body: return fail(errc::body_too_large);
+    case state::length_body: {
+        if (in.empty()) return {};
+        const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(remaining_, in.size()));
+        remaining_ -= n;
+        if (remaining_ == 0) state_ = state::finished;
+        return {n, event::body, errc::none, in.substr(0, n)};
+    }
+    case state::close_body: {
+        if (in.empty()) return {};
+        const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(body_left_, in.size()));
+        if (n == 0) return fail(errc::body_too_large);
+        body_left_ -= n;
+        return {n, event::body, errc::none, in.substr(0, n)};
+    }
+    default: return parse_chunk_framing(in);
     }
 }
 
@@ -155,65 +155,69 @@ step message_parser::parse_chunk_framing(std::string_view in) noexcept {
     while (at < in.size()) {
         const char c = in[at];
         switch (state_) {
-            case state::chunk_size:
-                if (const int digit = hex_value(c); digit >= 0) {
-                    if (++size_digits_ > 15) return fail(errc::bad_chunk);  // 60 bits; no overflow
-                    remaining_ = remaining_ * 16 + static_cast<unsigned>(digit);
-                } else if (size_digits_ == 0) {
-                    return fail(errc::bad_chunk);
-                } else if (c == '\r') {
-                    state_ = state::chunk_size_lf;
-                } else if (c == ';') {
-                    state_ = state::chunk_extension;
-                } else if (c == ' ' || c == '\t') {
-                    state_ = state::chunk_space;
-                } else {
-                    return fail(errc::bad_chunk);
-                }
-                break;
-            case state::chunk_space:  // only white space before an extension, which is "bad" but allowed
-                if (++extension_bytes_ > limits_->max_chunk_extension_bytes) return fail(errc::chunk_extension_too_large);
-                if (c == ';') {
-                    state_ = state::chunk_extension;
-                } else if (c != ' ' && c != '\t') {
-                    return fail(errc::bad_chunk);
-                }
-                break;
-            case state::chunk_extension:
-                if (c == '\r') {
-                    state_ = state::chunk_size_lf;
-                    break;
-                }
-                if (is_control_char(c)) return fail(errc::bad_chunk);
-                if (++extension_bytes_ > limits_->max_chunk_extension_bytes) return fail(errc::chunk_extension_too_large);
-                break;
-            case state::chunk_size_lf:
-                if (c != '\n') return fail(errc::bad_chunk);
-                if (remaining_ == 0) {
-                    state_ = state::trailer;
-                    fields_ = 0;
-                    return parse_trailer(in, at + 1);
-                }
-                if (remaining_ > body_left_) return fail(errc::body_too_large);
-                body_left_ -= remaining_;
-                state_ = state::chunk_data;
-                break;
-            case state::chunk_data: {
-                const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(remaining_, in.size() - at));
-                remaining_ -= n;
-                if (remaining_ == 0) state_ = state::chunk_data_cr;
-                return {at + n, event::body, errc::none, in.substr(at, n)};
+        case state::chunk_size:
+            if (const int digit = hex_value(c); digit >= 0) {
+                if (++size_digits_ > 15) return fail(errc::bad_chunk);  // 60 bits; no overflow
+                remaining_ = remaining_ * 16 + static_cast<unsigned>(digit);
+            } else if (size_digits_ == 0) {
+                return fail(errc::bad_chunk);
+            } else if (c == '\r') {
+                state_ = state::chunk_size_lf;
+            } else if (c == ';') {
+                state_ = state::chunk_extension;
+            } else if (c == ' ' || c == '\t') {
+                state_ = state::chunk_space;
+            } else {
+                return fail(errc::bad_chunk);
             }
-            case state::chunk_data_cr:
-                if (c != '\r') return fail(errc::bad_chunk);
-                state_ = state::chunk_data_lf;
+            break;
+        case state::chunk_space:  // only white space before an extension, which is "bad" but
+                                  // allowed
+            if (++extension_bytes_ > limits_->max_chunk_extension_bytes)
+                return fail(errc::chunk_extension_too_large);
+            if (c == ';') {
+                state_ = state::chunk_extension;
+            } else if (c != ' ' && c != '\t') {
+                return fail(errc::bad_chunk);
+            }
+            break;
+        case state::chunk_extension:
+            if (c == '\r') {
+                state_ = state::chunk_size_lf;
                 break;
-            case state::chunk_data_lf:
-                if (c != '\n') return fail(errc::bad_chunk);
-                size_digits_ = 0;
-                state_ = state::chunk_size;
-                break;
-            default: return parse_trailer(in, at);
+            }
+            if (is_control_char(c)) return fail(errc::bad_chunk);
+            if (++extension_bytes_ > limits_->max_chunk_extension_bytes)
+                return fail(errc::chunk_extension_too_large);
+            break;
+        case state::chunk_size_lf:
+            if (c != '\n') return fail(errc::bad_chunk);
+            if (remaining_ == 0) {
+                state_ = state::trailer;
+                fields_ = 0;
+                return parse_trailer(in, at + 1);
+            }
+            if (remaining_ > body_left_) return fail(errc::body_too_large);
+            body_left_ -= remaining_;
+            state_ = state::chunk_data;
+            break;
+        case state::chunk_data: {
+            const auto n =
+                static_cast<std::size_t>(std::min<std::uint64_t>(remaining_, in.size() - at));
+            remaining_ -= n;
+            if (remaining_ == 0) state_ = state::chunk_data_cr;
+            return {at + n, event::body, errc::none, in.substr(at, n)};
+        }
+        case state::chunk_data_cr:
+            if (c != '\r') return fail(errc::bad_chunk);
+            state_ = state::chunk_data_lf;
+            break;
+        case state::chunk_data_lf:
+            if (c != '\n') return fail(errc::bad_chunk);
+            size_digits_ = 0;
+            state_ = state::chunk_size;
+            break;
+        default: return parse_trailer(in, at);
         }
         ++at;
     }
@@ -228,19 +232,19 @@ step message_parser::parse_trailer(std::string_view in, std::size_t at) noexcept
         std::size_t next = at;
         header line;
         switch (scan_field_line(rest, next, line, error_)) {
-            case line_scan::complete:
-                if (++fields_ > limits_->max_headers) return fail(errc::too_many_headers);
-                trailer_bytes_ += static_cast<std::uint32_t>(next - at);
-                at = next;
-                break;
-            case line_scan::empty:
-                begin_body(framing::none, 0);
-                state_ = state::start;
-                return {next, event::end, errc::none, {}};
-            case line_scan::incomplete:
-                if (in.size() - at >= allowed) return fail(errc::header_too_large);
-                return {at, event::need_more, errc::none, {}};
-            case line_scan::failed: return fail(error_);
+        case line_scan::complete:
+            if (++fields_ > limits_->max_headers) return fail(errc::too_many_headers);
+            trailer_bytes_ += static_cast<std::uint32_t>(next - at);
+            at = next;
+            break;
+        case line_scan::empty:
+            begin_body(framing::none, 0);
+            state_ = state::start;
+            return {next, event::end, errc::none, {}};
+        case line_scan::incomplete:
+            if (in.size() - at >= allowed) return fail(errc::header_too_large);
+            return {at, event::need_more, errc::none, {}};
+        case line_scan::failed: return fail(error_);
         }
     }
 }
@@ -251,18 +255,18 @@ namespace wire::http {
 
 int status_for(errc code) noexcept {
     switch (code) {
-        case errc::uri_too_long: return 414;
-        case errc::body_too_large:
-        case errc::too_many_parts:
-        case errc::part_too_large: return 413;
-        case errc::unsupported_media_type: return 415;
-        case errc::header_too_large:
-        case errc::too_many_headers: return 431;
-        case errc::bad_version: return 505;
-        case errc::unknown_transfer_encoding: return 501;
-        case errc::timed_out: return 408;
-        case errc::unknown_expectation: return 417;
-        default: return 400;
+    case errc::uri_too_long: return 414;
+    case errc::body_too_large:
+    case errc::too_many_parts:
+    case errc::part_too_large: return 413;
+    case errc::unsupported_media_type: return 415;
+    case errc::header_too_large:
+    case errc::too_many_headers: return 431;
+    case errc::bad_version: return 505;
+    case errc::unknown_transfer_encoding: return 501;
+    case errc::timed_out: return 408;
+    case errc::unknown_expectation: return 417;
+    default: return 400;
     }
 }
 

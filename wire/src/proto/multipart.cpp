@@ -9,10 +9,10 @@ namespace wire::http {
 
 namespace {
 
-// `; name=value` parameters of a Content-Type or Content-Disposition, whose first element has been cut off. A backslash escapes only
-// quote and backslash: old browsers put whole Windows paths into file names. False when malformed.
-template <typename Take>
-bool each_parameter(std::string_view text, Take take) {
+// `; name=value` parameters of a Content-Type or Content-Disposition, whose first element has been
+// cut off. A backslash escapes only quote and backslash: old browsers put whole Windows paths into
+// file names. False when malformed.
+template <typename Take> bool each_parameter(std::string_view text, Take take) {
     for (text = detail::trim(text); !text.empty(); text = detail::trim(text)) {
         if (text.front() != ';') return false;
         text = detail::trim(text.substr(1));
@@ -25,7 +25,9 @@ bool each_parameter(std::string_view text, Take take) {
         if (!text.empty() && text.front() == '"') {
             std::size_t i = 1;
             for (; i < text.size() && text[i] != '"'; ++i) {
-                if (text[i] == '\\' && i + 1 < text.size() && (text[i + 1] == '"' || text[i + 1] == '\\')) ++i;
+                if (text[i] == '\\' && i + 1 < text.size() &&
+                    (text[i + 1] == '"' || text[i + 1] == '\\'))
+                    ++i;
                 value.push_back(text[i]);
             }
             if (i == text.size()) return false;
@@ -56,7 +58,8 @@ bool read_disposition(std::string_view value, part_head& head, bool& named) {
 
 }  // namespace
 
-multipart_parser::multipart_parser(std::string_view boundary, const limits& l) : delimiter_("\r\n--"), limits_(&l) {
+multipart_parser::multipart_parser(std::string_view boundary, const limits& l)
+    : delimiter_("\r\n--"), limits_(&l) {
     delimiter_ += boundary;
 }
 
@@ -68,26 +71,28 @@ multipart_parser::step multipart_parser::fail(errc why) noexcept {
 
 multipart_parser::step multipart_parser::parse(std::string_view in, part_head& head) {
     switch (state_) {
-        case state::start: {
-            // The first delimiter has no line before it.
-            const std::string_view first = std::string_view(delimiter_).substr(2);
-            const std::size_t n = std::min(in.size(), first.size());
-            if (in.substr(0, n) != first.substr(0, n)) return fail(errc::bad_multipart);
-            if (n < first.size()) return {};
-            state_ = state::delimited;
-            return parse_delimited(in, n, head);
-        }
-        case state::delimited: return parse_delimited(in, 0, head);
-        case state::head: return parse_head(in, 0, head);
-        case state::content: return parse_content(in);
-        case state::finished: return {.consumed = in.size(), .what = event::end};
-        case state::broken: break;
+    case state::start: {
+        // The first delimiter has no line before it.
+        const std::string_view first = std::string_view(delimiter_).substr(2);
+        const std::size_t n = std::min(in.size(), first.size());
+        if (in.substr(0, n) != first.substr(0, n)) return fail(errc::bad_multipart);
+        if (n < first.size()) return {};
+        state_ = state::delimited;
+        return parse_delimited(in, n, head);
+    }
+    case state::delimited: return parse_delimited(in, 0, head);
+    case state::head: return parse_head(in, 0, head);
+    case state::content: return parse_content(in);
+    case state::finished: return {.consumed = in.size(), .what = event::end};
+    case state::broken: break;
     }
     return {.what = event::error, .error = error_};
 }
 
-// What follows a boundary: "--" at the end of all, or white space and a line end. `before` bytes of `in` are used up already.
-multipart_parser::step multipart_parser::parse_delimited(std::string_view in, std::size_t before, part_head& head) {
+// What follows a boundary: "--" at the end of all, or white space and a line end. `before` bytes of
+// `in` are used up already.
+multipart_parser::step multipart_parser::parse_delimited(std::string_view in, std::size_t before,
+                                                         part_head& head) {
     std::string_view left = in.substr(before);
     if (left.substr(0, 2) == "--") {
         state_ = state::finished;
@@ -108,7 +113,8 @@ multipart_parser::step multipart_parser::parse_delimited(std::string_view in, st
     return parse_head(in, before + end + 2, head);
 }
 
-multipart_parser::step multipart_parser::parse_head(std::string_view in, std::size_t before, part_head& head) {
+multipart_parser::step multipart_parser::parse_head(std::string_view in, std::size_t before,
+                                                    part_head& head) {
     const std::string_view bytes = in.substr(before, limits_->max_part_header_bytes);
     part_head found;
     bool disposed = false;
@@ -118,26 +124,27 @@ multipart_parser::step multipart_parser::parse_head(std::string_view in, std::si
         header field;
         errc why = errc::none;
         switch (detail::scan_field_line(bytes, at, field, why)) {
-            case detail::line_scan::incomplete:
-                if (bytes.size() == limits_->max_part_header_bytes) return fail(errc::header_too_large);
-                return {.consumed = before};
-            case detail::line_scan::failed: return fail(why);
-            case detail::line_scan::complete:
-                if (++fields > limits_->max_headers) return fail(errc::too_many_headers);
-                if (detail::name_is(field.name, "content-disposition")) {
-                    if (disposed || !read_disposition(field.value, found, named)) return fail(errc::bad_multipart);
-                    disposed = true;
-                } else if (detail::name_is(field.name, "content-type")) {
-                    found.content_type = field.value;
-                }
-                break;
-            case detail::line_scan::empty:
-                if (!named) return fail(errc::bad_multipart);
-                head = std::move(found);
-                ++parts_;
-                part_bytes_ = 0;
-                state_ = state::content;
-                return {.consumed = before + at, .what = event::part};
+        case detail::line_scan::incomplete:
+            if (bytes.size() == limits_->max_part_header_bytes) return fail(errc::header_too_large);
+            return {.consumed = before};
+        case detail::line_scan::failed: return fail(why);
+        case detail::line_scan::complete:
+            if (++fields > limits_->max_headers) return fail(errc::too_many_headers);
+            if (detail::name_is(field.name, "content-disposition")) {
+                if (disposed || !read_disposition(field.value, found, named))
+                    return fail(errc::bad_multipart);
+                disposed = true;
+            } else if (detail::name_is(field.name, "content-type")) {
+                found.content_type = field.value;
+            }
+            break;
+        case detail::line_scan::empty:
+            if (!named) return fail(errc::bad_multipart);
+            head = std::move(found);
+            ++parts_;
+            part_bytes_ = 0;
+            state_ = state::content;
+            return {.consumed = before + at, .what = event::part};
         }
     }
 }
@@ -146,9 +153,11 @@ multipart_parser::step multipart_parser::parse_content(std::string_view in) {
     const std::size_t found = in.find(delimiter_);
     std::size_t end = found;
     if (found == std::string_view::npos) {
-        // A boundary holds no CR: only the last one here can begin a delimiter that is not complete.
+        // A boundary holds no CR: only the last one here can begin a delimiter that is not
+        // complete.
         const std::size_t return_at = in.rfind('\r');
-        const bool may_be = return_at != std::string_view::npos && delimiter_.starts_with(in.substr(return_at));
+        const bool may_be =
+            return_at != std::string_view::npos && delimiter_.starts_with(in.substr(return_at));
         end = may_be ? return_at : in.size();
     }
     if (end > 0) {
@@ -163,22 +172,26 @@ multipart_parser::step multipart_parser::parse_content(std::string_view in) {
 
 result<std::string> multipart_boundary(std::string_view content_type) {
     const std::size_t end = std::min(content_type.find(';'), content_type.size());
-    if (!equals_ignoring_case(detail::trim(content_type.substr(0, end)), "multipart/form-data")) return errc::unsupported_media_type;
+    if (!equals_ignoring_case(detail::trim(content_type.substr(0, end)), "multipart/form-data"))
+        return errc::unsupported_media_type;
     std::string boundary;
-    const bool well_formed = each_parameter(content_type.substr(end), [&](std::string_view name, std::string value) {
-        if (equals_ignoring_case(name, "boundary")) boundary = std::move(value);
-    });
-    const bool good = well_formed && !boundary.empty() && boundary.size() <= 70 && boundary.back() != ' ' &&
-                      std::all_of(boundary.begin(), boundary.end(), [](char c) {
-                          const char small = detail::lower(c);
-                          return detail::is_digit(c) || (small >= 'a' && small <= 'z') ||
-                                 std::string_view("'()+_,-./:=? ").find(c) != std::string_view::npos;
-                      });
+    const bool well_formed =
+        each_parameter(content_type.substr(end), [&](std::string_view name, std::string value) {
+            if (equals_ignoring_case(name, "boundary")) boundary = std::move(value);
+        });
+    const bool good =
+        well_formed && !boundary.empty() && boundary.size() <= 70 && boundary.back() != ' ' &&
+        std::all_of(boundary.begin(), boundary.end(), [](char c) {
+            const char small = detail::lower(c);
+            return detail::is_digit(c) || (small >= 'a' && small <= 'z') ||
+                   std::string_view("'()+_,-./:=? ").find(c) != std::string_view::npos;
+        });
     if (!good) return errc::bad_multipart;
     return boundary;
 }
 
-result<std::vector<form_part>> parse_multipart(std::string_view content_type, std::string_view body, const limits& l) {
+result<std::vector<form_part>> parse_multipart(std::string_view content_type, std::string_view body,
+                                               const limits& l) {
     const auto boundary = multipart_boundary(content_type);
     if (!boundary) return boundary.error();
     multipart_parser parser(*boundary, l);
@@ -188,17 +201,17 @@ result<std::vector<form_part>> parse_multipart(std::string_view content_type, st
         const auto s = parser.parse(body, head);
         body.remove_prefix(s.consumed);
         switch (s.what) {
-            case multipart_parser::event::part:
-                out.push_back({std::move(head), body.substr(0, 0)});
-                break;
-            case multipart_parser::event::data:
-                // Pieces of one part follow each other in the body.
-                out.back().data = {out.back().data.data(), out.back().data.size() + s.data.size()};
-                break;
-            case multipart_parser::event::part_end: break;
-            case multipart_parser::event::end: return out;
-            case multipart_parser::event::need_more: return errc::bad_multipart;
-            case multipart_parser::event::error: return s.error;
+        case multipart_parser::event::part:
+            out.push_back({std::move(head), body.substr(0, 0)});
+            break;
+        case multipart_parser::event::data:
+            // Pieces of one part follow each other in the body.
+            out.back().data = {out.back().data.data(), out.back().data.size() + s.data.size()};
+            break;
+        case multipart_parser::event::part_end: break;
+        case multipart_parser::event::end: return out;
+        case multipart_parser::event::need_more: return errc::bad_multipart;
+        case multipart_parser::event::error: return s.error;
         }
     }
 }

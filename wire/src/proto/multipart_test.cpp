@@ -11,7 +11,8 @@ using namespace std::string_literals;
 using event = multipart_parser::event;
 
 std::string shown(const part_head& head) {
-    return head.name + (head.filename ? " file=" + *head.filename : "") + (head.content_type.empty() ? "" : " type=" + head.content_type);
+    return head.name + (head.filename ? " file=" + *head.filename : "") +
+           (head.content_type.empty() ? "" : " type=" + head.content_type);
 }
 
 // What a caller sees who is given the pieces one after another.
@@ -26,18 +27,20 @@ std::string read_in(const testing::pieces& pieces, const limits& l, std::string_
             const testing::exact_copy copy(held);
             const auto s = parser.parse(copy, head);
             switch (s.what) {
-                case event::part: seen += "<" + shown(head) + ">"; break;
-                case event::data: seen += s.data; break;
-                case event::part_end: seen += "."; break;
-                case event::end:
-                    if (!parser.finished()) return "finished() is wrong";
-                    seen += seen.ends_with("$") ? "" : "$";
-                    more = false;
-                    break;
-                case event::error: return seen + "!" + std::string(to_string(s.error));
-                case event::need_more: more = false; break;
+            case event::part: seen += "<" + shown(head) + ">"; break;
+            case event::data: seen += s.data; break;
+            case event::part_end: seen += "."; break;
+            case event::end:
+                if (!parser.finished()) return "finished() is wrong";
+                seen += seen.ends_with("$") ? "" : "$";
+                more = false;
+                break;
+            case event::error: return seen + "!" + std::string(to_string(s.error));
+            case event::need_more: more = false; break;
             }
-            if (s.what == event::need_more && held.size() - s.consumed > l.max_part_header_bytes + boundary.size() + 4) return "holds too much";
+            if (s.what == event::need_more &&
+                held.size() - s.consumed > l.max_part_header_bytes + boundary.size() + 4)
+                return "holds too much";
             held.erase(0, s.consumed);
         }
     }
@@ -61,28 +64,37 @@ std::string read(std::string_view body, const limits& l = {}, std::string_view b
 const std::string field = "Content-Disposition: form-data; name=\"a\"\r\n\r\n";
 
 TEST(multipart, fields_and_files) {
-    EXPECT_EQ(read("--b\r\n" + field + "one\r\n--b\r\nContent-Disposition: form-data; name=f; filename=\"x.txt\"\r\nContent-Type: text/plain\r\n"
+    EXPECT_EQ(read("--b\r\n" + field +
+                   "one\r\n--b\r\nContent-Disposition: form-data; name=f; "
+                   "filename=\"x.txt\"\r\nContent-Type: text/plain\r\n"
                    "X-Other: y\r\n\r\nline\r\n\r\n--\r\n-- b\r\n--b--\r\n"),
               "<a>one.<f file=x.txt type=text/plain>line\r\n\r\n--\r\n-- b.$");
     EXPECT_EQ(read("--b--"), "$");
     EXPECT_EQ(read("--b--epilogue\r\n--b\r\n"), "$");
-    EXPECT_EQ(read("--b \t\r\n" + field + "\r\n--b  \r\n" + field + "\r\r\n\n\r\n--b--"), "<a>.<a>\r\r\n\n.$");
+    EXPECT_EQ(read("--b \t\r\n" + field + "\r\n--b  \r\n" + field + "\r\r\n\n\r\n--b--"),
+              "<a>.<a>\r\r\n\n.$");
 }
 TEST(multipart, names_as_written) {
-    const auto named = [](const std::string& parameters) { return read("--b\r\ncontent-disposition: Form-Data" + parameters + "\r\n\r\n\r\n--b--"); };
+    const auto named = [](const std::string& parameters) {
+        return read("--b\r\ncontent-disposition: Form-Data" + parameters + "\r\n\r\n\r\n--b--");
+    };
     EXPECT_EQ(named("; name=\"\""), "<>.$");
-    EXPECT_EQ(named(";name=\"q \\\"x\\\\ %22\" ; FileName=\"C:\\dir\\f\""), "<q \"x\\ %22 file=C:\\dir\\f>.$");
+    EXPECT_EQ(named(";name=\"q \\\"x\\\\ %22\" ; FileName=\"C:\\dir\\f\""),
+              "<q \"x\\ %22 file=C:\\dir\\f>.$");
     EXPECT_EQ(named("; name=\"\xC3\xA9\"; filename=\"\""), "<\xC3\xA9 file=>.$");
     EXPECT_EQ(named("; name=x; filename*=utf-8''y;"), "<x>.$");
     EXPECT_EQ(named("; name=x; name=y"), "<x>.$");
-    for (const auto bad : {"", "; filename=x", "; name", "; name=\"x", "; name=x y", "; =x", " name=x", "; name=\"x\"y"}) {
+    for (const auto bad : {"", "; filename=x", "; name", "; name=\"x", "; name=x y", "; =x",
+                           " name=x", "; name=\"x\"y"}) {
         EXPECT_EQ(named(bad), "!malformed multipart body") << bad;
     }
 }
 TEST(multipart, malformed) {
-    for (const auto& bad : {"x"s, "\r\n--b\r\n"s, "--c"s, "--bb\r\n"s, "--b\n"s, "--b\rx"s, "--b-x"s, "--b x\r\n"s, "--b\r\n\r\n\r\n--b--"s,
-                            "--b\r\nContent-Disposition: attachment; name=a\r\n\r\n"s,
-                            "--b\r\nContent-Disposition: form-data; name=a\r\nContent-Disposition: form-data; name=a\r\n\r\n"s}) {
+    for (
+        const auto& bad :
+        {"x"s, "\r\n--b\r\n"s, "--c"s, "--bb\r\n"s, "--b\n"s, "--b\rx"s, "--b-x"s, "--b x\r\n"s,
+         "--b\r\n\r\n\r\n--b--"s, "--b\r\nContent-Disposition: attachment; name=a\r\n\r\n"s,
+         "--b\r\nContent-Disposition: form-data; name=a\r\nContent-Disposition: form-data; name=a\r\n\r\n"s}) {
         EXPECT_EQ(read(bad), "!malformed multipart body") << bad;
     }
     EXPECT_EQ(read("--b\r\n" + field + "x\r\n--bb\r\n"), "<a>x.!malformed multipart body");
@@ -101,7 +113,9 @@ TEST(multipart, bounded) {
     EXPECT_EQ(read(part + part + "--b--", l), "<a>12345.<a>12345.$");
     EXPECT_EQ(read(part + part + part + "--b--", l), "<a>12345.<a>12345.!too many parts");
     EXPECT_EQ(read("--b\r\n" + field + "123456\r\n--b--", l), "<a>!part too large");
-    EXPECT_EQ(read("--b\r\n" + field.substr(0, field.size() - 2) + "X: 12345678901234567890\r\n\r\n", l), "!header too large");
+    EXPECT_EQ(
+        read("--b\r\n" + field.substr(0, field.size() - 2) + "X: 12345678901234567890\r\n\r\n", l),
+        "!header too large");
     EXPECT_EQ(read("--b\r\nA: 1\r\nB: 2\r\nC: 3\r\nD: 4\r\n\r\n", l), "!too many header fields");
     EXPECT_EQ(read("--b" + std::string(100, ' '), l), "!header too large");
     EXPECT_EQ(read("--b\r\n" + std::string(100, 'x'), l), "!header too large");
@@ -111,15 +125,22 @@ TEST(multipart, boundaries) {
         const auto b = multipart_boundary(type);
         return b ? *b : "!" + std::string(to_string(b.code()));
     };
-    EXPECT_EQ(boundary("multipart/form-data; boundary=----WebKitFormBoundaryX"), "----WebKitFormBoundaryX");
+    EXPECT_EQ(boundary("multipart/form-data; boundary=----WebKitFormBoundaryX"),
+              "----WebKitFormBoundaryX");
     EXPECT_EQ(boundary("Multipart/Form-Data ; charset=utf-8; Boundary=\"a b:c\""), "a b:c");
     EXPECT_EQ(boundary("text/plain"), "!unsupported media type");
     EXPECT_EQ(boundary("multipart/mixed; boundary=x"), "!unsupported media type");
-    for (const auto bad : {"multipart/form-data", "multipart/form-data; boundary=", "multipart/form-data; boundary=\"a \"",
-                           "multipart/form-data; boundary=\"a\rb\"", "multipart/form-data boundary=x", "multipart/form-data; boundary=a{b}"}) {
-        EXPECT_EQ(boundary(bad), bad == "multipart/form-data boundary=x"s ? "!unsupported media type" : "!malformed multipart body") << bad;
+    for (const auto bad :
+         {"multipart/form-data", "multipart/form-data; boundary=",
+          "multipart/form-data; boundary=\"a \"", "multipart/form-data; boundary=\"a\rb\"",
+          "multipart/form-data boundary=x", "multipart/form-data; boundary=a{b}"}) {
+        EXPECT_EQ(boundary(bad), bad == "multipart/form-data boundary=x"s
+                                     ? "!unsupported media type"
+                                     : "!malformed multipart body")
+            << bad;
     }
-    EXPECT_EQ(boundary("multipart/form-data; boundary=" + std::string(71, 'x')), "!malformed multipart body");
+    EXPECT_EQ(boundary("multipart/form-data; boundary=" + std::string(71, 'x')),
+              "!malformed multipart body");
     EXPECT_EQ(read("--a.b\r\n" + field + "x\r\n--a.\r\n--a.b--", {}, "a.b"), "<a>x\r\n--a..$");
 }
 TEST(multipart, a_whole_body) {

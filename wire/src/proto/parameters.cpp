@@ -36,7 +36,8 @@ result<parameters> parameters::parse(std::string_view text, const limits& l) {
         if (out.list_.size() == l.max_parameters) return errc::too_many_parameters;
         auto& [name, value] = out.list_.emplace_back();
         const std::size_t equals = std::min(piece.find('='), piece.size());
-        if (!decode(piece.substr(0, equals), name) || !decode(piece.substr(std::min(equals + 1, piece.size())), value)) {
+        if (!decode(piece.substr(0, equals), name) ||
+            !decode(piece.substr(std::min(equals + 1, piece.size())), value)) {
             return errc::bad_parameter;
         }
     }

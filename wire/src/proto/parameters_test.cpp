@@ -23,7 +23,8 @@ TEST(parameters, as_browsers_write_them) {
     EXPECT_EQ(shown("%61+b=%C3%A9%00"), "[a b|\xC3\xA9" + std::string(1, '\0') + "]");
 }
 TEST(parameters, malformed_escapes) {
-    for (const auto text : {"%", "a=%", "a=%4", "a=%4g", "a=%g4", "%zz=1", "a=1&b=%", "%4=1", "a=%%41"}) {
+    for (const auto text :
+         {"%", "a=%", "a=%4", "a=%4g", "a=%g4", "%zz=1", "a=1&b=%", "%4=1", "a=%%41"}) {
         EXPECT_EQ(shown(text), "malformed percent-encoding") << text;
     }
 }

@@ -15,7 +15,9 @@ public:
     // Views of nothing, and of constants outside `from`, stay.
     void operator()(std::string_view& view) const noexcept {
         const std::less<> before;
-        if (view.empty() || before(view.data(), from_.data()) || !before(view.data(), from_.data() + from_.size())) return;
+        if (view.empty() || before(view.data(), from_.data()) ||
+            !before(view.data(), from_.data() + from_.size()))
+            return;
         view = {to_ + (view.data() - from_.data()), view.size()};
     }
     void operator()(header_list& headers) const noexcept {

@@ -11,14 +11,17 @@ using namespace detail;
 
 namespace {
 
-// Characters of a request target: visible ASCII, but '#', which would begin a fragment (RFC 9112 section 3.2).
+// Characters of a request target: visible ASCII, but '#', which would begin a fragment (RFC 9112
+// section 3.2).
 constexpr std::array<bool, 256> make_target_table() {
     std::array<bool, 256> table{};
     for (int c = '!'; c <= '~'; ++c) table[static_cast<std::size_t>(c)] = c != '#';
     return table;
 }
 constexpr std::array<bool, 256> target_table = make_target_table();
-constexpr bool is_target_char(char c) noexcept { return target_table[static_cast<unsigned char>(c)]; }
+constexpr bool is_target_char(char c) noexcept {
+    return target_table[static_cast<unsigned char>(c)];
+}
 
 // Splits a path from its query.
 void set_path(std::string_view text, request_head& head) noexcept {
@@ -35,7 +38,8 @@ bool read_target(request_head& head) noexcept {
     if (head.method == method::connect) {
         const std::size_t colon = t.rfind(':');
         head.authority = t;
-        return colon != std::string_view::npos && colon > 0 && colon + 1 < t.size() && is_authority(t);
+        return colon != std::string_view::npos && colon > 0 && colon + 1 < t.size() &&
+               is_authority(t);
     }
     if (t.front() == '/') {
         set_path(t, head);
@@ -67,38 +71,39 @@ errc interpret(request_head& head) noexcept {
     head.expects_continue = false;
     for (const header& h : head.headers) {
         switch (h.name.size()) {
-            case 4:
-                if (name_is(h.name, "host")) {
-                    ++hosts;
-                    host = h.value;
-                }
-                break;
-            case 6:
-                if (name_is(h.name, "expect") && head.minor_version > 0) {
-                    head.expects_continue = equals_ignoring_case(h.value, "100-continue");
-                    if (!head.expects_continue && !h.value.empty()) return errc::unknown_expectation;
-                }
-                break;
-            case 7:
-                if (name_is(h.name, "upgrade")) upgrade_field = true;
-                break;
-            case 10:
-                if (name_is(h.name, "connection")) {
-                    close = close || list_has_token(h.value, "close");
-                    keep = keep || list_has_token(h.value, "keep-alive");
-                    upgrade_option = upgrade_option || list_has_token(h.value, "upgrade");
-                }
-                break;
-            case 14:
-                if (name_is(h.name, "content-length")) lengths.content_length(h.value);
-                break;
-            case 17:
-                if (name_is(h.name, "transfer-encoding")) lengths.transfer_encoding(h.value);
-                break;
-            default: break;
+        case 4:
+            if (name_is(h.name, "host")) {
+                ++hosts;
+                host = h.value;
+            }
+            break;
+        case 6:
+            if (name_is(h.name, "expect") && head.minor_version > 0) {
+                head.expects_continue = equals_ignoring_case(h.value, "100-continue");
+                if (!head.expects_continue && !h.value.empty()) return errc::unknown_expectation;
+            }
+            break;
+        case 7:
+            if (name_is(h.name, "upgrade")) upgrade_field = true;
+            break;
+        case 10:
+            if (name_is(h.name, "connection")) {
+                close = close || list_has_token(h.value, "close");
+                keep = keep || list_has_token(h.value, "keep-alive");
+                upgrade_option = upgrade_option || list_has_token(h.value, "upgrade");
+            }
+            break;
+        case 14:
+            if (name_is(h.name, "content-length")) lengths.content_length(h.value);
+            break;
+        case 17:
+            if (name_is(h.name, "transfer-encoding")) lengths.transfer_encoding(h.value);
+            break;
+        default: break;
         }
     }
-    if (hosts > 1 || (hosts == 0 && head.minor_version > 0) || !is_authority(host)) return errc::bad_host;
+    if (hosts > 1 || (hosts == 0 && head.minor_version > 0) || !is_authority(host))
+        return errc::bad_host;
     if (head.authority.empty()) head.authority = host;
     if (const errc e = lengths.check(head.minor_version); e != errc::none) return e;
     head.content_length = 0;
@@ -117,7 +122,8 @@ errc interpret(request_head& head) noexcept {
 }  // namespace
 
 // method SP request-target SP HTTP-version CRLF, with exactly one space each (RFC 9112 section 3).
-auto request_parser::scan_request_line(std::string_view in, std::size_t& at, request_head& head) noexcept -> scan {
+auto request_parser::scan_request_line(std::string_view in, std::size_t& at,
+                                       request_head& head) noexcept -> scan {
     const char* const end = in.data() + in.size();
     const char* p = in.data();
     const auto refuse = [this](errc code) {
@@ -126,11 +132,13 @@ auto request_parser::scan_request_line(std::string_view in, std::size_t& at, req
     };
     while (p != end && is_token_char(*p)) ++p;
     if (p == end) return scan::incomplete;
-    if (p == in.data() || *p != ' ') return refuse(*p == '\n' ? errc::bad_line_end : errc::bad_request_line);
+    if (p == in.data() || *p != ' ')
+        return refuse(*p == '\n' ? errc::bad_line_end : errc::bad_request_line);
     head.method_text = {in.data(), static_cast<std::size_t>(p - in.data())};
     const char* const target = ++p;
-    const char* const target_limit =
-        static_cast<std::size_t>(end - p) > limits_->max_uri_bytes ? p + limits_->max_uri_bytes : end;
+    const char* const target_limit = static_cast<std::size_t>(end - p) > limits_->max_uri_bytes
+                                         ? p + limits_->max_uri_bytes
+                                         : end;
     while (p != target_limit && is_target_char(*p)) ++p;
     if (p == target_limit && p != end && is_target_char(*p)) return refuse(errc::uri_too_long);
     if (p == end) return scan::incomplete;
@@ -142,9 +150,9 @@ auto request_parser::scan_request_line(std::string_view in, std::size_t& at, req
     head.target = {target, static_cast<std::size_t>(p - target)};
     ++p;
     switch (scan_version(p, end, head.minor_version, error_, errc::bad_request_line)) {
-        case version_scan::incomplete: return scan::incomplete;
-        case version_scan::failed: return scan::failed;
-        case version_scan::complete: break;
+    case version_scan::incomplete: return scan::incomplete;
+    case version_scan::failed: return scan::failed;
+    case version_scan::complete: break;
     }
     if (p == end) return scan::incomplete;
     if (*p != '\r') return refuse(*p == '\n' ? errc::bad_line_end : errc::bad_request_line);

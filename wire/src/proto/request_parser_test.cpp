@@ -17,7 +17,8 @@ std::string parse(std::string_view text, const limits& l = {}) {
             if (!transcript.broken()) transcript.feed(piece);
         }
         if (whole.empty()) whole = transcript.text();
-        EXPECT_EQ(transcript.text(), whole) << "cut into " << cut.size() << " after " << cut[0].size();
+        EXPECT_EQ(transcript.text(), whole)
+            << "cut into " << cut.size() << " after " << cut[0].size();
         EXPECT_EQ(parser.failed(), transcript.broken());
     }
     return whole;
@@ -36,7 +37,8 @@ TEST(request_parser, simple) {
               "head GET /a?b=c 1.1 [Host=x:80] [Accept=*/*] [Empty=]; end");
 }
 TEST(request_parser, every_method) {
-    for (const std::string m : {"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"}) {
+    for (const std::string m :
+         {"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"}) {
         limits l;
         request_parser q(l);
         request_head head;
@@ -66,41 +68,52 @@ TEST(request_parser, body_by_length) {
               "head POST / 1.1 [Host=a] [Content-Length=0] length 0; end");
 }
 TEST(request_parser, chunked_body) {
-    EXPECT_EQ(parse("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: Chunked\r\n\r\n"
-                    "5\r\nhello\r\n006;x=\"y\" \r\n world\r\n1 \t;e\r\n!\r\n0\r\n\r\n"),
-              "head POST / 1.1 [Host=a] [Transfer-Encoding=Chunked] chunked; body hello world!; end");
+    EXPECT_EQ(
+        parse("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: Chunked\r\n\r\n"
+              "5\r\nhello\r\n006;x=\"y\" \r\n world\r\n1 \t;e\r\n!\r\n0\r\n\r\n"),
+        "head POST / 1.1 [Host=a] [Transfer-Encoding=Chunked] chunked; body hello world!; end");
     EXPECT_EQ(parse("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: , chunked ,\r\n\r\n"
                     "0\r\nTrailer: x\r\nOther: y\r\n\r\n"),
               "head POST / 1.1 [Host=a] [Transfer-Encoding=, chunked ,] chunked; end");
 }
 TEST(request_parser, pipelined) {
-    EXPECT_EQ(parse(get + "\r\n" + "POST /b HTTP/1.1\r\nHost: b\r\nContent-Length: 2\r\n\r\nhi" + get + "\r\n"),
-              "head GET / 1.1 [Host=a]; end; head POST /b 1.1 [Host=b] [Content-Length=2] length 2; body hi; end; "
+    EXPECT_EQ(parse(get + "\r\n" + "POST /b HTTP/1.1\r\nHost: b\r\nContent-Length: 2\r\n\r\nhi" +
+                    get + "\r\n"),
+              "head GET / 1.1 [Host=a]; end; head POST /b 1.1 [Host=b] [Content-Length=2] length "
+              "2; body hi; end; "
               "head GET / 1.1 [Host=a]; end");
 }
 TEST(request_parser, bytes_of_the_next_request_stay) {
     EXPECT_EQ(parse(get + "\r\nGET"), "head GET / 1.1 [Host=a]; end; left 3");
 }
 TEST(request_parser, one_empty_line_before_a_request_is_ignored) {
-    EXPECT_EQ(parse("\r\n" + get + "\r\n\r\n" + get + "\r\n"), "head GET / 1.1 [Host=a]; end; head GET / 1.1 [Host=a]; end");
+    EXPECT_EQ(parse("\r\n" + get + "\r\n\r\n" + get + "\r\n"),
+              "head GET / 1.1 [Host=a]; end; head GET / 1.1 [Host=a]; end");
     EXPECT_EQ(fails("\r\n\r\n" + get + "\r\n"), "malformed request line");
     EXPECT_EQ(fails("\r" + get + "\r\n"), "a line does not end in CRLF");
 }
 TEST(request_parser, persistence) {
-    EXPECT_EQ(parse(get + "Connection: close\r\n\r\n"), "head GET / 1.1 [Host=a] [Connection=close] close; end");
-    EXPECT_EQ(parse(get + "Connection: x, Close\r\n\r\n"), "head GET / 1.1 [Host=a] [Connection=x, Close] close; end");
+    EXPECT_EQ(parse(get + "Connection: close\r\n\r\n"),
+              "head GET / 1.1 [Host=a] [Connection=close] close; end");
+    EXPECT_EQ(parse(get + "Connection: x, Close\r\n\r\n"),
+              "head GET / 1.1 [Host=a] [Connection=x, Close] close; end");
     EXPECT_EQ(parse("GET / HTTP/1.0\r\n\r\n"), "head GET / 1.0 close; end");
-    EXPECT_EQ(parse("GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n"), "head GET / 1.0 [Connection=Keep-Alive]; end");
+    EXPECT_EQ(parse("GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n"),
+              "head GET / 1.0 [Connection=Keep-Alive]; end");
     EXPECT_EQ(parse("GET / HTTP/1.9\r\nHost:\r\n\r\n"), "head GET / 1.1 [Host=]; end");
 }
 TEST(request_parser, expectation_and_upgrade) {
     EXPECT_EQ(parse(get + "Expect: 100-Continue\r\nContent-Length: 1\r\n\r\n"),
-              "head GET / 1.1 [Host=a] [Expect=100-Continue] [Content-Length=1] length 1 expects-continue");
+              "head GET / 1.1 [Host=a] [Expect=100-Continue] [Content-Length=1] length 1 "
+              "expects-continue");
     EXPECT_EQ(fails(get + "Expect: a-miracle\r\n\r\n"), "unknown expectation");
-    EXPECT_EQ(parse("GET / HTTP/1.0\r\nExpect: a-miracle\r\n\r\n"), "head GET / 1.0 [Expect=a-miracle] close; end");
+    EXPECT_EQ(parse("GET / HTTP/1.0\r\nExpect: a-miracle\r\n\r\n"),
+              "head GET / 1.0 [Expect=a-miracle] close; end");
     EXPECT_EQ(parse(get + "Connection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n\r\n"),
-              "head GET / 1.1 [Host=a] [Connection=keep-alive, Upgrade] [Upgrade=websocket] upgrade; end");
-    EXPECT_EQ(parse(get + "Upgrade: websocket\r\n\r\n"), "head GET / 1.1 [Host=a] [Upgrade=websocket]; end");
+              "head GET / 1.1 [Host=a] [Connection=keep-alive, Upgrade] [Upgrade=websocket] "
+              "upgrade; end");
+    EXPECT_EQ(parse(get + "Upgrade: websocket\r\n\r\n"),
+              "head GET / 1.1 [Host=a] [Upgrade=websocket]; end");
 }
 TEST(request_parser, targets) {
     const auto split = [](std::string_view line) {
@@ -109,7 +122,8 @@ TEST(request_parser, targets) {
         request_head head;
         const std::string text = std::string(line) + " HTTP/1.1\r\nHost: h\r\n\r\n";
         if (p.parse(text, head).what != event::head) return std::string("refused");
-        return std::string(head.path) + "|" + std::string(head.query) + "|" + std::string(head.authority);
+        return std::string(head.path) + "|" + std::string(head.query) + "|" +
+               std::string(head.authority);
     };
     EXPECT_EQ(split("GET /a/b?c=d?e"), "/a/b|c=d?e|h");
     EXPECT_EQ(split("GET http://other:81/a?b"), "/a|b|other:81");
@@ -117,8 +131,9 @@ TEST(request_parser, targets) {
     EXPECT_EQ(split("GET http://x?q"), "/|q|x");
     EXPECT_EQ(split("OPTIONS *"), "*||h");
     EXPECT_EQ(split("CONNECT x.example:443"), "||x.example:443");
-    for (const auto line : {"GET *", "GET a", "GET ftp://x/", "GET http://", "GET http:///a", "GET http://u@h/", "GET /#f",
-                            "CONNECT /a", "CONNECT x", "CONNECT :1", "CONNECT x:", "CONNECT x:99999"}) {
+    for (const auto line :
+         {"GET *", "GET a", "GET ftp://x/", "GET http://", "GET http:///a", "GET http://u@h/",
+          "GET /#f", "CONNECT /a", "CONNECT x", "CONNECT :1", "CONNECT x:", "CONNECT x:99999"}) {
         EXPECT_EQ(split(line), "refused") << line;
     }
 }
@@ -157,25 +172,32 @@ TEST(request_parser, fields_refused) {
     EXPECT_EQ(fails(get + "\n"), "a line does not end in CRLF");
     EXPECT_EQ(fails(get + "A: b\rc\r\n\r\n"), "a line does not end in CRLF");
     EXPECT_EQ(fails(get + "\rX"), "a line does not end in CRLF");
-    EXPECT_EQ(fails(get + std::string("A: b\0c\r\n\r\n", 10)), "control character in a field value");
-    EXPECT_EQ(fails(get + "A: b\x7F\r\n\r\n"), "control character in a field value");
-    EXPECT_EQ(fails(get + "A: " + std::string(20, 'x') + "\x01" + std::string(20, 'y') + "\r\n\r\n"),
+    EXPECT_EQ(fails(get + std::string("A: b\0c\r\n\r\n", 10)),
               "control character in a field value");
+    EXPECT_EQ(fails(get + "A: b\x7F\r\n\r\n"), "control character in a field value");
+    EXPECT_EQ(
+        fails(get + "A: " + std::string(20, 'x') + "\x01" + std::string(20, 'y') + "\r\n\r\n"),
+        "control character in a field value");
 }
 TEST(request_parser, opaque_bytes_in_values_pass) {
-    EXPECT_EQ(parse(get + "A: \xC3\xA9\x80\tx\r\n\r\n"), "head GET / 1.1 [Host=a] [A=\xC3\xA9\x80\tx]; end");
+    EXPECT_EQ(parse(get + "A: \xC3\xA9\x80\tx\r\n\r\n"),
+              "head GET / 1.1 [Host=a] [A=\xC3\xA9\x80\tx]; end");
 }
 TEST(request_parser, host) {
-    const auto with = [](const std::string& fields) { return fails("GET / HTTP/1.1\r\n" + fields + "\r\n"); };
+    const auto with = [](const std::string& fields) {
+        return fails("GET / HTTP/1.1\r\n" + fields + "\r\n");
+    };
     const std::string bad = "missing, repeated or malformed Host";
     EXPECT_EQ(with(""), bad);
     EXPECT_EQ(with("Host: a\r\nHost: a\r\n"), bad);
-    for (const std::string h : {"a b", "a/b", "a@b", "a:x", "a:1:2", "a:65536", "[::1", "[]", "[x::]", "[::1]x", "%4", "a,\"b\"",
-                                "h\xC3\xA9"}) {
+    for (const std::string h : {"a b", "a/b", "a@b", "a:x", "a:1:2", "a:65536", "[::1", "[]",
+                                "[x::]", "[::1]x", "%4", "a,\"b\"", "h\xC3\xA9"}) {
         EXPECT_EQ(with("Host: " + h + "\r\n"), bad) << h;
     }
-    for (const std::string h : {"", "a", "a:", "a:65535", "[::1]:80", "a-b_c.example", "127.0.0.1:1", "%41b", "[fe80::1]"}) {
-        EXPECT_EQ(parse("GET / HTTP/1.1\r\nHost: " + h + "\r\n\r\n"), "head GET / 1.1 [Host=" + h + "]; end");
+    for (const std::string h : {"", "a", "a:", "a:65535", "[::1]:80", "a-b_c.example",
+                                "127.0.0.1:1", "%41b", "[fe80::1]"}) {
+        EXPECT_EQ(parse("GET / HTTP/1.1\r\nHost: " + h + "\r\n\r\n"),
+                  "head GET / 1.1 [Host=" + h + "]; end");
     }
     EXPECT_EQ(fails("GET / HTTP/1.0\r\nHost: a\r\nHost: b\r\n\r\n"), bad);
     EXPECT_EQ(fails("GET http://good/ HTTP/1.1\r\nHost: b@d\r\n\r\n"), bad);
@@ -183,25 +205,33 @@ TEST(request_parser, host) {
 TEST(request_parser, ambiguous_length_refused) {
     const auto with = [](const std::string& fields) { return fails(get + fields + "\r\n"); };
     EXPECT_EQ(with("Content-Length: 1\r\nContent-Length: 1\r\n"), "more than one message length");
-    EXPECT_EQ(with("Content-Length: 1\r\nTransfer-Encoding: chunked\r\n"), "more than one message length");
-    EXPECT_EQ(with("Transfer-Encoding: chunked\r\nContent-Length: 1\r\n"), "more than one message length");
-    for (const std::string n : {"", "+1", "-1", "1, 1", "1 1", "0x1", "1.0", "a", "18446744073709551616", "99999999999999999999"}) {
+    EXPECT_EQ(with("Content-Length: 1\r\nTransfer-Encoding: chunked\r\n"),
+              "more than one message length");
+    EXPECT_EQ(with("Transfer-Encoding: chunked\r\nContent-Length: 1\r\n"),
+              "more than one message length");
+    for (const std::string n : {"", "+1", "-1", "1, 1", "1 1", "0x1", "1.0", "a",
+                                "18446744073709551616", "99999999999999999999"}) {
         EXPECT_EQ(with("Content-Length: " + n + "\r\n"), "malformed Content-Length") << n;
     }
-    for (const std::string t : {"", ",", "gzip", "chunked, gzip", "chunked, chunked", "identity", "chunked;x=1", "xchunked",
-                                "\"chunked\"", "chunked\r\nTransfer-Encoding: gzip", "chunked\r\nTransfer-Encoding: chunked"}) {
+    for (const std::string t :
+         {"", ",", "gzip", "chunked, gzip", "chunked, chunked", "identity", "chunked;x=1",
+          "xchunked", "\"chunked\"", "chunked\r\nTransfer-Encoding: gzip",
+          "chunked\r\nTransfer-Encoding: chunked"}) {
         EXPECT_EQ(with("Transfer-Encoding: " + t + "\r\n"), "malformed Transfer-Encoding") << t;
     }
     EXPECT_EQ(with("Transfer-Encoding: gzip, chunked\r\n"), "unknown transfer coding");
-    EXPECT_EQ(with("Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n"), "unknown transfer coding");
-    EXPECT_EQ(fails("GET / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n"), "malformed Transfer-Encoding");
+    EXPECT_EQ(with("Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n"),
+              "unknown transfer coding");
+    EXPECT_EQ(fails("GET / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n"),
+              "malformed Transfer-Encoding");
 }
 TEST(request_parser, bad_chunks_refused) {
     const auto with = [](const std::string& body) {
         return fails("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n" + body);
     };
-    for (const std::string c : {"\r\n", "g\r\n", "-1\r\n", "+1\r\n", "0x1\r\n", " 1\r\n", "1 \r\n", "1\n", "1\rx", "1;\n", "1;a\x01\r\n",
-                                "1 x\r\n", "1\r\nab\r\n", "1\r\na\n", "1\r\na\rx", "1000000000000000\r\n", ";\r\n"}) {
+    for (const std::string c : {"\r\n", "g\r\n", "-1\r\n", "+1\r\n", "0x1\r\n", " 1\r\n", "1 \r\n",
+                                "1\n", "1\rx", "1;\n", "1;a\x01\r\n", "1 x\r\n", "1\r\nab\r\n",
+                                "1\r\na\n", "1\r\na\rx", "1000000000000000\r\n", ";\r\n"}) {
         EXPECT_EQ(with(c), "malformed chunk") << c;
     }
     EXPECT_EQ(with("0\r\nA: b\n"), "a line does not end in CRLF");
@@ -231,13 +261,15 @@ TEST(request_parser, limits_are_exact) {
     EXPECT_NE(parse(get + "Content-Length: 4\r\n\r\n", l).find("length 4"), std::string::npos);
     EXPECT_EQ(fails(get + "Content-Length: 5\r\n\r\n", l), "body too large");
     const std::string chunked = get + "Transfer-Encoding: chunked\r\n\r\n";
-    EXPECT_NE(parse(chunked + "2\r\nab\r\n2\r\ncd\r\n0\r\n\r\n", l).find("body abcd; end"), std::string::npos);
+    EXPECT_NE(parse(chunked + "2\r\nab\r\n2\r\ncd\r\n0\r\n\r\n", l).find("body abcd; end"),
+              std::string::npos);
     EXPECT_EQ(fails(chunked + "2\r\nab\r\n3\r\ncde\r\n0\r\n\r\n", l), "body too large");
     EXPECT_EQ(fails(chunked + "fffffffffffffff\r\n", l), "body too large");
 
     l = {};
     l.max_chunk_extension_bytes = 4;
-    EXPECT_NE(parse(chunked + "1;a=b\r\nx\r\n1;c\r\ny\r\n0\r\n\r\n", l).find("body xy; end"), std::string::npos);
+    EXPECT_NE(parse(chunked + "1;a=b\r\nx\r\n1;c\r\ny\r\n0\r\n\r\n", l).find("body xy; end"),
+              std::string::npos);
     EXPECT_EQ(fails(chunked + "1;a=b\r\nx\r\n1;cd\r\n", l), "chunk extensions too large");
     EXPECT_EQ(fails(chunked + "1     ;\r\n", l), "chunk extensions too large");
 
@@ -289,7 +321,8 @@ TEST(request_parser, a_body_may_be_bounded_by_its_head) {
         }
     };
     const std::string length = get + "Content-Length: 6\r\n\r\nabcdef";
-    const std::string chunked = get + "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n3\r\ndef\r\n0\r\n\r\n";
+    const std::string chunked =
+        get + "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n3\r\ndef\r\n0\r\n\r\n";
     for (const auto& text : {length, chunked}) {
         EXPECT_EQ(with(text, 6), "abcdef");
         EXPECT_EQ(with(text, 5), "error body too large");

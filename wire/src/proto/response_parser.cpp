@@ -16,19 +16,19 @@ errc interpret(const limits& l, method request, response_head& head) noexcept {
     bool keep = false;
     for (const header& h : head.headers) {
         switch (h.name.size()) {
-            case 10:
-                if (name_is(h.name, "connection")) {
-                    close = close || list_has_token(h.value, "close");
-                    keep = keep || list_has_token(h.value, "keep-alive");
-                }
-                break;
-            case 14:
-                if (name_is(h.name, "content-length")) lengths.content_length(h.value);
-                break;
-            case 17:
-                if (name_is(h.name, "transfer-encoding")) lengths.transfer_encoding(h.value);
-                break;
-            default: break;
+        case 10:
+            if (name_is(h.name, "connection")) {
+                close = close || list_has_token(h.value, "close");
+                keep = keep || list_has_token(h.value, "keep-alive");
+            }
+            break;
+        case 14:
+            if (name_is(h.name, "content-length")) lengths.content_length(h.value);
+            break;
+        case 17:
+            if (name_is(h.name, "transfer-encoding")) lengths.transfer_encoding(h.value);
+            break;
+        default: break;
         }
     }
     head.content_length = 0;
@@ -36,7 +36,8 @@ errc interpret(const limits& l, method request, response_head& head) noexcept {
     head.keep_alive = !close && (head.minor_version > 0 || keep);
     const int status = head.status;
     // Fields of a response that cannot have a body do not frame anything.
-    if (status < 200 || status == 204 || (request == method::connect && status < 300)) return errc::none;
+    if (status < 200 || status == 204 || (request == method::connect && status < 300))
+        return errc::none;
     if (const errc e = lengths.check(head.minor_version); e != errc::none) return e;
     head.content_length = lengths.length();
     if (request == method::head || status == 304) return errc::none;
@@ -54,9 +55,10 @@ errc interpret(const limits& l, method request, response_head& head) noexcept {
 
 }  // namespace
 
-// HTTP-version SP status-code SP [ reason-phrase ] CRLF (RFC 9112 section 4). The second space may be missing where there is
-// no reason: common enough, and it cannot be mistaken for anything else.
-auto response_parser::scan_status_line(std::string_view in, std::size_t& at, response_head& head) noexcept -> scan {
+// HTTP-version SP status-code SP [ reason-phrase ] CRLF (RFC 9112 section 4). The second space may
+// be missing where there is no reason: common enough, and it cannot be mistaken for anything else.
+auto response_parser::scan_status_line(std::string_view in, std::size_t& at,
+                                       response_head& head) noexcept -> scan {
     const char* const end = in.data() + in.size();
     const char* p = in.data();
     const auto refuse = [this](errc code) {
@@ -64,9 +66,9 @@ auto response_parser::scan_status_line(std::string_view in, std::size_t& at, res
         return scan::failed;
     };
     switch (scan_version(p, end, head.minor_version, error_, errc::bad_status_line)) {
-        case version_scan::incomplete: return scan::incomplete;
-        case version_scan::failed: return scan::failed;
-        case version_scan::complete: break;
+    case version_scan::incomplete: return scan::incomplete;
+    case version_scan::failed: return scan::failed;
+    case version_scan::complete: break;
     }
     if (p == end) return scan::incomplete;
     if (*p++ != ' ') return refuse(errc::bad_status_line);
@@ -133,18 +135,18 @@ step response_parser::parse(std::string_view in, response_head& head) {
 
 step response_parser::finish() noexcept {
     switch (state_) {
-        case state::broken: return {0, event::error, error_, {}};
-        case state::upgraded: return {};
-        case state::start:
-            if (!partial_ && interim_ == 0) return {};
-            break;
-        case state::close_body:
-        case state::finished:
-            state_ = tunnel_ ? state::upgraded : state::start;
-            request_ = method::get;
-            interim_ = 0;
-            return {0, event::end, errc::none, {}};
-        default: break;
+    case state::broken: return {0, event::error, error_, {}};
+    case state::upgraded: return {};
+    case state::start:
+        if (!partial_ && interim_ == 0) return {};
+        break;
+    case state::close_body:
+    case state::finished:
+        state_ = tunnel_ ? state::upgraded : state::start;
+        request_ = method::get;
+        interim_ = 0;
+        return {0, event::end, errc::none, {}};
+    default: break;
     }
     return fail(errc::closed_early);
 }

@@ -7,7 +7,8 @@ namespace {
 
 using transcript_of = testing::http_transcript<response_parser, response_head>;
 
-std::string parse(std::string_view text, method request = method::get, bool close = false, const limits& l = {}) {
+std::string parse(std::string_view text, method request = method::get, bool close = false,
+                  const limits& l = {}) {
     std::string whole;
     for (const auto& cut : testing::all_cuts(text)) {
         response_parser parser(l);
@@ -19,7 +20,9 @@ std::string parse(std::string_view text, method request = method::get, bool clos
         std::string said = transcript.text();
         if (close && !transcript.broken()) {
             const step s = parser.finish();
-            said += s.what == event::end ? "; closed end" : s.what == event::need_more ? "; closed" : "; closed early";
+            said += s.what == event::end         ? "; closed end"
+                    : s.what == event::need_more ? "; closed"
+                                                 : "; closed early";
         }
         if (parser.upgraded()) said += "; upgraded";
         if (whole.empty()) whole = said;
@@ -35,39 +38,52 @@ TEST(response_parser, by_length) {
               "head 404 'Not Found' 1.1 [Content-Length=0] length 0; end");
 }
 TEST(response_parser, reason_may_be_empty_or_missing) {
-    EXPECT_EQ(parse("HTTP/1.1 200 \r\nContent-Length: 0\r\n\r\n"), "head 200 '' 1.1 [Content-Length=0] length 0; end");
-    EXPECT_EQ(parse("HTTP/1.1 200\r\nContent-Length: 0\r\n\r\n"), "head 200 '' 1.1 [Content-Length=0] length 0; end");
+    EXPECT_EQ(parse("HTTP/1.1 200 \r\nContent-Length: 0\r\n\r\n"),
+              "head 200 '' 1.1 [Content-Length=0] length 0; end");
+    EXPECT_EQ(parse("HTTP/1.1 200\r\nContent-Length: 0\r\n\r\n"),
+              "head 200 '' 1.1 [Content-Length=0] length 0; end");
 }
 TEST(response_parser, chunked) {
-    EXPECT_EQ(parse("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\nT: v\r\n\r\n"),
+    EXPECT_EQ(parse("HTTP/1.1 200 OK\r\nTransfer-Encoding: "
+                    "chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\nT: v\r\n\r\n"),
               "head 200 'OK' 1.1 [Transfer-Encoding=chunked] chunked; body abcde; end");
 }
 TEST(response_parser, until_close) {
-    EXPECT_EQ(parse("HTTP/1.1 200 OK\r\n\r\nabc", method::get, true), "head 200 'OK' 1.1 until-close close; body abc; closed end");
-    EXPECT_EQ(parse("HTTP/1.0 200 OK\r\n\r\n", method::get, true), "head 200 'OK' 1.0 until-close close; closed end");
+    EXPECT_EQ(parse("HTTP/1.1 200 OK\r\n\r\nabc", method::get, true),
+              "head 200 'OK' 1.1 until-close close; body abc; closed end");
+    EXPECT_EQ(parse("HTTP/1.0 200 OK\r\n\r\n", method::get, true),
+              "head 200 'OK' 1.0 until-close close; closed end");
 }
 TEST(response_parser, closed_early) {
     EXPECT_EQ(parse("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabc", method::get, true),
               "head 200 'OK' 1.1 [Content-Length=5] length 5; body abc; closed early");
-    EXPECT_EQ(parse("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", method::get, true),
-              "head 200 'OK' 1.1 [Transfer-Encoding=chunked] chunked; closed early");
+    EXPECT_EQ(
+        parse("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", method::get, true),
+        "head 200 'OK' 1.1 [Transfer-Encoding=chunked] chunked; closed early");
     EXPECT_EQ(parse("HTTP/1.1 2", method::get, true), "; left 10; closed early");
-    EXPECT_EQ(parse("HTTP/1.1 100 Continue\r\n\r\n", method::get, true), "interim 100 'Continue' 1.1; closed early");
+    EXPECT_EQ(parse("HTTP/1.1 100 Continue\r\n\r\n", method::get, true),
+              "interim 100 'Continue' 1.1; closed early");
 }
 TEST(response_parser, closed_between_messages) {
-    EXPECT_EQ(parse("HTTP/1.1 204 No Content\r\n\r\n", method::get, true), "head 204 'No Content' 1.1; end; closed");
+    EXPECT_EQ(parse("HTTP/1.1 204 No Content\r\n\r\n", method::get, true),
+              "head 204 'No Content' 1.1; end; closed");
 }
 TEST(response_parser, responses_without_body) {
-    EXPECT_EQ(parse("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx", method::head),
-              "head 200 'OK' 1.1 [Content-Length=5]; end; head 200 'OK' 1.1 [Content-Length=1] length 1; body x; end");
-    EXPECT_EQ(parse("HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n"), "head 304 'Not Modified' 1.1 [Content-Length=5]; end");
+    EXPECT_EQ(parse("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nHTTP/1.1 200 "
+                    "OK\r\nContent-Length: 1\r\n\r\nx",
+                    method::head),
+              "head 200 'OK' 1.1 [Content-Length=5]; end; head 200 'OK' 1.1 [Content-Length=1] "
+              "length 1; body x; end");
+    EXPECT_EQ(parse("HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n"),
+              "head 304 'Not Modified' 1.1 [Content-Length=5]; end");
     EXPECT_EQ(parse("HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n"),
               "head 204 'No Content' 1.1 [Transfer-Encoding=chunked]; end");
     EXPECT_EQ(parse("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", method::head),
               "head 200 'OK' 1.1 [Transfer-Encoding=chunked]; end");
 }
 TEST(response_parser, interim_responses) {
-    EXPECT_EQ(parse("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx"),
+    EXPECT_EQ(parse("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: "
+                    "x\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx"),
               "interim 100 'Continue' 1.1; interim 103 'Early Hints' 1.1 [Link=x]; "
               "head 200 'OK' 1.1 [Content-Length=1] length 1; body x; end");
     limits l;
@@ -77,7 +93,8 @@ TEST(response_parser, interim_responses) {
               "interim 100 'Continue' 1.1; interim 100 'Continue' 1.1; error header too large");
 }
 TEST(response_parser, interim_keeps_the_request_method) {
-    EXPECT_EQ(parse("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", method::head),
+    EXPECT_EQ(parse("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n",
+                    method::head),
               "interim 100 'Continue' 1.1; head 200 'OK' 1.1 [Content-Length=5]; end");
 }
 TEST(response_parser, upgrade_ends_http) {
@@ -89,7 +106,8 @@ TEST(response_parser, upgrade_ends_http) {
               "head 407 'No' 1.1 [Content-Length=1] length 1; body a; end");
 }
 TEST(response_parser, persistence) {
-    EXPECT_EQ(parse("HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n"), "head 200 'OK' 1.0 [Content-Length=0] length 0 close; end");
+    EXPECT_EQ(parse("HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n"),
+              "head 200 'OK' 1.0 [Content-Length=0] length 0 close; end");
     EXPECT_EQ(parse("HTTP/1.0 200 OK\r\nContent-Length: 0\r\nConnection: keep-alive\r\n\r\n"),
               "head 200 'OK' 1.0 [Content-Length=0] [Connection=keep-alive] length 0; end");
     EXPECT_EQ(parse("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"),
@@ -108,23 +126,31 @@ TEST(response_parser, status_lines_refused) {
     EXPECT_EQ(parse("\r\nHTTP/1.1 200 OK\r\n"), "error malformed status line");
 }
 TEST(response_parser, ambiguous_length_refused) {
-    EXPECT_EQ(parse("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n"), "error more than one message length");
-    EXPECT_EQ(parse("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n"), "error more than one message length");
-    EXPECT_EQ(parse("HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n"), "error malformed Content-Length");
-    EXPECT_EQ(parse("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n"), "error malformed Transfer-Encoding");
+    EXPECT_EQ(parse("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n"),
+              "error more than one message length");
+    EXPECT_EQ(parse("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n"),
+              "error more than one message length");
+    EXPECT_EQ(parse("HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n"),
+              "error malformed Content-Length");
+    EXPECT_EQ(parse("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n"),
+              "error malformed Transfer-Encoding");
     EXPECT_EQ(parse("HTTP/1.1 200 OK\r\nA: b\r\n c\r\n\r\n"), "error folded field line");
 }
 TEST(response_parser, limits_hold) {
     limits l;
     l.max_body_bytes = 3;
-    EXPECT_EQ(parse("HTTP/1.1 200 OK\r\n\r\nabc", method::get, true, l), "head 200 'OK' 1.1 until-close close; body abc; closed end");
-    EXPECT_EQ(parse("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n", method::get, false, l), "error body too large");
-    EXPECT_EQ(parse("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n", method::head, false, l), "head 200 'OK' 1.1 [Content-Length=4]; end");
+    EXPECT_EQ(parse("HTTP/1.1 200 OK\r\n\r\nabc", method::get, true, l),
+              "head 200 'OK' 1.1 until-close close; body abc; closed end");
+    EXPECT_EQ(parse("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n", method::get, false, l),
+              "error body too large");
+    EXPECT_EQ(parse("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n", method::head, false, l),
+              "head 200 'OK' 1.1 [Content-Length=4]; end");
     EXPECT_EQ(parse("HTTP/1.1 200 OK\r\n\r\nabcd", method::get, false, l),
               "head 200 'OK' 1.1 until-close close; body abc; error body too large");
     l = {};
     l.max_header_bytes = 30;
-    EXPECT_EQ(parse("HTTP/1.1 200 " + std::string(40, 'x') + "\r\n\r\n", method::get, false, l), "error header too large");
+    EXPECT_EQ(parse("HTTP/1.1 200 " + std::string(40, 'x') + "\r\n\r\n", method::get, false, l),
+              "error header too large");
 }
 TEST(response_parser, is_small) { EXPECT_LE(sizeof(response_parser), 48U); }
 

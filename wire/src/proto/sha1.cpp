@@ -14,18 +14,23 @@ using words = std::array<std::uint32_t, 5>;
 void add_block(words& h, const unsigned char* block) noexcept {
     std::array<std::uint32_t, 80> w;
     for (std::size_t i = 0; i < 16; ++i) {
-        w[i] = static_cast<std::uint32_t>(block[4 * i]) << 24 | static_cast<std::uint32_t>(block[4 * i + 1]) << 16 |
+        w[i] = static_cast<std::uint32_t>(block[4 * i]) << 24 |
+               static_cast<std::uint32_t>(block[4 * i + 1]) << 16 |
                static_cast<std::uint32_t>(block[4 * i + 2]) << 8 | block[4 * i + 3];
     }
-    for (std::size_t i = 16; i < 80; ++i) w[i] = std::rotl(w[i - 3] ^ w[i - 8] ^ w[i - 14] ^ w[i - 16], 1);
+    for (std::size_t i = 16; i < 80; ++i)
+        w[i] = std::rotl(w[i - 3] ^ w[i - 8] ^ w[i - 14] ^ w[i - 16], 1);
     std::uint32_t a = h[0], b = h[1], c = h[2], d = h[3], e = h[4];
-    // Five rounds a turn, so that the five variables are back in their places and none is ever moved.
+    // Five rounds a turn, so that the five variables are back in their places and none is ever
+    // moved.
     const auto rounds = [&w](std::size_t from, std::uint32_t k, auto mix, auto&... v) {
-        const auto one = [&](std::uint32_t p, std::uint32_t& q, std::uint32_t r, std::uint32_t s, std::uint32_t& t, std::size_t i) {
+        const auto one = [&](std::uint32_t p, std::uint32_t& q, std::uint32_t r, std::uint32_t s,
+                             std::uint32_t& t, std::size_t i) {
             t += std::rotl(p, 5) + mix(q, r, s) + k + w[i];
             q = std::rotl(q, 30);
         };
-        const auto five = [&](std::uint32_t& p, std::uint32_t& q, std::uint32_t& r, std::uint32_t& s, std::uint32_t& t, std::size_t i) {
+        const auto five = [&](std::uint32_t& p, std::uint32_t& q, std::uint32_t& r,
+                              std::uint32_t& s, std::uint32_t& t, std::size_t i) {
             one(p, q, r, s, t, i);
             one(t, p, q, r, s, i + 1);
             one(s, t, p, q, r, i + 2);
@@ -34,9 +39,13 @@ void add_block(words& h, const unsigned char* block) noexcept {
         };
         for (std::size_t i = from; i < from + 20; i += 5) five(v..., i);
     };
-    const auto choose = [](std::uint32_t x, std::uint32_t y, std::uint32_t z) { return z ^ (x & (y ^ z)); };
+    const auto choose = [](std::uint32_t x, std::uint32_t y, std::uint32_t z) {
+        return z ^ (x & (y ^ z));
+    };
     const auto parity = [](std::uint32_t x, std::uint32_t y, std::uint32_t z) { return x ^ y ^ z; };
-    const auto majority = [](std::uint32_t x, std::uint32_t y, std::uint32_t z) { return (x & y) | (z & (x | y)); };
+    const auto majority = [](std::uint32_t x, std::uint32_t y, std::uint32_t z) {
+        return (x & y) | (z & (x | y));
+    };
     rounds(0, 0x5A827999, choose, a, b, c, d, e);
     rounds(20, 0x6ED9EBA1, parity, a, b, c, d, e);
     rounds(40, 0x8F1BBCDC, majority, a, b, c, d, e);
@@ -61,11 +70,13 @@ std::array<std::uint8_t, 20> sha1(std::string_view data) noexcept {
     std::copy(data.begin(), data.end(), tail.begin());
     tail[data.size()] = 0x80;
     const std::size_t size = data.size() < 56 ? 64 : 128;
-    for (std::size_t i = 0; i < 8; ++i) tail[size - 1 - i] = static_cast<unsigned char>(bits >> (8 * i));
+    for (std::size_t i = 0; i < 8; ++i)
+        tail[size - 1 - i] = static_cast<unsigned char>(bits >> (8 * i));
     add_block(h, tail.data());
     if (size == 128) add_block(h, tail.data() + 64);
     std::array<std::uint8_t, 20> digest;
-    for (std::size_t i = 0; i < 20; ++i) digest[i] = static_cast<std::uint8_t>(h[i / 4] >> (24 - 8 * (i % 4)));
+    for (std::size_t i = 0; i < 20; ++i)
+        digest[i] = static_cast<std::uint8_t>(h[i / 4] >> (24 - 8 * (i % 4)));
     return digest;
 }
 

@@ -11,7 +11,8 @@ namespace wire::http::detail {
 enum class version_scan { incomplete, complete, failed };
 
 // "HTTP/1.x" at `p`. Minor versions above 1 are treated as 1 (RFC 9110 section 2.5).
-inline version_scan scan_version(const char*& p, const char* end, int& minor, errc& error, errc otherwise) noexcept {
+inline version_scan scan_version(const char*& p, const char* end, int& minor, errc& error,
+                                 errc otherwise) noexcept {
     constexpr std::string_view prefix = "HTTP/1.";
     if (end - p >= 8 && std::string_view(p, 7) == prefix && is_digit(p[7])) {
         minor = p[7] == '0' ? 0 : 1;

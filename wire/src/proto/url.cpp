@@ -33,21 +33,24 @@ result<url> parse_url(std::string_view text) {
     const std::size_t colon = text.find("://");
     if (colon == std::string_view::npos) return bad(text, "expected scheme://host");
     out.scheme = lowered(text.substr(0, colon));
-    if (out.scheme != "http" && out.scheme != "https" && out.scheme != "ws" && out.scheme != "wss") {
+    if (out.scheme != "http" && out.scheme != "https" && out.scheme != "ws" &&
+        out.scheme != "wss") {
         return bad(text, "the scheme must be http, https, ws or wss");
     }
     std::string_view rest = text.substr(colon + 3);
     rest = rest.substr(0, rest.find('#'));
     const std::size_t slash = rest.find_first_of("/?");
     const std::string_view authority = rest.substr(0, slash);
-    if (authority.find('@') != std::string_view::npos) return bad(text, "user information is not supported");
+    if (authority.find('@') != std::string_view::npos)
+        return bad(text, "user information is not supported");
     if (!http::detail::is_authority(authority)) return bad(text, "malformed host or port");
 
     std::string_view port;
     if (!authority.empty() && authority.front() == '[') {
         const std::size_t close = authority.find(']');
         out.host = lowered(authority.substr(1, close - 1));
-        if (out.host.find(':') == std::string::npos) return bad(text, "an address in brackets must be IPv6");
+        if (out.host.find(':') == std::string::npos)
+            return bad(text, "an address in brackets must be IPv6");
         if (close + 1 < authority.size()) port = authority.substr(close + 2);
     } else {
         const std::size_t at = authority.find(':');
@@ -56,7 +59,8 @@ result<url> parse_url(std::string_view text) {
     }
     if (out.host.empty()) return bad(text, "the host is empty");
     unsigned number = 0;
-    for (const char c : port) number = number * 10 + static_cast<unsigned>(c - '0');  // at most 65535: is_authority
+    // At most 65535: is_authority.
+    for (const char c : port) number = number * 10 + static_cast<unsigned>(c - '0');
     if (!port.empty() && number == 0) return bad(text, "port 0");
     if (port.empty()) number = out.secure() ? 443 : 80;
     out.port = static_cast<std::uint16_t>(number);
@@ -64,7 +68,8 @@ result<url> parse_url(std::string_view text) {
     if (slash != std::string_view::npos) out.target = rest.substr(slash);
     if (out.target.empty() || out.target.front() != '/') out.target.insert(0, 1, '/');
     for (const char c : out.target) {
-        if (c <= ' ' || c >= 0x7F) return bad(text, "a character in path or query must be percent-encoded");
+        if (c <= ' ' || c >= 0x7F)
+            return bad(text, "a character in path or query must be percent-encoded");
     }
     return out;
 }
@@ -79,7 +84,9 @@ result<std::string> percent_decode(std::string_view text) {
         }
         const int high = text.size() - i > 2 ? hex_digit(text[i + 1]) : -1;
         const int low = high >= 0 ? hex_digit(text[i + 2]) : -1;
-        if (low < 0) return error(errc::bad_url, "\"" + std::string(text) + "\": % without two hexadecimal digits");
+        if (low < 0)
+            return error(errc::bad_url,
+                         "\"" + std::string(text) + "\": % without two hexadecimal digits");
         out.push_back(static_cast<char>(high * 16 + low));
         i += 2;
     }

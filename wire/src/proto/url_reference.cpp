@@ -10,7 +10,8 @@ namespace {
 
 constexpr auto none = std::string_view::npos;
 
-// RFC 3986 appendix B. A component that is absent is told from one that is empty by its data() being null.
+// RFC 3986 appendix B. A component that is absent is told from one that is empty by its data()
+// being null.
 struct parts {
     std::string_view scheme;
     std::string_view authority;
@@ -22,10 +23,13 @@ struct parts {
 bool given(std::string_view component) noexcept { return component.data() != nullptr; }
 
 bool is_scheme(std::string_view text) noexcept {
-    const auto letter = [](char c) { return http::detail::lower(c) >= 'a' && http::detail::lower(c) <= 'z'; };
+    const auto letter = [](char c) {
+        return http::detail::lower(c) >= 'a' && http::detail::lower(c) <= 'z';
+    };
     if (text.empty() || !letter(text.front())) return false;
     for (const char c : text) {
-        if (!letter(c) && !http::detail::is_digit(c) && c != '+' && c != '-' && c != '.') return false;
+        if (!letter(c) && !http::detail::is_digit(c) && c != '+' && c != '-' && c != '.')
+            return false;
     }
     return true;
 }
@@ -57,7 +61,9 @@ parts split(std::string_view text) {
 // RFC 3986 section 5.2.4.
 std::string remove_dot_segments(std::string_view in) {
     std::string out;
-    const auto drop_segment = [&out] { out.erase(out.rfind('/') == std::string::npos ? 0 : out.rfind('/')); };
+    const auto drop_segment = [&out] {
+        out.erase(out.rfind('/') == std::string::npos ? 0 : out.rfind('/'));
+    };
     const auto begins = [&in](std::string_view text) { return in.substr(0, text.size()) == text; };
     while (!in.empty()) {
         if (begins("../")) {
@@ -92,7 +98,8 @@ std::string merge(const parts& base, std::string_view path) {
 
 bool is_unreserved(char c) noexcept {
     const char l = http::detail::lower(c);
-    return (l >= 'a' && l <= 'z') || http::detail::is_digit(c) || c == '-' || c == '.' || c == '_' || c == '~';
+    return (l >= 'a' && l <= 'z') || http::detail::is_digit(c) || c == '-' || c == '.' ||
+           c == '_' || c == '~';
 }
 
 }  // namespace

@@ -72,7 +72,8 @@ TEST(resolve_reference, other_bases) {
     EXPECT_EQ(resolve_reference("http://a?q", ""), "http://a?q");
     EXPECT_EQ(resolve_reference("http://a/b#f", "c"), "http://a/c");
     EXPECT_EQ(resolve_reference("http://[::1]:80/x/y", "../z"), "http://[::1]:80/z");
-    EXPECT_EQ(resolve_reference("http://a/b", "1:2"), "http://a/1:2");  // no scheme begins with a digit
+    // No scheme begins with a digit.
+    EXPECT_EQ(resolve_reference("http://a/b", "1:2"), "http://a/1:2");
     EXPECT_EQ(resolve_reference("http://a/b?", ""), "http://a/b?");
     EXPECT_EQ(resolve_reference("https://a/b", "//c/d"), "https://c/d");
     EXPECT_EQ(resolve_reference("http://a/b", "http://c/../d"), "http://c/d");

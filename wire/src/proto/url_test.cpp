@@ -8,11 +8,13 @@ namespace {
 std::string show(std::string_view text) {
     const auto u = parse_url(text);
     if (!u) return "refused";
-    return u->scheme + " " + u->host + " " + std::to_string(u->port) + " " + u->target + " " + u->authority();
+    return u->scheme + " " + u->host + " " + std::to_string(u->port) + " " + u->target + " " +
+           u->authority();
 }
 
 TEST(url, parts) {
-    EXPECT_EQ(show("http://127.0.0.1:8080/a/b?c=d#e"), "http 127.0.0.1 8080 /a/b?c=d 127.0.0.1:8080");
+    EXPECT_EQ(show("http://127.0.0.1:8080/a/b?c=d#e"),
+              "http 127.0.0.1 8080 /a/b?c=d 127.0.0.1:8080");
     EXPECT_EQ(show("HTTP://Example.ORG"), "http example.org 80 / example.org");
     EXPECT_EQ(show("https://x/"), "https x 443 / x");
     EXPECT_EQ(show("https://x:80/"), "https x 80 / x:80");
@@ -25,17 +27,20 @@ TEST(url, parts) {
     EXPECT_FALSE(parse_url("http://x")->secure());
 }
 TEST(url, refused) {
-    for (const auto bad : {"", "x", "/a", "ftp://x/", "http:/x", "http:///a", "http://:80/", "http://x:0/", "http://x:65536/", "http://x:a/",
-                           "http://u:p@x/", "http://a b/", "http://x/a b", "http://x/\r\nA: b", "http://x/\xC3\xA9", "http://[::1/", "http://[12]/",
-                           "http://x?\n"}) {
+    for (const auto bad : {"", "x", "/a", "ftp://x/", "http:/x", "http:///a", "http://:80/",
+                           "http://x:0/", "http://x:65536/", "http://x:a/", "http://u:p@x/",
+                           "http://a b/", "http://x/a b", "http://x/\r\nA: b", "http://x/\xC3\xA9",
+                           "http://[::1/", "http://[12]/", "http://x?\n"}) {
         EXPECT_EQ(show(bad), "refused") << bad;
     }
-    EXPECT_EQ(parse_url("ftp://x/").error().message, "URL \"ftp://x/\": the scheme must be http, https, ws or wss");
+    EXPECT_EQ(parse_url("ftp://x/").error().message,
+              "URL \"ftp://x/\": the scheme must be http, https, ws or wss");
 }
 TEST(percent_decode, decodes_or_refuses) {
     EXPECT_EQ(*percent_decode("a%20b%2Fc%c3%A9+"), "a b/c\xC3\xA9+");
     EXPECT_EQ(*percent_decode(""), "");
-    for (const auto bad : {"%", "%4", "a%zz", "%4g", "100%"}) EXPECT_FALSE(percent_decode(bad)) << bad;
+    for (const auto bad : {"%", "%4", "a%zz", "%4g", "100%"})
+        EXPECT_FALSE(percent_decode(bad)) << bad;
 }
 
 }  // namespace

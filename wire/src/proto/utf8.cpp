@@ -6,14 +6,17 @@ namespace wire {
 
 namespace {
 
-// How many bytes at `p` are one character of several bytes, 0 when they are none; precondition: four bytes are there.
+// How many bytes at `p` are one character of several bytes, 0 when they are none; precondition:
+// four bytes are there.
 std::size_t whole_character(const char* p) noexcept {
     const auto byte = [p](int i) { return std::uint32_t{static_cast<unsigned char>(p[i])}; };
     const auto follows = [&](int i) { return (byte(i) & 0xC0) == 0x80; };
     if (byte(0) < 0xE0) return byte(0) >= 0xC2 && follows(1) ? 2 : 0;
     if (byte(0) < 0xF0) {
-        const std::uint32_t begin = (byte(0) & 0x0F) << 6 | (byte(1) & 0x3F);  // the code point without its last six bits
-        return follows(1) && follows(2) && begin >= 0x20 && begin >> 5 != 0x1B ? 3 : 0;  // neither overlong nor a surrogate
+        // The code point without its last six bits.
+        const std::uint32_t begin = (byte(0) & 0x0F) << 6 | (byte(1) & 0x3F);
+        // Neither overlong nor a surrogate.
+        return follows(1) && follows(2) && begin >= 0x20 && begin >> 5 != 0x1B ? 3 : 0;
     }
     const std::uint32_t begin = (byte(0) & 0x0F) << 6 | (byte(1) & 0x3F);
     return follows(1) && follows(2) && follows(3) && begin >= 0x10 && begin <= 0x10F ? 4 : 0;
@@ -37,7 +40,8 @@ bool utf8_validator::feed(std::string_view piece) noexcept {
                 if (((a | b) & 0x8080808080808080U) != 0) break;
                 p += 16;
             }
-            if (const auto left = static_cast<std::size_t>(end - p); left < 16 && piece.size() >= 8) {
+            if (const auto left = static_cast<std::size_t>(end - p);
+                left < 16 && piece.size() >= 8) {
                 // The last few in words that may overlap what has been looked at.
                 std::uint64_t a = 0;
                 std::uint64_t b;
@@ -50,8 +54,9 @@ bool utf8_validator::feed(std::string_view piece) noexcept {
             const char* const run = p;
             for (std::size_t n = 1; end - p >= 4 && n != 0; p += n) n = whole_character(p);
             if (p != run) continue;
-            // What is cut off here, or wrong, a byte at a time. RFC 3629 section 4: the lead byte says how many follow and, against overlong forms, surrogates and
-            // code points beyond U+10FFFF, narrows the range of the first of them.
+            // What is cut off here, or wrong, a byte at a time. RFC 3629 section 4: the lead byte
+            // says how many follow and, against overlong forms, surrogates and code points beyond
+            // U+10FFFF, narrows the range of the first of them.
             const auto lead = static_cast<unsigned char>(*p++);
             low_ = 0x80;
             high_ = 0xBF;

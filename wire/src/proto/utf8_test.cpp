@@ -14,7 +14,11 @@ bool is_valid_by_decoding(std::string_view s) {
     for (std::size_t i = 0; i < s.size();) {
         const auto byte = [&](std::size_t k) { return static_cast<unsigned char>(s[k]); };
         const unsigned lead = byte(i);
-        const std::size_t n = lead < 0x80 ? 1 : lead >> 5 == 6 ? 2 : lead >> 4 == 14 ? 3 : lead >> 3 == 30 ? 4 : 0;
+        const std::size_t n = lead < 0x80       ? 1
+                              : lead >> 5 == 6  ? 2
+                              : lead >> 4 == 14 ? 3
+                              : lead >> 3 == 30 ? 4
+                                                : 0;
         if (n == 0 || i + n > s.size()) return false;
         unsigned code = n == 1 ? lead : lead & (0xFFU >> (n + 1));
         for (std::size_t k = 1; k < n; ++k) {
@@ -38,14 +42,16 @@ TEST(utf8, every_sequence_of_two_bytes_and_every_lead_with_edges) {
                 ASSERT_EQ(is_utf8(three), is_valid_by_decoding(three)) << a << " " << b << " " << c;
                 for (const int d : {0x41, 0x80, 0xBF, 0xC2}) {
                     const std::string four = three + static_cast<char>(d);
-                    ASSERT_EQ(is_utf8(four), is_valid_by_decoding(four)) << a << " " << b << " " << c << " " << d;
+                    ASSERT_EQ(is_utf8(four), is_valid_by_decoding(four))
+                        << a << " " << b << " " << c << " " << d;
                 }
             }
         }
     }
 }
 TEST(utf8, in_pieces_within_long_text) {
-    const std::string text = std::string(20, 'a') + "\xCE\xBA\xE1\xBD\xB9\xF0\x9F\x98\x80" + std::string(33, 'b') + "\xEF\xBF\xBF";
+    const std::string text = std::string(20, 'a') + "\xCE\xBA\xE1\xBD\xB9\xF0\x9F\x98\x80" +
+                             std::string(33, 'b') + "\xEF\xBF\xBF";
     for (const auto& cut : testing::all_cuts(text)) {
         utf8_validator v;
         for (const auto piece : cut) ASSERT_TRUE(v.feed(piece));

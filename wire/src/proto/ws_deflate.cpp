@@ -8,7 +8,8 @@ namespace wire::ws {
 namespace {
 
 constexpr std::string_view extension_name = "permessage-deflate";
-constexpr std::string_view tail("\x00\x00\xFF\xFF", 4);  // RFC 7692 section 7.2.1: the sender leaves it out
+// RFC 7692 section 7.2.1: the sender leaves it out.
+constexpr std::string_view tail("\x00\x00\xFF\xFF", 4);
 
 // ---- the grammar of RFC 6455 section 9.1 ----
 
@@ -28,7 +29,8 @@ public:
 
     bool read(std::vector<extension>& to) {
         for (skip_space(); !rest_.empty(); skip_space()) {
-            if (take(',')) continue;  // empty elements of a list are ignored: RFC 9110 section 5.6.1
+            // Empty elements of a list are ignored: RFC 9110 section 5.6.1.
+            if (take(',')) continue;
             extension& e = to.emplace_back();
             if (!read_token(e.name)) return false;
             for (skip_space(); take(';'); skip_space()) {
@@ -41,7 +43,8 @@ public:
 
 private:
     void skip_space() noexcept {
-        while (!rest_.empty() && (rest_.front() == ' ' || rest_.front() == '\t')) rest_.remove_prefix(1);
+        while (!rest_.empty() && (rest_.front() == ' ' || rest_.front() == '\t'))
+            rest_.remove_prefix(1);
     }
     bool take(char c) noexcept {
         if (rest_.empty() || rest_.front() != c) return false;
@@ -81,7 +84,9 @@ private:
 // False when one of the fields is malformed.
 bool read_extensions(const http::header_list& fields, std::vector<extension>& to) {
     for (const http::header& h : fields) {
-        if (http::equals_ignoring_case(h.name, "Sec-WebSocket-Extensions") && !field_reader(h.value).read(to)) return false;
+        if (http::equals_ignoring_case(h.name, "Sec-WebSocket-Extensions") &&
+            !field_reader(h.value).read(to))
+            return false;
     }
     return true;
 }
@@ -98,7 +103,8 @@ struct deflate_parameters {
 // 8 to 15 in decimal, without leading zeros; else 0.
 int window_bits(std::string_view text) noexcept {
     if (text == "8" || text == "9") return text[0] - '0';
-    if (text.size() == 2 && text[0] == '1' && text[1] >= '0' && text[1] <= '5') return 10 + text[1] - '0';
+    if (text.size() == 2 && text[0] == '1' && text[1] >= '0' && text[1] <= '5')
+        return 10 + text[1] - '0';
     return 0;
 }
 
@@ -107,11 +113,13 @@ std::optional<deflate_parameters> understand(const extension& e, bool is_answer)
     deflate_parameters all;
     for (const parameter& p : e.parameters) {
         if (p.name == "server_no_context_takeover" || p.name == "client_no_context_takeover") {
-            bool& flag = p.name[0] == 's' ? all.server_no_context_takeover : all.client_no_context_takeover;
+            bool& flag =
+                p.name[0] == 's' ? all.server_no_context_takeover : all.client_no_context_takeover;
             if (p.has_value || std::exchange(flag, true)) return std::nullopt;
         } else if (p.name == "server_max_window_bits" || p.name == "client_max_window_bits") {
             int& bits = p.name[0] == 's' ? all.server_max_window_bits : all.client_max_window_bits;
-            // Only a client's offer may leave the value out, and only of its own window: section 7.1.2.2.
+            // Only a client's offer may leave the value out, and only of its own window:
+            // section 7.1.2.2.
             const bool may_lack_value = !is_answer && p.name[0] == 'c';
             const int value = p.has_value ? window_bits(p.value) : may_lack_value ? 15 : 0;
             if (value == 0 || std::exchange(bits, value) != 0) return std::nullopt;
@@ -139,7 +147,8 @@ void add_bits(std::string& to, std::string_view name, int bits) {
 std::uint8_t lesser(int a, int b) noexcept { return static_cast<std::uint8_t>(std::min(a, b)); }
 
 error not_as_offered(std::string_view what) {
-    return {errc::bad_handshake, "WebSocket handshake: the server's permessage-deflate " + std::string(what)};
+    return {errc::bad_handshake,
+            "WebSocket handshake: the server's permessage-deflate " + std::string(what)};
 }
 
 }  // namespace
@@ -164,27 +173,39 @@ std::string deflate_offer(const deflate_options& options) {
     return text;
 }
 
-result<std::optional<deflate_agreement>> read_deflate_answer(const http::header_list& fields, const deflate_options& options) {
+result<std::optional<deflate_agreement>> read_deflate_answer(const http::header_list& fields,
+                                                             const deflate_options& options) {
     std::vector<extension> chosen;
-    if (!read_extensions(fields, chosen)) return error(errc::bad_handshake, "WebSocket handshake: malformed Sec-WebSocket-Extensions");
+    if (!read_extensions(fields, chosen))
+        return error(errc::bad_handshake,
+                     "WebSocket handshake: malformed Sec-WebSocket-Extensions");
     if (chosen.empty()) return std::optional<deflate_agreement>();
-    if (!compression_available() || chosen.size() > 1 || !http::equals_ignoring_case(chosen[0].name, extension_name)) {
-        return error(errc::bad_handshake, "WebSocket handshake: the server chose an extension that was not offered");
+    if (!compression_available() || chosen.size() > 1 ||
+        !http::equals_ignoring_case(chosen[0].name, extension_name)) {
+        return error(errc::bad_handshake,
+                     "WebSocket handshake: the server chose an extension that was not offered");
     }
     const auto answer = understand(chosen[0], true);
-    if (!answer) return not_as_offered("has a parameter that is unknown, repeated or of a wrong value");
+    if (!answer)
+        return not_as_offered("has a parameter that is unknown, repeated or of a wrong value");
     const deflate_options o = within_range(options);
-    if (!o.peer_context_takeover && !answer->server_no_context_takeover) return not_as_offered("keeps its context, which was not offered");
-    const int server_bits = answer->server_max_window_bits != 0 ? answer->server_max_window_bits : 15;
-    if (server_bits > o.peer_window_bits) return not_as_offered("has a larger window than was offered");
-    const int client_bits = answer->client_max_window_bits != 0 ? answer->client_max_window_bits : 15;
+    if (!o.peer_context_takeover && !answer->server_no_context_takeover)
+        return not_as_offered("keeps its context, which was not offered");
+    const int server_bits =
+        answer->server_max_window_bits != 0 ? answer->server_max_window_bits : 15;
+    if (server_bits > o.peer_window_bits)
+        return not_as_offered("has a larger window than was offered");
+    const int client_bits =
+        answer->client_max_window_bits != 0 ? answer->client_max_window_bits : 15;
     deflate_agreement agreed;
     agreed.server = {static_cast<std::uint8_t>(server_bits), !answer->server_no_context_takeover};
-    agreed.client = {lesser(client_bits, o.window_bits), o.context_takeover && !answer->client_no_context_takeover};
+    agreed.client = {lesser(client_bits, o.window_bits),
+                     o.context_takeover && !answer->client_no_context_takeover};
     return std::optional(agreed);
 }
 
-std::optional<accepted_deflate> accept_deflate(const http::header_list& fields, const deflate_options& options) {
+std::optional<accepted_deflate> accept_deflate(const http::header_list& fields,
+                                               const deflate_options& options) {
     std::vector<extension> offers;
     if (!compression_available() || !read_extensions(fields, offers)) return std::nullopt;
     const deflate_options o = within_range(options);
@@ -195,17 +216,22 @@ std::optional<accepted_deflate> accept_deflate(const http::header_list& fields, 
         // A client can be told a window only if it says that it understands that: section 7.1.2.2.
         if (o.peer_window_bits < 15 && offer->client_max_window_bits == 0) continue;
         accepted_deflate a;
-        a.agreed.server.window_bits = lesser(o.window_bits, offer->server_max_window_bits != 0 ? offer->server_max_window_bits : 15);
+        a.agreed.server.window_bits = lesser(
+            o.window_bits, offer->server_max_window_bits != 0 ? offer->server_max_window_bits : 15);
         a.agreed.server.context_takeover = o.context_takeover && !offer->server_no_context_takeover;
-        a.agreed.client.window_bits = lesser(o.peer_window_bits, offer->client_max_window_bits != 0 ? offer->client_max_window_bits : 15);
-        a.agreed.client.context_takeover = o.peer_context_takeover && !offer->client_no_context_takeover;
+        a.agreed.client.window_bits =
+            lesser(o.peer_window_bits,
+                   offer->client_max_window_bits != 0 ? offer->client_max_window_bits : 15);
+        a.agreed.client.context_takeover =
+            o.peer_context_takeover && !offer->client_no_context_takeover;
         a.answer = extension_name;
         if (!a.agreed.server.context_takeover) a.answer += "; server_no_context_takeover";
         if (!a.agreed.client.context_takeover) a.answer += "; client_no_context_takeover";
         if (offer->server_max_window_bits != 0 || a.agreed.server.window_bits < 15) {
             add_bits(a.answer, "server_max_window_bits", a.agreed.server.window_bits);
         }
-        if (a.agreed.client.window_bits < 15) add_bits(a.answer, "client_max_window_bits", a.agreed.client.window_bits);
+        if (a.agreed.client.window_bits < 15)
+            add_bits(a.answer, "client_max_window_bits", a.agreed.client.window_bits);
         return a;
     }
     return std::nullopt;
@@ -215,8 +241,7 @@ std::optional<accepted_deflate> accept_deflate(const http::header_list& fields, 
 
 namespace {
 
-template <typename Coder>
-std::unique_ptr<Coder> only_if_made(result<Coder> made) {
+template <typename Coder> std::unique_ptr<Coder> only_if_made(result<Coder> made) {
     return made ? std::make_unique<Coder>(*std::move(made)) : nullptr;
 }
 
@@ -256,26 +281,36 @@ void deflate_pool::give_back(std::unique_ptr<decompressor> d) {
 
 // ---- a session ----
 
-permessage_deflate::permessage_deflate(role r, const deflate_agreement& agreed, const deflate_options& options, deflate_pool& pool,
+permessage_deflate::permessage_deflate(role r, const deflate_agreement& agreed,
+                                       const deflate_options& options, deflate_pool& pool,
                                        const limits& l)
-    : pool_(&pool), limits_(&l), min_bytes_(std::max<std::size_t>(options.min_bytes, 1)),
-      sends_(r == role::server ? agreed.server : agreed.client), receives_(r == role::server ? agreed.client : agreed.server) {
+    : pool_(&pool),
+      limits_(&l),
+      min_bytes_(std::max<std::size_t>(options.min_bytes, 1)),
+      sends_(r == role::server ? agreed.server : agreed.client),
+      receives_(r == role::server ? agreed.client : agreed.server) {
     const deflate_options o = within_range(options);
-    settings_ = {.level = o.level, .window_bits = std::max<int>(sends_.window_bits, 9), .memory_level = o.memory_level};
+    settings_ = {.level = o.level,
+                 .window_bits = std::max<int>(sends_.window_bits, 9),
+                 .memory_level = o.memory_level};
 }
 
 permessage_deflate::~permessage_deflate() {
-    if (decompressor_ != nullptr && !receives_.context_takeover) pool_->give_back(std::move(decompressor_));
+    if (decompressor_ != nullptr && !receives_.context_takeover)
+        pool_->give_back(std::move(decompressor_));
 }
 
-void permessage_deflate::append_message(buffer& out, opcode op, std::string_view payload, std::optional<mask_key> key) {
-    // A window of 8 bits, which zlib cannot make, is kept to by compressing nothing: every message may go as it is.
+void permessage_deflate::append_message(buffer& out, opcode op, std::string_view payload,
+                                        std::optional<mask_key> key) {
+    // A window of 8 bits, which zlib cannot make, is kept to by compressing nothing: every message
+    // may go as it is.
     if (payload.size() >= min_bytes_ && sends_.window_bits > 8) {
         if (compressor_ == nullptr) compressor_ = pool_->take_compressor(settings_);
         if (compressor_ != nullptr) {
             buffer packed;
             pool_->buffers().lend(packed);
-            [[maybe_unused]] const errc e = compressor_->add(payload, flush::sync, packed);  // cannot fail: it was never finished
+            // Cannot fail: it was never finished.
+            [[maybe_unused]] const errc e = compressor_->add(payload, flush::sync, packed);
             packed.truncate(packed.size() - tail.size());
             // What went into a context that the peer shares must reach the peer.
             const bool worth_it = sends_.context_takeover || packed.size() < payload.size();
@@ -293,13 +328,16 @@ void permessage_deflate::begin(buffer& to) {
     received_ = 0;
     stream_ended_ = false;
     if (decompressor_ == nullptr) {
-        decompressor_ = receives_.context_takeover ? only_if_made(decompressor::create(coding::raw_deflate, receives_.window_bits))
-                                                   : pool_->take_decompressor();
+        decompressor_ =
+            receives_.context_takeover
+                ? only_if_made(decompressor::create(coding::raw_deflate, receives_.window_bits))
+                : pool_->take_decompressor();
     }
     if (decompressor_ != nullptr) decompressor_->restart_ratio(limits_->max_decompression_ratio);
 }
 
-decompressor::step permessage_deflate::inflate(std::string_view piece, std::size_t max_out, buffer& to) {
+decompressor::step permessage_deflate::inflate(std::string_view piece, std::size_t max_out,
+                                               buffer& to) {
     if (decompressor_ == nullptr) return {.error = errc::system_error};  // no memory for it
     if (piece.empty() && stream_ended_) return {};
     decompressor::step s = decompressor_->add(piece, max_out, to);
@@ -314,13 +352,15 @@ decompressor::step permessage_deflate::inflate(std::string_view piece, std::size
 }
 
 errc permessage_deflate::finish() {
-    // Of no bytes at all: not what section 7.2.3.6 makes of an empty message, but clear enough. After a final block without
-    // the empty one that should follow it there is nothing to complete either.
+    // Of no bytes at all: not what section 7.2.3.6 makes of an empty message, but clear enough.
+    // After a final block without the empty one that should follow it there is nothing to complete
+    // either.
     if (received_ > 0 && !stream_ended_) {
         buffer nothing;
         const auto s = decompressor_->add(tail, 1, nothing);
         if (s.error != errc::none) return s.error;
-        if (!s.whole || !nothing.empty()) return errc::bad_compressed_data;  // it was cut in the middle of a block
+        // It was cut in the middle of a block.
+        if (!s.whole || !nothing.empty()) return errc::bad_compressed_data;
     }
     if (!receives_.context_takeover) pool_->give_back(std::move(decompressor_));
     return errc::none;

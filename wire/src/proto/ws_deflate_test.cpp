@@ -29,7 +29,9 @@ http::header_list fields(const std::vector<std::string>& values) {
 }
 
 std::string text_of(const deflate_agreement& a) {
-    const auto one = [](deflate_agreement::direction d) { return std::to_string(d.window_bits) + (d.context_takeover ? "+" : "-"); };
+    const auto one = [](deflate_agreement::direction d) {
+        return std::to_string(d.window_bits) + (d.context_takeover ? "+" : "-");
+    };
     return "server " + one(a.server) + " client " + one(a.client);
 }
 
@@ -49,50 +51,68 @@ protected:
 
 TEST_F(ws_deflate, offers_accepted) {
     EXPECT_EQ(accepts({"permessage-deflate"}), "permessage-deflate | server 15+ client 15+");
-    EXPECT_EQ(accepts({"permessage-deflate; client_max_window_bits"}), "permessage-deflate | server 15+ client 15+");
+    EXPECT_EQ(accepts({"permessage-deflate; client_max_window_bits"}),
+              "permessage-deflate | server 15+ client 15+");
     EXPECT_EQ(accepts({"permessage-deflate; client_max_window_bits=10"}),
               "permessage-deflate; client_max_window_bits=10 | server 15+ client 10+");
     EXPECT_EQ(accepts({"permessage-deflate;client_max_window_bits = \"8\""}),
               "permessage-deflate; client_max_window_bits=8 | server 15+ client 8+");
     EXPECT_EQ(accepts({"permessage-deflate; server_max_window_bits=15"}),
               "permessage-deflate; server_max_window_bits=15 | server 15+ client 15+");
-    EXPECT_EQ(accepts({"permessage-deflate; server_max_window_bits=\"1\\0\"; server_no_context_takeover"}),
-              "permessage-deflate; server_no_context_takeover; server_max_window_bits=10 | server 10- client 15+");
+    EXPECT_EQ(
+        accepts(
+            {"permessage-deflate; server_max_window_bits=\"1\\0\"; server_no_context_takeover"}),
+        "permessage-deflate; server_no_context_takeover; server_max_window_bits=10 | server 10- "
+        "client 15+");
     EXPECT_EQ(accepts({"permessage-deflate; client_no_context_takeover"}),
               "permessage-deflate; client_no_context_takeover | server 15+ client 15-");
 }
 TEST_F(ws_deflate, a_server_may_ask_for_less_than_was_offered) {
     EXPECT_EQ(accepts({"permessage-deflate"}, {}),
-              "permessage-deflate; server_no_context_takeover; client_no_context_takeover | server 15- client 15-");
-    const deflate_options small{.context_takeover = true, .window_bits = 10, .peer_context_takeover = true, .peer_window_bits = 11};
+              "permessage-deflate; server_no_context_takeover; client_no_context_takeover | server "
+              "15- client 15-");
+    const deflate_options small{.context_takeover = true,
+                                .window_bits = 10,
+                                .peer_context_takeover = true,
+                                .peer_window_bits = 11};
     EXPECT_EQ(accepts({"permessage-deflate; client_max_window_bits"}, small),
-              "permessage-deflate; server_max_window_bits=10; client_max_window_bits=11 | server 10+ client 11+");
-    EXPECT_EQ(accepts({"permessage-deflate; client_max_window_bits=9; server_max_window_bits=12"}, small),
-              "permessage-deflate; server_max_window_bits=10; client_max_window_bits=9 | server 10+ client 9+");
+              "permessage-deflate; server_max_window_bits=10; client_max_window_bits=11 | server "
+              "10+ client 11+");
+    EXPECT_EQ(
+        accepts({"permessage-deflate; client_max_window_bits=9; server_max_window_bits=12"}, small),
+        "permessage-deflate; server_max_window_bits=10; client_max_window_bits=9 | server 10+ "
+        "client 9+");
     // A client that does not understand client_max_window_bits could not be told.
     EXPECT_EQ(accepts({"permessage-deflate"}, small), "declined");
 }
 TEST_F(ws_deflate, offers_declined) {
-    for (const std::string parameters : {
-             "x_unknown", "server_no_context_takeover; server_no_context_takeover", "client_no_context_takeover; client_no_context_takeover",
-             "server_no_context_takeover=1", "client_no_context_takeover=\"x\"", "server_max_window_bits", "server_max_window_bits=7",
-             "server_max_window_bits=16", "server_max_window_bits=08", "server_max_window_bits=1O", "server_max_window_bits=100",
-             "client_max_window_bits=7", "client_max_window_bits=16", "client_max_window_bits; client_max_window_bits=15",
-             "server_max_window_bits=15; server_max_window_bits=15", "SERVER_NO_CONTEXT_TAKEOVER",
-             "server_max_window_bits=8"}) {  // zlib cannot make that one
+    for (const std::string parameters :
+         {"x_unknown", "server_no_context_takeover; server_no_context_takeover",
+          "client_no_context_takeover; client_no_context_takeover", "server_no_context_takeover=1",
+          "client_no_context_takeover=\"x\"", "server_max_window_bits", "server_max_window_bits=7",
+          "server_max_window_bits=16", "server_max_window_bits=08", "server_max_window_bits=1O",
+          "server_max_window_bits=100", "client_max_window_bits=7", "client_max_window_bits=16",
+          "client_max_window_bits; client_max_window_bits=15",
+          "server_max_window_bits=15; server_max_window_bits=15", "SERVER_NO_CONTEXT_TAKEOVER",
+          "server_max_window_bits=8"}) {  // zlib cannot make that one
         EXPECT_EQ(accepts({"permessage-deflate; " + parameters}), "declined") << parameters;
     }
     EXPECT_EQ(accepts({}), "declined");
     EXPECT_EQ(accepts({"permessage-bzip2"}), "declined");
 }
 TEST_F(ws_deflate, the_first_offer_that_will_do) {
-    EXPECT_EQ(accepts({"x-webkit-deflate-frame, permessage-deflate; server_max_window_bits=8 , permessage-deflate; server_max_window_bits=9, permessage-deflate"}),
+    EXPECT_EQ(accepts({"x-webkit-deflate-frame, permessage-deflate; server_max_window_bits=8 , "
+                       "permessage-deflate; server_max_window_bits=9, permessage-deflate"}),
               "permessage-deflate; server_max_window_bits=9 | server 9+ client 15+");
-    EXPECT_EQ(accepts({"permessage-deflate; nonsense", ", ,Permessage-Deflate"}), "permessage-deflate | server 15+ client 15+");
+    EXPECT_EQ(accepts({"permessage-deflate; nonsense", ", ,Permessage-Deflate"}),
+              "permessage-deflate | server 15+ client 15+");
 }
 TEST_F(ws_deflate, malformed_fields) {
-    for (const std::string bad : {"permessage-deflate;", "permessage-deflate; =1", "permessage-deflate; a=", "permessage-deflate; a=\"x",
-                                  "permessage-deflate; a=\"x y\"", "permessage-deflate; a=\"\"", "permessage-deflate; a=\"x\\", "a b", "a;b c", ";", "a/b", "a=1", "a; b=c d"}) {
+    for (const std::string bad :
+         {"permessage-deflate;", "permessage-deflate; =1",
+          "permessage-deflate; a=", "permessage-deflate; a=\"x", "permessage-deflate; a=\"x y\"",
+          "permessage-deflate; a=\"\"", "permessage-deflate; a=\"x\\", "a b", "a;b c", ";", "a/b",
+          "a=1", "a; b=c d"}) {
         EXPECT_FALSE(extensions_are_well_formed(fields({bad}))) << bad;
         EXPECT_FALSE(extensions_are_well_formed(fields({"permessage-deflate", bad}))) << bad;
         EXPECT_EQ(accepts({"permessage-deflate, " + bad}), "declined") << bad;
@@ -107,24 +127,43 @@ std::string answered(const std::vector<std::string>& values, const deflate_optio
     return *r ? text_of(**r) : "none";
 }
 TEST_F(ws_deflate, what_a_client_offers) {
-    EXPECT_EQ(deflate_offer({}), "permessage-deflate; server_no_context_takeover; client_no_context_takeover; client_max_window_bits");
+    EXPECT_EQ(deflate_offer({}),
+              "permessage-deflate; server_no_context_takeover; client_no_context_takeover; "
+              "client_max_window_bits");
     EXPECT_EQ(deflate_offer(keeping), "permessage-deflate; client_max_window_bits");
-    EXPECT_EQ(deflate_offer({.context_takeover = true, .window_bits = 1, .peer_context_takeover = true, .peer_window_bits = 1}),
+    EXPECT_EQ(deflate_offer({.context_takeover = true,
+                             .window_bits = 1,
+                             .peer_context_takeover = true,
+                             .peer_window_bits = 1}),
               "permessage-deflate; server_max_window_bits=8; client_max_window_bits=9");
 }
 TEST_F(ws_deflate, answers_to_a_client) {
     EXPECT_EQ(answered({}, keeping), "none");
     EXPECT_EQ(answered({"permessage-deflate"}, keeping), "server 15+ client 15+");
-    EXPECT_EQ(answered({"permessage-deflate; server_max_window_bits=9; client_max_window_bits=8; client_no_context_takeover; server_no_context_takeover"}, keeping),
+    EXPECT_EQ(answered({"permessage-deflate; server_max_window_bits=9; client_max_window_bits=8; "
+                        "client_no_context_takeover; server_no_context_takeover"},
+                       keeping),
               "server 9- client 8-");
-    const deflate_options small{.context_takeover = true, .window_bits = 12, .peer_context_takeover = false, .peer_window_bits = 10};
-    EXPECT_EQ(answered({"permessage-deflate; server_no_context_takeover; server_max_window_bits=10"}, small), "server 10- client 12+");
+    const deflate_options small{.context_takeover = true,
+                                .window_bits = 12,
+                                .peer_context_takeover = false,
+                                .peer_window_bits = 10};
+    EXPECT_EQ(
+        answered({"permessage-deflate; server_no_context_takeover; server_max_window_bits=10"},
+                 small),
+        "server 10- client 12+");
     // Less than was asked for.
     EXPECT_EQ(answered({"permessage-deflate; server_max_window_bits=10"}, small), "refused");
     EXPECT_EQ(answered({"permessage-deflate; server_no_context_takeover"}, small), "refused");
-    EXPECT_EQ(answered({"permessage-deflate; server_no_context_takeover; server_max_window_bits=11"}, small), "refused");
-    for (const std::string bad : {"permessage-deflate, permessage-deflate", "other", "permessage-deflate, other", "permessage-deflate; client_max_window_bits",
-                                  "permessage-deflate; x", "permessage-deflate; server_no_context_takeover=1", "permessage-deflate; server_max_window_bits=16", "permessage-deflate;"}) {
+    EXPECT_EQ(
+        answered({"permessage-deflate; server_no_context_takeover; server_max_window_bits=11"},
+                 small),
+        "refused");
+    for (const std::string bad :
+         {"permessage-deflate, permessage-deflate", "other", "permessage-deflate, other",
+          "permessage-deflate; client_max_window_bits", "permessage-deflate; x",
+          "permessage-deflate; server_no_context_takeover=1",
+          "permessage-deflate; server_max_window_bits=16", "permessage-deflate;"}) {
         EXPECT_EQ(answered({bad}, keeping), "refused") << bad;
     }
     EXPECT_EQ(answered({"permessage-deflate", "permessage-deflate"}, keeping), "refused");
@@ -134,8 +173,14 @@ TEST_F(ws_deflate, both_sides_agree_whatever_they_would_like) {
         for (const bool b : {false, true}) {
             for (const int x : {9, 12, 15}) {
                 for (const int y : {9, 12, 15}) {
-                    const deflate_options client{.context_takeover = a, .window_bits = x, .peer_context_takeover = b, .peer_window_bits = y};
-                    const deflate_options server{.context_takeover = a != b, .window_bits = y, .peer_context_takeover = true, .peer_window_bits = x};
+                    const deflate_options client{.context_takeover = a,
+                                                 .window_bits = x,
+                                                 .peer_context_takeover = b,
+                                                 .peer_window_bits = y};
+                    const deflate_options server{.context_takeover = a != b,
+                                                 .window_bits = y,
+                                                 .peer_context_takeover = true,
+                                                 .peer_window_bits = x};
                     const auto accepted = accept_deflate(fields({deflate_offer(client)}), server);
                     ASSERT_TRUE(accepted);
                     const auto read = read_deflate_answer(fields({accepted->answer}), client);
@@ -151,9 +196,11 @@ TEST_F(ws_deflate, both_sides_agree_whatever_they_would_like) {
 
 constexpr mask_key key{0xA1, 0x02, 0xF3, 0x44};
 
-std::string frame(std::string_view payload, role reader, bool compressed, opcode op = opcode::text, bool fin = true) {
+std::string frame(std::string_view payload, role reader, bool compressed, opcode op = opcode::text,
+                  bool fin = true) {
     buffer out;
-    append_frame(out, op, payload, reader == role::server ? std::optional(key) : std::nullopt, fin, compressed);
+    append_frame(out, op, payload, reader == role::server ? std::optional(key) : std::nullopt, fin,
+                 compressed);
     return std::string(out.view());
 }
 
@@ -166,7 +213,8 @@ std::string raw_deflate(std::string_view text, flush how = flush::sync) {
 }
 
 struct receiver {
-    receiver(role r, const limits& l, const deflate_agreement& agreed, const deflate_options& o = {})
+    receiver(role r, const limits& l, const deflate_agreement& agreed,
+             const deflate_options& o = {})
         : deflate(r, agreed, o, pool, l), reader(r, l, &deflate) {}
     std::string feed(std::string_view piece) {
         held += piece;
@@ -177,8 +225,10 @@ struct receiver {
             const step s = reader.read({in.data(), in.size()});
             at += s.consumed;
             if (s.what == event::need_more) break;
-            if (s.what == event::error) return said + "error " + std::string(to_string(s.error)) + ";";
-            said += s.what == event::message ? (s.op == opcode::text ? "text " : "binary ") : "control ";
+            if (s.what == event::error)
+                return said + "error " + std::string(to_string(s.error)) + ";";
+            said += s.what == event::message ? (s.op == opcode::text ? "text " : "binary ")
+                                             : "control ";
             said += std::string(s.data) + ";";
         }
         held.erase(0, at);
@@ -190,7 +240,8 @@ struct receiver {
     std::string held;
 };
 
-std::string reads(std::string_view bytes, const limits& l = {}, const deflate_agreement& agreed = {}) {
+std::string reads(std::string_view bytes, const limits& l = {},
+                  const deflate_agreement& agreed = {}) {
     const auto once = [&](const testing::pieces& cut) {
         receiver r(role::server, l, agreed);
         std::string said;
@@ -202,17 +253,22 @@ std::string reads(std::string_view bytes, const limits& l = {}, const deflate_ag
     };
     const std::string whole = once({bytes});
     if (bytes.size() < 500) {
-        for (const auto& cut : testing::all_cuts(bytes)) EXPECT_EQ(once(cut), whole) << "cut into " << cut.size() << " after " << cut[0].size();
+        for (const auto& cut : testing::all_cuts(bytes))
+            EXPECT_EQ(once(cut), whole) << "cut into " << cut.size() << " after " << cut[0].size();
     }
     return whole;
 }
-std::string f(std::string_view payload, bool compressed = true, opcode op = opcode::text, bool fin = true) {
+std::string f(std::string_view payload, bool compressed = true, opcode op = opcode::text,
+              bool fin = true) {
     return frame(payload, role::server, compressed, op, fin);
 }
 
 TEST_F(ws_deflate, examples_of_the_rfc) {  // sections 7.2.3.1 to 7.2.3.6
-    EXPECT_EQ(reads(f("\xf2\x48\xcd\xc9\xc9\x07\x00"s) + f("\xf2\x00\x11\x00\x00"s)), "text Hello;text Hello;");
-    EXPECT_EQ(reads(f("\xf2\x48\xcd"s, true, opcode::text, false) + f("\xc9\xc9\x07\x00"s, false, opcode::continuation)), "text Hello;");
+    EXPECT_EQ(reads(f("\xf2\x48\xcd\xc9\xc9\x07\x00"s) + f("\xf2\x00\x11\x00\x00"s)),
+              "text Hello;text Hello;");
+    EXPECT_EQ(reads(f("\xf2\x48\xcd"s, true, opcode::text, false) +
+                    f("\xc9\xc9\x07\x00"s, false, opcode::continuation)),
+              "text Hello;");
     EXPECT_EQ(reads(f("\x00\x05\x00\xfa\xff\x48\x65\x6c\x6c\x6f\x00"s)), "text Hello;");
     EXPECT_EQ(reads(f("\xf3\x48\xcd\xc9\xc9\x07\x00\x00"s)), "text Hello;");
     EXPECT_EQ(reads(f("\xf2\x48\x05\x00\x00\x00\xff\xff\xca\xc9\xc9\x07\x00"s)), "text Hello;");
@@ -220,15 +276,19 @@ TEST_F(ws_deflate, examples_of_the_rfc) {  // sections 7.2.3.1 to 7.2.3.6
 }
 TEST_F(ws_deflate, plain_and_compressed_messages_in_turn) {
     const std::string hello = raw_deflate("hello");
-    EXPECT_EQ(reads(f("plain", false) + f(hello) + f("a", false, opcode::binary, false) + f("p", false, opcode::ping) + f("b", false, opcode::continuation)),
+    EXPECT_EQ(reads(f("plain", false) + f(hello) + f("a", false, opcode::binary, false) +
+                    f("p", false, opcode::ping) + f("b", false, opcode::continuation)),
               "text plain;text hello;control p;binary ab;");
-    EXPECT_EQ(reads(f(hello.substr(0, 2), true, opcode::binary, false) + f("", false, opcode::continuation, false) + f("p", false, opcode::ping) +
+    EXPECT_EQ(reads(f(hello.substr(0, 2), true, opcode::binary, false) +
+                    f("", false, opcode::continuation, false) + f("p", false, opcode::ping) +
                     f(hello.substr(2), false, opcode::continuation)),
               "control p;binary hello;");
 }
 TEST_F(ws_deflate, rsv1_elsewhere_is_refused) {
     const std::string hello = raw_deflate("hello");
-    EXPECT_EQ(reads(f(hello.substr(0, 2), true, opcode::text, false) + f(hello.substr(2), true, opcode::continuation)), "error malformed WebSocket frame;");
+    EXPECT_EQ(reads(f(hello.substr(0, 2), true, opcode::text, false) +
+                    f(hello.substr(2), true, opcode::continuation)),
+              "error malformed WebSocket frame;");
     EXPECT_EQ(reads(f("p", true, opcode::ping)), "error malformed WebSocket frame;");
     std::string rsv2 = f(hello);
     rsv2[0] = static_cast<char>(rsv2[0] | 0x20);
@@ -242,23 +302,27 @@ TEST_F(ws_deflate, final_blocks) {
     const std::string one = raw_deflate("one ", flush::finish);
     EXPECT_EQ(reads(f(one + '\0') + f(raw_deflate("next"))), "text one ;text next;");
     EXPECT_EQ(reads(f(one + one + raw_deflate("two"))), "text one one two;");
-    EXPECT_EQ(reads(f(one) + f(one)), "text one ;text one ;");  // without the empty block that should follow
+    // Without the empty block that should follow.
+    EXPECT_EQ(reads(f(one) + f(one)), "text one ;text one ;");
     EXPECT_EQ(reads(f("") + f(raw_deflate("x"))), "text ;text x;");  // nothing at all
 }
 TEST_F(ws_deflate, bad_data) {
     EXPECT_EQ(reads(f(std::string(20, '\xFF'))), "error malformed compressed data;");
     // Cut in the middle of a block.
     const std::string whole = raw_deflate("hello hello hello, and some more of it");
-    for (std::size_t n = 1; n < whole.size(); ++n) EXPECT_EQ(reads(f(whole.substr(0, n))), "error malformed compressed data;") << n;
+    for (std::size_t n = 1; n < whole.size(); ++n)
+        EXPECT_EQ(reads(f(whole.substr(0, n))), "error malformed compressed data;") << n;
     // A reference to a message before, which the agreement rules out.
-    EXPECT_EQ(reads(f("\xf2\x48\xcd\xc9\xc9\x07\x00"s) + f("\xf2\x00\x11\x00\x00"s), {}, {.client = {15, false}}),
+    EXPECT_EQ(reads(f("\xf2\x48\xcd\xc9\xc9\x07\x00"s) + f("\xf2\x00\x11\x00\x00"s), {},
+                    {.client = {15, false}}),
               "text Hello;error malformed compressed data;");
 }
 TEST_F(ws_deflate, utf8_is_checked_as_it_inflates) {
     EXPECT_EQ(reads(f(raw_deflate("\xE2\x82\xAC"))), "text \xE2\x82\xAC;");
     EXPECT_EQ(reads(f(raw_deflate("\xE2\x82"))), "error text that is not UTF-8;");
     EXPECT_EQ(reads(f(raw_deflate("\xE2\x82"), true, opcode::binary)), "binary \xE2\x82;");
-    EXPECT_EQ(reads(f(raw_deflate("\xFF") + "never mind", true, opcode::text, false)), "error text that is not UTF-8;");
+    EXPECT_EQ(reads(f(raw_deflate("\xFF") + "never mind", true, opcode::text, false)),
+              "error text that is not UTF-8;");
 }
 TEST_F(ws_deflate, the_limit_counts_what_comes_out) {
     limits l;
@@ -266,12 +330,15 @@ TEST_F(ws_deflate, the_limit_counts_what_comes_out) {
     const std::string fits(100, 'x');
     EXPECT_EQ(reads(f(raw_deflate(fits)), l), "text " + fits + ";");
     EXPECT_EQ(reads(f(raw_deflate(fits + 'x')), l), "error WebSocket message too large;");
-    EXPECT_EQ(reads(f(raw_deflate(std::string(100'000, 'x'))), l), "error WebSocket message too large;");
+    EXPECT_EQ(reads(f(raw_deflate(std::string(100'000, 'x'))), l),
+              "error WebSocket message too large;");
     // Endless empty blocks, of which nothing comes out.
     std::string empty;
     for (int i = 0; i < 300; ++i) empty += "\x00\x00\x00\xFF\xFF"s;
     EXPECT_EQ(reads(f(empty, true, opcode::text), l), "error WebSocket message too large;");
-    EXPECT_EQ(reads(f(empty.substr(0, 1000), true, opcode::text, false) + f(empty.substr(1000), false, opcode::continuation), l),
+    EXPECT_EQ(reads(f(empty.substr(0, 1000), true, opcode::text, false) +
+                        f(empty.substr(1000), false, opcode::continuation),
+                    l),
               "error WebSocket message too large;");
     const std::string incompressible = "\x01\x02\x03\x04\xF0\x90\x80\x80"s;
     EXPECT_EQ(reads(f(raw_deflate(incompressible)), l), "text " + incompressible + ";");
@@ -279,9 +346,11 @@ TEST_F(ws_deflate, the_limit_counts_what_comes_out) {
 TEST_F(ws_deflate, bombs_are_stopped_by_their_ratio_message_by_message) {
     limits l;
     l.max_decompression_ratio = 50;
-    EXPECT_EQ(reads(f(raw_deflate(std::string(1'000'000, ' '))), l), "error compressed data expands too much;");
+    EXPECT_EQ(reads(f(raw_deflate(std::string(1'000'000, ' '))), l),
+              "error compressed data expands too much;");
     const std::string page(60'000, ' ');
-    EXPECT_EQ(reads(f(raw_deflate(page)) + f(raw_deflate(page)), l), "text " + page + ";text " + page + ";");
+    EXPECT_EQ(reads(f(raw_deflate(page)) + f(raw_deflate(page)), l),
+              "text " + page + ";text " + page + ";");
     l.max_decompression_ratio = 0;
     EXPECT_EQ(reads(f(raw_deflate(std::string(1'000'000, ' '))), l).size(), 1'000'006U);
 }
@@ -289,7 +358,8 @@ TEST_F(ws_deflate, both_roles_through_every_agreement) {
     limits l;
     const std::string noise = [] {
         std::string out;
-        for (unsigned i = 0, x = 1; i < 3'000; ++i) out += static_cast<char>('0' + ((x = x * 1664525 + 1013904223) >> 24) % 64);
+        for (unsigned i = 0, x = 1; i < 3'000; ++i)
+            out += static_cast<char>('0' + ((x = x * 1664525 + 1013904223) >> 24) % 64);
         return out;
     }();
     for (const int bits : {8, 9, 12, 15}) {
@@ -303,11 +373,15 @@ TEST_F(ws_deflate, both_roles_through_every_agreement) {
                 receiver to(other, l, agreed);
                 std::size_t first = 0;
                 for (int i = 0; i < 4; ++i) {
-                    for (const std::string& text : {std::string(5'000, 'a') + noise, "short"s, noise, ""s}) {
+                    for (const std::string& text :
+                         {std::string(5'000, 'a') + noise, "short"s, noise, ""s}) {
                         buffer out;
-                        from.append_message(out, opcode::text, text, sender == role::client ? std::optional(key) : std::nullopt);
+                        from.append_message(
+                            out, opcode::text, text,
+                            sender == role::client ? std::optional(key) : std::nullopt);
                         EXPECT_EQ(to.feed(out.view()), "text " + text + ";");
-                        const bool compressed = (static_cast<unsigned char>(out.view()[0]) & 0x40) != 0;
+                        const bool compressed =
+                            (static_cast<unsigned char>(out.view()[0]) & 0x40) != 0;
                         EXPECT_EQ(compressed, bits > 8 && text.size() > 10) << bits << text.size();
                         if (text.size() > 5'000) {
                             if (i == 0) first = out.size();
@@ -326,7 +400,9 @@ TEST_F(ws_deflate, what_does_not_shrink_goes_as_it_is) {
     permessage_deflate from(role::server, {no, no}, {.min_bytes = 0}, pool, l);
     buffer out;
     from.append_message(out, opcode::text, "abc");
-    EXPECT_EQ(out.view(), "\x81\x03" "abc");
+    EXPECT_EQ(out.view(),
+              "\x81\x03"
+              "abc");
     out.clear();
     from.append_message(out, opcode::binary, "");
     EXPECT_EQ(out.view(), "\x82\x00"s);

@@ -12,12 +12,14 @@ namespace {
 std::uint32_t turned(mask_key key, std::size_t offset) noexcept {
     const auto word = std::bit_cast<std::uint32_t>(key);
     const int bits = 8 * static_cast<int>(offset % 4);
-    return std::endian::native == std::endian::little ? std::rotr(word, bits) : std::rotl(word, bits);
+    return std::endian::native == std::endian::little ? std::rotr(word, bits)
+                                                      : std::rotl(word, bits);
 }
 
 }  // namespace
 
-// Words of eight bytes through memcpy (alignment does not matter); compilers turn the loop of four into vectors.
+// Words of eight bytes through memcpy (alignment does not matter); compilers turn the loop of four
+// into vectors.
 void copy_masked(char* to, std::string_view from, mask_key key, std::size_t offset) noexcept {
     const std::uint32_t half = turned(key, offset);
     const std::uint64_t word = std::uint64_t{half} << 32 | half;
@@ -74,7 +76,8 @@ header_step read_frame_header(std::string_view in, role r, bool may_be_compresse
     const std::uint8_t op = byte(0) & 15;
     if ((op > 2 && op < 8) || op > 10) return refuse();
     h.op = static_cast<opcode>(op);
-    if (h.reserved != 0 && !(may_be_compressed && h.reserved == compressed_bit && (h.op == opcode::text || h.op == opcode::binary))) {
+    if (h.reserved != 0 && !(may_be_compressed && h.reserved == compressed_bit &&
+                             (h.op == opcode::text || h.op == opcode::binary))) {
         return refuse();
     }
     if (is_control(h.op) && !h.fin) return refuse();
@@ -92,7 +95,8 @@ header_step read_frame_header(std::string_view in, role r, bool may_be_compresse
         if (in.size() < 2 + extra) return step;
         h.length = 0;
         for (std::size_t i = 0; i < extra; ++i) h.length = h.length << 8 | byte(2 + i);
-        if (h.length < (extra == 2 ? 126U : 65536U)) return refuse();  // section 5.2: the minimal number of bytes
+        // Section 5.2: the minimal number of bytes.
+        if (h.length < (extra == 2 ? 126U : 65536U)) return refuse();
     }
     if (in.size() < size) return step;
     if (h.masked) std::memcpy(h.key.data(), in.data() + size - 4, 4);
@@ -100,17 +104,20 @@ header_step read_frame_header(std::string_view in, role r, bool may_be_compresse
     return step;
 }
 
-std::size_t write_frame_header(std::span<char, max_frame_header_bytes> to, opcode op, std::uint64_t length, bool fin,
-                               std::optional<mask_key> key, bool compressed) noexcept {
+std::size_t write_frame_header(std::span<char, max_frame_header_bytes> to, opcode op,
+                               std::uint64_t length, bool fin, std::optional<mask_key> key,
+                               bool compressed) noexcept {
     const unsigned mask_bit = key ? 0x80 : 0;
-    to[0] = static_cast<char>((fin ? 0x80U : 0U) | (compressed ? compressed_bit << 4U : 0U) | static_cast<unsigned>(op));
+    to[0] = static_cast<char>((fin ? 0x80U : 0U) | (compressed ? compressed_bit << 4U : 0U) |
+                              static_cast<unsigned>(op));
     std::size_t at = 2;
     if (length < 126) {
         to[1] = static_cast<char>(mask_bit | static_cast<unsigned>(length));
     } else {
         const int bytes = length < 65536 ? 2 : 8;
         to[1] = static_cast<char>(mask_bit | (bytes == 2 ? 126U : 127U));
-        for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8) to[at++] = static_cast<char>(length >> shift & 0xFF);
+        for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8)
+            to[at++] = static_cast<char>(length >> shift & 0xFF);
     }
     if (key) {
         std::memcpy(&to[at], key->data(), 4);
@@ -119,11 +126,12 @@ std::size_t write_frame_header(std::span<char, max_frame_header_bytes> to, opcod
     return at;
 }
 
-void append_frame(buffer& out, opcode op, std::string_view payload, std::optional<mask_key> key, bool fin, bool compressed) {
+void append_frame(buffer& out, opcode op, std::string_view payload, std::optional<mask_key> key,
+                  bool fin, bool compressed) {
     char* const space = out.prepare(max_frame_header_bytes + payload.size()).data();
     const std::size_t n =
-        write_frame_header(std::span<char, max_frame_header_bytes>(space, max_frame_header_bytes), op, payload.size(), fin, key,
-                           compressed);
+        write_frame_header(std::span<char, max_frame_header_bytes>(space, max_frame_header_bytes),
+                           op, payload.size(), fin, key, compressed);
     if (key) {
         copy_masked(space + n, payload, *key);
     } else if (!payload.empty()) {
@@ -133,25 +141,27 @@ void append_frame(buffer& out, opcode op, std::string_view payload, std::optiona
 }
 
 bool is_valid_close_code(std::uint16_t code) noexcept {
-    return (code >= 1000 && code <= 1003) || (code >= 1007 && code <= 1014) || (code >= 3000 && code <= 4999);
+    return (code >= 1000 && code <= 1003) || (code >= 1007 && code <= 1014) ||
+           (code >= 3000 && code <= 4999);
 }
 
 std::uint16_t close_code_for(errc error) noexcept {
     switch (error) {
-        case errc::none: return close_code::normal;
-        case errc::bad_compressed_data:
-        case errc::bad_utf8: return close_code::bad_data;
-        case errc::expands_too_much:
-        case errc::message_too_large: return close_code::too_big;
-        case errc::bad_frame:
-        case errc::bad_close_code: return close_code::protocol_error;
-        case errc::timed_out:
-        case errc::stopped: return close_code::going_away;
-        default: return close_code::internal_error;
+    case errc::none: return close_code::normal;
+    case errc::bad_compressed_data:
+    case errc::bad_utf8: return close_code::bad_data;
+    case errc::expands_too_much:
+    case errc::message_too_large: return close_code::too_big;
+    case errc::bad_frame:
+    case errc::bad_close_code: return close_code::protocol_error;
+    case errc::timed_out:
+    case errc::stopped: return close_code::going_away;
+    default: return close_code::internal_error;
     }
 }
 
-void append_close(buffer& out, std::uint16_t code, std::string_view reason, std::optional<mask_key> key) {
+void append_close(buffer& out, std::uint16_t code, std::string_view reason,
+                  std::optional<mask_key> key) {
     if (code == close_code::none_given) {
         append_frame(out, opcode::close, {}, key);
         return;
@@ -161,7 +171,8 @@ void append_close(buffer& out, std::uint16_t code, std::string_view reason, std:
     payload[1] = static_cast<char>(code & 0xFF);
     std::size_t n = std::min<std::size_t>(reason.size(), 123);
     // Not in the middle of a character: back to before its lead byte.
-    while (n < reason.size() && n > 0 && (static_cast<unsigned char>(reason[n]) & 0xC0) == 0x80) --n;
+    while (n < reason.size() && n > 0 && (static_cast<unsigned char>(reason[n]) & 0xC0) == 0x80)
+        --n;
     std::copy_n(reason.data(), n, payload.data() + 2);
     append_frame(out, opcode::close, {payload.data(), n + 2}, key);
 }

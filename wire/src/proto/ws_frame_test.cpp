@@ -21,7 +21,8 @@ TEST(mask, every_length_alignment_and_offset) {
         for (std::size_t start = 0; start < 9; ++start) {
             for (std::size_t offset = 0; offset < 5; ++offset) {
                 std::string expected = text.substr(start, size);
-                for (std::size_t i = 0; i < size; ++i) expected[i] = static_cast<char>(expected[i] ^ key[(i + offset) % 4]);
+                for (std::size_t i = 0; i < size; ++i)
+                    expected[i] = static_cast<char>(expected[i] ^ key[(i + offset) % 4]);
                 std::string got(size, '\0');
                 testing::exact_copy from(std::string_view(text).substr(start, size));
                 copy_masked(got.data(), from, key, offset);
@@ -51,10 +52,12 @@ TEST(frame_header, examples_of_the_rfc) {  // section 5.7
     EXPECT_EQ(out.view().substr(0, 10), "\x82\x7F\x00\x00\x00\x00\x00\x01\x00\x00"s);
 }
 TEST(frame_header, reads_what_it_writes_at_every_cut) {
-    for (const std::uint64_t length : {0ULL, 1ULL, 125ULL, 126ULL, 127ULL, 65535ULL, 65536ULL, 0x7FFFFFFFFFFFFFFFULL}) {
+    for (const std::uint64_t length :
+         {0ULL, 1ULL, 125ULL, 126ULL, 127ULL, 65535ULL, 65536ULL, 0x7FFFFFFFFFFFFFFFULL}) {
         for (const bool masked : {false, true}) {
             std::array<char, max_frame_header_bytes> raw;
-            const std::size_t n = write_frame_header(raw, opcode::binary, length, false, masked ? std::optional(key) : std::nullopt);
+            const std::size_t n = write_frame_header(raw, opcode::binary, length, false,
+                                                     masked ? std::optional(key) : std::nullopt);
             const role reader = masked ? role::server : role::client;
             for (std::size_t cut = 0; cut < n; ++cut) {
                 testing::exact_copy part({raw.data(), cut});
@@ -80,18 +83,21 @@ TEST(frame_header, refused_at_the_earliest_byte) {
         }
         return -1;
     };
-    for (const int bit : {0x40, 0x20, 0x10}) EXPECT_EQ(refused_after({static_cast<char>(0x81 | bit)}, role::client), 1);
-    for (const int op : {3, 4, 5, 6, 7, 11, 12, 13, 14, 15}) EXPECT_EQ(refused_after({static_cast<char>(0x80 | op)}, role::client), 1);
-    EXPECT_EQ(refused_after("\x09", role::client), 1);            // a fragmented ping
-    EXPECT_EQ(refused_after("\x89\x7E", role::client), 2);        // a control frame over 125 bytes
-    EXPECT_EQ(refused_after("\x81\x05", role::server), 2);        // a client must mask
-    EXPECT_EQ(refused_after("\x81\x85", role::client), 2);        // a server must not
+    for (const int bit : {0x40, 0x20, 0x10})
+        EXPECT_EQ(refused_after({static_cast<char>(0x81 | bit)}, role::client), 1);
+    for (const int op : {3, 4, 5, 6, 7, 11, 12, 13, 14, 15})
+        EXPECT_EQ(refused_after({static_cast<char>(0x80 | op)}, role::client), 1);
+    EXPECT_EQ(refused_after("\x09", role::client), 1);      // a fragmented ping
+    EXPECT_EQ(refused_after("\x89\x7E", role::client), 2);  // a control frame over 125 bytes
+    EXPECT_EQ(refused_after("\x81\x05", role::server), 2);  // a client must mask
+    EXPECT_EQ(refused_after("\x81\x85", role::client), 2);  // a server must not
     EXPECT_EQ(refused_after("\x82\x7E\x00\x7D"s, role::client), 4);  // not the shortest form
     EXPECT_EQ(refused_after("\x82\x7F\x00\x00\x00\x00\x00\x00\xFF\xFF"s, role::client), 10);
-    EXPECT_EQ(refused_after("\x82\x7F\x80"s, role::client), 3);   // 2^63 and more
+    EXPECT_EQ(refused_after("\x82\x7F\x80"s, role::client), 3);  // 2^63 and more
 }
 TEST(close, codes) {
-    for (const int code : {1000, 1001, 1002, 1003, 1007, 1008, 1009, 1010, 1011, 1012, 1013, 1014, 3000, 3999, 4000, 4999}) {
+    for (const int code : {1000, 1001, 1002, 1003, 1007, 1008, 1009, 1010, 1011, 1012, 1013, 1014,
+                           3000, 3999, 4000, 4999}) {
         EXPECT_TRUE(is_valid_close_code(static_cast<std::uint16_t>(code))) << code;
     }
     for (const int code : {0, 999, 1004, 1005, 1006, 1015, 1016, 1100, 2000, 2999, 5000, 65535}) {

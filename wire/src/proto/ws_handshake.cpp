@@ -9,7 +9,8 @@ namespace wire::ws {
 namespace {
 
 // The value of the one field of that name; `count` says how many there were.
-std::string_view only_field(const http::header_list& headers, std::string_view name, unsigned& count) noexcept {
+std::string_view only_field(const http::header_list& headers, std::string_view name,
+                            unsigned& count) noexcept {
     std::string_view value;
     count = 0;
     for (const http::header& h : headers) {
@@ -35,8 +36,8 @@ std::string accept_key(std::string_view key) {
 
 std::string make_key(std::span<const std::uint8_t, 16> random) { return base64_encode(random); }
 
-errc write_upgrade_request(buffer& out, std::string_view target, std::string_view host, std::string_view key,
-                           std::span<const http::header> extra) {
+errc write_upgrade_request(buffer& out, std::string_view target, std::string_view host,
+                           std::string_view key, std::span<const http::header> extra) {
     auto head = http::head_writer::request(out, "GET", target);
     head.field("Host", host)
         .raw("Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n")
@@ -46,11 +47,15 @@ errc write_upgrade_request(buffer& out, std::string_view target, std::string_vie
 }
 
 result<void> check_upgrade_response(const http::response_head& head, std::string_view key,
-                                    std::string_view offered_protocols, const deflate_options* offered_deflate,
+                                    std::string_view offered_protocols,
+                                    const deflate_options* offered_deflate,
                                     std::optional<deflate_agreement>* agreed) {
-    if (head.status != 101) return refused("the server answered " + std::to_string(head.status) + ", not 101");
-    if (!head.headers.has_token("Upgrade", "websocket")) return refused("no \"Upgrade: websocket\" in the response");
-    if (!head.headers.has_token("Connection", "upgrade")) return refused("no \"Connection: Upgrade\" in the response");
+    if (head.status != 101)
+        return refused("the server answered " + std::to_string(head.status) + ", not 101");
+    if (!head.headers.has_token("Upgrade", "websocket"))
+        return refused("no \"Upgrade: websocket\" in the response");
+    if (!head.headers.has_token("Connection", "upgrade"))
+        return refused("no \"Connection: Upgrade\" in the response");
     unsigned count = 0;
     if (only_field(head.headers, "Sec-WebSocket-Accept", count) != accept_key(key) || count != 1) {
         return refused("Sec-WebSocket-Accept is not the answer to our key");
@@ -105,7 +110,8 @@ upgrade_check check_upgrade_request(const http::request_head& head) {
 errc write_upgrade_response(buffer& out, std::string_view key, std::string_view protocol,
                             std::span<const http::header> extra) {
     auto head = http::head_writer::response(out, 101);
-    head.raw("Upgrade: websocket\r\nConnection: Upgrade\r\n").field("Sec-WebSocket-Accept", accept_key(key));
+    head.raw("Upgrade: websocket\r\nConnection: Upgrade\r\n")
+        .field("Sec-WebSocket-Accept", accept_key(key));
     if (!protocol.empty()) head.field("Sec-WebSocket-Protocol", protocol);
     for (const http::header& h : extra) head.field(h.name, h.value);
     return head.finish();

@@ -25,17 +25,27 @@ result<void> answer(const std::string& response, std::string_view offered = {}) 
     EXPECT_EQ(parser.parse(response, head).what, http::event::head) << response;
     return check_upgrade_response(head, sample_key, offered);
 }
-const std::string good = "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: " + sample_key + "\r\n";
-const std::string accepted = "HTTP/1.1 101 X\r\nUpgrade: WebSocket\r\nConnection: upgrade\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n";
+const std::string good =
+    "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: "
+    "13\r\nSec-WebSocket-Key: " +
+    sample_key + "\r\n";
+const std::string accepted =
+    "HTTP/1.1 101 X\r\nUpgrade: WebSocket\r\nConnection: upgrade\r\nSec-WebSocket-Accept: "
+    "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n";
 
-TEST(ws_handshake, the_sample_of_the_rfc) { EXPECT_EQ(accept_key(sample_key), "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="); }
+TEST(ws_handshake, the_sample_of_the_rfc) {
+    EXPECT_EQ(accept_key(sample_key), "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
+}
 TEST(ws_handshake, requests_accepted) {
     const auto c = check(good);
     EXPECT_TRUE(c.wanted);
     EXPECT_EQ(c.error, errc::none);
     EXPECT_EQ(c.key, sample_key);
-    EXPECT_EQ(check("UPGRADE: h2c, WebSocket\r\nConnection: keep-alive, upgrade\r\nsec-websocket-version: 13\r\nSec-WebSocket-Key: " +
-                    sample_key + "\r\n").error, errc::none);
+    EXPECT_EQ(check("UPGRADE: h2c, WebSocket\r\nConnection: keep-alive, "
+                    "upgrade\r\nsec-websocket-version: 13\r\nSec-WebSocket-Key: " +
+                    sample_key + "\r\n")
+                  .error,
+              errc::none);
 }
 TEST(ws_handshake, other_requests_are_none_of_its_business) {
     EXPECT_FALSE(check("").wanted);
@@ -52,7 +62,9 @@ TEST(ws_handshake, requests_refused) {
     const std::string base = "Upgrade: websocket\r\nConnection: Upgrade\r\n";
     const std::string version = "Sec-WebSocket-Version: 13\r\n";
     EXPECT_EQ(refusal(good, "POST"), 400);
-    EXPECT_EQ(refusal(base + "Sec-WebSocket-Version: 8\r\nSec-WebSocket-Key: " + sample_key + "\r\n"), 426);
+    EXPECT_EQ(
+        refusal(base + "Sec-WebSocket-Version: 8\r\nSec-WebSocket-Key: " + sample_key + "\r\n"),
+        426);
     EXPECT_EQ(refusal(base + "Sec-WebSocket-Key: " + sample_key + "\r\n"), 400);
     EXPECT_EQ(refusal(base + version), 400);
     EXPECT_EQ(refusal(good + "Sec-WebSocket-Key: " + sample_key + "\r\n"), 400);
@@ -67,16 +79,28 @@ TEST(ws_handshake, responses) {
         const auto r = answer(text, offered);
         return r ? std::string("accepted") : r.error().message;
     };
-    EXPECT_EQ(refused("HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n"), "WebSocket handshake: the server answered 403, not 101");
-    EXPECT_NE(refused(accepted + "Sec-WebSocket-Extensions: permessage-deflate\r\n\r\n").find("extension"), std::string::npos);
-    EXPECT_NE(refused(accepted + "Sec-WebSocket-Protocol: chat\r\n\r\n").find("subprotocol"), std::string::npos);
-    EXPECT_NE(refused(accepted + "Sec-WebSocket-Protocol: Chat\r\n\r\n", "chat").find("subprotocol"), std::string::npos);
-    EXPECT_NE(refused("HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: upgrade\r\nSec-WebSocket-Accept: x\r\n\r\n").find("Accept"), std::string::npos);
-    EXPECT_NE(refused("HTTP/1.1 101 X\r\nConnection: upgrade\r\n\r\n").find("Upgrade"), std::string::npos);
-    EXPECT_NE(refused("HTTP/1.1 101 X\r\nUpgrade: websocket\r\n\r\n").find("Connection"), std::string::npos);
+    EXPECT_EQ(refused("HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n"),
+              "WebSocket handshake: the server answered 403, not 101");
+    EXPECT_NE(refused(accepted + "Sec-WebSocket-Extensions: permessage-deflate\r\n\r\n")
+                  .find("extension"),
+              std::string::npos);
+    EXPECT_NE(refused(accepted + "Sec-WebSocket-Protocol: chat\r\n\r\n").find("subprotocol"),
+              std::string::npos);
+    EXPECT_NE(
+        refused(accepted + "Sec-WebSocket-Protocol: Chat\r\n\r\n", "chat").find("subprotocol"),
+        std::string::npos);
+    EXPECT_NE(refused("HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: "
+                      "upgrade\r\nSec-WebSocket-Accept: x\r\n\r\n")
+                  .find("Accept"),
+              std::string::npos);
+    EXPECT_NE(refused("HTTP/1.1 101 X\r\nConnection: upgrade\r\n\r\n").find("Upgrade"),
+              std::string::npos);
+    EXPECT_NE(refused("HTTP/1.1 101 X\r\nUpgrade: websocket\r\n\r\n").find("Connection"),
+              std::string::npos);
 }
 TEST(ws_handshake, both_roles_understand_each_other) {
-    const std::array<std::uint8_t, 16> random{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
+    const std::array<std::uint8_t, 16> random{1, 2,  3,  4,  5,  6,  7,  8,
+                                              9, 10, 11, 12, 13, 14, 15, 16};
     const std::string key = make_key(random);
     buffer request;
     const std::array<http::header, 1> extra{{{"Origin", "http://x"}}};

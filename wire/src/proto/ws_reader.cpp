@@ -47,14 +47,19 @@ step message_reader::deliver(std::size_t consumed, std::string_view data) noexce
 }
 
 // A buffer holds 4 GiB, and doubles as it grows.
-std::uint64_t message_reader::most() const noexcept { return std::min<std::uint64_t>(limits_->max_message_bytes, 1U << 31U); }
+std::uint64_t message_reader::most() const noexcept {
+    return std::min<std::uint64_t>(limits_->max_message_bytes, 1U << 31U);
+}
 
-// What comes out counts and is checked before an error further on, so that it does not matter how the bytes were cut.
+// What comes out counts and is checked before an error further on, so that it does not matter how
+// the bytes were cut.
 errc message_reader::inflate(std::string_view piece) {
     for (;;) {
         const std::size_t before = gathered_.size();
-        const auto s = deflate_->inflate(piece, static_cast<std::size_t>(most()) - before + 1, gathered_);
-        if (message_ == opcode::text && !utf8_.feed(gathered_.view().substr(before))) return errc::bad_utf8;
+        const auto s =
+            deflate_->inflate(piece, static_cast<std::size_t>(most()) - before + 1, gathered_);
+        if (message_ == opcode::text && !utf8_.feed(gathered_.view().substr(before)))
+            return errc::bad_utf8;
         if (gathered_.size() > most()) return errc::message_too_large;
         if (s.error != errc::none) return s.error;
         if (!s.more) return errc::none;
@@ -62,7 +67,8 @@ errc message_reader::inflate(std::string_view piece) {
     }
 }
 
-// Keeps small storage for the next message; gives back what one large message took, or what was lent.
+// Keeps small storage for the next message; gives back what one large message took, or what was
+// lent.
 void message_reader::forget_delivered() noexcept {
     delivered_ = false;
     if (compressed_) {
@@ -80,7 +86,8 @@ step message_reader::read(std::span<char> in) {
     std::size_t at = 0;
     for (;;) {
         if (!in_frame_) {
-            const header_step h = read_frame_header({in.data() + at, in.size() - at}, role_, deflate_ != nullptr);
+            const header_step h =
+                read_frame_header({in.data() + at, in.size() - at}, role_, deflate_ != nullptr);
             if (h.error != errc::none) return fail(h.error);
             const frame_header& frame = h.header;
             if (h.size == 0) break;
@@ -93,20 +100,25 @@ step message_reader::read(std::span<char> in) {
                 return control(at + h.size + length, frame.op, {payload.data(), length});
             }
             // A message begins with text or binary and goes on with continuation: section 5.4.
-            if ((frame.op == opcode::continuation) != (message_ != opcode::continuation)) return fail(errc::bad_frame);
+            if ((frame.op == opcode::continuation) != (message_ != opcode::continuation))
+                return fail(errc::bad_frame);
             const bool begins = frame.op != opcode::continuation;
             if (begins) compressed_ = frame.reserved != 0;
             // What does not compress grows a little.
             const std::uint64_t allowed = compressed_ ? most() + most() / 8 + 1024 : most();
-            const std::uint64_t so_far = !compressed_ ? gathered_.size() : begins ? 0 : deflate_->received();
-            if (frame.length > allowed - std::min(allowed, so_far)) return fail(errc::message_too_large);
+            const std::uint64_t so_far = !compressed_ ? gathered_.size()
+                                         : begins     ? 0
+                                                      : deflate_->received();
+            if (frame.length > allowed - std::min(allowed, so_far))
+                return fail(errc::message_too_large);
             if (begins) {
                 message_ = frame.op;
                 utf8_.reset();
                 if (compressed_) {
                     deflate_->begin(gathered_);
                 } else if (frame.fin && frame.length <= available) {
-                    const auto payload = in.subspan(at + h.size, static_cast<std::size_t>(frame.length));
+                    const auto payload =
+                        in.subspan(at + h.size, static_cast<std::size_t>(frame.length));
                     if (frame.masked) apply_mask(payload, frame.key);
                     const std::string_view text(payload.data(), payload.size());
                     if (message_ == opcode::text && !is_utf8(text)) return fail(errc::bad_utf8);
@@ -119,7 +131,8 @@ step message_reader::read(std::span<char> in) {
             offset_ = 0;
             in_frame_ = true;
         }
-        const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(remaining_, in.size() - at));
+        const auto n =
+            static_cast<std::size_t>(std::min<std::uint64_t>(remaining_, in.size() - at));
         const auto piece = in.subspan(at, n);
         if (frame_.masked) apply_mask(piece, frame_.key, offset_ % 4);
         const std::string_view text(piece.data(), piece.size());

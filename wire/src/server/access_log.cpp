@@ -34,11 +34,18 @@ void append_quoted_field(std::string& to, const request* r, std::string_view nam
 std::string common_log(const access_record& r) {
     std::string out = r.peer.host();
     // "Sun, 06 Nov 1994 08:49:37 GMT"
-    const auto seconds = std::chrono::floor<std::chrono::seconds>(r.finished).time_since_epoch().count();
+    const auto seconds =
+        std::chrono::floor<std::chrono::seconds>(r.finished).time_since_epoch().count();
     const auto date = format_date(seconds);
     const std::string_view d(date.data(), date.size());
     out += " - - [";
-    out.append(d.substr(5, 2)).append("/").append(d.substr(8, 3)).append("/").append(d.substr(12, 4)).append(":").append(d.substr(17, 8));
+    out.append(d.substr(5, 2))
+        .append("/")
+        .append(d.substr(8, 3))
+        .append("/")
+        .append(d.substr(12, 4))
+        .append(":")
+        .append(d.substr(17, 8));
     out += " +0000] \"";
     if (r.request != nullptr) {
         append_escaped(out, r.request->method_text());

@@ -78,7 +78,8 @@ TEST(access_log, one_line_for_each_request) {
     testing::raw_peer p(l.server->port());
     const std::string get_a = "GET /a HTTP/1.1\r\nHost: a\r\nUser-Agent: me\r\n\r\n";
     p.send(get_a);
-    EXPECT_EQ(l.next(), "\"GET /a HTTP/1.1\" 200 5 \"-\" \"me\" in " + std::to_string(get_a.size()));
+    EXPECT_EQ(l.next(),
+              "\"GET /a HTTP/1.1\" 200 5 \"-\" \"me\" in " + std::to_string(get_a.size()));
     p.send("HEAD /a?q HTTP/1.1\r\nHost: a\r\n\r\n");
     EXPECT_EQ(l.next(), "\"HEAD /a?q HTTP/1.1\" 200 - \"-\" \"-\" in 31");
     p.send("POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc");
@@ -87,12 +88,15 @@ TEST(access_log, one_line_for_each_request) {
     EXPECT_EQ(l.next(), "\"GET /later HTTP/1.1\" 404 1 \"-\" \"-\" in 32");
     EXPECT_GE(l.last_duration(), 5ms);
     p.send("GET /stream HTTP/1.1\r\nHost: a\r\n\r\n");
-    EXPECT_EQ(l.next(), "\"GET /stream HTTP/1.1\" 200 13 \"-\" \"-\" in 33");  // with the chunks' framing
+    // With the chunks' framing.
+    EXPECT_EQ(l.next(), "\"GET /stream HTTP/1.1\" 200 13 \"-\" \"-\" in 33");
     p.send("GET /a HTTP/1.0\r\n\r\n");
     EXPECT_EQ(l.next(), "\"GET /a HTTP/1.0\" 200 5 \"-\" \"-\" in 19");
     testing::raw_peer q(l.server->port());
-    q.send("GET /ws HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
-           "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n");
+    q.send(
+        "GET /ws HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: "
+        "Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n");
     EXPECT_EQ(l.next().substr(0, 26), "\"GET /ws HTTP/1.1\" 101 - \"");
     EXPECT_EQ(l.size(), 7U);
 }
@@ -127,9 +131,12 @@ TEST(access_log, what_was_refused_or_given_up) {
 TEST(access_log, a_peer_cannot_forge_lines) {
     logged l([](response res) { res.send(); });
     testing::raw_peer p(l.server->port());
-    p.send("GET /\"x\\y HTTP/1.1\r\nHost: a\r\nReferer: \" 200 0 \"\t\r\nUser-Agent: \xC3\xA9\tz\\\r\n\r\n");
+    p.send(
+        "GET /\"x\\y HTTP/1.1\r\nHost: a\r\nReferer: \" 200 0 \"\t\r\nUser-Agent: "
+        "\xC3\xA9\tz\\\r\n\r\n");
     const std::string line = l.next();
-    EXPECT_TRUE(line.starts_with("\"GET /\\\"x\\\\y HTTP/1.1\" 200 - \"\\\" 200 0 \\\"\" \"\\xc3\\xa9\\x09z\\\\\" in ") ||
+    EXPECT_TRUE(line.starts_with("\"GET /\\\"x\\\\y HTTP/1.1\" 200 - \"\\\" 200 0 \\\"\" "
+                                 "\"\\xc3\\xa9\\x09z\\\\\" in ") ||
                 line.starts_with("\"-\" 400"))
         << line;
 }

@@ -11,14 +11,15 @@ namespace {
 
 // Runs `work` on the loop's thread, at once when this is it. False when the loop is gone.
 template <typename Work>
-bool run_home(const std::shared_ptr<detail::way_home>& way, Work work) {
-    if (way->is_here()) {
+bool run_on_loop(const std::shared_ptr<detail::loop_handle>& handle, Work work) {
+    if (handle->is_here()) {
         work();
         return true;
     }
-    const std::lock_guard lock(way->mutex);  // gone before `work`, which may own a response that takes it
-    if (way->loop == nullptr) return false;
-    way->loop->post(std::move(work));
+    // Gone before `work`, which may own a response that takes it.
+    const std::lock_guard lock(handle->mutex);
+    if (handle->loop == nullptr) return false;
+    handle->loop->post(std::move(work));
     return true;
 }
 
@@ -36,7 +37,9 @@ body_writer::~body_writer() {
     if (channel_ != nullptr) channel_->end(false);
 }
 
-bool body_writer::write(std::string_view piece) { return channel_ != nullptr && channel_->write(piece); }
+bool body_writer::write(std::string_view piece) {
+    return channel_ != nullptr && channel_->write(piece);
+}
 
 void body_writer::finish() {
     if (channel_ != nullptr) std::exchange(channel_, nullptr)->end(true);
@@ -64,30 +67,31 @@ void body_writer::on_closed(unique_function<void()> call) {
         }
         if (!channel_->was_lost) return;
     }
-    run_home(channel_->way, std::move(call));
+    run_on_loop(channel_->handle, std::move(call));
 }
 
 // ---- reader ----
 
 void body_reader::read(piece_handler on_piece, end_handler on_end) {
     if (source_ == nullptr) return;
-    run_home(source_->way, [s = source_, piece = std::move(on_piece), end = std::move(on_end)]() mutable {
-        s->read(std::move(piece), std::move(end));
-    });
+    run_on_loop(source_->handle,
+                [s = source_, piece = std::move(on_piece), end = std::move(on_end)]() mutable {
+                    s->read(std::move(piece), std::move(end));
+                });
 }
 
 void body_reader::pause() {
-    if (source_ != nullptr) run_home(source_->way, [s = source_] { s->pause(true); });
+    if (source_ != nullptr) run_on_loop(source_->handle, [s = source_] { s->pause(true); });
 }
 
 void body_reader::resume() {
-    if (source_ != nullptr) run_home(source_->way, [s = source_] { s->pause(false); });
+    if (source_ != nullptr) run_on_loop(source_->handle, [s = source_] { s->pause(false); });
 }
 
 namespace detail {
 
 bool body_channel::write(std::string_view piece) {
-    const bool here = way->is_here();
+    const bool here = handle->is_here();
     buffer coded;
     if (here && at != nullptr) {
         take_pending();
@@ -128,7 +132,7 @@ bool body_channel::write(std::string_view piece) {
         to_post = !posted && !here;  // attach() takes what is written here before it
         posted = posted || to_post;
     }
-    if (to_post && !run_home(way, [c = shared_from_this()] { c->pump(); })) {
+    if (to_post && !run_on_loop(handle, [c = shared_from_this()] { c->pump(); })) {
         const std::lock_guard lock(mutex);
         closed = true;
         pending = {};
@@ -138,7 +142,7 @@ bool body_channel::write(std::string_view piece) {
 }
 
 void body_channel::end(bool is_complete) {
-    const bool here = way->is_here();
+    const bool here = handle->is_here();
     std::unique_ptr<piece_coder> used;
     {
         const std::lock_guard lock(mutex);
@@ -153,7 +157,7 @@ void body_channel::end(bool is_complete) {
         }
     }
     if (!here) {
-        run_home(way, [c = shared_from_this()] { c->pump(); });
+        run_on_loop(handle, [c = shared_from_this()] { c->pump(); });
     } else if (at != nullptr) {
         pump();
     }

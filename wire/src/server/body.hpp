@@ -15,7 +15,7 @@
 namespace wire::http::detail {
 
 class connection;
-struct way_home;
+struct loop_handle;
 
 // What a body's pieces are turned into on the thread that writes them. One at a time uses it.
 class piece_coder {
@@ -26,7 +26,8 @@ public:
 };
 
 struct body_channel : std::enable_shared_from_this<body_channel> {
-    body_channel(std::shared_ptr<way_home> w, std::size_t most) : way(std::move(w)), most_unsent(most) {}
+    body_channel(std::shared_ptr<loop_handle> w, std::size_t most)
+        : handle(std::move(w)), most_unsent(most) {}
 
     // ---- for the writer, on any thread ----
     bool write(std::string_view piece);
@@ -49,34 +50,34 @@ struct body_channel : std::enable_shared_from_this<body_channel> {
     void lost();
     void take_pending();
 
-    std::shared_ptr<way_home> way;
+    std::shared_ptr<loop_handle> handle;
     std::size_t most_unsent;
 
     std::mutex mutex;
     // The following are guarded by mutex.
-    std::string pending;        // written, not yet taken by the loop
-    std::size_t unsent = 0;     // by the connection, when it last looked
-    bool posted = false;        // pump() is on its way
-    bool congested = false;     // write() said so: drained() is owed
-    bool ended = false;         // end() was called
-    bool complete = false;      // with that
-    bool closed = false;        // no more can be written
-    bool over = false;          // the connection sends no more
-    bool was_lost = false;      // because it could not
-    bool coding = false;        // write() is using the coder, on another thread than the loop's
+    std::string pending;     // written, not yet taken by the loop
+    std::size_t unsent = 0;  // by the connection, when it last looked
+    bool posted = false;     // pump() is on its way
+    bool congested = false;  // write() said so: drained() is owed
+    bool ended = false;      // end() was called
+    bool complete = false;   // with that
+    bool closed = false;     // no more can be written
+    bool over = false;       // the connection sends no more
+    bool was_lost = false;   // because it could not
+    bool coding = false;     // write() is using the coder, on another thread than the loop's
     std::unique_ptr<piece_coder> coder;  // null when there is none, and once closed
     unique_function<void()> on_drained;
     unique_function<void()> on_closed;
 
     // On the loop's thread.
-    connection* at = nullptr;   // while it sends this body
+    connection* at = nullptr;     // while it sends this body
     framing how = framing::none;  // none: nothing is sent (HEAD, 204, 304)
-    std::uint64_t left = 0;     // of an announced length
+    std::uint64_t left = 0;       // of an announced length
 };
 
 // On the loop's thread, but for its destruction.
 struct body_source : std::enable_shared_from_this<body_source> {
-    explicit body_source(std::shared_ptr<way_home> w) : way(std::move(w)) {}
+    explicit body_source(std::shared_ptr<loop_handle> w) : handle(std::move(w)) {}
 
     // ---- for the reader ----
     void read(body_reader::piece_handler piece, body_reader::end_handler end);
@@ -91,17 +92,17 @@ struct body_source : std::enable_shared_from_this<body_source> {
     void forget() noexcept;
     void deliver_rest();
 
-    std::shared_ptr<way_home> way;
-    connection* at = nullptr;   // while it receives this body
+    std::shared_ptr<loop_handle> handle;
+    connection* at = nullptr;  // while it receives this body
     body_reader::piece_handler on_piece;
     body_reader::end_handler on_end;
-    std::string whole;          // a body that had come before it was asked for
-    errc result = errc::none;   // once over
+    std::string whole;         // a body that had come before it was asked for
+    errc result = errc::none;  // once over
     bool wanted = false;
     bool paused = false;
-    bool over = false;          // nothing more will come from the connection
+    bool over = false;  // nothing more will come from the connection
     bool told = false;
-    bool owes_continue = false; // the peer waits for 100
+    bool owes_continue = false;  // the peer waits for 100
 };
 
 }  // namespace wire::http::detail

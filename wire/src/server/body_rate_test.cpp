@@ -30,13 +30,16 @@ router routes() {
     r.stream(method::post, "/pieces", [](response res, body_reader in) {
         auto n = std::make_shared<std::size_t>(0);
         in.read([n](std::string_view piece) { *n += piece.size(); },
-                [n, res = std::move(res)](errc why) mutable { res.send(std::string(to_string(why)) + " " + std::to_string(*n)); });
+                [n, res = std::move(res)](errc why) mutable {
+                    res.send(std::string(to_string(why)) + " " + std::to_string(*n));
+                });
     });
     return r;
 }
 
 std::string post(const std::string& path, std::size_t length) {
-    return "POST " + path + " HTTP/1.1\r\nHost: a\r\nContent-Length: " + std::to_string(length) + "\r\n\r\n";
+    return "POST " + path + " HTTP/1.1\r\nHost: a\r\nContent-Length: " + std::to_string(length) +
+           "\r\n\r\n";
 }
 
 // A byte every 5 ms, some 200 a second, until the server has said something.
@@ -56,7 +59,8 @@ TEST(body_rate, too_slow_a_body_is_refused_while_others_are_served) {
         slow.send(post(path, 100'000));
         EXPECT_EQ(trickle(slow), "(close) 408 timed out\n") << path;
         raw_peer chunked(s.port());
-        chunked.send("POST " + path + " HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n186a0\r\n");
+        chunked.send("POST " + path +
+                     " HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n186a0\r\n");
         raw_peer other(s.port());
         other.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
         EXPECT_EQ(other.response(), "200 hello");
@@ -92,8 +96,9 @@ TEST(body_rate, time_in_which_the_server_held_the_peer_back_does_not_count) {
     std::promise<body_reader> given;
     router r;
     r.stream(method::post, "/", [&](response res, body_reader in) {
-        in.read([in](std::string_view) mutable { in.pause(); },
-                [res = std::move(res)](errc why) mutable { res.send(std::string(to_string(why))); });
+        in.read(
+            [in](std::string_view) mutable { in.pause(); },
+            [res = std::move(res)](errc why) mutable { res.send(std::string(to_string(why))); });
         given.set_value(std::move(in));
     });
     served s(std::move(r), slow_is_refused());
@@ -112,7 +117,8 @@ TEST(body_rate, time_in_which_the_server_held_the_peer_back_does_not_count) {
 TEST(body_rate, pauses_do_not_begin_the_count_anew) {
     router r;
     r.stream(method::post, "/", [&](response res, body_reader in) {
-        in.read([in](std::string_view) mutable { in.pause(), in.resume(); }, [res = std::move(res)](errc) mutable { res.send(); });
+        in.read([in](std::string_view) mutable { in.pause(), in.resume(); },
+                [res = std::move(res)](errc) mutable { res.send(); });
     });
     served s(std::move(r), slow_is_refused());
     raw_peer p(s.port());

@@ -29,7 +29,9 @@ using testing::served;
 void collect(response res, body_reader in) {
     auto text = std::make_shared<std::string>();
     in.read([text](std::string_view piece) { *text += piece; },
-            [text, res = std::move(res)](errc why) mutable { res.send(*text + " (" + std::string(to_string(why)) + ")"); });
+            [text, res = std::move(res)](errc why) mutable {
+                res.send(*text + " (" + std::string(to_string(why)) + ")");
+            });
 }
 router collecting(std::uint64_t most = 1 << 30) {
     router routes;
@@ -42,7 +44,8 @@ router collecting(std::uint64_t most = 1 << 30) {
 TEST(body_reader, however_the_body_is_cut) {
     served s(collecting());
     raw_peer p(s.port());
-    const std::string text = post("/x", "body") + post_chunked("/y", {"ab", "c"}) + post("/whole", "w") + post("/empty", "") + get("/");
+    const std::string text = post("/x", "body") + post_chunked("/y", {"ab", "c"}) +
+                             post("/whole", "w") + post("/empty", "") + get("/");
     for (const auto& cut : testing::all_cuts(text)) {
         for (const auto piece : cut) {
             p.send(piece);
@@ -74,8 +77,9 @@ TEST(body_reader, has_a_limit_of_its_own) {
     p.send(post("/x", large) + post_chunked("/x", {large.substr(0, 500), large.substr(500)}));
     EXPECT_EQ(p.response(), "200 " + large + " (no error)");
     EXPECT_EQ(p.response(), "200 " + large + " (no error)");
-    for (const std::string& text : {post("/x", large + "y"), post_chunked("/x", {large, "y"}), post("/whole", large),
-                                    post("/x", large + "y", "Expect: 100-continue\r\n").substr(0, 90)}) {
+    for (const std::string& text :
+         {post("/x", large + "y"), post_chunked("/x", {large, "y"}), post("/whole", large),
+          post("/x", large + "y", "Expect: 100-continue\r\n").substr(0, 90)}) {
         raw_peer q(s.port());
         q.send(text);
         EXPECT_EQ(q.response(), "(close) 413 body too large\n");
@@ -88,12 +92,16 @@ TEST(body_reader, has_a_limit_of_its_own) {
 TEST(body_reader, says_continue_only_when_it_reads) {
     std::promise<std::pair<response, body_reader>> taken;
     router routes;
-    routes.stream(method::post, "/later", [&](response res, body_reader in) { taken.set_value({std::move(res), std::move(in)}); });
-    routes.stream(method::post, "/no", [](response res, body_reader) { res.status(403).send("no"); });
+    routes.stream(method::post, "/later", [&](response res, body_reader in) {
+        taken.set_value({std::move(res), std::move(in)});
+    });
+    routes.stream(method::post, "/no",
+                  [](response res, body_reader) { res.status(403).send("no"); });
     routes.stream(method::post, "/yes", collect);
     served s(std::move(routes));
     const auto head = [](const std::string& target) {
-        return "POST " + target + " HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n";
+        return "POST " + target +
+               " HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n";
     };
     raw_peer p(s.port());
     p.send(head("/yes"));
@@ -122,13 +130,15 @@ TEST(body_reader, paused_keeps_the_peer_waiting) {
     router routes;
     routes.stream(method::post, "/", [&](response res, body_reader reader) {
         in = std::move(reader);
-        in.read([&](std::string_view piece) {
-            const bool first = got == 0;
-            got += piece.size();
-            if (!first) return;
-            in.pause();
-            paused.set_value(&in);
-        }, [res = std::move(res), &got](errc) mutable { res.send(std::to_string(got)); });
+        in.read(
+            [&](std::string_view piece) {
+                const bool first = got == 0;
+                got += piece.size();
+                if (!first) return;
+                in.pause();
+                paused.set_value(&in);
+            },
+            [res = std::move(res), &got](errc) mutable { res.send(std::to_string(got)); });
     });
     server_options options;
     options.limits.body_timeout = 50ms;  // is not counted while paused
@@ -149,10 +159,12 @@ TEST(body_reader, may_pause_at_the_last_byte) {
     router routes;
     routes.stream(method::post, "/", [&](response res, body_reader reader) {
         in = std::move(reader);
-        in.read([&](std::string_view) {
-            in.pause();
-            paused.set_value();
-        }, [res = std::move(res)](errc why) mutable { res.send(std::string(to_string(why))); });
+        in.read(
+            [&](std::string_view) {
+                in.pause();
+                paused.set_value();
+            },
+            [res = std::move(res)](errc why) mutable { res.send(std::string(to_string(why))); });
     });
     served s(std::move(routes));
     raw_peer p(s.port());
@@ -184,11 +196,12 @@ TEST(body_reader, is_told_once_what_went_wrong) {
     std::vector<std::string> ends;
     router routes;
     routes.stream(method::post, "/", [&](response res, body_reader in) {
-        in.read([](std::string_view) {}, [&, res = std::move(res)](errc why) mutable {
-            const std::lock_guard lock(mutex);
-            ends.emplace_back(to_string(why));
-            res.send("too late");
-        });
+        in.read([](std::string_view) {},
+                [&, res = std::move(res)](errc why) mutable {
+                    const std::lock_guard lock(mutex);
+                    ends.emplace_back(to_string(why));
+                    res.send("too late");
+                });
     });
     server_options options;
     options.limits.body_timeout = 100ms;
@@ -199,7 +212,8 @@ TEST(body_reader, is_told_once_what_went_wrong) {
             if (ends.size() > n) return ends[n++];
         }
     };
-    const std::string head = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n";
+    const std::string head =
+        "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n";
     {
         raw_peer p(s.port());
         p.send(head + "x\r\n");
@@ -233,10 +247,12 @@ TEST(body_reader, an_early_answer_ends_the_connection_in_order) {
     router routes;
     routes.stream(method::post, "/", [&](response res, body_reader in) {
         auto kept = std::make_shared<response>(std::move(res));
-        in.read([&, kept](std::string_view) {
-            ++calls;
-            if (*kept) kept->status(413).send("enough");
-        }, [&](errc) { calls += 1000; });
+        in.read(
+            [&, kept](std::string_view) {
+                ++calls;
+                if (*kept) kept->status(413).send("enough");
+            },
+            [&](errc) { calls += 1000; });
     });
     served s(std::move(routes));
     raw_peer p(s.port());
@@ -285,11 +301,13 @@ TEST(body_reader, goes_through_middleware) {
     routes.group("/secret").stream(method::post, "/x", collect);
     routes.stream(method::post, "/echo", [](response res, body_reader in) {
         auto out = std::make_shared<body_writer>(res.start_body());
-        in.read([out](std::string_view piece) { out->write(piece); }, [out](errc) { out->finish(); });
+        in.read([out](std::string_view piece) { out->write(piece); },
+                [out](errc) { out->finish(); });
     });
     served s(std::move(routes));
     raw_peer p(s.port());
-    p.send(post("/secret/x", "body", "Authorization: a\r\n") + post("/echo", "body") + post("/secret/x", "body"));
+    p.send(post("/secret/x", "body", "Authorization: a\r\n") + post("/echo", "body") +
+           post("/secret/x", "body"));
     EXPECT_EQ(p.response(), "200 body (no error)");
     EXPECT_NE(p.head_text.find("X-After: 1"), std::string::npos);
     EXPECT_EQ(p.response(), "200 body");

@@ -30,11 +30,13 @@ struct echo : std::enable_shared_from_this<echo> {
         self->in = std::move(reader);
         self->out = res.start_body();
         self->out.on_drained([self] { self->in.resume(); });
-        self->in.read([self](std::string_view piece) {
-            if (!self->out.write(piece)) self->in.pause();
-        }, [self](errc why) {
-            if (why == errc::none) self->out.finish();
-        });
+        self->in.read(
+            [self](std::string_view piece) {
+                if (!self->out.write(piece)) self->in.pause();
+            },
+            [self](errc why) {
+                if (why == errc::none) self->out.finish();
+            });
     }
 };
 
@@ -45,7 +47,10 @@ TEST(bodies, may_be_sent_back_as_they_come) {
     raw_peer p(s.port());
     for (const std::size_t n : {0UL, 1UL, 1000UL, 5'000'000UL}) {
         const std::string text = patterned(n);
-        std::thread sender([&] { p.send(post("/", text) + post_chunked("/", n == 0 ? std::vector<std::string>{} : std::vector{text, text})); });
+        std::thread sender([&] {
+            p.send(post("/", text) + post_chunked("/", n == 0 ? std::vector<std::string>{}
+                                                              : std::vector{text, text}));
+        });
         EXPECT_TRUE(p.response() == "200 " + text) << n;
         EXPECT_TRUE(p.response() == "200 " + text + text) << n;
         sender.join();
@@ -74,7 +79,8 @@ TEST(bodies, what_was_sent_back_is_cut_off_when_the_request_is) {
     served s(std::move(routes));
     for (const std::string end : {"x\r\n", ""}) {
         raw_peer p(s.port());
-        p.send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n" + end);
+        p.send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n" +
+               end);
         if (end.empty()) p.finish_sending();
         const std::string all = p.rest();
         EXPECT_EQ(all.find("0\r\n\r\n"), std::string::npos);

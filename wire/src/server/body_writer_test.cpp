@@ -41,7 +41,8 @@ TEST(body_writer, sends_chunks_or_an_announced_length) {
     p.send(get("/") + get("/length") + get("/204") + "HEAD / HTTP/1.1\r\nHost: a\r\n\r\n");
     EXPECT_EQ(p.response(), "200 one, two, xyz");
     EXPECT_NE(p.head_text.find("\r\nTransfer-Encoding: chunked\r\n"), std::string::npos);
-    EXPECT_NE(p.head_text.find("\r\nContent-Type: text/plain; charset=utf-8\r\n"), std::string::npos);
+    EXPECT_NE(p.head_text.find("\r\nContent-Type: text/plain; charset=utf-8\r\n"),
+              std::string::npos);
     EXPECT_EQ(p.head_text.find("Content-Length"), std::string::npos);
     EXPECT_EQ(p.response(), "200 one, two, xyz");
     EXPECT_NE(p.head_text.find("\r\nContent-Length: 13\r\n"), std::string::npos);
@@ -170,31 +171,33 @@ TEST(body_writer, makes_other_threads_wait_too) {
     options.limits.max_unsent_bytes = 100'000;
     blocking_pool pool(1);
     std::atomic<int> waits{0};
-    served s([&](response res) {
-        pool.run([&, res = std::move(res)]() mutable {
-            struct gate {
-                std::mutex mutex;
-                std::condition_variable changed;
-                bool open = false;
-            };
-            auto g = std::make_shared<gate>();
-            body_writer out = res.start_body(20'000'000);
-            out.on_drained([g] {
-                const std::lock_guard lock(g->mutex);
-                g->open = true;
-                g->changed.notify_one();
+    served s(
+        [&](response res) {
+            pool.run([&, res = std::move(res)]() mutable {
+                struct gate {
+                    std::mutex mutex;
+                    std::condition_variable changed;
+                    bool open = false;
+                };
+                auto g = std::make_shared<gate>();
+                body_writer out = res.start_body(20'000'000);
+                out.on_drained([g] {
+                    const std::lock_guard lock(g->mutex);
+                    g->open = true;
+                    g->changed.notify_one();
+                });
+                const std::string piece(50'000, 'p');
+                for (int i = 0; i < 400; ++i) {
+                    if (out.write(piece)) continue;
+                    ++waits;
+                    std::unique_lock lock(g->mutex);
+                    ASSERT_TRUE(g->changed.wait_for(lock, 10s, [&] { return g->open; }));
+                    g->open = false;
+                }
+                out.finish();
             });
-            const std::string piece(50'000, 'p');
-            for (int i = 0; i < 400; ++i) {
-                if (out.write(piece)) continue;
-                ++waits;
-                std::unique_lock lock(g->mutex);
-                ASSERT_TRUE(g->changed.wait_for(lock, 10s, [&] { return g->open; }));
-                g->open = false;
-            }
-            out.finish();
-        });
-    }, options);
+        },
+        options);
     raw_peer p(s.port());
     p.send(get("/"));
     EXPECT_EQ(p.response().size(), 4U + 20'000'000);
@@ -302,16 +305,17 @@ TEST(body_writer, a_peer_that_takes_nothing_is_given_up) {
     options.limits.write_timeout = 100ms;
     options.limits.max_unsent_bytes = 100'000;
     std::promise<void> closed;
-    served s([&](response res) {
-        auto out = std::make_shared<body_writer>(res.start_body());
-        const auto fill = [out] {
-            while (out->write(std::string(50'000, 'x'))) {
-            }
-        };
-        out->on_closed([&, out] { closed.set_value(); });
-        out->on_drained(fill);
-        fill();
-    }, options);
+    served s(
+        [&](response res) {
+            auto out = std::make_shared<body_writer>(res.start_body());
+            const auto fill = [out] {
+                while (out->write(std::string(50'000, 'x'))) {}
+            };
+            out->on_closed([&, out] { closed.set_value(); });
+            out->on_drained(fill);
+            fill();
+        },
+        options);
     raw_peer p(s.port());
     p.send(get("/"));
     EXPECT_EQ(closed.get_future().wait_for(10s), std::future_status::ready);

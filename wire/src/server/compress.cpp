@@ -17,7 +17,8 @@ namespace wire::http {
 
 namespace detail {
 
-// Compressors cost a quarter of a MiB each: those that are idle are kept, one for each thread that sends at once.
+// Compressors cost a quarter of a MiB each: those that are idle are kept, one for each thread that
+// sends at once.
 class compressors : public std::enable_shared_from_this<compressors> {
 public:
     explicit compressors(const compress_options& o) : options_(o) {
@@ -36,7 +37,9 @@ private:
     bool pack_whole(response& res, content_coding how);
     bool pack_pieces(response& res, content_coding how);
 
-    std::vector<compressor>& idle(content_coding how) { return how == content_coding::gzip ? gzip_ : deflate_; }
+    std::vector<compressor>& idle(content_coding how) {
+        return how == content_coding::gzip ? gzip_ : deflate_;
+    }
 
     const compress_options options_;
     std::mutex mutex_;
@@ -55,7 +58,9 @@ public:
         const std::lock_guard lock(from_->mutex_);
         --from_->streams_;
     }
-    bool add(std::string_view piece, flush how, buffer& out) override { return with_.add(piece, how, out) == errc::none; }
+    bool add(std::string_view piece, flush how, buffer& out) override {
+        return with_.add(piece, how, out) == errc::none;
+    }
 
 private:
     std::shared_ptr<compressors> from_;
@@ -72,7 +77,8 @@ std::optional<compressor> compressors::take(content_coding how) {
             return last;
         }
     }
-    auto made = compressor::create(how == content_coding::gzip ? coding::gzip : coding::zlib, {.level = options_.level});
+    auto made = compressor::create(how == content_coding::gzip ? coding::gzip : coding::zlib,
+                                   {.level = options_.level});
     if (!made) return std::nullopt;
     return *std::move(made);
 }
@@ -108,7 +114,8 @@ bool compressors::pack_pieces(response& res, content_coding how) {
         --streams_;
         return false;
     }
-    res.exchange_->out->set_coder(std::make_unique<stream>(shared_from_this(), how, *std::move(with)));
+    res.exchange_->out->set_coder(
+        std::make_unique<stream>(shared_from_this(), how, *std::move(with)));
     return true;
 }
 
@@ -117,8 +124,9 @@ namespace {
 bool shrinks(std::string_view content_type) {
     std::string type(trim(content_type.substr(0, content_type.find(';'))));
     std::transform(type.begin(), type.end(), type.begin(), lower);
-    constexpr std::array<std::string_view, 6> others{"application/json", "application/javascript", "application/xml",
-                                                     "application/wasm", "application/x-ndjson",   "image/bmp"};
+    constexpr std::array<std::string_view, 6> others{
+        "application/json", "application/javascript", "application/xml",
+        "application/wasm", "application/x-ndjson",   "image/bmp"};
     return type.starts_with("text/") || type.ends_with("+json") || type.ends_with("+xml") ||
            std::find(others.begin(), others.end(), type) != others.end();
 }
@@ -128,15 +136,20 @@ bool shrinks(std::string_view content_type) {
 void compressors::edit(response& res) {
     const exchange& e = *res.exchange_;
     const bool in_pieces = e.out != nullptr && !e.instead;
-    if (in_pieces ? e.out_length.has_value() || is_bodiless(e.status) : e.file != nullptr || e.body.size() < options_.min_bytes) return;
+    if (in_pieces ? e.out_length.has_value() || is_bodiless(e.status)
+                  : e.file != nullptr || e.body.size() < options_.min_bytes)
+        return;
     if (res.status() == 206 || res.header("Content-Encoding")) return;
     if (!shrinks(res.header("Content-Type").value_or("text/plain"))) return;
     if (list_has_token(res.header("Cache-Control").value_or(""), "no-transform")) return;
     const std::string_view vary = res.header("Vary").value_or("");
-    if (!list_has_token(vary, "accept-encoding") && !list_has_token(vary, "*")) res.header("Vary", "Accept-Encoding");
+    if (!list_has_token(vary, "accept-encoding") && !list_has_token(vary, "*"))
+        res.header("Vary", "Accept-Encoding");
     // Also for HEAD, whose fields are to be those of GET.
     const content_coding how = preferred_coding(res.request().headers());
-    if (how == content_coding::identity || !(in_pieces ? pack_pieces(res, how) : pack_whole(res, how))) return;
+    if (how == content_coding::identity ||
+        !(in_pieces ? pack_pieces(res, how) : pack_whole(res, how)))
+        return;
     res.header("Content-Encoding", to_string(how)).remove_header("Accept-Ranges");
     const std::string etag(res.header("ETag").value_or("W/"));
     if (!etag.starts_with("W/")) res.set_header("ETag", "W/" + etag);
@@ -145,7 +158,8 @@ void compressors::edit(response& res) {
 }  // namespace detail
 
 router::editor compress(const compress_options& options) {
-    return [with = std::make_shared<detail::compressors>(options)](response& res) { with->edit(res); };
+    return
+        [with = std::make_shared<detail::compressors>(options)](response& res) { with->edit(res); };
 }
 
 }  // namespace wire::http

@@ -52,7 +52,9 @@ std::string head_of(raw_peer& p) {
 struct compressed_pieces : testing::compressed {
     compressed_pieces() { whole = all_pieces(); }
     void serve(router r, server_options o = {}) { server.emplace(std::move(r), std::move(o)); }
-    static std::string request(const std::string& target) { return testing::get(target, "Accept-Encoding: gzip\r\n"); }
+    static std::string request(const std::string& target) {
+        return testing::get(target, "Accept-Encoding: gzip\r\n");
+    }
 };
 
 TEST_F(compressed_pieces, as_the_client_asks_from_any_thread) {
@@ -79,7 +81,9 @@ TEST_F(compressed_pieces, each_write_can_be_read_at_once) {
     std::promise<body_writer> started;
     router r;
     r.after(compress());
-    r.get("/events", [&](response res) { started.set_value(res.content_type("text/event-stream").start_body()); });
+    r.get("/events", [&](response res) {
+        started.set_value(res.content_type("text/event-stream").start_body());
+    });
     serve(std::move(r));
     raw_peer p(server->port());
     p.send(request("/events"));
@@ -102,7 +106,8 @@ TEST_F(compressed_pieces, each_write_can_be_read_at_once) {
     EXPECT_TRUE(reader.add(next_chunk(p), 1000, got).ended);
     EXPECT_EQ(next_chunk(p), "");
 }
-// Middleware that sends later lets the handler write before anybody has said that it will be compressed.
+// Middleware that sends later lets the handler write before anybody has said that it will be
+// compressed.
 TEST_F(compressed_pieces, what_was_written_before_it_is_sent) {
     router r;
     r.after(compress());
@@ -140,7 +145,8 @@ TEST_F(compressed_pieces, what_is_left_alone) {
     add("/bad", [](response& res) { res.header("a b", "c"); });
     r.get("/length", [](response res) { write_all(res.start_body(all_pieces().size())); });
     serve(std::move(r));
-    for (const std::string path : {"/part", "/as-is", "/image", "/length"}) EXPECT_EQ(ask(path), "whole") << path;
+    for (const std::string path : {"/part", "/as-is", "/image", "/length"})
+        EXPECT_EQ(ask(path), "whole") << path;
     EXPECT_EQ(ask("/encoded"), "br|whole");
     EXPECT_EQ(ask("/204"), "");
     EXPECT_EQ(ask("/304"), "");
@@ -245,7 +251,8 @@ TEST_F(compressed_pieces, while_the_connection_goes_away) {
         if (i % 3 == 1) p.reset();
     }
     while (ended < peers) std::this_thread::sleep_for(1ms);
-    EXPECT_EQ(ask("/"), "gzip|Accept-Encoding|whole");  // had the compressors not come back, there would be none left
+    // Had the compressors not come back, there would be none left.
+    EXPECT_EQ(ask("/"), "gzip|Accept-Encoding|whole");
     server->stop();
     EXPECT_EQ(closed, peers);
 }

@@ -12,17 +12,26 @@ struct compressed_responses : testing::compressed {
         for (int i = 0; i < 100; ++i) whole += "line " + std::to_string(i) + "\n";
         router r;
         r.after(compress({.min_bytes = 100}));
-        r.get("/text", [this](response res) { res.header("ETag", "\"x\"").header("Accept-Ranges", "bytes").send(whole); });
+        r.get("/text", [this](response res) {
+            res.header("ETag", "\"x\"").header("Accept-Ranges", "bytes").send(whole);
+        });
         r.get("/later", [this](response res) {
-            pool.run([this, res = std::move(res)]() mutable { res.header("ETag", "W/\"x\"").send(whole); });
+            pool.run([this, res = std::move(res)]() mutable {
+                res.header("ETag", "W/\"x\"").send(whole);
+            });
         });
         r.get("/small", [](response res) { res.send("small"); });
         r.get("/random", [](response res) { res.send(testing::noise(500)); });
-        r.get("/type", [this](response res) { res.content_type(res.request().query()).send(whole); });
-        r.get("/encoded", [this](response res) { res.header("content-encoding", "br").send(whole); });
+        r.get("/type",
+              [this](response res) { res.content_type(res.request().query()).send(whole); });
+        r.get("/encoded",
+              [this](response res) { res.header("content-encoding", "br").send(whole); });
         r.get("/part", [this](response res) { res.status(206).send(whole); });
-        r.get("/as-is", [this](response res) { res.header("Cache-Control", "max-age=1, No-Transform").send(whole); });
-        r.get("/vary", [this](response res) { res.header("Vary", "Cookie, Accept-Encoding").send(whole); });
+        r.get("/as-is", [this](response res) {
+            res.header("Cache-Control", "max-age=1, No-Transform").send(whole);
+        });
+        r.get("/vary",
+              [this](response res) { res.header("Vary", "Cookie, Accept-Encoding").send(whole); });
         r.get("/none", [](response res) { res.status(204).send(); });
         server.emplace(std::move(r));
     }
@@ -52,7 +61,8 @@ TEST_F(compressed_responses, what_is_left_alone) {
     EXPECT_EQ(ask("/none"), "");
 }
 TEST_F(compressed_responses, types_that_shrink) {
-    for (const auto type : {"text/html;charset=utf-8", "Application/JSON", "application/problem+json", "image/svg+xml"}) {
+    for (const auto type : {"text/html;charset=utf-8", "Application/JSON",
+                            "application/problem+json", "image/svg+xml"}) {
         EXPECT_EQ(ask(std::string("/type?") + type), "gzip|Accept-Encoding|whole") << type;
     }
     EXPECT_EQ(ask("/vary"), "gzip|Cookie, Accept-Encoding|whole");

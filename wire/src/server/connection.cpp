@@ -9,7 +9,8 @@
 
 namespace wire::http::detail {
 
-connection::connection(worker& w, const address& peer) : worker_(&w), parser_(w.limits()), peer_(peer) {}
+connection::connection(worker& w, const address& peer)
+    : worker_(&w), parser_(w.limits()), peer_(peer) {}
 
 connection::~connection() = default;
 
@@ -38,12 +39,13 @@ void connection::drop(bool reset) {
     worker& w = *worker_;
     if (!consuming_) w.loop().pool().reclaim(held_);
     // An end in order would make such a body look whole.
-    if (answering() && current_->out != nullptr && current_->out->how == framing::until_close) reset = true;
+    if (answering() && current_->out != nullptr && current_->out->how == framing::until_close)
+        reset = true;
     w.loop().disarm(timer_);
     close(reset);
     abandon(errc::closed_early);
     if (session_ != nullptr) session_->lost();
-    w.bury(*this);
+    w.defer(*this);
 }
 
 void connection::on_failure(const error&) {
@@ -52,7 +54,7 @@ void connection::on_failure(const error&) {
     worker_->loop().disarm(timer_);
     abandon(errc::closed_early);
     if (session_ != nullptr) session_->lost();
-    worker_->bury(*this);
+    worker_->defer(*this);
 }
 
 // ---- receiving ----
@@ -76,7 +78,8 @@ void connection::on_data(std::span<char> bytes) {
 
 void connection::consume_held() {
     // A body's end comes after its last byte, which may have been the one to be waited for.
-    const bool nothing = held_.empty() && (phase_ != phase::body || current_ == nullptr || current_->in == nullptr);
+    const bool nothing =
+        held_.empty() && (phase_ != phase::body || current_ == nullptr || current_->in == nullptr);
     if (nothing || consuming_ || phase_ == phase::handling || is_closed()) return;
     const std::size_t used = consume(held_.bytes());
     if (is_closed()) return;
@@ -116,28 +119,28 @@ std::size_t connection::consume(std::span<char> bytes) {
             break;
         }
         switch (s.what) {
-            case event::head:
-                take_head({bytes.data() + at - s.consumed, s.consumed});
-                if (current_->req.head_.framing != framing::none) begin_body(at == bytes.size());
-                break;
-            case event::body:
-                current_->bytes_in += s.data.size();
-                current_->body_bytes += s.data.size();
-                if (current_->in == nullptr) {
-                    current_->req.body_.append(s.data);
-                } else {
-                    take_piece(s.data);
-                }
-                break;
-            case event::end:
-                if (current_->in == nullptr) {
-                    dispatch(phase::handling);
-                } else {
-                    take_body_end();
-                }
-                break;
-            case event::error: refuse(s.error); break;
-            default: break;
+        case event::head:
+            take_head({bytes.data() + at - s.consumed, s.consumed});
+            if (current_->req.head_.framing != framing::none) begin_body(at == bytes.size());
+            break;
+        case event::body:
+            current_->bytes_in += s.data.size();
+            current_->body_bytes += s.data.size();
+            if (current_->in == nullptr) {
+                current_->req.body_.append(s.data);
+            } else {
+                take_piece(s.data);
+            }
+            break;
+        case event::end:
+            if (current_->in == nullptr) {
+                dispatch(phase::handling);
+            } else {
+                take_body_end();
+            }
+            break;
+        case event::error: refuse(s.error); break;
+        default: break;
         }
     }
     consuming_ = false;
@@ -150,7 +153,8 @@ void connection::take_head(std::string_view raw) {
     current_->req.keep(raw);
     current_->req.peer_ = peer();
     // A server's filters are all made by its tls::server_context.
-    if (filter() != nullptr) current_->req.keep(static_cast<const tls::connection*>(filter())->info());
+    if (filter() != nullptr)
+        current_->req.keep(static_cast<const tls::connection*>(filter())->info());
     current_->bytes_in = raw.size();
     if (observer* const o = worker_->observer(); o != nullptr) o->begin(*current_);
 }
@@ -172,7 +176,8 @@ void connection::settle() {
     if (is_closed()) return;
     const bool stalls = stalled();
     const bool full = unsent() > worker_->limits().max_unsent_bytes;
-    // What came before the end may still have to wait: a body for its reader, further requests until earlier replies have been taken.
+    // What came before the end may still have to wait: a body for its reader, further requests
+    // until earlier replies have been taken.
     const bool between = phase_ == phase::idle || phase_ == phase::head || phase_ == phase::body;
     const bool waits = between && (stalls || full) && !held_.empty();
     if (peer_ended_ && phase_ != phase::handling && !waits) {
@@ -191,7 +196,8 @@ void connection::settle() {
     } else if (!reading()) {
         resume_reading();
     }
-    // What is unsent will most often have gone by the end of the turn: only the timer itself looks at that.
+    // What is unsent will most often have gone by the end of the turn: only the timer itself looks
+    // at that.
     worker_->loop().arm(timer_, unsent() > 0 ? std::min(phase_due(), write_due()) : phase_due());
 }
 
@@ -211,7 +217,8 @@ void connection::write_response(exchange& e, bool keep_alive, framing how, std::
     const std::string_view reason = reason_phrase(e.status);
     const std::string_view common = worker_->common_fields();
     constexpr std::size_t fixed = 192;  // more than all constant parts together
-    const std::size_t most = fixed + reason.size() + common.size() + e.fields.size() + e.body.size();
+    const std::size_t most =
+        fixed + reason.size() + common.size() + e.fields.size() + e.body.size();
     buffer& to = out();
     char* const begin = to.prepare(most).data();
     char* p = begin;
@@ -295,8 +302,9 @@ void connection::go_on() {
     settle();
 }
 
-// A peer that asked for the end sends nothing after it: the socket can go as soon as the reply is out. Any other may be sending; closing
-// on it would make the kernel drop the reply (RFC 9112 section 9.6).
+// A peer that asked for the end sends nothing after it: the socket can go as soon as the reply is
+// out. Any other may be sending; closing on it would make the kernel drop the reply (RFC 9112
+// section 9.6).
 void connection::close_gracefully(bool at_once) {
     enter(phase::lingering);
     if (at_once && flush() && unsent() == 0) {
@@ -307,7 +315,8 @@ void connection::close_gracefully(bool at_once) {
 }
 
 void connection::observe(const exchange* asked, const exchange& answer, int status) {
-    if (observer* const o = worker_->observer(); o != nullptr) o->finish(asked, answer, status, peer());
+    if (observer* const o = worker_->observer(); o != nullptr)
+        o->finish(asked, answer, status, peer());
 }
 
 void connection::refuse(errc why) {
@@ -338,24 +347,33 @@ bool connection::start_websocket(exchange& e) {
     const ws::upgrade_check check = ws::check_upgrade_request(e.req.head_);
     const bool received = phase_ == phase::handling;  // nothing of HTTP may follow
     if (!check.wanted || check.error != errc::none || !received) {
-        e.fail(!check.wanted ? 426 : check.error != errc::none ? check.refusal : 400, "This is a WebSocket.\n");
-        if (e.status == 426) e.fields += "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n";
+        e.fail(!check.wanted               ? 426
+               : check.error != errc::none ? check.refusal
+                                           : 400,
+               "This is a WebSocket.\n");
+        if (e.status == 426)
+            e.fields +=
+                "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n";
         return false;
     }
     std::optional<ws::accepted_deflate> compressed;
-    if (e.accepting.deflate) compressed = ws::accept_deflate(e.req.head_.headers, *e.accepting.deflate);
+    if (e.accepting.deflate)
+        compressed = ws::accept_deflate(e.req.head_.headers, *e.accepting.deflate);
     std::unique_ptr<ws::permessage_deflate> deflate;
     header extension;
     if (compressed) {
-        deflate = std::make_unique<ws::permessage_deflate>(ws::role::server, compressed->agreed, *e.accepting.deflate,
+        deflate = std::make_unique<ws::permessage_deflate>(ws::role::server, compressed->agreed,
+                                                           *e.accepting.deflate,
                                                            worker_->deflates(), worker_->limits());
         extension = {"Sec-WebSocket-Extensions", compressed->answer};
     }
     // Cannot fail: the key is Base64, and the extension's parameters are tokens.
-    [[maybe_unused]] const errc written = ws::write_upgrade_response(out(), check.key, {}, {&extension, compressed ? 1U : 0U});
+    [[maybe_unused]] const errc written =
+        ws::write_upgrade_response(out(), check.key, {}, {&extension, compressed ? 1U : 0U});
     flush_later();
     enter(phase::websocket);
-    session_.reset(new ws::session(ws::role::server, *this, *this, worker_->limits(), std::move(deflate)));
+    session_.reset(
+        new ws::session(ws::role::server, *this, *this, worker_->limits(), std::move(deflate)));
     if (loop_metrics* const counts = worker_->counts(); counts != nullptr) {
         counts->sessions_opened.add();
         session_->count(counts->messages);
@@ -366,7 +384,8 @@ bool connection::start_websocket(exchange& e) {
 }
 
 void connection::session_finished() {
-    if (loop_metrics* const counts = worker_->counts(); counts != nullptr) counts->sessions_closed.add();
+    if (loop_metrics* const counts = worker_->counts(); counts != nullptr)
+        counts->sessions_closed.add();
     if (is_closed()) return;
     close_gracefully(false);
     if (!consuming_) settle();
@@ -400,43 +419,48 @@ void connection::before_send() { last_write_ = worker_->loop().now(); }
 time_point connection::phase_due() const noexcept {
     const wire::limits& l = worker_->limits();
     switch (phase_) {
-        case phase::idle: return since_ + l.idle_timeout;
-        case phase::securing:
-        case phase::head: return since_ + l.header_timeout;
-        case phase::body:
-            if (!stalled() && current_ != nullptr) return body_due();
-            break;
-        case phase::lingering: return since_ + l.close_timeout;
-        case phase::handling:
-            if (waits_for_handler()) return since_ + l.handler_timeout;
-            break;
-        case phase::websocket: break;
+    case phase::idle: return since_ + l.idle_timeout;
+    case phase::securing:
+    case phase::head: return since_ + l.header_timeout;
+    case phase::body:
+        if (!stalled() && current_ != nullptr) return body_due();
+        break;
+    case phase::lingering: return since_ + l.close_timeout;
+    case phase::handling:
+        if (waits_for_handler()) return since_ + l.handler_timeout;
+        break;
+    case phase::websocket: break;
     }
-    return worker_->loop().now() + l.write_timeout;  // not at all; only to look whether writing has stalled
+    // Not at all; only to look whether writing has stalled.
+    return worker_->loop().now() + l.write_timeout;
 }
 
-time_point connection::write_due() const noexcept { return last_write_ + worker_->limits().write_timeout; }
+time_point connection::write_due() const noexcept {
+    return last_write_ + worker_->limits().write_timeout;
+}
 
 // Whether the time for it runs: a response that has begun has been given its head.
 bool connection::waits_for_handler() const noexcept {
-    return worker_->limits().handler_timeout > std::chrono::milliseconds::zero() && current_ != nullptr && current_->held;
+    return worker_->limits().handler_timeout > std::chrono::milliseconds::zero() &&
+           current_ != nullptr && current_->held;
 }
 
 // Which of the limits has passed.
 timeout_phase connection::timeout() const noexcept {
     if (unsent() > 0) return timeout_phase::write;
     switch (phase_) {
-        case phase::securing: return timeout_phase::handshake;
-        case phase::head: return timeout_phase::head;
-        case phase::body: return timeout_phase::body;
-        case phase::handling: return timeout_phase::handler;
-        default: return timeout_phase::idle;
+    case phase::securing: return timeout_phase::handshake;
+    case phase::head: return timeout_phase::head;
+    case phase::body: return timeout_phase::body;
+    case phase::handling: return timeout_phase::handler;
+    default: return timeout_phase::idle;
     }
 }
 
 void connection::on_timer() {
     if (is_closed()) return;
-    // What was written in this very turn has not been sent yet, and has not waited either, however long ago the last was sent.
+    // What was written in this very turn has not been sent yet, and has not waited either, however
+    // long ago the last was sent.
     if (unsent() > 0 && write_due() <= worker_->loop().now() && !flush()) return;
     const time_point at = unsent() > 0 ? write_due() : phase_due();
     if (at > worker_->loop().now()) {

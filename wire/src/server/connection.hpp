@@ -60,9 +60,9 @@ public:
 
 private:
     enum class phase : std::uint8_t {
-        securing,   // the TLS handshake
-        idle,       // between requests
-        head,       // some of a request's head has come
+        securing,  // the TLS handshake
+        idle,      // between requests
+        head,      // some of a request's head has come
         body,
         handling,   // waiting for the response
         lingering,  // all is said; waiting for the peer to have heard it (RFC 9112 section 9.6)
@@ -112,16 +112,17 @@ private:
     worker* worker_;
     connection* next_ = nullptr;
     connection* previous_ = nullptr;
-    exchange* current_ = nullptr;      // the request in progress
+    exchange* current_ = nullptr;  // the request in progress
     std::unique_ptr<ws::session> session_;
     request_parser parser_;
-    buffer held_;                      // received, not used up
+    buffer held_;  // received, not used up
     timer timer_ = timer::calling<&connection::on_timer>(this);
-    time_point since_;                 // the last step forward of this phase
+    time_point since_;  // the last step forward of this phase
     time_point last_write_;
     compact_address peer_;
-    phase phase_ = phase::idle;        // body goes with handling when the handler reads it as it comes
-    bool consuming_ = false;           // on the stack below
+    // Body goes with handling when the handler reads it as it comes.
+    phase phase_ = phase::idle;
+    bool consuming_ = false;  // on the stack below
     bool peer_ended_ = false;
 };
 

@@ -17,11 +17,13 @@ void connection::begin_body(bool peer_waits) {
     if (plan.stream) parser_.limit_body(plan.max_bytes);
     const std::uint64_t most = plan.stream ? plan.max_bytes : worker_->limits().max_body_bytes;
     // Empty, or refused by the parser's next step.
-    if (head.framing == framing::length && (head.content_length == 0 || head.content_length > most)) return;
-    // Whoever waits for this before sending the body has sent nothing more (RFC 9110 section 10.1.1).
+    if (head.framing == framing::length && (head.content_length == 0 || head.content_length > most))
+        return;
+    // Whoever waits for this before sending the body has sent nothing more (RFC 9110
+    // section 10.1.1).
     peer_waits = peer_waits && head.expects_continue;
     if (plan.stream) {
-        current_->in = std::make_shared<body_source>(current_->way);
+        current_->in = std::make_shared<body_source>(current_->handle);
         current_->in->at = this;
         current_->in->owes_continue = peer_waits;
         dispatch(phase::body);
@@ -32,7 +34,8 @@ void connection::begin_body(bool peer_waits) {
 
 // Whether a body waits for its reader.
 bool connection::stalled() const noexcept {
-    return phase_ == phase::body && current_ != nullptr && current_->in != nullptr && current_->in->stalled();
+    return phase_ == phase::body && current_ != nullptr && current_->in != nullptr &&
+           current_->in->stalled();
 }
 
 // Between the two the peer cannot send what it would.
@@ -53,14 +56,18 @@ time_point connection::body_due() const noexcept {
     const wire::limits& l = worker_->limits();
     const time_point next = since_ + l.body_timeout;
     if (l.min_body_rate == 0 || current_->held_back_since) return next;
-    constexpr std::uint64_t most = 1ULL << 40;  // bytes or milliseconds: beyond is no hurry, and no overflow
-    const std::uint64_t bought = std::min(std::min(current_->body_bytes, most) * 1000 / l.min_body_rate, most);
-    return std::min(next, current_->body_from + l.body_rate_grace + std::chrono::milliseconds(bought));
+    // Bytes or milliseconds: beyond is no hurry, and no overflow.
+    constexpr std::uint64_t most = 1ULL << 40;
+    const std::uint64_t bought =
+        std::min(std::min(current_->body_bytes, most) * 1000 / l.min_body_rate, most);
+    return std::min(next,
+                    current_->body_from + l.body_rate_grace + std::chrono::milliseconds(bought));
 }
 
 // Whether a response has begun that is not in out() whole.
 bool connection::answering() const noexcept {
-    return current_ != nullptr && !current_->held && (current_->out != nullptr || current_->file != nullptr);
+    return current_ != nullptr && !current_->held &&
+           (current_->out != nullptr || current_->file != nullptr);
 }
 
 void connection::take_piece(std::string_view piece) {
@@ -79,14 +86,16 @@ void connection::body_flow_changed() {
     body_source& in = *current_->in;
     if (!in.stalled()) {
         // Once the final head has gone, an interim one may not follow.
-        if (in.owes_continue && (current_->held || current_->out == nullptr)) write("HTTP/1.1 100 Continue\r\n\r\n");
+        if (in.owes_continue && (current_->held || current_->out == nullptr))
+            write("HTTP/1.1 100 Continue\r\n\r\n");
         in.owes_continue = false;
         since_ = worker_->loop().now();
     }
     go_on();
 }
 
-// The exchange will not be completed: who works at it is told why, or, if that was his own doing (errc::none), nothing.
+// The exchange will not be completed: who works at it is told why, or, if that was his own doing
+// (errc::none), nothing.
 void connection::abandon(errc why, bool observed) {
     if (current_ == nullptr) return;
     // What a handler has set so far is not sent, and perhaps being set.
@@ -129,7 +138,8 @@ void connection::send_piece(body_channel& c, std::string_view piece) {
     if (piece.empty() || c.how == framing::none) return;
     const std::size_t before = out().size();
     if (c.how == framing::length) {
-        piece = piece.substr(0, static_cast<std::size_t>(std::min<std::uint64_t>(c.left, piece.size())));
+        piece = piece.substr(
+            0, static_cast<std::size_t>(std::min<std::uint64_t>(c.left, piece.size())));
         c.left -= piece.size();
     }
     if (c.how == framing::chunked) {
@@ -156,7 +166,8 @@ void connection::end_body(bool complete) {
     }
     flush_later();
     const bool received = phase_ == phase::handling;
-    finish_response(e, received && !e.close && !worker_->draining(), received && !e.req.head_.keep_alive);
+    finish_response(e, received && !e.close && !worker_->draining(),
+                    received && !e.req.head_.keep_alive);
 }
 
 // The response that has begun cannot be completed, and the peer must not take it for whole.

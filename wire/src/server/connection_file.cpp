@@ -13,12 +13,15 @@ namespace wire::http::detail {
 
 namespace {
 
-constexpr std::size_t piece = 64 * 1024;         // read at once; files up to it go in one write with their head
+// Read at once; files up to it go in one write with their head.
+constexpr std::size_t piece = 64 * 1024;
 constexpr std::size_t most_waiting = 4 * piece;  // read ahead of the peer
 constexpr std::size_t most_at_once = 1 << 20;    // asked of sendfile(2)
-constexpr std::uint64_t most_a_turn = 4 << 20;   // the other connections of the loop get their turn
+constexpr std::uint64_t most_per_iteration =
+    4 << 20;  // the other connections of the loop get their turn
 
-// sendfile(2) has no MSG_NOSIGNAL: where the peer has gone the signal is kept from this thread and taken back, unless one waited before.
+// sendfile(2) has no MSG_NOSIGNAL: where the peer has gone the signal is kept from this thread and
+// taken back, unless one waited before.
 ssize_t send_from(int socket, int file, std::uint64_t offset, std::size_t n) noexcept {
     sigset_t pipe;
     sigset_t mask;
@@ -62,17 +65,19 @@ void connection::begin_file(exchange& e, bool keep_alive) {
     go_on();
 }
 
-// Sends what the peer takes. Goes on when on_drained() says that it took what had to wait, or in the next turn.
+// Sends what the peer takes. Goes on when on_drained() says that it took what had to wait, or in
+// the next turn.
 void connection::pump_file() {
     exchange& e = *current_;
     const auto body = e.file;
-    for (std::uint64_t left = most_a_turn;;) {
+    for (std::uint64_t left = most_per_iteration;;) {
         if (body->next == body->parts.size()) {
             out().append(body->after);
             e.bytes_out += body->after.size();
             flush_later();
             const bool received = phase_ == phase::handling;
-            finish_response(e, received && !e.close && !worker_->draining(), received && !e.req.head_.keep_alive);
+            finish_response(e, received && !e.close && !worker_->draining(),
+                            received && !e.req.head_.keep_alive);
             return;
         }
         file_body::part& part = body->parts[body->next];
@@ -96,8 +101,11 @@ void connection::pump_file() {
         errno = EAGAIN;
         if (direct) {
             last_write_ = worker_->loop().now();
-            n = send_from(fd(), body->file.get(), part.offset, static_cast<std::size_t>(std::min<std::uint64_t>({part.length, left, most_at_once})));
-            if (n < 0 && (errno == EINVAL || errno == ENOSYS)) body->copied = true;  // not with this file system
+            n = send_from(fd(), body->file.get(), part.offset,
+                          static_cast<std::size_t>(
+                              std::min<std::uint64_t>({part.length, left, most_at_once})));
+            // Not with this file system.
+            if (n < 0 && (errno == EINVAL || errno == ENOSYS)) body->copied = true;
             if (n < 0 && (errno == EPIPE || errno == ECONNRESET)) {
                 drop();
                 return;
@@ -105,8 +113,10 @@ void connection::pump_file() {
         }
         // Also where the socket is full: there is something to wait for then.
         if (n < 0 && (body->copied || errno == EAGAIN)) {
-            const auto most = static_cast<std::size_t>(std::min<std::uint64_t>({part.length, left, piece}));
-            n = ::pread(body->file.get(), out().prepare(most).data(), most, static_cast<off_t>(part.offset));
+            const auto most =
+                static_cast<std::size_t>(std::min<std::uint64_t>({part.length, left, piece}));
+            n = ::pread(body->file.get(), out().prepare(most).data(), most,
+                        static_cast<off_t>(part.offset));
             if (n > 0) {
                 out().commit(static_cast<std::size_t>(n));
                 flush_later();

@@ -13,24 +13,25 @@ namespace {
 task<> guarded(task<> handling) {
     try {
         co_await std::move(handling);
-    } catch (...) {
-    }
+    } catch (...) {}
 }
 
 }  // namespace
 
-std::shared_ptr<way_home> way_of(const response& r) noexcept { return r.exchange_->way; }
+std::shared_ptr<loop_handle> loop_handle_of(const response& r) noexcept {
+    return r.exchange_->handle;
+}
 
-void run_handler(const std::shared_ptr<way_home>& way, task<> handling) {
-    if (way->is_here()) {
-        way->home->tasks().spawn(guarded(std::move(handling)));
+void run_handler(const std::shared_ptr<loop_handle>& handle, task<> handling) {
+    if (handle->is_here()) {
+        handle->owner->tasks().spawn(guarded(std::move(handling)));
         return;
     }
-    unique_function<void()> work = [way, handling = std::move(handling)]() mutable {
-        way->home->tasks().spawn(guarded(std::move(handling)));
+    unique_function<void()> work = [handle, handling = std::move(handling)]() mutable {
+        handle->owner->tasks().spawn(guarded(std::move(handling)));
     };
-    const std::lock_guard lock(way->mutex);  // gone before `work`, whose response takes it
-    if (way->loop != nullptr) way->loop->post(std::move(work));
+    const std::lock_guard lock(handle->mutex);  // gone before `work`, whose response takes it
+    if (handle->loop != nullptr) handle->loop->post(std::move(work));
 }
 
 }  // namespace detail
@@ -38,15 +39,16 @@ void run_handler(const std::shared_ptr<way_home>& way, task<> handling) {
 // ---- pieces ----
 
 // Shared with what the reader calls. The coroutine goes on at the end of the turn, outside of that.
-struct body_pieces::state final : turn_hook {
-    state(event_loop& l, body_reader r) noexcept : turn_hook(&state::wake), loop(&l), in(std::move(r)) {}
+struct body_pieces::state final : iteration_hook {
+    state(event_loop& l, body_reader r) noexcept
+        : iteration_hook(&state::wake), loop(&l), in(std::move(r)) {}
 
-    static void wake(turn_hook& hook) noexcept {
+    static void wake(iteration_hook& hook) noexcept {
         const auto next = std::exchange(static_cast<state&>(hook).waits, nullptr);
         if (next) next.resume();
     }
     void something_came() {
-        if (waits) loop->at_turn_end(*this);
+        if (waits) loop->at_iteration_end(*this);
     }
     void finish(errc why) {
         if (over) return;
@@ -68,8 +70,7 @@ struct body_pieces::state final : turn_hook {
 namespace {
 
 // Says that nothing will come, when what was to be called is gone without having been called.
-template <typename State>
-struct last_word {
+template <typename State> struct last_word {
     explicit last_word(std::shared_ptr<State> s) noexcept : to(std::move(s)) {}
     last_word(last_word&&) noexcept = default;
     last_word& operator=(last_word&&) = delete;
@@ -82,7 +83,8 @@ struct last_word {
 
 }  // namespace
 
-body_pieces::body_pieces(event_loop& loop, body_reader in) : state_(std::make_shared<state>(loop, std::move(in))) {}
+body_pieces::body_pieces(event_loop& loop, body_reader in)
+    : state_(std::make_shared<state>(loop, std::move(in))) {}
 
 body_pieces::~body_pieces() {
     if (state_ == nullptr) return;
@@ -97,7 +99,9 @@ body_pieces::waiting::~waiting() {
     state_->unlink();
 }
 
-bool body_pieces::waiting::await_ready() const noexcept { return state_->over || !state_->piece.empty(); }
+bool body_pieces::waiting::await_ready() const noexcept {
+    return state_->over || !state_->piece.empty();
+}
 
 void body_pieces::waiting::await_suspend(std::coroutine_handle<> next) {
     const std::shared_ptr<state> s = state_;
@@ -120,7 +124,8 @@ void body_pieces::waiting::await_suspend(std::coroutine_handle<> next) {
 
 result<std::string> body_pieces::waiting::await_resume() {
     if (!state_->piece.empty()) return std::exchange(state_->piece, {});
-    if (state_->result != errc::none) return error(state_->result, "the request's body ended early");
+    if (state_->result != errc::none)
+        return error(state_->result, "the request's body ended early");
     return std::string();
 }
 

@@ -22,7 +22,8 @@ using testing::raw_peer;
 using testing::served;
 
 std::string post(const std::string& path, std::size_t length) {
-    return "POST " + path + " HTTP/1.1\r\nHost: a\r\nContent-Length: " + std::to_string(length) + "\r\n\r\n";
+    return "POST " + path + " HTTP/1.1\r\nHost: a\r\nContent-Length: " + std::to_string(length) +
+           "\r\n\r\n";
 }
 std::string ask(std::uint16_t port, const std::string& path) {
     raw_peer p(port);
@@ -56,20 +57,23 @@ TEST(coroutine_handler, answers_at_once_or_after_timers_pools_and_clients) {
     });
     r.get("/pool", [&](response res) -> task<> {
         const auto here = std::this_thread::get_id();
-        const auto there = co_await run_in(pool, res.loop(), [] { return std::this_thread::get_id(); });
+        const auto there =
+            co_await run_in(pool, res.loop(), [] { return std::this_thread::get_id(); });
         co_await run_in(pool, res.loop(), [] {});
         res.send(there != here && std::this_thread::get_id() == here ? "there and back" : "lost");
     });
     r.get("/client", [&](response res) -> task<> {
         async_client client(res.loop());
-        const auto got = co_await client.get("http://127.0.0.1:" + std::to_string(port) + "/timer/x");
+        const auto got =
+            co_await client.get("http://127.0.0.1:" + std::to_string(port) + "/timer/x");
         res.send(got ? "got " + std::string(got->body()) : got.error().message);
     });
     served s(std::move(r));
     port = s.port();
     raw_peer p(s.port());
     p.send(get("/at_once") + get("/timer/a") + get("/pool") + get("/client") + get("/at_once"));
-    for (const auto* expected : {"200 at once", "200 timer a", "200 there and back", "200 got timer x", "200 at once"}) {
+    for (const auto* expected :
+         {"200 at once", "200 timer a", "200 there and back", "200 got timer x", "200 at once"}) {
         EXPECT_EQ(p.response(), expected);
     }
 }
@@ -167,7 +171,7 @@ TEST(coroutine_handler, stop_waits_for_it_and_destroys_it_at_the_end) {
         r.get("/pool", [&](response res) -> task<> {
             const alive counted(frames);
             auto work = [released] { released.wait(); };
-        co_await run_in(pool, res.loop(), std::move(work));
+            co_await run_in(pool, res.loop(), std::move(work));
             res.send("not any more");
         });
         r.get("/client", [&](response res) -> task<> {
@@ -195,7 +199,8 @@ TEST(coroutine_handler, stop_waits_for_it_and_destroys_it_at_the_end) {
         EXPECT_EQ(ended.exchange(0), 2);
         EXPECT_EQ(peers[0].response(), "(close) 200 soon");
         EXPECT_EQ(peers[1].response(), "(close) 200 answered");
-        for (std::size_t i = 2; i < peers.size(); ++i) EXPECT_TRUE(peers[i].response().starts_with("<end>"));
+        for (std::size_t i = 2; i < peers.size(); ++i)
+            EXPECT_TRUE(peers[i].response().starts_with("<end>"));
     }
     release.set_value();
 }
@@ -231,7 +236,8 @@ router bodies(std::atomic<int>& frames) {
             bytes += piece->size();
             if (bytes % 3 == 0) co_await sleep_for(res.loop(), 1ms);
         }
-        if (const auto beyond = co_await pieces.next(); !beyond || !beyond->empty()) co_return;  // it stays at the end
+        // It stays at the end.
+        if (const auto beyond = co_await pieces.next(); !beyond || !beyond->empty()) co_return;
         res.send(std::to_string(bytes));
     };
     r.stream(method::post, "/count", count);

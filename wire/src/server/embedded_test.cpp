@@ -19,13 +19,15 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Whether the descriptor became readable, or the timeout came, as the loop had asked; false: nothing within 10 s.
-template <typename Loop>
-bool wait_as_asked(Loop& loop) {
+// Whether the descriptor became readable, or the timeout came, as the loop had asked; false:
+// nothing within 10 s.
+template <typename Loop> bool wait_as_asked(Loop& loop) {
     const auto longest = loop.next_timeout();
     const bool forever = longest == event_loop::forever;
     pollfd p{loop.descriptor(), POLLIN, 0};
-    const int ms = forever ? 10'000 : static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(longest).count());
+    const int ms =
+        forever ? 10'000
+                : static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(longest).count());
     return ::poll(&p, 1, ms) > 0 || !forever;
 }
 
@@ -42,7 +44,8 @@ bool is_readable(event_loop& loop) {
 
 // Turns until there is nothing to do: what an engine has to say to the kernel at first.
 void settle(event_loop& loop) {
-    for (int i = 0; i < 10 && (loop.next_timeout() == 0ns || is_readable(loop)); ++i) loop.run_once(0ms);
+    for (int i = 0; i < 10 && (loop.next_timeout() == 0ns || is_readable(loop)); ++i)
+        loop.run_once(0ms);
 }
 
 TEST(embedded, a_loop_with_nothing_to_do_asks_for_nothing) {
@@ -86,11 +89,12 @@ TEST(embedded, posts_from_other_threads_and_stop_wake_it) {
 
 TEST(embedded, sources_make_it_readable) {
     struct bell : io_source {
-        bell() : io_source([](io_source& s, ready) noexcept {
-                     ++static_cast<bell&>(s).count;
-                     std::uint64_t ignored = 0;
-                     EXPECT_EQ(::read(s.fd(), &ignored, sizeof ignored), 8);
-                 }) {}
+        bell()
+            : io_source([](io_source& s, ready) noexcept {
+                  ++static_cast<bell&>(s).count;
+                  std::uint64_t ignored = 0;
+                  EXPECT_EQ(::read(s.fd(), &ignored, sizeof ignored), 8);
+              }) {}
         int count = 0;
     };
     const auto loop = make_loop();
@@ -139,11 +143,13 @@ TEST(embedded, a_server_answers_within_a_foreign_loop) {
     peer.join();
 }
 
-// A large body in both directions: reads paused, writes that wait for room, completions that follow one another.
+// A large body in both directions: reads paused, writes that wait for room, completions that follow
+// one another.
 TEST(embedded, nothing_gets_stuck_in_large_bodies) {
     server_options options;
     options.limits.max_body_bytes = 16 << 20;
-    server s = make_server([](response res) { res.send(std::string(res.request().body())); }, std::move(options));
+    server s = make_server([](response res) { res.send(std::string(res.request().body())); },
+                           std::move(options));
     async_client client(s.loop());
     client_request ask;
     ask.method = method::post;

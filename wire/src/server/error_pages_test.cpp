@@ -19,7 +19,10 @@ TEST(error_pages, the_status_before_its_class) {
 }
 TEST(error_pages, for_what_the_library_refuses_and_nothing_else) {
     server_options options;
-    options.error_pages.set(4, "text/html", "<p>four</p>").set(404, "application/json", "{}").set(500, "text/html", "").set(505, "text/x", "505");
+    options.error_pages.set(4, "text/html", "<p>four</p>")
+        .set(404, "application/json", "{}")
+        .set(500, "text/html", "")
+        .set(505, "text/x", "505");
     options.limits.header_timeout = std::chrono::milliseconds(50);
     router r;
     r.get("/forget", [](response res) { res.content_type("image/png").header("X", "y"); });
@@ -31,7 +34,10 @@ TEST(error_pages, for_what_the_library_refuses_and_nothing_else) {
         p.send(text);
         const std::string said = p.response(m);
         const auto at = p.head_text.find("Content-Type: ");
-        return said + (at == std::string::npos ? "" : " " + p.head_text.substr(at + 14, p.head_text.find('\r', at) - at - 14));
+        return said +
+               (at == std::string::npos
+                    ? ""
+                    : " " + p.head_text.substr(at + 14, p.head_text.find('\r', at) - at - 14));
     };
     const std::string host = " HTTP/1.1\r\nHost: a\r\n\r\n";
     EXPECT_EQ(ask("GET /none" + host), "404 {} application/json");
@@ -44,7 +50,8 @@ TEST(error_pages, for_what_the_library_refuses_and_nothing_else) {
     EXPECT_EQ(ask("GET / HTTP/1.1\r\n\r\n"), "(close) 400 <p>four</p> text/html");
     EXPECT_EQ(ask("GET / HTTP/3.0\r\n\r\n"), "(close) 505 505 text/x");
     EXPECT_EQ(ask("GET / HT"), "(close) 408 <p>four</p> text/html");
-    EXPECT_EQ(ask("GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: x, chunked\r\n\r\n"), "(close) 501 unknown transfer coding\n text/plain; charset=utf-8");
+    EXPECT_EQ(ask("GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: x, chunked\r\n\r\n"),
+              "(close) 501 unknown transfer coding\n text/plain; charset=utf-8");
 }
 TEST(error_pages, what_may_not_be_set) {
     for (const int number : {0, 3, 6, 200, 399, 600}) {

@@ -21,62 +21,65 @@ class connection;
 class worker;
 
 // The way back to a loop from wherever a response has gone; outlives the loop.
-struct way_home {
+struct loop_handle {
     std::mutex mutex;
     event_loop* loop = nullptr;             // guarded by mutex; null once the loop is going
-    worker* home = nullptr;                 // used on the loop's thread
+    worker* owner = nullptr;                // used on the loop's thread
     std::size_t max_unsent_bytes = 0;       // of limits
     std::atomic<std::thread::id> thread{};  // while the loop runs, else none
     error_pages pages;                      // does not change
 
-    bool is_here() const noexcept { return thread.load(std::memory_order_relaxed) == std::this_thread::get_id(); }
+    bool is_here() const noexcept {
+        return thread.load(std::memory_order_relaxed) == std::this_thread::get_id();
+    }
 };
 
 // Responses that have no body, nor fields that speak of one (RFC 9110 sections 8.6 and 15).
 constexpr bool is_bodiless(int status) noexcept { return status == 204 || status == 304; }
 
 struct exchange {
-    explicit exchange(std::shared_ptr<way_home> w) : way(std::move(w)) {}
+    explicit exchange(std::shared_ptr<loop_handle> w) : handle(std::move(w)) {}
 
     // Ends the part of the response's holder: on the loop's thread at once, from another by post().
     static void deliver(exchange* e);
     void clear() noexcept;
-    // Answers with one of the library's own refusals: the page that there is for it, else `text` or the reason as plain text.
-    // say() keeps the fields that were added.
+    // Answers with one of the library's own refusals: the page that there is for it, else `text` or
+    // the reason as plain text. say() keeps the fields that were added.
     void say(int code, std::string_view text = {});
     void fail(int code, std::string_view text = {});
 
-    std::shared_ptr<way_home> way;
+    std::shared_ptr<loop_handle> handle;
     connection* from = nullptr;  // loop's thread only; null when that is gone
     request req;
 
     int status = 200;
-    std::string fields;          // whole lines
+    std::string fields;  // whole lines
     std::string body;
     bool has_type = false;
-    bool refused = false;        // a field was not fit to be sent
+    bool refused = false;  // a field was not fit to be sent
     bool close = false;
-    response::open_handler open; // set: upgrade to WebSocket
+    response::open_handler open;  // set: upgrade to WebSocket
     ws::accept_options accepting;
     std::vector<unique_function<void(response&)>> hooks;  // of response::on_send()
 
     // Kept by the connection, for whoever observes.
-    time_point started{};              // only when somebody does
+    time_point started{};  // only when somebody does
     std::uint64_t bytes_in = 0;
     std::uint64_t bytes_out = 0;
     std::uint64_t head_bytes_out = 0;  // of bytes_out
 
     // Of a request's body, for limits::min_body_rate.
     std::uint64_t body_bytes = 0;
-    time_point body_from{};            // its beginning, moved on by the time in which it was held back
+    // Its beginning, moved on by the time in which it was held back.
+    time_point body_from{};
     std::optional<time_point> held_back_since;
 
-    bool held = false;           // by a response: else by the connection
-    bool instead = false;        // fail() was called: `body` is sent, whatever else was to be
-    std::shared_ptr<body_source> in;    // set: the request's body is or was read as it came
+    bool held = false;                // by a response: else by the connection
+    bool instead = false;             // fail() was called: `body` is sent, whatever else was to be
+    std::shared_ptr<body_source> in;  // set: the request's body is or was read as it came
     std::shared_ptr<body_channel> out;  // set: the response's body is written as it is made
     std::optional<std::uint64_t> out_length;
-    std::shared_ptr<file_body> file;    // set: the response's body comes from there
+    std::shared_ptr<file_body> file;  // set: the response's body comes from there
 };
 
 }  // namespace wire::http::detail

@@ -26,10 +26,10 @@ struct file_body {
 
     unique_fd file;
     std::vector<part> parts;
-    std::string after;           // sent when all parts have been
-    std::size_t next = 0;        // the part that is being sent
-    bool copied = false;         // not by sendfile(2)
-    connection* at = nullptr;    // while it is being sent
+    std::string after;         // sent when all parts have been
+    std::size_t next = 0;      // the part that is being sent
+    bool copied = false;       // not by sendfile(2)
+    connection* at = nullptr;  // while it is being sent
 };
 
 }  // namespace wire::http::detail

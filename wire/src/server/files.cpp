@@ -38,15 +38,46 @@ struct type_of_extension {
 };
 
 constexpr std::array<type_of_extension, 40> known_types{{
-    {"avif", "image/avif"}, {"bin", "application/octet-stream"}, {"bmp", "image/bmp"}, {"css", "text/css; charset=utf-8"},
-    {"csv", "text/csv; charset=utf-8"}, {"epub", "application/epub+zip"}, {"flac", "audio/flac"}, {"gif", "image/gif"},
-    {"gz", "application/gzip"}, {"htm", "text/html; charset=utf-8"}, {"html", "text/html; charset=utf-8"}, {"ico", "image/x-icon"},
-    {"ics", "text/calendar; charset=utf-8"}, {"jpeg", "image/jpeg"}, {"jpg", "image/jpeg"}, {"js", "text/javascript; charset=utf-8"},
-    {"json", "application/json"}, {"map", "application/json"}, {"md", "text/markdown; charset=utf-8"}, {"mjs", "text/javascript; charset=utf-8"},
-    {"mp3", "audio/mpeg"}, {"mp4", "video/mp4"}, {"ogg", "audio/ogg"}, {"otf", "font/otf"}, {"pdf", "application/pdf"}, {"png", "image/png"},
-    {"svg", "image/svg+xml"}, {"tar", "application/x-tar"}, {"ttf", "font/ttf"}, {"txt", "text/plain; charset=utf-8"}, {"wasm", "application/wasm"},
-    {"wav", "audio/wav"}, {"webm", "video/webm"}, {"webmanifest", "application/manifest+json"}, {"webp", "image/webp"}, {"woff", "font/woff"},
-    {"woff2", "font/woff2"}, {"xhtml", "application/xhtml+xml"}, {"xml", "application/xml"}, {"zip", "application/zip"},
+    {"avif", "image/avif"},
+    {"bin", "application/octet-stream"},
+    {"bmp", "image/bmp"},
+    {"css", "text/css; charset=utf-8"},
+    {"csv", "text/csv; charset=utf-8"},
+    {"epub", "application/epub+zip"},
+    {"flac", "audio/flac"},
+    {"gif", "image/gif"},
+    {"gz", "application/gzip"},
+    {"htm", "text/html; charset=utf-8"},
+    {"html", "text/html; charset=utf-8"},
+    {"ico", "image/x-icon"},
+    {"ics", "text/calendar; charset=utf-8"},
+    {"jpeg", "image/jpeg"},
+    {"jpg", "image/jpeg"},
+    {"js", "text/javascript; charset=utf-8"},
+    {"json", "application/json"},
+    {"map", "application/json"},
+    {"md", "text/markdown; charset=utf-8"},
+    {"mjs", "text/javascript; charset=utf-8"},
+    {"mp3", "audio/mpeg"},
+    {"mp4", "video/mp4"},
+    {"ogg", "audio/ogg"},
+    {"otf", "font/otf"},
+    {"pdf", "application/pdf"},
+    {"png", "image/png"},
+    {"svg", "image/svg+xml"},
+    {"tar", "application/x-tar"},
+    {"ttf", "font/ttf"},
+    {"txt", "text/plain; charset=utf-8"},
+    {"wasm", "application/wasm"},
+    {"wav", "audio/wav"},
+    {"webm", "video/webm"},
+    {"webmanifest", "application/manifest+json"},
+    {"webp", "image/webp"},
+    {"woff", "font/woff"},
+    {"woff2", "font/woff2"},
+    {"xhtml", "application/xhtml+xml"},
+    {"xml", "application/xml"},
+    {"zip", "application/zip"},
 }};
 
 std::string type_of(const std::string& path, const file_options& options) {
@@ -77,7 +108,9 @@ std::optional<place> place_of(std::string_view target, bool hidden) {
     for (std::size_t at = 0; at <= p.path.size();) {
         const std::size_t end = std::min(p.path.find('/', at), p.path.size());
         const std::string_view segment = std::string_view(p.path).substr(at, end - at);
-        if (segment.empty() || segment == "." || segment == ".." || (!hidden && segment.front() == '.')) return std::nullopt;
+        if (segment.empty() || segment == "." || segment == ".." ||
+            (!hidden && segment.front() == '.'))
+            return std::nullopt;
         at = end + 1;
     }
     return p;
@@ -103,38 +136,46 @@ std::string hex(std::uint64_t value) {
 // Bytes that no file can be made to hold on purpose.
 std::string random_boundary() {
     std::array<std::uint64_t, 2> bits{};
-    [[maybe_unused]] const auto n = ::getrandom(bits.data(), sizeof bits, 0);  // cannot fail for so few
+    // Cannot fail for so few.
+    [[maybe_unused]] const auto n = ::getrandom(bits.data(), sizeof bits, 0);
     return hex(bits[0]) + hex(bits[1]);
 }
 
 std::string content_range(const byte_range& r, std::uint64_t size) {
-    return "bytes " + std::to_string(r.first) + "-" + std::to_string(r.first + r.length - 1) + "/" + std::to_string(size);
+    return "bytes " + std::to_string(r.first) + "-" + std::to_string(r.first + r.length - 1) + "/" +
+           std::to_string(size);
 }
 
 void refuse(response res, int status) {
     res.status(status).send(std::string(reason_phrase(status)) + "\n");
 }
 
-void send_regular(response res, unique_fd file, const struct stat& about, const std::string& type, std::size_t max_ranges) {
+void send_regular(response res, unique_fd file, const struct stat& about, const std::string& type,
+                  std::size_t max_ranges) {
     const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
     const auto size = static_cast<std::uint64_t>(about.st_size);
-    // A second change within the second of the first may leave no trace: until that is over it cannot be told byte for byte.
+    // A second change within the second of the first may leave no trace: until that is over it
+    // cannot be told byte for byte.
     const bool settled = about.st_mtim.tv_sec + 1 < now;
-    const auto modified_ns = static_cast<std::uint64_t>(about.st_mtim.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(about.st_mtim.tv_nsec);
-    const std::string etag = (settled ? "\"" : "W/\"") + hex(size) + "-" + hex(modified_ns) + "-" + hex(about.st_ino) + "\"";
+    const auto modified_ns = static_cast<std::uint64_t>(about.st_mtim.tv_sec) * 1'000'000'000U +
+                             static_cast<std::uint64_t>(about.st_mtim.tv_nsec);
+    const std::string etag = (settled ? "\"" : "W/\"") + hex(size) + "-" + hex(modified_ns) + "-" +
+                             hex(about.st_ino) + "\"";
     const validators v{.etag = etag, .modified = about.st_mtim.tv_sec, .date_is_strong = settled};
     const request& req = res.request();
     res.header("ETag", etag);
     const auto date = format_date(std::min<std::int64_t>(about.st_mtim.tv_sec, now));
     res.header("Last-Modified", {date.data(), date.size()});
     switch (check_preconditions(req.headers(), req.method(), v)) {
-        case precondition::not_modified: res.status(304).send(); return;
-        case precondition::failed: refuse(std::move(res), 412); return;
-        case precondition::holds: break;
+    case precondition::not_modified: res.status(304).send(); return;
+    case precondition::failed: refuse(std::move(res), 412); return;
+    case precondition::holds: break;
     }
     res.header("Accept-Ranges", "bytes");
     std::vector<byte_range> ranges;
-    const auto kind = req.method() == method::get ? check_ranges(req.headers(), v, size, max_ranges, ranges) : range_kind::whole;
+    const auto kind = req.method() == method::get
+                          ? check_ranges(req.headers(), v, size, max_ranges, ranges)
+                          : range_kind::whole;
     auto body = std::make_shared<detail::file_body>();
     body->file = std::move(file);
     if (kind == range_kind::unsatisfiable) {
@@ -147,14 +188,17 @@ void send_regular(response res, unique_fd file, const struct stat& about, const 
         res.content_type(type);
     } else if (ranges.size() == 1) {
         res.status(206).header("Content-Range", content_range(ranges[0], size)).content_type(type);
-        body->parts.push_back({.before = {}, .offset = ranges[0].first, .length = ranges[0].length});
+        body->parts.push_back(
+            {.before = {}, .offset = ranges[0].first, .length = ranges[0].length});
     } else {
         const std::string boundary = random_boundary();
         res.status(206).content_type("multipart/byteranges; boundary=" + boundary);
         for (const byte_range& r : ranges) {
-            std::string before = (body->parts.empty() ? "--" : "\r\n--") + boundary + "\r\nContent-Type: " + type +
+            std::string before = (body->parts.empty() ? "--" : "\r\n--") + boundary +
+                                 "\r\nContent-Type: " + type +
                                  "\r\nContent-Range: " + content_range(r, size) + "\r\n\r\n";
-            body->parts.push_back({.before = std::move(before), .offset = r.first, .length = r.length});
+            body->parts.push_back(
+                {.before = std::move(before), .offset = r.first, .length = r.length});
         }
         body->after = "\r\n--" + boundary + "--\r\n";
     }
@@ -187,7 +231,8 @@ void serve(const root& from, response res) {
     int why = found ? 0 : errno;
     if (found && S_ISDIR(about.st_mode) && !options.index.empty()) {
         if (!where->directory) {
-            // To where it is: no path of another host ("//") can come out, nor one that the peer did not ask for.
+            // To where it is: no path of another host ("//") can come out, nor one that the peer
+            // did not ask for.
             std::string to(req.path());
             if (to.starts_with("//")) to.erase(0, to.find_first_not_of('/') - 1);
             to += '/';
@@ -211,7 +256,8 @@ void serve(const root& from, response res) {
         res.header("Vary", "Accept-Encoding");
         unique_fd plain = std::move(file);
         const struct stat plain_about = about;
-        if (preferred_coding(req.headers()) == content_coding::gzip && open(path + ".gz") && S_ISREG(about.st_mode)) {
+        if (preferred_coding(req.headers()) == content_coding::gzip && open(path + ".gz") &&
+            S_ISREG(about.st_mode)) {
             res.header("Content-Encoding", "gzip");
         } else {
             file = std::move(plain);
@@ -226,14 +272,19 @@ void serve(const root& from, response res) {
 
 result<handler> serve_files(const std::string& directory, file_options options) {
     for (const auto& [extension, type] : options.types) {
-        if (!is_field_value(type)) return error(errc::bad_argument, "content type of ." + extension + ": control characters");
+        if (!is_field_value(type))
+            return error(errc::bad_argument,
+                         "content type of ." + extension + ": control characters");
     }
     auto from = std::make_shared<root>();
     from->options = std::move(options);
     from->directory = unique_fd(::open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
     if (!from->directory) return system_failure(errno, "cannot serve files of " + directory);
-    if (!open_below(from->directory.get(), ".")) return system_failure(errno, "cannot open files below " + directory + " (openat2)");
-    return handler([from = std::shared_ptr<const root>(std::move(from))](response res) { serve(*from, std::move(res)); });
+    if (!open_below(from->directory.get(), "."))
+        return system_failure(errno, "cannot open files below " + directory + " (openat2)");
+    return handler([from = std::shared_ptr<const root>(std::move(from))](response res) {
+        serve(*from, std::move(res));
+    });
 }
 
 }  // namespace wire::http

@@ -52,7 +52,8 @@ struct file_server : ::testing::Test {
         r.get("/s/{path...}", *std::move(files));
         return r;
     }
-    static std::string get(const std::string& path, const std::string& fields = "", const std::string& method = "GET") {
+    static std::string get(const std::string& path, const std::string& fields = "",
+                           const std::string& method = "GET") {
         return method + " /s/" + path + " HTTP/1.1\r\nHost: a\r\n" + fields + "\r\n";
     }
     static std::string field(const raw_peer& p, const std::string& name) {
@@ -64,9 +65,11 @@ struct file_server : ::testing::Test {
 };
 
 TEST_F(file_server, files_with_their_fields) {
-    served s(routes({.parameter = "path", .types = {{"txt", "text/x-own"}}, .cache_control = "max-age=60"}));
+    served s(routes(
+        {.parameter = "path", .types = {{"txt", "text/x-own"}}, .cache_control = "max-age=60"}));
     raw_peer p(s.port());
-    p.send(get("a.txt") + get("empty") + get("with%20space") + get("link") + get("a.txt", "", "HEAD"));
+    p.send(get("a.txt") + get("empty") + get("with%20space") + get("link") +
+           get("a.txt", "", "HEAD"));
     EXPECT_EQ(p.response(), "200 0123456789");
     EXPECT_EQ(field(p, "Content-Type"), "text/x-own");
     EXPECT_EQ(field(p, "Content-Length"), "10");
@@ -87,8 +90,12 @@ TEST_F(file_server, nothing_but_files_below) {
     ASSERT_EQ(::mkfifo((directory / "root/pipe").c_str(), 0600), 0);
     served s(routes());
     raw_peer p(s.port());
-    for (const auto path : {"none", "../outside", "%2e%2e/outside", "..%2foutside", "sub/../../outside", "sub/../a.txt", "escape", "etc/passwd", "etc", "/etc/passwd",
-                            "%2fetc/passwd", "a.txt%00", "a.txt/", "a.txt/x", "sub//index.html", "./a.txt", ".hidden", "sub/.", "pipe", "%zz", "a%2", "%"}) {
+    for (const auto path :
+         {"none",          "../outside", "%2e%2e/outside", "..%2foutside", "sub/../../outside",
+          "sub/../a.txt",  "escape",     "etc/passwd",     "etc",          "/etc/passwd",
+          "%2fetc/passwd", "a.txt%00",   "a.txt/",         "a.txt/x",      "sub//index.html",
+          "./a.txt",       ".hidden",    "sub/.",          "pipe",         "%zz",
+          "a%2",           "%"}) {
         p.send(get(path));
         EXPECT_EQ(p.response(), "404 Not Found\n") << path;
     }
@@ -115,7 +122,9 @@ TEST_F(file_server, directories) {
 TEST_F(file_server, as_the_only_handler_it_takes_the_whole_path) {
     served s(*serve_files((directory / "root").string()));
     raw_peer p(s.port());
-    p.send("GET /a.txt?x HTTP/1.1\r\nHost: a\r\n\r\nGET //sub HTTP/1.1\r\nHost: a\r\n\r\nPUT /a.txt HTTP/1.1\r\nHost: a\r\n\r\n");
+    p.send(
+        "GET /a.txt?x HTTP/1.1\r\nHost: a\r\n\r\nGET //sub HTTP/1.1\r\nHost: a\r\n\r\nPUT /a.txt "
+        "HTTP/1.1\r\nHost: a\r\n\r\n");
     EXPECT_EQ(p.response(), "200 0123456789");
     EXPECT_EQ(p.response(), "404 Not Found\n");
     EXPECT_EQ(p.response(), "405 Method Not Allowed\n");
@@ -127,7 +136,8 @@ TEST_F(file_server, conditions) {
     p.send(get("a.txt"));
     p.response();
     const std::string etag = field(p, "ETag");
-    p.send(get("a.txt", "If-None-Match: " + etag + "\r\n") + get("a.txt", "If-Modified-Since: Sun, 06 Nov 1994 08:49:37 GMT\r\n", "HEAD") +
+    p.send(get("a.txt", "If-None-Match: " + etag + "\r\n") +
+           get("a.txt", "If-Modified-Since: Sun, 06 Nov 1994 08:49:37 GMT\r\n", "HEAD") +
            get("a.txt", "If-Match: \"other\"\r\n") + get("a.txt", "If-None-Match: \"other\"\r\n"));
     EXPECT_EQ(p.response(), "304 ");
     EXPECT_EQ(field(p, "ETag"), etag);
@@ -142,8 +152,10 @@ TEST_F(file_server, conditions) {
 TEST_F(file_server, ranges) {
     served s(routes());
     raw_peer p(s.port());
-    p.send(get("a.txt", "Range: bytes=2-4\r\n") + get("a.txt", "Range: bytes=-1\r\nIf-Range: Sun, 06 Nov 1994 08:49:37 GMT\r\n") +
-           get("a.txt", "Range: bytes=-1\r\nIf-Range: \"old\"\r\n") + get("a.txt", "Range: bytes=10-\r\n") + get("a.txt", "Range: bytes=2-4\r\n", "HEAD"));
+    p.send(get("a.txt", "Range: bytes=2-4\r\n") +
+           get("a.txt", "Range: bytes=-1\r\nIf-Range: Sun, 06 Nov 1994 08:49:37 GMT\r\n") +
+           get("a.txt", "Range: bytes=-1\r\nIf-Range: \"old\"\r\n") +
+           get("a.txt", "Range: bytes=10-\r\n") + get("a.txt", "Range: bytes=2-4\r\n", "HEAD"));
     EXPECT_EQ(p.response(), "206 234");
     EXPECT_EQ(field(p, "Content-Range"), "bytes 2-4/10");
     EXPECT_EQ(p.response(), "206 9");
@@ -156,8 +168,13 @@ TEST_F(file_server, ranges) {
     const std::string type = field(p, "Content-Type");
     ASSERT_EQ(type.substr(0, 31), "multipart/byteranges; boundary=");
     const std::string line = "--" + type.substr(31);
-    EXPECT_EQ(got, "206 " + line + "\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Range: bytes 7-9/10\r\n\r\n789\r\n" + line +
-                       "\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Range: bytes 0-1/10\r\n\r\n01\r\n" + line + "--\r\n");
+    EXPECT_EQ(got, "206 " + line +
+                       "\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Range: bytes "
+                       "7-9/10\r\n\r\n789\r\n" +
+                       line +
+                       "\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Range: bytes "
+                       "0-1/10\r\n\r\n01\r\n" +
+                       line + "--\r\n");
 }
 TEST_F(file_server, precompressed) {
     write("root/a.txt.gz", "packed");
@@ -185,7 +202,8 @@ TEST_F(file_server, large_ones_to_a_slow_reader) {
     write("root/large", large);
     served s(routes());
     raw_peer p(s.port());
-    p.send(get("large") + get("large", "Range: bytes=100000-15000000,16000000-\r\n") + get("a.txt"));
+    p.send(get("large") + get("large", "Range: bytes=100000-15000000,16000000-\r\n") +
+           get("a.txt"));
     std::this_thread::sleep_for(20ms);
     EXPECT_TRUE(p.response() == "200 " + large);
     const std::string parts = p.response();
@@ -222,9 +240,13 @@ TEST_F(file_server, a_peer_that_goes_away_harms_nobody) {
 TEST_F(file_server, says_why_it_cannot_serve) {
     const auto files = serve_files((directory / "nowhere").string());
     ASSERT_FALSE(files);
-    EXPECT_EQ(files.error().message, "cannot serve files of " + (directory / "nowhere").string() + ": No such file or directory");
+    EXPECT_EQ(files.error().message, "cannot serve files of " + (directory / "nowhere").string() +
+                                         ": No such file or directory");
     EXPECT_FALSE(serve_files((directory / "outside").string()));
-    EXPECT_EQ(serve_files((directory / "root").string(), {.parameter = "path", .types = {{"x", "a\nb"}}}).code(), errc::bad_argument);
+    EXPECT_EQ(
+        serve_files((directory / "root").string(), {.parameter = "path", .types = {{"x", "a\nb"}}})
+            .code(),
+        errc::bad_argument);
 }
 
 }  // namespace

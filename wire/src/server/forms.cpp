@@ -5,13 +5,18 @@
 
 namespace wire::http {
 
-result<std::string> request::decoded_param(std::string_view name) const { return percent_decode(param(name)); }
+result<std::string> request::decoded_param(std::string_view name) const {
+    return percent_decode(param(name));
+}
 
-result<parameters> query(const request& r, const limits& l) { return parameters::parse(r.query(), l); }
+result<parameters> query(const request& r, const limits& l) {
+    return parameters::parse(r.query(), l);
+}
 
 result<parameters> form(const request& r, const limits& l) {
     const std::string_view type = r.header("Content-Type").value_or("");
-    if (!equals_ignoring_case(detail::trim(type.substr(0, type.find(';'))), "application/x-www-form-urlencoded")) {
+    if (!equals_ignoring_case(detail::trim(type.substr(0, type.find(';'))),
+                              "application/x-www-form-urlencoded")) {
         return errc::unsupported_media_type;
     }
     return parameters::parse(r.body(), l);
@@ -21,6 +26,8 @@ result<std::vector<form_part>> multipart_form(const request& r, const limits& l)
     return parse_multipart(r.header("Content-Type").value_or(""), r.body(), l);
 }
 
-result<cookie_list> cookies(const request& r, const limits& l) { return cookie_list::parse(r.headers(), l); }
+result<cookie_list> cookies(const request& r, const limits& l) {
+    return cookie_list::parse(r.headers(), l);
+}
 
 }  // namespace wire::http

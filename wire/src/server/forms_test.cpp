@@ -19,7 +19,8 @@ void inspect(response res) {
     l.max_part_bytes = 8;
     const auto show = [&](const auto& read) {
         if (read) {
-            for (const auto& [name, value] : *read) out += std::string(name) + "=" + std::string(value) + ";";
+            for (const auto& [name, value] : *read)
+                out += std::string(name) + "=" + std::string(value) + ";";
         } else {
             why = read.error();
         }
@@ -30,7 +31,8 @@ void inspect(response res) {
     if (req.path() == "/multipart") {
         const auto parts = multipart_form(req, l);
         if (!parts) why = parts.error();
-        else for (const auto& p : *parts) out += p.name + "=" + std::string(p.data) + ";";
+        else
+            for (const auto& p : *parts) out += p.name + "=" + std::string(p.data) + ";";
     }
     if (!req.param("name").empty()) {
         const auto name = req.decoded_param("name");
@@ -51,8 +53,10 @@ protected:
         r.otherwise(inspect).get("/param/{name}", inspect);
         return r;
     }
-    std::string ask(const std::string& target, const std::string& fields = "", const std::string& body = "") {
-        p.send("POST " + target + " HTTP/1.1\r\nHost: a\r\n" + fields + "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
+    std::string ask(const std::string& target, const std::string& fields = "",
+                    const std::string& body = "") {
+        p.send("POST " + target + " HTTP/1.1\r\nHost: a\r\n" + fields +
+               "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
         return p.response();
     }
     testing::served server{everything()};
@@ -95,12 +99,18 @@ TEST_F(forms, decoded_path_parameters) {
 }
 TEST(set_cookie, on_a_response) {
     testing::served s([](response res) {
-        res.cookie({.name = "id", .value = std::string(res.request().query()), .path = "/", .secure = true, .http_only = true}).send("x");
+        res.cookie({.name = "id",
+                    .value = std::string(res.request().query()),
+                    .path = "/",
+                    .secure = true,
+                    .http_only = true})
+            .send("x");
     });
     testing::raw_peer p(s.port());
     p.send("GET /?abc HTTP/1.1\r\nHost: a\r\n\r\n");
     EXPECT_EQ(p.response(), "200 x");
-    EXPECT_NE(p.head_text.find("Set-Cookie: id=abc; Path=/; Secure; HttpOnly\r\n"), std::string::npos);
+    EXPECT_NE(p.head_text.find("Set-Cookie: id=abc; Path=/; Secure; HttpOnly\r\n"),
+              std::string::npos);
     p.send("GET /?a;b HTTP/1.1\r\nHost: a\r\n\r\n");
     EXPECT_EQ(p.response(), "500 Internal Server Error\n");
     EXPECT_EQ(p.head_text.find("Cookie"), std::string::npos);

@@ -17,8 +17,9 @@ enum class timeout_phase : std::uint8_t { handshake, head, body, idle, write, ha
 enum class limit_hit : std::uint8_t { uri, header, headers, body, chunk_extensions };
 
 struct loop_metrics {
-    static constexpr std::array<std::uint32_t, 14> bounds_us{500,     1'000,   2'500,   5'000,     10'000,    25'000,    50'000,
-                                                             100'000, 250'000, 500'000, 1'000'000, 2'500'000, 5'000'000, 10'000'000};
+    static constexpr std::array<std::uint32_t, 14> bounds_us{
+        500,     1'000,   2'500,   5'000,     10'000,    25'000,    50'000,
+        100'000, 250'000, 500'000, 1'000'000, 2'500'000, 5'000'000, 10'000'000};
     counter accepted;
     counter closed;
     std::array<counter, 2> refused;

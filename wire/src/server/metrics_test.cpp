@@ -30,12 +30,14 @@ std::map<std::string, std::string> parsed(const std::string& text) {
         const auto space = line.rfind(' ');
         EXPECT_TRUE(line.starts_with(name)) << line;
         EXPECT_NO_THROW(std::stod(line.substr(space + 1))) << line;
-        EXPECT_TRUE(out.emplace(line.substr(0, space), line.substr(space + 1)).second) << "twice: " << line;
+        EXPECT_TRUE(out.emplace(line.substr(0, space), line.substr(space + 1)).second)
+            << "twice: " << line;
     }
     EXPECT_TRUE(text.ends_with("\n"));
     return out;
 }
-std::map<std::string, std::string> wait_for(const metrics& m, const std::string& name, const std::string& value) {
+std::map<std::string, std::string> wait_for(const metrics& m, const std::string& name,
+                                            const std::string& value) {
     for (int i = 0; i < 1000; ++i) {
         auto now = parsed(m.text());
         if (now[name] == value) return now;
@@ -52,19 +54,24 @@ TEST(metrics, requests_over_all_loops) {
     options.loops = 3;
     router r;
     r.get("/a", [](response res) { res.send("hello"); });
-    r.get("/metrics", [counts](response res) { res.content_type(metrics::content_type).send(counts->text()); });
+    r.get("/metrics",
+          [counts](response res) { res.content_type(metrics::content_type).send(counts->text()); });
     testing::served s(std::move(r), options);
     std::list<testing::raw_peer> peers;
     for (int i = 0; i < 10; ++i) {
         auto& p = peers.emplace_back(s.port());
-        p.send("GET /a HTTP/1.1\r\nHost: a\r\n\r\nPUT /a HTTP/1.1\r\nHost: a\r\n\r\nBREW /x HTTP/1.1\r\nHost: a\r\n\r\n");
+        p.send(
+            "GET /a HTTP/1.1\r\nHost: a\r\n\r\nPUT /a HTTP/1.1\r\nHost: a\r\n\r\nBREW /x "
+            "HTTP/1.1\r\nHost: a\r\n\r\n");
         EXPECT_EQ(p.response(), "200 hello");
         EXPECT_EQ(p.response(), "405 Method Not Allowed\n");
         EXPECT_EQ(p.response(), "404 Not Found\n");
     }
     peers.front().send("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n");
     const std::string answer = peers.front().response();
-    EXPECT_NE(peers.front().head_text.find("Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n"), std::string::npos);
+    EXPECT_NE(
+        peers.front().head_text.find("Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n"),
+        std::string::npos);
     auto now = parsed(answer.substr(4));
     EXPECT_EQ(now["wire_connections_open"], "10");
     EXPECT_EQ(now["wire_connections_accepted_total"], "10");
@@ -94,12 +101,16 @@ TEST(metrics, limits_and_timeouts) {
         p.finish_sending();
         return p.response();
     };
-    EXPECT_EQ(once("GET /" + std::string(9000, 'x') + " HTTP/1.1\r\n").substr(0, 12), "(close) 414 ");
-    EXPECT_EQ(once("GET / HTTP/1.1\r\nHost: a\r\nX: " + std::string(20000, 'x') + "\r\n\r\n").substr(0, 12), "(close) 431 ");
+    EXPECT_EQ(once("GET /" + std::string(9000, 'x') + " HTTP/1.1\r\n").substr(0, 12),
+              "(close) 414 ");
+    EXPECT_EQ(once("GET / HTTP/1.1\r\nHost: a\r\nX: " + std::string(20000, 'x') + "\r\n\r\n")
+                  .substr(0, 12),
+              "(close) 431 ");
     std::string many;
     for (int i = 0; i < 200; ++i) many += "X: y\r\n";
     EXPECT_EQ(once("GET / HTTP/1.1\r\nHost: a\r\n" + many + "\r\n").substr(0, 12), "(close) 431 ");
-    EXPECT_EQ(once("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2000000\r\n\r\n").substr(0, 12), "(close) 413 ");
+    EXPECT_EQ(once("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2000000\r\n\r\n").substr(0, 12),
+              "(close) 413 ");
     wait_for(*counts, "wire_connections_open", "0");
     {
         testing::raw_peer p(s.port());

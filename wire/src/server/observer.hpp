@@ -1,4 +1,5 @@
-// Where a loop's connections tell what happens, when anybody wants to know: the access log and the metrics.
+// Where a loop's connections tell what happens, when anybody wants to know: the access log and the
+// metrics.
 #pragma once
 
 #include <functional>
@@ -12,14 +13,16 @@ namespace wire::http::detail {
 class observer {
 public:
     // Either may be null; both must outlive it.
-    observer(const std::function<void(const access_record&)>* log, loop_metrics* counts) noexcept : log_(log), counts_(counts) {}
+    observer(const std::function<void(const access_record&)>* log, loop_metrics* counts) noexcept
+        : log_(log), counts_(counts) {}
 
     loop_metrics* counts() noexcept { return counts_; }
 
     void begin(exchange& e) noexcept { e.started = clock::now(); }
-    // Once for each request. `asked` is null when there was no whole head; `answer` is what was sent, and the same unless the
-    // library answered by itself.
-    void finish(const exchange* asked, const exchange& answer, int status, const address& peer) const;
+    // Once for each request. `asked` is null when there was no whole head; `answer` is what was
+    // sent, and the same unless the library answered by itself.
+    void finish(const exchange* asked, const exchange& answer, int status,
+                const address& peer) const;
 
     void accepted() noexcept {
         if (counts_ != nullptr) counts_->accepted.add();

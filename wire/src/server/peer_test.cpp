@@ -19,12 +19,14 @@ router who_asks(blocking_pool& pool) {
     router r;
     r.get("/", [](response res) { res.send(res.request().peer().to_string()); });
     r.before("/guarded", [](response& res) {
-        if (res.request().peer().host() != "127.0.0.2") res.status(403).send(res.request().peer().host());
+        if (res.request().peer().host() != "127.0.0.2")
+            res.status(403).send(res.request().peer().host());
     });
     r.get("/elsewhere", [&pool](response res) {
         pool.run([res = std::move(res)]() mutable { res.send(res.request().peer().to_string()); });
     });
-    r.get("/tls", [](response res) { res.send(res.request().tls() == nullptr ? "plain" : "secure"); });
+    r.get("/tls",
+          [](response res) { res.send(res.request().tls() == nullptr ? "plain" : "secure"); });
     r.websocket("/ws", [](ws::session& s, const request& req) { s.send(req.peer().to_string()); });
     return r;
 }
@@ -66,7 +68,8 @@ TEST(request_peer, may_have_an_ipv6_address_and_outlive_the_connection) {
     std::optional<response> kept;
     server_options options;
     options.host = "::1";
-    if (const auto probe = server::listen(0, router(), options); !probe) GTEST_SKIP() << "no IPv6: " << probe.error().message;
+    if (const auto probe = server::listen(0, router(), options); !probe)
+        GTEST_SKIP() << "no IPv6: " << probe.error().message;
     blocking_pool pool(1);
     router r = who_asks(pool);
     r.get("/kept", [&kept](response res) { kept.emplace(std::move(res)); });

@@ -1,4 +1,5 @@
-// Who is at the other end: kept in eight bytes for each connection, and counted where there is a limit for each.
+// Who is at the other end: kept in eight bytes for each connection, and counted where there is a
+// limit for each.
 #pragma once
 
 #include <array>
@@ -42,7 +43,8 @@ private:
     std::uint64_t bits_;  // odd: IPv4
 };
 
-// Open connections of each address (of IPv6, each /64: what one customer has) over all loops of a server. Any thread.
+// Open connections of each address (of IPv6, each /64: what one customer has) over all loops of a
+// server. Any thread.
 class peer_counts {
 public:
     explicit peer_counts(std::size_t most) : most_(most) {}

@@ -26,8 +26,8 @@ void empty(std::string& text) noexcept {
 // What the library itself writes. `name` is a token.
 bool is_own_field(std::string_view name) noexcept {
     using detail::name_is;
-    return name_is(name, "content-length") || name_is(name, "transfer-encoding") || name_is(name, "connection") ||
-           name_is(name, "date") || name_is(name, "upgrade");
+    return name_is(name, "content-length") || name_is(name, "transfer-encoding") ||
+           name_is(name, "connection") || name_is(name, "date") || name_is(name, "upgrade");
 }
 
 void append_field(std::string& to, std::string_view name, std::string_view value) {
@@ -145,7 +145,8 @@ response& response::remove_header(std::string_view name) {
     std::string& fields = exchange_->fields;
     for (std::size_t at = 0; at < fields.size();) {
         const std::size_t next = fields.find('\n', at) + 1;
-        if (equals_ignoring_case(std::string_view(fields).substr(at, fields.find(':', at) - at), name)) {
+        if (equals_ignoring_case(std::string_view(fields).substr(at, fields.find(':', at) - at),
+                                 name)) {
             fields.erase(at, next - at);
         } else {
             at = next;
@@ -157,7 +158,9 @@ response& response::remove_header(std::string_view name) {
 
 std::string& response::body() noexcept { return exchange_->body; }
 
-bool response::is_streamed() const noexcept { return exchange_->out != nullptr || exchange_->file != nullptr; }
+bool response::is_streamed() const noexcept {
+    return exchange_->out != nullptr || exchange_->file != nullptr;
+}
 
 int response::status() const noexcept { return exchange_->status; }
 
@@ -166,7 +169,8 @@ std::optional<std::string_view> response::header(std::string_view name) const no
     for (std::size_t at = 0; at < fields.size();) {
         const std::size_t colon = fields.find(':', at);
         const std::size_t end = fields.find('\r', colon);
-        if (equals_ignoring_case(fields.substr(at, colon - at), name)) return fields.substr(colon + 2, end - colon - 2);
+        if (equals_ignoring_case(fields.substr(at, colon - at), name))
+            return fields.substr(colon + 2, end - colon - 2);
         at = end + 2;
     }
     return std::nullopt;
@@ -198,7 +202,8 @@ void response::send() {
 }
 
 body_writer response::start_body() {
-    exchange_->out = std::make_shared<detail::body_channel>(exchange_->way, exchange_->way->max_unsent_bytes);
+    exchange_->out = std::make_shared<detail::body_channel>(exchange_->handle,
+                                                            exchange_->handle->max_unsent_bytes);
     body_writer writer(exchange_->out);
     send();
     return writer;
@@ -212,14 +217,14 @@ body_writer response::start_body(std::uint64_t length) {
 body_reader response::take_body() {
     detail::exchange& e = *exchange_;
     if (e.in == nullptr) {
-        e.in = std::make_shared<detail::body_source>(e.way);
+        e.in = std::make_shared<detail::body_source>(e.handle);
         e.in->whole = std::move(e.req.body_);
         e.in->over = true;
     }
     return body_reader(e.in);
 }
 
-event_loop& response::loop() const noexcept { return *exchange_->way->loop; }
+event_loop& response::loop() const noexcept { return *exchange_->handle->loop; }
 
 void response::upgrade(open_handler open, ws::accept_options options) {
     exchange_->open = std::move(open);
@@ -231,18 +236,18 @@ void response::upgrade(open_handler open, ws::accept_options options) {
 namespace detail {
 
 void exchange::deliver(exchange* e) {
-    way_home& way = *e->way;
-    if (way.is_here()) {
-        way.home->complete(e);
+    loop_handle& handle = *e->handle;
+    if (handle.is_here()) {
+        handle.owner->complete(e);
         return;
     }
     std::unique_ptr<exchange> owned(e);
-    const std::shared_ptr<way_home> alive = e->way;
+    const std::shared_ptr<loop_handle> alive = e->handle;
     const std::lock_guard lock(alive->mutex);
     if (alive->loop == nullptr) return;
     alive->loop->post([owned = std::move(owned)]() mutable {
         exchange* const e = owned.release();
-        e->way->home->complete(e);
+        e->handle->owner->complete(e);
     });
 }
 
@@ -275,7 +280,7 @@ void exchange::fail(int code, std::string_view text) {
 
 void exchange::say(int code, std::string_view text) {
     status = code;
-    if (const error_pages::page* page = way->pages.find(code); page != nullptr) {
+    if (const error_pages::page* page = handle->pages.find(code); page != nullptr) {
         append_field(fields, "Content-Type", page->content_type);
         has_type = true;
         body = page->body;

@@ -54,7 +54,7 @@ struct router::found {
     method wanted;
     std::vector<std::pair<std::string_view, std::string_view>>& params;
     handler* chosen = nullptr;
-    body_plan plan{};  // its
+    body_plan plan{};   // its
     unsigned seen = 0;  // methods of all places that match the path
 
     bool try_here(endpoint& e) {
@@ -72,8 +72,11 @@ struct router::found {
         const std::size_t slash = path.find('/');
         const bool last = slash == std::string_view::npos;
         const std::string_view segment = path.substr(0, slash);
-        const auto go_on = [&](node& next) { return last ? try_here(next.here) : search(next, path.substr(slash + 1)); };
-        if (const auto it = n.fixed.find(segment); it != n.fixed.end() && go_on(*it->second)) return true;
+        const auto go_on = [&](node& next) {
+            return last ? try_here(next.here) : search(next, path.substr(slash + 1));
+        };
+        if (const auto it = n.fixed.find(segment); it != n.fixed.end() && go_on(*it->second))
+            return true;
         if (n.param != nullptr && !segment.empty()) {
             params.emplace_back(n.param_name, segment);
             if (go_on(*n.param)) return true;
@@ -96,7 +99,8 @@ struct router::layer {
     wrapper around{};
 
     bool covers(std::string_view path) const noexcept {
-        return path.starts_with(prefix) && (path.size() == prefix.size() || prefix.empty() || path[prefix.size()] == '/');
+        return path.starts_with(prefix) &&
+               (path.size() == prefix.size() || prefix.empty() || path[prefix.size()] == '/');
     }
 };
 
@@ -122,7 +126,9 @@ router::router(router&&) noexcept = default;
 router& router::operator=(router&&) noexcept = default;
 router::~router() = default;
 
-router& router::add(method m, std::string_view pattern, handler h) { return add(m, pattern, std::move(h), body_plan()); }
+router& router::add(method m, std::string_view pattern, handler h) {
+    return add(m, pattern, std::move(h), body_plan());
+}
 
 router& router::add(method m, std::string_view pattern, handler h, body_plan plan) {
     if (m == method::other) malformed(pattern, "a method without a name");
@@ -138,7 +144,8 @@ router& router::add(method m, std::string_view pattern, handler h, body_plan pla
         return name;
     };
     const auto give_name = [&](std::string& known, bool exists, std::string_view name) {
-        if (exists && known != name) malformed(pattern, "the same place is called {" + known + "} in another route");
+        if (exists && known != name)
+            malformed(pattern, "the same place is called {" + known + "} in another route");
         known = name;
     };
     node* at = &table_->root;
@@ -150,7 +157,8 @@ router& router::add(method m, std::string_view pattern, handler h, body_plan pla
         const std::string_view segment = left.substr(0, slash);
         left = last ? std::string_view() : left.substr(slash + 1);
         const bool braces = segment.size() >= 2 && segment.front() == '{' && segment.back() == '}';
-        if (!braces && segment.find_first_of("{}") != std::string_view::npos) malformed(pattern, "a parameter must be a whole segment");
+        if (!braces && segment.find_first_of("{}") != std::string_view::npos)
+            malformed(pattern, "a parameter must be a whole segment");
         if (braces && segment.size() >= 5 && segment.substr(segment.size() - 4) == "...}") {
             if (!last) malformed(pattern, "{name...} must come last");
             give_name(at->rest_name, at->rest != nullptr, name_of(segment, 3));
@@ -173,13 +181,15 @@ router& router::add(method m, std::string_view pattern, handler h, body_plan pla
     return *this;
 }
 
-router& router::stream(method m, std::string_view pattern, stream_handler h, std::uint64_t max_body_bytes) {
+router& router::stream(method m, std::string_view pattern, stream_handler h,
+                       std::uint64_t max_body_bytes) {
     has_streams_ = true;
     handler at_head = [h = std::move(h)](response res) mutable {
         body_reader in = res.take_body();
         h(std::move(res), std::move(in));
     };
-    return add(m, pattern, std::move(at_head), body_plan{.stream = true, .max_bytes = max_body_bytes});
+    return add(m, pattern, std::move(at_head),
+               body_plan{.stream = true, .max_bytes = max_body_bytes});
 }
 
 body_plan router::plan_body(const request& req) const {
@@ -190,9 +200,11 @@ body_plan router::plan_body(const request& req) const {
     return f.plan;
 }
 
-router& router::websocket(std::string_view pattern, unique_function<void(ws::session&, const request&)> open,
+router& router::websocket(std::string_view pattern,
+                          unique_function<void(ws::session&, const request&)> open,
                           ws::accept_options options) {
-    auto shared = std::make_unique<unique_function<void(ws::session&, const request&)>>(std::move(open));
+    auto shared =
+        std::make_unique<unique_function<void(ws::session&, const request&)>>(std::move(open));
     return get(pattern, [open = std::move(shared), options](response res) {
         res.upgrade([&open = *open](ws::session& s, const request& r) { open(s, r); }, options);
     });
@@ -205,9 +217,11 @@ router& router::otherwise(handler h) {
 
 router::layer& router::add_layer(std::string_view prefix) {
     if (prefix.empty() || prefix.front() != '/') malformed(prefix, "must begin with '/'");
-    if (prefix.find_first_of("{}") != std::string_view::npos) malformed(prefix, "the prefix of middleware has no parameters");
+    if (prefix.find_first_of("{}") != std::string_view::npos)
+        malformed(prefix, "the prefix of middleware has no parameters");
     if (prefix.back() == '/') prefix.remove_suffix(1);
-    return *table_->layers.emplace_back(std::make_unique<layer>(layer{.prefix = std::string(prefix)}));
+    return *table_->layers.emplace_back(
+        std::make_unique<layer>(layer{.prefix = std::string(prefix)}));
 }
 
 router& router::before(std::string_view prefix, editor f) {
@@ -233,7 +247,8 @@ void router::operator()(response res) {
     if (table_->layers.empty()) {
         table_->answer(std::move(res), f.chosen, f.seen);
     } else {
-        next(std::make_shared<next::place>(next::place{table_, 0, f.chosen, f.seen}))(std::move(res));
+        next(std::make_shared<next::place>(next::place{table_, 0, f.chosen, f.seen}))(
+            std::move(res));
     }
 }
 
@@ -248,7 +263,8 @@ void next::operator()(response res) const {
         } else if (layer.after) {
             res.on_send([table = table, &layer](response& r) { layer.after(r); });
         } else if (layer.around) {
-            layer.around(std::move(res), next(std::make_shared<place>(place{table, i + 1, chosen, seen})));
+            layer.around(std::move(res),
+                         next(std::make_shared<place>(place{table, i + 1, chosen, seen})));
             return;
         }
     }

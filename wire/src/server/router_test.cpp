@@ -17,7 +17,8 @@ namespace {
 handler says(const std::string& name, std::vector<std::string> params = {}) {
     return [name, params](response res) {
         res.body() = name;
-        for (const auto& p : params) res.body() += " " + p + "=" + std::string(res.request().param(p));
+        for (const auto& p : params)
+            res.body() += " " + p + "=" + std::string(res.request().param(p));
         res.send();
     };
 }
@@ -27,9 +28,12 @@ protected:
     std::string ask(const std::string& line) {
         testing::raw_peer p(server->port());
         p.send(line + " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
-        std::string said = p.response(line.substr(0, 5) == "HEAD " ? method::head : method::get).substr(8);  // without "(close) "
+        // Without "(close) ".
+        std::string said =
+            p.response(line.substr(0, 5) == "HEAD " ? method::head : method::get).substr(8);
         const auto at = p.head_text.find("Allow: ");
-        if (at != std::string::npos) said += " allow " + p.head_text.substr(at + 7, p.head_text.find('\r', at) - at - 7);
+        if (at != std::string::npos)
+            said += " allow " + p.head_text.substr(at + 7, p.head_text.find('\r', at) - at - 7);
         return said;
     }
     void serve(router r) { server.emplace(std::move(r)); }
@@ -38,7 +42,11 @@ protected:
 
 TEST_F(routes, by_path_and_method) {
     router r;
-    r.get("/", says("root")).get("/a", says("get a")).post("/a", says("post a")).get("/a/b", says("a b")).get("/a/", says("slash"));
+    r.get("/", says("root"))
+        .get("/a", says("get a"))
+        .post("/a", says("post a"))
+        .get("/a/b", says("a b"))
+        .get("/a/", says("slash"));
     serve(std::move(r));
     EXPECT_EQ(ask("GET /"), "200 root");
     EXPECT_EQ(ask("GET /?a=b"), "200 root");
@@ -47,12 +55,16 @@ TEST_F(routes, by_path_and_method) {
     EXPECT_EQ(ask("GET /a/b"), "200 a b");
     EXPECT_EQ(ask("GET /a/"), "200 slash");
     EXPECT_EQ(ask("GET http://x/a"), "200 get a");
-    for (const auto path : {"/b", "/A", "//", "/a//b", "/a/b/", "/a/b/c"}) EXPECT_EQ(ask(std::string("GET ") + path), "404 Not Found\n") << path;
+    for (const auto path : {"/b", "/A", "//", "/a//b", "/a/b/", "/a/b/c"})
+        EXPECT_EQ(ask(std::string("GET ") + path), "404 Not Found\n") << path;
 }
 TEST_F(routes, parameters) {
     router r;
-    r.get("/u/{id}", says("user", {"id"})).get("/u/{id}/p/{post}", says("post", {"id", "post", "none"})).get("/u/me", says("me"));
-    r.get("/f/{path...}", says("file", {"path"})).get("/f/{name}/raw", says("raw", {"name", "path"}));
+    r.get("/u/{id}", says("user", {"id"}))
+        .get("/u/{id}/p/{post}", says("post", {"id", "post", "none"}))
+        .get("/u/me", says("me"));
+    r.get("/f/{path...}", says("file", {"path"}))
+        .get("/f/{name}/raw", says("raw", {"name", "path"}));
     serve(std::move(r));
     EXPECT_EQ(ask("GET /u/7"), "200 user id=7");
     EXPECT_EQ(ask("GET /u/a%20b"), "200 user id=a%20b");
@@ -67,7 +79,11 @@ TEST_F(routes, parameters) {
 }
 TEST_F(routes, methods_that_are_not_there) {
     router r;
-    r.get("/a", says("a")).put("/a", says("put")).post("/p", says("p")).get("/{x}", says("x")).del("/{x}", says("del"));
+    r.get("/a", says("a"))
+        .put("/a", says("put"))
+        .post("/p", says("p"))
+        .get("/{x}", says("x"))
+        .del("/{x}", says("del"));
     serve(std::move(r));
     EXPECT_EQ(ask("DELETE /p"), "200 del");  // the other place that matches has it
     EXPECT_EQ(ask("PATCH /a"), "405 Method Not Allowed\n allow GET, HEAD, PUT, DELETE, OPTIONS");
@@ -144,7 +160,8 @@ TEST_F(routes, before_may_answer_by_itself) {
     std::atomic<int> reached = 0;
     r.before([](response& res) { res.header("X-Request", "1"); });
     r.before("/private", [](response& res) {
-        if (!res.request().header("Authorization")) res.status(401).header("WWW-Authenticate", "Basic").send("who?");
+        if (!res.request().header("Authorization"))
+            res.status(401).header("WWW-Authenticate", "Basic").send("who?");
     });
     r.get("/private/{x...}", [&](response res) {
         ++reached;
@@ -158,7 +175,8 @@ TEST_F(routes, before_may_answer_by_itself) {
     EXPECT_EQ(reached, 0);
     p.send("GET /private/x HTTP/1.1\r\nHost: a\r\nAuthorization: Basic x\r\n\r\n");
     EXPECT_EQ(p.response(), "200 in");
-    p.send("GET /%70rivate/x HTTP/1.1\r\nHost: a\r\n\r\n");  // no way round it: the route does not match either
+    // No way round it: the route does not match either.
+    p.send("GET /%70rivate/x HTTP/1.1\r\nHost: a\r\n\r\n");
     EXPECT_EQ(p.response(), "404 Not Found\n");
     EXPECT_NE(p.head_text.find("X-Request: 1\r\n"), std::string::npos);
     EXPECT_EQ(reached, 1);
@@ -166,14 +184,22 @@ TEST_F(routes, before_may_answer_by_itself) {
 TEST_F(routes, after_sees_and_changes_all) {
     router r;
     r.after([](response& res) {
-        const std::string seen = std::to_string(res.status()) + std::string(res.header("x-a").value_or("-")) + std::string(res.header("X-B").value_or("-"));
+        const std::string seen = std::to_string(res.status()) +
+                                 std::string(res.header("x-a").value_or("-")) +
+                                 std::string(res.header("X-B").value_or("-"));
         if (res.request().path() == "/bad") return void(res.header("X", "a\nb"));
         if (res.request().path() == "/throw") throw std::runtime_error("no");
         res.status(203).set_header("X-A", "new").remove_header("X-B").remove_header("content-type");
         res.body() = seen + res.body();
     });
     r.get("/", [](response res) {
-        res.header("X-A", "1").header("X-B", "2").header("x-a", "3").header("X-C", "4").content_type("text/html").status(201).send("x");
+        res.header("X-A", "1")
+            .header("X-B", "2")
+            .header("x-a", "3")
+            .header("X-C", "4")
+            .content_type("text/html")
+            .status(201)
+            .send("x");
     });
     r.get("/forget", [](response) {});
     r.get("/split", [](response res) { res.header("X", "a\rb").send("x"); });
@@ -185,7 +211,9 @@ TEST_F(routes, after_sees_and_changes_all) {
         return p.response();
     };
     EXPECT_EQ(get("/"), "203 20112x");
-    EXPECT_NE(p.head_text.find("X-C: 4\r\nX-A: new\r\nContent-Type: text/plain; charset=utf-8\r\n"), std::string::npos) << p.head_text;
+    EXPECT_NE(p.head_text.find("X-C: 4\r\nX-A: new\r\nContent-Type: text/plain; charset=utf-8\r\n"),
+              std::string::npos)
+        << p.head_text;
     EXPECT_EQ(p.head_text.find("X-B"), std::string::npos);
     EXPECT_EQ(get("/forget"), "203 500--Internal Server Error\n");
     EXPECT_EQ(get("/split"), "203 500--Internal Server Error\n");
@@ -210,7 +238,9 @@ TEST_F(routes, around_may_go_on_later_and_elsewhere) {
     r.after([](response& res) { res.body() += " inner"; });
     r.get("/{x}", says("x", {"x"}));
     serve(std::move(r));
-    for (int i = 0; i < 20; ++i) EXPECT_EQ(ask("GET /" + std::to_string(i)), "200 x x=" + std::to_string(i) + " inner later");
+    for (int i = 0; i < 20; ++i)
+        EXPECT_EQ(ask("GET /" + std::to_string(i)),
+                  "200 x x=" + std::to_string(i) + " inner later");
 }
 TEST_F(routes, next_outlives_the_server) {
     std::promise<std::pair<response, next>> kept;
@@ -231,9 +261,16 @@ TEST_F(routes, groups) {
     trace t;
     router r;
     auto api = r.group("/api");
-    api.before([&](response&) { t.add("api "); }).get("/a", says("a")).put("/a", says("put")).post("/p", says("post")).patch("/p", says("patch")).del("/p", says("del"));
+    api.before([&](response&) { t.add("api "); })
+        .get("/a", says("a"))
+        .put("/a", says("put"))
+        .post("/p", says("post"))
+        .patch("/p", says("patch"))
+        .del("/p", says("del"));
     auto inner = api.group("/in");
-    inner.after([&](response&) { t.add("in "); }).around([](response res, next n) { n(std::move(res)); }).get("/{x}", says("x", {"x"}));
+    inner.after([&](response&) { t.add("in "); })
+        .around([](response res, next n) { n(std::move(res)); })
+        .get("/{x}", says("x", {"x"}));
     r.get("/a", says("outside"));
     serve(std::move(r));
     EXPECT_EQ(ask("GET /a"), "200 outside");
@@ -254,7 +291,9 @@ TEST_F(routes, websocket_behind_middleware) {
     r.websocket("/ws", [](ws::session& s, const request&) { s.send("hello"); });
     serve(std::move(r));
     const auto handshake = [](const std::string& target) {
-        return "GET " + target + " HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+        return "GET " + target +
+               " HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: "
+               "Upgrade\r\nSec-WebSocket-Version: 13\r\n"
                "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
     };
     testing::raw_peer p(server->port());
@@ -267,12 +306,14 @@ TEST_F(routes, websocket_behind_middleware) {
 }
 TEST(router, malformed_prefixes) {
     router r;
-    for (const auto bad : {"", "a", "/{a}", "/a/{b...}"}) EXPECT_THROW(r.before(bad, [](response&) {}), std::invalid_argument) << bad;
+    for (const auto bad : {"", "a", "/{a}", "/a/{b...}"})
+        EXPECT_THROW(r.before(bad, [](response&) {}), std::invalid_argument) << bad;
 }
 TEST(router, malformed_patterns) {
     router r;
     r.get("/a/{id}", says("x"));
-    for (const auto bad : {"", "a", "/{}", "/{...}", "/{a}/{a}", "/{a...}/b", "/x{a}", "/{a}x", "/{a", "/a}", "/a/{other}"}) {
+    for (const auto bad : {"", "a", "/{}", "/{...}", "/{a}/{a}", "/{a...}/b", "/x{a}", "/{a}x",
+                           "/{a", "/a}", "/a/{other}"}) {
         EXPECT_THROW(r.get(bad, says("y")), std::invalid_argument) << bad;
     }
     EXPECT_THROW(r.add(method::other, "/", says("y")), std::invalid_argument);

@@ -25,11 +25,14 @@ server& server::operator=(server&&) noexcept = default;
 server::~server() = default;
 
 result<server> server::listen(std::uint16_t port, handler h, server_options options) {
-    if (!is_field_value(options.server_name)) return error(errc::bad_argument, "server_name may not hold control characters");
+    if (!is_field_value(options.server_name))
+        return error(errc::bad_argument, "server_name may not hold control characters");
     for (const auto& [number, page] : options.error_pages) {
         const bool known = number == 4 || number == 5 || (number >= 400 && number <= 599);
         if (!known || !is_field_value(page.content_type)) {
-            return error(errc::bad_argument, "error page " + std::to_string(number) + ": expected 4, 5 or 400 to 599 and a content type");
+            return error(errc::bad_argument,
+                         "error page " + std::to_string(number) +
+                             ": expected 4, 5 or 400 to 599 and a content type");
         }
     }
     auto at = address::parse(options.host, port);
@@ -51,7 +54,8 @@ result<server> server::listen(std::uint16_t port, handler h, server_options opti
             if (!bound) return bound.error();
             at = *bound;
         }
-        s->workers.push_back(std::make_unique<detail::worker>(s->options, s->handle, s->peers.get()));
+        s->workers.push_back(
+            std::make_unique<detail::worker>(s->options, s->handle, s->peers.get()));
         if (auto r = s->workers.back()->start(*std::move(listening)); !r) return r.error();
     }
     s->port = at->port();
@@ -60,8 +64,10 @@ result<server> server::listen(std::uint16_t port, handler h, server_options opti
 
 result<server> server::listen(std::uint16_t port, router routes, server_options options) {
     const auto shared = std::make_shared<router>(std::move(routes));
-    if (!options.plan_body && shared->has_streams()) options.plan_body = [shared](const request& r) { return shared->plan_body(r); };
-    return listen(port, handler([shared](response res) { (*shared)(std::move(res)); }), std::move(options));
+    if (!options.plan_body && shared->has_streams())
+        options.plan_body = [shared](const request& r) { return shared->plan_body(r); };
+    return listen(port, handler([shared](response res) { (*shared)(std::move(res)); }),
+                  std::move(options));
 }
 
 std::uint16_t server::port() const noexcept { return state_->port; }

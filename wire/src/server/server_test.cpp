@@ -23,7 +23,8 @@ using testing::raw_peer;
 using testing::served;
 
 void mirror(response res) {
-    res.body() = std::string(res.request().method_text()) + " " + std::string(res.request().path()) + " " + std::string(res.request().body());
+    res.body() = std::string(res.request().method_text()) + " " +
+                 std::string(res.request().path()) + " " + std::string(res.request().body());
     res.send();
 }
 
@@ -36,12 +37,14 @@ TEST(server, answers_and_keeps_the_connection) {
     }
     EXPECT_NE(p.head_text.find("\r\nDate: "), std::string::npos);
     EXPECT_NE(p.head_text.find("\r\nContent-Length: 7\r\n"), std::string::npos);
-    EXPECT_NE(p.head_text.find("\r\nContent-Type: text/plain; charset=utf-8\r\n"), std::string::npos);
+    EXPECT_NE(p.head_text.find("\r\nContent-Type: text/plain; charset=utf-8\r\n"),
+              std::string::npos);
     EXPECT_EQ(p.head_text.find("Connection"), std::string::npos);
 }
 TEST(server, however_the_request_is_cut) {
     served s(mirror);
-    const std::string chunked = "POST /c HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n";
+    const std::string chunked =
+        "POST /c HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n";
     const std::string text = get("/x") + post("/", "body") + chunked;
     raw_peer p(s.port());
     for (const auto& cut : testing::all_cuts(text)) {
@@ -80,16 +83,20 @@ TEST(server, answers_later_and_from_other_threads_in_order_too) {
     blocking_pool pool(4);
     served s([&](response res) {
         pool.run([res = std::move(res)]() mutable {
-            std::this_thread::sleep_for(std::chrono::microseconds(res.request().path().size() * 100));
+            std::this_thread::sleep_for(
+                std::chrono::microseconds(res.request().path().size() * 100));
             mirror(std::move(res));
         });
     });
     raw_peer p(s.port());
     std::string many;
-    for (int i = 0; i < 50; ++i) many += get("/" + std::string(static_cast<std::size_t>(50 - i), 'x')) + post("/", "b" + std::to_string(i));
+    for (int i = 0; i < 50; ++i)
+        many += get("/" + std::string(static_cast<std::size_t>(50 - i), 'x')) +
+                post("/", "b" + std::to_string(i));
     p.send(many);
     for (int i = 0; i < 50; ++i) {
-        ASSERT_EQ(p.response(), "200 GET /" + std::string(static_cast<std::size_t>(50 - i), 'x') + " ");
+        ASSERT_EQ(p.response(),
+                  "200 GET /" + std::string(static_cast<std::size_t>(50 - i), 'x') + " ");
         ASSERT_EQ(p.response(), "200 POST / b" + std::to_string(i));
     }
 }
@@ -167,9 +174,16 @@ TEST(server, responses_without_body) {
 TEST(server, status_and_fields) {
     server_options options;
     options.server_name = "test/1";
-    served s([](response res) {
-        res.status(299).header("X-A", "1").header("Content-Length", "999").header("connection", "close").content_type("text/html").send("x");
-    }, options);
+    served s(
+        [](response res) {
+            res.status(299)
+                .header("X-A", "1")
+                .header("Content-Length", "999")
+                .header("connection", "close")
+                .content_type("text/html")
+                .send("x");
+        },
+        options);
     raw_peer p(s.port());
     p.send(get("/"));
     EXPECT_EQ(p.response(), "299 x");
@@ -212,7 +226,8 @@ TEST(server, a_handler_that_throws_or_forgets_answers_500) {
 TEST(server, waits_for_a_body_it_said_to_go_on_with) {
     served s(mirror);
     raw_peer p(s.port());
-    const std::string head = "POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n";
+    const std::string head =
+        "POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n";
     p.send(head);
     EXPECT_EQ(p.exactly(25), "HTTP/1.1 100 Continue\r\n\r\n");
     p.send("hi");
@@ -228,8 +243,10 @@ TEST(server, refuses_what_is_malformed_and_closes) {
         {"GET / HTTP/3.0\r\nHost: a\r\n\r\n", "(close) 505 unsupported HTTP version\n"},
         {get("/", "A : b\r\n"), "(close) 400 malformed field name\n"},
         {get("/", "A: b\r\n c\r\n"), "(close) 400 folded field line\n"},
-        {get("/", "Content-Length: 1\r\nContent-Length: 1\r\n"), "(close) 400 more than one message length\n"},
-        {get("/", "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n"), "(close) 400 more than one message length\n"},
+        {get("/", "Content-Length: 1\r\nContent-Length: 1\r\n"),
+         "(close) 400 more than one message length\n"},
+        {get("/", "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n"),
+         "(close) 400 more than one message length\n"},
         {get("/", "Transfer-Encoding: gzip, chunked\r\n"), "(close) 501 unknown transfer coding\n"},
         {get("/", "Transfer-Encoding: chunked\r\n") + "x\r\n", "(close) 400 malformed chunk\n"},
         {get("/" + std::string(9000, 'a')), "(close) 414 request target too long\n"},
@@ -251,7 +268,8 @@ TEST(server, refuses_what_is_malformed_and_closes) {
 TEST(server, an_error_reply_survives_a_peer_that_keeps_sending) {
     served s(mirror);
     raw_peer p(s.port());
-    p.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2000000\r\n\r\n" + std::string(2000000, 'x'));
+    p.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2000000\r\n\r\n" +
+           std::string(2000000, 'x'));
     EXPECT_EQ(p.response(), "(close) 413 body too large\n");
     p.finish_sending();
     EXPECT_EQ(p.rest(), "");
@@ -286,16 +304,20 @@ TEST(server, memory_for_one_that_sends_without_reading_is_bounded) {
     std::atomic<int> served_count{0};
     server_options options;
     options.limits.max_unsent_bytes = 64 * 1024;
-    served s([&](response res) {
-        ++served_count;
-        res.send(std::string(1'000, 'x'));
-    }, options);
+    served s(
+        [&](response res) {
+            ++served_count;
+            res.send(std::string(1'000, 'x'));
+        },
+        options);
     raw_peer p(s.port());
     std::string many;
-    for (int i = 0; i < 600'000; ++i) many += get("/");  // more than the socket buffers of both ends can grow to
+    // More than the socket buffers of both ends can grow to.
+    for (int i = 0; i < 600'000; ++i) many += get("/");
     const std::size_t sent = p.send_until_stuck(many, 500);
     EXPECT_LT(sent, many.size());
-    EXPECT_LT(served_count.load(), 50'000);  // what socket buffers of some megabytes take, and little more
+    // What socket buffers of some megabytes take, and little more.
+    EXPECT_LT(served_count.load(), 50'000);
     // When it begins to read it gets all it asked for.
     const auto asked = static_cast<int>(sent / get("/").size());
     for (int i = 0; i < asked; ++i) ASSERT_EQ(p.response().size(), 1'004U) << i;
@@ -309,7 +331,8 @@ TEST(server, a_response_may_outlive_its_connection_and_its_server) {
     {
         server_options options;
         options.drain_timeout = 0ms;
-        served s([&](response res) { (n++ == 0 ? first : second).set_value(std::move(res)); }, options);
+        served s([&](response res) { (n++ == 0 ? first : second).set_value(std::move(res)); },
+                 options);
         {
             raw_peer p(s.port());
             p.send(get("/"));
@@ -443,10 +466,12 @@ TEST(server, stop_does_not_wait_for_ever) {
     server_options options;
     options.drain_timeout = 50ms;
     std::promise<void> taken;
-    served s([&](response res) {
-        never.emplace(std::move(res));
-        taken.set_value();
-    }, options);
+    served s(
+        [&](response res) {
+            never.emplace(std::move(res));
+            taken.set_value();
+        },
+        options);
     raw_peer p(s.port());
     p.send(get("/"));
     taken.get_future().wait();
@@ -459,15 +484,18 @@ TEST(server, several_loops_share_one_port) {
     std::vector<std::thread::id> threads;
     server_options options;
     options.loops = 3;
-    served s([&](response res) {
-        {
-            const std::lock_guard lock(mutex);
-            if (std::find(threads.begin(), threads.end(), std::this_thread::get_id()) == threads.end()) {
-                threads.push_back(std::this_thread::get_id());
+    served s(
+        [&](response res) {
+            {
+                const std::lock_guard lock(mutex);
+                if (std::find(threads.begin(), threads.end(), std::this_thread::get_id()) ==
+                    threads.end()) {
+                    threads.push_back(std::this_thread::get_id());
+                }
             }
-        }
-        mirror(std::move(res));
-    }, options);
+            mirror(std::move(res));
+        },
+        options);
     std::vector<std::unique_ptr<raw_peer>> peers;
     for (int i = 0; i < 60; ++i) {
         peers.push_back(std::make_unique<raw_peer>(s.port()));
@@ -475,7 +503,8 @@ TEST(server, several_loops_share_one_port) {
         EXPECT_EQ(peers.back()->response(), "200 GET /" + std::to_string(i) + " ");
     }
     const std::lock_guard lock(mutex);
-    EXPECT_GT(threads.size(), 1U);  // of 60 the kernel gives all to one of three with a chance of 3^-59
+    // Of 60 the kernel gives all to one of three with a chance of 3^-59.
+    EXPECT_GT(threads.size(), 1U);
 }
 TEST(server, says_why_it_cannot_listen) {
     served s(mirror);
@@ -483,7 +512,8 @@ TEST(server, says_why_it_cannot_listen) {
     options.host = "127.0.0.1";
     const error e = start_server(s.port(), mirror, options);
     EXPECT_EQ(e.code, errc::address_in_use);
-    EXPECT_EQ(e.message, "cannot listen on 127.0.0.1:" + std::to_string(s.port()) + ": Address already in use");
+    EXPECT_EQ(e.message, "cannot listen on 127.0.0.1:" + std::to_string(s.port()) +
+                             ": Address already in use");
     options.host = "localhost";
     EXPECT_EQ(start_server(0, mirror, options).code, errc::bad_argument);
 }

@@ -13,46 +13,47 @@ constexpr std::size_t max_idle_exchanges = 256;
 }  // namespace
 
 worker::worker(const server_options& options, handler& h, peer_counts* peers)
-    : options_(&options), handler_(&h), peers_(peers), way_(std::make_shared<way_home>()) {
+    : options_(&options), handler_(&h), peers_(peers), handle_(std::make_shared<loop_handle>()) {
     if (options.on_finished || options.metrics != nullptr) {
         observer_.emplace(options.on_finished ? &options.on_finished : nullptr,
                           options.metrics != nullptr ? &options.metrics->add_loop() : nullptr);
     }
-    way_->home = this;
-    way_->pages = options.error_pages;
-    way_->max_unsent_bytes = options.limits.max_unsent_bytes;
+    handle_->owner = this;
+    handle_->pages = options.error_pages;
+    handle_->max_unsent_bytes = options.limits.max_unsent_bytes;
     idle_exchanges_.reserve(max_idle_exchanges);  // so that recycle() cannot throw
 }
 
 worker::~worker() {
     {
-        const std::lock_guard lock(way_->mutex);
-        way_->loop = nullptr;
+        const std::lock_guard lock(handle_->mutex);
+        handle_->loop = nullptr;
     }
     listener_.close();
     while (connections_.first != nullptr) connections_.first->drop();
     tasks_.clear();
-    graveyard_.clear();
+    deferred_deletion_.clear();
 }
 
 result<void> worker::start(unique_fd listening) {
     auto loop = event_loop::create(options_->loop);
     if (!loop) return loop.error();
     loop_ = *std::move(loop);
-    way_->loop = loop_.get();
-    return listener_.start(*loop_, std::move(listening), [this](unique_fd fd, const address& peer) { accept(std::move(fd), peer); });
+    handle_->loop = loop_.get();
+    return listener_.start(*loop_, std::move(listening), [this](unique_fd fd, const address& peer) {
+        accept(std::move(fd), peer);
+    });
 }
 
 void worker::run() {
-    way_->thread.store(std::this_thread::get_id(), std::memory_order_relaxed);
+    handle_->thread.store(std::this_thread::get_id(), std::memory_order_relaxed);
     loop_->run();
     begin_drain();
-    while (run_once(event_loop::forever)) {
-    }
+    while (run_once(event_loop::forever)) {}
 }
 
 bool worker::run_once(clock::duration longest) {
-    way_->thread.store(std::this_thread::get_id(), std::memory_order_relaxed);
+    handle_->thread.store(std::this_thread::get_id(), std::memory_order_relaxed);
     if (!draining_ && loop_->stop_requested()) begin_drain();
     if (draining_) {
         const auto left = drain_deadline_ - clock::now();
@@ -67,9 +68,11 @@ bool worker::run_once(clock::duration longest) {
 }
 
 clock::duration worker::next_timeout() const noexcept {
-    if (!draining_) return loop_->stop_requested() ? clock::duration::zero() : loop_->next_timeout();
+    if (!draining_)
+        return loop_->stop_requested() ? clock::duration::zero() : loop_->next_timeout();
     const auto left = idle() ? clock::duration::zero() : drain_deadline_ - clock::now();
-    return std::clamp(loop_->next_timeout(), clock::duration::zero(), std::max(left, clock::duration::zero()));
+    return std::clamp(loop_->next_timeout(), clock::duration::zero(),
+                      std::max(left, clock::duration::zero()));
 }
 
 void worker::begin_drain() {
@@ -88,7 +91,7 @@ void worker::end_drain() {
     while (connections_.first != nullptr) connections_.first->drop();
     tasks_.clear();
     loop_->run_once(clock::duration::zero());  // buries them
-    way_->thread.store(std::thread::id(), std::memory_order_relaxed);
+    handle_->thread.store(std::thread::id(), std::memory_order_relaxed);
 }
 
 // Returning before the end closes the socket.
@@ -113,20 +116,19 @@ void worker::accept(unique_fd socket, const address& peer) {
     c.release()->begin(connections_);
 }
 
-void worker::bury(connection& c) {
+void worker::defer(connection& c) {
     c.unlink(connections_);
     --count_;
     if (peers_ != nullptr) peers_->remove(c.peer());
     if (observer_) observer_->closed();
-    graveyard_.bury(*loop_, std::unique_ptr<connection>(&c));
+    deferred_deletion_.defer(*loop_, std::unique_ptr<connection>(&c));
 }
 
 void worker::handle(response res) {
     // An exception on its way out destroys the response, which then answers 500.
     try {
         (*handler_)(std::move(res));
-    } catch (...) {
-    }
+    } catch (...) {}
 }
 
 std::string_view worker::common_fields() {
@@ -138,14 +140,16 @@ std::string_view worker::common_fields() {
         common_fields_ = "Date: ";
         common_fields_.append(date.data(), date.size());
         common_fields_ += "\r\n";
-        if (!options_->server_name.empty()) common_fields_ += "Server: " + options_->server_name + "\r\n";
-        common_fields_until_ = loop_->now() + duration_cast<clock::duration>(second + seconds(1) - unix_time);
+        if (!options_->server_name.empty())
+            common_fields_ += "Server: " + options_->server_name + "\r\n";
+        common_fields_until_ =
+            loop_->now() + duration_cast<clock::duration>(second + seconds(1) - unix_time);
     }
     return common_fields_;
 }
 
 std::unique_ptr<exchange> worker::fresh() {
-    if (idle_exchanges_.empty()) return std::make_unique<exchange>(way_);
+    if (idle_exchanges_.empty()) return std::make_unique<exchange>(handle_);
     auto e = std::move(idle_exchanges_.back());
     idle_exchanges_.pop_back();
     return e;

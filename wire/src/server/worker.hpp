@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "../loop/graveyard.hpp"
+#include "../loop/deferred_deletion.hpp"
 #include "connection.hpp"
 #include "exchange.hpp"
 #include "observer.hpp"
@@ -41,7 +41,9 @@ public:
     loop_metrics* counts() noexcept { return observer_ ? observer_->counts() : nullptr; }
     void handle(response res);
     // What is to become of a body, when there is one.
-    body_plan plan_body(const request& r) const { return options_->plan_body ? options_->plan_body(r) : body_plan(); }
+    body_plan plan_body(const request& r) const {
+        return options_->plan_body ? options_->plan_body(r) : body_plan();
+    }
     // "Date: ...\r\n", and Server when there is one; renewed every second.
     std::string_view common_fields();
 
@@ -64,7 +66,7 @@ public:
     // Handlers that are coroutines, until they end.
     task_group& tasks() noexcept { return tasks_; }
     // Destroys the connection, closed already, at the end of the turn.
-    void bury(connection& c);
+    void defer(connection& c);
 
 private:
     void accept(unique_fd socket, const address& peer);
@@ -77,14 +79,14 @@ private:
     handler* handler_;
     peer_counts* peers_;
     std::optional<detail::observer> observer_;
-    std::shared_ptr<way_home> way_;
+    std::shared_ptr<loop_handle> handle_;
     std::unique_ptr<event_loop> loop_;
     std::unique_ptr<ws::deflate_pool> deflates_;
     task_group tasks_;
     listener listener_;
     connection::list connections_;
     std::size_t count_ = 0;
-    wire::detail::graveyard<connection> graveyard_;
+    wire::detail::deferred_deletion<connection> deferred_deletion_;
     std::unique_ptr<exchange> spare_;
     std::vector<std::unique_ptr<exchange>> idle_exchanges_;
     std::string common_fields_;

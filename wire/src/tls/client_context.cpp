@@ -15,12 +15,17 @@ using namespace detail;
 class openssl_client final : public client_context {
 public:
     openssl_client(ctx_ptr ctx, const client_options& o)
-        : ctx_(std::move(ctx)), server_name_(o.server_name), insecure_(o.insecure), resume_(o.resume),
+        : ctx_(std::move(ctx)),
+          server_name_(o.server_name),
+          insecure_(o.insecure),
+          resume_(o.resume),
           cache_(o.max_servers, o.max_sessions_per_server, o.single_use_tickets) {}
 
-    result<std::unique_ptr<connection>> connect(std::string_view host, std::uint16_t port) override {
+    result<std::unique_ptr<connection>> connect(std::string_view host,
+                                                std::uint16_t port) override {
         std::string name(server_name_.empty() ? host : std::string_view(server_name_));
-        // A trailing dot says that the name is complete; certificates and SNI have none (RFC 6066 section 3).
+        // A trailing dot says that the name is complete; certificates and SNI have none (RFC 6066
+        // section 3).
         if (name.size() > 1 && name.back() == '.') name.pop_back();
         ERR_clear_error();
         ssl_ptr ssl(SSL_new(ctx_.get()));
@@ -33,14 +38,17 @@ public:
         if (!insecure_) {
             SSL_set_hostflags(ssl.get(), X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
             X509_VERIFY_PARAM* const wanted = SSL_get0_param(ssl.get());
-            const int set = literal ? X509_VERIFY_PARAM_set1_ip_asc(wanted, name.c_str()) : SSL_set1_host(ssl.get(), name.c_str());
-            if (set != 1) return error(errc::bad_argument, "'" + name + "' cannot be the name of a server");
+            const int set = literal ? X509_VERIFY_PARAM_set1_ip_asc(wanted, name.c_str())
+                                    : SSL_set1_host(ssl.get(), name.c_str());
+            if (set != 1)
+                return error(errc::bad_argument, "'" + name + "' cannot be the name of a server");
         }
         std::shared_ptr<server_sessions> sessions;
         if (resume_) {
             sessions = cache_.of(std::string(host) + ":" + std::to_string(port));
             if (sessions != nullptr) {
-                if (const session_ptr earlier = sessions->get()) SSL_set_session(ssl.get(), earlier.get());
+                if (const session_ptr earlier = sessions->get())
+                    SSL_set_session(ssl.get(), earlier.get());
             }
         }
         return engine::create(std::move(ssl), std::move(sessions));
@@ -68,20 +76,26 @@ result<std::shared_ptr<client_context>> client_context::create(const client_opti
     }
     SSL_CTX_set_verify(ctx.get(), options.insecure ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, nullptr);
     if (options.certificate_file.empty() != options.key_file.empty()) {
-        return error(errc::bad_argument, "a client's certificate and its key belong together; one of the two files is missing");
+        return error(
+            errc::bad_argument,
+            "a client's certificate and its key belong together; one of the two files is missing");
     }
     if (!options.certificate_file.empty()) {
-        if (auto r = use_certificate(*ctx, options.certificate_file, options.key_file); !r) return r.error();
+        if (auto r = use_certificate(*ctx, options.certificate_file, options.key_file); !r)
+            return r.error();
     }
     const auto protocols = protocol_list(options.protocols);
     if (!protocols) return protocols.error();
     // This one returns 0 for success.
-    if (!protocols->empty() && SSL_CTX_set_alpn_protos(ctx.get(), reinterpret_cast<const unsigned char*>(protocols->data()),
-                                                       static_cast<unsigned>(protocols->size())) != 0) {
+    if (!protocols->empty() &&
+        SSL_CTX_set_alpn_protos(ctx.get(),
+                                reinterpret_cast<const unsigned char*>(protocols->data()),
+                                static_cast<unsigned>(protocols->size())) != 0) {
         return failure("ALPN");
     }
     if (options.resume) engine::keep_sessions(*ctx);
-    return std::shared_ptr<client_context>(std::make_shared<openssl_client>(std::move(ctx), options));
+    return std::shared_ptr<client_context>(
+        std::make_shared<openssl_client>(std::move(ctx), options));
 }
 
 }  // namespace wire::tls

@@ -34,7 +34,9 @@ struct engine::bio_calls {
         *put = size;
         return 1;
     }
-    static long control(BIO*, int what, long, void*) noexcept { return what == BIO_CTRL_FLUSH ? 1 : 0; }
+    static long control(BIO*, int what, long, void*) noexcept {
+        return what == BIO_CTRL_FLUSH ? 1 : 0;
+    }
 
     static BIO_METHOD* make() noexcept {
         BIO_METHOD* const m = BIO_meth_new(BIO_TYPE_SOURCE_SINK, "wire");
@@ -53,7 +55,8 @@ struct engine::bio_calls {
 
 namespace {
 
-// SSL_get_error() takes what stands in this thread's queue for the reason; to empty it costs more than to look.
+// SSL_get_error() takes what stands in this thread's queue for the reason; to empty it costs more
+// than to look.
 void forget_errors() noexcept {
     if (ERR_peek_error() != 0) ERR_clear_error();
 }
@@ -65,7 +68,8 @@ engine::secret::~secret() { OPENSSL_cleanse(bytes.data(), bytes.size()); }
 engine::engine(ssl_ptr ssl, std::shared_ptr<server_sessions> sessions)
     : ssl_(std::move(ssl)), sessions_(std::move(sessions)), secrets_(std::make_unique<secrets>()) {}
 
-result<std::unique_ptr<connection>> engine::create(ssl_ptr ssl, std::shared_ptr<server_sessions> sessions) {
+result<std::unique_ptr<connection>> engine::create(ssl_ptr ssl,
+                                                   std::shared_ptr<server_sessions> sessions) {
     BIO* const bio = bio_calls::method() != nullptr ? BIO_new(bio_calls::method()) : nullptr;
     if (ssl == nullptr || bio == nullptr) {
         BIO_free(bio);
@@ -81,10 +85,11 @@ result<std::unique_ptr<connection>> engine::create(ssl_ptr ssl, std::shared_ptr<
 
 engine::~engine() { no_more_tickets(); }
 
-// Frees what OpenSSL holds. It takes a connection that is freed without both notices for a broken one and forgets its session. HTTP has its
-// own ends; only what failed is to be forgotten.
+// Frees what OpenSSL holds. It takes a connection that is freed without both notices for a broken
+// one and forgets its session. HTTP has its own ends; only what failed is to be forgotten.
 void engine::no_more_tickets() noexcept {
-    if (ssl_ != nullptr && !failed_ && open_) SSL_set_shutdown(ssl_.get(), SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
+    if (ssl_ != nullptr && !failed_ && open_)
+        SSL_set_shutdown(ssl_.get(), SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
     ssl_.reset();
     sessions_.reset();
 }
@@ -93,14 +98,16 @@ void engine::keep_sessions(SSL_CTX& ctx) {
     SSL_CTX_set_session_cache_mode(&ctx, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
     SSL_CTX_sess_set_new_cb(&ctx, [](SSL* ssl, SSL_SESSION* session) {
         auto* const self = static_cast<engine*>(SSL_get_app_data(ssl));
-        if (self == nullptr || self->sessions_ == nullptr || SSL_SESSION_is_resumable(session) != 1) return 0;
+        if (self == nullptr || self->sessions_ == nullptr || SSL_SESSION_is_resumable(session) != 1)
+            return 0;
         self->sessions_->put(session_ptr(session));
         return 1;  // it is ours now
     });
 }
 
-// OpenSSL gives a connection's secrets only to this callback, as a line for a log: a label, the client's random bytes, and the secret, with a
-// space between and the last two in hexadecimal digits (NSS key log format). The line is OpenSSL's, which cleanses it.
+// OpenSSL gives a connection's secrets only to this callback, as a line for a log: a label, the
+// client's random bytes, and the secret, with a space between and the last two in hexadecimal
+// digits (NSS key log format). The line is OpenSSL's, which cleanses it.
 void engine::take_secrets(SSL_CTX& ctx) {
     SSL_CTX_set_keylog_callback(&ctx, [](const SSL* ssl, const char* text) {
         auto* const self = static_cast<engine*>(SSL_get_app_data(ssl));
@@ -115,7 +122,8 @@ void engine::take_secrets(SSL_CTX& ctx) {
         const auto value = [](char c) { return c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10; };
         to->size = digits.size() / 2;
         for (std::size_t i = 0; i < to->size; ++i) {
-            to->bytes[i] = static_cast<std::uint8_t>(value(digits[2 * i]) << 4 | value(digits[2 * i + 1]));
+            to->bytes[i] =
+                static_cast<std::uint8_t>(value(digits[2 * i]) << 4 | value(digits[2 * i + 1]));
         }
     });
 }
@@ -140,7 +148,8 @@ error engine::why(int returned, std::string_view doing) {
     } else {
         text += ": " + take_reason();
         if (reason == SSL_R_WRONG_VERSION_NUMBER && !open_) {
-            text += server ? " (the client does not speak TLS)" : " (does the server speak TLS on this port?)";
+            text += server ? " (the client does not speak TLS)"
+                           : " (does the server speak TLS on this port?)";
         }
     }
     ERR_clear_error();
@@ -176,21 +185,29 @@ void engine::note_info() {
     const int at = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);
     if (at < 0) return;
     const ASN1_STRING* const text = X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at));
-    peer_.assign(reinterpret_cast<const char*>(ASN1_STRING_get0_data(text)), static_cast<std::size_t>(ASN1_STRING_length(text)));
+    peer_.assign(reinterpret_cast<const char*>(ASN1_STRING_get0_data(text)),
+                 static_cast<std::size_t>(ASN1_STRING_length(text)));
 }
 
-// Where TLS 1.3 was agreed on, with a cipher that we have, OpenSSL is needed only for the tickets that a client may still get.
-// `last_flight`: what the completed handshake had left to say. A client's is under the handshake's keys; a server's, which comes after the
-// client's last word, consists of tickets, the first records under the key that goes on (RFC 8446 section 4.6.1).
+// Where TLS 1.3 was agreed on, with a cipher that we have, OpenSSL is needed only for the tickets
+// that a client may still get. `last_flight`: what the completed handshake had left to say. A
+// client's is under the handshake's keys; a server's, which comes after the client's last word,
+// consists of tickets, the first records under the key that goes on (RFC 8446 section 4.6.1).
 void engine::go_on_alone(std::string_view last_flight) {
     const auto shared = std::move(secrets_);
-    const auto* const suite = cipher_suite::find(SSL_CIPHER_get_protocol_id(SSL_get_current_cipher(ssl_.get())));
-    if (SSL_version(ssl_.get()) != TLS1_3_VERSION || suite == nullptr || SSL_has_pending(ssl_.get()) != 0) return;
+    const auto* const suite =
+        cipher_suite::find(SSL_CIPHER_get_protocol_id(SSL_get_current_cipher(ssl_.get())));
+    if (SSL_version(ssl_.get()) != TLS1_3_VERSION || suite == nullptr ||
+        SSL_has_pending(ssl_.get()) != 0)
+        return;
     const bool client = SSL_is_server(ssl_.get()) == 0;
     std::uint64_t sent = 0;
     while (!client && last_flight.size() >= record_header_bytes) {
-        const auto size = [&](std::size_t i) { return static_cast<std::size_t>(static_cast<unsigned char>(last_flight[i])); };
-        last_flight.remove_prefix(std::min(last_flight.size(), record_header_bytes + (size(3) << 8 | size(4))));
+        const auto size = [&](std::size_t i) {
+            return static_cast<std::size_t>(static_cast<unsigned char>(last_flight[i]));
+        };
+        last_flight.remove_prefix(
+            std::min(last_flight.size(), record_header_bytes + (size(3) << 8 | size(4))));
         ++sent;
     }
     const auto key = [suite](const secret& of, bool seals, std::uint64_t sequence) {
@@ -225,7 +242,8 @@ result<void> engine::begin(buffer& to_peer) {
     return done;
 }
 
-result<stream_filter::step> engine::receive(std::span<const char> raw, std::span<char> plain, buffer& to_peer) {
+result<stream_filter::step> engine::receive(std::span<const char> raw, std::span<char> plain,
+                                            buffer& to_peer) {
     if (records_) return records_->receive(raw, plain, to_peer);
     raw_ = raw;
     to_peer_ = &to_peer;
@@ -248,7 +266,8 @@ result<stream_filter::step> engine::receive_by_openssl(std::span<char> plain) {
     forget_errors();
     while (s.produced < plain.size()) {
         std::size_t n = 0;
-        const int r = SSL_read_ex(ssl_.get(), plain.data() + s.produced, plain.size() - s.produced, &n);
+        const int r =
+            SSL_read_ex(ssl_.get(), plain.data() + s.produced, plain.size() - s.produced, &n);
         s.produced += n;
         if (r == 1) {
             if (raw_.empty() && SSL_has_pending(ssl_.get()) == 0) break;
@@ -262,8 +281,8 @@ result<stream_filter::step> engine::receive_by_openssl(std::span<char> plain) {
         }
         break;
     }
-    // A ticket makes OpenSSL take both its buffers, and with the writing one it would wait for the next write. Not between a record's
-    // header and its body: the header is in them.
+    // A ticket makes OpenSSL take both its buffers, and with the writing one it would wait for the
+    // next write. Not between a record's header and its body: the header is in them.
     if (SSL_rstate_string(ssl_.get())[1] == 'H') SSL_free_buffers(ssl_.get());
     return s;
 }
@@ -292,7 +311,11 @@ void engine::finish(buffer& to_peer) noexcept {
 }
 
 connection_info engine::info() const {
-    return {.version = version_, .cipher = cipher_, .protocol = protocol_, .peer = peer_, .resumed = resumed_};
+    return {.version = version_,
+            .cipher = cipher_,
+            .protocol = protocol_,
+            .peer = peer_,
+            .resumed = resumed_};
 }
 
 }  // namespace wire::tls::detail

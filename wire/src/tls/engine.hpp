@@ -1,5 +1,6 @@
-// TLS as a machine that turns bytes into bytes: it reads from a span and writes to a buffer, and never sees a socket. OpenSSL makes the
-// handshake, and carries TLS 1.2; TLS 1.3 goes on without it.
+// TLS as a machine that turns bytes into bytes: it reads from a span and writes to a buffer, and
+// never sees a socket. OpenSSL makes the handshake, and carries TLS 1.2; TLS 1.3 goes on without
+// it.
 #pragma once
 
 #include <array>
@@ -18,19 +19,23 @@ namespace wire::tls::detail {
 
 class engine final : public connection, private ticket_reader {
 public:
-    // `ssl` has its role; null when memory is short. `sessions`: where a client's go and come from, or null.
-    static result<std::unique_ptr<connection>> create(ssl_ptr ssl, std::shared_ptr<server_sessions> sessions = nullptr);
+    // `ssl` has its role; null when memory is short. `sessions`: where a client's go and come from,
+    // or null.
+    static result<std::unique_ptr<connection>> create(
+        ssl_ptr ssl, std::shared_ptr<server_sessions> sessions = nullptr);
     ~engine() override;
 
     result<void> begin(buffer& to_peer) override;
-    result<step> receive(std::span<const char> raw, std::span<char> plain, buffer& to_peer) override;
+    result<step> receive(std::span<const char> raw, std::span<char> plain,
+                         buffer& to_peer) override;
     result<void> send(std::string_view plain, buffer& to_peer) override;
     void finish(buffer& to_peer) noexcept override;
     bool is_open() const noexcept override { return open_; }
     bool has_ended() const noexcept override { return records_ ? records_->has_ended() : ended_; }
     connection_info info() const override;
 
-    // For connections of these contexts: new sessions are kept; TLS 1.3 goes on without OpenSSL after the handshake.
+    // For connections of these contexts: new sessions are kept; TLS 1.3 goes on without OpenSSL
+    // after the handshake.
     static void keep_sessions(SSL_CTX& ctx);
     static void take_secrets(SSL_CTX& ctx);
 

@@ -1,4 +1,5 @@
-// Both roles in memory, without sockets: what one says is handed to the other, cut as the test likes.
+// Both roles in memory, without sockets: what one says is handed to the other, cut as the test
+// likes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -82,7 +83,8 @@ struct contexts : ::testing::Test {
         p.begin();
         return p;
     }
-    // To and fro until both are silent. Each hears the last words of the other also when it has failed.
+    // To and fro until both are silent. Each hears the last words of the other also when it has
+    // failed.
     static void talk(party& a, party& b) {
         while (!a.to_peer.empty() || !b.to_peer.empty()) {
             if (const std::string text = a.said(); !text.empty() && !b.failed) b.take(text);
@@ -198,7 +200,8 @@ TEST_F(contexts, garbage_instead_of_a_handshake) {
     {
         party c = from(a_client()->connect("localhost", 443));
         EXPECT_FALSE(c.take("HTTP/1.1 400 Bad Request\r\n\r\n"));
-        EXPECT_EQ(c.failed.message, "TLS handshake: wrong version number (does the server speak TLS on this port?)");
+        EXPECT_EQ(c.failed.message,
+                  "TLS handshake: wrong version number (does the server speak TLS on this port?)");
     }
     {
         party s = from(a_server()->accept());
@@ -208,8 +211,10 @@ TEST_F(contexts, garbage_instead_of_a_handshake) {
     const auto theirs = a_server();
     unsigned state = 1;
     for (int round = 0; round < 500; ++round) {
-        std::string noise = round % 2 == 0 ? std::string("\x16\x03\x01\x00\x50\x01\x00\x00\x4c", 9) : std::string();
-        for (int i = 0; i < 200; ++i) noise += static_cast<char>((state = state * 1664525U + 1013904223U) >> 24);
+        std::string noise =
+            round % 2 == 0 ? std::string("\x16\x03\x01\x00\x50\x01\x00\x00\x4c", 9) : std::string();
+        for (int i = 0; i < 200; ++i)
+            noise += static_cast<char>((state = state * 1664525U + 1013904223U) >> 24);
         party s = from(theirs->accept());
         s.take(noise);
         EXPECT_FALSE(s.tls->is_open());
@@ -218,7 +223,8 @@ TEST_F(contexts, garbage_instead_of_a_handshake) {
 TEST_F(contexts, a_wrong_authority) {
     client.ca_file = files.other_ca_file();
     const pair p = meet();
-    expect_refused(p, "the server's certificate is not to be trusted: unable to get local issuer certificate");
+    expect_refused(
+        p, "the server's certificate is not to be trusted: unable to get local issuer certificate");
     EXPECT_EQ(p.s.failed.message, "TLS handshake: tlsv1 alert unknown ca");
 }
 TEST_F(contexts, the_systems_authorities_do_not_know_ours) {
@@ -258,10 +264,14 @@ TEST_F(contexts, wildcards_stand_for_one_label) {
     expect_refused(meet("example.com"), "hostname mismatch");
 }
 TEST_F(contexts, out_of_date) {
-    const auto old = files.issue("old", {.name = "localhost", .alternatives = "DNS:localhost", .valid_from = -7200, .valid_until = -3600});
+    const auto old = files.issue("old", {.name = "localhost",
+                                         .alternatives = "DNS:localhost",
+                                         .valid_from = -7200,
+                                         .valid_until = -3600});
     server.certificates = {{old.certificate, old.key}};
     expect_refused(meet(), "certificate has expired");
-    const auto early = files.issue("early", {.name = "localhost", .alternatives = "DNS:localhost", .valid_from = 3600});
+    const auto early = files.issue(
+        "early", {.name = "localhost", .alternatives = "DNS:localhost", .valid_from = 3600});
     server.certificates = {{early.certificate, early.key}};
     expect_refused(meet(), "certificate is not yet valid");
 }
@@ -288,7 +298,8 @@ TEST_F(contexts, protocols) {
     server.protocols = {};
     EXPECT_EQ(meet().c.tls->info().protocol, "");
     client.protocols = {""};
-    EXPECT_EQ(client_context::create(client).error().message, "ALPN: '' is not from 1 to 255 bytes long");
+    EXPECT_EQ(client_context::create(client).error().message,
+              "ALPN: '' is not from 1 to 255 bytes long");
     client.protocols.assign(300, std::string(255, 'x'));
     EXPECT_EQ(client_context::create(client).code(), errc::bad_argument);
 }
@@ -297,7 +308,8 @@ TEST_F(contexts, versions) {
     client.min_version = version::tls_1_3;
     expect_refused(meet(), "protocol version");
     client.max_version = version::tls_1_2;
-    EXPECT_EQ(client_context::create(client).error().message, "TLS versions: the lowest is above the highest");
+    EXPECT_EQ(client_context::create(client).error().message,
+              "TLS versions: the lowest is above the highest");
 }
 TEST_F(contexts, certificates_of_clients) {
     server.client_ca_file = files.ca_file();
@@ -318,9 +330,11 @@ TEST_F(contexts, certificates_of_clients) {
         EXPECT_EQ(meet().s.tls->info().peer, "me");
     }
     server.client_ca_file = files.other_ca_file();
-    EXPECT_NE(meet().s.failed.message.find("the client's certificate is not to be trusted"), std::string::npos);
+    EXPECT_NE(meet().s.failed.message.find("the client's certificate is not to be trusted"),
+              std::string::npos);
     server.client_ca_file = "";
-    EXPECT_EQ(server_context::create(server).error().message, "to check clients' certificates takes a file of authorities");
+    EXPECT_EQ(server_context::create(server).error().message,
+              "to check clients' certificates takes a file of authorities");
     client.key_file = "";
     EXPECT_EQ(client_context::create(client).code(), errc::bad_argument);
 }
@@ -389,7 +403,8 @@ TEST_F(contexts, reload_takes_new_files_and_keeps_old_connections_and_tickets) {
     const auto theirs = a_server();
     pair before = meet(*ours, *theirs);
     pair half{from(ours->connect("localhost", 443)), from(theirs->accept())};
-    const auto next = files.issue("localhost", {.name = "renewed", .alternatives = "DNS:localhost"});
+    const auto next =
+        files.issue("localhost", {.name = "renewed", .alternatives = "DNS:localhost"});
     ASSERT_EQ(next.certificate, server.certificates[0].certificate);
     ASSERT_TRUE(theirs->reload());
     client.resume = false;
@@ -402,7 +417,8 @@ TEST_F(contexts, reload_takes_new_files_and_keeps_old_connections_and_tickets) {
     EXPECT_EQ(before.s.heard, "still here");
 
     files.text_file("localhost.pem", "nothing");
-    EXPECT_EQ(theirs->reload().error().message, "cannot use the certificate in " + next.certificate + ": no start line");
+    EXPECT_EQ(theirs->reload().error().message,
+              "cannot use the certificate in " + next.certificate + ": no start line");
     EXPECT_EQ(meet(*a_client(), *theirs).c.tls->info().peer, "renewed");
 }
 TEST_F(contexts, the_end_is_told_apart) {
@@ -420,7 +436,8 @@ TEST_F(contexts, the_end_is_told_apart) {
 TEST_F(contexts, files_that_are_no_use_are_named_with_the_reason) {
     const auto ours = files.for_localhost();
     const auto theirs = files.issue("theirs", {.name = "x"});
-    const auto fails = [&](const std::string& certificate, const std::string& key, const std::string& message) {
+    const auto fails = [&](const std::string& certificate, const std::string& key,
+                           const std::string& message) {
         server.certificates = {{certificate, key}};
         EXPECT_EQ(server_context::create(server).error().message, message);
         client.certificate_file = certificate;
@@ -430,16 +447,22 @@ TEST_F(contexts, files_that_are_no_use_are_named_with_the_reason) {
     const std::string missing = files.path("missing.pem");
     const std::string empty = files.text_file("empty.pem", "");
     const std::string locked = files.encrypted_key("locked.key");
-    fails(missing, ours.key, "cannot use the certificate in " + missing + ": No such file or directory");
+    fails(missing, ours.key,
+          "cannot use the certificate in " + missing + ": No such file or directory");
     fails(empty, ours.key, "cannot use the certificate in " + empty + ": no start line");
-    fails(ours.certificate, missing, "cannot use the key in " + missing + ": No such file or directory");
-    fails(ours.certificate, theirs.key, "the key in " + theirs.key + " is not that of the certificate in " + ours.certificate);
-    fails(ours.certificate, locked, "cannot use the key in " + locked + ": it is encrypted; give one without a password");
+    fails(ours.certificate, missing,
+          "cannot use the key in " + missing + ": No such file or directory");
+    fails(ours.certificate, theirs.key,
+          "the key in " + theirs.key + " is not that of the certificate in " + ours.certificate);
+    fails(ours.certificate, locked,
+          "cannot use the key in " + locked + ": it is encrypted; give one without a password");
     client.certificate_file = client.key_file = "";
     client.ca_file = missing;
-    EXPECT_EQ(client_context::create(client).error().message, "cannot use the authorities in " + missing + ": No such file or directory");
+    EXPECT_EQ(client_context::create(client).error().message,
+              "cannot use the authorities in " + missing + ": No such file or directory");
     server.certificates = {};
-    EXPECT_EQ(server_context::create(server).error().message, "a TLS server needs at least one certificate");
+    EXPECT_EQ(server_context::create(server).error().message,
+              "a TLS server needs at least one certificate");
 }
 
 }  // namespace

@@ -25,10 +25,13 @@ struct peer {
     bool ended = false;
     int failed = 0;
 
-    explicit peer(ssl_ptr made) : ssl(std::move(made)) { SSL_set_bio(ssl.get(), BIO_new(BIO_s_mem()), BIO_new(BIO_s_mem())); }
+    explicit peer(ssl_ptr made) : ssl(std::move(made)) {
+        SSL_set_bio(ssl.get(), BIO_new(BIO_s_mem()), BIO_new(BIO_s_mem()));
+    }
 
     void take(std::string_view raw) {
-        if (!raw.empty()) BIO_write(SSL_get_rbio(ssl.get()), raw.data(), static_cast<int>(raw.size()));
+        if (!raw.empty())
+            BIO_write(SSL_get_rbio(ssl.get()), raw.data(), static_cast<int>(raw.size()));
         char plain[4096];
         for (;;) {
             const int n = SSL_read(ssl.get(), plain, sizeof plain);
@@ -42,10 +45,14 @@ struct peer {
             return;
         }
     }
-    void say(std::string_view text) { EXPECT_EQ(SSL_write(ssl.get(), text.data(), static_cast<int>(text.size())), static_cast<int>(text.size())); }
+    void say(std::string_view text) {
+        EXPECT_EQ(SSL_write(ssl.get(), text.data(), static_cast<int>(text.size())),
+                  static_cast<int>(text.size()));
+    }
     std::string said() {
         std::string out(BIO_ctrl_pending(SSL_get_wbio(ssl.get())), '\0');
-        if (!out.empty()) BIO_read(SSL_get_wbio(ssl.get()), out.data(), static_cast<int>(out.size()));
+        if (!out.empty())
+            BIO_read(SSL_get_wbio(ssl.get()), out.data(), static_cast<int>(out.size()));
         return out;
     }
 };
@@ -145,7 +152,8 @@ struct interoperation : ::testing::Test {
     }
 };
 
-constexpr const char* suites[] = {"TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256", "TLS_AES_128_CCM_SHA256"};
+constexpr const char* suites[] = {"TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384",
+                                  "TLS_CHACHA20_POLY1305_SHA256", "TLS_AES_128_CCM_SHA256"};
 
 TEST_F(interoperation, our_server_with_each_suite) {
     for (const char* const suite : suites) {
@@ -223,7 +231,8 @@ TEST_F(interoperation, without_resumption) {
 }
 TEST_F(interoperation, a_retried_hello) {
     ctx.reset(SSL_CTX_new(TLS_client_method()));
-    ASSERT_EQ(SSL_CTX_set1_groups_list(ctx.get(), "P-521:X25519"), 1);  // the share is for the first
+    // The share is for the first.
+    ASSERT_EQ(SSL_CTX_set1_groups_list(ctx.get(), "P-521:X25519"), 1);
     begin_with_their_client();
     converse();
     const auto client = a_client();

@@ -30,7 +30,9 @@ std::string take_reason() {
     return text;
 }
 
-error failure(std::string_view what) { return {errc::tls_failed, std::string(what) + ": " + take_reason()}; }
+error failure(std::string_view what) {
+    return {errc::tls_failed, std::string(what) + ": " + take_reason()};
+}
 
 result<ctx_ptr> new_context(const SSL_METHOD* method, version low, version high) {
     ERR_clear_error();
@@ -40,16 +42,20 @@ result<ctx_ptr> new_context(const SSL_METHOD* method, version low, version high)
         SSL_CTX_set_max_proto_version(ctx.get(), protocol_number(high)) != 1) {
         return failure("the wanted versions of TLS");
     }
-    if (low > high) return error(errc::bad_argument, "TLS versions: the lowest is above the highest");
-    // Buffers of 16 KiB and more are given back as soon as they are empty: idle connections are small.
+    if (low > high)
+        return error(errc::bad_argument, "TLS versions: the lowest is above the highest");
+    // Buffers of 16 KiB and more are given back as soon as they are empty: idle connections are
+    // small.
     SSL_CTX_set_mode(ctx.get(), SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-    // A new handshake in the middle costs the side that does not ask for it (CVE-2009-3555, CVE-2011-1473).
+    // A new handshake in the middle costs the side that does not ask for it (CVE-2009-3555,
+    // CVE-2011-1473).
     SSL_CTX_set_options(ctx.get(), SSL_OP_NO_RENEGOTIATION);
     SSL_CTX_set_default_passwd_cb(ctx.get(), no_password);
     return ctx;
 }
 
-result<void> use_certificate(SSL_CTX& ctx, const std::string& certificate_file, const std::string& key_file) {
+result<void> use_certificate(SSL_CTX& ctx, const std::string& certificate_file,
+                             const std::string& key_file) {
     ERR_clear_error();
     if (SSL_CTX_use_certificate_chain_file(&ctx, certificate_file.c_str()) != 1) {
         return failure("cannot use the certificate in " + certificate_file);
@@ -62,11 +68,15 @@ result<void> use_certificate(SSL_CTX& ctx, const std::string& certificate_file, 
         const unsigned long code = ERR_peek_error();
         if (asked_for_password) {
             ERR_clear_error();
-            return error(errc::tls_failed, "cannot use the key in " + key_file + ": it is encrypted; give one without a password");
+            return error(errc::tls_failed, "cannot use the key in " + key_file +
+                                               ": it is encrypted; give one without a password");
         }
-        if (ERR_GET_LIB(code) == ERR_LIB_X509 && ERR_GET_REASON(code) == X509_R_KEY_VALUES_MISMATCH) {
+        if (ERR_GET_LIB(code) == ERR_LIB_X509 &&
+            ERR_GET_REASON(code) == X509_R_KEY_VALUES_MISMATCH) {
             ERR_clear_error();
-            return error(errc::tls_failed, "the key in " + key_file + " is not that of the certificate in " + certificate_file);
+            return error(errc::tls_failed, "the key in " + key_file +
+                                               " is not that of the certificate in " +
+                                               certificate_file);
         }
         return failure("cannot use the key in " + key_file);
     }
@@ -75,7 +85,8 @@ result<void> use_certificate(SSL_CTX& ctx, const std::string& certificate_file, 
 
 result<void> trust(SSL_CTX& ctx, const std::string& ca_file) {
     ERR_clear_error();
-    if (SSL_CTX_load_verify_file(&ctx, ca_file.c_str()) != 1) return failure("cannot use the authorities in " + ca_file);
+    if (SSL_CTX_load_verify_file(&ctx, ca_file.c_str()) != 1)
+        return failure("cannot use the authorities in " + ca_file);
     X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(&ctx), X509_V_FLAG_PARTIAL_CHAIN);
     return {};
 }
@@ -83,11 +94,14 @@ result<void> trust(SSL_CTX& ctx, const std::string& ca_file) {
 result<std::string> protocol_list(const std::vector<std::string>& protocols) {
     std::string out;
     for (const std::string& name : protocols) {
-        if (name.empty() || name.size() > 255) return error(errc::bad_argument, "ALPN: '" + name + "' is not from 1 to 255 bytes long");
+        if (name.empty() || name.size() > 255)
+            return error(errc::bad_argument,
+                         "ALPN: '" + name + "' is not from 1 to 255 bytes long");
         out += static_cast<char>(name.size());
         out += name;
     }
-    if (out.size() > 65'535) return error(errc::bad_argument, "ALPN: the names together are longer than 65535 bytes");
+    if (out.size() > 65'535)
+        return error(errc::bad_argument, "ALPN: the names together are longer than 65535 bytes");
     return out;
 }
 

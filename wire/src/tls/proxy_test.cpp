@@ -19,8 +19,10 @@ using testing::tls_relay;
 
 struct tls_proxy : ::testing::Test {
     certificates files;
-    certificates::files mine = files.issue("proxy", {.name = "proxy", .alternatives = "IP:127.0.0.1"});
-    certificates::files origin = files.issue("origin", {.name = "origin", .alternatives = "DNS:origin.example"});
+    certificates::files mine =
+        files.issue("proxy", {.name = "proxy", .alternatives = "IP:127.0.0.1"});
+    certificates::files origin =
+        files.issue("origin", {.name = "origin", .alternatives = "DNS:origin.example"});
     http::client_options options;
     ws::dial_options dial;
 
@@ -32,10 +34,16 @@ struct tls_proxy : ::testing::Test {
     }
     static http::router routes() {
         http::router r;
-        r.get("/x", [](http::response res) { res.send(std::string(res.request().target()) + " of " + std::string(*res.request().header("host"))); });
+        r.get("/x", [](http::response res) {
+            res.send(std::string(res.request().target()) + " of " +
+                     std::string(*res.request().header("host")));
+        });
         r.get("/large", [](http::response res) { res.send(std::string(5'000'000, 'l')); });
-        r.post("/count", [](http::response res) { res.send(std::to_string(res.request().body().size())); });
-        r.websocket("/ws", [](ws::session& s, const http::request&) { s.on_message([](ws::session& s, ws::message m) { s.send(m); }); });
+        r.post("/count",
+               [](http::response res) { res.send(std::to_string(res.request().body().size())); });
+        r.websocket("/ws", [](ws::session& s, const http::request&) {
+            s.on_message([](ws::session& s, ws::message m) { s.send(m); });
+        });
         return r;
     }
     http::server_options secure() const {
@@ -46,18 +54,22 @@ struct tls_proxy : ::testing::Test {
         o.tls = *tls::server_context::create(t);
         return o;
     }
-    void by(const tls_relay& r, const std::string& host = "127.0.0.1") { options.proxy = dial.proxy = "https://u:p@" + host + ":" + std::to_string(r.port()); }
+    void by(const tls_relay& r, const std::string& host = "127.0.0.1") {
+        options.proxy = dial.proxy = "https://u:p@" + host + ":" + std::to_string(r.port());
+    }
     // What the plain half of a proxy does: answers CONNECT, and carries.
     static auto tunnel_to(std::uint16_t port, std::string answer = "HTTP/1.1 200 OK\r\n\r\n") {
         return [port, answer](raw_server& r) {
             auto v = r.accept();
             const std::string asked = v.request();
             EXPECT_EQ(asked.substr(0, 8), "CONNECT ");
-            EXPECT_NE(asked.find("Proxy-Authorization: Basic dTpw\r\n"), std::string::npos) << asked;
+            EXPECT_NE(asked.find("Proxy-Authorization: Basic dTpw\r\n"), std::string::npos)
+                << asked;
             v.send(answer);
             if (port != 0) return v.carry_to(port);
             char hello[4096];  // what is left unread would make the end a reset
-            if (answer.find(" 200 ") != std::string::npos) (void)::recv(v.fd(), hello, sizeof hello, 0);
+            if (answer.find(" 200 ") != std::string::npos)
+                (void)::recv(v.fd(), hello, sizeof hello, 0);
         };
     }
     static std::string there(const std::string& scheme, const served& s, const std::string& path) {
@@ -127,14 +139,18 @@ TEST_F(tls_proxy, may_be_trusted_apart_from_the_servers) {
     options.tls = trusting(files.other_ca_file());
     const auto told = why(there("https", s, "/x"));
     EXPECT_EQ(told.find("TLS failed | GET https://origin.example:"), 0U) << told;
-    EXPECT_NE(told.find(": origin.example:" + std::to_string(s.port()) + " by proxy 127.0.0.1:" + std::to_string(p.port()) + ": TLS handshake: "), std::string::npos) << told;
+    EXPECT_NE(told.find(": origin.example:" + std::to_string(s.port()) +
+                        " by proxy 127.0.0.1:" + std::to_string(p.port()) + ": TLS handshake: "),
+              std::string::npos)
+        << told;
 }
 TEST_F(tls_proxy, that_is_not_trusted_is_told_nothing) {
     raw_server plain([](raw_server& r) { EXPECT_EQ(r.accept().request(), ""); });
     tls_relay p(mine, plain.port());
     by(p);
     options.tls = dial.tls = trusting(files.other_ca_file());
-    const std::string name = "proxy 127.0.0.1:" + std::to_string(p.port()) + ": TLS handshake: the server's certificate is not to be trusted: ";
+    const std::string name = "proxy 127.0.0.1:" + std::to_string(p.port()) +
+                             ": TLS handshake: the server's certificate is not to be trusted: ";
     const auto told = why("https://origin.example/x");
     EXPECT_NE(told.find("GET https://origin.example/x: " + name), std::string::npos) << told;
 }
@@ -144,25 +160,36 @@ TEST_F(tls_proxy, is_held_to_its_own_name) {
     by(p);
     const auto got = ws::blocking_client::connect("ws://origin.example/", dial);
     EXPECT_EQ(got.code(), errc::tls_failed);
-    EXPECT_NE(got.error().message.find("ws://origin.example/: proxy 127.0.0.1:"), std::string::npos) << got.error().message;
+    EXPECT_NE(got.error().message.find("ws://origin.example/: proxy 127.0.0.1:"), std::string::npos)
+        << got.error().message;
 }
 TEST_F(tls_proxy, refusals_and_ends_are_told) {
-    const auto told = [&](const std::string& answer, const std::string& url = "https://origin.example/") {
+    const auto told = [&](const std::string& answer,
+                          const std::string& url = "https://origin.example/") {
         raw_server plain(tunnel_to(0, answer));
         tls_relay p(mine, plain.port());
         by(p);
         return why(url);
     };
-    const auto has = [](const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; };
+    const auto has = [](const std::string& text, const std::string& part) {
+        return text.find(part) != std::string::npos;
+    };
     const auto refused = told("HTTP/1.1 403 Forbidden\r\n\r\n");
-    EXPECT_TRUE(has(refused, "the proxy refused | GET https://origin.example/: proxy 127.0.0.1:") && has(refused, ": 403 Forbidden")) << refused;
+    EXPECT_TRUE(has(refused, "the proxy refused | GET https://origin.example/: proxy 127.0.0.1:") &&
+                has(refused, ": 403 Forbidden"))
+        << refused;
     const auto silent = told("");
-    EXPECT_TRUE(has(silent, ": proxy 127.0.0.1:") && has(silent, ": it closed the connection instead of answering")) << silent;
+    EXPECT_TRUE(has(silent, ": proxy 127.0.0.1:") &&
+                has(silent, ": it closed the connection instead of answering"))
+        << silent;
     // The tunnel stands, and ends: nobody but the server may say that it has sent all.
     const auto cut = told("HTTP/1.1 200 OK\r\n\r\n");
-    EXPECT_TRUE(has(cut, ": proxy 127.0.0.1:") && has(cut, "it ended the connection before the server did")) << cut;
+    EXPECT_TRUE(has(cut, ": proxy 127.0.0.1:") &&
+                has(cut, "it ended the connection before the server did"))
+        << cut;
     options.proxy = "https://127.0.0.1:1";
-    EXPECT_TRUE(has(why("https://origin.example/"), "refused | GET https://origin.example/: proxy 127.0.0.1:1: connect: "));
+    EXPECT_TRUE(has(why("https://origin.example/"),
+                    "refused | GET https://origin.example/: proxy 127.0.0.1:1: connect: "));
     // One without TLS.
     raw_server plain([](raw_server& r) {
         auto v = r.accept();
@@ -172,7 +199,9 @@ TEST_F(tls_proxy, refusals_and_ends_are_told) {
     });
     options.proxy = "https://127.0.0.1:" + std::to_string(plain.port());
     const auto no_tls = why("https://origin.example/");
-    EXPECT_TRUE(has(no_tls, ": proxy 127.0.0.1:") && has(no_tls, "does the server speak TLS on this port?")) << no_tls;
+    EXPECT_TRUE(has(no_tls, ": proxy 127.0.0.1:") &&
+                has(no_tls, "does the server speak TLS on this port?"))
+        << no_tls;
 }
 TEST_F(tls_proxy, only_the_server_can_say_that_it_has_sent_all) {
     for (const bool said : {true, false}) {
@@ -185,7 +214,8 @@ TEST_F(tls_proxy, only_the_server_can_say_that_it_has_sent_all) {
         raw_server plain(tunnel_to(server.port()));
         tls_relay p(mine, plain.port());  // says it of itself in any case
         by(p);
-        const auto got = http::client::create(options)->get("https://origin.example:" + std::to_string(server.port()) + "/");
+        const auto got = http::client::create(options)->get(
+            "https://origin.example:" + std::to_string(server.port()) + "/");
         EXPECT_EQ(got.code(), said ? errc::none : errc::truncated);
         if (said) {
             EXPECT_EQ(got->body(), "half");
@@ -196,13 +226,14 @@ TEST_F(tls_proxy, that_is_silent_is_told_in_time) {
     raw_server raw([](raw_server& r) {
         auto v = r.accept();
         char byte;
-        while (::recv(v.fd(), &byte, 1, 0) > 0) {
-        }
+        while (::recv(v.fd(), &byte, 1, 0) > 0) {}
     });
     options.proxy = "https://127.0.0.1:" + std::to_string(raw.port());
     options.tls_timeout = 30ms;
     const auto told = why("http://origin.example/");
-    EXPECT_NE(told.find("timed out | GET http://origin.example/: proxy 127.0.0.1:"), std::string::npos) << told;
+    EXPECT_NE(told.find("timed out | GET http://origin.example/: proxy 127.0.0.1:"),
+              std::string::npos)
+        << told;
     EXPECT_NE(told.find("TLS handshake: not complete within 30 ms"), std::string::npos) << told;
 }
 

@@ -16,7 +16,8 @@ int size_of(std::size_t n) noexcept { return static_cast<int>(n); }
 }  // namespace
 
 const cipher_suite* cipher_suite::find(std::uint16_t id) noexcept {
-    // Fetched once: OpenSSL looks a cipher up by its name, under a lock. And never given back: connections may outlive all statics.
+    // Fetched once: OpenSSL looks a cipher up by its name, under a lock. And never given back:
+    // connections may outlive all statics.
     static const auto& suites = *new std::array<cipher_suite, 3>{{
         {aead_cipher::find("AES-128-GCM"), EVP_sha256(), 16, 32},
         {aead_cipher::find("AES-256-GCM"), EVP_sha384(), 32, 48},
@@ -28,25 +29,31 @@ const cipher_suite* cipher_suite::find(std::uint16_t id) noexcept {
     return found.cipher ? &found : nullptr;
 }
 
-record_key::record_key(const cipher_suite& suite, bytes secret, bool seals, std::uint64_t sequence) noexcept
+record_key::record_key(const cipher_suite& suite, bytes secret, bool seals,
+                       std::uint64_t sequence) noexcept
     : suite_(&suite), cipher_(*suite.cipher, seals), sequence_(sequence) {
     std::copy_n(secret.begin(), suite.secret_bytes, secret_.begin());
 }
 
 record_key::record_key(record_key&& other) noexcept
-    : suite_(other.suite_), cipher_(std::move(other.cipher_)), sequence_(other.sequence_), secret_(other.secret_), iv_(other.iv_) {}
+    : suite_(other.suite_),
+      cipher_(std::move(other.cipher_)),
+      sequence_(other.sequence_),
+      secret_(other.secret_),
+      iv_(other.iv_) {}
 
 record_key::~record_key() { OPENSSL_cleanse(secret_.data(), secret_.size()); }
 
-std::optional<record_key> record_key::create(const cipher_suite& suite, bytes secret, bool seals, std::uint64_t sequence) {
+std::optional<record_key> record_key::create(const cipher_suite& suite, bytes secret, bool seals,
+                                             std::uint64_t sequence) {
     if (secret.size() != suite.secret_bytes) return std::nullopt;
     record_key made(suite, secret, seals, sequence);
     if (!made.take_keys()) return std::nullopt;
     return made;
 }
 
-// HKDF-Expand-Label (RFC 8446 section 7.1) without a context. What is wanted here is never longer than one hash, so that one round of
-// HKDF's expansion (RFC 5869 section 2.3) is all of it.
+// HKDF-Expand-Label (RFC 8446 section 7.1) without a context. What is wanted here is never longer
+// than one hash, so that one round of HKDF's expansion (RFC 5869 section 2.3) is all of it.
 bool record_key::expand(std::string_view label, std::span<std::uint8_t> out) const {
     std::array<std::uint8_t, 32> info{};
     std::size_t n = 0;
@@ -60,7 +67,8 @@ bool record_key::expand(std::string_view label, std::span<std::uint8_t> out) con
     put(1);  // the number of the round
     std::array<std::uint8_t, EVP_MAX_MD_SIZE> round{};
     unsigned got = 0;
-    const bool done = HMAC(suite_->hash, secret_.data(), size_of(suite_->secret_bytes), info.data(), n, round.data(), &got) != nullptr &&
+    const bool done = HMAC(suite_->hash, secret_.data(), size_of(suite_->secret_bytes), info.data(),
+                           n, round.data(), &got) != nullptr &&
                       got >= out.size();
     if (done) std::copy_n(round.begin(), out.size(), out.begin());
     OPENSSL_cleanse(round.data(), round.size());
@@ -69,7 +77,8 @@ bool record_key::expand(std::string_view label, std::span<std::uint8_t> out) con
 
 bool record_key::take_keys() {
     std::array<std::uint8_t, 32> key{};
-    const bool done = expand("tls13 key", std::span(key).first(suite_->key_bytes)) && expand("tls13 iv", iv_) &&
+    const bool done = expand("tls13 key", std::span(key).first(suite_->key_bytes)) &&
+                      expand("tls13 iv", iv_) &&
                       cipher_.set_key(std::span(key).first(suite_->key_bytes));
     OPENSSL_cleanse(key.data(), key.size());
     return done;
@@ -88,7 +97,8 @@ bool record_key::update() {
 // The record's number over the key's vector (RFC 8446 section 5.3).
 aead_nonce record_key::next_nonce() noexcept {
     auto nonce = iv_;
-    for (std::size_t i = 0; i < 8; ++i) nonce[11 - i] = static_cast<std::uint8_t>(nonce[11 - i] ^ (sequence_ >> (8 * i)));
+    for (std::size_t i = 0; i < 8; ++i)
+        nonce[11 - i] = static_cast<std::uint8_t>(nonce[11 - i] ^ (sequence_ >> (8 * i)));
     ++sequence_;
     return nonce;
 }
@@ -98,14 +108,17 @@ bool record_key::seal(content type, std::string_view plain, buffer& to) {
     const std::size_t behind = inner + record_tag_bytes;
     const auto record = to.prepare(record_header_bytes + behind);
     // The outer type and version are always these (RFC 8446 section 5.2).
-    const std::array<char, record_header_bytes> header = {static_cast<char>(content::application_data), 3, 3, static_cast<char>(behind >> 8),
-                                                          static_cast<char>(behind)};
+    const std::array<char, record_header_bytes> header = {
+        static_cast<char>(content::application_data), 3, 3, static_cast<char>(behind >> 8),
+        static_cast<char>(behind)};
     std::memcpy(record.data(), header.data(), header.size());
     char* const body = record.data() + record_header_bytes;
     if (!plain.empty()) std::memcpy(body, plain.data(), plain.size());
     body[plain.size()] = static_cast<char>(type);
     // The header is authenticated (RFC 8446 section 5.2).
-    if (!cipher_.seal(next_nonce(), header, {body, inner}, std::span<char, record_tag_bytes>(body + inner, record_tag_bytes))) return false;
+    if (!cipher_.seal(next_nonce(), header, {body, inner},
+                      std::span<char, record_tag_bytes>(body + inner, record_tag_bytes)))
+        return false;
     to.commit(record_header_bytes + behind);
     return true;
 }

@@ -1,4 +1,5 @@
-// One direction of a TLS 1.3 connection after its handshake: the records of RFC 8446 section 5, sealed and opened with OpenSSL's ciphers.
+// One direction of a TLS 1.3 connection after its handshake: the records of RFC 8446 section 5,
+// sealed and opened with OpenSSL's ciphers.
 #pragma once
 
 #include <openssl/evp.h>
@@ -16,7 +17,12 @@
 namespace wire::tls::detail {
 
 // RFC 8446 section 5.1.
-enum class content : std::uint8_t { change_cipher_spec = 20, alert = 21, handshake = 22, application_data = 23 };
+enum class content : std::uint8_t {
+    change_cipher_spec = 20,
+    alert = 21,
+    handshake = 22,
+    application_data = 23
+};
 
 // RFC 8446 section 6; those that records give reason for.
 enum class alert : std::uint8_t {
@@ -51,9 +57,10 @@ class record_key {
 public:
     using bytes = std::span<const std::uint8_t>;
 
-    // `secret`: the application traffic secret (RFC 8446 section 7.1), secret_bytes long. `sequence`: of the next record. None when
-    // OpenSSL fails, which is for want of memory.
-    static std::optional<record_key> create(const cipher_suite& suite, bytes secret, bool seals, std::uint64_t sequence);
+    // `secret`: the application traffic secret (RFC 8446 section 7.1), secret_bytes long.
+    // `sequence`: of the next record. None when OpenSSL fails, which is for want of memory.
+    static std::optional<record_key> create(const cipher_suite& suite, bytes secret, bool seals,
+                                            std::uint64_t sequence);
     record_key(record_key&& other) noexcept;
     record_key& operator=(record_key&&) = delete;
     ~record_key();
@@ -66,7 +73,8 @@ public:
         content type = content::application_data;
         std::size_t size = 0;
     };
-    // `record`: a whole one with its header. `plain` has room for what is in it with padding: record.size() - 21 bytes, at least one.
+    // `record`: a whole one with its header. `plain` has room for what is in it with padding:
+    // record.size() - 21 bytes, at least one.
     opened open(std::span<const char> record, char* plain);
 
     // Goes on with the next key (RFC 8446 section 7.2). False when OpenSSL fails.
@@ -75,7 +83,8 @@ public:
     std::uint64_t sequence() const noexcept { return sequence_; }
 
 private:
-    record_key(const cipher_suite& suite, bytes secret, bool seals, std::uint64_t sequence) noexcept;
+    record_key(const cipher_suite& suite, bytes secret, bool seals,
+               std::uint64_t sequence) noexcept;
     bool expand(std::string_view label, std::span<std::uint8_t> out) const;
     bool take_keys();
     aead_nonce next_nonce() noexcept;

@@ -18,16 +18,22 @@ constexpr std::uint32_t max_ticket_message = 8 + 256 + 65'537 + 65'536;
 
 std::size_t octet(char c) noexcept { return static_cast<unsigned char>(c); }
 
-bool is_sealed(std::span<const char> header) noexcept { return header[0] == static_cast<char>(content::application_data); }
-std::size_t bytes_behind(std::span<const char> header) noexcept { return octet(header[3]) << 8 | octet(header[4]); }
+bool is_sealed(std::span<const char> header) noexcept {
+    return header[0] == static_cast<char>(content::application_data);
+}
+std::size_t bytes_behind(std::span<const char> header) noexcept {
+    return octet(header[3]) << 8 | octet(header[4]);
+}
 
 }  // namespace
 
-record_stream::record_stream(record_key ours, record_key theirs, bool client, ticket_reader* tickets) noexcept
+record_stream::record_stream(record_key ours, record_key theirs, bool client,
+                             ticket_reader* tickets) noexcept
     : ours_(std::move(ours)), theirs_(std::move(theirs)), tickets_(tickets), client_(client) {}
 
-// Takes the next record off the front of `raw`, or what there is of it into partial_. False when it is not all here. A header alone tells
-// whether the rest is worth waiting for: what it announces is bounded.
+// Takes the next record off the front of `raw`, or what there is of it into partial_. False when it
+// is not all here. A header alone tells whether the rest is worth waiting for: what it announces is
+// bounded.
 bool record_stream::complete(std::span<const char>& raw, std::span<const char>& record) {
     const auto wanted = [&](std::span<const char> from) {
         if (from.size() < record_header_bytes) return record_header_bytes;
@@ -47,7 +53,8 @@ bool record_stream::complete(std::span<const char>& raw, std::span<const char>& 
         raw = {};
         return false;
     }
-    for (std::size_t size = wanted(partial_.bytes()); partial_.size() < size; size = wanted(partial_.bytes())) {
+    for (std::size_t size = wanted(partial_.bytes()); partial_.size() < size;
+         size = wanted(partial_.bytes())) {
         if (raw.empty()) return false;
         const std::size_t n = std::min(size - partial_.size(), raw.size());
         partial_.append({raw.data(), n});
@@ -57,7 +64,8 @@ bool record_stream::complete(std::span<const char>& raw, std::span<const char>& 
     return true;
 }
 
-result<stream_filter::step> record_stream::receive(std::span<const char> raw, std::span<char> plain, buffer& to_peer) {
+result<stream_filter::step> record_stream::receive(std::span<const char> raw, std::span<char> plain,
+                                                   buffer& to_peer) {
     stream_filter::step s;
     const auto whole = raw;
     if (!rest_.empty()) {
@@ -75,7 +83,8 @@ result<stream_filter::step> record_stream::receive(std::span<const char> raw, st
     }
     if (!refused_.text.empty()) {
         if (s.produced == 0) return refuse(to_peer);
-        // What came before it is good. The record is given back, so that there is a next call to say so.
+        // What came before it is good. The record is given back, so that there is a next call to
+        // say so.
         s.consumed = static_cast<std::size_t>(record.data() - whole.data());
         return s;
     }
@@ -83,8 +92,11 @@ result<stream_filter::step> record_stream::receive(std::span<const char> raw, st
     return s;
 }
 
-record_stream::refusal record_stream::take_record(std::span<const char> record, std::span<char> room, std::size_t& produced, buffer& to_peer) {
-    // A new handshake in plain text, an alert that anybody could have sent: nothing but sealed records come now.
+record_stream::refusal record_stream::take_record(std::span<const char> record,
+                                                  std::span<char> room, std::size_t& produced,
+                                                  buffer& to_peer) {
+    // A new handshake in plain text, an alert that anybody could have sent: nothing but sealed
+    // records come now.
     if (!is_sealed(record)) return {alert::unexpected_message, "a record that is not encrypted"};
     const std::size_t behind = bytes_behind(record);
     if (behind > max_record_sealed) return {alert::record_overflow, "a record is too long"};
@@ -97,11 +109,13 @@ record_stream::refusal record_stream::take_record(std::span<const char> record, 
     if (got.why) return {*got.why, "a record is too long or has no type"};
     const bool data = got.type == content::application_data;
     if (!data || got.size == 0) {
-        if (++idle_records_ > max_idle_records) return {alert::unexpected_message, "too many records without data"};
+        if (++idle_records_ > max_idle_records)
+            return {alert::unexpected_message, "too many records without data"};
     } else {
         idle_records_ = 0;
     }
-    if (in_message() && got.type != content::handshake) return {alert::unexpected_message, "a record in the middle of a handshake message"};
+    if (in_message() && got.type != content::handshake)
+        return {alert::unexpected_message, "a record in the middle of a handshake message"};
     const std::span<const char> what(to, got.size);
     refusal refused;
     if (data) {
@@ -131,16 +145,20 @@ record_stream::refusal record_stream::take_alert(std::span<const char> what) {
         ended_ = true;
         return {};
     }
-    if (why == alert::user_canceled) return {};  // a notice of its end follows (RFC 8446 section 6.1)
-    return {alert::close_notify, std::string("the peer's alert: ") + SSL_alert_desc_string_long(static_cast<int>(octet(what[1])))};
+    // A notice of its end follows (RFC 8446 section 6.1).
+    if (why == alert::user_canceled) return {};
+    return {alert::close_notify, std::string("the peer's alert: ") +
+                                     SSL_alert_desc_string_long(static_cast<int>(octet(what[1])))};
 }
 
 // Handshake messages, which need not begin or end with a record.
-record_stream::refusal record_stream::take_messages(std::span<const char> what, std::span<const char> record, buffer& to_peer) {
+record_stream::refusal record_stream::take_messages(std::span<const char> what,
+                                                    std::span<const char> record, buffer& to_peer) {
     if (what.empty()) return {alert::unexpected_message, "an empty handshake record"};
     while (!what.empty()) {
         if (message_left_ > 0) {
-            const auto n = static_cast<std::uint32_t>(std::min<std::size_t>(message_left_, what.size()));
+            const auto n =
+                static_cast<std::uint32_t>(std::min<std::size_t>(message_left_, what.size()));
             message_left_ -= n;
             what = what.subspan(n);
             continue;
@@ -149,14 +167,17 @@ record_stream::refusal record_stream::take_messages(std::span<const char> what, 
         what = what.subspan(1);
         if (head_bytes_ < head_.size()) continue;
         head_bytes_ = 0;
-        const auto size = static_cast<std::uint32_t>(octet(head_[1]) << 16 | octet(head_[2]) << 8 | octet(head_[3]));
+        const auto size = static_cast<std::uint32_t>(octet(head_[1]) << 16 | octet(head_[2]) << 8 |
+                                                     octet(head_[3]));
         if (head_[0] == key_update) {
             if (size != 1) return {alert::decode_error, "a malformed KeyUpdate"};
             // What follows it would be under the old key (RFC 8446 section 5.1).
-            if (what.size() != 1) return {alert::unexpected_message, "a KeyUpdate that does not end its record"};
+            if (what.size() != 1)
+                return {alert::unexpected_message, "a KeyUpdate that does not end its record"};
             return take_new_key(what.front(), to_peer);
         }
-        if (!client_ || head_[0] != new_session_ticket) return {alert::unexpected_message, "a handshake message that does not belong here"};
+        if (!client_ || head_[0] != new_session_ticket)
+            return {alert::unexpected_message, "a handshake message that does not belong here"};
         if (size > max_ticket_message) return {alert::decode_error, "a ticket is too long"};
         message_left_ = size;
     }
@@ -174,8 +195,10 @@ record_stream::refusal record_stream::take_new_key(char request, buffer& to_peer
 
 // Tells the peer that the next record is under the next key.
 bool record_stream::renew(buffer& to_peer) {
-    static constexpr std::array<char, 5> message = {key_update, 0, 0, 1, 0};  // and does not ask the same of it
-    return ours_.seal(content::handshake, {message.data(), message.size()}, to_peer) && ours_.update();
+    // And does not ask the same of it.
+    static constexpr std::array<char, 5> message = {key_update, 0, 0, 1, 0};
+    return ours_.seal(content::handshake, {message.data(), message.size()}, to_peer) &&
+           ours_.update();
 }
 
 error record_stream::refuse(buffer& to_peer) {
@@ -193,7 +216,8 @@ void record_stream::end_tickets() noexcept {
 result<void> record_stream::send(std::string_view plain, buffer& to_peer) {
     while (!plain.empty()) {
         const auto piece = plain.substr(0, max_record_plain);
-        if ((ours_.sequence() >= max_records_per_key && !renew(to_peer)) || !ours_.seal(content::application_data, piece, to_peer)) {
+        if ((ours_.sequence() >= max_records_per_key && !renew(to_peer)) ||
+            !ours_.seal(content::application_data, piece, to_peer)) {
             return error(errc::tls_failed, "TLS: a record could not be encrypted");
         }
         plain.remove_prefix(piece.size());

@@ -18,7 +18,8 @@ using testing::served;
 std::string describe(const http::request& r) {
     const connection_info* const info = r.tls();
     if (info == nullptr) return "plain";
-    return std::string(info->version) + " [" + std::string(info->protocol) + "] " + std::string(info->peer) + " from " + r.peer().host();
+    return std::string(info->version) + " [" + std::string(info->protocol) + "] " +
+           std::string(info->peer) + " from " + r.peer().host();
 }
 
 struct request_info : ::testing::Test {
@@ -74,7 +75,8 @@ struct request_info : ::testing::Test {
 TEST_F(request_info, has_version_protocol_and_the_clients_name) {
     EXPECT_EQ(get(as(""), "/"), "TLSv1.3 [http/1.1]  from 127.0.0.1");
     const std::string long_name(60, 'n');
-    EXPECT_EQ(get(as(long_name, version::tls_1_2), "/"), "TLSv1.2 [http/1.1] " + long_name + " from 127.0.0.1");
+    EXPECT_EQ(get(as(long_name, version::tls_1_2), "/"),
+              "TLSv1.2 [http/1.1] " + long_name + " from 127.0.0.1");
     EXPECT_EQ(get(as("me"), "/elsewhere"), "TLSv1.3 [http/1.1] me from 127.0.0.1");
 }
 TEST_F(request_info, is_there_for_middleware) {
@@ -85,7 +87,8 @@ TEST_F(request_info, is_there_for_middleware) {
 TEST_F(request_info, is_there_when_a_websocket_begins) {
     ws::dial_options o;
     o.tls = as("me");
-    auto c = ws::blocking_client::connect("wss://localhost:" + std::to_string(server->port()) + "/ws", o);
+    auto c = ws::blocking_client::connect(
+        "wss://localhost:" + std::to_string(server->port()) + "/ws", o);
     ASSERT_TRUE(c) << c.error().message;
     const auto got = c->receive();
     ASSERT_TRUE(got) << got.error().message;

@@ -30,14 +30,14 @@ using testing::served;
 // A blocking peer that speaks TLS and shows how it ends.
 class tls_peer {
 public:
-    tls_peer(std::uint16_t port, client_context& context) : tls_(*context.connect("localhost", port)) {
+    tls_peer(std::uint16_t port, client_context& context)
+        : tls_(*context.connect("localhost", port)) {
         fd_ = unique_fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
         const address to = address::loopback_v4(port);
         EXPECT_EQ(::connect(fd_.get(), to.raw(), to.size()), 0);
         EXPECT_TRUE(tls_->begin(to_peer_));
         push();
-        while (!tls_->is_open() && pull()) {
-        }
+        while (!tls_->is_open() && pull()) {}
     }
     void send(std::string_view text) {
         EXPECT_TRUE(tls_->send(text, to_peer_));
@@ -48,14 +48,12 @@ public:
         push();
     }
     std::string until(std::string_view end) {
-        while (heard_.find(end) == std::string::npos && pull()) {
-        }
+        while (heard_.find(end) == std::string::npos && pull()) {}
         return heard_;
     }
     // Everything up to the end, and how that came.
     std::string rest() {
-        while (pull()) {
-        }
+        while (pull()) {}
         return heard_ + (tls_->has_ended() ? "<notice>" : "<bare end>");
     }
 
@@ -112,7 +110,8 @@ struct tls_servers : ::testing::Test {
         res.body() = std::string(res.request().path()) + " " + std::string(res.request().body());
         res.send();
     }
-    static std::string url(const served& s, const std::string& target, const std::string& scheme = "https") {
+    static std::string url(const served& s, const std::string& target,
+                           const std::string& scheme = "https") {
         return scheme + "://127.0.0.1:" + std::to_string(s.port()) + target;
     }
 };
@@ -120,7 +119,9 @@ struct tls_servers : ::testing::Test {
 TEST_F(tls_servers, are_reached_through_a_tunnel_and_named_there) {
     http::router routes;
     routes.get("/{any}", mirror);
-    routes.websocket("/ws", [](ws::session& s, const http::request&) { s.on_message([](ws::session& s, ws::message m) { s.send(m); }); });
+    routes.websocket("/ws", [](ws::session& s, const http::request&) {
+        s.on_message([](ws::session& s, ws::message m) { s.send(m); });
+    });
     served s(std::move(routes), options);
     const auto through = [&](const std::string& host, auto use) {
         raw_server proxy([&](raw_server& r) {
@@ -129,7 +130,8 @@ TEST_F(tls_servers, are_reached_through_a_tunnel_and_named_there) {
             v.send("HTTP/1.1 200 OK\r\n\r\n");
             v.carry_to(s.port());
         });
-        client_options.proxy = dial_options.proxy = "http://127.0.0.1:" + std::to_string(proxy.port());
+        client_options.proxy = dial_options.proxy =
+            "http://127.0.0.1:" + std::to_string(proxy.port());
         use("://" + host + ":" + std::to_string(s.port()));
     };
     through("localhost", [&](const std::string& there) {
@@ -150,20 +152,22 @@ TEST_F(tls_servers, are_reached_through_a_tunnel_and_named_there) {
     });
     // The certificate is for the origin, whose name it is held to, not the proxy's.
     through("other.example", [&](const std::string& there) {
-        EXPECT_EQ(http::client::create(client_options)->get("https" + there + "/x").code(), errc::tls_failed);
+        EXPECT_EQ(http::client::create(client_options)->get("https" + there + "/x").code(),
+                  errc::tls_failed);
     });
 }
 TEST_F(tls_servers, that_do_not_answer_a_handshake_are_told_in_time) {
     raw_server raw([](raw_server& r) {
         auto v = r.accept();
         char byte;
-        while (::recv(v.fd(), &byte, 1, 0) > 0) {
-        }
+        while (::recv(v.fd(), &byte, 1, 0) > 0) {}
     });
     client_options.tls_timeout = 30ms;
     const auto got = http::client::create(client_options)->get(raw.url("/", "https"));
     EXPECT_EQ(got.code(), errc::timed_out);
-    EXPECT_NE(got.error().message.find("TLS handshake: not complete within 30 ms"), std::string::npos) << got.error().message;
+    EXPECT_NE(got.error().message.find("TLS handshake: not complete within 30 ms"),
+              std::string::npos)
+        << got.error().message;
 }
 TEST_F(tls_servers, answer_https) {
     served s(mirror, options);
@@ -182,7 +186,11 @@ TEST_F(tls_servers, answer_https) {
 }
 TEST_F(tls_servers, are_not_left_for_plain_http_unless_allowed) {
     served plain(mirror);
-    served s([&](http::response res) { res.status(302).header("Location", url(plain, "/plain", "http")).send(); }, options);
+    served s(
+        [&](http::response res) {
+            res.status(302).header("Location", url(plain, "/plain", "http")).send();
+        },
+        options);
     EXPECT_EQ(http::client::create(client_options)->get(url(s, "/")).code(), errc::bad_redirect);
     client_options.allow_https_to_http = true;
     const auto got = http::client::create(client_options)->get(url(s, "/"));
@@ -206,11 +214,13 @@ TEST_F(tls_servers, pass_bodies_in_pieces_and_files) {
         self->in = std::move(reader);
         self->out = res.start_body();
         self->out.on_drained([self] { self->in.resume(); });
-        self->in.read([self](std::string_view piece) {
-            if (!self->out.write(piece)) self->in.pause();
-        }, [self](errc why) {
-            if (why == errc::none) self->out.finish();
-        });
+        self->in.read(
+            [self](std::string_view piece) {
+                if (!self->out.write(piece)) self->in.pause();
+            },
+            [self](errc why) {
+                if (why == errc::none) self->out.finish();
+            });
     });
     options.limits.max_unsent_bytes = 100'000;
     served s(std::move(routes), options);
@@ -249,7 +259,8 @@ TEST_F(tls_servers, are_verified_unless_that_is_switched_off) {
     const auto got = http::client::create()->get(url(s, "/"));
     EXPECT_EQ(got.code(), errc::tls_failed);
     EXPECT_EQ(got.error().message, "GET " + url(s, "/") +
-                                       ": TLS handshake: the server's certificate is not to be trusted: unable to get local issuer certificate");
+                                       ": TLS handshake: the server's certificate is not to be "
+                                       "trusted: unable to get local issuer certificate");
     const auto dialed = ws::blocking_client::connect(url(s, "/", "wss"));
     EXPECT_EQ(dialed.code(), errc::tls_failed);
     EXPECT_EQ(dialed.error().message.find("wss://127.0.0.1:"), 0U);
@@ -264,7 +275,9 @@ TEST_F(tls_servers, and_those_without_tls_do_not_understand_each_other) {
     served plain(mirror);
     const auto got = http::client::create(client_options)->get(url(plain, "/"));
     EXPECT_EQ(got.code(), errc::tls_failed);
-    EXPECT_NE(got.error().message.find("does the server speak TLS on this port?"), std::string::npos) << got.error().message;
+    EXPECT_NE(got.error().message.find("does the server speak TLS on this port?"),
+              std::string::npos)
+        << got.error().message;
 }
 TEST_F(tls_servers, end_with_notice) {
     served s(mirror, options);
@@ -288,7 +301,8 @@ TEST_F(tls_servers, pipelined_requests) {
     const auto context = trusting();
     tls_peer p(s.port(), *context);
     std::string many;
-    for (int i = 0; i < 2000; ++i) many += "GET /" + std::to_string(i) + " HTTP/1.1\r\nHost: a\r\n\r\n";
+    for (int i = 0; i < 2000; ++i)
+        many += "GET /" + std::to_string(i) + " HTTP/1.1\r\nHost: a\r\n\r\n";
     p.send(many + "GET /end HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
     const std::string heard = p.rest();
     std::size_t at = 0;
@@ -321,7 +335,8 @@ TEST_F(tls_servers, tell_garbage_why_and_close) {
 TEST_F(tls_servers, drain) {
     served s(mirror, options);
     const auto context = trusting();
-    raw_peer in_its_handshake(s.port());  // first, so that it has been accepted when the other is answered
+    // First, so that it has been accepted when the other is answered.
+    raw_peer in_its_handshake(s.port());
     tls_peer idle(s.port(), *context);
     idle.send("GET /a HTTP/1.1\r\nHost: a\r\n\r\n");
     idle.until("/a ");
@@ -332,7 +347,8 @@ TEST_F(tls_servers, drain) {
 TEST_F(tls_servers, a_reply_cut_short_is_an_error) {
     // What is passed on ends in the middle of the last record, or just before the notice.
     served s([](http::response res) { res.send("hello"); }, options);
-    tls::client_options older;  // no tickets between handshake and reply, which could come in one piece or two
+    // No tickets between handshake and reply, which could come in one piece or two.
+    tls::client_options older;
     older.ca_file = files.ca_file();
     older.max_version = version::tls_1_2;
     client_options.tls = *client_context::create(older);
@@ -353,7 +369,8 @@ TEST_F(tls_servers, a_reply_cut_short_is_an_error) {
                     const auto n = ::recv(inner.fd(), bytes.data(), bytes.size(), 0);
                     if (n <= 0) return;
                     const bool last = ++reply > 1 && std::string_view(bytes.data(), 1) == "\x17";
-                    visitor.send({bytes.data(), static_cast<std::size_t>(n) - (last && in_record ? 1 : 0)});
+                    visitor.send(
+                        {bytes.data(), static_cast<std::size_t>(n) - (last && in_record ? 1 : 0)});
                     if (last) return;
                 }
             }
@@ -381,9 +398,13 @@ std::string output_of(const std::string& command) {
 TEST_F(tls_servers, talk_to_the_openssl_command) {
     served s(mirror, options);
     for (const std::string version : {"-tls1_2", "-tls1_3"}) {
-        const std::string heard = output_of("printf 'GET /a HTTP/1.1\\r\\nHost: a\\r\\nConnection: close\\r\\n\\r\\n' | timeout 20 openssl s_client -quiet " + version +
-                                            " -verify_return_error -verify_hostname localhost -servername localhost -alpn h2,http/1.1 -CAfile " +
-                                            files.ca_file() + " -connect 127.0.0.1:" + std::to_string(s.port()) + " 2>&1");
+        const std::string heard = output_of(
+            "printf 'GET /a HTTP/1.1\\r\\nHost: a\\r\\nConnection: close\\r\\n\\r\\n' | timeout 20 "
+            "openssl s_client -quiet " +
+            version +
+            " -verify_return_error -verify_hostname localhost -servername localhost -alpn "
+            "h2,http/1.1 -CAfile " +
+            files.ca_file() + " -connect 127.0.0.1:" + std::to_string(s.port()) + " 2>&1");
         EXPECT_NE(heard.find("HTTP/1.1 200 OK"), std::string::npos) << heard;
         EXPECT_NE(heard.find("/a "), std::string::npos) << heard;
     }

@@ -14,8 +14,9 @@ namespace {
 
 using namespace detail;
 
-// What the files said when they were last read. OpenSSL's callbacks hold a pointer to it, and a connection in its handshake may outlive a
-// reload: it is owned by the default certificate's SSL_CTX, which every connection keeps alive.
+// What the files said when they were last read. OpenSSL's callbacks hold a pointer to it, and a
+// connection in its handshake may outlive a reload: it is owned by the default certificate's
+// SSL_CTX, which every connection keeps alive.
 struct reading {
     std::string protocols;
     std::vector<SSL_CTX*> others;  // for names; the default one is the owner
@@ -27,12 +28,15 @@ struct reading {
 
 int owner_index() noexcept {
     static const int index = SSL_CTX_get_ex_new_index(
-        0, nullptr, nullptr, nullptr, [](void*, void* held, CRYPTO_EX_DATA*, int, long, void*) { delete static_cast<reading*>(held); });
+        0, nullptr, nullptr, nullptr, [](void*, void* held, CRYPTO_EX_DATA*, int, long, void*) {
+            delete static_cast<reading*>(held);
+        });
     return index;
 }
 
 bool is_for(SSL_CTX* ctx, const char* name) noexcept {
-    return X509_check_host(SSL_CTX_get0_certificate(ctx), name, 0, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS, nullptr) == 1;
+    return X509_check_host(SSL_CTX_get0_certificate(ctx), name, 0,
+                           X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS, nullptr) == 1;
 }
 
 int choose_certificate(SSL* ssl, int*, void* context) noexcept {
@@ -48,18 +52,20 @@ int choose_certificate(SSL* ssl, int*, void* context) noexcept {
     return SSL_TLSEXT_ERR_NOACK;
 }
 
-int choose_protocol(SSL*, const unsigned char** out, unsigned char* size, const unsigned char* offered, unsigned offered_size,
-                    void* context) noexcept {
+int choose_protocol(SSL*, const unsigned char** out, unsigned char* size,
+                    const unsigned char* offered, unsigned offered_size, void* context) noexcept {
     const std::string& ours = static_cast<reading*>(context)->protocols;
     unsigned char* chosen = nullptr;
-    const int how = SSL_select_next_proto(&chosen, size, reinterpret_cast<const unsigned char*>(ours.data()),
-                                          static_cast<unsigned>(ours.size()), offered, offered_size);
+    const int how =
+        SSL_select_next_proto(&chosen, size, reinterpret_cast<const unsigned char*>(ours.data()),
+                              static_cast<unsigned>(ours.size()), offered, offered_size);
     *out = chosen;
     return how == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
 result<ctx_ptr> read_files(const server_options& o) {
-    if (o.certificates.empty()) return error(errc::bad_argument, "a TLS server needs at least one certificate");
+    if (o.certificates.empty())
+        return error(errc::bad_argument, "a TLS server needs at least one certificate");
     auto held = std::make_unique<reading>();
     auto protocols = protocol_list(o.protocols);
     if (!protocols) return protocols.error();
@@ -78,12 +84,18 @@ result<ctx_ptr> read_files(const server_options& o) {
         }
     }
     if (o.client != client_certificate::not_asked) {
-        if (o.client_ca_file.empty()) return error(errc::bad_argument, "to check clients' certificates takes a file of authorities");
+        if (o.client_ca_file.empty())
+            return error(errc::bad_argument,
+                         "to check clients' certificates takes a file of authorities");
         if (auto r = trust(*first, o.client_ca_file); !r) return r.error();
         STACK_OF(X509_NAME)* const names = SSL_load_client_CA_file(o.client_ca_file.c_str());
         if (names == nullptr) return failure("cannot use the authorities in " + o.client_ca_file);
         SSL_CTX_set_client_CA_list(first.get(), names);
-        SSL_CTX_set_verify(first.get(), SSL_VERIFY_PEER | (o.client == client_certificate::required ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0), nullptr);
+        SSL_CTX_set_verify(
+            first.get(),
+            SSL_VERIFY_PEER |
+                (o.client == client_certificate::required ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0),
+            nullptr);
     }
     // Sessions travel in tickets: nothing is kept here for clients that may never come back.
     SSL_CTX_set_session_cache_mode(first.get(), SSL_SESS_CACHE_OFF);
@@ -95,8 +107,10 @@ result<ctx_ptr> read_files(const server_options& o) {
     SSL_CTX_set_session_id_context(first.get(), ours.data(), ours.size());
     SSL_CTX_set_tlsext_servername_callback(first.get(), choose_certificate);
     SSL_CTX_set_tlsext_servername_arg(first.get(), held.get());
-    if (!held->protocols.empty()) SSL_CTX_set_alpn_select_cb(first.get(), choose_protocol, held.get());
-    if (SSL_CTX_set_ex_data(first.get(), owner_index(), held.get()) != 1) return failure("TLS cannot be used");
+    if (!held->protocols.empty())
+        SSL_CTX_set_alpn_select_cb(first.get(), choose_protocol, held.get());
+    if (SSL_CTX_set_ex_data(first.get(), owner_index(), held.get()) != 1)
+        return failure("TLS cannot be used");
     held.release();
     return first;
 }
@@ -143,7 +157,8 @@ private:
 result<std::shared_ptr<server_context>> server_context::create(const server_options& options) {
     auto read = read_files(options);
     if (!read) return read.error();
-    return std::shared_ptr<server_context>(std::make_shared<openssl_server>(*std::move(read), options));
+    return std::shared_ptr<server_context>(
+        std::make_shared<openssl_server>(*std::move(read), options));
 }
 
 }  // namespace wire::tls

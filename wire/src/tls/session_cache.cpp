@@ -18,7 +18,8 @@ session_ptr server_sessions::get() {
     while (!kept_.empty()) {
         SSL_SESSION* const newest = kept_.back().get();
         const bool stale = SSL_SESSION_get_time(newest) + SSL_SESSION_get_timeout(newest) <= now;
-        if (!stale && !(single_use_ && SSL_SESSION_get_protocol_version(newest) == TLS1_3_VERSION)) {
+        if (!stale &&
+            !(single_use_ && SSL_SESSION_get_protocol_version(newest) == TLS1_3_VERSION)) {
             SSL_SESSION_up_ref(newest);
             return session_ptr(newest);
         }
@@ -35,10 +36,14 @@ std::shared_ptr<server_sessions> session_cache::of(const std::string& server) {
     auto it = servers_.find(server);
     if (it == servers_.end()) {
         if (servers_.size() >= max_servers_) {
-            servers_.erase(std::min_element(servers_.begin(), servers_.end(),
-                                            [](const auto& a, const auto& b) { return a.second.used < b.second.used; }));
+            servers_.erase(std::min_element(
+                servers_.begin(), servers_.end(),
+                [](const auto& a, const auto& b) { return a.second.used < b.second.used; }));
         }
-        it = servers_.emplace(server, entry{std::make_shared<server_sessions>(max_sessions_, single_use_), 0}).first;
+        it = servers_
+                 .emplace(server,
+                          entry{std::make_shared<server_sessions>(max_sessions_, single_use_), 0})
+                 .first;
     }
     it->second.used = ++uses_;
     return it->second.sessions;

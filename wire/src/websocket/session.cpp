@@ -21,9 +21,16 @@ struct session::link {
     session* self = nullptr;
 };
 
-session::session(role r, stream& connection, owner& o, const limits& l, std::unique_ptr<permessage_deflate> deflate)
-    : stream_(&connection), loop_(connection.loop()), owner_(&o), limits_(&l), deflate_(std::move(deflate)), reader_(r, l, deflate_.get()),
-      last_heard_(connection.loop()->now()), role_(r) {
+session::session(role r, stream& connection, owner& o, const limits& l,
+                 std::unique_ptr<permessage_deflate> deflate)
+    : stream_(&connection),
+      loop_(connection.loop()),
+      owner_(&o),
+      limits_(&l),
+      deflate_(std::move(deflate)),
+      reader_(r, l, deflate_.get()),
+      last_heard_(connection.loop()->now()),
+      role_(r) {
     loop().arm(timer_, last_heard_ + limits_->idle_timeout);
 }
 
@@ -34,17 +41,20 @@ session::~session() {
     link_->self = nullptr;
 }
 
-// RFC 6455 section 5.3 wants masks that the application's author cannot foresee; the kernel gives a batch at once.
+// RFC 6455 section 5.3 wants masks that the application's author cannot foresee; the kernel gives a
+// batch at once.
 std::optional<mask_key> session::next_mask() {
     if (role_ == role::server) return std::nullopt;
     const auto draw = [&](std::size_t from) {
         // Cannot fail or be cut short for up to 256 bytes, once the system has booted.
-        [[maybe_unused]] const auto n = ::getrandom(&masks_->keys[from], sizeof(mask_key) * (masks_->keys.size() - from), 0);
+        [[maybe_unused]] const auto n =
+            ::getrandom(&masks_->keys[from], sizeof(mask_key) * (masks_->keys.size() - from), 0);
         masks_->next = from;
     };
     if (masks_ == nullptr) {
         masks_ = std::make_unique_for_overwrite<mask_batch>();
-        draw(masks_->keys.size() - 8);  // 32 bytes cost the kernel least, and many a session sends no more
+        // 32 bytes cost the kernel least, and many a session sends no more.
+        draw(masks_->keys.size() - 8);
     } else if (masks_->next == masks_->keys.size()) {
         draw(0);
     }
@@ -101,7 +111,8 @@ void session::ping(std::string_view payload) {
 void session::close(std::uint16_t code, std::string_view reason) {
     if (state_ != state::open) return;
     state_ = state::closing;
-    if (code != close_code::none_given && !is_valid_close_code(code)) code = close_code::internal_error;
+    if (code != close_code::none_given && !is_valid_close_code(code))
+        code = close_code::internal_error;
     append_close(stream_->out(), code, reason, next_mask());
     stream_->flush_later();
     loop().arm_after(timer_, limits_->close_timeout);
@@ -145,32 +156,32 @@ std::size_t session::receive(std::span<char> bytes) {
         const step s = reader_.read(bytes.subspan(at));
         at += s.consumed;
         switch (s.what) {
-            case event::need_more: return at;
-            case event::message:
-                if (extras_ != nullptr && extras_->counts != nullptr) extras_->counts->received.add();
-                if (state_ == state::open && on_message_) on_message_(*this, {s.op, s.data});
-                break;
-            case event::ping:
-                if (state_ == state::open) append_control(opcode::pong, s.data);
-                break;
-            case event::pong: break;
-            case event::close:
-                if (state_ == state::open) {
-                    append_close(stream_->out(), s.code, s.data, next_mask());
-                    stream_->flush_later();
-                }
-                finish(s.code, s.data);
-                return bytes.size();
-            case event::error: {
-                const std::uint16_t code = close_code_for(s.error);
-                const std::string_view reason = to_string(s.error);
-                if (state_ == state::open) {
-                    append_close(stream_->out(), code, reason, next_mask());
-                    stream_->flush_later();
-                }
-                finish(code, reason);
-                return bytes.size();
+        case event::need_more: return at;
+        case event::message:
+            if (extras_ != nullptr && extras_->counts != nullptr) extras_->counts->received.add();
+            if (state_ == state::open && on_message_) on_message_(*this, {s.op, s.data});
+            break;
+        case event::ping:
+            if (state_ == state::open) append_control(opcode::pong, s.data);
+            break;
+        case event::pong: break;
+        case event::close:
+            if (state_ == state::open) {
+                append_close(stream_->out(), s.code, s.data, next_mask());
+                stream_->flush_later();
             }
+            finish(s.code, s.data);
+            return bytes.size();
+        case event::error: {
+            const std::uint16_t code = close_code_for(s.error);
+            const std::string_view reason = to_string(s.error);
+            if (state_ == state::open) {
+                append_close(stream_->out(), code, reason, next_mask());
+                stream_->flush_later();
+            }
+            finish(code, reason);
+            return bytes.size();
+        }
         }
         if (stream_->is_closed()) return bytes.size();
         // A peer that sends without reading what it is sent has to wait.

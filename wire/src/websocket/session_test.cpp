@@ -15,8 +15,8 @@ namespace {
 
 using namespace std::chrono_literals;
 using namespace std::string_literals;
-using testing::served;
 using testing::frame;
+using testing::served;
 using testing::ws_peer;
 
 // What a session's end was, for tests to wait for.
@@ -43,8 +43,9 @@ TEST(ws_session, echoes_text_binary_and_fragments_however_cut) {
     served s(echo());
     ws_peer p(s.port());
     const std::string large(70'000, 'x');
-    const std::string text = frame(opcode::text, "hello") + frame(opcode::binary, "\0\xFF"s) + frame(opcode::text, "a", false) +
-                             frame(opcode::ping, "now") + frame(opcode::continuation, "b");
+    const std::string text = frame(opcode::text, "hello") + frame(opcode::binary, "\0\xFF"s) +
+                             frame(opcode::text, "a", false) + frame(opcode::ping, "now") +
+                             frame(opcode::continuation, "b");
     for (const auto& cut : testing::all_cuts(text)) {
         for (const auto piece : cut) {
             p.send(piece);
@@ -61,17 +62,27 @@ TEST(ws_session, echoes_text_binary_and_fragments_however_cut) {
 TEST(ws_session, frames_sent_together_with_the_handshake) {
     served s(echo());
     testing::raw_peer p(s.port());
-    p.send("GET / HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
-           "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n" + frame(opcode::text, "early"));
+    p.send(
+        "GET / HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: "
+        "Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n" +
+        frame(opcode::text, "early"));
     EXPECT_EQ(p.response(), "101 ");
-    EXPECT_EQ(p.exactly(7), "\x81\x05" "early");
+    EXPECT_EQ(p.exactly(7),
+              "\x81\x05"
+              "early");
 }
 TEST(ws_session, closing_handshake_begun_by_the_peer) {
     ending end;
     served s(echo(&end));
     ws_peer p(s.port());
-    p.send(frame(opcode::close, "\x03\xE9" "bye") + frame(opcode::text, "too late"));
-    EXPECT_EQ(p.next(), "8 \x03\xE9" "bye");
+    p.send(frame(opcode::close,
+                 "\x03\xE9"
+                 "bye") +
+           frame(opcode::text, "too late"));
+    EXPECT_EQ(p.next(),
+              "8 \x03\xE9"
+              "bye");
     EXPECT_EQ(end.get(), "1001 bye");
     EXPECT_EQ(p.rest(), "");
 }
@@ -89,16 +100,20 @@ TEST(ws_session, closing_handshake_begun_here) {
     served s(std::move(r));
     ws_peer p(s.port());
     p.send(frame(opcode::text, "enough") + frame(opcode::text, "ignored"));
-    EXPECT_EQ(p.next(), "8 \x0F\xA0" "enough");
+    EXPECT_EQ(p.next(),
+              "8 \x0F\xA0"
+              "enough");
     p.send(frame(opcode::close, "\x0F\xA0"));
     EXPECT_EQ(end.get(), "4000 ");
     EXPECT_EQ(p.rest(), "");
 }
 TEST(ws_session, protocol_errors_close_with_their_code) {
     const std::vector<std::pair<std::string, std::string>> cases{
-        {"\x81\x01x", "1002 malformed WebSocket frame"},                   // unmasked
+        {"\x81\x01x", "1002 malformed WebSocket frame"},  // unmasked
         {frame(opcode::continuation, "x"), "1002 malformed WebSocket frame"},
-        {"\xC1\x80" "abcd", "1002 malformed WebSocket frame"},             // a reserved bit
+        {"\xC1\x80"
+         "abcd",
+         "1002 malformed WebSocket frame"},  // a reserved bit
         {frame(opcode::text, "\xFF"), "1007 text that is not UTF-8"},
         {frame(opcode::close, "\x03\xED"), "1002 bad WebSocket close code"},
         {frame(opcode::binary, std::string(101, 'x')), "1009 WebSocket message too large"},
@@ -115,7 +130,8 @@ TEST(ws_session, protocol_errors_close_with_their_code) {
         EXPECT_EQ(end.get(), expected);
         const std::string got = p.next();
         ASSERT_GE(got.size(), 4U);
-        const int code = static_cast<unsigned char>(got[2]) << 8 | static_cast<unsigned char>(got[3]);
+        const int code =
+            static_cast<unsigned char>(got[2]) << 8 | static_cast<unsigned char>(got[3]);
         EXPECT_EQ(std::to_string(code) + " " + got.substr(4), expected);
         p.finish_sending();
         EXPECT_EQ(p.rest(), "");
@@ -151,7 +167,9 @@ TEST(ws_session, handles_reach_it_from_other_threads_until_it_is_gone) {
         h.post([](session& s) { s.send("posted"); });
         EXPECT_EQ(p.next(), "1 posted");
         h.close(4001, "done");
-        EXPECT_EQ(p.next(), "8 \x0F\xA1" "done");
+        EXPECT_EQ(p.next(),
+                  "8 \x0F\xA1"
+                  "done");
     }
     EXPECT_EQ(end.get(), "1006 ");
     h.send("to nobody");
@@ -165,10 +183,14 @@ TEST(ws_session, other_requests_to_its_route) {
     EXPECT_EQ(p.response(), "426 This is a WebSocket.\n");
     EXPECT_NE(p.head_text.find("Upgrade: websocket\r\n"), std::string::npos);
     EXPECT_NE(p.head_text.find("Connection: Upgrade\r\n"), std::string::npos);
-    p.send("GET / HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 8\r\nSec-WebSocket-Key: x\r\n\r\n");
+    p.send(
+        "GET / HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: "
+        "Upgrade\r\nSec-WebSocket-Version: 8\r\nSec-WebSocket-Key: x\r\n\r\n");
     EXPECT_EQ(p.response(), "426 This is a WebSocket.\n");
     EXPECT_NE(p.head_text.find("Sec-WebSocket-Version: 13\r\n"), std::string::npos);
-    p.send("GET / HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: x\r\n\r\n");
+    p.send(
+        "GET / HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: "
+        "Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: x\r\n\r\n");
     EXPECT_EQ(p.response(), "400 This is a WebSocket.\n");
     p.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n");
     EXPECT_EQ(p.response(), "405 Method Not Allowed\n");

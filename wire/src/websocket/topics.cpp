@@ -17,7 +17,8 @@ struct topics::entry {
     detail::subscription* first = nullptr;
 };
 
-// One loop's topics. Used on that loop's thread only; there as long as it has subscriptions, and so no longer than the loop.
+// One loop's topics. Used on that loop's thread only; there as long as it has subscriptions, and so
+// no longer than the loop.
 struct topics::member {
     member(std::shared_ptr<hub> h, event_loop* l) : of(std::move(h)), loop(l) {}
 
@@ -45,7 +46,7 @@ struct topics::hub {
 
 struct topics::message {
     std::string topic;
-    std::string frame;       // as a server sends it: unmasked
+    std::string frame;  // as a server sends it: unmasked
     std::size_t payload_at;
     opcode op;
 };
@@ -92,7 +93,8 @@ topics::topics(slow_subscriber policy) : hub_(std::make_shared<hub>(policy)) {}
 
 result<void> topics::subscribe(session& s, std::string_view topic) const {
     if (!s.is_open()) return errc::stopped;
-    if (topic.size() > s.limits_->max_topic_bytes) return error(errc::bad_argument, "topic's name too long");
+    if (topic.size() > s.limits_->max_topic_bytes)
+        return error(errc::bad_argument, "topic's name too long");
     auto& mine = s.subscriptions();
     for (const auto& one : mine) {
         if (one->of->in->of == hub_ && *one->of->name == topic) return {};
@@ -123,18 +125,23 @@ bool topics::unsubscribe(session& s, std::string_view topic) const {
     return true;
 }
 
-void topics::publish(std::string_view topic, std::string_view data, opcode op) const { publish(nullptr, topic, data, op); }
+void topics::publish(std::string_view topic, std::string_view data, opcode op) const {
+    publish(nullptr, topic, data, op);
+}
 
-void topics::publish_from(const session& from, std::string_view topic, std::string_view data, opcode op) const {
+void topics::publish_from(const session& from, std::string_view topic, std::string_view data,
+                          opcode op) const {
     publish(&from, topic, data, op);
 }
 
-void topics::publish(const session* from, std::string_view topic, std::string_view data, opcode op) const {
+void topics::publish(const session* from, std::string_view topic, std::string_view data,
+                     opcode op) const {
     char header[max_frame_header_bytes];
     const std::size_t header_size = write_frame_header(header, op, data.size(), true, std::nullopt);
     std::string frame(header, header_size);
     frame += data;
-    const auto shared = std::make_shared<const message>(message{std::string(topic), std::move(frame), header_size, op});
+    const auto shared = std::make_shared<const message>(
+        message{std::string(topic), std::move(frame), header_size, op});
     member* here = nullptr;
     {
         // Loops stay while they have a member, and members while the lock is held.
@@ -145,7 +152,8 @@ void topics::publish(const session* from, std::string_view topic, std::string_vi
                 continue;
             }
             loop->post([hub = hub_, loop = loop, shared] {
-                if (member* const there = hub->find(loop); there != nullptr) there->deliver(*shared, nullptr);
+                if (member* const there = hub->find(loop); there != nullptr)
+                    there->deliver(*shared, nullptr);
             });
         }
     }

@@ -15,7 +15,8 @@ using testing::frame;
 using testing::served;
 using testing::ws_peer;
 
-// "+topic" and "-topic" subscribe and unsubscribe, "topic:text" publishes to the others; each but the last is answered.
+// "+topic" and "-topic" subscribe and unsubscribe, "topic:text" publishes to the others; each but
+// the last is answered.
 http::router service(const topics& all) {
     http::router r;
     r.websocket("/", [all](session& s, const http::request&) {
@@ -48,7 +49,8 @@ TEST(topics, reach_the_subscribers_of_all_loops_but_the_publisher) {
     for (int i = 0; i < 12; ++i) EXPECT_EQ(ask(peers.emplace_back(s.port()), "+a"), "1 no error");
     EXPECT_EQ(ask(peers.back(), "+b"), "1 no error");
     EXPECT_EQ(ask(peers.front(), "a:\x01\x02", opcode::binary), "1 published");
-    for (auto p = std::next(peers.begin()); p != peers.end(); ++p) EXPECT_EQ(p->next(), "2 \x01\x02");
+    for (auto p = std::next(peers.begin()); p != peers.end(); ++p)
+        EXPECT_EQ(p->next(), "2 \x01\x02");
     all.publish("b", "only one");
     all.publish("a", "all");
     all.publish("none", "nobody");
@@ -116,13 +118,15 @@ TEST(topics, in_order_from_each_thread) {
         int y = 0;
         while (x + y < 2 * count) {
             const std::string got = p.next();
-            ASSERT_EQ(got, got[2] == 'x' ? "1 x" + std::to_string(x++) : "1 y" + std::to_string(y++));
+            ASSERT_EQ(got,
+                      got[2] == 'x' ? "1 x" + std::to_string(x++) : "1 y" + std::to_string(y++));
         }
     }
     for (auto& t : publishers) t.join();
 }
 
-// Publishes until a peer that does not read has been congested for a while; what that peer, and one that does read, get.
+// Publishes until a peer that does not read has been congested for a while; what that peer, and one
+// that does read, get.
 std::pair<std::string, int> overwhelm(slow_subscriber policy) {
     const topics all(policy);
     http::server_options options;
@@ -147,10 +151,14 @@ std::pair<std::string, int> overwhelm(slow_subscriber policy) {
         if (policy == slow_subscriber::skip && got == 5) return {"open", got};
     }
 }
-TEST(topics, slow_subscribers_miss_messages) { EXPECT_EQ(overwhelm(slow_subscriber::skip).first, "open"); }
+TEST(topics, slow_subscribers_miss_messages) {
+    EXPECT_EQ(overwhelm(slow_subscriber::skip).first, "open");
+}
 TEST(topics, slow_subscribers_are_closed) {
     const auto [end, got] = overwhelm(slow_subscriber::close);
-    EXPECT_EQ(end, "8 \x03\xF5" "too slow");
+    EXPECT_EQ(end,
+              "8 \x03\xF5"
+              "too slow");
     EXPECT_LT(got, 2000);
 }
 TEST(topics, one_set_for_several_servers_of_which_one_ends) {

@@ -1,4 +1,5 @@
-// In the place of src/proto/compression.cpp where wire is built without zlib: nothing can be compressed, and that is what is said.
+// In the place of src/proto/compression.cpp where wire is built without zlib: nothing can be
+// compressed, and that is what is said.
 #include "wire/proto/compression.hpp"
 
 namespace wire {
@@ -6,7 +7,9 @@ namespace wire {
 namespace {
 
 error unavailable() {
-    return {errc::no_compression, "this wire was built without zlib; install it (Debian: zlib1g-dev) and build it with -D WIRE_WITH_ZLIB=ON"};
+    return {errc::no_compression,
+            "this wire was built without zlib; install it (Debian: zlib1g-dev) and build it with "
+            "-D WIRE_WITH_ZLIB=ON"};
 }
 
 }  // namespace
@@ -22,7 +25,9 @@ void compressor::reset() noexcept {}
 struct decompressor::state {};
 void decompressor::destroy::operator()(state* s) const noexcept { delete s; }
 result<decompressor> decompressor::create(coding, int, std::uint32_t) { return unavailable(); }
-decompressor::step decompressor::add(std::string_view, std::size_t, buffer&) { return {.error = errc::no_compression}; }
+decompressor::step decompressor::add(std::string_view, std::size_t, buffer&) {
+    return {.error = errc::no_compression};
+}
 void decompressor::reset() noexcept {}
 void decompressor::next_stream() noexcept {}
 void decompressor::restart_ratio(std::uint32_t) noexcept {}

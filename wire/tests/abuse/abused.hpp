@@ -1,4 +1,5 @@
-// A server with small limits, the memory it is expected to keep to, and somebody who wants to be served all the while.
+// A server with small limits, the memory it is expected to keep to, and somebody who wants to be
+// served all the while.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -49,7 +50,8 @@ inline http::server_options small_limits() {
 inline http::router hello_and_echo() {
     http::router routes;
     routes.get("/", [](http::response res) { res.send("hello"); });
-    routes.post("/", [](http::response res) { res.send(std::to_string(res.request().body().size())); });
+    routes.post("/",
+                [](http::response res) { res.send(std::to_string(res.request().body().size())); });
     routes.get("/big", [](http::response res) { res.send(std::string(256 * 1024, 'x')); });
     routes.websocket("/echo", [](ws::session& s, const http::request&) {
         s.on_message([](ws::session& from, ws::message m) { from.send(m); });
@@ -76,7 +78,8 @@ inline std::string times(std::size_t count, std::string_view text) {
     return out;
 }
 
-// The connection is gone for good within 5 s, which a peer that sends is told even if it does not read.
+// The connection is gone for good within 5 s, which a peer that sends is told even if it does not
+// read.
 inline bool hangs_up(raw_peer& p) {
     for (int i = 0; i < 500; ++i) {
         pollfd hung{p.fd(), 0, 0};
@@ -88,13 +91,15 @@ inline bool hangs_up(raw_peer& p) {
 
 class abuse : public ::testing::Test {
 protected:
-    explicit abuse(http::server_options options = small_limits(), http::router routes = hello_and_echo())
+    explicit abuse(http::server_options options = small_limits(),
+                   http::router routes = hello_and_echo())
         : server(std::move(routes), std::move(options)) {
         serves_others();
         before_ = resident_kib();
     }
-    // Somebody else is answered while all this goes on, and how much memory the process has gained is printed and bounded. (What
-    // attackers of the same process hold is part of it: they hold little. Sanitizers keep what is freed: no bound there.)
+    // Somebody else is answered while all this goes on, and how much memory the process has gained
+    // is printed and bounded. (What attackers of the same process hold is part of it: they hold
+    // little. Sanitizers keep what is freed: no bound there.)
     void serves_others() {
         raw_peer other(server.port());
         other.send(get_root);
@@ -104,7 +109,8 @@ protected:
         serves_others();
         const std::size_t now = resident_kib();
         const std::size_t gained = now > before_ ? now - before_ : 0;
-        std::printf("    VmRSS %zu KiB before, %zu KiB now: %zu KiB more; at most %zu\n", before_, now, gained, most_kib);
+        std::printf("    VmRSS %zu KiB before, %zu KiB now: %zu KiB more; at most %zu\n", before_,
+                    now, gained, most_kib);
 #if !defined(WIRE_SANITIZED)
         EXPECT_LE(gained, most_kib);
 #endif

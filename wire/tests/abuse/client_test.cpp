@@ -1,4 +1,5 @@
-// What hostile servers can try on a client: each ends in the stated error, in time, and memory stays bounded.
+// What hostile servers can try on a client: each ends in the stated error, in time, and memory
+// stays bounded.
 #include <sys/socket.h>
 
 #include <thread>
@@ -35,9 +36,12 @@ TEST(client_abuse, floods_end_in_their_error) {
         {"HTTP/1.1 200 OK\r\nA: ", "b", errc::header_too_large},
         {"HTTP/1.1 200 OK\r\nContent-Length: 65537\r\n\r\n", "x", errc::body_too_large},
         {"HTTP/1.1 200 OK\r\n\r\n", "x", errc::body_too_large},
-        {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "10\r\n0123456789abcdef\r\n", errc::body_too_large},
-        {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;", "e", errc::chunk_extension_too_large},
-        {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", "T: t\r\n", errc::too_many_headers},
+        {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "10\r\n0123456789abcdef\r\n",
+         errc::body_too_large},
+        {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;", "e",
+         errc::chunk_extension_too_large},
+        {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", "T: t\r\n",
+         errc::too_many_headers},
     };
     const std::size_t before = resident_kib();
     for (const auto& c : cases) {
@@ -51,7 +55,8 @@ TEST(client_abuse, floods_end_in_their_error) {
         auto client = http::client::create(options);
         ASSERT_TRUE(client);
         const auto got = client->get("http://127.0.0.1:" + std::to_string(hostile.port()) + "/");
-        EXPECT_EQ(got.code(), c.error) << c.begin << c.more << ": " << (got ? "a reply" : got.error().message);
+        EXPECT_EQ(got.code(), c.error)
+            << c.begin << c.more << ": " << (got ? "a reply" : got.error().message);
     }
     std::printf("    VmRSS %zu KiB before, %zu KiB after\n", before, resident_kib());
 #if !defined(WIRE_SANITIZED)
@@ -65,15 +70,19 @@ TEST(client_abuse, compressed_bodies_expand_only_so_far) {
     auto packer = compressor::create(coding::gzip);
     ASSERT_TRUE(packer);
     const std::string blank(1 << 20, ' ');
-    for (int i = 0; i < 32; ++i) ASSERT_EQ(packer->add(blank, i == 31 ? flush::finish : flush::none, bomb), errc::none);
+    for (int i = 0; i < 32; ++i)
+        ASSERT_EQ(packer->add(blank, i == 31 ? flush::finish : flush::none, bomb), errc::none);
     const std::size_t before = resident_kib();
-    for (const auto& [most, ratio, error] : {std::tuple(std::uint64_t{1} << 30, 100U, errc::expands_too_much),
-                                             std::tuple(std::uint64_t{1} << 20, 0U, errc::body_too_large)}) {
+    for (const auto& [most, ratio, error] :
+         {std::tuple(std::uint64_t{1} << 30, 100U, errc::expands_too_much),
+          std::tuple(std::uint64_t{1} << 20, 0U, errc::body_too_large)}) {
         raw_server hostile([&](raw_server& s) {
             raw_visitor v = s.accept();
             v.request();
-            pour(v.fd(), "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: " + std::to_string(bomb.size()) + "\r\n\r\n" +
-                             std::string(bomb.view()), "");
+            pour(v.fd(),
+                 "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: " +
+                     std::to_string(bomb.size()) + "\r\n\r\n" + std::string(bomb.view()),
+                 "");
         });
         http::client_options options;
         options.decompress = true;
@@ -96,13 +105,16 @@ TEST(client_abuse, messages_too_large_close_the_session) {
         const std::string asked = v.request();
         const auto at = asked.find("Sec-WebSocket-Key: ") + 19;
         pour(v.fd(),
-             "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: " +
-                 ws::accept_key(asked.substr(at, asked.find('\r', at) - at)) + "\r\n\r\n" + std::string("\x02\x7E\x40\0", 4),
+             "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: "
+             "Upgrade\r\nSec-WebSocket-Accept: " +
+                 ws::accept_key(asked.substr(at, asked.find('\r', at) - at)) + "\r\n\r\n" +
+                 std::string("\x02\x7E\x40\0", 4),
              std::string(0x4000, 'x') + std::string("\0\x7E\x40\0", 4));  // fragments without end
     });
     ws::dial_options options;
     options.limits.max_message_bytes = 100'000;
-    auto client = ws::blocking_client::connect("ws://127.0.0.1:" + std::to_string(hostile.port()) + "/", options);
+    auto client = ws::blocking_client::connect(
+        "ws://127.0.0.1:" + std::to_string(hostile.port()) + "/", options);
     ASSERT_TRUE(client) << client.error().message;
     const auto got = client->receive(5s);
     ASSERT_FALSE(got);
@@ -110,7 +122,8 @@ TEST(client_abuse, messages_too_large_close_the_session) {
 }
 
 TEST(client_abuse, servers_that_trickle_or_say_nothing_time_out) {
-    for (const std::string_view begin : {"", "HTTP/1.1 200 OK\r\nContent-Le", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab"}) {
+    for (const std::string_view begin :
+         {"", "HTTP/1.1 200 OK\r\nContent-Le", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab"}) {
         raw_server hostile([&](raw_server& s) {
             raw_visitor v = s.accept();
             v.request();
@@ -122,7 +135,9 @@ TEST(client_abuse, servers_that_trickle_or_say_nothing_time_out) {
         options.body_timeout = 100ms;
         auto client = http::client::create(options);
         ASSERT_TRUE(client);
-        EXPECT_EQ(client->get("http://127.0.0.1:" + std::to_string(hostile.port()) + "/").code(), errc::timed_out) << begin;
+        EXPECT_EQ(client->get("http://127.0.0.1:" + std::to_string(hostile.port()) + "/").code(),
+                  errc::timed_out)
+            << begin;
     }
 }
 

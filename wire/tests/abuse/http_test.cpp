@@ -24,15 +24,18 @@ TEST_F(http_abuse, slow_bodies) {
     for (raw_peer& p : many) EXPECT_EQ(p.response(), "(close) 408 timed out\n");
 }
 TEST_F(http_abuse, slow_reads) {
-    // 5 MiB asked for by each of 40, none of it read: what is kept for each is one answer and what the limit allows.
+    // 5 MiB asked for by each of 40, none of it read: what is kept for each is one answer and what
+    // the limit allows.
     auto many = crowd(40, times(20, "GET /big HTTP/1.1\r\nHost: a\r\n\r\n"));
     std::this_thread::sleep_for(100ms);
     expect_bounded(40 * (64 + 2 * 256) + 4096);
-    for (raw_peer& p : many) EXPECT_TRUE(hangs_up(p));  // reset once nothing has moved for write_timeout
+    // Reset once nothing has moved for write_timeout.
+    for (raw_peer& p : many) EXPECT_TRUE(hangs_up(p));
     expect_bounded(8192);
 }
 TEST_F(http_abuse, flood_of_header_fields) {
-    for (raw_peer& p : crowd(50, "GET / HTTP/1.1\r\nHost: a\r\n" + times(200, "A: b\r\n") + "\r\n")) {
+    for (raw_peer& p :
+         crowd(50, "GET / HTTP/1.1\r\nHost: a\r\n" + times(200, "A: b\r\n") + "\r\n")) {
         EXPECT_EQ(p.response(), "(close) 431 too many header fields\n");
     }
     for (raw_peer& p : crowd(50, "GET / HTTP/1.1\r\nHost: a\r\nA: " + std::string(20'000, 'b'))) {
@@ -48,7 +51,8 @@ TEST_F(http_abuse, endless_targets_bodies_extensions_and_trailers) {
     } cases[] = {
         {"GET /" + std::string(10'000, 'a'), "(close) 414 "},
         {"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 65537\r\n\r\n", "(close) 413 "},
-        {"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999999999999\r\n\r\n", "(close) 400 "},
+        {"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999999999999\r\n\r\n",
+         "(close) 400 "},
         {chunked + times(5, "4000\r\n" + std::string(0x4000, 'x') + "\r\n"), "(close) 413 "},
         {chunked + "1;" + std::string(5'000, 'e'), "(close) 400 "},
         {chunked + times(2'000, "1;abc\r\nx\r\n"), "(close) 400 "},  // together
@@ -69,7 +73,8 @@ TEST_F(http_abuse, flood_of_pipelined_requests) {
     p.send_until_stuck(flood, 100);
     expect_bounded(8192 + flood.size() / 1024);  // socket buffers are the kernel's
     std::deque<raw_peer> many = crowd(20);
-    for (raw_peer& each : many) each.send_until_stuck(std::string_view(flood).substr(0, 2'000'000), 5);
+    for (raw_peer& each : many)
+        each.send_until_stuck(std::string_view(flood).substr(0, 2'000'000), 5);
     expect_bounded(8192 + flood.size() / 1024);
 }
 TEST_F(http_abuse, half_open_connections) {
@@ -83,7 +88,8 @@ TEST_F(http_abuse, half_open_connections) {
 TEST_F(http_abuse, compressed_bodies_stay_compressed) {
     // A request's body is handed over as it came: there is nothing to blow up.
     raw_peer p(server.port());
-    p.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Encoding: gzip\r\nContent-Length: 20\r\n\r\n" + std::string(20, '\x1f'));
+    p.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Encoding: gzip\r\nContent-Length: 20\r\n\r\n" +
+           std::string(20, '\x1f'));
     EXPECT_EQ(p.response(), "200 20");
     expect_bounded(2048);
 }
@@ -124,7 +130,8 @@ TEST_F(few_connections, flood_of_connections) {
         auto welcome = crowd(49, get_root);
         for (raw_peer& p : welcome) EXPECT_EQ(p.response(), "200 hello");
         serves_others();  // the fiftieth, which leaves again
-        // Its place is free once the server has seen it go; from then on there is one more, and no second.
+        // Its place is free once the server has seen it go; from then on there is one more, and no
+        // second.
         std::deque<raw_peer> late;
         do {
             late.emplace_back(server.port());

@@ -39,8 +39,9 @@ TEST(tls_abuse, handshakes_that_stall_end_and_others_are_served) {
     const auto reply = client->get("https://localhost:" + std::to_string(server.port()) + "/");
     ASSERT_TRUE(reply) << reply.error().message;
     EXPECT_EQ(reply->body(), "hello");
-    std::printf("    VmRSS %zu KiB before, %zu KiB with 300 handshakes under way\n", before, resident_kib());
-    for (raw_peer& p : silent) EXPECT_EQ(p.exactly(1), "");   // header_timeout
+    std::printf("    VmRSS %zu KiB before, %zu KiB with 300 handshakes under way\n", before,
+                resident_kib());
+    for (raw_peer& p : silent) EXPECT_EQ(p.exactly(1), "");  // header_timeout
     for (raw_peer& p : stalled) EXPECT_EQ(p.exactly(1), "");
     for (raw_peer& p : wrong) p.rest();  // an alert, or not
 }

@@ -20,7 +20,8 @@ std::string head_of_101(raw_peer& p) {
 struct websocket_abuse : abuse {
     static http::server_options patient() {
         auto o = small_limits();
-        o.limits.close_timeout = 5s;  // on a busy machine a peer may take its time to read why it was closed
+        // On a busy machine a peer may take its time to read why it was closed.
+        o.limits.close_timeout = 5s;
         return o;
     }
     websocket_abuse() : abuse(patient()) {}
@@ -49,12 +50,15 @@ TEST_F(websocket_abuse, flood_of_tiny_frames) {
     expect_bounded(4096 + flood.size() / 1024);
 }
 TEST_F(websocket_abuse, flood_of_empty_fragments_costs_no_memory) {
-    const std::string flood = frame(ws::opcode::binary, "a", false) + times(200'000, frame(ws::opcode::continuation, "", false));
+    const std::string flood = frame(ws::opcode::binary, "a", false) +
+                              times(200'000, frame(ws::opcode::continuation, "", false));
     auto peers = open(3);
     for (raw_peer& p : peers) p.send(flood);
     for (raw_peer& p : peers) p.send(frame(ws::opcode::continuation, "z"));
-    for (raw_peer& p : peers) EXPECT_EQ(p.exactly(4), "\x82\x02"
-                                                      "az");
+    for (raw_peer& p : peers)
+        EXPECT_EQ(p.exactly(4),
+                  "\x82\x02"
+                  "az");
     expect_bounded(4096 + flood.size() / 1024);
 }
 TEST_F(websocket_abuse, messages_too_large_in_one_frame_or_many) {
@@ -62,8 +66,10 @@ TEST_F(websocket_abuse, messages_too_large_in_one_frame_or_many) {
     std::string announced = frame(ws::opcode::binary, "");
     announced[1] = static_cast<char>(0xFF);
     announced.insert(2, std::string("\0\0\0\0\xFF\xFF\xFF\xFF", 8));
-    for (const std::string& sent : {frame(ws::opcode::binary, std::string(65'537, 'x')), announced,
-                                    frame(ws::opcode::binary, "", false) + times(70'000, frame(ws::opcode::continuation, "x", false))}) {
+    for (const std::string& sent :
+         {frame(ws::opcode::binary, std::string(65'537, 'x')), announced,
+          frame(ws::opcode::binary, "", false) +
+              times(70'000, frame(ws::opcode::continuation, "x", false))}) {
         auto peers = open(20);
         for (raw_peer& p : peers) {
             p.send(sent);
@@ -88,9 +94,13 @@ struct compressed : abuse {
     }
     static http::router inflating() {
         http::router routes = hello_and_echo();
-        routes.websocket(
-            "/zip", [](ws::session& s, const http::request&) { s.on_message([](ws::session& from, ws::message m) { from.send(std::to_string(m.data.size())); }); },
-            {.deflate = ws::deflate_options{}});
+        routes.websocket("/zip",
+                         [](ws::session& s, const http::request&) {
+                             s.on_message([](ws::session& from, ws::message m) {
+                                 from.send(std::to_string(m.data.size()));
+                             });
+                         },
+                         {.deflate = ws::deflate_options{}});
         return routes;
     }
     compressed() : abuse(roomy(), inflating()) {}
@@ -115,7 +125,8 @@ struct compressed : abuse {
         while (!content.empty()) {
             const std::string_view part = content.substr(0, most);
             content.remove_prefix(part.size());
-            std::string one = frame(all.empty() ? ws::opcode::binary : ws::opcode::continuation, part, content.empty());
+            std::string one = frame(all.empty() ? ws::opcode::binary : ws::opcode::continuation,
+                                    part, content.empty());
             if (all.empty()) one[0] = static_cast<char>(one[0] | 0x40);  // RSV1
             all += one;
         }

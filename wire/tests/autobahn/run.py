@@ -1,13 +1,15 @@
-"""Autobahn's WebSocket test suite against wire, as server and as client; every case has to pass strictly.
+"""Autobahn's WebSocket test suite against wire, as server and as client; every case has to pass
+strictly.
 
-The 216 cases of compression (12 and 13) send a thousand messages each, up to 128 KiB long, which takes the suite's Python most
-of an hour. Here all of them are run, but with a tenth of the messages unless ``--messages 1000`` asks for all.
+The 216 cases of compression (12 and 13) send a thousand messages each, up to 128 KiB long, which
+takes the suite's Python most of an hour. Here all of them are run, but with a tenth of the messages
+unless ``--messages 1000`` asks for all.
 
     python3 wire/tests/autobahn/run.py build/dev/wire/wire_autobahn
 
-The suite (PyPI: autobahntestsuite) needs Python 2.7, and is installed with that one's pip into a folder of its own beside the
-reports. The last line is a JSON object: {"passed": N, "failed": N, "skipped": N}. Exit codes: 0 all passed, 1 a case failed,
-69 there is no Python 2.7 here.
+The suite (PyPI: autobahntestsuite) needs Python 2.7, and is installed with that one's pip into a
+folder of its own beside the reports. The last line is a JSON object: {"passed": N, "failed": N,
+"skipped": N}. Exit codes: 0 all passed, 1 a case failed, 69 there is no Python 2.7 here.
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ HOST = "127.0.0.1"
 TIMEOUT_S = 900
 START_TIMEOUT_S = 30
 GOOD = ("OK", "INFORMATIONAL")
-"""INFORMATIONAL: the case has no right or wrong. NON-STRICT, a late failure where an early one is due, is not good enough."""
+"""INFORMATIONAL: the case has no right or wrong. NON-STRICT, a late failure where an early one is
+due, is not good enough.
+"""
 SKIPPED = "UNIMPLEMENTED"
 """Cases of compression with parameters that the peer does not agree to."""
 MESSAGES = 100
@@ -54,10 +58,15 @@ run()"""
 def find_python() -> str | None:
     """A Python 2.7: on the PATH, or one of pyenv's."""
     found = shutil.which("python2.7")
-    if found is not None and subprocess.run([found, "--version"], capture_output=True, check=False).returncode == 0:
+    if (
+        found is not None
+        and subprocess.run([found, "--version"], capture_output=True, check=False).returncode == 0
+    ):
         return found
     root = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
-    return next((str(one) for one in sorted(root.glob("versions/2.7*/bin/python2.7"), reverse=True)), None)
+    return next(
+        (str(one) for one in sorted(root.glob("versions/2.7*/bin/python2.7"), reverse=True)), None
+    )
 
 
 def install(python: str, folder: Path) -> None:
@@ -66,8 +75,19 @@ def install(python: str, folder: Path) -> None:
         return
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    command = [python, "-m", "pip", "install", "--disable-pip-version-check", "-q", "--target", str(folder)]
-    subprocess.run([*command, f"autobahntestsuite=={VERSION}"], check=True, stderr=subprocess.DEVNULL)
+    command = [
+        python,
+        "-m",
+        "pip",
+        "install",
+        "--disable-pip-version-check",
+        "-q",
+        "--target",
+        str(folder),
+    ]
+    subprocess.run(
+        [*command, f"autobahntestsuite=={VERSION}"], check=True, stderr=subprocess.DEVNULL
+    )
     done.touch()
 
 
@@ -81,7 +101,10 @@ def free_port() -> int:
 def running(command: Sequence[str], port: int, *, cwd: Path) -> Iterator[None]:
     """A server, from when it takes connections until the end of the block."""
     log = cwd / "server.log"
-    with log.open("w") as output, subprocess.Popen(command, cwd=cwd, stdout=output, stderr=output) as process:
+    with (
+        log.open("w") as output,
+        subprocess.Popen(command, cwd=cwd, stdout=output, stderr=output) as process,
+    ):
         try:
             give_up = time.monotonic() + START_TIMEOUT_S
             while True:
@@ -90,7 +113,9 @@ def running(command: Sequence[str], port: int, *, cwd: Path) -> Iterator[None]:
                     break
                 except OSError:
                     if process.poll() is not None or time.monotonic() > give_up:
-                        raise SystemExit(f"{command[0]} takes no connections: {log.read_text()[-2000:]}") from None
+                        raise SystemExit(
+                            f"{command[0]} takes no connections: {log.read_text()[-2000:]}"
+                        ) from None
                     time.sleep(0.05)
             yield
         finally:
@@ -107,14 +132,26 @@ class Suite:
     peer: Path
 
     def command(self, mode: str, specification: Path) -> list[str]:
-        return [self.python, "-c", WSTEST, str(self.packages), str(self.messages), "-m", mode, "-s", str(specification)]
+        return [
+            self.python,
+            "-c",
+            WSTEST,
+            str(self.packages),
+            str(self.messages),
+            "-m",
+            mode,
+            "-s",
+            str(specification),
+        ]
 
 
 def test_server(suite: Suite, folder: Path) -> Index:
     port = free_port()
     specification = folder / "fuzzingclient.json"
     servers = [{"agent": "wire", "url": f"ws://{HOST}:{port}"}]
-    specification.write_text(json.dumps({"outdir": "reports", "servers": servers, "cases": ["*"], "exclude-cases": []}))
+    specification.write_text(
+        json.dumps({"outdir": "reports", "servers": servers, "cases": ["*"], "exclude-cases": []})
+    )
     with running([str(suite.peer), "server", str(port)], port, cwd=folder):
         run(suite.command("fuzzingclient", specification), folder)
     return read_index(folder)
@@ -133,7 +170,9 @@ def _test_client(suite: Suite, folder: Path, role: str, cases: Sequence[str]) ->
     port = free_port()
     specification = folder / "fuzzingserver.json"
     url = f"ws://{HOST}:{port}"
-    specification.write_text(json.dumps({"outdir": "reports", "url": url, "cases": cases, "exclude-cases": []}))
+    specification.write_text(
+        json.dumps({"outdir": "reports", "url": url, "cases": cases, "exclude-cases": []})
+    )
     with running(suite.command("fuzzingserver", specification), port, cwd=folder):
         run([str(suite.peer), role, url], folder)
     return read_index(folder)
@@ -141,7 +180,9 @@ def _test_client(suite: Suite, folder: Path, role: str, cases: Sequence[str]) ->
 
 def run(command: Sequence[str], folder: Path) -> None:
     with (folder / "run.log").open("w") as output:
-        subprocess.run(command, cwd=folder, stdout=output, stderr=output, timeout=TIMEOUT_S, check=True)
+        subprocess.run(
+            command, cwd=folder, stdout=output, stderr=output, timeout=TIMEOUT_S, check=True
+        )
 
 
 def read_index(folder: Path) -> Index:
@@ -150,31 +191,60 @@ def read_index(folder: Path) -> Index:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Autobahn's WebSocket test suite against wire, both roles.")
+    parser = argparse.ArgumentParser(
+        description="Autobahn's WebSocket test suite against wire, both roles."
+    )
     parser.add_argument("peer", type=Path, help="the program wire_autobahn")
-    parser.add_argument("--folder", type=Path, default=Path("build/autobahn"), help="for the suite and its reports")
-    parser.add_argument("--messages", type=int, default=MESSAGES, help=f"at most so many in a case; {MESSAGES} if not given")
+    parser.add_argument(
+        "--folder", type=Path, default=Path("build/autobahn"), help="for the suite and its reports"
+    )
+    parser.add_argument(
+        "--messages",
+        type=int,
+        default=MESSAGES,
+        help=f"at most so many in a case; {MESSAGES} if not given",
+    )
     asked = parser.parse_args()
     python = find_python()
     if python is None:
         print(
-            "no Python 2.7 here (python2.7 on the PATH, or pyenv install 2.7.18): Autobahn's suite is not run", file=sys.stderr
+            "no Python 2.7 here (python2.7 on the PATH, or pyenv install 2.7.18): Autobahn's suite is not run",
+            file=sys.stderr,
         )
         return MISSING
     folder = asked.folder.resolve()
     install(python, folder / "packages")
-    suite = Suite(python=python, packages=folder / "packages", messages=asked.messages, peer=asked.peer.resolve())
+    suite = Suite(
+        python=python,
+        packages=folder / "packages",
+        messages=asked.messages,
+        peer=asked.peer.resolve(),
+    )
     counts = {"passed": 0, "failed": 0, "skipped": 0}
-    for role, test in (("server", test_server), ("client", test_client), ("takeover", test_takeover)):
+    for role, test in (
+        ("server", test_server),
+        ("client", test_client),
+        ("takeover", test_takeover),
+    ):
         shutil.rmtree(folder / role, ignore_errors=True)
         (folder / role).mkdir(parents=True)
         results = test(suite, folder / role)
-        for case, result in sorted(results.items(), key=lambda item: [int(part) for part in item[0].split(".")]):
+        for case, result in sorted(
+            results.items(), key=lambda item: [int(part) for part in item[0].split(".")]
+        ):
             said = (result["behavior"], result["behaviorClose"])
-            kind = "skipped" if said[0] == SKIPPED else "passed" if all(one in GOOD for one in said) else "failed"
+            kind = (
+                "skipped"
+                if said[0] == SKIPPED
+                else "passed"
+                if all(one in GOOD for one in said)
+                else "failed"
+            )
             counts[kind] += 1
             if kind == "failed":
-                print(f"{role} case {case}: {said[0]}, close {said[1]}; see {folder / role / 'reports' / result['reportfile']}")
+                print(
+                    f"{role} case {case}: {said[0]}, close {said[1]}; see {folder / role / 'reports' / result['reportfile']}"
+                )
         print(f"{role}: {len(results)} cases")
     print(json.dumps(counts))
     return 1 if counts["failed"] or not counts["passed"] else 0

@@ -6,9 +6,12 @@ int main() {
     // An address that cannot be listened on: it returns, with the reason.
     http::server_options options;
     options.host = "not an address";
-    const auto failure = http::start_server(12345, [](http::response res) {
-        res.body() = "hello";
-        res.send();
-    }, options);
+    const auto failure = http::start_server(
+        12345,
+        [](http::response res) {
+            res.body() = "hello";
+            res.send();
+        },
+        options);
     return failure.code == wire::errc::bad_argument ? 0 : 1;
 }

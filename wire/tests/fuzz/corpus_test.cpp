@@ -15,7 +15,8 @@ std::vector<std::string> corpus_of(std::string_view target) {
 }
 
 class fuzz_corpus : public ::testing::TestWithParam<target> {};
-INSTANTIATE_TEST_SUITE_P(every, fuzz_corpus, ::testing::ValuesIn(targets), [](const auto& i) { return std::string(i.param.name); });
+INSTANTIATE_TEST_SUITE_P(every, fuzz_corpus, ::testing::ValuesIn(targets),
+                         [](const auto& i) { return std::string(i.param.name); });
 
 TEST_P(fuzz_corpus, as_it_is) {
     const auto corpus = corpus_of(GetParam().name);

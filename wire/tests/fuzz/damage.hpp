@@ -27,10 +27,12 @@ public:
         for (std::size_t n = next(4) + 1; n > 0 && !input.empty(); --n) {
             const std::size_t at = next(input.size());
             switch (next(4)) {
-                case 0: input[at] = spice[next(spice.size())]; break;
-                case 1: input.insert(at, 1, spice[next(spice.size())]); break;
-                case 2: if (input.size() > 1) input.erase(at, 1); break;
-                default: input.insert(at, input.substr(next(input.size()), next(20))); break;
+            case 0: input[at] = spice[next(spice.size())]; break;
+            case 1: input.insert(at, 1, spice[next(spice.size())]); break;
+            case 2:
+                if (input.size() > 1) input.erase(at, 1);
+                break;
+            default: input.insert(at, input.substr(next(input.size()), next(20))); break;
             }
         }
         return input;

@@ -27,9 +27,12 @@ void check_server_handshake(const http::request_head& head) {
     if (!asked.wanted || asked.error != errc::none) return;
     require(ws::extensions_are_well_formed(head.headers), "extensions that break the grammar");
     buffer answer;
-    require(ws::write_upgrade_response(answer, asked.key) == errc::none, "a key that cannot be answered");
+    require(ws::write_upgrade_response(answer, asked.key) == errc::none,
+            "a key that cannot be answered");
     for (const bool takeover : {false, true}) {
-        const ws::deflate_options options{.context_takeover = takeover, .peer_context_takeover = takeover, .peer_window_bits = takeover ? 15 : 10};
+        const ws::deflate_options options{.context_takeover = takeover,
+                                          .peer_context_takeover = takeover,
+                                          .peer_window_bits = takeover ? 15 : 10};
         const auto accepted = ws::accept_deflate(head.headers, options);
         if (!accepted) continue;
         for (const auto& side : {accepted->agreed.server, accepted->agreed.client}) {
@@ -46,7 +49,9 @@ void check_client_handshake(const http::response_head& head) {
     for (const bool offered : {false, true}) {
         const ws::deflate_options options{.context_takeover = true, .peer_context_takeover = true};
         std::optional<ws::deflate_agreement> agreed;
-        if (!ws::check_upgrade_response(head, key, "chat, superchat", offered ? &options : nullptr, &agreed)) continue;
+        if (!ws::check_upgrade_response(head, key, "chat, superchat", offered ? &options : nullptr,
+                                        &agreed))
+            continue;
         require(head.status == 101, "accepted by another status");
         require(!agreed || offered, "agreed to what was not offered");
     }
@@ -58,7 +63,9 @@ http::header_list fields_of(std::string_view text) {
     while (!text.empty()) {
         const std::string_view line = take_line(text);
         const std::size_t colon = line.find(':');
-        if (colon == std::string_view::npos || !http::is_token(line.substr(0, colon)) || !http::is_field_value(line.substr(colon + 1))) break;
+        if (colon == std::string_view::npos || !http::is_token(line.substr(0, colon)) ||
+            !http::is_field_value(line.substr(colon + 1)))
+            break;
         out.push_back({line.substr(0, colon), line.substr(colon + 1)});
     }
     return out;
@@ -76,11 +83,12 @@ void handshake(std::string_view input) {
     http::response_head response;
     http::response_parser as_response(l);
     as_response.expect(http::method::get);
-    if (as_response.parse(copy, response).what == http::event::head) check_client_handshake(response);
+    if (as_response.parse(copy, response).what == http::event::head)
+        check_client_handshake(response);
 }
 
-// Messages written with what the first two bytes choose, and read by the other side. The bytes are cut at the lengths that their
-// first bytes say.
+// Messages written with what the first two bytes choose, and read by the other side. The bytes are
+// cut at the lengths that their first bytes say.
 void deflate(std::string_view input) {
     if (!compression_available() || input.size() < 2) return;
     const unsigned chosen = static_cast<unsigned char>(input[0]);
@@ -90,9 +98,14 @@ void deflate(std::string_view input) {
     const auto reads = writes == ws::role::client ? ws::role::server : ws::role::client;
     const bool takeover = (chosen & 2) != 0;
     const int bits = 9 + static_cast<int>((chosen >> 2) % 7);
-    const ws::deflate_options options{.context_takeover = takeover, .level = static_cast<int>(1 + also % 9), .window_bits = bits,
-                                      .memory_level = static_cast<int>(1 + (also / 9) % 9), .min_bytes = (chosen >> 5) % 4U * 20, .peer_context_takeover = takeover};
-    const ws::deflate_agreement::direction way{.window_bits = static_cast<std::uint8_t>(bits), .context_takeover = takeover};
+    const ws::deflate_options options{.context_takeover = takeover,
+                                      .level = static_cast<int>(1 + also % 9),
+                                      .window_bits = bits,
+                                      .memory_level = static_cast<int>(1 + (also / 9) % 9),
+                                      .min_bytes = (chosen >> 5) % 4U * 20,
+                                      .peer_context_takeover = takeover};
+    const ws::deflate_agreement::direction way{.window_bits = static_cast<std::uint8_t>(bits),
+                                               .context_takeover = takeover};
     const limits l;
     ws::deflate_pool pool;
     ws::permessage_deflate writer(writes, {way, way}, options, pool, l);
@@ -103,7 +116,8 @@ void deflate(std::string_view input) {
         input.remove_prefix(1 + message.size());
         buffer sent;
         const ws::mask_key mask{1, 2, 3, 4};
-        writer.append_message(sent, ws::opcode::binary, message, writes == ws::role::client ? std::optional(mask) : std::nullopt);
+        writer.append_message(sent, ws::opcode::binary, message,
+                              writes == ws::role::client ? std::optional(mask) : std::nullopt);
         std::string held;  // byte by byte every other message
         const std::string all(sent.view());
         const std::size_t step = message.size() % 2 == 0 ? all.size() : 1;
@@ -111,7 +125,8 @@ void deflate(std::string_view input) {
         for (std::size_t at = 0; at < all.size(); at += step) {
             held += all.substr(at, step);
             const ws::step s = reader.read({held.data(), held.size()});
-            require(s.what == ws::event::message || s.what == ws::event::need_more, "what was written cannot be read");
+            require(s.what == ws::event::message || s.what == ws::event::need_more,
+                    "what was written cannot be read");
             if (s.what == ws::event::message) got = s.data;
             held.erase(0, s.consumed);
         }
@@ -119,7 +134,8 @@ void deflate(std::string_view input) {
     }
 }
 
-// Fields that ask for a version, a part or a coding of something; the first byte says how large it is.
+// Fields that ask for a version, a part or a coding of something; the first byte says how large it
+// is.
 void conditions(std::string_view input) {
     if (input.empty()) return;
     const std::uint64_t size = static_cast<unsigned char>(input.front());
@@ -128,7 +144,8 @@ void conditions(std::string_view input) {
     const http::validators v{.etag = "\"abc\"", .modified = 784111777, .date_is_strong = true};
     for (const auto m : {http::method::get, http::method::put}) {
         const auto said = http::check_preconditions(fields, m, v);
-        require(said != http::precondition::not_modified || m == http::method::get, "a change that is not modified");
+        require(said != http::precondition::not_modified || m == http::method::get,
+                "a change that is not modified");
     }
     std::vector<http::byte_range> ranges;
     const std::size_t most = 3;
@@ -137,19 +154,22 @@ void conditions(std::string_view input) {
         require(!ranges.empty() && ranges.size() <= most, "too many ranges");
         std::uint64_t all = 0;
         for (const auto& r : ranges) {
-            require(r.length > 0 && r.first < size && r.length <= size - r.first, "a range beyond the end");
+            require(r.length > 0 && r.first < size && r.length <= size - r.first,
+                    "a range beyond the end");
             all += r.length;
         }
         require(all <= size, "ranges that overlap");
     }
     const auto coding = http::preferred_coding(fields);
-    require(coding == http::content_coding::identity || fields.find("accept-encoding"), "a coding that nobody asked for");
+    require(coding == http::content_coding::identity || fields.find("accept-encoding"),
+            "a coding that nobody asked for");
     for (const auto& f : fields) {
         const auto strict = http::parse_date(f.value);
         const auto lenient = http::parse_lenient_date(f.value);
         // RFC 6265 wants years from 1601 on, and no leap seconds.
         constexpr std::int64_t year_1601 = -11644473600;
-        if (strict && *strict >= year_1601 && f.value.find(":60") == std::string_view::npos) require(lenient == strict, "two readings of one date");
+        if (strict && *strict >= year_1601 && f.value.find(":60") == std::string_view::npos)
+            require(lenient == strict, "two readings of one date");
     }
 }
 
@@ -161,8 +181,11 @@ void set_cookie(std::string_view input) {
     const http::cookie_limits l{.max_per_domain = 4, .max_cookies = 6, .max_bytes = 60};
     http::cookie_jar jar(l);
     while (!input.empty()) (void)jar.store(*from, take_line(input), now);
-    require(jar.size() <= l.max_cookies && jar.all().size() == jar.size(), "more cookies than the limit");
-    for (const auto& c : jar.all()) require(!c.name.empty() && c.name.size() + c.value.size() <= l.max_bytes, "a cookie beyond the limit");
+    require(jar.size() <= l.max_cookies && jar.all().size() == jar.size(),
+            "more cookies than the limit");
+    for (const auto& c : jar.all())
+        require(!c.name.empty() && c.name.size() + c.value.size() <= l.max_bytes,
+                "a cookie beyond the limit");
     const std::string sent = jar.header(*from, now);
     require(sent.empty() || http::is_field_value(sent), "a cookie that splits its field");
     http::cookie_jar again(l);
@@ -179,7 +202,8 @@ void cookie_file(std::string_view input) {
         return;
     }
     http::cookie_jar again;
-    require(again.load(jar.save(now), now).ok() && again.save(now) == jar.save(now), "a file changes when it is read and written");
+    require(again.load(jar.save(now), now).ok() && again.save(now) == jar.save(now),
+            "a file changes when it is read and written");
 }
 
 // A base and, on the next line, a reference.
@@ -189,15 +213,19 @@ void reference(std::string_view input) {
     const std::string means = resolve_reference(base, copy);
     require(means.size() <= base.size() + input.size() + 4, "longer than its parts");
     if (const auto u = parse_url(base)) {
-        // What is absolute means itself, wherever it is read; but for the dots of the base, which stay where the reference has no path.
+        // What is absolute means itself, wherever it is read; but for the dots of the base, which
+        // stay where the reference has no path.
         const std::string once = resolve_reference(base, means);
-        if (parse_url(means)) require(resolve_reference(base, once) == once, "a resolved reference changes");
+        if (parse_url(means))
+            require(resolve_reference(base, once) == once, "a resolved reference changes");
     }
     const std::string encoded = percent_encode(copy);
-    require(percent_decode(encoded).ok() && *percent_decode(encoded) == input, "encoding cannot be undone");
+    require(percent_decode(encoded).ok() && *percent_decode(encoded) == input,
+            "encoding cannot be undone");
     if (const auto u = parse_url(base)) {
         const auto added = parse_url(with_query(base, input, input));
-        require(added.ok() && added->host == u->host && added->target.size() > u->target.size(), "a query that breaks its URL");
+        require(added.ok() && added->host == u->host && added->target.size() > u->target.size(),
+                "a query that breaks its URL");
     }
 }
 

@@ -45,14 +45,14 @@ inline std::string_view take_line(std::string_view& text) {
 }
 
 // The first byte chooses where to cut the rest.
-template <typename Say>
-void compare_cuts(std::string_view input, Say say) {
+template <typename Say> void compare_cuts(std::string_view input, Say say) {
     if (input.empty()) return;
     const std::size_t seed = static_cast<unsigned char>(input.front());
     input.remove_prefix(1);
     const std::string whole = say(testing::pieces{input});
     const std::size_t cut = input.empty() ? 0 : seed % input.size();
-    require(say(testing::pieces{input.substr(0, cut), input.substr(cut)}) == whole, "two pieces differ from the whole");
+    require(say(testing::pieces{input.substr(0, cut), input.substr(cut)}) == whole,
+            "two pieces differ from the whole");
     testing::pieces bytes;
     for (std::size_t i = 0; i < input.size(); ++i) bytes.push_back(input.substr(i, 1));
     require(say(bytes) == whole, "single bytes differ from the whole");

@@ -19,8 +19,7 @@ namespace wire::fuzz {
 
 namespace {
 
-template <typename Parser, typename Head>
-std::string http(const testing::pieces& cut) {
+template <typename Parser, typename Head> std::string http(const testing::pieces& cut) {
     const limits l = small_limits();
     Parser parser(l);
     testing::http_transcript<Parser, Head> transcript(parser);
@@ -46,11 +45,13 @@ std::string messages(const testing::pieces& cut, ws::role r, bool compressed) {
             require(s.consumed <= in.size(), "more consumed than there was");
             at += s.consumed;
             if (s.what == ws::event::need_more) break;
-            said += std::to_string(static_cast<int>(s.what)) + "," + std::to_string(static_cast<int>(s.error)) + "," +
-                    std::to_string(s.code) + "," + std::string(s.data) + ";";
+            said += std::to_string(static_cast<int>(s.what)) + "," +
+                    std::to_string(static_cast<int>(s.error)) + "," + std::to_string(s.code) + "," +
+                    std::string(s.data) + ";";
             if (s.what == ws::event::error) return said;
             require(s.data.size() <= l.max_message_bytes, "a message beyond the limit");
-            if (s.what == ws::event::message && s.op == ws::opcode::text) require(is_utf8(s.data), "text that is not UTF-8");
+            if (s.what == ws::event::message && s.op == ws::opcode::text)
+                require(is_utf8(s.data), "text that is not UTF-8");
         }
         held.erase(0, at);
     }
@@ -60,23 +61,29 @@ std::string messages(const testing::pieces& cut, ws::role r, bool compressed) {
 }  // namespace
 
 void request(std::string_view input) {
-    compare_cuts(input, [](const testing::pieces& p) { return http<http::request_parser, http::request_head>(p); });
+    compare_cuts(input, [](const testing::pieces& p) {
+        return http<http::request_parser, http::request_head>(p);
+    });
 }
 
 void response(std::string_view input) {
-    compare_cuts(input, [](const testing::pieces& p) { return http<http::response_parser, http::response_head>(p); });
+    compare_cuts(input, [](const testing::pieces& p) {
+        return http<http::response_parser, http::response_head>(p);
+    });
 }
 
 void frames(std::string_view input) {
     for (const ws::role r : {ws::role::server, ws::role::client}) {
         compare_cuts(input, [r](const testing::pieces& p) { return messages(p, r, false); });
-        if (compression_available()) compare_cuts(input, [r](const testing::pieces& p) { return messages(p, r, true); });
+        if (compression_available())
+            compare_cuts(input, [r](const testing::pieces& p) { return messages(p, r, true); });
     }
 }
 
 namespace {
 
-// What a reader of a multipart body sees. After an error, how much was seen before depends on the cut.
+// What a reader of a multipart body sees. After an error, how much was seen before depends on the
+// cut.
 class multipart_transcript {
 public:
     explicit multipart_transcript(const limits& l) : limits_(&l), parser_("b", l) {}
@@ -89,12 +96,16 @@ public:
             require(s.consumed <= held_.size(), "more used than there was");
             held_.erase(0, s.consumed);
             using event = http::multipart_parser::event;
-            if (s.what == event::need_more) require(held_.size() <= limits_->max_part_header_bytes + 5, "holds too much");
-            if (s.what == event::part) seen_ += "<" + head_.name + "|" + head_.filename.value_or("-") + "|" + head_.content_type + ">";
+            if (s.what == event::need_more)
+                require(held_.size() <= limits_->max_part_header_bytes + 5, "holds too much");
+            if (s.what == event::part)
+                seen_ += "<" + head_.name + "|" + head_.filename.value_or("-") + "|" +
+                         head_.content_type + ">";
             if (s.what == event::data) seen_ += s.data;
             if (s.what == event::part_end) seen_ += ".";
             if (s.what == event::error) error_ = s.error;
-            if (s.what == event::need_more || s.what == event::end || s.what == event::error) return;
+            if (s.what == event::need_more || s.what == event::end || s.what == event::error)
+                return;
         }
     }
     std::string verdict() const {
@@ -119,11 +130,16 @@ void text(std::string_view input) {
     if (const auto u = parse_url(t)) {
         // What was accepted is a URL again, and the same one.
         const auto again = parse_url(u->scheme + "://" + u->authority() + u->target);
-        require(again.ok() && again->host == u->host && again->port == u->port && again->target == u->target, "a URL changed");
+        require(again.ok() && again->host == u->host && again->port == u->port &&
+                    again->target == u->target,
+                "a URL changed");
     }
-    if (const auto plain = percent_decode(t)) require(plain->size() <= t.size(), "decoding made it longer");
+    if (const auto plain = percent_decode(t))
+        require(plain->size() <= t.size(), "decoding made it longer");
     if (const auto bytes = base64_decode(t)) {
-        require(base64_encode({reinterpret_cast<const std::uint8_t*>(bytes->data()), bytes->size()}) == t, "Base64 that is not canonical");
+        require(base64_encode(
+                    {reinterpret_cast<const std::uint8_t*>(bytes->data()), bytes->size()}) == t,
+                "Base64 that is not canonical");
     }
     compare_cuts(t, [](const testing::pieces& p) {
         utf8_validator v;
@@ -133,7 +149,8 @@ void text(std::string_view input) {
     });
 }
 
-// The input after its first byte, as compressed data (the byte also chooses the wrapping), and as something to compress.
+// The input after its first byte, as compressed data (the byte also chooses the wrapping), and as
+// something to compress.
 void inflate(std::string_view input) {
     if (!compression_available() || input.empty()) return;
     const unsigned seed = static_cast<unsigned char>(input.front());
@@ -149,21 +166,26 @@ void inflate(std::string_view input) {
                 const std::size_t room = seed + 1;
                 const std::size_t before = out.size();
                 s = unpacker->add(rest, room, out);
-                require(s.used <= rest.size() && out.size() - before <= room, "more used or given than there was");
+                require(s.used <= rest.size() && out.size() - before <= room,
+                        "more used or given than there was");
                 rest.remove_prefix(s.used);
             } while (s.more && out.size() < decompressor::ratio_floor_bytes);
             if (out.size() >= decompressor::ratio_floor_bytes) return std::string("long");
         }
         // How much comes out before an error is seen depends on the cut.
-        return s.error != errc::none ? std::string("bad") : std::string(out.view()) + (s.ended ? "." : "");
+        return s.error != errc::none ? std::string("bad")
+                                     : std::string(out.view()) + (s.ended ? "." : "");
     });
-    auto packer = compressor::create(c, {.level = static_cast<int>(seed % 10), .window_bits = 9 + static_cast<int>(seed % 7)});
+    auto packer = compressor::create(
+        c, {.level = static_cast<int>(seed % 10), .window_bits = 9 + static_cast<int>(seed % 7)});
     auto unpacker = decompressor::create(c);
     buffer packed, plain;
     const std::string_view head = input.substr(0, input.size() / 2);
-    require(packer->add(head, flush::sync, packed) == errc::none && packer->add(input.substr(head.size()), flush::finish, packed) == errc::none,
+    require(packer->add(head, flush::sync, packed) == errc::none &&
+                packer->add(input.substr(head.size()), flush::finish, packed) == errc::none,
             "not compressed");
-    require(unpacker->add(packed.view(), input.size() + 1, plain).ended && plain.view() == input, "not what was compressed");
+    require(unpacker->add(packed.view(), input.size() + 1, plain).ended && plain.view() == input,
+            "not what was compressed");
 }
 
 // A body whose boundary is "b", and the same bytes as a query and as cookies.
@@ -176,15 +198,19 @@ void forms(std::string_view input) {
     });
     if (const auto p = http::parameters::parse(input, l)) {
         require(p->size() <= l.max_parameters, "too many parameters");
-        for (const auto& [name, value] : *p) require(name.size() + value.size() <= input.size(), "decoding made it longer");
+        for (const auto& [name, value] : *p)
+            require(name.size() + value.size() <= input.size(), "decoding made it longer");
     }
     http::header_list fields;
     fields.push_back({"Cookie", input});
     if (const auto c = http::cookie_list::parse(fields, l)) {
         for (const auto& [name, value] : *c) {
             require(!name.empty(), "a cookie without a name");
-            if (const auto set = http::set_cookie{.name = std::string(name), .value = std::string(value)}.text()) {
-                require(http::is_field_value(*set) && set->find(';') == std::string::npos, "a cookie that splits its field");
+            if (const auto set =
+                    http::set_cookie{.name = std::string(name), .value = std::string(value)}
+                        .text()) {
+                require(http::is_field_value(*set) && set->find(';') == std::string::npos,
+                        "a cookie that splits its field");
             }
         }
     }

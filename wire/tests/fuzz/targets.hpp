@@ -1,6 +1,7 @@
-// One function for each parser: what it says of some bytes must not depend on how they are cut, it must never ask for more
-// than it is given or use up more than there is, and what it accepts must satisfy what its header promises. Called by
-// libFuzzer (preset fuzz) and, with the corpus and its mutations, by the ordinary tests.
+// One function for each parser: what it says of some bytes must not depend on how they are cut, it
+// must never ask for more than it is given or use up more than there is, and what it accepts must
+// satisfy what its header promises. Called by libFuzzer (preset fuzz) and, with the corpus and its
+// mutations, by the ordinary tests.
 #pragma once
 
 #include <cstddef>
@@ -14,20 +15,23 @@ void response(std::string_view input);
 void frames(std::string_view input);
 void text(std::string_view input);  // URL, percent-encoding, Base64, UTF-8
 void inflate(std::string_view input);
-void forms(std::string_view input);  // multipart/form-data, queries, cookies
+void forms(std::string_view input);       // multipart/form-data, queries, cookies
 void handshake(std::string_view input);   // of WebSocket, both roles, with permessage-deflate
 void deflate(std::string_view input);     // permessage-deflate written and read again
 void conditions(std::string_view input);  // conditional requests, ranges, Accept-Encoding, dates
 void set_cookie(std::string_view input);  // what a client keeps
 void cookie_file(std::string_view input);
-void reference(std::string_view input);   // URL references, queries added
+void reference(std::string_view input);  // URL references, queries added
 
 struct target {
     std::string_view name;  // also the folder of its corpus
     void (*run)(std::string_view);
 };
-inline constexpr target targets[] = {{"request", request}, {"response", response}, {"frames", frames}, {"text", text}, {"inflate", inflate},
-                                     {"forms", forms}, {"handshake", handshake}, {"deflate", deflate}, {"conditions", conditions},
-                                     {"set_cookie", set_cookie}, {"cookie_file", cookie_file}, {"reference", reference}};
+inline constexpr target targets[] = {{"request", request},         {"response", response},
+                                     {"frames", frames},           {"text", text},
+                                     {"inflate", inflate},         {"forms", forms},
+                                     {"handshake", handshake},     {"deflate", deflate},
+                                     {"conditions", conditions},   {"set_cookie", set_cookie},
+                                     {"cookie_file", cookie_file}, {"reference", reference}};
 
 }  // namespace wire::fuzz

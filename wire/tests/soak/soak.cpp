@@ -1,11 +1,12 @@
-// Hours of mixed load on a server by wire's own clients and by peers that leave at any point, in one process: every reply is checked, and
-// memory may not grow.
+// Hours of mixed load on a server by wire's own clients and by peers that leave at any point, in
+// one process: every reply is checked, and memory may not grow.
 //
 //     wire_soak --minutes 60 [--engine epoll|io_uring] [--seed N] [--workers N]
 //
-// Prints a line a minute (every five seconds in short runs), then what was done. Exit code 0: all right; 1: a wrong reply, or growth:
-// the most memory resident in the last quarter of the time exceeds the most of the second quarter by more than 5% and 8 MiB. The
-// first quarter is warm-up: pools and the heap find their size. 64: wrong usage.
+// Prints a line a minute (every five seconds in short runs), then what was done. Exit code 0: all
+// right; 1: a wrong reply, or growth: the most memory resident in the last quarter of the time
+// exceeds the most of the second quarter by more than 5% and 8 MiB. The first quarter is warm-up:
+// pools and the heap find their size. 64: wrong usage.
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -68,8 +69,18 @@ http::router make_routes() {
     return routes;
 }
 
-enum kind : std::size_t { get, post, pipelined, websocket, get_tls, websocket_tls, left_early, kinds };
-constexpr std::array<std::string_view, kinds> names{"GET", "POST", "pipelined", "WebSocket", "GET over TLS", "WebSocket over TLS", "left early"};
+enum kind : std::size_t {
+    get,
+    post,
+    pipelined,
+    websocket,
+    get_tls,
+    websocket_tls,
+    left_early,
+    kinds
+};
+constexpr std::array<std::string_view, kinds> names{
+    "GET", "POST", "pipelined", "WebSocket", "GET over TLS", "WebSocket over TLS", "left early"};
 
 // What all workers share.
 struct soak {
@@ -83,7 +94,8 @@ struct soak {
     void is(kind what, bool right, const std::string& why = {}) {
         ++done[what];
         if (right) return;
-        if (++wrong <= 20) std::fprintf(stderr, "wrong: %s: %s\n", names[what].data(), why.substr(0, 200).c_str());
+        if (++wrong <= 20)
+            std::fprintf(stderr, "wrong: %s: %s\n", names[what].data(), why.substr(0, 200).c_str());
     }
 };
 
@@ -95,17 +107,17 @@ public:
         while (!all_.over) {
             const auto what = static_cast<kind>(random_() % kinds);
             switch (what) {
-                case get: fetch(get, "http", all_.port); break;
-                case post: echo(); break;
-                case pipelined: pipeline(); break;
-                case websocket: talk(websocket, "ws", all_.port); break;
-                case get_tls:
-                    if (all_.tls_port != 0) fetch(get_tls, "https", all_.tls_port);
-                    break;
-                case websocket_tls:
-                    if (all_.tls_port != 0) talk(websocket_tls, "wss", all_.tls_port);
-                    break;
-                default: leave_early(); break;
+            case get: fetch(get, "http", all_.port); break;
+            case post: echo(); break;
+            case pipelined: pipeline(); break;
+            case websocket: talk(websocket, "ws", all_.port); break;
+            case get_tls:
+                if (all_.tls_port != 0) fetch(get_tls, "https", all_.tls_port);
+                break;
+            case websocket_tls:
+                if (all_.tls_port != 0) talk(websocket_tls, "wss", all_.tls_port);
+                break;
+            default: leave_early(); break;
             }
         }
     }
@@ -131,21 +143,26 @@ private:
         for (auto n = random_() % 20; n > 0; --n) {
             const std::size_t size = some_size();
             const auto r = client().get(url(scheme, port, "/bytes/" + std::to_string(size)));
-            all_.is(what, r && r->status() == 200 && r->body() == pattern(size), r ? std::string(r->body()) : r.error().message);
+            all_.is(what, r && r->status() == 200 && r->body() == pattern(size),
+                    r ? std::string(r->body()) : r.error().message);
         }
     }
     void echo() {
         const std::size_t size = some_size();
         const auto r = client().post(url("http", all_.port, "/echo"), std::string(pattern(size)));
-        all_.is(post, r && r->body() == pattern(size), r ? std::string(r->body()) : r.error().message);
+        all_.is(post, r && r->body() == pattern(size),
+                r ? std::string(r->body()) : r.error().message);
     }
     std::string request(std::size_t size, std::string_view fields = {}) {
-        return "GET /bytes/" + std::to_string(size) + " HTTP/1.1\r\nHost: soak\r\n" + std::string(fields) + "\r\n";
+        return "GET /bytes/" + std::to_string(size) + " HTTP/1.1\r\nHost: soak\r\n" +
+               std::string(fields) + "\r\n";
     }
     void pipeline() {
         std::vector<std::size_t> sizes(1 + random_() % 30);
         std::string all;
-        for (std::size_t& s : sizes) all += request(s = some_size() % 20'000, &s == &sizes.back() ? "Connection: close\r\n" : "");
+        for (std::size_t& s : sizes)
+            all += request(s = some_size() % 20'000,
+                           &s == &sizes.back() ? "Connection: close\r\n" : "");
         raw_peer p(all_.port);
         p.send(all);
         for (const std::size_t& s : sizes) {
@@ -172,26 +189,30 @@ private:
                 return;
             }
             const auto m = c->receive(30s);
-            all_.is(what, m && m->op == op && m->data == text, m ? std::string(m->data) : m.error().message);
+            all_.is(what, m && m->op == op && m->data == text,
+                    m ? std::string(m->data) : m.error().message);
             if (!m) return;
             if (chance(100)) return;  // without goodbye
         }
         c->close();
     }
-    // A part of something right, perhaps with a part of the answer read, then the end: in order or by a reset.
+    // A part of something right, perhaps with a part of the answer read, then the end: in order or
+    // by a reset.
     void leave_early() {
         constexpr ws::mask_key key{1, 2, 3, 4};
         wire::buffer frames;
         ws::append_frame(frames, ws::opcode::text, pattern(some_size()), key);
         ws::append_frame(frames, ws::opcode::ping, "p", key);
         const std::string upgrade =
-            "GET /echo HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+            "GET /echo HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: "
+            "Upgrade\r\nSec-WebSocket-Version: 13\r\n"
             "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
         const std::size_t size = some_size();
         const std::string body(pattern(size));
         const std::array<std::string, 3> possible{
             request(some_size()) + request(some_size()),
-            "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: " + std::to_string(size) + "\r\n\r\n" + body,
+            "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: " + std::to_string(size) +
+                "\r\n\r\n" + body,
             upgrade + std::string(frames.view())};
         const std::string& whole = possible[random_() % possible.size()];
         raw_peer p(all_.tls_port != 0 && chance(4) ? all_.tls_port : all_.port);
@@ -224,10 +245,13 @@ std::size_t resident_kib() {
 // False, with the figures printed, when memory has grown by the rule above.
 bool is_steady(const std::vector<std::size_t>& samples) {
     const auto quarter = static_cast<std::ptrdiff_t>(samples.size() / 4);
-    const std::size_t early = *std::max_element(samples.begin() + quarter, samples.begin() + 2 * quarter);
+    const std::size_t early =
+        *std::max_element(samples.begin() + quarter, samples.begin() + 2 * quarter);
     const std::size_t late = *std::max_element(samples.end() - quarter, samples.end());
     const std::size_t most = early + early / 20 + 8 * 1024;
-    std::printf("memory: at most %zu KiB in the second quarter, %zu KiB in the last; allowed %zu KiB\n", early, late, most);
+    std::printf(
+        "memory: at most %zu KiB in the second quarter, %zu KiB in the last; allowed %zu KiB\n",
+        early, late, most);
 #ifdef WIRE_SANITIZED
     return true;  // sanitizers keep what is freed
 #else
@@ -248,7 +272,8 @@ std::optional<options> read(int argc, char** argv) {
         const std::string_view name = argv[i];
         const std::string_view value = argv[i + 1];
         unsigned number = 0;
-        const bool is_number = std::from_chars(value.data(), value.data() + value.size(), number).ec == std::errc();
+        const bool is_number =
+            std::from_chars(value.data(), value.data() + value.size(), number).ec == std::errc();
         if (name == "--engine") {
             if (value != "epoll" && value != "io_uring") return std::nullopt;
             out.engine = value == "epoll" ? wire::loop_engine::epoll : wire::loop_engine::io_uring;
@@ -298,11 +323,13 @@ int run(const options& given) {
     all.trusting = *wire::tls::client_context::create(trusting);
 #endif
     std::vector<std::thread> workers;
-    for (unsigned i = 0; i < given.workers; ++i) workers.emplace_back([&all, seed = given.seed + i] { worker(all, seed).run(); });
+    for (unsigned i = 0; i < given.workers; ++i)
+        workers.emplace_back([&all, seed = given.seed + i] { worker(all, seed).run(); });
 
     // 400 samples or more, so that a quarter of them says something.
     const auto begin = clock::now();
-    const auto step = std::min<clock::duration>(clock::duration(given.time) / 400, 1s);  // given.time is whole seconds
+    // Given.time is whole seconds.
+    const auto step = std::min<clock::duration>(clock::duration(given.time) / 400, 1s);
     const auto line = given.time > 2min ? 60s : 5s;
     auto next_line = begin + line;
     std::vector<std::size_t> samples;
@@ -313,8 +340,10 @@ int run(const options& given) {
         next_line += line;
         std::uint64_t total = 0;
         for (const auto& n : all.done) total += n;
-        std::printf("%5lld s  %10llu operations  %llu wrong  %zu KiB\n", static_cast<long long>((clock::now() - begin) / 1s),
-                    static_cast<unsigned long long>(total), static_cast<unsigned long long>(all.wrong.load()), samples.back());
+        std::printf("%5lld s  %10llu operations  %llu wrong  %zu KiB\n",
+                    static_cast<long long>((clock::now() - begin) / 1s),
+                    static_cast<unsigned long long>(total),
+                    static_cast<unsigned long long>(all.wrong.load()), samples.back());
         std::fflush(stdout);
     }
     all.over = true;
@@ -326,12 +355,16 @@ int run(const options& given) {
     for (std::thread& t : threads) t.join();
     bool idle = false;
     for (std::size_t i = 0; i < kinds; ++i) {
-        std::printf("%-20s %llu\n", names[i].data(), static_cast<unsigned long long>(all.done[i].load()));
+        std::printf("%-20s %llu\n", names[i].data(),
+                    static_cast<unsigned long long>(all.done[i].load()));
         const bool possible = all.tls_port != 0 || (i != get_tls && i != websocket_tls);
         idle = idle || (possible && all.done[i] == 0);
     }
     const bool steady = samples.size() >= 8 && is_steady(samples);
-    std::printf("%s\n", all.wrong > 0 ? "FAILED: wrong replies" : idle ? "FAILED: a kind of load never ran" : steady ? "ok" : "FAILED: memory grows");
+    std::printf("%s\n", all.wrong > 0 ? "FAILED: wrong replies"
+                        : idle        ? "FAILED: a kind of load never ran"
+                        : steady      ? "ok"
+                                      : "FAILED: memory grows");
     return all.wrong == 0 && !idle && steady ? 0 : 1;
 }
 
@@ -340,7 +373,9 @@ int run(const options& given) {
 int main(int argc, char** argv) {
     const auto given = read(argc, argv);
     if (!given) {
-        std::fprintf(stderr, "usage: wire_soak [--minutes N | --seconds N] [--engine epoll|io_uring] [--seed N] [--workers N]\n");
+        std::fprintf(stderr,
+                     "usage: wire_soak [--minutes N | --seconds N] [--engine epoll|io_uring] "
+                     "[--seed N] [--workers N]\n");
         return 64;
     }
     return run(*given);

@@ -22,7 +22,16 @@ using wire::fuzz::require;
 namespace {
 
 // Of the first byte.
-enum way : unsigned { websocket = 1, pipelined = 2, deflated = 4, counting = 8, in_two_pieces = 16, reset = 32, handshake_too = 64, for_each_request = 128 };
+enum way : unsigned {
+    websocket = 1,
+    pipelined = 2,
+    deflated = 4,
+    counting = 8,
+    in_two_pieces = 16,
+    reset = 32,
+    handshake_too = 64,
+    for_each_request = 128
+};
 
 // Bytes until `text` is among them, or the peer is silent for a tenth of a second.
 std::string receive_until(int fd, std::string_view text) {
@@ -46,10 +55,14 @@ void answer(wire::unique_fd peer, unsigned how, std::string_view input) {
         constexpr std::string_view name = "Sec-WebSocket-Key: ";
         const std::size_t at = asked.find(name);
         if (at == std::string::npos) return;
-        const wire::http::header deflate{"Sec-WebSocket-Extensions", "permessage-deflate; server_no_context_takeover; client_no_context_takeover"};
+        const wire::http::header deflate{
+            "Sec-WebSocket-Extensions",
+            "permessage-deflate; server_no_context_takeover; client_no_context_takeover"};
         wire::buffer out;
-        require(wire::ws::write_upgrade_response(out, std::string_view(asked).substr(at + name.size(), 24), {},
-                                                 {&deflate, (how & deflated) != 0 ? 1U : 0U}) == wire::errc::none, "no handshake");
+        require(wire::ws::write_upgrade_response(
+                    out, std::string_view(asked).substr(at + name.size(), 24), {},
+                    {&deflate, (how & deflated) != 0 ? 1U : 0U}) == wire::errc::none,
+                "no handshake");
         tell(fd, out.view());
         (void)receive_until(fd, "");
     }
@@ -66,8 +79,7 @@ void answer(wire::unique_fd peer, unsigned how, std::string_view input) {
     shutdown(fd, SHUT_WR);
     pollfd p{fd, POLLIN, 0};
     char bytes[4096];
-    while (poll(&p, 1, 100) > 0 && recv(fd, bytes, sizeof bytes, 0) > 0) {
-    }
+    while (poll(&p, 1, 100) > 0 && recv(fd, bytes, sizeof bytes, 0) > 0) {}
 }
 
 }  // namespace
@@ -82,7 +94,8 @@ void connection(std::string_view input) {
 
     options asked;
     asked.websocket = (how & websocket) != 0;
-    asked.url = (asked.websocket ? "ws://127.0.0.1:" : "http://127.0.0.1:") + std::to_string(port) + "/";
+    asked.url =
+        (asked.websocket ? "ws://127.0.0.1:" : "http://127.0.0.1:") + std::to_string(port) + "/";
     asked.urls = {asked.url};
     asked.connections = 1;
     asked.requests = 2;
@@ -108,7 +121,8 @@ void connection(std::string_view input) {
     });
     pollfd both[] = {{over.get(), POLLIN, 0}, {listening->get(), POLLIN, 0}};
     while (poll(both, 2, -1) > 0 && both[0].revents == 0) {
-        if (both[1].revents != 0) answer(wire::unique_fd(accept(listening->get(), nullptr, nullptr)), how, input);
+        if (both[1].revents != 0)
+            answer(wire::unique_fd(accept(listening->get(), nullptr, nullptr)), how, input);
     }
     client.join();
     require(std::holds_alternative<run_result>(result), "the run could not begin");

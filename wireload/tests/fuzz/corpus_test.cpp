@@ -11,11 +11,13 @@ namespace wireload::fuzz {
 namespace {
 
 std::vector<std::string> corpus_of(std::string_view target) {
-    return wire::fuzz::files_in(std::filesystem::path(WIRELOAD_SOURCE_DIR) / "tests/fuzz/corpus" / target);
+    return wire::fuzz::files_in(std::filesystem::path(WIRELOAD_SOURCE_DIR) / "tests/fuzz/corpus" /
+                                target);
 }
 
 class fuzz_corpus : public ::testing::TestWithParam<target> {};
-INSTANTIATE_TEST_SUITE_P(wireload, fuzz_corpus, ::testing::ValuesIn(targets), [](const auto& i) { return std::string(i.param.name); });
+INSTANTIATE_TEST_SUITE_P(wireload, fuzz_corpus, ::testing::ValuesIn(targets),
+                         [](const auto& i) { return std::string(i.param.name); });
 
 TEST_P(fuzz_corpus, as_it_is) {
     const auto corpus = corpus_of(GetParam().name);

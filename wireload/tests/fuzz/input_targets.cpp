@@ -31,7 +31,8 @@ namespace {
 class file_of {
 public:
     explicit file_of(std::string_view bytes) : fd_(memfd_create("fuzz", MFD_CLOEXEC)) {
-        require(write(fd_, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()), "a file could not be written");
+        require(write(fd_, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()),
+                "a file could not be written");
     }
     ~file_of() { close(fd_); }
     file_of(const file_of&) = delete;
@@ -43,13 +44,17 @@ private:
 };
 
 // No inputs that have other files read.
-bool names_files(std::string_view text) { return text.find("_file") != text.npos || text.find("/dev") != text.npos || text.find("/proc") != text.npos; }
+bool names_files(std::string_view text) {
+    return text.find("_file") != text.npos || text.find("/dev") != text.npos ||
+           text.find("/proc") != text.npos;
+}
 
 // Whether it can be made ready to send, as far as that needs no network.
 void prepare(options asked) {
     asked.print_request = true;
     const auto made = make_plan(std::move(asked));
-    if (const auto* problem = std::get_if<std::string>(&made)) require(!problem->empty(), "refused without a reason");
+    if (const auto* problem = std::get_if<std::string>(&made))
+        require(!problem->empty(), "refused without a reason");
 }
 
 }  // namespace
@@ -57,7 +62,8 @@ void prepare(options asked) {
 // The first byte chooses the counter; the rest is a text with values in it.
 void templates(std::string_view input) {
     if (input.empty()) return;
-    const template_values v{.seed = 7, .counter = static_cast<unsigned char>(input.front()) * 1'000'003ULL + 1};
+    const template_values v{
+        .seed = 7, .counter = static_cast<unsigned char>(input.front()) * 1'000'003ULL + 1};
     input.remove_prefix(1);
     for (const bool short_counter : {false, true}) {
         const auto parsed = text_template::parse(input, short_counter);
@@ -70,12 +76,14 @@ void templates(std::string_view input) {
         require(t.size(v) == text.size(), "another size than that of the text");
         require(t.equals(text, v), "a text that is not equal to itself");
         require(!t.equals(text + "x", v), "equal to a longer one");
-        require(!t.is_constant() || text == t.text({.seed = 8, .counter = 9}), "a constant that changes");
+        require(!t.is_constant() || text == t.text({.seed = 8, .counter = 9}),
+                "a constant that changes");
         const std::uint64_t counter = t.counter_in(text);
         require(counter == 0 || counter == v.counter, "another counter was read than was written");
         std::string walked;
         for (std::size_t at = 0; at < text.size();) {
-            const std::size_t reached = t.walk(v, at, 3, [&](std::string_view piece, std::size_t) { walked += piece; });
+            const std::size_t reached =
+                t.walk(v, at, 3, [&](std::string_view piece, std::size_t) { walked += piece; });
             require(reached > at && reached <= at + 3, "no way forward");
             at = reached;
         }
@@ -108,10 +116,12 @@ void schedule(std::string_view input) {
         plans.push_back({.pieces = {{milli, milli, never}}, .recorded = {}});
     }
     for (const auto& changing : {parse_rate_steps(rate), parse_rate_ramp(rate)}) {
-        if (const auto* pieces = std::get_if<std::vector<rate_piece>>(&changing)) plans.push_back({.pieces = *pieces, .recorded = {}});
+        if (const auto* pieces = std::get_if<std::vector<rate_piece>>(&changing))
+            plans.push_back({.pieces = *pieces, .recorded = {}});
     }
     std::istringstream lines{std::string(input)};
-    if (const auto recorded = read_arrivals(lines); const auto* times = std::get_if<std::vector<nanos>>(&recorded)) {
+    if (const auto recorded = read_arrivals(lines);
+        const auto* times = std::get_if<std::vector<nanos>>(&recorded)) {
         require(std::is_sorted(times->begin(), times->end()), "recorded out of order");
         plans.push_back({.kind = arrival_kind::recorded, .pieces = {}, .recorded = *times});
     }
@@ -123,7 +133,8 @@ void schedule(std::string_view input) {
             nanos before = 0;
             arrivals due(plan, 0, 2);
             for (int n = 0; n < 100 && due.next() != never; ++n, due.pop()) {
-                require(due.next() >= before && due.next() <= length, "due out of order, or after the end");
+                require(due.next() >= before && due.next() <= length,
+                        "due out of order, or after the end");
                 before = due.next();
             }
         }
@@ -132,9 +143,14 @@ void schedule(std::string_view input) {
 
 // Each line is an argument; the whole is given to all that read the values of options.
 void command_line(std::string_view input) {
-    if (const auto time = parse_duration(input)) require(time->count() >= 0, "a duration of less than no time");
-    if (const auto cpus = parse_cpu_list(input)) require(!cpus->empty() && *std::min_element(cpus->begin(), cpus->end()) >= 0, "a CPU that there is not");
-    if (const auto limit = parse_threshold(input); const auto* problem = std::get_if<std::string>(&limit)) require(!problem->empty(), "refused without a reason");
+    if (const auto time = parse_duration(input))
+        require(time->count() >= 0, "a duration of less than no time");
+    if (const auto cpus = parse_cpu_list(input))
+        require(!cpus->empty() && *std::min_element(cpus->begin(), cpus->end()) >= 0,
+                "a CPU that there is not");
+    if (const auto limit = parse_threshold(input);
+        const auto* problem = std::get_if<std::string>(&limit))
+        require(!problem->empty(), "refused without a reason");
     if (const auto path = json_path::parse(input)) (void)path->find("{\"a\":[1,{\"b\":2}]}");
     if (const auto statuses = status_set::parse(input)) (void)statuses->contains(200);
     if (names_files(input)) return;

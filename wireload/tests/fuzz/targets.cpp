@@ -46,26 +46,31 @@ bool has_huge_numbers(std::string_view text) {
 // RFC 8259's grammar has halves of surrogate pairs (section 8.2); nlohmann/json refuses them.
 bool has_surrogates(std::string_view text) {
     for (std::size_t at = text.find("\\u"); at != text.npos; at = text.find("\\u", at + 1)) {
-        if (at + 3 < text.size() && (text[at + 2] == 'd' || text[at + 2] == 'D') && text[at + 3] >= '8') return true;
+        if (at + 3 < text.size() && (text[at + 2] == 'd' || text[at + 2] == 'D') &&
+            text[at + 3] >= '8')
+            return true;
     }
     return false;
 }
 
 // For nlohmann/json a zero byte ends the text; in JSON none may stand.
 document parsed(std::string_view text) {
-    return text.find('\0') == text.npos ? document::parse(text, nullptr, false) : document(document::value_t::discarded);
+    return text.find('\0') == text.npos ? document::parse(text, nullptr, false)
+                                        : document(document::value_t::discarded);
 }
 
 struct place {
     json_path path;
-    std::vector<std::string> steps;  // names, or indices where they are numbers and the value is an array
+    // Names, or indices where they are numbers and the value is an array.
+    std::vector<std::string> steps;
 
     const document* in(const document& whole) const {
         const document* at = &whole;
         for (const std::string& step : steps) {
             if (at->is_object() && at->contains(step)) {
                 at = &(*at)[step];
-            } else if (at->is_array() && !step.empty() && step.find_first_not_of("0123456789") == std::string::npos &&
+            } else if (at->is_array() && !step.empty() &&
+                       step.find_first_not_of("0123456789") == std::string::npos &&
                        std::stoul(step) < at->size()) {
                 at = &(*at)[std::stoul(step)];
             } else {
@@ -79,7 +84,9 @@ struct place {
 const std::vector<place>& places() {
     static const std::vector<place> all = [] {
         std::vector<place> out;
-        const auto add = [&](const char* text, std::vector<std::string> steps) { out.push_back({*json_path::parse(text), std::move(steps)}); };
+        const auto add = [&](const char* text, std::vector<std::string> steps) {
+            out.push_back({*json_path::parse(text), std::move(steps)});
+        };
         add("/a", {"a"});
         add("a.b", {"a", "b"});
         add("/0", {"0"});
@@ -116,7 +123,8 @@ const reply_checks& every_check() {
 std::string verdict_of(const std::optional<reply_checks::failure>& failure) {
     if (!failure) return "right;";
     require(!every_check().expected(*failure).empty(), "a failure without words");
-    return std::to_string(static_cast<int>(failure->what)) + "," + std::to_string(failure->index) + ";";
+    return std::to_string(static_cast<int>(failure->what)) + "," + std::to_string(failure->index) +
+           ";";
 }
 
 // What is said of the replies in these bytes, one after the other, as a connection reads them.
@@ -142,9 +150,11 @@ std::string said_of(const pieces& cut) {
                 every_check().head(progress, head);
             } else if (step.what == wire::http::event::body) {
                 every_check().body(progress, step.data);
-                require(progress.kept.size() <= reply_checks::most_kept, "more kept than is allowed");
+                require(progress.kept.size() <= reply_checks::most_kept,
+                        "more kept than is allowed");
             } else if (step.what == wire::http::event::end) {
-                said += std::to_string(status) + ":" + verdict_of(every_check().finish(progress, status));
+                said += std::to_string(status) + ":" +
+                        verdict_of(every_check().finish(progress, status));
                 if (parser.upgraded()) return said;
                 progress = {};
                 parser.expect(wire::http::method::get);
@@ -163,8 +173,10 @@ void count(std::string_view input) {
     const auto found = parse_count_reply(text);
     if (!found || !wire::is_utf8(text) || has_huge_numbers(text)) return;
     const document other = parsed(text);
-    require(other.is_object() && other.contains("c") && other.contains("ts"), "a count in what is not such an object");
-    require(other["ts"].is_number() && other["c"].is_number_unsigned(), "a count that is no number");
+    require(other.is_object() && other.contains("c") && other.contains("ts"),
+            "a count in what is not such an object");
+    require(other["ts"].is_number() && other["c"].is_number_unsigned(),
+            "a count that is no number");
     require(other["c"].get<std::uint64_t>() == *found, "another count");
 }
 
@@ -176,7 +188,8 @@ void json(std::string_view input) {
         const auto [valid, value] = one.path.find(text);
         if (valid) {
             require(wire::is_utf8(text), "valid, although not UTF-8");
-            require(!other.is_discarded() || has_huge_numbers(text) || has_surrogates(text), "valid for us only");
+            require(!other.is_discarded() || has_huge_numbers(text) || has_surrogates(text),
+                    "valid for us only");
         } else {
             require(other.is_discarded() || is_deep(text), "valid for another only");
         }

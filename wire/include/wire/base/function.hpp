@@ -9,12 +9,10 @@
 
 namespace wire {
 
-template <typename Signature>
-class unique_function;
+template <typename Signature> class unique_function;
 
 // Move-only; small callables (up to 48 bytes, nothrow movable) are kept without allocation.
-template <typename R, typename... Args>
-class unique_function<R(Args...)> {
+template <typename R, typename... Args> class unique_function<R(Args...)> {
 public:
     unique_function() noexcept = default;
     unique_function(std::nullptr_t) noexcept {}  // NOLINT
@@ -56,8 +54,9 @@ private:
         void (*destroy)(void*) noexcept;
     };
     template <typename F>
-    static constexpr bool fits = sizeof(F) <= local_bytes && alignof(F) <= alignof(std::max_align_t) &&
-                                 std::is_nothrow_move_constructible_v<F>;
+    static constexpr bool fits =
+        sizeof(F) <= local_bytes && alignof(F) <= alignof(std::max_align_t) &&
+        std::is_nothrow_move_constructible_v<F>;
 
     template <typename F>
     static constexpr table local_table{

@@ -8,7 +8,8 @@
 namespace wire {
 
 struct limits {
-    // Request target. RFC 9112 section 3 recommends supporting at least 8,000 octets in a request line.
+    // Request target. RFC 9112 section 3 recommends supporting at least 8,000 octets in a request
+    // line.
     std::size_t max_uri_bytes = 8192;
 
     // Start line and all fields together. Node's http and hyper's practice: 16 KiB.
@@ -29,11 +30,12 @@ struct limits {
     // Parameters in one query or form. PHP's max_input_vars: 1000.
     std::size_t max_parameters = 1000;
 
-    // Cookies in one request. Chrome keeps 180 for one site (RFC 6265 section 6.1 asks for at least 50).
+    // Cookies in one request. Chrome keeps 180 for one site (RFC 6265 section 6.1 asks for at least
+    // 50).
     std::size_t max_cookies = 180;
 
-    // Parts of one multipart/form-data body, the head of each, and what each holds. Go's mime/multipart: 1000 parts; a part's size
-    // is bounded by that of the body as well.
+    // Parts of one multipart/form-data body, the head of each, and what each holds. Go's
+    // mime/multipart: 1000 parts; a part's size is bounded by that of the body as well.
     std::size_t max_parts = 1000;
     std::size_t max_part_header_bytes = 4096;
     std::uint64_t max_part_bytes = 1024 * 1024;
@@ -41,38 +43,41 @@ struct limits {
     // Interim (1xx) responses before a final one. Go's net/http transport: 5.
     std::size_t max_interim_responses = 5;
 
-    // One WebSocket message, all fragments together (RFC 6455 section 10.4). tungstenite's frame limit: 16 MiB.
+    // One WebSocket message, all fragments together (RFC 6455 section 10.4). tungstenite's frame
+    // limit: 16 MiB.
     std::uint64_t max_message_bytes = 16 * 1024 * 1024;
 
-    // Bytes that one byte of compressed data may become, counted over a body or message, beyond its first 64 KiB (which a few
-    // bytes may well become); 0: no such limit. DEFLATE can do 1,032. Apache's DeflateInflateRatioLimit: 200.
+    // Bytes that one byte of compressed data may become, counted over a body or message, beyond its
+    // first 64 KiB (which a few bytes may well become); 0: no such limit. DEFLATE can do 1,032.
+    // Apache's DeflateInflateRatioLimit: 200.
     std::uint32_t max_decompression_ratio = 200;
 
     // Topics that one WebSocket session may have subscribed to, and the bytes of a name.
     std::size_t max_topics = 100;
     std::size_t max_topic_bytes = 256;
 
-    // Bytes that one connection may have unsent before its reads pause, and that it may send ahead of the answer to its
-    // present request (pipelining; requests of one connection are served one after another). Go's HTTP/2 and Node's
-    // stream high-water marks lie between 16 KiB and 1 MiB.
+    // Bytes that one connection may have unsent before its reads pause, and that it may send ahead
+    // of the answer to its present request (pipelining; requests of one connection are served one
+    // after another). Go's HTTP/2 and Node's stream high-water marks lie between 16 KiB and 1 MiB.
     std::size_t max_unsent_bytes = 1024 * 1024;
 
     // Connections open at once in one server. Beyond it, accepted sockets are closed at once.
     std::size_t max_connections = 100'000;
 
-    // The same from one address (IPv6: one /64), over all loops. Many clients may share one, or a proxy: by default there is
-    // no limit but that above.
+    // The same from one address (IPv6: one /64), over all loops. Many clients may share one, or a
+    // proxy: by default there is no limit but that above.
     std::size_t max_connections_per_address = 100'000;
 
-    // From the first byte of a request to the end of its head; nginx's client_header_timeout is 60 s,
-    // Apache's mod_reqtimeout 20 s.
+    // From the first byte of a request to the end of its head; nginx's client_header_timeout is 60
+    // s, Apache's mod_reqtimeout 20 s.
     std::chrono::milliseconds header_timeout{20'000};
 
     // Between two reads of a body. nginx's client_body_timeout: 60 s.
     std::chrono::milliseconds body_timeout{60'000};
 
-    // Bytes a second that a request's body must have brought on the average, once body_rate_grace has passed; 0: any number. Time in which
-    // the server held the peer back does not count. Kestrel's MinRequestBodyDataRate: 240; Apache's mod_reqtimeout gives 20 s before.
+    // Bytes a second that a request's body must have brought on the average, once body_rate_grace
+    // has passed; 0: any number. Time in which the server held the peer back does not count.
+    // Kestrel's MinRequestBodyDataRate: 240; Apache's mod_reqtimeout gives 20 s before.
     std::uint32_t min_body_rate = 240;
     std::chrono::milliseconds body_rate_grace{20'000};
 
@@ -82,12 +87,13 @@ struct limits {
     // Between two successful writes while bytes are waiting. nginx's send_timeout: 60 s.
     std::chrono::milliseconds write_timeout{60'000};
 
-    // From a whole request to its handler's send() (or start_body()); then the answer is 503 and the connection ends. Off (0) by
-    // default: only the application knows how long its own work may take.
+    // From a whole request to its handler's send() (or start_body()); then the answer is 503 and
+    // the connection ends. Off (0) by default: only the application knows how long its own work may
+    // take.
     std::chrono::milliseconds handler_timeout{0};
 
-    // From our close frame to the peer's (RFC 6455 section 7.1.1), and lingering after an error reply
-    // (RFC 9112 section 9.6).
+    // From our close frame to the peer's (RFC 6455 section 7.1.1), and lingering after an error
+    // reply (RFC 9112 section 9.6).
     std::chrono::milliseconds close_timeout{5'000};
 };
 

@@ -17,18 +17,18 @@ enum class errc : std::uint8_t {
     none = 0,
 
     // Sockets.
-    refused,          // nobody listens there
-    reset,            // the peer aborted the connection
-    closed_early,     // the peer closed in the middle of a message
-    timed_out,        // a time limit passed
-    unreachable,      // no route to the host or network
-    address_in_use,   // local address and port are taken, or no local port is free
-    not_resolved,     // the name has no address
-    system_error,     // any other failure of a system call; the message names it
-    stopped,          // the loop, server or client is stopping
-    cancelled,        // by its own user
-    queue_full,       // too many requests wait for a connection
-    proxy_failed,     // the proxy refused; the message holds its status
+    refused,         // nobody listens there
+    reset,           // the peer aborted the connection
+    closed_early,    // the peer closed in the middle of a message
+    timed_out,       // a time limit passed
+    unreachable,     // no route to the host or network
+    address_in_use,  // local address and port are taken, or no local port is free
+    not_resolved,    // the name has no address
+    system_error,    // any other failure of a system call; the message names it
+    stopped,         // the loop, server or client is stopping
+    cancelled,       // by its own user
+    queue_full,      // too many requests wait for a connection
+    proxy_failed,    // the proxy refused; the message holds its status
 
     // Misuse by the caller.
     bad_argument,
@@ -45,47 +45,50 @@ enum class errc : std::uint8_t {
     bad_host,               // missing, repeated or malformed Host in a request
     bad_content_length,     // not a plain decimal number
     conflicting_length,     // several Content-Length, or Content-Length with Transfer-Encoding
-    bad_transfer_encoding,  // chunked is not the last coding, or is given twice, or HTTP/1.0 names any
+    bad_transfer_encoding,  // chunked is not the last coding, or is given twice, or HTTP/1.0 names
+                            // any
     unknown_transfer_encoding,  // a coding other than chunked
-    bad_chunk,              // malformed chunk size, extension or chunk end
-    header_too_large,       // start line and fields together beyond limits::max_header_bytes
+    bad_chunk,                  // malformed chunk size, extension or chunk end
+    header_too_large,           // start line and fields together beyond limits::max_header_bytes
     too_many_headers,
     uri_too_long,
     body_too_large,
-    unknown_expectation,    // an Expect field other than 100-continue, RFC 9110 section 10.1.1
+    unknown_expectation,  // an Expect field other than 100-continue, RFC 9110 section 10.1.1
     chunk_extension_too_large,
 
     // URL.
     bad_url,
-    bad_redirect,           // to a URL that this client does not follow: malformed, another scheme, https to http
+    bad_redirect,  // to a URL that this client does not follow: malformed, another scheme, https to
+                   // http
     too_many_redirects,
 
     // What applications read out of requests.
-    bad_parameter,          // "%" without two hexadecimal digits in a query or form
+    bad_parameter,  // "%" without two hexadecimal digits in a query or form
     too_many_parameters,
-    bad_cookie,             // a cookie that may not be set: see set_cookie
+    bad_cookie,  // a cookie that may not be set: see set_cookie
     too_many_cookies,
-    bad_multipart,          // multipart/form-data that RFC 7578 does not allow, or without its boundary
+    bad_multipart,  // multipart/form-data that RFC 7578 does not allow, or without its boundary
     too_many_parts,
     part_too_large,
-    unsupported_media_type, // the body is of another type than the one it should be read as
+    unsupported_media_type,  // the body is of another type than the one it should be read as
 
     // WebSocket (RFC 6455).
     bad_handshake,
-    bad_frame,              // reserved bits or opcodes, wrong masking, malformed control frame
+    bad_frame,  // reserved bits or opcodes, wrong masking, malformed control frame
     bad_close_code,
     bad_utf8,
     message_too_large,
     too_many_topics,
 
     // TLS.
-    tls_failed,             // the handshake, a certificate or a record was not right; the message says which
-    truncated,              // the connection ended without the peer's authenticated word that it has sent all (RFC 8446 section 6.1)
+    tls_failed,  // the handshake, a certificate or a record was not right; the message says which
+    truncated,   // the connection ended without the peer's authenticated word that it has sent all
+                 // (RFC 8446 section 6.1)
 
     // Compression.
-    no_compression,         // built without zlib
+    no_compression,  // built without zlib
     bad_compressed_data,
-    expands_too_much,       // beyond limits::max_decompression_ratio
+    expands_too_much,  // beyond limits::max_decompression_ratio
 };
 
 // A short lower-case phrase, such as "connection refused"; static storage.
@@ -110,12 +113,11 @@ errc from_errno(int number) noexcept;
 error system_failure(int number, std::string_view what);
 
 // Either a value or an error. (std::expected needs C++23.)
-template <typename T>
-class [[nodiscard]] result {
+template <typename T> class [[nodiscard]] result {
 public:
-    result(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // NOLINT
-    result(wire::error e) : state_(std::in_place_index<1>, std::move(e)) {}    // NOLINT
-    result(errc code) : state_(std::in_place_index<1>, wire::error(code)) {}   // NOLINT
+    result(T value) : state_(std::in_place_index<0>, std::move(value)) {}     // NOLINT
+    result(wire::error e) : state_(std::in_place_index<1>, std::move(e)) {}   // NOLINT
+    result(errc code) : state_(std::in_place_index<1>, wire::error(code)) {}  // NOLINT
 
     explicit operator bool() const noexcept { return state_.index() == 0; }
     bool ok() const noexcept { return state_.index() == 0; }
@@ -138,12 +140,11 @@ private:
     std::variant<T, wire::error> state_;
 };
 
-template <>
-class [[nodiscard]] result<void> {
+template <> class [[nodiscard]] result<void> {
 public:
     result() = default;
-    result(wire::error e) : error_(std::move(e)) {}     // NOLINT
-    result(errc code) : error_(wire::error(code)) {}    // NOLINT
+    result(wire::error e) : error_(std::move(e)) {}   // NOLINT
+    result(errc code) : error_(wire::error(code)) {}  // NOLINT
 
     explicit operator bool() const noexcept { return !error_.has_value(); }
     bool ok() const noexcept { return !error_.has_value(); }

@@ -1,12 +1,15 @@
-// Cookies as a client keeps them: RFC 6265, and draft-ietf-httpbis-rfc6265bis ("bis") where that is clearer or stricter.
+// Cookies as a client keeps them: RFC 6265, and draft-ietf-httpbis-rfc6265bis ("bis") where that is
+// clearer or stricter.
 //
 //     auto jar = std::make_shared<wire::http::cookie_jar>();
-//     options.cookies = jar;   // of http::client_options and ws::dial_options: one jar for all of them that share a thread
+//     options.cookies = jar;   // of http::client_options and ws::dial_options: one jar for all of
+//     them that share a thread
 //
-// There is no public suffix list: a Domain of a single label ("com", "localhost") is refused unless it is the host itself, but
-// one like "co.uk" is not. So a server under co.uk can set cookies that all others under co.uk are sent; keep a jar of its own for
-// each party where that matters. All requests count as of the same site (the program asks them on its own account), so SameSite
-// is kept and told, and holds nothing back.
+// There is no public suffix list: a Domain of a single label ("com", "localhost") is refused unless
+// it is the host itself, but one like "co.uk" is not. So a server under co.uk can set cookies that
+// all others under co.uk are sent; keep a jar of its own for each party where that matters. All
+// requests count as of the same site (the program asks them on its own account), so SameSite is
+// kept and told, and holds nothing back.
 #pragma once
 
 #include <cstddef>
@@ -24,8 +27,8 @@
 
 namespace wire::http {
 
-// RFC 6265 section 6.1 asks for at least these. Beyond the first two the one that has not been used for longest goes; larger cookies
-// are not kept.
+// RFC 6265 section 6.1 asks for at least these. Beyond the first two the one that has not been used
+// for longest goes; larger cookies are not kept.
 struct cookie_limits {
     std::size_t max_per_domain = 50;
     std::size_t max_cookies = 3000;
@@ -51,22 +54,25 @@ public:
 
     explicit cookie_jar(const cookie_limits& l = {}) noexcept : limits_(l) {}
 
-    // One Set-Cookie field of an answer from `from`. errc::bad_cookie when it is not kept, with the reason; a field that removes a
-    // cookie is no error.
+    // One Set-Cookie field of an answer from `from`. errc::bad_cookie when it is not kept, with the
+    // reason; a field that removes a cookie is no error.
     result<void> store(const url& from, std::string_view set_cookie, std::int64_t now);
     // All Set-Cookie fields of an answer; those that are not kept are passed over.
     void store_all(const url& from, const header_list& fields, std::int64_t now);
-    // The value of the Cookie field for a request to `to`: longer paths first, then older cookies. Empty: no field.
+    // The value of the Cookie field for a request to `to`: longer paths first, then older cookies.
+    // Empty: no field.
     std::string header(const url& to, std::int64_t now);
 
     std::size_t size() const noexcept { return size_; }
     std::vector<cookie> all() const;  // by domain, path and name
     void clear() noexcept;
-    void clear_session();             // as at the end of a program
+    void clear_session();  // as at the end of a program
 
-    // The cookies.txt of Netscape, which curl and others read and write. SameSite is not in it; session cookies are.
+    // The cookies.txt of Netscape, which curl and others read and write. SameSite is not in it;
+    // session cookies are.
     std::string save(std::int64_t now) const;
-    // Adds to what there is, replacing what is the same. errc::bad_cookie with the number of the line, and then nothing is added.
+    // Adds to what there is, replacing what is the same. errc::bad_cookie with the number of the
+    // line, and then nothing is added.
     result<void> load(std::string_view text, std::int64_t now);
 
 private:

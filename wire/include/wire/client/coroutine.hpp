@@ -8,11 +8,12 @@
 //         if (joined) co_await joined->send("hello");
 //     }
 //
-// No allocation but the coroutine's own frame is added. When the client or the dialer is destroyed, those who wait are resumed with
-// errc::stopped; a coroutine that is destroyed while it waits cancels its request.
+// No allocation but the coroutine's own frame is added. When the client or the dialer is destroyed,
+// those who wait are resumed with errc::stopped; a coroutine that is destroyed while it waits
+// cancels its request.
 //
-// GCC 12 destroys twice what is made with braces inside an expression with co_await, as in `co_await client.send({...})`: give it a
-// name before.
+// GCC 12 destroys twice what is made with braces inside an expression with co_await, as in
+// `co_await client.send({...})`: give it a name before.
 #pragma once
 
 #include <coroutine>
@@ -30,12 +31,13 @@ namespace wire {
 
 namespace detail {
 
-// Two that know each other, whatever moves and whichever goes first: an awaiter, which stays, and the callback that was given away.
-// The coroutine goes on at the end of the turn, outside the callback, so that it may destroy the client that called back.
-template <typename Value>
-class awaited : private turn_hook {
+// Two that know each other, whatever moves and whichever goes first: an awaiter, which stays, and
+// the callback that was given away. The coroutine goes on at the end of the turn, outside the
+// callback, so that it may destroy the client that called back.
+template <typename Value> class awaited : private iteration_hook {
 public:
-    explicit awaited(event_loop& loop) noexcept : turn_hook(&awaited::on_turn_end), loop_(&loop) {}
+    explicit awaited(event_loop& loop) noexcept
+        : iteration_hook(&awaited::on_iteration_end), loop_(&loop) {}
     awaited(const awaited&) = delete;
     awaited& operator=(const awaited&) = delete;
     ~awaited() {
@@ -62,7 +64,7 @@ public:
             awaited* const to = release();
             if (to == nullptr) return;
             to->value_.emplace(std::move(value));
-            to->loop_->at_turn_end(*to);
+            to->loop_->at_iteration_end(*to);
         }
 
     private:
@@ -80,7 +82,9 @@ protected:
     std::optional<Value> value_;
 
 private:
-    static void on_turn_end(turn_hook& hook) noexcept { static_cast<awaited&>(hook).waiting_.resume(); }
+    static void on_iteration_end(iteration_hook& hook) noexcept {
+        static_cast<awaited&>(hook).waiting_.resume();
+    }
 
     event_loop* loop_;
     callback* call_ = nullptr;
@@ -92,7 +96,8 @@ namespace http {
 
 class [[nodiscard]] awaitable_reply : public wire::detail::awaited<result<reply>> {
 public:
-    awaitable_reply(async_client& client, client_request request) : awaited(client.loop()), client_(&client), request_(std::move(request)) {}
+    awaitable_reply(async_client& client, client_request request)
+        : awaited(client.loop()), client_(&client), request_(std::move(request)) {}
     void await_suspend(std::coroutine_handle<> waiting) {
         waiting_ = waiting;
         id_ = client_->send(std::move(request_), callback(*this));
@@ -107,25 +112,40 @@ private:
     request_id id_ = 0;
 };
 
-inline awaitable_reply async_client::send(client_request request) { return {*this, std::move(request)}; }
-inline awaitable_reply async_client::get(std::string url) { return {*this, make_request(method::get, std::move(url))}; }
-inline awaitable_reply async_client::head(std::string url) { return {*this, make_request(method::head, std::move(url))}; }
-inline awaitable_reply async_client::del(std::string url) { return {*this, make_request(method::delete_, std::move(url))}; }
-inline awaitable_reply async_client::post(std::string url, std::string body, std::string content_type) {
-    return {*this, make_request(method::post, std::move(url), std::move(body), std::move(content_type))};
+inline awaitable_reply async_client::send(client_request request) {
+    return {*this, std::move(request)};
 }
-inline awaitable_reply async_client::put(std::string url, std::string body, std::string content_type) {
-    return {*this, make_request(method::put, std::move(url), std::move(body), std::move(content_type))};
+inline awaitable_reply async_client::get(std::string url) {
+    return {*this, make_request(method::get, std::move(url))};
 }
-inline awaitable_reply async_client::patch(std::string url, std::string body, std::string content_type) {
-    return {*this, make_request(method::patch, std::move(url), std::move(body), std::move(content_type))};
+inline awaitable_reply async_client::head(std::string url) {
+    return {*this, make_request(method::head, std::move(url))};
+}
+inline awaitable_reply async_client::del(std::string url) {
+    return {*this, make_request(method::delete_, std::move(url))};
+}
+inline awaitable_reply async_client::post(std::string url, std::string body,
+                                          std::string content_type) {
+    return {*this,
+            make_request(method::post, std::move(url), std::move(body), std::move(content_type))};
+}
+inline awaitable_reply async_client::put(std::string url, std::string body,
+                                         std::string content_type) {
+    return {*this,
+            make_request(method::put, std::move(url), std::move(body), std::move(content_type))};
+}
+inline awaitable_reply async_client::patch(std::string url, std::string body,
+                                           std::string content_type) {
+    return {*this,
+            make_request(method::patch, std::move(url), std::move(body), std::move(content_type))};
 }
 
 }  // namespace http
 
 namespace ws {
 
-// A session for one coroutine that receives and one that sends (they may be the same). Belongs to its loop's thread.
+// A session for one coroutine that receives and one that sends (they may be the same). Belongs to
+// its loop's thread.
 class channel {
 public:
     class [[nodiscard]] receiving;
@@ -140,10 +160,12 @@ public:
     channel& operator=(channel&&) noexcept;
     ~channel();  // begins the closing handshake, if nobody has
 
-    // The next message; errc::closed_early with the close code in the message when there will be none. Messages that nobody has
-    // received wait up to limits::max_message_bytes together; beyond it the session is closed with 1008 (RFC 6455 section 7.4.1).
+    // The next message; errc::closed_early with the close code in the message when there will be
+    // none. Messages that nobody has received wait up to limits::max_message_bytes together; beyond
+    // it the session is closed with 1008 (RFC 6455 section 7.4.1).
     receiving receive() noexcept;
-    // Resumes once no more than limits::max_unsent_bytes wait to be sent: at once for most messages.
+    // Resumes once no more than limits::max_unsent_bytes wait to be sent: at once for most
+    // messages.
     sending send(std::string_view data, opcode op = opcode::text);
     // Begins the closing handshake; receive() tells of its end.
     void close(std::uint16_t code = close_code::normal, std::string_view reason = {});
@@ -200,7 +222,9 @@ private:
     dial_options options_;
 };
 
-inline dialing dial(dialer& d, std::string url, dial_options options) { return {d, std::move(url), std::move(options)}; }
+inline dialing dial(dialer& d, std::string url, dial_options options) {
+    return {d, std::move(url), std::move(options)};
+}
 inline dialing dial(dialer& d, std::string url) { return {d, std::move(url), dial_options()}; }
 
 }  // namespace ws

@@ -1,4 +1,5 @@
-// WebSocket clients for ws and wss: one that calls back on an event loop, and one that blocks, made of the first.
+// WebSocket clients for ws and wss: one that calls back on an event loop, and one that blocks, made
+// of the first.
 #pragma once
 
 #include <chrono>
@@ -23,24 +24,30 @@ namespace wire::ws {
 
 struct dial_options : open_options, open_timeouts {
     wire::limits limits;
-    std::vector<std::pair<std::string, std::string>> headers;  // further fields of the handshake, such as Origin
-    std::shared_ptr<http::cookie_jar> cookies;                 // sent, unless `headers` has a Cookie, and kept; may be shared with HTTP clients
-    std::string protocols;                                     // subprotocols offered, separated by commas
-    std::chrono::milliseconds handshake_timeout{10'000};       // from the request to the end of the server's answer
+    // Further fields of the handshake, such as Origin.
+    std::vector<std::pair<std::string, std::string>> headers;
+    // Sent, unless `headers` has a Cookie, and kept; may be shared with HTTP clients.
+    std::shared_ptr<http::cookie_jar> cookies;
+    // Subprotocols offered, separated by commas.
+    std::string protocols;
+    // From the request to the end of the server's answer.
+    std::chrono::milliseconds handshake_timeout{10'000};
     // Messages are compressed if the server agrees to it (permessage-deflate); none: never.
     std::optional<deflate_options> deflate;
-    std::function<void(const open_times&)> connected;          // told, before the handshake, what getting there took
+    // Told, before the handshake, what getting there took.
+    std::function<void(const open_times&)> connected;
 };
 
 // Opens sessions and owns their connections. Belongs to its loop's thread.
 class dialer {
 public:
-    // Given the session, which lives until its on_close(), or why there is none. Handlers are best set here: nothing
-    // that the server has sent is lost.
+    // Given the session, which lives until its on_close(), or why there is none. Handlers are best
+    // set here: nothing that the server has sent is lost.
     using callback = unique_function<void(result<session*>)>;
 
     explicit dialer(event_loop& loop);  // the loop must outlive it
-    // Waits for name look-ups under way. Drops all connections: sessions see close code `abnormal`, dials under way end with errc::stopped. Not from inside a callback.
+    // Waits for name look-ups under way. Drops all connections: sessions see close code `abnormal`,
+    // dials under way end with errc::stopped. Not from inside a callback.
     ~dialer();
     dialer(const dialer&) = delete;
     dialer& operator=(const dialer&) = delete;
@@ -56,8 +63,8 @@ private:
     std::unique_ptr<state> state_;
 };
 
-// One session, for those who would rather wait. Belongs to the thread that uses it; pings are answered while it
-// waits in receive().
+// One session, for those who would rather wait. Belongs to the thread that uses it; pings are
+// answered while it waits in receive().
 class blocking_client {
 public:
     static result<blocking_client> connect(std::string_view url, dial_options options = {});
@@ -67,8 +74,8 @@ public:
     ~blocking_client();  // without a closing handshake, unless close() was called
 
     result<void> send(std::string_view data, opcode op = opcode::text);
-    // The next message, at most `wait` later; `data` dies at the next call. errc::timed_out, or closed_early with the close
-    // code in the message when there will be none.
+    // The next message, at most `wait` later; `data` dies at the next call. errc::timed_out, or
+    // closed_early with the close code in the message when there will be none.
     result<message> receive(std::chrono::milliseconds wait = std::chrono::hours(1));
     // Closing handshake: waits for the answer at most limits::close_timeout.
     void close(std::uint16_t code = close_code::normal, std::string_view reason = {});

@@ -32,7 +32,9 @@ public:
     std::string to_string() const;
 
     const sockaddr* raw() const noexcept { return reinterpret_cast<const sockaddr*>(&storage_); }
-    socklen_t size() const noexcept { return family() == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in); }
+    socklen_t size() const noexcept {
+        return family() == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
+    }
 
 private:
     union {

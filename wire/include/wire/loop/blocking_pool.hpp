@@ -14,7 +14,8 @@ namespace wire {
 
 class blocking_pool {
 public:
-    // Threads are started when there is work for them: a process with only one thread makes cheaper system calls.
+    // Threads are started when there is work for them: a process with only one thread makes cheaper
+    // system calls.
     explicit blocking_pool(unsigned threads);
     // Work that has not begun is dropped; work that has is waited for.
     ~blocking_pool();

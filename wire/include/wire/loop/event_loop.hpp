@@ -1,8 +1,8 @@
 // One thread's events: descriptors, timers, work posted from other threads.
 //
-// A turn: wait; take all that is ready; run due timers and posted work; then run the turn hooks, in which
-// streams send what the turn gave them to send. (Taking all before writing is worth more than any other
-// single choice here: small batches of 2-6 events cost a third of the throughput.)
+// A turn: wait; take all that is ready; run due timers and posted work; then run the turn hooks, in
+// which streams send what the turn gave them to send. (Taking all before writing is worth more than
+// any other single choice here: small batches of 2-6 events cost a third of the throughput.)
 //
 // Everything belongs to the thread that runs the loop, except post() and stop().
 #pragma once
@@ -45,8 +45,8 @@ constexpr bool has(ready set, ready flag) noexcept {
     return (static_cast<std::uint32_t>(set) & static_cast<std::uint32_t>(flag)) != 0;
 }
 
-// A descriptor known to a loop: embed it, or derive from it. Level-triggered. The callback may unwatch
-// and destroy its own source or any other. Watching does not own the descriptor.
+// A descriptor known to a loop: embed it, or derive from it. Level-triggered. The callback may
+// unwatch and destroy its own source or any other. Watching does not own the descriptor.
 class io_source {
 public:
     using callback = void (*)(io_source&, ready) noexcept;
@@ -79,8 +79,7 @@ public:
 
     timer(callback fn, void* context) noexcept : fn_(fn), context_(context) {}
     // `timer t = timer::calling<&thing::on_timeout>(this);`
-    template <auto Method, typename T>
-    static timer calling(T* object) noexcept {
+    template <auto Method, typename T> static timer calling(T* object) noexcept {
         return timer([](void* p) { (static_cast<T*>(p)->*Method)(); }, object);
     }
     ~timer();  // disarms
@@ -100,14 +99,14 @@ private:
 };
 
 // Something to be done once at the end of the present turn. Embed it.
-class turn_hook {
+class iteration_hook {
 public:
-    using callback = void (*)(turn_hook&) noexcept;
+    using callback = void (*)(iteration_hook&) noexcept;
 
-    explicit turn_hook(callback fn) noexcept : fn_(fn) {}
-    ~turn_hook() { unlink(); }
-    turn_hook(const turn_hook&) = delete;
-    turn_hook& operator=(const turn_hook&) = delete;
+    explicit iteration_hook(callback fn) noexcept : fn_(fn) {}
+    ~iteration_hook() { unlink(); }
+    iteration_hook(const iteration_hook&) = delete;
+    iteration_hook& operator=(const iteration_hook&) = delete;
 
     bool queued() const noexcept { return next_ != nullptr; }
     void unlink() noexcept {
@@ -120,27 +119,32 @@ public:
 private:
     friend class event_loop;
     callback fn_;
-    turn_hook* next_ = nullptr;
-    turn_hook* previous_ = nullptr;
+    iteration_hook* next_ = nullptr;
+    iteration_hook* previous_ = nullptr;
 };
 
-// How a loop hears of what happens. Both do the same for their users; io_uring keeps the sockets of streams in a table of the loop's
-// own, so that N loops hold N times as many as the process may open files, and is some percent cheaper at thousands of
-// connections. Where a socket is no descriptor, stream::fd() is negative.
+// How a loop hears of what happens. Both do the same for their users; io_uring keeps the sockets of
+// streams in a table of the loop's own, so that N loops hold N times as many as the process may
+// open files, and is some percent cheaper at thousands of connections. Where a socket is no
+// descriptor, stream::fd() is negative.
 enum class loop_engine : std::uint8_t { automatic, epoll, io_uring };
 
 struct loop_options {
-    // automatic: epoll. With io_uring (Linux 6.1) create() fails where the host forbids it, and says what does; the loop must then be run by
-    // one and the same thread, though it may be made and furnished by another before.
+    // automatic: epoll. With io_uring (Linux 6.1) create() fails where the host forbids it, and
+    // says what does; the loop must then be run by one and the same thread, though it may be made
+    // and furnished by another before.
     loop_engine engine = loop_engine::automatic;
     // io_uring: the streams that the loop can hold; 0 stands for the most, RLIMIT_NOFILE.
     std::size_t max_streams = 0;
-    // io_uring: buffers of 4 KiB that the streams receive into, a power of two; one turn serves no more events than that.
+    // io_uring: buffers of 4 KiB that the streams receive into, a power of two; one turn serves no
+    // more events than that.
     std::size_t receive_buffers = 256;
-    // What one turn takes at most. Enough to write in large batches, few enough for what they hold to stay in the cache.
+    // What one turn takes at most. Enough to write in large batches, few enough for what they hold
+    // to stay in the cache.
     std::size_t events_per_wait = 1024;
-    std::size_t receive_bytes = 64 * 1024;   // the one buffer that all streams of the loop receive into
-    std::size_t block_bytes = 1024;          // what pool() lends
+    // The one buffer that all streams of the loop receive into.
+    std::size_t receive_bytes = 64 * 1024;
+    std::size_t block_bytes = 1024;  // what pool() lends
 };
 
 class event_loop {
@@ -151,37 +155,44 @@ public:
     event_loop& operator=(const event_loop&) = delete;
 
     // epoll or io_uring.
-    loop_engine engine() const noexcept { return uring_ == nullptr ? loop_engine::epoll : loop_engine::io_uring; }
+    loop_engine engine() const noexcept {
+        return uring_ == nullptr ? loop_engine::epoll : loop_engine::io_uring;
+    }
 
     // Runs turns until stop(). Callbacks must not throw.
     void run();
-    // One turn, waiting at most `longest` (0: not at all) for something to happen. How many events, timers
-    // and posted calls it served.
+    // One turn, waiting at most `longest` (0: not at all) for something to happen. How many events,
+    // timers and posted calls it served.
     std::size_t run_once(clock::duration longest = forever);
     static constexpr clock::duration forever = clock::duration::max();
 
     // ---- inside another loop: poll(), epoll, GLib, Qt, libuv ----
     //
-    // Wait for descriptor() to be readable, for next_timeout() at most, then call run_once(clock::duration::zero()); always on the same
-    // thread. With stop() the program simply no longer does so.
+    // Wait for descriptor() to be readable, for next_timeout() at most, then call
+    // run_once(clock::duration::zero()); always on the same thread. With stop() the program simply
+    // no longer does so.
 
-    // Owned by the loop. Readable means that a turn may have something to do; watch it level-triggered, for nothing else. -1 when
-    // the process may open no more descriptors (io_uring).
+    // Owned by the loop. Readable means that a turn may have something to do; watch it
+    // level-triggered, for nothing else. -1 when the process may open no more descriptors
+    // (io_uring).
     int descriptor() noexcept;
-    // How long one may wait without missing a timer: zero when there is something to do already, `forever` when there is no timer. Ask
-    // after all that was done to the loop's sources and streams, right before waiting. (In milliseconds for poll(): round up.)
+    // How long one may wait without missing a timer: zero when there is something to do already,
+    // `forever` when there is no timer. Ask after all that was done to the loop's sources and
+    // streams, right before waiting. (In milliseconds for poll(): round up.)
     clock::duration next_timeout() const noexcept;
     // stop() was called, and run() has not returned for it.
     bool stop_requested() const noexcept { return stopping_.load(std::memory_order_acquire); }
 
-    // Any thread, and async-signal-safe: run() returns after its present turn, or, when it is not running, at once when it
-    // is next called.
+    // Any thread, and async-signal-safe: run() returns after its present turn, or, when it is not
+    // running, at once when it is next called.
     void stop() noexcept;
     // Any thread: `work` runs on the loop's thread. The only way to it from another.
     void post(unique_function<void()> work);
 
     // Whether the caller is the thread that runs the loop (any thread may ask).
-    bool in_loop_thread() const noexcept { return thread_.load(std::memory_order_relaxed) == std::this_thread::get_id(); }
+    bool in_loop_thread() const noexcept {
+        return thread_.load(std::memory_order_relaxed) == std::this_thread::get_id();
+    }
 
     // The time at which the present turn's events were taken.
     time_point now() const noexcept { return now_; }
@@ -198,7 +209,7 @@ public:
     void disarm(timer& t) noexcept;
 
     // Queues the hook for the end of this turn, if it is not queued yet.
-    void at_turn_end(turn_hook& hook) noexcept {
+    void at_iteration_end(iteration_hook& hook) noexcept {
         if (hook.next_ != nullptr) return;
         hook.previous_ = hooks_.previous_;
         hook.next_ = &hooks_;
@@ -225,11 +236,13 @@ private:
     explicit event_loop(const loop_options& options);
     result<void> make_wakeable();  // a blocking client's, before another thread may post
     std::size_t turn(clock::duration longest);
-    // The same in parts, for stream::turn_alone().
-    void begin_turn() noexcept;
-    std::size_t end_turn();
+    // The same in parts, for stream::run_alone().
+    void begin_iteration() noexcept;
+    std::size_t end_iteration();
     // Whether a timer may be due within that time from now().
-    bool next_timer_within(clock::duration time) const noexcept { return !heap_.empty() && heap_.front().at < now_ + time; }
+    bool next_timer_within(clock::duration time) const noexcept {
+        return !heap_.empty() && heap_.front().at < now_ + time;
+    }
     int wait(clock::duration longest) noexcept;
     std::size_t take_events(clock::duration longest);
     std::size_t run_timers();
@@ -247,19 +260,19 @@ private:
 
     std::unique_ptr<detail::uring_engine> uring_;  // null, like poll_: epoll
     std::unique_ptr<detail::poll_engine> poll_;    // of a blocking client's loop
-    int epoll_ = -1;  // with io_uring: what descriptor() is, once asked for
+    int epoll_ = -1;    // with io_uring: what descriptor() is, once asked for
     int wake_fd_ = -1;  // with poll_: unless another thread may post
-    bool in_turn_ = false;
+    bool in_iteration_ = false;
     time_point now_{};
     time_point arrived_{};
     time_point wall_read_{};         // the turn in which wall_ahead_ was found
     clock::duration wall_ahead_{};   // of CLOCK_REALTIME before the loop's clock
     std::vector<timer_entry> heap_;  // 4-ary, earliest first
     bool ringing_ = false;           // inside run_timers()
-    turn_hook hooks_;                // list head, circular
+    iteration_hook hooks_;           // list head, circular
     std::unique_ptr<epoll_event[]> events_;
     std::size_t events_size_;
-    std::size_t event_next_ = 0;     // the part of events_ not yet dispatched
+    std::size_t event_next_ = 0;  // the part of events_ not yet dispatched
     std::size_t event_end_ = 0;
     std::unique_ptr<char[]> scratch_;  // not cleared: pages that are not used cost nothing
     std::size_t scratch_size_;
@@ -267,7 +280,7 @@ private:
     io_source wake_source_;
 
     std::mutex posted_mutex_;
-    std::vector<unique_function<void()>> posted_;   // guarded by posted_mutex_
+    std::vector<unique_function<void()>> posted_;  // guarded by posted_mutex_
     std::vector<unique_function<void()>> running_;
     std::atomic<bool> has_posted_{false};
     std::atomic<std::thread::id> thread_{};

@@ -3,7 +3,8 @@
 //     auto work = [name] { return read_file(name); };
 //     const std::string page = co_await wire::run_in(pool, loop, std::move(work));
 //
-// GCC 12 destroys twice what a lambda inside an expression with co_await has captured: give such a lambda a name before.
+// GCC 12 destroys twice what a lambda inside an expression with co_await has captured: give such a
+// lambda a name before.
 #pragma once
 
 #include <coroutine>
@@ -25,14 +26,15 @@ struct nothing {};
 
 }  // namespace detail
 
-// What `work` returns, or throws, comes out of co_await, on the loop's thread. A coroutine that is destroyed meanwhile does not stop the
-// work, which must own what it uses; its result is dropped. The pool must outlive those who wait: work that it drops wakes nobody.
-template <typename Work>
-class [[nodiscard]] run_in {
+// What `work` returns, or throws, comes out of co_await, on the loop's thread. A coroutine that is
+// destroyed meanwhile does not stop the work, which must own what it uses; its result is dropped.
+// The pool must outlive those who wait: work that it drops wakes nobody.
+template <typename Work> class [[nodiscard]] run_in {
 public:
     using value = std::invoke_result_t<Work&>;
 
-    run_in(blocking_pool& pool, event_loop& loop, Work work) : pool_(&pool), loop_(&loop), work_(std::move(work)) {}
+    run_in(blocking_pool& pool, event_loop& loop, Work work)
+        : pool_(&pool), loop_(&loop), work_(std::move(work)) {}
     run_in(const run_in&) = delete;
     run_in& operator=(const run_in&) = delete;
     ~run_in() {
@@ -64,8 +66,8 @@ public:
 private:
     struct shared {
         std::mutex mutex;
-        event_loop* loop = nullptr;         // guarded by mutex; null once nobody waits
-        std::coroutine_handle<> waiting;    // the loop's thread
+        event_loop* loop = nullptr;       // guarded by mutex; null once nobody waits
+        std::coroutine_handle<> waiting;  // the loop's thread
         // The pool's thread until posted, then the loop's.
         std::optional<std::conditional_t<std::is_void_v<value>, detail::nothing, value>> got;
         std::exception_ptr thrown;

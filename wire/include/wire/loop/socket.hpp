@@ -42,14 +42,15 @@ struct listen_options {
 result<unique_fd> listen_tcp(const address& at, const listen_options& options = {});
 
 struct connect_options {
-    // Bind here first. With port 0 the port is chosen at connect time (IP_BIND_ADDRESS_NO_PORT), so that a port may
-    // serve again toward another destination; with a port given, the kernel does not have to search for a free one.
+    // Bind here first. With port 0 the port is chosen at connect time (IP_BIND_ADDRESS_NO_PORT), so
+    // that a port may serve again toward another destination; with a port given, the kernel does
+    // not have to search for a free one.
     std::optional<address> source;
-    bool no_delay = true;     // TCP_NODELAY
+    bool no_delay = true;  // TCP_NODELAY
 };
 
-// A non-blocking socket on which a connection was begun (or made): it is writable when that is decided, and
-// take_socket_error() says how.
+// A non-blocking socket on which a connection was begun (or made): it is writable when that is
+// decided, and take_socket_error() says how.
 result<unique_fd> connect_tcp(const address& to, const connect_options& options = {});
 
 // SO_ERROR as an error, or none.

@@ -1,5 +1,6 @@
-// What stands between a stream and its socket when the bytes on the way are not those of the user: TLS. It is sans-IO, turning bytes
-// into bytes, and knows nothing of the loop; the stream does all receiving and sending.
+// What stands between a stream and its socket when the bytes on the way are not those of the user:
+// TLS. It is sans-IO, turning bytes into bytes, and knows nothing of the loop; the stream does all
+// receiving and sending.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +12,9 @@
 
 namespace wire {
 
-// One for one connection: given to stream::set_filter() before it is attached or connects, destroyed when it closes. After a failed
-// call nothing but its destructor is called; what it had appended (an alert) is still sent if the socket takes it at once.
+// One for one connection: given to stream::set_filter() before it is attached or connects,
+// destroyed when it closes. After a failed call nothing but its destructor is called; what it had
+// appended (an alert) is still sent if the socket takes it at once.
 class stream_filter {
 public:
     struct step {
@@ -28,10 +30,12 @@ public:
     // The TCP connection stands. Appends what has to be said first, if anything.
     virtual result<void> begin(buffer& to_peer) = 0;
 
-    // Bytes from the peer, however cut; appends what has to be answered. Returns with less than all of `raw` used up only when `plain`
-    // is full, when the handshake has just been completed, before a failure, and at the end. When `plain` was filled there may be more: it is
-    // called again, perhaps without anything new.
-    virtual result<step> receive(std::span<const char> raw, std::span<char> plain, buffer& to_peer) = 0;
+    // Bytes from the peer, however cut; appends what has to be answered. Returns with less than all
+    // of `raw` used up only when `plain` is full, when the handshake has just been completed,
+    // before a failure, and at the end. When `plain` was filled there may be more: it is called
+    // again, perhaps without anything new.
+    virtual result<step> receive(std::span<const char> raw, std::span<char> plain,
+                                 buffer& to_peer) = 0;
 
     // Appends all of `plain` in the form in which it travels. Only while is_open().
     virtual result<void> send(std::string_view plain, buffer& to_peer) = 0;

@@ -6,8 +6,9 @@
 //     }
 //     int n = wire::block_on(loop, answer(loop));
 //
-// A task does nothing until it is awaited, and costs one allocation, its frame. Whoever destroys a task that waits ends it: what
-// its frame holds is destroyed, and what it waited for is given up. All belongs to the loop's thread.
+// A task does nothing until it is awaited, and costs one allocation, its frame. Whoever destroys a
+// task that waits ends it: what its frame holds is destroyed, and what it waited for is given up.
+// All belongs to the loop's thread.
 #pragma once
 
 #include <chrono>
@@ -20,8 +21,7 @@
 
 namespace wire {
 
-template <typename T = void>
-class task;
+template <typename T = void> class task;
 
 namespace detail {
 
@@ -42,8 +42,9 @@ public:
     final_awaiter final_suspend() const noexcept { return {}; }
     void unhandled_exception() noexcept { thrown_ = std::current_exception(); }
 
-    // Runs the task up to where it first waits; false when it has ended by then, and `next` can go on at once. So a loop that awaits
-    // tasks which never wait does not grow the stack, even where the compiler makes no tail calls (GCC below -O2).
+    // Runs the task up to where it first waits; false when it has ended by then, and `next` can go
+    // on at once. So a loop that awaits tasks which never wait does not grow the stack, even where
+    // the compiler makes no tail calls (GCC below -O2).
     bool start(std::coroutine_handle<> frame, std::coroutine_handle<> next) {
         next_ = next;
         starting_ = true;
@@ -64,14 +65,10 @@ private:
     std::exception_ptr thrown_;
 };
 
-template <typename T>
-class task_promise : public task_promise_base {
+template <typename T> class task_promise : public task_promise_base {
 public:
     task<T> get_return_object() noexcept;
-    template <typename U>
-    void return_value(U&& value) {
-        value_.emplace(std::forward<U>(value));
-    }
+    template <typename U> void return_value(U&& value) { value_.emplace(std::forward<U>(value)); }
     T take() {
         rethrow();
         return *std::move(value_);
@@ -81,8 +78,7 @@ private:
     std::optional<T> value_;
 };
 
-template <>
-class task_promise<void> : public task_promise_base {
+template <> class task_promise<void> : public task_promise_base {
 public:
     task<void> get_return_object() noexcept;
     void return_void() const noexcept {}
@@ -92,8 +88,7 @@ public:
 }  // namespace detail
 
 // Awaited once, as `co_await std::move(t)` or `co_await f()`. What it throws comes out there.
-template <typename T>
-class [[nodiscard]] task {
+template <typename T> class [[nodiscard]] task {
 public:
     using promise_type = detail::task_promise<T>;
 
@@ -111,7 +106,9 @@ public:
     public:
         explicit awaiter(std::coroutine_handle<promise_type> frame) noexcept : frame_(frame) {}
         bool await_ready() const noexcept { return false; }
-        bool await_suspend(std::coroutine_handle<> next) const { return frame_.promise().start(frame_, next); }
+        bool await_suspend(std::coroutine_handle<> next) const {
+            return frame_.promise().start(frame_, next);
+        }
         T await_resume() const { return frame_.promise().take(); }
 
     private:
@@ -127,8 +124,7 @@ private:
 
 namespace detail {
 
-template <typename T>
-task<T> task_promise<T>::get_return_object() noexcept {
+template <typename T> task<T> task_promise<T>::get_return_object() noexcept {
     return task<T>(std::coroutine_handle<task_promise>::from_promise(*this));
 }
 inline task<void> task_promise<void>::get_return_object() noexcept {
@@ -137,8 +133,9 @@ inline task<void> task_promise<void>::get_return_object() noexcept {
 
 }  // namespace detail
 
-// Tasks that run beside each other, with nobody waiting for any one of them. Destroying it destroys those that have not ended; so it
-// comes after what they use. Not from inside one of them. One thread's.
+// Tasks that run beside each other, with nobody waiting for any one of them. Destroying it destroys
+// those that have not ended; so it comes after what they use. Not from inside one of them. One
+// thread's.
 class task_group {
     struct node {
         task_group* group = nullptr;
@@ -157,7 +154,8 @@ class task_group {
             void await_suspend(std::coroutine_handle<promise_type> ended) const noexcept {
                 task_group* const group = ended.promise().group;
                 ended.destroy();  // and this awaiter with it
-                if (group->empty() && group->joiner_) std::exchange(group->joiner_, nullptr).resume();
+                if (group->empty() && group->joiner_)
+                    std::exchange(group->joiner_, nullptr).resume();
             }
             void await_resume() const noexcept {}
         };
@@ -172,7 +170,8 @@ class task_group {
         promise_type* promise;
     };
     static std::coroutine_handle<runner::promise_type> handle_of(node* n) noexcept {
-        return std::coroutine_handle<runner::promise_type>::from_promise(*static_cast<runner::promise_type*>(n));
+        return std::coroutine_handle<runner::promise_type>::from_promise(
+            *static_cast<runner::promise_type*>(n));
     }
     static runner run(task<void> t) { co_await std::move(t); }
 
@@ -191,7 +190,8 @@ public:
         }
     }
 
-    // Runs it up to where it first waits. An exception that leaves it ends the program, as it would in any callback of a loop.
+    // Runs it up to where it first waits. An exception that leaves it ends the program, as it would
+    // in any callback of a loop.
     void spawn(task<void> t) {
         node* const n = run(std::move(t)).promise;
         n->group = this;
@@ -253,12 +253,13 @@ private:
     timer timer_ = timer::calling<&sleep_until::wake>(this);
 };
 // Counts from the beginning of the loop's turn, as all its timers do.
-inline sleep_until sleep_for(event_loop& loop, clock::duration delay) noexcept { return {loop, loop.now() + delay}; }
+inline sleep_until sleep_for(event_loop& loop, clock::duration delay) noexcept {
+    return {loop, loop.now() + delay};
+}
 
 namespace detail {
 
-template <typename T>
-task<void> keep_result(task<T> t, std::optional<T>& out) {
+template <typename T> task<void> keep_result(task<T> t, std::optional<T>& out) {
     out.emplace(co_await std::move(t));
 }
 inline task<void> keep_result(task<void> t, bool& out) {
@@ -269,8 +270,7 @@ inline task<void> keep_result(task<void> t, bool& out) {
 }  // namespace detail
 
 // Runs the loop until the task has ended. Not from inside a callback or task of that loop.
-template <typename T>
-T block_on(event_loop& loop, task<T> t) {
+template <typename T> T block_on(event_loop& loop, task<T> t) {
     loop.refresh_now();
     task_group group;
     if constexpr (std::is_void_v<T>) {

@@ -1,12 +1,14 @@
-// DEFLATE streams in pieces (RFC 1951), bare or in the wrappings of zlib (RFC 1950) and gzip (RFC 1952).
+// DEFLATE streams in pieces (RFC 1951), bare or in the wrappings of zlib (RFC 1950) and gzip (RFC
+// 1952).
 //
-//     auto packer = wire::compressor::create(wire::coding::gzip);        // a result: errc::no_compression without zlib
-//     packer->add("some text", wire::flush::finish, out);
+//     auto packer = wire::compressor::create(wire::coding::gzip);        // a result:
+//     errc::no_compression without zlib packer->add("some text", wire::flush::finish, out);
 //
 //     auto unpacker = wire::decompressor::create(wire::coding::gzip);
 //     const auto step = unpacker->add(bytes, max_body_bytes - out.size(), out);
 //
-// Both own memory outside themselves (each says how much), keep it over reset(), and belong to one thread at a time.
+// Both own memory outside themselves (each says how much), keep it over reset(), and belong to one
+// thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +24,8 @@ namespace wire {
 
 enum class coding : std::uint8_t { raw_deflate, zlib, gzip };
 
-// Whether this wire was built with zlib; if not, create() below always fails with errc::no_compression.
+// Whether this wire was built with zlib; if not, create() below always fails with
+// errc::no_compression.
 bool compression_available() noexcept;
 
 struct compression_options {
@@ -35,11 +38,13 @@ struct compression_options {
 // What add() does at the end of its input.
 enum class flush : std::uint8_t {
     none,    // may keep bytes back, to compress them better with what follows
-    sync,    // all that was added can be decompressed; the output ends with 00 00 FF FF (an empty stored block)
+    sync,    // all that was added can be decompressed; the output ends with 00 00 FF FF (an empty
+             // stored block)
     finish,  // ends the stream
 };
 
-// Holds 2^(window_bits + 2) + 2^(memory_level + 9) bytes, and some 6 KiB: 262 KiB unless chosen otherwise.
+// Holds 2^(window_bits + 2) + 2^(memory_level + 9) bytes, and some 6 KiB: 262 KiB unless chosen
+// otherwise.
 class compressor {
 public:
     // errc::bad_argument for options out of range.
@@ -63,26 +68,34 @@ private:
 // Holds some 7 KiB, and 2^window_bits bytes as soon as input goes on after output.
 class decompressor {
 public:
-    // Below so much output the ratio does not count: a few bytes may well stand for a page of blanks.
+    // Below so much output the ratio does not count: a few bytes may well stand for a page of
+    // blanks.
     static constexpr std::size_t ratio_floor_bytes = 64 * 1024;
 
-    // `window_bits`, 8 to 15: the largest window that the sender may use; data that need more fail, or may.
-    // `max_ratio`: how many bytes of output one byte of input may give, as limits::max_decompression_ratio; 0: any number.
-    static result<decompressor> create(coding c, int window_bits = 15, std::uint32_t max_ratio = limits().max_decompression_ratio);
+    // `window_bits`, 8 to 15: the largest window that the sender may use; data that need more fail,
+    // or may. `max_ratio`: how many bytes of output one byte of input may give, as
+    // limits::max_decompression_ratio; 0: any number.
+    static result<decompressor> create(coding c, int window_bits = 15,
+                                       std::uint32_t max_ratio = limits().max_decompression_ratio);
 
     struct step {
-        std::size_t used = 0;     // bytes of input
-        bool ended = false;       // the stream is over, its checksum right; what follows is not part of it
-        bool more = false;        // `max_out` was reached: call again, with the rest of the input, to see if there is more
-        bool whole = false;       // a block has just ended at the end of a byte, as after flush::sync, and all its output is out
-        errc error = errc::none;  // bad_compressed_data or expands_too_much; for good, until reset()
+        std::size_t used = 0;  // bytes of input
+        bool ended =
+            false;  // the stream is over, its checksum right; what follows is not part of it
+        bool more = false;  // `max_out` was reached: call again, with the rest of the input, to see
+                            // if there is more
+        bool whole = false;  // a block has just ended at the end of a byte, as after flush::sync,
+                             // and all its output is out
+        errc error =
+            errc::none;  // bad_compressed_data or expands_too_much; for good, until reset()
     };
-    // Decompresses `in` and appends at most `max_out` bytes to `out`. When the input is over and `ended` was not said, it was
-    // truncated.
+    // Decompresses `in` and appends at most `max_out` bytes to `out`. When the input is over and
+    // `ended` was not said, it was truncated.
     step add(std::string_view in, std::size_t max_out, buffer& out);
     // Begins a new stream.
     void reset() noexcept;
-    // Begins a new stream that belongs to the last, such as a further member of a gzip file: the ratio counts both together.
+    // Begins a new stream that belongs to the last, such as a further member of a gzip file: the
+    // ratio counts both together.
     void next_stream() noexcept;
     // The ratio counts from here, against that limit, in a stream of many messages.
     void restart_ratio(std::uint32_t max_ratio) noexcept;

@@ -10,10 +10,21 @@
 namespace wire::http {
 
 // RFC 9110 section 9 and RFC 5789. Methods are case-sensitive tokens.
-enum class method : std::uint8_t { get, head, post, put, delete_, patch, options, connect, trace, other };
+enum class method : std::uint8_t {
+    get,
+    head,
+    post,
+    put,
+    delete_,
+    patch,
+    options,
+    connect,
+    trace,
+    other
+};
 
-method method_from(std::string_view token) noexcept;      // `other` for any it does not name
-std::string_view to_string(method m) noexcept;            // "" for `other`
+method method_from(std::string_view token) noexcept;  // `other` for any it does not name
+std::string_view to_string(method m) noexcept;        // "" for `other`
 
 // The reason phrase of RFC 9110 section 15 and friends, "" where there is none.
 std::string_view reason_phrase(int status) noexcept;
@@ -26,8 +37,9 @@ struct header {
 // ASCII only, as field names and tokens are.
 bool equals_ignoring_case(std::string_view a, std::string_view b) noexcept;
 
-bool is_token(std::string_view text) noexcept;         // RFC 9110 section 5.6.2
-bool is_field_value(std::string_view text) noexcept;   // RFC 9110 section 5.5; no CR, LF, NUL or other control but tab
+bool is_token(std::string_view text) noexcept;        // RFC 9110 section 5.6.2
+bool is_field_value(std::string_view text) noexcept;  // RFC 9110 section 5.5; no CR, LF, NUL or
+                                                      // other control but tab
 
 // True when the comma-separated list `value` (RFC 9110 section 5.6.1) has `token`, ignoring case.
 bool list_has_token(std::string_view value, std::string_view token) noexcept;

@@ -11,15 +11,16 @@
 
 namespace wire::http {
 
-// Writes one head. Names must be tokens and values must hold no CR, LF, NUL or other control character
-// (response splitting, RFC 9112 section 11.1): the first that does not is remembered, and finish()
-// then takes back all that this writer appended and returns the error. Nothing else may be appended to the buffer
-// between construction and finish().
+// Writes one head. Names must be tokens and values must hold no CR, LF, NUL or other control
+// character (response splitting, RFC 9112 section 11.1): the first that does not is remembered, and
+// finish() then takes back all that this writer appended and returns the error. Nothing else may be
+// appended to the buffer between construction and finish().
 class head_writer {
 public:
     static head_writer request(buffer& out, std::string_view method, std::string_view target);
     // Without a reason the standard phrase is used.
-    static head_writer response(buffer& out, int status, std::string_view reason = {}, int minor_version = 1);
+    static head_writer response(buffer& out, int status, std::string_view reason = {},
+                                int minor_version = 1);
 
     head_writer& field(std::string_view name, std::string_view value);
     head_writer& field(std::string_view name, std::uint64_t value);
@@ -37,7 +38,8 @@ private:
     errc error_ = errc::none;
 };
 
-// One chunk of a chunked body (RFC 9112 section 7.1); nothing for empty data, which would end the body.
+// One chunk of a chunked body (RFC 9112 section 7.1); nothing for empty data, which would end the
+// body.
 void append_chunk(buffer& out, std::string_view data);
 // The last chunk, without trailers.
 void append_last_chunk(buffer& out);

@@ -4,8 +4,9 @@
 //
 //     auto step = parser.parse(bytes, head);
 //
-// until it answers need_more; after each call drop `step.consumed` bytes from the front. What may be the beginning of a boundary is
-// not consumed until more has come: it is shorter than the boundary and four bytes.
+// until it answers need_more; after each call drop `step.consumed` bytes from the front. What may
+// be the beginning of a boundary is not consumed until more has come: it is shorter than the
+// boundary and four bytes.
 //
 //     event        meaning
 //     need_more    nothing further without more bytes
@@ -15,7 +16,8 @@
 //     end          all parts are complete; what follows is ignored
 //     error        `error` says why; every later call says the same
 //
-// Strict where it costs nothing that is in use: no preamble, lines end in CRLF, each part is "form-data" and has a name.
+// Strict where it costs nothing that is in use: no preamble, lines end in CRLF, each part is
+// "form-data" and has a name.
 #pragma once
 
 #include <cstddef>
@@ -33,8 +35,9 @@ namespace wire::http {
 
 struct part_head {
     std::string name;
-    // There for files, and then as the sender chose it: it may hold "/", ".." or nothing, so never use it as a path. Browsers write
-    // a quote as %22 and a line end as %0D%0A; that is left as it is.
+    // There for files, and then as the sender chose it: it may hold "/", ".." or nothing, so never
+    // use it as a path. Browsers write a quote as %22 and a line end as %0D%0A; that is left as it
+    // is.
     std::optional<std::string> filename;
     std::string content_type;  // "" when not given: text/plain then (RFC 7578 section 4.4)
 };
@@ -52,8 +55,8 @@ public:
     // `boundary` as multipart_boundary() gives it; `l` must outlive the parser.
     multipart_parser(std::string_view boundary, const limits& l);
 
-    // Errors: bad_multipart, those of field lines in a part's head, header_too_large beyond limits::max_part_header_bytes,
-    // too_many_headers, too_many_parts, part_too_large.
+    // Errors: bad_multipart, those of field lines in a part's head, header_too_large beyond
+    // limits::max_part_header_bytes, too_many_headers, too_many_parts, part_too_large.
     step parse(std::string_view in, part_head& head);
 
     // Whether `end` was reached; a body that ends before is cut off.
@@ -74,14 +77,16 @@ private:
     errc error_ = errc::none;
 };
 
-// The boundary of a Content-Type; unsupported_media_type when it is not multipart/form-data, bad_multipart when it has no
-// well-formed boundary (RFC 2046 section 5.1.1: 1 to 70 characters).
+// The boundary of a Content-Type; unsupported_media_type when it is not multipart/form-data,
+// bad_multipart when it has no well-formed boundary (RFC 2046 section 5.1.1: 1 to 70 characters).
 result<std::string> multipart_boundary(std::string_view content_type);
 
 struct form_part : part_head {
     std::string_view data;  // into the body
 };
-// A body that is there as a whole. Errors are those above, and bad_multipart for one that is cut off.
-result<std::vector<form_part>> parse_multipart(std::string_view content_type, std::string_view body, const limits& l = {});
+// A body that is there as a whole. Errors are those above, and bad_multipart for one that is cut
+// off.
+result<std::vector<form_part>> parse_multipart(std::string_view content_type, std::string_view body,
+                                               const limits& l = {});
 
 }  // namespace wire::http

@@ -1,4 +1,5 @@
-// The parameters of a query or of an application/x-www-form-urlencoded body: "a=1&b=two+words&c=%41".
+// The parameters of a query or of an application/x-www-form-urlencoded body:
+// "a=1&b=two+words&c=%41".
 #pragma once
 
 #include <cstddef>
@@ -16,8 +17,9 @@ namespace wire::http {
 // In the order in which they came, decoded; a name may come several times. Owns its text.
 class parameters {
 public:
-    // As browsers write them (WHATWG URL, section 5): '&' between, '+' for a space, empty pieces left out, "a" as "a=". Errors:
-    // bad_parameter for '%' without two hexadecimal digits, too_many_parameters beyond limits::max_parameters.
+    // As browsers write them (WHATWG URL, section 5): '&' between, '+' for a space, empty pieces
+    // left out, "a" as "a=". Errors: bad_parameter for '%' without two hexadecimal digits,
+    // too_many_parameters beyond limits::max_parameters.
     static result<parameters> parse(std::string_view text, const limits& l = {});
 
     // The first of that name. Names are case-sensitive.

@@ -1,4 +1,5 @@
-// SHA-1, only because Sec-WebSocket-Accept is made of it (RFC 6455 section 4.2.2). Not for security.
+// SHA-1, only because Sec-WebSocket-Accept is made of it (RFC 6455 section 4.2.2). Not for
+// security.
 #pragma once
 
 #include <array>

@@ -15,7 +15,14 @@ namespace wire::ws {
 
 enum class role : std::uint8_t { server, client };
 
-enum class opcode : std::uint8_t { continuation = 0, text = 1, binary = 2, close = 8, ping = 9, pong = 10 };
+enum class opcode : std::uint8_t {
+    continuation = 0,
+    text = 1,
+    binary = 2,
+    close = 8,
+    ping = 9,
+    pong = 10
+};
 
 constexpr bool is_control(opcode op) noexcept { return static_cast<std::uint8_t>(op) >= 8; }
 
@@ -32,14 +39,16 @@ struct frame_header {
     opcode op = opcode::text;
     bool masked = false;
     mask_key key{};
-    std::uint64_t length = 0;   // of the payload
+    std::uint64_t length = 0;  // of the payload
 };
 
 constexpr std::size_t max_frame_header_bytes = 14;
 
-// Reads one header. `size` is its length in bytes, 0 when more is needed; `error` is set when no further byte could
-// make it valid for a receiver in role `r`: reserved bits (but `compressed_bit` on the first frame of a message where
-// `may_be_compressed`: permessage-deflate was agreed), unknown opcode, control frame fragmented or over 125 bytes, wrong masking, length not in its shortest form or beyond 2^63 - 1.
+// Reads one header. `size` is its length in bytes, 0 when more is needed; `error` is set when no
+// further byte could make it valid for a receiver in role `r`: reserved bits (but `compressed_bit`
+// on the first frame of a message where `may_be_compressed`: permessage-deflate was agreed),
+// unknown opcode, control frame fragmented or over 125 bytes, wrong masking, length not in its
+// shortest form or beyond 2^63 - 1.
 struct header_step {
     std::size_t size = 0;
     errc error = errc::none;
@@ -49,12 +58,13 @@ constexpr std::uint8_t compressed_bit = 4;  // RSV1, RFC 7692 section 6
 header_step read_frame_header(std::string_view in, role r, bool may_be_compressed = false) noexcept;
 
 // Writes a header into `to` and returns its length. The mask bit is set when `key` is given.
-std::size_t write_frame_header(std::span<char, max_frame_header_bytes> to, opcode op, std::uint64_t length, bool fin,
-                               std::optional<mask_key> key, bool compressed = false) noexcept;
+std::size_t write_frame_header(std::span<char, max_frame_header_bytes> to, opcode op,
+                               std::uint64_t length, bool fin, std::optional<mask_key> key,
+                               bool compressed = false) noexcept;
 
 // Appends a whole frame; the payload is masked with `key` when given (a client must, section 5.3).
-void append_frame(buffer& out, opcode op, std::string_view payload, std::optional<mask_key> key = {}, bool fin = true,
-                  bool compressed = false);
+void append_frame(buffer& out, opcode op, std::string_view payload,
+                  std::optional<mask_key> key = {}, bool fin = true, bool compressed = false);
 
 // Close codes (section 7.4).
 namespace close_code {
@@ -62,8 +72,8 @@ constexpr std::uint16_t normal = 1000;
 constexpr std::uint16_t going_away = 1001;
 constexpr std::uint16_t protocol_error = 1002;
 constexpr std::uint16_t unsupported = 1003;
-constexpr std::uint16_t none_given = 1005;   // never on the wire
-constexpr std::uint16_t abnormal = 1006;     // never on the wire
+constexpr std::uint16_t none_given = 1005;  // never on the wire
+constexpr std::uint16_t abnormal = 1006;    // never on the wire
 constexpr std::uint16_t bad_data = 1007;
 constexpr std::uint16_t policy = 1008;
 constexpr std::uint16_t too_big = 1009;
@@ -77,7 +87,9 @@ bool is_valid_close_code(std::uint16_t code) noexcept;
 // The code with which to close after a local refusal.
 std::uint16_t close_code_for(errc error) noexcept;
 
-// Appends a close frame; `none_given` gives one without a body. The reason is cut at 123 bytes, at a character.
-void append_close(buffer& out, std::uint16_t code, std::string_view reason, std::optional<mask_key> key = {});
+// Appends a close frame; `none_given` gives one without a body. The reason is cut at 123 bytes, at
+// a character.
+void append_close(buffer& out, std::uint16_t code, std::string_view reason,
+                  std::optional<mask_key> key = {});
 
 }  // namespace wire::ws

@@ -1,4 +1,5 @@
-// WebSocket messages from bytes: frames, masking, fragments, UTF-8 and limits together. No socket, no clock.
+// WebSocket messages from bytes: frames, masking, fragments, UTF-8 and limits together. No socket,
+// no clock.
 //
 //     auto step = reader.read(bytes);     // until need_more; drop `step.consumed` bytes each time
 //
@@ -6,12 +7,14 @@
 //     need_more   nothing further without more bytes (it may have consumed a part of a message)
 //     message     a whole text or binary message in `data`
 //     ping, pong  its payload in `data`; answering a ping is the caller's part
-//     close       `code` (none_given when the frame had no body) and reason in `data`; the caller answers with
+//     close       `code` (none_given when the frame had no body) and reason in `data`; the caller
+//     answers with
 //                 the same code and reads no more
 //     error       refuse with close_code_for(error); every later call says the same
 //
-// A message that lies in `bytes` whole and in one frame is unmasked in place and handed out without a copy;
-// others are gathered inside, compressed ones inflated as they arrive. Text is checked while it arrives. Views die at the next call or when `bytes` move.
+// A message that lies in `bytes` whole and in one frame is unmasked in place and handed out without
+// a copy; others are gathered inside, compressed ones inflated as they arrive. Text is checked
+// while it arrives. Views die at the next call or when `bytes` move.
 #pragma once
 
 #include <cstddef>
@@ -58,17 +61,17 @@ private:
 
     const limits* limits_;
     permessage_deflate* deflate_;
-    buffer gathered_;               // fragments so far
-    std::uint64_t remaining_ = 0;   // payload bytes of the current frame still to come
-    std::uint64_t offset_ = 0;      // payload bytes of the current frame seen, for the mask
+    buffer gathered_;              // fragments so far
+    std::uint64_t remaining_ = 0;  // payload bytes of the current frame still to come
+    std::uint64_t offset_ = 0;     // payload bytes of the current frame seen, for the mask
     frame_header frame_{};
     utf8_validator utf8_;
     role role_;
     errc error_ = errc::none;
     opcode message_ = opcode::continuation;  // of the message in progress; continuation: none
     bool compressed_ = false;                // so is the message in progress
-    bool in_frame_ = false;                  // a data frame's header was consumed, its payload not all
-    bool delivered_ = false;                 // gathered_ was handed out and goes at the next call
+    bool in_frame_ = false;   // a data frame's header was consumed, its payload not all
+    bool delivered_ = false;  // gathered_ was handed out and goes at the next call
 };
 
 }  // namespace wire::ws

@@ -1,6 +1,8 @@
-// One line, or whatever you make of it, for each request: server_options::on_finished is called with an access_record.
+// One line, or whatever you make of it, for each request: server_options::on_finished is called
+// with an access_record.
 //
-//     options.on_finished = [&file](const http::access_record& r) { file.write(http::combined_log(r) + "\n"); };
+//     options.on_finished = [&file](const http::access_record& r) {
+//     file.write(http::combined_log(r) + "\n"); };
 #pragma once
 
 #include <chrono>
@@ -12,20 +14,25 @@
 
 namespace wire::http {
 
-// A request whose response has been handed over for sending, or which has been given up. Valid during the call.
+// A request whose response has been handed over for sending, or which has been given up. Valid
+// during the call.
 struct access_record {
-    const http::request* request = nullptr;  // null when no whole head had come. Its body may be in use by others: do not ask
-    int status = 0;                // 101 for a WebSocket; 0 when the connection ended before there was a response
-    std::uint64_t bytes_in = 0;    // the head, and the body as far as it came, without chunk framing
-    std::uint64_t bytes_out = 0;   // as given to the connection, before TLS
-    std::uint64_t head_bytes_out = 0;  // those of them that are the head
+    // Null when no whole head had come. Its body may be in use by others: do not ask.
+    const http::request* request = nullptr;
+    // 101 for a WebSocket; 0 when the connection ended before there was a response.
+    int status = 0;
+    // The head, and the body as far as it came, without chunk framing.
+    std::uint64_t bytes_in = 0;
+    std::uint64_t bytes_out = 0;          // as given to the connection, before TLS
+    std::uint64_t head_bytes_out = 0;     // those of them that are the head
     std::chrono::nanoseconds duration{};  // since the request's head was complete
     address peer;
     std::chrono::system_clock::time_point finished;
 };
 
-// A line of NCSA's common log format, without its end: `127.0.0.1 - - [06/Nov/1994:08:49:37 +0000] "GET / HTTP/1.1" 200 5`. Quotes,
-// backslashes and bytes outside printable ASCII are escaped as Apache does (\" \\ \x0a): a peer cannot forge a line. The time is UTC.
+// A line of NCSA's common log format, without its end: `127.0.0.1 - - [06/Nov/1994:08:49:37 +0000]
+// "GET / HTTP/1.1" 200 5`. Quotes, backslashes and bytes outside printable ASCII are escaped as
+// Apache does (\" \\ \x0a): a peer cannot forge a line. The time is UTC.
 std::string common_log(const access_record& r);
 // The same with Referer and User-Agent.
 std::string combined_log(const access_record& r);

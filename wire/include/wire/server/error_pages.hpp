@@ -1,6 +1,8 @@
-// What a server's own refusals say, as data: 400, 404, 405, 408, 413, 414, 426, 431, 500, 501, 503 and 505.
+// What a server's own refusals say, as data: 400, 404, 405, 408, 413, 414, 426, 431, 500, 501, 503
+// and 505.
 //
-//     options.error_pages.set(404, "text/html", "<h1>Nothing here</h1>\n").set(5, "application/json", R"({"error":"ours"})");
+//     options.error_pages.set(404, "text/html", "<h1>Nothing here</h1>\n").set(5,
+//     "application/json", R"({"error":"ours"})");
 //
 // Without a page the body is a line of plain text. What handlers send themselves is never changed.
 #pragma once
@@ -18,8 +20,9 @@ public:
         std::string body;
     };
 
-    // For one status (400 to 599) or, with 4 or 5, for a whole class. The status goes before its class, the later of two before the
-    // earlier. server::listen() refuses other numbers, and a content type that may not stand in a header.
+    // For one status (400 to 599) or, with 4 or 5, for a whole class. The status goes before its
+    // class, the later of two before the earlier. server::listen() refuses other numbers, and a
+    // content type that may not stand in a header.
     error_pages& set(int status_or_class, std::string content_type, std::string body) {
         pages_.insert_or_assign(status_or_class, page{std::move(content_type), std::move(body)});
         return *this;

@@ -23,26 +23,33 @@ class request {
 public:
     http::method method() const noexcept { return head_.method; }
     std::string_view method_text() const noexcept { return head_.method_text; }
-    std::string_view target() const noexcept { return head_.target; }        // as received
-    std::string_view path() const noexcept { return head_.path; }            // not decoded
-    std::string_view query() const noexcept { return head_.query; }          // after '?', not decoded
-    std::string_view authority() const noexcept { return head_.authority; }  // host and port it was meant for
+    std::string_view target() const noexcept { return head_.target; }  // as received
+    std::string_view path() const noexcept { return head_.path; }      // not decoded
+    std::string_view query() const noexcept { return head_.query; }    // after '?', not decoded
+    std::string_view authority() const noexcept {
+        return head_.authority;
+    }  // host and port it was meant for
 
-    int minor_version() const noexcept { return head_.minor_version; }       // HTTP/1.x
+    int minor_version() const noexcept { return head_.minor_version; }  // HTTP/1.x
 
     const header_list& headers() const noexcept { return head_.headers; }
-    std::optional<std::string_view> header(std::string_view name) const noexcept { return head_.headers.find(name); }
+    std::optional<std::string_view> header(std::string_view name) const noexcept {
+        return head_.headers.find(name);
+    }
 
     std::string_view body() const noexcept { return body_; }
 
     // Whom it came from: the other end of the connection, which may be a proxy.
     const address& peer() const noexcept { return peer_; }
-    // What was agreed on by TLS, with the common name of the client's certificate where one was asked for; null without TLS.
+    // What was agreed on by TLS, with the common name of the client's certificate where one was
+    // asked for; null without TLS.
     const wire::tls::connection_info* tls() const noexcept { return tls_ ? &*tls_ : nullptr; }
 
-    // What a route's {name} or {name...} matched, as received; "" for a name the route does not have.
+    // What a route's {name} or {name...} matched, as received; "" for a name the route does not
+    // have.
     std::string_view param(std::string_view name) const noexcept;
-    // The same, percent-decoded ('+' stays); bad_url when that cannot be done. What comes out may hold '/' and NUL.
+    // The same, percent-decoded ('+' stays); bad_url when that cannot be done. What comes out may
+    // hold '/' and NUL.
     result<std::string> decoded_param(std::string_view name) const;
 
 private:

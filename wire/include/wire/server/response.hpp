@@ -20,11 +20,12 @@ class router;
 struct set_cookie;
 namespace detail {
 class compressors;
-std::shared_ptr<way_home> way_of(const response& r) noexcept;
+std::shared_ptr<loop_handle> loop_handle_of(const response& r) noexcept;
 }  // namespace detail
 
-// Given to the handler of a request. It may be moved away and sent later, from any thread; it may outlive the
-// connection and the server (sending it then does nothing). One that is destroyed unsent answers 500.
+// Given to the handler of a request. It may be moved away and sent later, from any thread; it may
+// outlive the connection and the server (sending it then does nothing). One that is destroyed
+// unsent answers 500.
 class response {
 public:
     response(response&& other) noexcept : exchange_(std::exchange(other.exchange_, nullptr)) {}
@@ -41,12 +42,14 @@ public:
     const http::request& request() const noexcept;
 
     response& status(int code) noexcept;  // 200 unless set
-    // Adds a field. Content-Length, Transfer-Encoding, Connection, Date and Upgrade are the library's own and ignored here. A
-    // name or value that may not stand in a header (control characters: response splitting) turns the response into a 500.
+    // Adds a field. Content-Length, Transfer-Encoding, Connection, Date and Upgrade are the
+    // library's own and ignored here. A name or value that may not stand in a header (control
+    // characters: response splitting) turns the response into a 500.
     response& header(std::string_view name, std::string_view value);
     // Set-Cookie. A cookie that may not be set (set_cookie::text()) turns the response into a 500.
     response& cookie(const set_cookie& c);
-    // Instead of all fields of that name, as header() would add it; the value must not lie in this response.
+    // Instead of all fields of that name, as header() would add it; the value must not lie in this
+    // response.
     response& set_header(std::string_view name, std::string_view value);
     response& remove_header(std::string_view name);
     // Content-Type; without it a response with a body says "text/plain; charset=utf-8".
@@ -56,15 +59,17 @@ public:
 
     std::string& body() noexcept;
 
-    // What has been set so far. The field is the first of that name, but for those of the library's own; it dies with the next change.
+    // What has been set so far. The field is the first of that name, but for those of the library's
+    // own; it dies with the next change.
     int status() const noexcept;
     std::optional<std::string_view> header(std::string_view name) const noexcept;
     // start_body() was called: body() is not what is sent.
     bool is_streamed() const noexcept;
 
-    // Called when this response is sent, on the thread that sends it, and may still change all of it: the one added last comes first.
-    // It may move the response away and send it later, after which those before it are called. Not called for an upgrade. When
-    // it throws, the answer is 500.
+    // Called when this response is sent, on the thread that sends it, and may still change all of
+    // it: the one added last comes first. It may move the response away and send it later, after
+    // which those before it are called. Not called for an upgrade. When it throws, the answer is
+    // 500.
     response& on_send(unique_function<void(response&)> hook);
 
     void send();
@@ -73,21 +78,24 @@ public:
         send();
     }
 
-    // Sends the head now and the body as it is made: of `length` bytes, or of unknown length, which HTTP/1.1 sends in chunks and HTTP/1.0 until
-    // the connection's end. body() is not sent. Answers to HEAD, and 204 and 304, have no body: what is written is dropped.
+    // Sends the head now and the body as it is made: of `length` bytes, or of unknown length, which
+    // HTTP/1.1 sends in chunks and HTTP/1.0 until the connection's end. body() is not sent. Answers
+    // to HEAD, and 204 and 304, have no body: what is written is dropped.
     body_writer start_body();
     body_writer start_body(std::uint64_t length);
 
-    // The request's body, once, in place of request().body(): as it comes where the route or server_options::plan_body asked for that, else in
-    // one piece.
+    // The request's body, once, in place of request().body(): as it comes where the route or
+    // server_options::plan_body asked for that, else in one piece.
     body_reader take_body();
 
-    // Answers with 101 and goes on as a WebSocket; `open` sets up the session on the connection's loop. A request that asks for
-    // no WebSocket, or wrongly, is answered with 426 or 400 instead, and `open` is not called.
+    // Answers with 101 and goes on as a WebSocket; `open` sets up the session on the connection's
+    // loop. A request that asks for no WebSocket, or wrongly, is answered with 426 or 400 instead,
+    // and `open` is not called.
     using open_handler = unique_function<void(ws::session&, const http::request&)>;
     void upgrade(open_handler open, ws::accept_options options = {});
 
-    // The server's loop that the request came by, for timers and clients of one's own. To be asked on its thread: in handlers and coroutines.
+    // The server's loop that the request came by, for timers and clients of one's own. To be asked
+    // on its thread: in handlers and coroutines.
     event_loop& loop() const noexcept;
 
     // False when sent or moved from.
@@ -95,7 +103,7 @@ public:
 
 private:
     friend class detail::compressors;
-    friend std::shared_ptr<detail::way_home> detail::way_of(const response& r) noexcept;
+    friend std::shared_ptr<detail::loop_handle> detail::loop_handle_of(const response& r) noexcept;
     friend class detail::connection;
     friend class router;
     // Calls the hooks of on_send(); false when one has taken the response over.

@@ -28,20 +28,21 @@ namespace wire::http {
 
 struct server_options {
     std::string host = "0.0.0.0";  // an address, not a name
-    // Event loops, each on its own thread with its own listening socket (SO_REUSEPORT). With more than one the handler is called from
-    // several threads at once.
+    // Event loops, each on its own thread with its own listening socket (SO_REUSEPORT). With more
+    // than one the handler is called from several threads at once.
     unsigned loops = 1;
     int backlog = 4096;
     wire::limits limits;
     loop_options loop;
     std::shared_ptr<wire::tls::server_context> tls;  // https and wss; null: without TLS
-    std::string server_name;       // the Server field; none when empty
-    http::error_pages error_pages; // what its own refusals say instead of a line of plain text
-    // Asked at the head of each request that has a body, with several loops from several threads at once. A router that is given to listen()
-    // itself is asked for its stream() routes; where it is wrapped in another handler, let this ask router::plan_body().
+    std::string server_name;                         // the Server field; none when empty
+    http::error_pages error_pages;  // what its own refusals say instead of a line of plain text
+    // Asked at the head of each request that has a body, with several loops from several threads at
+    // once. A router that is given to listen() itself is asked for its stream() routes; where it is
+    // wrapped in another handler, let this ask router::plan_body().
     std::function<body_plan(const request&)> plan_body;
-    // Called on the loop's thread, with several loops from several threads at once, when a request has been dealt with; an upgraded one when
-    // its WebSocket begins. It must not block, nor throw.
+    // Called on the loop's thread, with several loops from several threads at once, when a request
+    // has been dealt with; an upgraded one when its WebSocket begins. It must not block, nor throw.
     std::function<void(const access_record&)> on_finished;
     std::shared_ptr<http::metrics> metrics;  // what counts; null: nothing is counted
     // How long stop() lets requests in progress and WebSocket closing handshakes finish.
@@ -60,13 +61,15 @@ public:
 
     std::uint16_t port() const noexcept;
 
-    // Serves until stop(), on this thread and, with several loops, on threads of its own. Once only.
+    // Serves until stop(), on this thread and, with several loops, on threads of its own. Once
+    // only.
     void run();
 
     // ---- instead of run(), inside another loop; options.loops must be 1 ----
     //
-    // Wait for descriptor() to be readable, for next_timeout() at most, then call run_once(clock::duration::zero()), always on the same
-    // thread. See event_loop, whose three of the same names these are, with the drain after stop() added.
+    // Wait for descriptor() to be readable, for next_timeout() at most, then call
+    // run_once(clock::duration::zero()), always on the same thread. See event_loop, whose three of
+    // the same names these are, with the drain after stop() added.
 
     int descriptor() noexcept;
     clock::duration next_timeout() const noexcept;
@@ -75,8 +78,9 @@ public:
     // The loop that all this is about, for timers, clients and post().
     event_loop& loop() noexcept;
 
-    // Any thread, and from signal handlers: accepts no more, closes idle connections, answers what is in progress with
-    // "Connection: close", and makes run() return when all are gone or drain_timeout is over.
+    // Any thread, and from signal handlers: accepts no more, closes idle connections, answers what
+    // is in progress with "Connection: close", and makes run() return when all are gone or
+    // drain_timeout is over.
     void stop() noexcept;
 
 private:

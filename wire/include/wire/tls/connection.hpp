@@ -17,7 +17,7 @@ struct connection_info {
     std::string_view cipher;    // "TLS_AES_256_GCM_SHA384"
     std::string_view protocol;  // by ALPN; empty when none was agreed on
     std::string_view peer;      // the common name in the peer's certificate; empty without one
-    bool resumed = false;       // an earlier session was taken up again: no certificates, no signature
+    bool resumed = false;  // an earlier session was taken up again: no certificates, no signature
 };
 
 class connection : public stream_filter {

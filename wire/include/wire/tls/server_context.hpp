@@ -1,4 +1,5 @@
-// What the TLS connections of a server have in common: its certificates, and whom it asks for theirs.
+// What the TLS connections of a server have in common: its certificates, and whom it asks for
+// theirs.
 #pragma once
 
 #include <cstdint>
@@ -23,17 +24,19 @@ struct certificate_files {
 };
 
 struct server_options {
-    // At least one. A client that asks for a name (SNI, RFC 6066 section 3) gets the first that is for it; without a name, or with one
-    // that none is for, it gets the first of all.
+    // At least one. A client that asks for a name (SNI, RFC 6066 section 3) gets the first that is
+    // for it; without a name, or with one that none is for, it gets the first of all.
     std::vector<certificate_files> certificates;
     // PEM; the authorities that sign clients' certificates. Needed when those are asked for.
     std::string client_ca_file;
     client_certificate client = client_certificate::not_asked;
-    // What is spoken here (ALPN), best first. A client that offers only others is refused (RFC 7301 section 3.2).
+    // What is spoken here (ALPN), best first. A client that offers only others is refused (RFC 7301
+    // section 3.2).
     std::vector<std::string> protocols = {"http/1.1"};
     version min_version = version::tls_1_2;
     version max_version = version::tls_1_3;
-    // Let clients take up sessions again. The server keeps nothing for it: sessions travel in tickets that only it can read.
+    // Let clients take up sessions again. The server keeps nothing for it: sessions travel in
+    // tickets that only it can read.
     bool tickets = true;
 };
 
@@ -48,8 +51,8 @@ public:
 
     // For one accepted connection.
     virtual result<std::unique_ptr<connection>> accept() = 0;
-    // Reads all files again, for connections to come; when that fails, the old ones go on. Tickets stay good, except when clients show
-    // certificates: these are then checked anew.
+    // Reads all files again, for connections to come; when that fails, the old ones go on. Tickets
+    // stay good, except when clients show certificates: these are then checked anew.
     virtual result<void> reload() = 0;
 
 protected:

@@ -39,12 +39,13 @@ class topics;
 namespace detail {
 struct subscription;
 struct traffic;
-}
+}  // namespace detail
 
 class session {
 public:
     using message_handler = unique_function<void(session&, message)>;
-    using close_handler = unique_function<void(session&, std::uint16_t code, std::string_view reason)>;
+    using close_handler =
+        unique_function<void(session&, std::uint16_t code, std::string_view reason)>;
     using drain_handler = unique_function<void(session&)>;
 
     session(const session&) = delete;
@@ -52,14 +53,15 @@ public:
 
     // Handlers are set when the session opens, not from inside themselves.
     void on_message(message_handler h) { on_message_ = std::move(h); }
-    // Once, whatever ended it: the code and reason of the peer's close frame (none_given when it had none), or `abnormal` when
-    // the connection was lost without one.
+    // Once, whatever ended it: the code and reason of the peer's close frame (none_given when it
+    // had none), or `abnormal` when the connection was lost without one.
     void on_close(close_handler h) { on_close_ = std::move(h); }
     // All bytes have gone after send() had returned false.
     void on_drained(drain_handler h) { on_drained_ = std::move(h); }
 
-    // One message, sent at the end of the turn with whatever else there is. Text must be UTF-8. False when the session
-    // is not open any more, or when more than limits::max_unsent_bytes now wait: it was taken, but wait for on_drained().
+    // One message, sent at the end of the turn with whatever else there is. Text must be UTF-8.
+    // False when the session is not open any more, or when more than limits::max_unsent_bytes now
+    // wait: it was taken, but wait for on_drained().
     bool send(std::string_view data, opcode op = opcode::text);
     bool send(message m) { return send(m.data, m.op); }
     // As send(), but it leaves at once rather than with all else at the end of the turn.
@@ -68,8 +70,9 @@ public:
     bool is_congested() const noexcept { return congested_; }
     // At most 125 bytes of payload.
     void ping(std::string_view payload = {});
-    // Begins the closing handshake; on_close() follows when the peer has answered or limits::close_timeout is over.
-    // A code that may not stand in a frame is sent as internal_error.
+    // Begins the closing handshake; on_close() follows when the peer has answered or
+    // limits::close_timeout is over. A code that may not stand in a frame is sent as
+    // internal_error.
     void close(std::uint16_t code = close_code::normal, std::string_view reason = {});
 
     bool is_open() const noexcept { return state_ == state::open; }
@@ -83,8 +86,8 @@ public:
 
     // ---- for the owner of the connection: wire's server and client ----
 
-    // Told when the connection is no longer needed; it then closes the stream and destroys the session, not
-    // before the present callback has returned.
+    // Told when the connection is no longer needed; it then closes the stream and destroys the
+    // session, not before the present callback has returned.
     class owner {
     public:
         virtual void session_finished() = 0;
@@ -94,11 +97,12 @@ public:
     };
 
     // All but `deflate` must outlive it.
-    session(role r, stream& connection, owner& o, const limits& l, std::unique_ptr<permessage_deflate> deflate = {});
+    session(role r, stream& connection, owner& o, const limits& l,
+            std::unique_ptr<permessage_deflate> deflate = {});
     ~session();
 
-    // Received bytes; returns how many were used up. The rest, a part of a frame's header or of a control frame, must be
-    // given again with what follows.
+    // Received bytes; returns how many were used up. The rest, a part of a frame's header or of a
+    // control frame, must be given again with what follows.
     std::size_t receive(std::span<char> bytes);
     // Messages are counted there, which must outlive it.
     void count(detail::traffic& where);
@@ -137,18 +141,19 @@ private:
     message_handler on_message_;
     close_handler on_close_;
     drain_handler on_drained_;
-    std::shared_ptr<link> link_;     // made when the first handle is
+    std::shared_ptr<link> link_;         // made when the first handle is
     std::unique_ptr<mask_batch> masks_;  // client only
     std::unique_ptr<extras> extras_;     // what few sessions have
     timer timer_ = timer::calling<&session::on_timer>(this);
     time_point last_heard_;
     role role_;
     state state_ = state::open;
-    bool pinged_ = false;            // by the idle timer, unanswered so far
+    bool pinged_ = false;  // by the idle timer, unanswered so far
     bool congested_ = false;
 };
 
-// Reaches a session from any thread and at any time; copies are cheap. When the session is gone, calls do nothing.
+// Reaches a session from any thread and at any time; copies are cheap. When the session is gone,
+// calls do nothing.
 class handle {
 public:
     handle() = default;

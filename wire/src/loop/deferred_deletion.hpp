@@ -9,14 +9,13 @@
 
 namespace wire::detail {
 
-template <typename T>
-class graveyard : private turn_hook {
+template <typename T> class deferred_deletion : private iteration_hook {
 public:
-    graveyard() noexcept : turn_hook(&graveyard::on_turn_end) {}
+    deferred_deletion() noexcept : iteration_hook(&deferred_deletion::on_iteration_end) {}
 
-    void bury(event_loop& loop, std::unique_ptr<T> dead) {
+    void defer(event_loop& loop, std::unique_ptr<T> dead) {
         dead_.push_back(std::move(dead));
-        loop.at_turn_end(*this);
+        loop.at_iteration_end(*this);
     }
     void clear() noexcept {
         // Destroying one may end others: what they own is the user's.
@@ -28,7 +27,9 @@ public:
     }
 
 private:
-    static void on_turn_end(turn_hook& hook) noexcept { static_cast<graveyard&>(hook).clear(); }
+    static void on_iteration_end(iteration_hook& hook) noexcept {
+        static_cast<deferred_deletion&>(hook).clear();
+    }
     std::vector<std::unique_ptr<T>> dead_;
 };
 
