@@ -58,13 +58,14 @@ def _toctree(caption: str, pages: tuple[str, ...]) -> str:
 
 
 def _add_contents(app: Sphinx, page: str, source: list[str]) -> None:
-    """Appends to a page what only the site has."""
+    """Adds to a page what only the site has."""
     if page == root_doc:
         source[0] += "".join(_toctree(caption, pages) for caption, pages in CONTENTS)
     if page in DECISIONS:
         source[0] += "\n```{toctree}\n:hidden:\n:glob:\n[0-9]*\n```\n"
     if page == "docs/reference" and os.environ.get("WIRE_REFERENCE"):
-        source[0] += REFERENCE
+        title, _, rest = source[0].partition("\n")
+        source[0] = f"{title}\n{REFERENCE}{rest}"
 
 
 def setup(app: Sphinx) -> None:
