@@ -26,9 +26,9 @@ from wirebench.conformance import (
     scores,
 )
 from wirebench.conformance.contestant import probed_workloads, read_results, write_results
+from wirebench.process.ports import HOST
 from wirebench.report.standards import standards
 from wirebench.store.records import VerifyRecord
-from wirebench.trial.ports import HOST
 from wirebench.verify.websocket import BINARY, accept_key, encode_frame
 
 Reply = Callable[[bytes], bytes]

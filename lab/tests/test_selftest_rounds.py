@@ -13,6 +13,9 @@ import pytest
 from rich.console import Console
 
 from wirebench.cli.main import run_app
+from wirebench.process.interrupt import Interrupted
+from wirebench.process.supervise import Supervisor
+from wirebench.process.types import Cores
 from wirebench.selftest import table
 from wirebench.selftest.cases import FULL, Case, Load
 from wirebench.selftest.generator import GeneratorError, Measured
@@ -22,9 +25,6 @@ from wirebench.selftest.realtime import realtime
 from wirebench.selftest.repeats import Base
 from wirebench.selftest.suite import Programs, Suite, Wanted
 from wirebench.selftest.truth_server import Counts, Record
-from wirebench.trial.interrupt import Interrupted
-from wirebench.trial.supervise import Supervisor
-from wirebench.trial.types import Cores
 
 CONSTANT = Case(name="constant", law=Constant(delay_ns=10 * MS))
 

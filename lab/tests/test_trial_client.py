@@ -13,9 +13,10 @@ import pytest
 from hdrh.histogram import HdrHistogram
 
 from misbehaving.support import CALLS, assert_free, leaves_nothing, program, spec
+from wirebench.process.client import Report
+from wirebench.process.supervise import Supervisor
 from wirebench.trial import client_trial, watchdog
-from wirebench.trial.client_trial import Report, client_metrics, encode_histogram
-from wirebench.trial.supervise import Supervisor
+from wirebench.trial.client_trial import client_metrics, encode_histogram
 from wirebench.trial.trial import run_trial
 from wirebench.trial.types import TrialResult
 

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from wirebench.catalog.studies import ClientLoad, ClosedLoad, EachLoad, Load, RampLoad
+from wirebench.catalog.workloads import payload, request_of
+from wirebench.process.cores import choose_cores
 from wirebench.trial import watchdog, wireload
-from wirebench.trial.cores import choose_cores
 from wirebench.trial.server_metrics import failure_of, judge, metrics, partial_errors
 from wirebench.trial.wireload import (
     Aim,
@@ -23,7 +24,6 @@ from wirebench.trial.wireload import (
     duration,
     read_document,
 )
-from wirebench.trial.workloads import payload, request_of
 
 SECOND = 1_000_000_000
 CLOSED = ClosedLoad(connections=1000, warmup_ns=SECOND // 5, window_ns=SECOND // 2)

@@ -14,11 +14,13 @@ import pytest
 from misbehaving.support import CALLS, CLOSED, assert_free, generator, leaves_nothing, program, spec
 from wirebench.catalog.errors import CatalogError
 from wirebench.catalog.studies import EachLoad, RampLoad
+from wirebench.process import cgroup, ports, process, start
+from wirebench.process.supervise import Supervisor
+from wirebench.process.types import Failure, Program
 from wirebench.run.local import find_generator
-from wirebench.trial import cgroup, ports, process, start, watchdog
-from wirebench.trial.supervise import Supervisor
+from wirebench.trial import watchdog
 from wirebench.trial.trial import run_trial
-from wirebench.trial.types import Failure, Program, TrialResult
+from wirebench.trial.types import TrialResult
 
 # What goes wrong after so many requests goes wrong in this load however slow the host is; a window
 # of time may end before.

@@ -12,8 +12,8 @@ import pytest
 
 from misbehaving.support import HERE
 from run_project import Project
-from wirebench.trial import cgroup, procfs
-from wirebench.trial.supervise import OWNER
+from wirebench.process import cgroup, procfs
+from wirebench.process.supervise import OWNER
 
 SERVER = f"""
 import os, sys

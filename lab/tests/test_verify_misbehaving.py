@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from misbehaving.support import leaves_nothing, program
-from wirebench.trial import process, start
-from wirebench.trial.supervise import Supervisor
+from wirebench.process import process, start
+from wirebench.process.supervise import Supervisor
 from wirebench.verify import (
     Verdict,
     client,

@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from wirebench.trial.ports import HOST
+from wirebench.process.ports import HOST
 from wirebench.verify import http
 from wirebench.verify.counting_server import CountingServer, serving
 from wirebench.verify.http import Connection, PeerError, Response, connect, exchange, request, show

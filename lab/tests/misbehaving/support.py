@@ -10,9 +10,10 @@ from pathlib import Path
 
 from wirebench.catalog import Contestant, Role
 from wirebench.catalog.studies import ClientLoad, ClosedLoad, Load
-from wirebench.trial import cgroup, ports, procfs
-from wirebench.trial.supervise import OWNER, Supervisor
-from wirebench.trial.types import Program, TrialSpec
+from wirebench.process import cgroup, ports, procfs
+from wirebench.process.supervise import OWNER, Supervisor
+from wirebench.process.types import Program
+from wirebench.trial.types import TrialSpec
 
 HERE = Path(__file__).resolve().parent
 

@@ -78,9 +78,9 @@ class _Execution:
     results: Path
 
     def carry_out(self) -> int:
+        from wirebench.process.interrupt import Interrupted, hold, interruptible
         from wirebench.run.local import LocalBench
         from wirebench.run.session import finish
-        from wirebench.trial.interrupt import Interrupted, hold, interruptible
 
         out = console()
         before = self._stored(self.request.resume)

@@ -12,7 +12,7 @@ import typer
 from wirebench.catalog import CatalogError
 from wirebench.cli.app import make_app
 from wirebench.cli.console import EXIT_BUG, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, say_error
-from wirebench.trial.interrupt import interruptible
+from wirebench.process.interrupt import interruptible
 
 
 def run_app(arguments: Sequence[str]) -> int:

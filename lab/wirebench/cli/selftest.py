@@ -103,6 +103,9 @@ def selftest(
     from rich.text import Text
 
     from wirebench.host import can_keep_awake, cores_awake
+    from wirebench.process.cores import choose_cores
+    from wirebench.process.interrupt import Interrupted, interruptible
+    from wirebench.process.supervise import Supervisor
     from wirebench.run.progress import duration
     from wirebench.selftest import table
     from wirebench.selftest.cases import FULL, QUICK, cases
@@ -110,9 +113,6 @@ def selftest(
     from wirebench.selftest.laws import MODES, S
     from wirebench.selftest.peers import installed
     from wirebench.selftest.suite import Programs, Suite, Wanted, distinct, estimate_s, runs
-    from wirebench.trial.cores import choose_cores
-    from wirebench.trial.interrupt import Interrupted, interruptible
-    from wirebench.trial.supervise import Supervisor
 
     size = QUICK if quick else FULL
     repeats = size.repeats if repeats is None else repeats

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rich.status import Status
 
     from wirebench.conformance import ProbeResult
-    from wirebench.trial.supervise import Supervisor
+    from wirebench.process.supervise import Supervisor
     from wirebench.verify import CheckResult, Verdict
 
 
@@ -107,9 +107,9 @@ class _Session:
     def check_all(
         self, chosen: list[tuple[Contestant, list[tuple[Role, Workload]]]], *, root: Path, jobs: int
     ) -> None:
-        from wirebench.trial.interrupt import interruptible
-        from wirebench.trial.supervise import Supervisor
-        from wirebench.trial.types import Program
+        from wirebench.process.interrupt import interruptible
+        from wirebench.process.supervise import Supervisor
+        from wirebench.process.types import Program
         from wirebench.verify import verify
 
         with interruptible(), Supervisor() as supervisor, self.out.status("") as status:
@@ -145,7 +145,7 @@ class _Session:
             probed_workloads,
             write_results,
         )
-        from wirebench.trial.types import Program
+        from wirebench.process.types import Program
 
         results: list[ProbeResult] = []
         for workload in probed_workloads(contestant.serves):

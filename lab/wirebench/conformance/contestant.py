@@ -11,11 +11,11 @@ from typing import Any
 from wirebench.catalog.model import Workload
 from wirebench.conformance.run import probes_for, run_probes
 from wirebench.conformance.types import PARTS, Part, Probe, ProbeResult, Target
-from wirebench.trial import ports
-from wirebench.trial.cores import choose_cores
-from wirebench.trial.start import ServerSettings, StartError, ended, start_server
-from wirebench.trial.supervise import Supervisor
-from wirebench.trial.types import Failure, Program
+from wirebench.process import ports
+from wirebench.process.cores import choose_cores
+from wirebench.process.start import ServerSettings, StartError, ended, start_server
+from wirebench.process.supervise import Supervisor
+from wirebench.process.types import Failure, Program
 
 FILE = "conformance.json"
 """In a contestant's build folder, which changes its name with the content: the results hold as long

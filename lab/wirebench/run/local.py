@@ -18,12 +18,13 @@ from wirebench.catalog.model import Contestant, Role
 from wirebench.conformance.contestant import read_results
 from wirebench.host import can_keep_awake, capture, cores_awake, presence, presences
 from wirebench.host.debian import install_line
+from wirebench.process.cores import choose_cores
+from wirebench.process.supervise import Supervisor
+from wirebench.process.types import Failure, Program
 from wirebench.run.bench import Absence, Built, Check
 from wirebench.store.records import FailureRecord, TrialRecord, VerifyRecord
-from wirebench.trial.cores import choose_cores
-from wirebench.trial.supervise import Supervisor
 from wirebench.trial.trial import run_trial
-from wirebench.trial.types import Failure, Program, TrialSpec
+from wirebench.trial.types import TrialSpec
 from wirebench.verify import verify
 
 GENERATOR = "wireload"

@@ -16,8 +16,8 @@ from wirebench.plan.blocks import PlannedTrial
 from wirebench.plan.estimate import Pace
 from wirebench.plan.model import Plan, PlannedCell
 from wirebench.plan.stop import Settled, wants_more
+from wirebench.process.interrupt import hold
 from wirebench.store.records import FailureRecord, TrialRecord
-from wirebench.trial.interrupt import hold
 
 GIVE_UP_AFTER = 2
 """An entry that failed in the same way in this many blocks of a cell is not run in the cell's other

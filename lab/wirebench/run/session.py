@@ -16,6 +16,7 @@ from wirebench.plan.choose import Chosen, choose, plan_cell
 from wirebench.plan.estimate import VERIFY_NS, Pace, block_ns, build_ns, trial_ns
 from wirebench.plan.model import Plan, PlannedCell, StudyText
 from wirebench.plan.stop import Settled
+from wirebench.process.interrupt import check, hold
 from wirebench.run.bench import Absence, Bench, Check, check_name, threads_of
 from wirebench.run.measure import Measured, Watcher, measure, not_run
 from wirebench.store.jsonl import StoreError
@@ -28,7 +29,6 @@ from wirebench.store.records import (
     VerifyRecord,
 )
 from wirebench.store.rundir import RunDirectory, StoredRun, read_run
-from wirebench.trial.interrupt import check, hold
 from wirebench.trial.types import TrialSpec
 
 ALL_MEASURED = 0

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from wirebench.process.ports import HOST
+from wirebench.process.start import describe_end, tail_of
+from wirebench.process.supervise import Scope
 from wirebench.selftest.cases import Load
 from wirebench.selftest.judge import MAX
 from wirebench.selftest.laws import S
-from wirebench.trial.ports import HOST
-from wirebench.trial.start import describe_end, tail_of
-from wirebench.trial.supervise import Scope
 from wirebench.trial.wireload import (
     EXIT_OK,
     EXIT_WITH_ERRORS,

@@ -15,12 +15,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from wirebench.process.ports import HOST
+from wirebench.process.start import describe_end, tail_of
+from wirebench.process.supervise import Scope
 from wirebench.selftest.cases import Case, Load
 from wirebench.selftest.judge import MAX, PERCENTILES
 from wirebench.selftest.laws import MS, US, Conditions, Mode, S, Span
-from wirebench.trial.ports import HOST
-from wirebench.trial.start import describe_end, tail_of
-from wirebench.trial.supervise import Scope
 
 Percentiles = dict[str, float]
 """By the names of PERCENTILES and MAX, in nanoseconds. What a peer does not report is missing."""

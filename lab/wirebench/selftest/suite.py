@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from wirebench.process.supervise import Scope, Supervisor
+from wirebench.process.types import Cores
 from wirebench.selftest import generator
 from wirebench.selftest.cases import NO_DELAY, Case, Load, Size, base_load, fitted, load_for
 from wirebench.selftest.generator import GeneratorError, Measured
@@ -15,8 +17,6 @@ from wirebench.selftest.peers import Peer, PeerRow, run_peer
 from wirebench.selftest.repeats import Base, Group, Run
 from wirebench.selftest.truth_server import Record, TruthServer, TruthServerError
 from wirebench.stats.types import MetricSummary
-from wirebench.trial.supervise import Scope, Supervisor
-from wirebench.trial.types import Cores
 
 _LONGEST_BASE_NS = 1_000_000
 """A way there and back on one machine that takes longer than this is not one to measure with. Our

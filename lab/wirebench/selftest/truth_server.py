@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from wirebench.catalog.errors import explain
+from wirebench.process import interrupt
+from wirebench.process.process import Process
+from wirebench.process.start import describe_end, tail_of
+from wirebench.process.supervise import Scope
 from wirebench.selftest.cases import Case
 from wirebench.selftest.judge import MAX, PERCENTILES
-from wirebench.trial import interrupt
-from wirebench.trial.process import Process
-from wirebench.trial.start import describe_end, tail_of
-from wirebench.trial.supervise import Scope
 
 _START_S = 10.0
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wirebench.trial import procfs
+from wirebench.process import procfs
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from wirebench.trial.types import Failure
+from wirebench.process.types import Failure
 
 
 @dataclass(kw_only=True)

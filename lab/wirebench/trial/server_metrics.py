@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Literal
 
 from wirebench.catalog.studies import EachLoad, RampLoad
-from wirebench.trial.types import Failure, FailureKind
+from wirebench.catalog.workloads import HttpRequest, WebSocketMessage
+from wirebench.process.types import Failure, FailureKind
 from wirebench.trial.wireload import Document, ServerLoad
-from wirebench.trial.workloads import HttpRequest, WebSocketMessage
 
 MIN_CONNECTIONS_FOR_MEMORY = 500
 """With fewer, the code and heap that the first requests touch weigh more than the connections. Our

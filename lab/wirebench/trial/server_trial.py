@@ -7,15 +7,24 @@ from dataclasses import replace
 from pathlib import Path
 
 from wirebench.catalog.studies import ClientLoad, ClosedLoad, EachLoad, RampLoad
-from wirebench.trial import certificates, procfs, server_metrics, watchdog, wireload
-from wirebench.trial.cores import choose_cores
+from wirebench.catalog.workloads import request_of
+from wirebench.process import certificates, procfs
+from wirebench.process.cores import choose_cores
+from wirebench.process.process import Process
+from wirebench.process.start import (
+    Server,
+    ServerSettings,
+    describe_end,
+    ended,
+    start_server,
+    tail_of,
+)
+from wirebench.process.supervise import Scope
+from wirebench.process.types import Failure, Program
+from wirebench.trial import server_metrics, watchdog, wireload
 from wirebench.trial.covariates import covariates, read_counters
 from wirebench.trial.outcome import Outcome
-from wirebench.trial.process import Process
-from wirebench.trial.start import Server, ServerSettings, describe_end, ended, start_server, tail_of
-from wirebench.trial.supervise import Scope
-from wirebench.trial.types import Failure, Program, TrialSpec
-from wirebench.trial.workloads import request_of
+from wirebench.trial.types import TrialSpec
 
 _STOP_GENERATOR_S = 5.0
 """The generator, told to stop, writes what it has measured."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from wirebench.trial import interrupt, ports
+from wirebench.process import interrupt, ports
+from wirebench.process.start import StartError
+from wirebench.process.supervise import Scope, Supervisor
+from wirebench.process.types import Failure, Program
 from wirebench.trial.client_trial import client_trial
 from wirebench.trial.outcome import Outcome
 from wirebench.trial.server_trial import server_trial
-from wirebench.trial.start import StartError
-from wirebench.trial.supervise import Scope, Supervisor
-from wirebench.trial.types import Failure, Program, TrialResult, TrialSpec
+from wirebench.trial.types import TrialResult, TrialSpec
 
 
 def run_trial(

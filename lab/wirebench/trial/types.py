@@ -2,71 +2,18 @@
 
 The loads are those of the studies (``wirebench.catalog.studies``); the request each workload is
 asked is in
-``wirebench.trial.workloads``.
+``wirebench.catalog.workloads``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any, Literal
 
 from wirebench.catalog.model import Contestant, Role, Workload
 from wirebench.catalog.studies import Load
-
-FailureKind = Literal[
-    "not_installed",
-    "build_failed",
-    "start_crashed",
-    "start_timeout",
-    "nonconformant",
-    "crashed",
-    "hung",
-    "wrong_reply",
-    "closed_early",
-    "bad_status",
-    "generator_failed",
-    "client_failed",
-    "client_mismatch",
-]
-
-Phase = Literal["build", "verify", "start", "load", "stop"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Failure:
-    """Why there is no figure. ``sent``, ``expected`` and ``received`` are texts cut at a few
-    hundred bytes.
-    """
-
-    kind: FailureKind
-    phase: Phase
-    message: str
-    sent: str | None = None
-    expected: str | None = None
-    received: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Program:
-    """A command ready to run: what ``wirebench.build.resolve_command`` gives, and where it runs."""
-
-    argv: tuple[str, ...]
-    folder: Path
-    """Its working directory: the contestant's build folder."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Cores:
-    """Which cores the contestant and the generator are pinned to."""
-
-    contestant: tuple[int, ...]
-    generator: tuple[int, ...]
-
-    @property
-    def shared(self) -> bool:
-        return bool(set(self.contestant) & set(self.generator))
+from wirebench.process.types import Failure
 
 
 @dataclass(frozen=True, kw_only=True)

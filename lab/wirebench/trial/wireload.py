@@ -12,8 +12,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from wirebench.catalog.errors import explain
 from wirebench.catalog.studies import ClosedLoad, EachLoad, RampLoad
-from wirebench.trial.ports import HOST
-from wirebench.trial.workloads import HttpRequest, WebSocketMessage
+from wirebench.catalog.workloads import HttpRequest, WebSocketMessage
+from wirebench.process.ports import HOST
 
 ServerLoad = ClosedLoad | EachLoad | RampLoad
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wirebench.catalog.model import SCHEMES, Role, Scheme, Workload
-from wirebench.trial.supervise import Supervisor
-from wirebench.trial.types import Program
+from wirebench.process.supervise import Supervisor
+from wirebench.process.types import Program
 from wirebench.verify.client import verify_client
 from wirebench.verify.server import verify_server
 from wirebench.verify.types import CheckResult, Verdict

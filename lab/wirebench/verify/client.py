@@ -9,13 +9,13 @@ from collections.abc import Iterator, Sequence
 
 from wirebench.catalog.model import CALLED, SCHEMES, TLS_SCHEMES, Scheme, Workload
 from wirebench.catalog.studies import ClientLoad, Policy
-from wirebench.trial.certificates import Certificates, issue
-from wirebench.trial.client_trial import ClientRun, run_client
-from wirebench.trial.cores import choose_cores
-from wirebench.trial.process import Process
-from wirebench.trial.start import describe_end, tail_of
-from wirebench.trial.supervise import Scope, Supervisor
-from wirebench.trial.types import Program
+from wirebench.process.certificates import Certificates, issue
+from wirebench.process.client import ClientRun, run_client
+from wirebench.process.cores import choose_cores
+from wirebench.process.process import Process
+from wirebench.process.start import describe_end, tail_of
+from wirebench.process.supervise import Scope, Supervisor
+from wirebench.process.types import Program
 from wirebench.verify.counting_server import Counts, Misbehaviour, serving
 from wirebench.verify.types import CheckResult, Verdict, verdict
 

@@ -15,9 +15,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Literal
 
-from wirebench.trial.certificates import Certificates
-from wirebench.trial.ports import HOST
-from wirebench.trial.workloads import payload
+from wirebench.catalog.workloads import payload
+from wirebench.process.certificates import Certificates
+from wirebench.process.ports import HOST
 from wirebench.verify.websocket import (
     BINARY,
     CLOSE,

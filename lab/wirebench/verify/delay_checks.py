@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 
-from wirebench.trial.workloads import REST_BODY
+from wirebench.catalog.workloads import REST_BODY
 from wirebench.verify.checks import Check, Mismatch
 from wirebench.verify.http import Connection, exchange
 from wirebench.verify.http_workloads import posting

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from wirebench.trial import interrupt
-from wirebench.trial.ports import HOST
+from wirebench.process import interrupt
+from wirebench.process.ports import HOST
 
 TIMEOUT_S = 5.0
 MAX_HEAD_BYTES = 65_536

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from wirebench.trial.workloads import REST_BODY, payload
+from wirebench.catalog.workloads import REST_BODY, payload
 from wirebench.verify.checks import Check, Mismatch
 from wirebench.verify.http import connect, exchange
 from wirebench.verify.http_checks import Exchange, answers, connection_checks

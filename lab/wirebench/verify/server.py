@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 
 from wirebench.catalog.model import Workload
-from wirebench.trial import interrupt, ports, process
-from wirebench.trial.cores import choose_cores
-from wirebench.trial.start import (
+from wirebench.process import interrupt, ports, process
+from wirebench.process.cores import choose_cores
+from wirebench.process.start import (
     Server,
     ServerSettings,
     StartError,
@@ -19,8 +19,8 @@ from wirebench.trial.start import (
     start_server,
     tail_of,
 )
-from wirebench.trial.supervise import Scope, Supervisor
-from wirebench.trial.types import Failure, Program
+from wirebench.process.supervise import Scope, Supervisor
+from wirebench.process.types import Failure, Program
 from wirebench.verify.checks import Check, run_checks
 from wirebench.verify.delay_checks import DELAY_MS, THREADS, delay_checks
 from wirebench.verify.http import Connection, PeerError

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from wirebench.catalog.model import Role
-from wirebench.trial.types import Failure
+from wirebench.process.types import Failure
 
 
 @dataclass(frozen=True, kw_only=True)

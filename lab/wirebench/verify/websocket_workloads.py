@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
-from wirebench.trial.workloads import payload
+from wirebench.catalog.workloads import payload
 from wirebench.verify.checks import Check, Mismatch
 from wirebench.verify.http import Connection, at, exchange, request, show
 from wirebench.verify.websocket import (

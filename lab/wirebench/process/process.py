@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-from wirebench.trial import cgroup, interrupt, procfs
+from wirebench.process import cgroup, interrupt, procfs
 
 GRACE_S = 2.0
 """How long a process has between SIGTERM and SIGKILL: the server contract's limit."""

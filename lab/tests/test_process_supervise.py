@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 from misbehaving.support import leaves_nothing, processes_of
-from wirebench.trial import cgroup, ports, procfs, supervise
-from wirebench.trial.process import TAIL_BYTES
-from wirebench.trial.supervise import OWNER, TMP, Supervisor, owner_id, owner_is_gone, sweep
+from wirebench.process import cgroup, ports, procfs, supervise
+from wirebench.process.process import TAIL_BYTES
+from wirebench.process.supervise import OWNER, TMP, Supervisor, owner_id, owner_is_gone, sweep
 
 LAB = Path(__file__).resolve().parents[1]
 ENDLESS = [sys.executable, "-c", "import time; time.sleep(3600)"]
@@ -162,7 +162,7 @@ def test_stopping_says_whether_sigterm_did(supervisor: Supervisor, tmp_path: Pat
 KILLED_LAB = """
 import sys, time
 from pathlib import Path
-from wirebench.trial.supervise import Supervisor
+from wirebench.process.supervise import Supervisor
 
 with Supervisor(scratch_parent=Path(sys.argv[1])) as supervisor, supervisor.scope() as scope:
     code = "import subprocess, sys, time; child = [sys.executable, '-c', 'import time; time.sleep(3600)']; "

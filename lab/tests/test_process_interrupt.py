@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from wirebench.trial.interrupt import Interrupted, check, hold, impatient, interruptible, waiting
+from wirebench.process.interrupt import Interrupted, check, hold, impatient, interruptible, waiting
 
 
 def send(number: signal.Signals = signal.SIGTERM) -> None:

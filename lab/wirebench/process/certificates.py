@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from wirebench.trial.ports import HOST
+from wirebench.process.ports import HOST
 
 # Imported where it is used: only TLS needs it.
 if TYPE_CHECKING:

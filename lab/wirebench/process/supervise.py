@@ -23,8 +23,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 
-from wirebench.trial import cgroup, interrupt, procfs
-from wirebench.trial.process import Process, spawn
+from wirebench.process import cgroup, interrupt, procfs
+from wirebench.process.process import Process, spawn
 
 OWNER = "WIREBENCH_OWNER"
 """In the environment of everything the lab starts: which lab it belongs to."""

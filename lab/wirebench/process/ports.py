@@ -7,7 +7,7 @@ import socket
 from contextlib import suppress
 from pathlib import Path
 
-from wirebench.trial import procfs
+from wirebench.process import procfs
 
 HOST = "127.0.0.1"
 """A literal address: looking up ``localhost`` may try ::1 first and wait."""

@@ -8,10 +8,10 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from wirebench.trial import interrupt, ports
-from wirebench.trial.process import Process
-from wirebench.trial.supervise import Scope
-from wirebench.trial.types import Failure, Program
+from wirebench.process import interrupt, ports
+from wirebench.process.process import Process
+from wirebench.process.supervise import Scope
+from wirebench.process.types import Failure, Program
 
 START_TIMEOUT_NS = 20_000_000_000
 """A virtual machine that compiles itself on a busy core needs a few seconds."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from wirebench.trial.types import Cores
+from wirebench.process.types import Cores
 
 
 def choose_cores(threads: int = 1, *, allowed: set[int] | None = None) -> Cores:

@@ -1,0 +1,1 @@
+"""Processes: start them, pin them, account for them, and leave none behind."""

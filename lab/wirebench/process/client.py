@@ -1,0 +1,115 @@
+"""Run a client contestant to its end, and read the JSON line and the samples that it leaves."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from wirebench.catalog.errors import explain
+from wirebench.catalog.studies import ClientLoad
+from wirebench.process.ports import HOST
+from wirebench.process.process import Process
+from wirebench.process.start import pad
+from wirebench.process.supervise import Scope
+from wirebench.process.types import Program
+
+
+class Report(BaseModel):
+    """The one JSON line of the client contract."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True, strict=True)
+
+    operations: Annotated[int, Field(ge=0)]
+    errors: Annotated[int, Field(ge=0)]
+    connections: Annotated[int, Field(ge=0)]
+    wall_ns: Annotated[int, Field(ge=0)]
+    cpu_user_ns: Annotated[int, Field(ge=0)]
+    cpu_system_ns: Annotated[int, Field(ge=0)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClientRun:
+    """A client that has ended, and what it left."""
+
+    exit_code: int | None
+    """None: it was still running at the limit."""
+    report: Report | None
+    problem: str | None
+    """Why there is no report."""
+    samples: np.ndarray[tuple[int], np.dtype[np.uint64]]
+
+
+def client_environment(
+    load: ClientLoad,
+    *,
+    port: int,
+    samples: Path,
+    ca_file: Path | None = None,
+    environment_bytes: int = 0,
+) -> dict[str, str]:
+    path = f"/payload/{load.payload_bytes}" if load.scheme.startswith("http") else "/"
+    return {
+        "WIREBENCH_URL": f"{load.scheme}://{HOST}:{port}{path}",
+        "WIREBENCH_POLICY": load.policy,
+        "WIREBENCH_PAYLOAD_BYTES": str(load.payload_bytes),
+        "WIREBENCH_WARMUP": str(load.warmup),
+        "WIREBENCH_OPERATIONS": str(load.operations),
+        "WIREBENCH_CA_FILE": str(ca_file or ""),
+        "WIREBENCH_SAMPLES": str(samples),
+        "WIREBENCH_PAD": pad(environment_bytes),
+    }
+
+
+def run_client(
+    scope: Scope,
+    program: Program,
+    load: ClientLoad,
+    *,
+    port: int,
+    cores: Sequence[int],
+    limit_ns: int,
+    ca_file: Path | None = None,
+    environment_bytes: int = 0,
+) -> tuple[ClientRun, Process]:
+    """Run the client to its end, or to the limit. ``ca_file``: whom it is to trust over TLS."""
+    samples = scope.folder / f"samples-{port}-{load.scheme}-{load.policy}.bin"
+    samples.unlink(missing_ok=True)
+    env = client_environment(
+        load, port=port, samples=samples, ca_file=ca_file, environment_bytes=environment_bytes
+    )
+    process = scope.start(
+        program.argv, name="client", cwd=program.folder, env=env, cores=cores, merge_output=False
+    )
+    code = process.wait(limit_ns / 1e9)
+    process.stop()
+    report, problem = _read_report(process.output.text())
+    return ClientRun(
+        exit_code=code, report=report, problem=problem, samples=_read_samples(samples)
+    ), process
+
+
+def _read_report(text: str) -> tuple[Report | None, str | None]:
+    lines = [line for line in text.splitlines() if line.strip()]
+    if not lines:
+        return None, "the client printed no JSON line"
+    try:
+        return Report.model_validate(json.loads(lines[-1])), None
+    except ValidationError as error:
+        return None, explain(error, path="the client's JSON line")
+    except ValueError as error:
+        return None, f"the client's last line is not JSON ({error}): {lines[-1][:200]}"
+
+
+def _read_samples(path: Path) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return np.array([], dtype=np.uint64)
+    whole = len(data) - len(data) % 8
+    return np.frombuffer(data[:whole], dtype="<u8").astype(np.uint64)
