@@ -15,8 +15,9 @@ from hdrh.histogram import HdrHistogram
 from misbehaving.support import CALLS, assert_free, leaves_nothing, program, spec
 from wirebench.process.client import Report
 from wirebench.process.supervise import Supervisor
-from wirebench.trial import client_trial, watchdog
-from wirebench.trial.client_trial import client_metrics, encode_histogram
+from wirebench.trial import client_metrics as figures
+from wirebench.trial import watchdog
+from wirebench.trial.client_metrics import client_metrics, encode_histogram
 from wirebench.trial.trial import run_trial
 from wirebench.trial.types import TrialResult
 
@@ -114,7 +115,7 @@ def test_more_connections_than_the_client_says_are_a_warning(
     )
     assert result.failure is None
     assert len(result.warnings) == 1
-    assert result.warnings[0].startswith("connections: the client says it opened 1;")
+    assert result.warnings[0].startswith("connections: the client reported 1;")
 
 
 def test_a_client_that_hangs_is_stopped(
@@ -171,4 +172,4 @@ def test_the_histogram_holds_every_sample() -> None:
     assert histogram.get_count_at_value(1) == 2
     assert histogram.get_count_at_value(50_000) == 2
     # Above the highest it can hold: counted there, not lost.
-    assert histogram.get_max_value() >= client_trial.HISTOGRAM_HIGHEST_NS
+    assert histogram.get_max_value() >= figures.HISTOGRAM_HIGHEST_NS

@@ -1,23 +1,26 @@
-"""What else happened on the host while a trial ran. Recorded with every trial, so that a bad block
-can be told by it.
+"""What else happened on the host during the load. Every trial records it, so that a disturbed block
+can be found.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from wirebench.process import procfs
+from wirebench.process.process import Process
 
 
 @dataclass(frozen=True, kw_only=True)
 class HostCounters:
-    """Counters that only grow, at one moment. None: this host does not tell."""
+    """Monotonic counters at one moment. None: this host does not report it."""
 
     steal_ns: int | None
     cpu_pressure_us: int | None
     retransmits: int | None
     accepted: int | None
-    """TCP connections this network namespace took, whoever made them."""
+    """TCP connections that this network namespace accepted, from any client."""
 
 
 def read_counters() -> HostCounters:
@@ -30,23 +33,44 @@ def read_counters() -> HostCounters:
     )
 
 
-def covariates(
-    before: HostCounters, after: HostCounters, *, involuntary_switches: int | None
-) -> dict[str, int | None]:
-    """The record's covariates. ``involuntary_switches`` are those of the contestant and the
-    generator.
-    """
-    return {
-        "steal_ns": _growth(before.steal_ns, after.steal_ns),
-        "psi_cpu_some_us": _growth(before.cpu_pressure_us, after.cpu_pressure_us),
-        "involuntary_switches": involuntary_switches,
-        "retransmits": _growth(before.retransmits, after.retransmits),
-    }
+@dataclass(kw_only=True)
+class HostWatch:
+    """The growth of the host's counters over the load; complete after the ``with`` block."""
+
+    before: HostCounters
+    after: HostCounters
+    server_switches: int | None = None
+    """None: processes that ended took their counts with them."""
+
+    @property
+    def accepted(self) -> int | None:
+        return _growth(self.before.accepted, self.after.accepted)
+
+    def covariates(self, *, generator_switches: int | None = 0) -> dict[str, int | None]:
+        """The record's covariates. ``generator_switches`` are added to the server's."""
+        server = self.server_switches
+        return {
+            "steal_ns": _growth(self.before.steal_ns, self.after.steal_ns),
+            "psi_cpu_some_us": _growth(self.before.cpu_pressure_us, self.after.cpu_pressure_us),
+            "involuntary_switches": server + generator_switches
+            if server is not None and generator_switches is not None
+            else None,
+            "retransmits": _growth(self.before.retransmits, self.after.retransmits),
+        }
+
+
+@contextmanager
+def watch_host(server: Process) -> Iterator[HostWatch]:
+    """Read the counters at the start and the end of the block, which puts the load on."""
+    counters = read_counters()
+    watch = HostWatch(before=counters, after=counters)
+    switches = procfs.involuntary_switches(server.pids())
+    yield watch
+    pids = server.pids()
+    growth = procfs.involuntary_switches(pids) - switches if pids else -1
+    watch.server_switches = growth if growth >= 0 else None
+    watch.after = read_counters()
 
 
 def _growth(before: int | None, after: int | None) -> int | None:
     return None if before is None or after is None else after - before
-
-
-def accepted(before: HostCounters, after: HostCounters) -> int | None:
-    return _growth(before.accepted, after.accepted)

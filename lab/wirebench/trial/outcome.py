@@ -1,4 +1,4 @@
-"""What a trial has found out so far; ``wirebench.trial.trial`` makes the record of it."""
+"""What a trial has found so far, step by step; ``wirebench.trial.trial`` makes the result of it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wirebench.process.types import Failure
+
+
+class TrialError(Exception):
+    """The load was put on, and there is no valid figure."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
 
 
 @dataclass(kw_only=True)

@@ -10,7 +10,7 @@ from wirebench.process.start import StartError
 from wirebench.process.supervise import Scope, Supervisor
 from wirebench.process.types import Failure, Program
 from wirebench.trial.client_trial import client_trial
-from wirebench.trial.outcome import Outcome
+from wirebench.trial.outcome import Outcome, TrialError
 from wirebench.trial.server_trial import server_trial
 from wirebench.trial.types import TrialResult, TrialSpec
 
@@ -23,26 +23,18 @@ def run_trial(
     wireload: Path,
     server_program: Program | None = None,
 ) -> TrialResult:
-    """Run a trial. Whatever the contestant does is in the result; ``Interrupted`` is all it raises.
+    """Run a trial to its result. Whatever the contestant does is in the result; only
+    ``Interrupted`` is raised.
 
-    ``program``: the contestant. ``server_program``: who serves, in role ``client``.
+    ``program``: the contestant. ``server_program``: the server that a client's trial calls.
     """
     started_unix_ns, began_ns = time.time_ns(), time.monotonic_ns()
     outcome = Outcome()
     with interrupt.hold():
         with supervisor.scope() as scope:
             try:
-                if spec.role == "server":
-                    server_trial(spec, outcome, program=program, scope=scope, generator=wireload)
-                elif server_program is None:
-                    raise TypeError(
-                        f"{spec.trial}: expected the program of a server for a client's trial, got none"
-                    )
-                else:
-                    client_trial(
-                        spec, outcome, program=program, server_program=server_program, scope=scope
-                    )
-            except StartError as error:
+                _measure(spec, outcome, scope, program, server_program, wireload)
+            except (StartError, TrialError) as error:
                 outcome.failure = error.failure
             except ports.NoPortError as error:
                 outcome.failure = Failure(
@@ -58,6 +50,24 @@ def run_trial(
             outcome,
             started_unix_ns=started_unix_ns,
             elapsed_ns=time.monotonic_ns() - began_ns,
+        )
+
+
+def _measure(
+    spec: TrialSpec,
+    outcome: Outcome,
+    scope: Scope,
+    program: Program,
+    server_program: Program | None,
+    wireload: Path,
+) -> None:
+    if spec.role == "server":
+        server_trial(spec, outcome, program=program, scope=scope, generator=wireload)
+    elif server_program is not None:
+        client_trial(spec, outcome, program=program, server_program=server_program, scope=scope)
+    else:
+        raise TypeError(
+            f"{spec.trial}: expected the program of a server for a client's trial, got none"
         )
 
 

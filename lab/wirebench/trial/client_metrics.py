@@ -1,0 +1,121 @@
+"""The figures of a client's trial from its JSON line and samples, and whether they count."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from hdrh.histogram import HdrHistogram
+
+from wirebench.catalog.studies import ClientLoad
+from wirebench.process.client import ClientRun, Report
+from wirebench.process.process import Process
+from wirebench.process.start import describe_end, tail_of
+from wirebench.process.types import Failure, FailureKind
+
+HISTOGRAM_LOWEST_NS = 1
+HISTOGRAM_HIGHEST_NS = 3_600_000_000_000
+HISTOGRAM_DIGITS = 3
+MIN_BEYOND = 10
+"""A percentile needs at least this many samples above it."""
+
+
+def judge_client(
+    run: ClientRun, process: Process, load: ClientLoad, *, server_end: str | None
+) -> Failure | None:
+    """Why the client's figures do not count; None if they do.
+
+    ``server_end`` says how the server ended, if it did.
+    """
+    asked = (
+        f"{load.operations} operations after {load.warmup} to warm up, "
+        f"{load.policy}, {load.payload_bytes} bytes"
+    )
+    kind: FailureKind
+    report, expected, received = run.report, None, tail_of(process)
+    if server_end is not None:
+        kind, message = "crashed", f"the server {server_end}"
+    elif run.exit_code is None:
+        kind, message = "hung", "the client had not ended at the time limit of the trial"
+        expected = "its end"
+    elif report is None or run.exit_code != 0 or report.errors:
+        kind, message = "client_failed", f"{_problem(run)}; it {describe_end(process)}"
+        expected = "exit code 0 and a JSON line with 0 errors"
+    elif (mismatch := _mismatch(report, len(run.samples), load)) is not None:
+        kind, message = "client_mismatch", "the client's report contradicts its task"
+        expected, received = mismatch
+    else:
+        return None
+    return Failure(
+        kind=kind,
+        phase="load",
+        message=message,
+        sent=asked,
+        expected=expected,
+        received=received,
+    )
+
+
+def _problem(run: ClientRun) -> str:
+    errors = run.report.errors if run.report is not None else 0
+    return run.problem or (f"reported {errors} errors" if errors else "failed")
+
+
+def _mismatch(report: Report, samples: int, load: ClientLoad) -> tuple[str, str] | None:
+    """What was expected and what the client reported, where the two differ."""
+    operations = load.warmup + load.operations
+    wrong = None
+    if report.operations != load.operations:
+        wrong = (f"operations: {load.operations}", f"operations: {report.operations}")
+    elif samples != load.operations:
+        wrong = (f"{load.operations} samples of 8 bytes", f"{samples} samples")
+    elif load.policy == "new" and report.connections < operations:
+        wrong = (
+            f"a connection for each of {operations} operations",
+            f"connections: {report.connections}",
+        )
+    elif report.connections == 0:
+        wrong = ("at least one connection", "connections: 0")
+    return wrong
+
+
+def client_metrics(
+    report: Report, samples: np.ndarray[Any, np.dtype[np.uint64]]
+) -> dict[str, float | int | None]:
+    """The figures of a trial: exact, from all samples (nanoseconds)."""
+    median = _percentile(samples, 500)
+    tail = _percentile(samples, 990)
+    return {
+        "round_trip_ns": median,
+        "round_trip_p99_ns": tail,
+        "p50_ns": median,
+        "p90_ns": _percentile(samples, 900),
+        "p99_ns": tail,
+        "p999_ns": _percentile(samples, 999),
+        "mean_ns": float(samples.mean()),
+        "max_ns": int(samples.max()),
+        "throughput_per_s": report.operations / report.wall_ns * 1e9 if report.wall_ns else None,
+        "cpu_per_operation_ns": (report.cpu_user_ns + report.cpu_system_ns) / report.operations,
+        "connections_opened": report.connections,
+        "success_ratio": 1.0,
+    }
+
+
+def _percentile(samples: np.ndarray[Any, np.dtype[np.uint64]], per_mille: int) -> int | None:
+    """The smallest sample that at least that many of all are not above (nearest rank); None with
+    too few beyond it.
+    """
+    if len(samples) * (1000 - per_mille) < MIN_BEYOND * 1000:
+        return None
+    rank = -(-len(samples) * per_mille // 1000)
+    return int(np.partition(samples, rank - 1)[rank - 1])
+
+
+def encode_histogram(samples: np.ndarray[Any, np.dtype[np.uint64]]) -> str:
+    """The samples as an HdrHistogram, V2, compressed, base64."""
+    histogram = HdrHistogram(HISTOGRAM_LOWEST_NS, HISTOGRAM_HIGHEST_NS, HISTOGRAM_DIGITS)
+    values, counts = np.unique(samples, return_counts=True)
+    for value, count in zip(values.tolist(), counts.tolist(), strict=True):
+        histogram.record_value(min(max(value, HISTOGRAM_LOWEST_NS), HISTOGRAM_HIGHEST_NS), count)
+    encoded = histogram.encode()
+    return encoded.decode() if isinstance(encoded, bytes) else str(encoded)
