@@ -22,9 +22,10 @@ from wirebench.report.charts import ratio_ticks
 from wirebench.report.facts import FACTS_FILE, Facts, conformance
 from wirebench.report.figures import duration, figure, noun, ratio_text, times, visible
 from wirebench.report.histograms import MEDIAN, curve, merge
+from wirebench.report.model import PageView
 from wirebench.report.page import spec_of
 from wirebench.report.palette import FLOOR, LINES, MARKS, ON_DARK, looks
-from wirebench.report.view import PageView, page_view
+from wirebench.report.view import page_view
 from wirebench.stats.types import Ratio
 from wirebench.store.records import VerifyRecord
 from wirebench.store.rundir import read_run

@@ -14,10 +14,12 @@ import pytest
 from test_plan import contestant
 from wirebench.catalog.model import Contestant
 from wirebench.catalog.studies import Study, load_studies
-from wirebench.cli.execute import scope_notes
+from wirebench.cli.announce import scope_notes
 from wirebench.plan.blocks import PlannedTrial
 from wirebench.run.bench import Absence, Built, Check
-from wirebench.run.session import Scope, Session, check_resumable, scope_of
+from wirebench.run.resume import check_resumable
+from wirebench.run.scope import Scope, scope_of
+from wirebench.run.session import Session
 from wirebench.store.jsonl import StoreError
 from wirebench.store.records import FailureRecord, RunInfo, Selection, TrialRecord, VerifyRecord
 from wirebench.store.rundir import RunDirectory, StoredRun, read_run

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from test_store import plan as small_plan
 from test_store import trial
-from wirebench.cli.execute import failure_lines
+from wirebench.cli.publish import failure_lines
 from wirebench.cli.table import figure, run_tables
 from wirebench.plan.blocks import entries_of
 from wirebench.plan.model import Plan

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
@@ -17,7 +18,9 @@ from wirebench.cli.console import EXIT_FAILED, console
 
 # Imported where it is used: --help should not wait for it.
 if TYPE_CHECKING:
-    from wirebench.conformance import ProbeResult, Target
+    from rich.status import Status
+
+    from wirebench.conformance import Probe, ProbeResult, Target
 
 
 def register(app: typer.Typer) -> None:
@@ -51,9 +54,7 @@ def conformance(
         target = target_of(url)
         probes = list(probes_for(target, PARTS))
         with console().status("") as status:
-            results += run_probes(
-                target, probes, progress=lambda probe, url=url: status.update(f"{url}: {probe.id}")
-            )
+            results += run_probes(target, probes, progress=partial(_show, status, url))
     for line in report(results, everything=everything):
         console().print(line, markup=False, soft_wrap=True)
     if json_file is not None:
@@ -83,6 +84,10 @@ def target_of(url: str) -> Target:
         path=path if parts.scheme == "http" else None,
         websocket_path=path if parts.scheme == "ws" else None,
     )
+
+
+def _show(status: Status, url: str, probe: Probe) -> None:
+    status.update(f"{url}: {probe.id}")
 
 
 def report(results: Iterable[ProbeResult], *, everything: bool, indent: str = "") -> Iterator[str]:

@@ -6,18 +6,18 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.markup import escape
-
 from wirebench import __version__
 from wirebench.catalog import Catalog, CatalogError
 from wirebench.catalog.contestants import STUDIES
+from wirebench.cli.announce import announce, count_of, too_few
 from wirebench.cli.arguments import default_jobs, open_catalog
-from wirebench.cli.console import console, say_warning
+from wirebench.cli.console import console
+from wirebench.cli.publish import conclude, publish
 
 # Everything of the later stages is imported where it is used: it takes most of a second, and --help
 # should not wait for it.
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from wirebench.catalog.studies import Study
     from wirebench.plan.model import Plan
     from wirebench.run.bench import Bench
-    from wirebench.run.session import Scope, Session
-    from wirebench.store.records import FailureRecord, RunInfo, Selection, TrialRecord
+    from wirebench.run.scope import Scope
+    from wirebench.run.session import Session
+    from wirebench.store.records import RunInfo, Selection
     from wirebench.store.rundir import StoredRun
 
 RESULTS = "results"
-MIN_BLOCKS = 6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +108,7 @@ class _Execution:
         if session is None:
             out.print("interrupted before anything was measured", highlight=False)
             return code
-        return _conclude(session, status=status, code=code, out=out)
+        return conclude(session, status=status, code=code, out=out)
 
     def _stored(self, name: str | None) -> StoredRun | None:
         from wirebench.store.rundir import read_run
@@ -146,7 +146,9 @@ class _Execution:
         self, selection: Selection, before: StoredRun | None, bench: Bench, out: Console
     ) -> Session:
         from wirebench.run.progress import Steps
-        from wirebench.run.session import Session, check_resumable, scope_of
+        from wirebench.run.resume import check_resumable
+        from wirebench.run.scope import scope_of
+        from wirebench.run.session import Session
         from wirebench.store.rundir import RunDirectory, point_latest
 
         wanted = self.catalog.select(selection.only)
@@ -170,7 +172,7 @@ class _Execution:
         point_latest(directory.path)
         if before is None or not before.host:
             directory.write_host(bench.host())
-        _announce(scope, directory.path, before, out)
+        announce(scope, directory.path, before, out)
         return Session(
             directory=directory,
             info=info,
@@ -208,7 +210,7 @@ class _Execution:
         if measured.out_of_budget:
             fewest = min(measured.blocks.values())
             out.print(
-                f"the time budget is used up after {_count(fewest, 'block')}{_too_few(fewest)}",
+                f"the time budget is used up after {count_of(fewest, 'block')}{too_few(fewest)}",
                 highlight=False,
             )
 
@@ -233,136 +235,9 @@ def _command(request: Request, selection: Selection) -> tuple[str, ...]:
     return (*words, "--seed", str(selection.seed))
 
 
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
-
-
-def _too_few(blocks: int) -> str:
-    return f": verdicts need {MIN_BLOCKS}" if blocks < MIN_BLOCKS else ""
-
-
-def _announce(scope: Scope, path: Path, before: StoredRun | None, out: Console) -> None:
-    """What will be done and how long it will take, before anything is."""
-    from wirebench.run.progress import duration
-
-    selection = scope.selection
-    entries = sum(len(cell.contestants) + 1 for cell in scope.cells if cell.contestants)
-    blocks = selection.blocks or max((cell.preset.min_blocks for cell in scope.cells), default=0)
-    names = ", ".join(study.name for study, _ in scope.studies)
-    counts = f"{_count(len(scope.needed), 'contestant')}, {_count(len(scope.cells), 'cell')}"
-    out.print(f"[bold]{names}[/] ({escape(selection.preset)}): {counts}", highlight=False)
-    if scope.unbuilt:
-        count = f"{len(scope.unbuilt)} of {len(scope.needed)} are not built yet; once built they stay so"
-        out.print(f"  building   about {duration(scope.building_ns)} ({count})", highlight=False)
-    out.print(f"  checking   about {duration(scope.verifying_ns)}", highlight=False)
-    trials = f"{entries} entries in {_count(blocks, 'block')}, floor and twins among them"
-    out.print(f"  measuring  about {duration(scope.measuring_ns)} ({trials})", highlight=False)
-    if before is not None:
-        done = sum(1 for record in before.trials if record.block > 0)
-        out.print(
-            f"  resumed    {done} trials of this run are done and are not repeated", highlight=False
-        )
-    if scope.budget_ns is not None and scope.budget_ns < scope.measuring_ns:
-        fitting = blocks * scope.budget_ns // max(1, scope.measuring_ns)
-        holds = f"holds about {_count(fitting, 'block')}{_too_few(fitting)}"
-        say_warning(f"the budget of {duration(scope.budget_ns)} {holds}")
-    elif selection.blocks is not None and selection.blocks < MIN_BLOCKS:
-        say_warning(
-            f"figures of {_count(selection.blocks, 'block')}, but no verdicts: those need {MIN_BLOCKS}"
-        )
-    for note in scope_notes(scope):
-        out.print(f"  {note}", markup=False, highlight=False, soft_wrap=True)
-    out.print(
-        f"  into       {path} (Ctrl-C keeps what is done)",
-        markup=False,
-        highlight=False,
-        soft_wrap=True,
-    )
-
-
-def scope_notes(scope: Scope) -> Iterable[str]:
-    """Who is not in the run, and the line that changes it: one for each line, since many lack the
-    same.
-    """
-    by_line: dict[tuple[str, str | None], list[str]] = {}
-    for absent in scope.absent:
-        key = ("", absent.install) if absent.install else (absent.reason, None)
-        by_line.setdefault(key, []).append(absent.contestant)
-    for (reason, install), names in by_line.items():
-        yield f"without {', '.join(names)}: {install or reason}"
-    if not scope.selection.only:
-        left_out = {name for _, preset in scope.studies for name in preset.without}
-        spared = sorted(left_out - set(scope.needed))
-        if spared:
-            yield f"without {', '.join(spared)}: left out by this preset to be short; --only or another preset measures them"
-
-
 def _settled(session: Session, plan: Plan) -> Callable[[str, int], bool]:
     """Whether the intervals of a cell are narrow enough, by the statistics over the trials so far."""
     from wirebench.stats import settled
 
     cells = {cell.key: cell for cell in plan.cells}
     return lambda key, _blocks: settled(session.trials, cells[key])
-
-
-def _conclude(session: Session, *, status: str, code: int, out: Console) -> int:
-    """Tables, report, who failed and how to go on."""
-    path = session.directory.path
-    if any(record.status == "ok" for record in session.trials):
-        publish(path, out)
-    elif status == "complete":
-        out.print("nothing valid was measured", highlight=False)
-    for line in failure_lines(session.trials):
-        out.print(line, markup=False, highlight=False, soft_wrap=True)
-    if status == "interrupted":
-        done = sum(1 for record in session.trials if record.block > 0)
-        command = "quick" if session.info.command[1] == "quick" else "run"
-        out.print(
-            f"interrupted with {done} trials done, all kept; 'wirebench {command} --resume {path.name}' completes the run",
-            markup=False,
-            highlight=False,
-            soft_wrap=True,
-        )
-    return code
-
-
-def publish(path: Path, out: Console) -> None:
-    """Tables to the terminal and into the run's directory, the report, and ``latest``."""
-    from wirebench.cli.table import run_tables, write_tables
-    from wirebench.report import analyse_run, write_report
-    from wirebench.store.rundir import TABLE_FILE, read_run
-
-    run = read_run(path)
-    analysis = analyse_run(run)
-    studies = run.plan.studies if run.plan is not None else ()
-
-    def draw(console: Console) -> None:
-        for part in run_tables(analysis, studies, width=console.width):
-            console.print(part)
-
-    write_tables(path / TABLE_FILE, draw)
-    draw(out)
-    report = write_report(path)
-    out.print(f"report: {report}", markup=False, highlight=False, soft_wrap=True)
-
-
-def failure_lines(trials: Iterable[TrialRecord]) -> Iterable[str]:
-    """Each contestant that failed, with what it was sent, what was expected and what came: the
-    first of each kind.
-    """
-    seen: dict[tuple[str, str], tuple[FailureRecord, list[str]]] = {}
-    for record in trials:
-        if record.status == "failed" and record.failure is not None:
-            _, cells = seen.setdefault(
-                (record.contestant, record.failure.kind), (record.failure, [])
-            )
-            cells.append(f"{record.study} {record.cell}")
-    for (contestant, kind), (failure, cells) in seen.items():
-        yield f"failed: {contestant} ({', '.join(dict.fromkeys(cells))}): {kind}: {failure.message}"
-        for name, text in (
-            ("sent", failure.sent),
-            ("expected", failure.expected),
-            ("received", failure.received),
-        ):
-            if text:
-                yield f"  {name:<9}{text}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from wirebench.conformance.run import probes_for, run_probes
 from wirebench.conformance.types import PARTS, Part, Probe, ProbeResult, Target
 from wirebench.process import ports
 from wirebench.process.cores import choose_cores
+from wirebench.process.process import Process
 from wirebench.process.start import ServerSettings, StartError, ended, start_server
 from wirebench.process.supervise import Supervisor
 from wirebench.process.types import Failure, Program
@@ -82,14 +84,16 @@ def probe_contestant(
                 host=ports.HOST, port=server.port, path=path, websocket_path=websocket_path
             )
             left = list(probes_for(target, PARTS))[len(results) :]
-            process = server.process
-            results += run_probes(
-                target, left, alive=lambda process=process: not ended(process), progress=progress
-            )  # type: ignore[misc]
+            alive = partial(_is_alive, server.process)
+            results += run_probes(target, left, alive=alive, progress=progress)
             if len(results) == len(list(probes_for(target, PARTS))):
                 return tuple(results), None
     message = f"it ended at {MOST_STARTS} probes; the others were not tried"
     return tuple(results), Failure(kind="crashed", phase="verify", message=message)
+
+
+def _is_alive(process: Process) -> bool:
+    return not ended(process)
 
 
 def write_results(folder: Path, results: Sequence[ProbeResult]) -> None:

@@ -18,6 +18,7 @@ from wirebench.stats.types import CellAnalysis, EntryAnalysis, Ratio
 
 Rows = list[dict[str, Any]]
 Target = Literal["page", "file"]
+CurveKind = Literal["time", "share", "rate"]
 AnyChart = alt.Chart | alt.LayerChart | alt.FacetChart
 
 NINES_LABELS = (
@@ -260,7 +261,7 @@ class Curve:
     """``entry``, ``x``, ``y``, ``text``."""
     names: tuple[str, ...]
     title: str
-    kind: Literal["time", "share", "rate"]
+    kind: CurveKind
     x_title: str
     log_x: bool = False
 

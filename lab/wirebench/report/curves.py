@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from wirebench.catalog.studies import Cell, ClosedLoad
-from wirebench.report.charts import Curve
+from wirebench.report.charts import Curve, CurveKind
 from wirebench.report.figures import duration, figure, title
 from wirebench.report.histograms import Point, curve, merge
 from wirebench.stats.types import CellAnalysis, TrialView
@@ -38,7 +38,7 @@ def percentile_curves(cell: CellAnalysis, trials: Iterable[TrialView]) -> dict[s
     return found
 
 
-_RAMP = (
+_RAMP: tuple[tuple[str, CurveKind, str], ...] = (
     ("round trip, median", "time", "round_trip"),
     ("messages answered", "share", "success"),
     ("time to open the round's connections", "time", "connect"),
@@ -74,7 +74,7 @@ def ramp_curves(cell: CellAnalysis, trials: Iterable[TrialView]) -> list[Curve]:
         ]
         curves.append(
             Curve(rows=rows, names=_names(cell, rows), title=heading, kind=kind, x_title="clients")
-        )  # type: ignore[arg-type]
+        )
     return [one for one in curves if one.rows]
 
 
@@ -104,11 +104,11 @@ def ladder_curves(cells: Sequence[tuple[CellAnalysis, Cell]]) -> list[Curve]:
     if len(rungs) < 2:
         return []
     curves = []
-    rate = title("throughput_per_s", rungs[0][0].unit)
-    for metric, heading, kind in (
-        ("throughput_per_s", rate, "rate"),
+    figures: tuple[tuple[str, str, CurveKind], ...] = (
+        ("throughput_per_s", title("throughput_per_s", rungs[0][0].unit), "rate"),
         ("p99_ns", "99th percentile", "time"),
-    ):
+    )
+    for metric, heading, kind in figures:
         rows = [
             {
                 "entry": entry.entry,
@@ -131,7 +131,7 @@ def ladder_curves(cells: Sequence[tuple[CellAnalysis, Cell]]) -> list[Curve]:
                     x_title="connections",
                     log_x=True,
                 )
-            )  # type: ignore[arg-type]
+            )
     return curves
 
 

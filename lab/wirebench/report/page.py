@@ -19,8 +19,8 @@ from markupsafe import Markup
 
 from wirebench.report.charts import AnyChart
 from wirebench.report.figures import visible
+from wirebench.report.model import PageView
 from wirebench.report.palette import ON_DARK
-from wirebench.report.view import PageView
 
 _FILES = resources.files("wirebench.report") / "template"
 

@@ -5,53 +5,35 @@ resumed.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 from wirebench.catalog.model import Contestant
-from wirebench.catalog.studies import Preset, Study, select_cells
+from wirebench.catalog.studies import Preset, Study
 from wirebench.plan.blocks import PlannedTrial, trial_id
-from wirebench.plan.choose import Chosen, choose, plan_cell
-from wirebench.plan.estimate import VERIFY_NS, Pace, block_ns, build_ns, trial_ns
+from wirebench.plan.choose import Chosen, plan_cell
+from wirebench.plan.estimate import Pace, block_ns, trial_ns
 from wirebench.plan.model import Plan, PlannedCell, StudyText
 from wirebench.plan.stop import Settled
 from wirebench.process.interrupt import check, hold
-from wirebench.run.bench import Absence, Bench, Check, check_name, threads_of
+from wirebench.run.bench import Bench, check_name, threads_of
 from wirebench.run.measure import Measured, Watcher, measure, not_run
-from wirebench.store.jsonl import StoreError
+from wirebench.run.scope import Scope, checks_of
 from wirebench.store.records import (
-    AbsentRecord,
     FailureRecord,
     RunInfo,
-    Selection,
     TrialRecord,
     VerifyRecord,
 )
-from wirebench.store.rundir import RunDirectory, StoredRun, read_run
+from wirebench.store.rundir import RunDirectory, StoredRun
 from wirebench.trial.types import TrialSpec
 
 ALL_MEASURED = 0
+
 SOMETHING_FAILED = 1
+
 NOTHING_VALID = 3
-
-
-@dataclass(frozen=True, kw_only=True)
-class Scope:
-    """What a selection comes to on this host, known before anything is built."""
-
-    selection: Selection
-    studies: tuple[tuple[Study, Preset], ...]
-    cells: tuple[Chosen, ...]
-    """With the contestants that can be run here."""
-    needed: Mapping[str, Contestant]
-    """Everybody to build: those of the cells, and who serves the client studies."""
-    absent: tuple[AbsentRecord, ...]
-    unbuilt: tuple[str, ...]
-    budget_ns: int | None
-    measuring_ns: int
-    building_ns: int
-    verifying_ns: int
 
 
 class Reporter(Protocol):
@@ -64,106 +46,6 @@ class Reporter(Protocol):
     def verifying(self, name: str, workload: str, number: int, count: int) -> None: ...
 
     def verified(self, record: VerifyRecord) -> None: ...
-
-
-def scope_of(
-    selection: Selection,
-    *,
-    studies: Mapping[str, Study],
-    wanted: Sequence[Contestant],
-    everybody: Mapping[str, Contestant],
-    bench: Bench,
-) -> Scope:
-    """Who will be measured in what, who cannot be, and how long it will take."""
-    presets = [
-        (studies[name], studies[name].preset(selection.preset)) for name in selection.studies
-    ]
-    chosen_studies = select_cells(presets, selection.cells)
-    cells = choose(chosen_studies, wanted=wanted, everybody=everybody, by_preset=not selection.only)
-    candidates = {one.identity: one for cell in cells for one in (*cell.contestants, *cell.servers)}
-    gone = bench.absent(candidates)
-    here = tuple(
-        replace(
-            cell,
-            contestants=tuple(one for one in cell.contestants if one.identity not in gone),
-            servers=tuple(one for one in cell.servers if one.identity not in gone)[:1],
-        )
-        for cell in cells
-    )
-    needed = {one.identity: one for cell in here for one in (*cell.contestants, *cell.servers)}
-    unbuilt = tuple(name for name, one in needed.items() if not bench.is_built(one))
-    budgets = [preset.budget_ns for _, preset in chosen_studies if preset.budget_ns is not None]
-    checks = _checks(here)
-    return Scope(
-        selection=selection,
-        studies=tuple(chosen_studies),
-        cells=here,
-        needed=needed,
-        absent=_absences(cells, gone),
-        unbuilt=unbuilt,
-        budget_ns=selection.budget_ns
-        if selection.budget_ns is not None
-        else (sum(budgets) or None),
-        measuring_ns=sum(
-            (selection.blocks or cell.preset.min_blocks)
-            * block_ns(
-                cell.cell,
-                _likely_entries(cell, seed=selection.seed),
-                hardware_threads=bench.hardware_threads,
-            )
-            for cell in here
-        ),
-        building_ns=build_ns(unbuilt),
-        verifying_ns=sum(VERIFY_NS[one.role] for one in checks),
-    )
-
-
-def _likely_entries(cell: Chosen, *, seed: int) -> list[str]:
-    """The contestants of a cell with the twin's second entry, as they will be if all pass their
-    checks.
-    """
-    planned = plan_cell(
-        cell, usable={one.identity for one in cell.contestants}, server=None, seed=seed, blocks=None
-    )
-    return [entry.contestant for entry in planned.entries]
-
-
-def _absences(cells: Sequence[Chosen], gone: Mapping[str, Absence]) -> tuple[AbsentRecord, ...]:
-    studies: dict[str, list[str]] = {}
-    for cell in cells:
-        for one in cell.contestants:
-            names = studies.setdefault(one.identity, [])
-            if one.identity in gone and cell.study.name not in names:
-                names.append(cell.study.name)
-    return tuple(
-        AbsentRecord(
-            contestant=name,
-            studies=tuple(names),
-            kind=gone[name].kind,
-            reason=gone[name].reason,
-            install=gone[name].install,
-        )
-        for name, names in sorted(studies.items())
-        if names
-    )
-
-
-def _checks(cells: Sequence[Chosen]) -> tuple[Check, ...]:
-    """The conformance checks the cells need, each once; a server is checked before the clients that
-    call it.
-    """
-    checks: dict[tuple[str, str], Check] = {}
-    for cell in cells:
-        server = next(iter(cell.servers), None)
-        if server is not None:
-            wanted = Check(contestant=server, role="server", workload=cell.cell.workload)
-            checks.setdefault(wanted.key, wanted)
-        for one in cell.contestants:
-            wanted = Check(
-                contestant=one, role=cell.study.role, workload=cell.cell.workload, server=server
-            )
-            checks.setdefault(wanted.key, wanted)
-    return tuple(checks.values())
 
 
 @dataclass(kw_only=True)
@@ -254,7 +136,7 @@ class Session:
     def _verify(self) -> None:
         checks = [
             one
-            for one in _checks(self.scope.cells)
+            for one in checks_of(self.scope.cells)
             if one.key not in self._verified
             and one.contestant.identity not in self._unbuildable
             and (one.server is None or one.server.identity not in self._unbuildable)
@@ -393,33 +275,6 @@ def _text(study: Study, preset: Preset) -> StudyText:
     )
 
 
-def check_resumable(run: StoredRun, *, scope: Scope, bench: Bench, force: bool) -> None:
-    """Refuse to add trials that could not be compared with those the run has: of another host, or
-    of other builds.
-    """
-    if force:
-        return
-    again = "start a new run, or add --force to mix them all the same"
-    before, now = run.host.get("host_id"), bench.host().get("host_id")
-    if run.host and before != now:
-        same = (
-            f"the host it was measured on ({before}), with the same right to keep its cores awake"
-        )
-        raise StoreError(f"{run.path}: expected {same}, got {now}; {again}")
-    if run.plan is None:
-        return
-    for name, key in run.plan.builds.items():
-        contestant = scope.needed.get(name)
-        if contestant is None:
-            raise StoreError(
-                f"{run.path}: expected {name} as in the interrupted run, got none here; {again}"
-            )
-        if bench.build_key(contestant) != key:
-            raise StoreError(
-                f"{run.path}: expected {name} as it was built for the run ({key}), but it changed; {again}"
-            )
-
-
 def finish(
     session: Session, *, status: str, exit_code: int, now_unix_ns: Callable[[], int] = time.time_ns
 ) -> RunInfo:
@@ -432,6 +287,3 @@ def finish(
     )
     session.directory.write_info(info)
     return info
-
-
-__all__ = ["Reporter", "Scope", "Session", "check_resumable", "finish", "read_run", "scope_of"]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from wirebench.stats.analyse import analyse, settled
+from wirebench.stats.analyse import analyse
 from wirebench.stats.history import load_history
 from wirebench.stats.settings import DEFAULT, Settings
+from wirebench.stats.settled import settled
 from wirebench.stats.types import (
     CellAnalysis,
     EntryAnalysis,

@@ -1,0 +1,85 @@
+"""What a run prints before it starts: what it will measure, and how long that takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.markup import escape
+
+from wirebench.cli.console import say_warning
+
+# Everything of the later stages is imported where it is used: it takes most of a second, and --help
+# should not wait for it.
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from wirebench.run.scope import Scope
+    from wirebench.store.rundir import StoredRun
+
+MIN_BLOCKS = 6
+
+
+def count_of(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def too_few(blocks: int) -> str:
+    return f": verdicts need {MIN_BLOCKS}" if blocks < MIN_BLOCKS else ""
+
+
+def announce(scope: Scope, path: Path, before: StoredRun | None, out: Console) -> None:
+    """What will be done and how long it will take, before anything is."""
+    from wirebench.run.progress import duration
+
+    selection = scope.selection
+    entries = sum(len(cell.contestants) + 1 for cell in scope.cells if cell.contestants)
+    blocks = selection.blocks or max((cell.preset.min_blocks for cell in scope.cells), default=0)
+    names = ", ".join(study.name for study, _ in scope.studies)
+    counts = f"{count_of(len(scope.needed), 'contestant')}, {count_of(len(scope.cells), 'cell')}"
+    out.print(f"[bold]{names}[/] ({escape(selection.preset)}): {counts}", highlight=False)
+    if scope.unbuilt:
+        count = f"{len(scope.unbuilt)} of {len(scope.needed)} are not built yet; once built they stay so"
+        out.print(f"  building   about {duration(scope.building_ns)} ({count})", highlight=False)
+    out.print(f"  checking   about {duration(scope.verifying_ns)}", highlight=False)
+    trials = f"{entries} entries in {count_of(blocks, 'block')}, floor and twins among them"
+    out.print(f"  measuring  about {duration(scope.measuring_ns)} ({trials})", highlight=False)
+    if before is not None:
+        done = sum(1 for record in before.trials if record.block > 0)
+        out.print(
+            f"  resumed    {done} trials of this run are done and are not repeated", highlight=False
+        )
+    if scope.budget_ns is not None and scope.budget_ns < scope.measuring_ns:
+        fitting = blocks * scope.budget_ns // max(1, scope.measuring_ns)
+        holds = f"holds about {count_of(fitting, 'block')}{too_few(fitting)}"
+        say_warning(f"the budget of {duration(scope.budget_ns)} {holds}")
+    elif selection.blocks is not None and selection.blocks < MIN_BLOCKS:
+        say_warning(
+            f"figures of {count_of(selection.blocks, 'block')}, but no verdicts: those need {MIN_BLOCKS}"
+        )
+    for note in scope_notes(scope):
+        out.print(f"  {note}", markup=False, highlight=False, soft_wrap=True)
+    out.print(
+        f"  into       {path} (Ctrl-C keeps what is done)",
+        markup=False,
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+def scope_notes(scope: Scope) -> Iterable[str]:
+    """Who is not in the run, and the line that changes it: one for each line, since many lack the
+    same.
+    """
+    by_line: dict[tuple[str, str | None], list[str]] = {}
+    for absent in scope.absent:
+        key = ("", absent.install) if absent.install else (absent.reason, None)
+        by_line.setdefault(key, []).append(absent.contestant)
+    for (reason, install), names in by_line.items():
+        yield f"without {', '.join(names)}: {install or reason}"
+    if not scope.selection.only:
+        left_out = {name for _, preset in scope.studies for name in preset.without}
+        spared = sorted(left_out - set(scope.needed))
+        if spared:
+            yield f"without {', '.join(spared)}: left out by this preset to be short; --only or another preset measures them"

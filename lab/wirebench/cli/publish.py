@@ -1,0 +1,78 @@
+"""What a run leaves: tables, the report, the failures, and how to go on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+# Everything of the later stages is imported where it is used: it takes most of a second, and --help
+# should not wait for it.
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from wirebench.run.session import Session
+    from wirebench.store.records import FailureRecord, TrialRecord
+
+
+def conclude(session: Session, *, status: str, code: int, out: Console) -> int:
+    """Tables, report, who failed and how to go on."""
+    path = session.directory.path
+    if any(record.status == "ok" for record in session.trials):
+        publish(path, out)
+    elif status == "complete":
+        out.print("nothing valid was measured", highlight=False)
+    for line in failure_lines(session.trials):
+        out.print(line, markup=False, highlight=False, soft_wrap=True)
+    if status == "interrupted":
+        done = sum(1 for record in session.trials if record.block > 0)
+        command = "quick" if session.info.command[1] == "quick" else "run"
+        out.print(
+            f"interrupted with {done} trials done, all kept; 'wirebench {command} --resume {path.name}' completes the run",
+            markup=False,
+            highlight=False,
+            soft_wrap=True,
+        )
+    return code
+
+
+def publish(path: Path, out: Console) -> None:
+    """Tables to the terminal and into the run's directory, the report, and ``latest``."""
+    from wirebench.cli.table import run_tables, write_tables
+    from wirebench.report import analyse_run, write_report
+    from wirebench.store.rundir import TABLE_FILE, read_run
+
+    run = read_run(path)
+    analysis = analyse_run(run)
+    studies = run.plan.studies if run.plan is not None else ()
+
+    def draw(console: Console) -> None:
+        for part in run_tables(analysis, studies, width=console.width):
+            console.print(part)
+
+    write_tables(path / TABLE_FILE, draw)
+    draw(out)
+    report = write_report(path)
+    out.print(f"report: {report}", markup=False, highlight=False, soft_wrap=True)
+
+
+def failure_lines(trials: Iterable[TrialRecord]) -> Iterable[str]:
+    """Each contestant that failed, with what it was sent, what was expected and what came: the
+    first of each kind.
+    """
+    seen: dict[tuple[str, str], tuple[FailureRecord, list[str]]] = {}
+    for record in trials:
+        if record.status == "failed" and record.failure is not None:
+            _, cells = seen.setdefault(
+                (record.contestant, record.failure.kind), (record.failure, [])
+            )
+            cells.append(f"{record.study} {record.cell}")
+    for (contestant, kind), (failure, cells) in seen.items():
+        yield f"failed: {contestant} ({', '.join(dict.fromkeys(cells))}): {kind}: {failure.message}"
+        for name, text in (
+            ("sent", failure.sent),
+            ("expected", failure.expected),
+            ("received", failure.received),
+        ):
+            if text:
+                yield f"  {name:<9}{text}"

@@ -1,0 +1,121 @@
+"""One cell of a study as the page shows it: sentence, tables and charts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from wirebench.catalog.studies import Cell, EachLoad
+from wirebench.plan.model import PlannedCell
+from wirebench.report.charts import Style, curve_chart, forest, percentiles
+from wirebench.report.curves import percentile_curves, ramp_curves
+from wirebench.report.facts import Conformance, Facts
+from wirebench.report.figures import (
+    COLUMNS,
+    duration,
+    noun,
+    ratio_text,
+    title,
+)
+from wirebench.report.model import HOW_CURVES, CellView, ChartView
+from wirebench.report.rows import table_row, validity_row
+from wirebench.report.sentences import cell_sentence
+from wirebench.stats.types import (
+    CellAnalysis,
+    TrialView,
+)
+
+HOW_FOREST = (
+    "Each row is a contestant over the floor (the bare minimum in raw sockets), with its 95% interval. "
+    "The grey band is noise on this host: differences of its width mean nothing. The last row is a contestant over itself."
+)
+
+HOW_PERCENTILES = (
+    "How slow the slowest part of the replies was: at 99% one reply in a hundred took longer. Lower and flatter is better. "
+    "All trials of an entry merged, for the picture only."
+)
+
+
+def cell_view(
+    cell: CellAnalysis,
+    planned: PlannedCell,
+    trials: Sequence[TrialView],
+    preset: str,
+    facts: Mapping[str, Facts],
+    checked: Mapping[str, Conformance],
+    style: Style,
+) -> CellView:
+    wanted = [
+        metric
+        for metric in COLUMNS[cell.kind]
+        if any(metric in entry.summary.metrics for entry in cell.entries)
+    ]
+    ideal = ideal_ns(planned.cell)
+    columns = [title(metric, cell.unit) for metric in wanted] + (["of the ideal"] if ideal else [])
+    rows = [table_row(entry, wanted, ideal, facts, checked) for entry in cell.entries]
+    return CellView(
+        id=cell.cell,
+        title=cell.title,
+        anchor=cell.key.replace(".", "-"),
+        sentence=cell_sentence(cell, preset=preset),
+        basis=_basis(cell, ideal),
+        columns=tuple(columns),
+        rows=tuple(rows),
+        remarked=any(row.remarks for row in rows),
+        charts=tuple(_cell_charts(cell, trials, style)),
+        checks=tuple(
+            validity_row(entry)
+            for entry in cell.entries
+            if entry.summary.trials or entry.summary.voided
+        ),
+        dropped=tuple(f"block {one.block}: {one.reason}" for one in cell.dropped),
+    )
+
+
+def _cell_charts(
+    cell: CellAnalysis, trials: Sequence[TrialView], style: Style
+) -> Iterable[ChartView]:
+    ratios = forest(cell, style)
+    if ratios is not None:
+        heading = f"{noun(cell.metric, cell.unit)} over the floor's, {'more' if cell.higher_is_better else 'less'} is better"
+        yield ChartView(id=f"{cell.key}.ratios", title=heading, how=HOW_FOREST, chart=ratios)
+    curves = percentiles(cell, percentile_curves(cell, trials), style)
+    if curves is not None:
+        yield ChartView(
+            id=f"{cell.key}.percentiles",
+            title="time by percentile",
+            how=HOW_PERCENTILES,
+            chart=curves,
+        )
+    for index, one in enumerate(ramp_curves(cell, trials)):
+        chart = curve_chart(one, style)
+        if chart is not None:
+            yield ChartView(
+                id=f"{cell.key}.ramp-{index}",
+                title=f"{one.title}, by clients",
+                how=HOW_CURVES,
+                chart=chart,
+            )
+
+
+def ideal_ns(cell: Cell) -> float | None:
+    """The least time a delayed cell can take: N t max(1, P/C) (studies' ``rest``). None without a
+    delay or a fixed C.
+    """
+    load = cell.load
+    if not isinstance(load, EachLoad) or not load.delay_ms or load.threads is None:
+        return None
+    return load.messages * load.delay_ms * 1e6 * max(1.0, load.producers / load.threads)
+
+
+def _basis(cell: CellAnalysis, ideal: float | None) -> str:
+    parts = [f"{cell.blocks} blocks", f"noise band ±{cell.band.d:.1%} ({cell.band.source})"]
+    if cell.twin is not None and cell.twin.ratio is not None:
+        called = (
+            "called different: a false alarm" if cell.twin.false_alarm else cell.twin.verdict.kind
+        )
+        parts.append(f"twin {cell.twin.contestant} {ratio_text(cell.twin.ratio)}, {called}")
+    if cell.server is not None:
+        parts.append(f"served by {cell.server}")
+    if ideal:
+        parts.append(f"ideal time {duration(ideal)}")
+    return "; ".join(parts) + "."

@@ -1,0 +1,70 @@
+"""The table of contestants by cells: the cost of each in each cell, as a heat map."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from wirebench.report.figures import (
+    SIGNS,
+    figure,
+    noun,
+    ratio_text,
+)
+from wirebench.report.model import Matrix, MatrixField
+from wirebench.stats.types import (
+    CellAnalysis,
+    EntryAnalysis,
+)
+
+
+def matrix_of(cells: Sequence[CellAnalysis]) -> Matrix:
+    """Contestants by cells, in the order of their first ranks. The twins are left out, the floor is
+    1 by definition.
+    """
+    costs: dict[tuple[str, str], float] = {}
+    for cell in cells:
+        for entry in cell.entries:
+            ratio = entry.standing.ratio
+            if ratio is not None and entry.twin_of is None:
+                costs[cell.cell, entry.entry] = (
+                    -math.log(ratio.estimate) if cell.higher_is_better else math.log(ratio.estimate)
+                )
+    least, most = min(costs.values(), default=0.0), max(costs.values(), default=0.0)
+    order = dict.fromkeys(
+        entry.entry
+        for cell in cells
+        for entry in cell.entries
+        if entry.twin_of is None and not entry.is_floor
+    )
+    rows = []
+    for name in order:
+        fields = []
+        for cell in cells:
+            cost = costs.get((cell.cell, name))
+            heat = (cost - least) / (most - least) if cost is not None and most > least else 0.0
+            fields.append(_matrix_field(cell.entry(name), cell.metric, heat))
+        rows.append((name, tuple(fields)))
+    return Matrix(
+        cells=tuple((cell.key.replace(".", "-"), cell.cell) for cell in cells),
+        rows=tuple(rows),
+        shows=noun(cells[0].metric, cells[0].unit),
+    )
+
+
+def _matrix_field(entry: EntryAnalysis | None, metric: str, heat: float) -> MatrixField:
+    if entry is None:
+        return MatrixField(text="", under="not in this cell", sign="", mark="", heat=0.0)
+    summary = entry.summary.metrics.get(metric)
+    if summary is None:
+        reason = (entry.unranked or "not run").split(":")[0]
+        return MatrixField(text="✕", under=reason, sign="", mark="failed", heat=0.0)
+    ratio = entry.standing.ratio
+    bound = "≥ " if entry.generator.bound else ""
+    return MatrixField(
+        text=bound + figure(metric, summary.median),
+        under=f"{bound}{ratio_text(ratio).split(' ')[0]} of the floor" if ratio is not None else "",
+        sign=SIGNS[entry.mark] if entry.mark else "",
+        mark=entry.mark or "",
+        heat=round(heat, 3),
+    )

@@ -1,0 +1,144 @@
+"""What the report page shows, ready to be placed by the template."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from wirebench.report.charts import AnyChart
+from wirebench.report.facts import Facts
+from wirebench.report.palette import Look
+from wirebench.report.sentences import Sentence
+from wirebench.report.standards import Standards
+from wirebench.stats.types import (
+    FailureCount,
+)
+
+HOW_CURVES = "Each line is a contestant; the points are medians over the blocks. Press a name above to single it out."
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChartView:
+    id: str
+    title: str
+    how: str
+    """How to read it."""
+    chart: AnyChart
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """One field of a table. Without text, ``blank`` says why."""
+
+    text: str
+    sign: str = ""
+    mark: str = ""
+    blank: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    entry: str
+    note: str
+    """Version, or what kind of row it is."""
+    sign: str
+    mark: str
+    rank: str
+    ratio: Figure
+    figures: tuple[Figure, ...]
+    license: str
+    conformance: str
+    advice: str
+    remarks: tuple[str, ...]
+    blank: str
+    """Why the whole row has no figures."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """One entry's line of the validity table."""
+
+    entry: str
+    trials: str
+    little: str
+    generator: str
+    warm_up: str
+    remarks: str
+    doubt: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class CellView:
+    id: str
+    title: str
+    anchor: str
+    sentence: Sentence
+    basis: str
+    """Blocks, band, twin, server: what the figures rest on."""
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+    remarked: bool
+    """Whether any row has a remark."""
+    charts: tuple[ChartView, ...]
+    checks: tuple[Check, ...]
+    dropped: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MatrixField:
+    text: str
+    under: str
+    sign: str
+    mark: str
+    heat: float
+    """0 for the cheapest of the study to 1 for the costliest, by the logarithm of the ratio to the
+    floor.
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
+class Matrix:
+    cells: tuple[tuple[str, str], ...]
+    """Anchor and id."""
+    rows: tuple[tuple[str, tuple[MatrixField, ...]], ...]
+    shows: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyView:
+    name: str
+    title: str
+    question: str
+    preset: str
+    legend: tuple[tuple[str, Look], ...]
+    matrix: Matrix | None
+    charts: tuple[ChartView, ...]
+    cells: tuple[CellView, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FailureView:
+    entry: str
+    where: str
+    failure: FailureCount
+
+
+@dataclass(frozen=True, kw_only=True)
+class PageView:
+    run: str
+    started: str
+    lasted: str
+    status: str
+    command: str
+    seed: str
+    wirebench: str
+    studies: tuple[StudyView, ...]
+    twin: str
+    notes: tuple[str, ...]
+    absent: tuple[tuple[str, str, str], ...]
+    """Contestant, why, and the line that changes it."""
+    failures: tuple[FailureView, ...]
+    host: tuple[tuple[str, str], ...]
+    contestants: tuple[tuple[str, Facts], ...]
+    standards: Standards | None
+    charts: Mapping[str, AnyChart] = field(default_factory=dict)

@@ -1,0 +1,76 @@
+"""Where the figures come from: the host, the state of the run, and what failed in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from wirebench.report.figures import (
+    scaled,
+)
+from wirebench.report.model import FailureView
+from wirebench.stats.types import (
+    FailureCount,
+    RunAnalysis,
+)
+
+
+def status_note(status: str) -> str:
+    return {
+        "complete": "",
+        "interrupted": "This run was interrupted: what was finished is shown.",
+        "running": "This run has not ended, or was killed: what was finished is shown.",
+        "failed": "This run ended in an error: what was finished is shown.",
+    }[status]
+
+
+def failures_of(analysis: RunAnalysis) -> Iterable[FailureView]:
+    """Each failure of each contestant once, with the cells it happened in."""
+    found: dict[tuple[str, str, str], tuple[list[str], FailureCount]] = {}
+    for cell in analysis.cells:
+        for entry in cell.entries:
+            for failure in entry.failures:
+                key = (
+                    entry.entry,
+                    failure.kind,
+                    failure.message if failure.phase != "load" else cell.key,
+                )
+                found.setdefault(key, ([], failure))[0].append(f"{cell.study} {cell.cell}")
+    for (name, _, _), (where, failure) in found.items():
+        yield FailureView(entry=name, where=", ".join(where), failure=failure)
+
+
+_HOST_ROWS = (
+    ("cpu_model", "processor"),
+    ("cores", "cores in use"),
+    ("smt", "hyper-threading"),
+    ("governor", "frequency governor"),
+    ("turbo", "turbo"),
+    ("cores_awake", "cores kept awake"),
+    ("memory_bytes", "memory"),
+    ("kernel", "kernel"),
+    ("distribution", "distribution"),
+    ("architecture", "architecture"),
+    ("virtualisation", "virtualisation"),
+    ("clocksource", "clock source"),
+    ("host_id", "host"),
+)
+
+
+def host_rows(host: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+    for key, name in _HOST_ROWS:
+        value = host.get(key)
+        if isinstance(value, bool):
+            value = "on" if value else "off"
+        elif key == "memory_bytes" and isinstance(value, int):
+            value = scaled(value, ((2**30, "GiB"), (2**20, "MiB"), (1, "B")))
+        if value is not None:
+            yield name, str(value)
+    limits, tools = host.get("limits"), host.get("tools")
+    if isinstance(limits, Mapping):
+        for key, value in limits.items():
+            if isinstance(value, int | str | bool | float):
+                yield str(key).replace("_", " "), str(value)
+    if isinstance(tools, Mapping):
+        for name, version in sorted(tools.items()):
+            yield str(name), str(version)

@@ -1,0 +1,125 @@
+"""The lines of a cell's tables: the decision table and the validity table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from wirebench.report.facts import Conformance, Facts
+from wirebench.report.figures import (
+    SIGNS,
+    duration,
+    figure,
+    rank_text,
+    ratio_text,
+)
+from wirebench.report.model import Check, Figure, Row
+from wirebench.stats.types import (
+    EntryAnalysis,
+    Standing,
+)
+
+
+def table_row(
+    entry: EntryAnalysis,
+    metrics: Sequence[str],
+    ideal: float | None,
+    facts: Mapping[str, Facts],
+    checked: Mapping[str, Conformance],
+) -> Row:
+    known, check = facts.get(entry.contestant), checked.get(entry.contestant)
+    figures = [_figure(entry, metric) for metric in metrics]
+    if ideal:
+        made = entry.summary.metrics.get("makespan_ns")
+        figures.append(
+            Figure(text=f"{ideal / made.median:.0%}")
+            if made
+            else Figure(text="", blank="not measured")
+        )
+    note = "the floor" if entry.is_floor else "the twin: noise only" if entry.twin_of else ""
+    if not note and known is not None:
+        note = (
+            f"{known.library} {known.version}"
+            if known.library != entry.contestant.split("/")[-1]
+            else known.version
+        )
+    return Row(
+        entry=entry.entry,
+        note=note,
+        sign=SIGNS[entry.mark] if entry.mark else "",
+        mark=entry.mark or "",
+        rank=("≈ " if entry.standing.tied else "") + rank_text(entry.standing),
+        ratio=_ratio(entry.standing, entry),
+        figures=tuple(figures),
+        license=known.license if known is not None else "",
+        conformance=check.text if check is not None else "",
+        advice=", ".join(check.advice) if check is not None else "",
+        remarks=tuple(_remarks(entry)),
+        blank="" if entry.summary.trials else (entry.unranked or "not run"),
+    )
+
+
+def _ratio(standing: Standing, entry: EntryAnalysis) -> Figure:
+    if standing.ratio is None:
+        return Figure(
+            text="1 by definition" if entry.is_floor else "",
+            blank="no block in common with the floor",
+        )
+    text = ("≥ " if entry.generator.bound else "") + ratio_text(standing.ratio)
+    return Figure(text=text, blank="")
+
+
+def _figure(entry: EntryAnalysis, metric: str) -> Figure:
+    summary = entry.summary.metrics.get(metric)
+    if summary is None:
+        return Figure(text="", blank="too few samples" if metric.startswith("p") else "not known")
+    standing = entry.standings.get(metric)
+    mark = standing.mark if standing is not None and standing.mark in ("best", "worst") else None
+    return Figure(
+        text=figure(metric, summary.median), sign=SIGNS[mark] if mark else "", mark=mark or ""
+    )
+
+
+def _remarks(entry: EntryAnalysis) -> Iterable[str]:
+    if entry.generator.bound and entry.generator.reason is not None:
+        yield f"generator-bound: {entry.generator.reason}"
+    if entry.starvation is not None:
+        left = entry.starvation
+        yield (
+            f"starves connections: up to {left.requests:,} of {left.of:,} unanswered at the end of the window, "
+            f"the oldest for {duration(left.oldest_ns)}"
+        )
+    if entry.unranked and entry.summary.trials and not entry.is_floor and entry.twin_of is None:
+        yield f"not ranked: {entry.unranked}"
+    for failure in entry.failures:
+        if entry.summary.trials:
+            yield f"{failure.kind.replace('_', ' ')} in {failure.count} of {_tried(entry)} trials"
+    if entry.warm_up in ("warms up", "slows down"):
+        yield entry.warm_up
+    for warning, count in entry.warnings.items():
+        yield f"{warning.replace('_', ' ')} in {count} trials"
+
+
+def _tried(entry: EntryAnalysis) -> int:
+    return entry.summary.trials + entry.summary.failed + entry.summary.voided
+
+
+def validity_row(entry: EntryAnalysis) -> Check:
+    little = entry.little
+    busy = entry.generator.generator_cpu
+    summary = entry.summary
+    trials = f"{summary.trials} valid"
+    trials += f", {summary.failed} failed" if summary.failed else ""
+    trials += f", {summary.voided} void" if summary.voided else ""
+    return Check(
+        entry=entry.entry,
+        trials=trials,
+        little=""
+        if little.median is None or little.worst is None
+        else f"{little.median:.3f} (worst {little.worst:.3f})",
+        generator=f"{busy:.0%}" if busy is not None else "",
+        warm_up=entry.warm_up,
+        remarks="; ".join(_remarks(entry)),
+        doubt=bool(
+            summary.voided or summary.failed or entry.warm_up in ("never steady", "slows down")
+        ),
+    )

@@ -1,0 +1,133 @@
+"""One cell: standings by metric, the twin, and the entries in the order of the table."""
+
+from __future__ import annotations
+
+from wirebench.catalog.model import unit_of
+from wirebench.stats.cell import CellData
+from wirebench.stats.entry import entry_analysis, warm_up_of, why_unranked
+from wirebench.stats.ranks import places
+from wirebench.stats.settings import Settings
+from wirebench.stats.standings import beats, order_of, pairs_of, ratios_to_floor, standing_of
+from wirebench.stats.summary import higher_is_better
+from wirebench.stats.twin import twin_verdict
+from wirebench.stats.types import (
+    CellAnalysis,
+    EntryAnalysis,
+    NoiseBand,
+    Pair,
+    Standing,
+)
+from wirebench.stats.validity import (
+    generator_bound,
+)
+
+TABLE_METRICS = (
+    "throughput_per_s",
+    "p99_ns",
+    "cpu_per_request_ns",
+    "memory_per_connection_bytes",
+    "round_trip_p99_ns",
+    "cpu_per_operation_ns",
+    "success_ratio",
+)
+"""Metrics besides the primary one whose standings a table may mark."""
+
+
+def analyse_cell(
+    data: CellData, *, band: NoiseBand, band_for_twin: NoiseBand, settings: Settings
+) -> CellAnalysis:
+    planned, cell = data.planned, data.planned.cell
+    floor_trials = data.valid.get(data.floor, {}) if data.floor is not None else {}
+    second = {entry.name: entry.twin_of for entry in planned.entries}
+    warm_ups = {
+        name: warm_up_of(list(trials.values()), settings) for name, trials in data.valid.items()
+    }
+    bounds = {
+        name: generator_bound(
+            trials,
+            floor_trials,
+            cell=cell,
+            role=planned.role,
+            is_floor=name in planned.floors,
+            settings=settings,
+        )
+        for name, trials in data.valid.items()
+    }
+    unranked = {
+        name: why_unranked(
+            data, name, twin_of=second.get(name), warm_up=warm_ups[name], settings=settings
+        )
+        for name in data.trials
+    }
+    metrics = [cell.primary, *(metric for metric in TABLE_METRICS if metric != cell.primary)]
+    standings: dict[str, dict[str, Standing]] = {name: {} for name in data.trials}
+    primary_pairs: tuple[Pair, ...] = ()
+    for metric in metrics:
+        primary = metric == cell.primary
+        ranked = [
+            name
+            for name, reason in unranked.items()
+            if reason is None and data.values(name, metric)
+        ]
+        tied_by_generator = {name for name in ranked if primary and bounds[name].bound}
+        pairs = pairs_of(data, ranked, metric, band.d, tied_by_generator, settings)
+        if primary:
+            primary_pairs = pairs
+        found = places(order_of(data, ranked, metric), beats(pairs))
+        ratios = ratios_to_floor(data, metric, band.d, settings)
+        for name in data.trials:
+            if data.values(name, metric):
+                standings[name][metric] = standing_of(
+                    found.get(name), *ratios.get(name, (None, None))
+                )
+    none = standing_of(None, None, None)
+    entries = [
+        entry_analysis(
+            data,
+            name,
+            twin_of=second.get(name),
+            standings=standings[name],
+            standing=standings[name].get(cell.primary, none),
+            unranked=unranked[name],
+            generator=bounds[name],
+            warm_up=warm_ups[name],
+            settings=settings,
+        )
+        for name in data.trials
+    ]
+    order = order_of(
+        data, [one.entry for one in entries if cell.primary in standings[one.entry]], cell.primary
+    )
+    place = {name: index for index, name in enumerate(order)}
+    entries.sort(key=lambda one: (_sort_group(one), place.get(one.entry, 0)))
+    return CellAnalysis(
+        study=planned.study,
+        cell=cell.id,
+        title=cell.title,
+        kind=cell.kind,
+        role=planned.role,
+        unit=unit_of(cell.workload),
+        metric=cell.primary,
+        higher_is_better=higher_is_better(cell.primary),
+        floor=data.floor,
+        server=planned.server,
+        blocks=data.measured_blocks,
+        dropped=data.dropped,
+        band=band,
+        twin=twin_verdict(data, band_for_twin, settings),
+        entries=tuple(entries),
+        pairs=primary_pairs,
+    )
+
+
+def _sort_group(entry: EntryAnalysis) -> int:
+    """Ranked entries first, then the floor, the twin's second entry, entries with figures but no
+    rank, the rest.
+    """
+    if entry.unranked is None:
+        return 0
+    if entry.is_floor:
+        return 1
+    if entry.twin_of is not None:
+        return 2
+    return 3 if entry.summary.trials else 4

@@ -1,0 +1,143 @@
+"""Where each entry of a cell stands by one metric: pairs, ranks and ratios to the floor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import combinations
+
+import numpy as np
+
+from wirebench.stats.cell import CellData
+from wirebench.stats.ranks import Place
+from wirebench.stats.ratio import median, ratio_of
+from wirebench.stats.settings import Settings
+from wirebench.stats.summary import higher_is_better
+from wirebench.stats.types import (
+    Pair,
+    Ratio,
+    Standing,
+    Verdict,
+)
+from wirebench.stats.verdict import holm, judge, p_beyond
+
+
+def order_of(data: CellData, names: Sequence[str], metric: str) -> list[str]:
+    """Best first: by the ratio to the floor where there is one (block by block), else by the median
+    over trials.
+    """
+    sign = -1 if higher_is_better(metric) else 1
+    by_floor: dict[str, float] = {}
+    for name in names:
+        if data.floor is not None:
+            logs = data.log_ratios(name, data.floor, metric)
+            if len(logs):
+                by_floor[name] = median(logs)
+    if len(by_floor) == len(names):
+        return sorted(names, key=lambda name: sign * by_floor[name])
+    medians = {
+        name: float(np.median(list(data.values(name, metric).values()) or [np.nan]))
+        for name in names
+    }
+    return sorted(names, key=lambda name: sign * medians[name])
+
+
+def pairs_of(
+    data: CellData,
+    names: Sequence[str],
+    metric: str,
+    d: float,
+    generator_tied: set[str],
+    settings: Settings,
+) -> tuple[Pair, ...]:
+    """Every pair of the ranked entries both ways round, with Holm's correction over the pairs (each
+    counted once).
+    """
+    couples = list(combinations(names, 2))
+    logs = [data.log_ratios(a, b, metric) for a, b in couples]
+    raw = [
+        p_beyond(values, d, settings=settings) if len(values) >= settings.min_blocks else 1.0
+        for values in logs
+    ]
+    found = []
+    for (a, b), values, p in zip(couples, logs, holm(raw), strict=True):
+        for one, other, oriented in ((a, b, values), (b, a, -values)):
+            if one in generator_tied and other in generator_tied:
+                verdict = Verdict(
+                    kind="undecided",
+                    reason="both are generator-bound: neither's own limit was seen",
+                )
+            else:
+                verdict = judge(
+                    oriented,
+                    d=d,
+                    higher_is_better=higher_is_better(metric),
+                    adjusted_p=p,
+                    pairs=len(couples),
+                    settings=settings,
+                )
+            ratio = ratio_of(oriented, settings=settings)
+            found.append(
+                Pair(
+                    a=one,
+                    b=other,
+                    ratio=ratio,
+                    p=p if len(values) >= settings.min_blocks else None,
+                    verdict=verdict,
+                )
+            )
+    return tuple(found)
+
+
+def beats(pairs: Iterable[Pair]) -> dict[str, frozenset[str]]:
+    found: dict[str, set[str]] = {}
+    for pair in pairs:
+        if pair.verdict.kind == "faster":
+            found.setdefault(pair.a, set()).add(pair.b)
+    return {name: frozenset(others) for name, others in found.items()}
+
+
+def ratios_to_floor(
+    data: CellData, metric: str, d: float, settings: Settings
+) -> dict[str, tuple[Ratio | None, Verdict | None]]:
+    """Every other entry's ratio to the floor, Holm-corrected over these comparisons."""
+    if data.floor is None:
+        return {}
+    names = [name for name in data.trials if name != data.floor and data.values(name, metric)]
+    logs = [data.log_ratios(name, data.floor, metric) for name in names]
+    adjusted = holm([p_beyond(one, d, settings=settings) if len(one) else 1.0 for one in logs])
+    return {
+        name: (
+            ratio_of(values, settings=settings),
+            judge(
+                values,
+                d=d,
+                higher_is_better=higher_is_better(metric),
+                adjusted_p=p,
+                pairs=len(names),
+                settings=settings,
+            ),
+        )
+        for name, values, p in zip(names, logs, adjusted, strict=True)
+    }
+
+
+def standing_of(place: Place | None, ratio: Ratio | None, verdict: Verdict | None) -> Standing:
+    if place is None:
+        return Standing(
+            ratio=ratio,
+            verdict=verdict,
+            group=None,
+            tied=False,
+            rank_low=None,
+            rank_high=None,
+            mark=None,
+        )
+    return Standing(
+        ratio=ratio,
+        verdict=verdict,
+        group=place.group,
+        tied=place.tied,
+        rank_low=place.rank_low,
+        rank_high=place.rank_high,
+        mark=place.mark,
+    )
