@@ -28,15 +28,9 @@ from wirebench.catalog.studies import (
 from wirebench.plan.blocks import PlannedTrial, entries_of
 from wirebench.plan.model import Plan, PlannedCell, StudyText
 from wirebench.run.bench import check_name
-from wirebench.store.records import (
-    AbsentRecord,
-    FailureRecord,
-    RunInfo,
-    Selection,
-    TrialRecord,
-    VerifyRecord,
-)
+from wirebench.store.records import AbsentRecord, RunInfo, Selection, VerifyRecord
 from wirebench.store.rundir import RunDirectory
+from wirebench.trial.record import FailureRecord, TrialRecord
 
 ROOT = Path(__file__).resolve().parents[2]
 FLOOR = "cpp/floor"

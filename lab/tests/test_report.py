@@ -17,10 +17,11 @@ import numpy as np
 import pytest
 
 from synthetic_run import HOSTILE, World, write_run
+from wirebench.catalog.units import duration
 from wirebench.report import analyse_run, export_charts, write_report
 from wirebench.report.charts import ratio_ticks
 from wirebench.report.facts import FACTS_FILE, Facts, conformance
-from wirebench.report.figures import duration, figure, noun, ratio_text, times, visible
+from wirebench.report.figures import figure, noun, ratio_text, times, visible
 from wirebench.report.histograms import MEDIAN, curve, merge
 from wirebench.report.model import PageView
 from wirebench.report.page import spec_of

@@ -11,7 +11,7 @@ from wirebench.plan.blocks import PlannedTrial, entries_of
 from wirebench.plan.estimate import Pace
 from wirebench.plan.model import Plan, PlannedCell
 from wirebench.run.measure import Measured, measure
-from wirebench.store.records import FailureRecord, TrialRecord
+from wirebench.trial.record import FailureRecord, TrialRecord
 
 TRIAL_NS = 1_000_000_000
 

@@ -8,8 +8,9 @@ import threading
 from rich.console import Console
 
 from test_store import plan, trial
-from wirebench.run.progress import Bar, Lines, Steps, duration, watcher_for
-from wirebench.store.records import FailureRecord
+from wirebench.catalog.units import rough_duration
+from wirebench.run.progress import Bar, Lines, Steps, watcher_for
+from wirebench.trial.record import FailureRecord
 
 SECOND = 1_000_000_000
 
@@ -81,6 +82,6 @@ def test_steps_say_what_is_built_and_checked() -> None:
 
 
 def test_durations_are_for_people() -> None:
-    assert [duration(s * SECOND) for s in (0, 59, 60, 125, 3600, 7800)] == [
+    assert [rough_duration(s * SECOND) for s in (0, 59, 60, 125, 3600, 7800)] == [
         "0 s", "59 s", "1 min 00 s", "2 min 05 s", "1 h 00 min", "2 h 10 min",
     ]  # fmt: skip

@@ -21,8 +21,9 @@ from wirebench.run.resume import check_resumable
 from wirebench.run.scope import Scope, scope_of
 from wirebench.run.session import Session
 from wirebench.store.jsonl import StoreError
-from wirebench.store.records import FailureRecord, RunInfo, Selection, TrialRecord, VerifyRecord
+from wirebench.store.records import RunInfo, Selection, VerifyRecord
 from wirebench.store.rundir import RunDirectory, StoredRun, read_run
+from wirebench.trial.record import FailureRecord, TrialRecord
 from wirebench.trial.types import TrialSpec
 
 STUDIES = load_studies(Path(__file__).resolve().parents[2] / "studies")

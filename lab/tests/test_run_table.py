@@ -15,7 +15,7 @@ from wirebench.cli.table import figure, run_tables
 from wirebench.plan.blocks import entries_of
 from wirebench.plan.model import Plan
 from wirebench.stats import Ratio, analyse
-from wirebench.store.records import FailureRecord, TrialRecord
+from wirebench.trial.record import FailureRecord, TrialRecord
 
 RATES = {"cpp/floor": 100_000.0, "go/fast": 80_000.0, "go/same": 80_100.0, "python/slow": 9_000.0}
 FAILURE = FailureRecord(

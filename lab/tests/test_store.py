@@ -16,15 +16,9 @@ from wirebench.catalog.studies import Cell, ClosedLoad
 from wirebench.plan.blocks import entries_of
 from wirebench.plan.model import Plan, PlannedCell, StudyText
 from wirebench.store.jsonl import StoreError, write_whole
-from wirebench.store.records import (
-    AbsentRecord,
-    FailureRecord,
-    RunInfo,
-    Selection,
-    TrialRecord,
-    VerifyRecord,
-)
+from wirebench.store.records import AbsentRecord, RunInfo, Selection, VerifyRecord
 from wirebench.store.rundir import RunDirectory, point_latest, read_run
+from wirebench.trial.record import FailureRecord, TrialRecord
 
 NOW = datetime(2026, 1, 31, 12, 30, 5, tzinfo=UTC)
 

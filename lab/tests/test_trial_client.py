@@ -18,8 +18,8 @@ from wirebench.process.supervise import Supervisor
 from wirebench.trial import client_metrics as figures
 from wirebench.trial import watchdog
 from wirebench.trial.client_metrics import client_metrics, encode_histogram
+from wirebench.trial.record import TrialRecord
 from wirebench.trial.trial import run_trial
-from wirebench.trial.types import TrialResult
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def call(
     *,
     policy: str = "reuse",
     server: str = "payload",
-) -> TrialResult:
+) -> TrialRecord:
     load = replace(CALLS, policy=policy)  # type: ignore[arg-type]
     result = run_trial(
         spec(fault, tmp_path, role="client", load=load),

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from wirebench.catalog.studies import ClientLoad, ClosedLoad, EachLoad, Load, RampLoad
+from wirebench.catalog.units import exact_duration
 from wirebench.catalog.workloads import payload, request_of
 from wirebench.process.cores import choose_cores
 from wirebench.trial import watchdog, wireload
@@ -21,7 +22,6 @@ from wirebench.trial.wireload import (
     Document,
     DocumentError,
     ServerLoad,
-    duration,
     read_document,
 )
 
@@ -242,7 +242,7 @@ def test_the_command_line_of_each_load(tmp_path: Path) -> None:
     ("ns", "text"), [(2 * SECOND, "2s"), (1_500_000_000, "1500ms"), (25_000_500, "25000us")]
 )
 def test_durations(ns: int, text: str) -> None:
-    assert duration(ns) == text
+    assert exact_duration(ns) == text
 
 
 def test_a_document_is_kept_without_what_has_a_place_of_its_own(tmp_path: Path) -> None:

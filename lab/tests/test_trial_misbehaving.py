@@ -16,11 +16,11 @@ from wirebench.catalog.errors import CatalogError
 from wirebench.catalog.studies import EachLoad, RampLoad
 from wirebench.process import cgroup, ports, process, start
 from wirebench.process.supervise import Supervisor
-from wirebench.process.types import Failure, Program
+from wirebench.process.types import Program
 from wirebench.run.local import find_generator
 from wirebench.trial import watchdog
+from wirebench.trial.record import FailureRecord, TrialRecord
 from wirebench.trial.trial import run_trial
-from wirebench.trial.types import TrialResult
 
 # What goes wrong after so many requests goes wrong in this load however slow the host is; a window
 # of time may end before.
@@ -43,7 +43,7 @@ def serve(
     *,
     wireload: Path | None = None,
     **changes: object,
-) -> TrialResult:
+) -> TrialRecord:
     result = run_trial(
         replace(spec(fault, tmp_path), **changes),  # type: ignore[arg-type]
         program=program("server.py", fault),
@@ -55,7 +55,7 @@ def serve(
     return result
 
 
-def failure_of(result: TrialResult) -> Failure:
+def failure_of(result: TrialRecord) -> FailureRecord:
     assert result.status == "failed"
     assert result.failure is not None
     return result.failure

@@ -31,7 +31,7 @@ def too_few(blocks: int) -> str:
 
 def announce(scope: Scope, path: Path, before: StoredRun | None, out: Console) -> None:
     """What will be done and how long it will take, before anything is."""
-    from wirebench.run.progress import duration
+    from wirebench.catalog.units import rough_duration
 
     selection = scope.selection
     entries = sum(len(cell.contestants) + 1 for cell in scope.cells if cell.contestants)
@@ -41,10 +41,14 @@ def announce(scope: Scope, path: Path, before: StoredRun | None, out: Console) -
     out.print(f"[bold]{names}[/] ({escape(selection.preset)}): {counts}", highlight=False)
     if scope.unbuilt:
         count = f"{len(scope.unbuilt)} of {len(scope.needed)} are not built yet; once built they stay so"
-        out.print(f"  building   about {duration(scope.building_ns)} ({count})", highlight=False)
-    out.print(f"  checking   about {duration(scope.verifying_ns)}", highlight=False)
+        out.print(
+            f"  building   about {rough_duration(scope.building_ns)} ({count})", highlight=False
+        )
+    out.print(f"  checking   about {rough_duration(scope.verifying_ns)}", highlight=False)
     trials = f"{entries} entries in {count_of(blocks, 'block')}, floor and twins among them"
-    out.print(f"  measuring  about {duration(scope.measuring_ns)} ({trials})", highlight=False)
+    out.print(
+        f"  measuring  about {rough_duration(scope.measuring_ns)} ({trials})", highlight=False
+    )
     if before is not None:
         done = sum(1 for record in before.trials if record.block > 0)
         out.print(
@@ -53,7 +57,7 @@ def announce(scope: Scope, path: Path, before: StoredRun | None, out: Console) -
     if scope.budget_ns is not None and scope.budget_ns < scope.measuring_ns:
         fitting = blocks * scope.budget_ns // max(1, scope.measuring_ns)
         holds = f"holds about {count_of(fitting, 'block')}{too_few(fitting)}"
-        say_warning(f"the budget of {duration(scope.budget_ns)} {holds}")
+        say_warning(f"the budget of {rough_duration(scope.budget_ns)} {holds}")
     elif selection.blocks is not None and selection.blocks < MIN_BLOCKS:
         say_warning(
             f"figures of {count_of(selection.blocks, 'block')}, but no verdicts: those need {MIN_BLOCKS}"

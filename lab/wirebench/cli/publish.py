@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from wirebench.run.session import Session
-    from wirebench.store.records import FailureRecord, TrialRecord
+    from wirebench.trial.record import FailureRecord, TrialRecord
 
 
 def conclude(session: Session, *, status: str, code: int, out: Console) -> int:

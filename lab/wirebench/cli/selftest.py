@@ -102,11 +102,11 @@ def selftest(
     from rich.live import Live
     from rich.text import Text
 
+    from wirebench.catalog.units import rough_duration
     from wirebench.host import can_keep_awake, cores_awake
     from wirebench.process.cores import choose_cores
     from wirebench.process.interrupt import Interrupted, interruptible
     from wirebench.process.supervise import Supervisor
-    from wirebench.run.progress import duration
     from wirebench.selftest import table
     from wirebench.selftest.cases import FULL, QUICK, cases
     from wirebench.selftest.judge import exit_code
@@ -153,7 +153,7 @@ def selftest(
 
     out = console()
     each = len(list(runs(wanted, size)))
-    takes = duration(round(estimate_s(wanted, size) * S))
+    takes = rough_duration(round(estimate_s(wanted, size) * S))
     also = (
         f"{' and the peers' if programs.peers else ''}{', real-time priority' if real_time else ''}"
     )

@@ -10,7 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from wirebench.catalog.studies import HIGHER_IS_BETTER, Kind
+from wirebench.catalog.units import BYTES, Units, scaled
 from wirebench.plan.model import StudyText
+from wirebench.report import figures
 from wirebench.stats.types import CellAnalysis, EntryAnalysis, RunAnalysis
 
 WIDTH = 140
@@ -21,41 +23,26 @@ SIGNS = {"best": "▲", "worst": "▼", "tie": "≈", "middle": " "}
 STYLES = {"best": "green", "worst": "red", "tie": "bright_black", "middle": ""}
 
 COLUMNS: dict[Kind, tuple[str, ...]] = {
-    "closed": (
-        "throughput_per_s",
-        "p50_ns",
-        "p99_ns",
-        "cpu_per_request_ns",
-        "memory_per_connection_bytes",
-    ),
+    **figures.COLUMNS,
     "each": ("makespan_ns", "p50_ns", "p99_ns", "cpu_per_request_ns", "server_rss_peak_bytes"),
-    "ramp": (
-        "throughput_per_s",
-        "p50_ns",
-        "p99_ns",
-        "success_ratio",
-        "connect_ns",
-        "server_rss_peak_bytes",
-    ),
-    "client": ("round_trip_ns", "round_trip_p99_ns", "cpu_per_operation_ns", "connections_opened"),
+    "ramp": (*figures.COLUMNS["ramp"][:-1], "server_rss_peak_bytes"),
 }
 """The absolute figures beside the ratio, by the cell's kind."""
 
-TITLES = {
-    "throughput_per_s": "{unit}s/s",
+SHORT_TITLES = {
     "p50_ns": "p50",
-    "p99_ns": "p99",
     "cpu_per_request_ns": "CPU/{unit}",
     "memory_per_connection_bytes": "memory/conn.",
     "makespan_ns": "makespan",
     "server_rss_peak_bytes": "memory",
-    "round_trip_ns": "round trip",
-    "round_trip_p99_ns": "p99",
-    "success_ratio": "answered",
     "connect_ns": "connecting",
     "cpu_per_operation_ns": "CPU/operation",
     "connections_opened": "connections",
 }
+"""Shorter than the report's, where a terminal has less room."""
+
+TIMES: Units = ((1e9, "s"), (1e6, "ms"), (1e3, "us"), (1, "ns"))
+"""With a sign for microseconds that every terminal can show."""
 
 
 def figure(metric: str, value: float | None) -> str:
@@ -63,21 +50,12 @@ def figure(metric: str, value: float | None) -> str:
     if value is None:
         return ""
     if metric.endswith("_ns"):
-        return _scaled(value, ((1e9, "s"), (1e6, "ms"), (1e3, "us"), (1, "ns")))
+        return scaled(value, TIMES)
     if metric.endswith("_bytes"):
-        return _scaled(value, ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B")))
+        return scaled(value, BYTES)
     if metric.endswith("_ratio"):
         return f"{value * 100:.1f}%"
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
-
-
-def _scaled(value: float, units: Sequence[tuple[float, str]]) -> str:
-    for size, unit in units:
-        if abs(value) >= size:
-            scaled = value / size
-            digits = 0 if scaled >= 100 else 1 if scaled >= 10 else 2
-            return f"{scaled:.{digits}f} {unit}"
-    return f"0 {units[-1][1]}"
 
 
 def cell_table(cell: CellAnalysis, *, width: int = WIDTH) -> RenderableType:
@@ -91,7 +69,7 @@ def cell_table(cell: CellAnalysis, *, width: int = WIDTH) -> RenderableType:
         for column in zip(("", "rank", "contestant", RATIO), *leading, strict=True)
     )
     room -= min(MAX_REMARK, max((len(remark) for remark in remarks), default=0)) + 2
-    figures = _fitting(
+    shown = _fitting(
         [(_title(cell, metric), _figures(cell, metric)) for metric in COLUMNS[cell.kind]], room
     )
     table = Table(box=None, padding=(0, 1), header_style="bold", show_edge=False)
@@ -102,11 +80,11 @@ def cell_table(cell: CellAnalysis, *, width: int = WIDTH) -> RenderableType:
         (RATIO, "left"),
     ):
         table.add_column(title, justify=justify, no_wrap=True)  # type: ignore[arg-type]
-    for title, _ in figures:
+    for title, _ in shown:
         table.add_column(title, justify="right", no_wrap=True)
     table.add_column("")
     for index, entry in enumerate(cell.entries):
-        words = [*leading[index], *(values[index] for _, values in figures), remarks[index]]
+        words = [*leading[index], *(values[index] for _, values in shown), remarks[index]]
         table.add_row(
             *(Text(word) for word in words), style=STYLES[entry.mark] if entry.mark else ""
         )
@@ -122,7 +100,8 @@ def cell_table(cell: CellAnalysis, *, width: int = WIDTH) -> RenderableType:
 
 
 def _title(cell: CellAnalysis, metric: str) -> str:
-    return TITLES.get(metric, metric).format(unit=cell.unit)
+    short = SHORT_TITLES.get(metric)
+    return short.format(unit=cell.unit) if short else figures.title(metric, cell.unit)
 
 
 def _direction(cell: CellAnalysis) -> str:

@@ -5,8 +5,10 @@ socket.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
+
+from wirebench.verify.types import Exchange
 
 Level = Literal["MUST", "SHOULD", "MAY"]
 """How the standard says it (RFC 2119). A server may leave a MAY; it is told apart because peers
@@ -62,19 +64,13 @@ class Probe:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProbeResult:
+class ProbeResult(Exchange):
     id: str
     part: Part
     document: str
     section: str
     level: Level
     outcome: Outcome
-    sent: str
-    expected: str
-    received: str
-
-    def record(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 @dataclass(frozen=True, kw_only=True)

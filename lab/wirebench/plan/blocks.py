@@ -43,6 +43,20 @@ class PlannedTrial:
     port_seed: int
     """Where the search for a free port starts; differs from trial to trial."""
 
+    @classmethod
+    def excluded(cls, study: str, cell: str, contestant: str) -> PlannedTrial:
+        """Block 0 stands for a contestant that has no trial in the cell."""
+        return cls(
+            id=trial_id(study, cell, 0, contestant),
+            study=study,
+            cell=cell,
+            block=0,
+            position=0,
+            entry=Entry(name=contestant, contestant=contestant),
+            environment_bytes=0,
+            port_seed=0,
+        )
+
 
 def entries_of(contestants: Sequence[str], *, twin: str | None) -> tuple[Entry, ...]:
     """The rows of a cell: each contestant once, and the twin's second entry."""

@@ -5,17 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from wirebench.catalog.studies import Cell, EachLoad
+from wirebench.catalog.units import duration
 from wirebench.plan.model import PlannedCell
 from wirebench.report.charts import Style, curve_chart, forest, percentiles
 from wirebench.report.curves import percentile_curves, ramp_curves
 from wirebench.report.facts import Conformance, Facts
-from wirebench.report.figures import (
-    COLUMNS,
-    duration,
-    noun,
-    ratio_text,
-    title,
-)
+from wirebench.report.figures import COLUMNS, noun, ratio_text, title
 from wirebench.report.model import HOW_CURVES, CellView, ChartView
 from wirebench.report.rows import table_row, validity_row
 from wirebench.report.sentences import cell_sentence

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from wirebench.catalog.studies import Cell, ClosedLoad
+from wirebench.catalog.units import duration
 from wirebench.report.charts import Curve, CurveKind
-from wirebench.report.figures import duration, figure, title
+from wirebench.report.figures import figure, title
 from wirebench.report.histograms import Point, curve, merge
 from wirebench.stats.types import CellAnalysis, TrialView
 from wirebench.stats.validity import number

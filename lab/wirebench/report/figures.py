@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 from wirebench.catalog.model import Unit
 from wirebench.catalog.studies import Kind
+from wirebench.catalog.units import BYTES, duration, scaled
 from wirebench.stats.types import Ratio, Standing
 
 COLUMNS: Mapping[Kind, tuple[str, ...]] = {
@@ -59,7 +60,6 @@ _NOUNS = {
     "round_trip_ns": "round trip",
 }
 SIGNS = {"best": "▲", "worst": "▼", "tie": "≈", "middle": ""}
-MINUTE_NS = 60_000_000_000
 
 
 def title(metric: str, unit: Unit) -> str:
@@ -82,32 +82,10 @@ def figure(metric: str, value: float) -> str:
     if metric.endswith("_ns"):
         return duration(value)
     if metric.endswith("_bytes"):
-        return scaled(value, ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B")))
+        return scaled(value, BYTES)
     if metric.endswith("_ratio"):
         return f"{value * 100:.4g}%" if value < 1 else "100%"
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
-
-
-def duration(ns: float) -> str:
-    return scaled(ns, ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1, "ns")))
-
-
-def long_duration(ns: float) -> str:
-    """Of a whole run."""
-    if ns < 2 * MINUTE_NS:
-        return duration(ns)
-    minutes, seconds = divmod(round(ns / 1e9), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {seconds} s"
-
-
-def scaled(value: float, units: Sequence[tuple[float, str]]) -> str:
-    for size, unit in units:
-        if abs(value) >= size * 0.9995:
-            number = value / size
-            digits = 0 if number >= 99.95 else 1 if number >= 9.995 else 2
-            return f"{number:.{digits}f} {unit}"
-    return f"{value / units[-1][0]:.3g} {units[-1][1]}"
 
 
 def times(value: float) -> str:

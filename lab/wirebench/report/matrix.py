@@ -5,12 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from wirebench.report.figures import (
-    SIGNS,
-    figure,
-    noun,
-    ratio_text,
-)
+from wirebench.report.figures import SIGNS, figure, noun, ratio_text
 from wirebench.report.model import Matrix, MatrixField
 from wirebench.stats.types import (
     CellAnalysis,

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from wirebench.report.figures import (
-    scaled,
-)
+from wirebench.catalog.units import scaled
 from wirebench.report.model import FailureView
 from wirebench.stats.types import (
     FailureCount,

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from wirebench.catalog.units import duration
 from wirebench.report.facts import Conformance, Facts
-from wirebench.report.figures import (
-    SIGNS,
-    duration,
-    figure,
-    rank_text,
-    ratio_text,
-)
+from wirebench.report.figures import SIGNS, figure, rank_text, ratio_text
 from wirebench.report.model import Check, Figure, Row
 from wirebench.stats.types import (
     EntryAnalysis,

@@ -6,15 +6,13 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 
 from wirebench.catalog.studies import Cell
+from wirebench.catalog.units import rough_duration
 from wirebench.plan.model import Plan, StudyText
 from wirebench.report.cells import cell_view
 from wirebench.report.charts import Style, Target, curve_chart
 from wirebench.report.curves import ladder_curves
 from wirebench.report.facts import Facts, conformance, facts_of
-from wirebench.report.figures import (
-    long_duration,
-    moment,
-)
+from wirebench.report.figures import moment
 from wirebench.report.matrix import matrix_of
 from wirebench.report.model import HOW_CURVES, ChartView, PageView, StudyView
 from wirebench.report.palette import looks
@@ -45,7 +43,7 @@ def page_view(run: StoredRun, analysis: RunAnalysis, *, target: Target = "page")
     return PageView(
         run=run.info.name,
         started=moment(run.info.started_unix_ns),
-        lasted=long_duration(ended - run.info.started_unix_ns) if ended is not None else "",
+        lasted=rough_duration(ended - run.info.started_unix_ns) if ended is not None else "",
         status=status_note(run.info.status),
         command=shlex.join(run.info.command),
         seed=str(run.info.selection.seed),

@@ -10,7 +10,8 @@ from typing import Any, Literal, Protocol
 
 from wirebench.catalog.model import Contestant, Role, Workload
 from wirebench.catalog.studies import Cell, EachLoad
-from wirebench.store.records import FailureRecord, TrialRecord, VerifyRecord
+from wirebench.store.records import VerifyRecord
+from wirebench.trial.record import FailureRecord, TrialRecord
 from wirebench.trial.types import TrialSpec
 
 

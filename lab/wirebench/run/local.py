@@ -6,9 +6,7 @@ import os
 import shutil
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from wirebench.build import LOG, build, builds_folder, resolve_command
@@ -20,9 +18,10 @@ from wirebench.host import can_keep_awake, capture, cores_awake, presence, prese
 from wirebench.host.debian import install_line
 from wirebench.process.cores import choose_cores
 from wirebench.process.supervise import Supervisor
-from wirebench.process.types import Failure, Program
+from wirebench.process.types import Program
 from wirebench.run.bench import Absence, Built, Check
-from wirebench.store.records import FailureRecord, TrialRecord, VerifyRecord
+from wirebench.store.records import VerifyRecord
+from wirebench.trial.record import FailureRecord, TrialRecord
 from wirebench.trial.trial import run_trial
 from wirebench.trial.types import TrialSpec
 from wirebench.verify import verify
@@ -58,13 +57,8 @@ class LocalBench:
         self._supervisor.__enter__()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._supervisor.__exit__(kind, error, trace)
+    def __exit__(self, *_error: object) -> None:
+        self._supervisor.close()
 
     @property
     def hardware_threads(self) -> int:
@@ -131,7 +125,7 @@ class LocalBench:
             contestant=name,
             workload=workload,
             status="ok" if verdict.passed else "failed",
-            failure=failure_record(verdict.failure),
+            failure=FailureRecord.of(verdict.failure),
             elapsed_ns=verdict.elapsed_ns,
             checks=tuple(one.record() for one in verdict.checks),
             probes=read_results(program.folder, check.workload) if check.role == "server" else (),
@@ -139,7 +133,7 @@ class LocalBench:
 
     def run_trial(self, spec: TrialSpec) -> TrialRecord:
         with cores_awake():
-            result = run_trial(
+            return run_trial(
                 spec,
                 program=self._program(spec.contestant, spec.role),
                 supervisor=self._supervisor,
@@ -148,8 +142,6 @@ class LocalBench:
                 if spec.server is not None
                 else None,
             )
-        values = {**result.record(), "failure": failure_record(result.failure)}
-        return TrialRecord(**values)
 
     def notes(self) -> tuple[str, ...]:
         notes = []
@@ -164,7 +156,3 @@ class LocalBench:
     def _program(self, contestant: Contestant, role: Role) -> Program:
         folder = self._folders[contestant.identity]
         return Program(argv=tuple(resolve_command(contestant, folder, role)), folder=folder)
-
-
-def failure_record(failure: Failure | None) -> FailureRecord | None:
-    return None if failure is None else FailureRecord(**asdict(failure))

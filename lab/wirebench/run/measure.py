@@ -17,7 +17,7 @@ from wirebench.plan.estimate import Pace
 from wirebench.plan.model import Plan, PlannedCell
 from wirebench.plan.stop import Settled, wants_more
 from wirebench.process.interrupt import hold
-from wirebench.store.records import FailureRecord, TrialRecord
+from wirebench.trial.record import FailureRecord, Status, TrialRecord
 
 GIVE_UP_AFTER = 2
 """An entry that failed in the same way in this many blocks of a cell is not run in the cell's other
@@ -140,8 +140,10 @@ def given_up(trial: PlannedTrial, kind: str) -> FailureRecord:
     return FailureRecord(kind=kind, phase="plan", message=message)
 
 
-def not_run(trial: PlannedTrial, why: FailureRecord) -> TrialRecord:
-    """The record of a trial that was planned and not run."""
+def not_run(
+    trial: PlannedTrial, why: FailureRecord, *, status: Status = "not_run", at_unix_ns: int = 0
+) -> TrialRecord:
+    """The record of a trial that did not take place."""
     return TrialRecord(
         trial=trial.id,
         study=trial.study,
@@ -151,9 +153,9 @@ def not_run(trial: PlannedTrial, why: FailureRecord) -> TrialRecord:
         entry=trial.entry.name,
         contestant=trial.entry.contestant,
         twin_of=trial.entry.twin_of,
-        status="not_run",
+        status=status,
         failure=why,
-        started_unix_ns=0,
+        started_unix_ns=at_unix_ns,
         elapsed_ns=0,
     )
 

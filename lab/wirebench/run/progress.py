@@ -4,25 +4,15 @@ timed window.
 
 from __future__ import annotations
 
-from types import TracebackType
-
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
+from wirebench.catalog.units import rough_duration
 from wirebench.plan.blocks import PlannedTrial
 from wirebench.plan.model import Plan
-from wirebench.store.records import FailureRecord, TrialRecord, VerifyRecord
-
-
-def duration(ns: int) -> str:
-    """A duration for people: ``45 s``, ``3 min 05 s``, ``2 h 10 min``."""
-    seconds = max(0, round(ns / 1e9))
-    if seconds < 60:
-        return f"{seconds} s"
-    if seconds < 3600:
-        return f"{seconds // 60} min {seconds % 60:02d} s"
-    return f"{seconds // 3600} h {seconds % 3600 // 60:02d} min"
+from wirebench.store.records import VerifyRecord
+from wirebench.trial.record import FailureRecord, TrialRecord
 
 
 def failure_line(record: TrialRecord) -> str:
@@ -54,12 +44,7 @@ class Bar:
         self._progress.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self._progress.stop()
 
     def before(self, trial: PlannedTrial, *, left_ns: int) -> None:
@@ -80,7 +65,7 @@ class Bar:
             total=max(1, self._spent + left_ns),
             completed=self._spent,
             description=escape(where),
-            left=duration(left_ns),
+            left=rough_duration(left_ns),
         )
         self._progress.refresh()
 
@@ -96,12 +81,7 @@ class Lines:
     def __enter__(self) -> Lines:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         pass
 
     def before(self, trial: PlannedTrial, *, left_ns: int) -> None:
@@ -112,7 +92,7 @@ class Lines:
         cell = self._cells[key]
         self._say(
             f"{trial.study} {trial.cell}: block {trial.block} of {max(cell.min_blocks, trial.block)}, "
-            f"{len(cell.entries)} trials, about {duration(left_ns)} left"
+            f"{len(cell.entries)} trials, about {rough_duration(left_ns)} left"
         )
 
     def after(self, record: TrialRecord, *, left_ns: int) -> None:
@@ -145,12 +125,7 @@ class Steps:
         self._progress.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self._progress.stop()
 
     def building(self, name: str, number: int, count: int) -> None:

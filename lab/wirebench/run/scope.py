@@ -10,10 +10,7 @@ from wirebench.catalog.studies import Preset, Study, select_cells
 from wirebench.plan.choose import Chosen, choose, plan_cell
 from wirebench.plan.estimate import VERIFY_NS, block_ns, build_ns
 from wirebench.run.bench import Absence, Bench, Check
-from wirebench.store.records import (
-    AbsentRecord,
-    Selection,
-)
+from wirebench.store.records import AbsentRecord, Selection
 
 
 @dataclass(frozen=True, kw_only=True)

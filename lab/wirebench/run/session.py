@@ -11,7 +11,7 @@ from typing import Protocol
 
 from wirebench.catalog.model import Contestant
 from wirebench.catalog.studies import Preset, Study
-from wirebench.plan.blocks import PlannedTrial, trial_id
+from wirebench.plan.blocks import PlannedTrial
 from wirebench.plan.choose import Chosen, plan_cell
 from wirebench.plan.estimate import Pace, block_ns, trial_ns
 from wirebench.plan.model import Plan, PlannedCell, StudyText
@@ -20,13 +20,9 @@ from wirebench.process.interrupt import check, hold
 from wirebench.run.bench import Bench, check_name, threads_of
 from wirebench.run.measure import Measured, Watcher, measure, not_run
 from wirebench.run.scope import Scope, checks_of
-from wirebench.store.records import (
-    FailureRecord,
-    RunInfo,
-    TrialRecord,
-    VerifyRecord,
-)
+from wirebench.store.records import RunInfo, VerifyRecord
 from wirebench.store.rundir import RunDirectory, StoredRun
+from wirebench.trial.record import FailureRecord, Status, TrialRecord
 from wirebench.trial.types import TrialSpec
 
 ALL_MEASURED = 0
@@ -207,25 +203,11 @@ class Session:
         """
         for one in cell.contestants:
             trouble = self._trouble(cell, one)
-            name = trial_id(cell.study.name, cell.cell.id, 0, one.identity)
-            if trouble is None or name in self._known:
+            trial = PlannedTrial.excluded(cell.study.name, cell.cell.id, one.identity)
+            if trouble is None or trial.id in self._known:
                 continue
-            self._keep(
-                TrialRecord(
-                    trial=name,
-                    study=cell.study.name,
-                    cell=cell.cell.id,
-                    block=0,
-                    position=0,
-                    entry=one.identity,
-                    contestant=one.identity,
-                    twin_of=None,
-                    status="not_run" if trouble.kind == "not_installed" else "failed",
-                    failure=trouble,
-                    started_unix_ns=time.time_ns(),
-                    elapsed_ns=0,
-                )
-            )
+            status: Status = "not_run" if trouble.kind == "not_installed" else "failed"
+            self._keep(not_run(trial, trouble, status=status, at_unix_ns=time.time_ns()))
 
     def _run_trial(self, trial: PlannedTrial, cell: PlannedCell) -> TrialRecord:
         everybody = self.scope.needed

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from wirebench.catalog.units import exact_duration
 from wirebench.process.ports import HOST
 from wirebench.process.start import describe_end, tail_of
 from wirebench.process.supervise import Scope
@@ -16,7 +17,6 @@ from wirebench.trial.wireload import (
     EXIT_OK,
     EXIT_WITH_ERRORS,
     DocumentError,
-    duration,
     read_document,
 )
 
@@ -70,11 +70,11 @@ def command(
     words += ["--expect-body", BODY, "-c", str(load.connections), "--pipeline", str(load.in_flight)]
     if load.mode != "closed":
         words += ["--rate", str(load.rate), "--arrivals", load.mode]
-    words += ["--warmup", duration(load.warmup_ns)]
+    words += ["--warmup", exact_duration(load.warmup_ns)]
     words += (
         ["-n", str(load.requests)]
         if load.requests is not None
-        else ["-d", duration(load.window_ns)]
+        else ["-d", exact_duration(load.window_ns)]
     )
     return [*words, f"http://{HOST}:{port}/"]
 

@@ -12,7 +12,7 @@ from typing import Literal
 
 from wirebench.catalog.model import Role, Unit
 from wirebench.catalog.studies import Kind
-from wirebench.store.records import TrialRecord as TrialView
+from wirebench.trial.record import TrialRecord as TrialView
 
 __all__ = [
     "CellAnalysis",

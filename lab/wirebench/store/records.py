@@ -1,62 +1,15 @@
-"""What one line of ``trials.jsonl`` and of ``verify.jsonl`` holds.
+"""What ``run.json`` and one line of ``verify.jsonl`` hold.
 
-Times are integer nanoseconds, sizes bytes; what is not known is null, never 0.
+Times are integer nanoseconds, sizes are bytes. An unknown value is null, never 0.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
-SCHEMA = 1
-
-Status = Literal["ok", "failed", "not_run"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class FailureRecord:
-    kind: str
-    phase: str
-    message: str
-    sent: str | None = None
-    expected: str | None = None
-    received: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrialRecord:
-    """One trial. ``load`` is what the generator or the client printed, without histogram, series
-    and rounds.
-    """
-
-    schema: int = SCHEMA
-    trial: str
-    study: str
-    cell: str
-    block: int
-    """From 1; 0 for a contestant that never came to a trial of this cell (it could not be built, or
-    its replies are wrong).
-    """
-    position: int
-    entry: str
-    contestant: str
-    twin_of: str | None
-    status: Status
-    failure: FailureRecord | None
-    warnings: tuple[str, ...] = ()
-    started_unix_ns: int
-    elapsed_ns: int
-    port: int | None = None
-    environment_bytes: int | None = None
-    ready_ns: int | None = None
-    metrics: Mapping[str, float | int | None] = field(default_factory=dict)
-    series: Mapping[str, Any] | None = None
-    rounds: tuple[Mapping[str, Any], ...] | None = None
-    histogram: str | None = None
-    validity: Mapping[str, Any] = field(default_factory=dict)
-    covariates: Mapping[str, float | int | None] = field(default_factory=dict)
-    load: Mapping[str, Any] | None = None
+from wirebench.trial.record import SCHEMA, FailureRecord
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from wirebench.plan.model import Plan
 from wirebench.store.jsonl import LineFile, StoreError, read_lines, read_whole, write_whole
-from wirebench.store.records import SCHEMA, RunInfo, TrialRecord, VerifyRecord
+from wirebench.store.records import RunInfo, VerifyRecord
+from wirebench.trial.record import SCHEMA, TrialRecord
 
 RUN_FILE = "run.json"
 HOST_FILE = "host.json"

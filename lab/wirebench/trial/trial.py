@@ -11,8 +11,9 @@ from wirebench.process.supervise import Scope, Supervisor
 from wirebench.process.types import Failure, Program
 from wirebench.trial.client_trial import client_trial
 from wirebench.trial.outcome import Outcome, TrialError
+from wirebench.trial.record import FailureRecord, TrialRecord
 from wirebench.trial.server_trial import server_trial
-from wirebench.trial.types import TrialResult, TrialSpec
+from wirebench.trial.types import TrialSpec
 
 
 def run_trial(
@@ -22,7 +23,7 @@ def run_trial(
     supervisor: Supervisor,
     wireload: Path,
     server_program: Program | None = None,
-) -> TrialResult:
+) -> TrialRecord:
     """Run a trial to its result. Whatever the contestant does is in the result; only
     ``Interrupted`` is raised.
 
@@ -81,8 +82,8 @@ def _stop(scope: Scope) -> list[str]:
 
 def _result(
     spec: TrialSpec, outcome: Outcome, *, started_unix_ns: int, elapsed_ns: int
-) -> TrialResult:
-    return TrialResult(
+) -> TrialRecord:
+    return TrialRecord(
         trial=spec.trial,
         study=spec.study,
         cell=spec.cell,
@@ -92,7 +93,7 @@ def _result(
         contestant=spec.contestant.identity,
         twin_of=spec.twin_of,
         status="ok" if outcome.failure is None else "failed",
-        failure=outcome.failure,
+        failure=FailureRecord.of(outcome.failure),
         warnings=tuple(outcome.warnings),
         started_unix_ns=started_unix_ns,
         elapsed_ns=elapsed_ns,

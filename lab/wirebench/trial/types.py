@@ -7,13 +7,10 @@ asked is in
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass
 
 from wirebench.catalog.model import Contestant, Role, Workload
 from wirebench.catalog.studies import Load
-from wirebench.process.types import Failure
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,41 +47,3 @@ class TrialSpec:
     """For the generator."""
     timeout_ns: int = 5_000_000_000
     """How long the generator waits for one reply, beyond what the load itself makes it wait."""
-
-
-TrialStatus = Literal["ok", "failed"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrialResult:
-    """What one trial gave. The fields are those of a line of ``trials.jsonl``."""
-
-    trial: str
-    study: str
-    cell: str
-    block: int
-    position: int
-    entry: str
-    contestant: str
-    twin_of: str | None
-    status: TrialStatus
-    failure: Failure | None
-    warnings: tuple[str, ...] = ()
-    started_unix_ns: int
-    elapsed_ns: int
-    """From before the first process starts to after the last has ended."""
-    port: int | None = None
-    environment_bytes: int | None = None
-    ready_ns: int | None = None
-    """From the start of the server's process to the first connection it takes."""
-    metrics: Mapping[str, float | int | None] = field(default_factory=dict)
-    series: Mapping[str, Any] | None = None
-    rounds: tuple[Mapping[str, Any], ...] | None = None
-    histogram: str | None = None
-    validity: Mapping[str, Any] = field(default_factory=dict)
-    covariates: Mapping[str, float | int | None] = field(default_factory=dict)
-    load: Mapping[str, Any] | None = None
-
-    def record(self) -> dict[str, Any]:
-        """As plain values, in the order and under the names of the trial record."""
-        return asdict(self)

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from wirebench.catalog.errors import explain
 from wirebench.catalog.studies import ClosedLoad, EachLoad, RampLoad
+from wirebench.catalog.units import exact_duration
 from wirebench.catalog.workloads import HttpRequest, WebSocketMessage
 from wirebench.process.ports import HOST
 
@@ -49,7 +50,7 @@ def command(wireload: Path, load: ServerLoad, aim: Aim) -> list[str]:
         str(len(aim.cores)),
     ]
     words += ["--cpu", ",".join(map(str, aim.cores)), "--watch", aim.watch]
-    words += ["--timeout", duration(aim.timeout_ns), "--seed", str(aim.seed)]
+    words += ["--timeout", exact_duration(aim.timeout_ns), "--seed", str(aim.seed)]
     words += _load_words(load)
     words += _request_words(aim.request)
     scheme = "http" if isinstance(aim.request, HttpRequest) else "ws"
@@ -63,11 +64,16 @@ def _load_words(load: ServerLoad) -> list[str]:
     match load:
         case ClosedLoad():
             words = ["-c", str(load.connections), "--pipeline", str(load.in_flight)]
-            words += ["--warmup", duration(load.warmup_ns), "-d", duration(load.window_ns)]
+            words += [
+                "--warmup",
+                exact_duration(load.warmup_ns),
+                "-d",
+                exact_duration(load.window_ns),
+            ]
             return [
                 *words,
                 "--interval",
-                duration(max(load.window_ns // _INTERVALS, _SHORTEST_INTERVAL_NS)),
+                exact_duration(max(load.window_ns // _INTERVALS, _SHORTEST_INTERVAL_NS)),
             ]
         case EachLoad():
             words = ["-c", str(load.producers), "--each", str(load.messages)]
@@ -91,14 +97,6 @@ def _request_words(request: HttpRequest | WebSocketMessage) -> list[str]:
     for header in request.headers:
         words += ["--header", header]
     return words if request.body is None else [*words, "--body", request.body]
-
-
-def duration(ns: int) -> str:
-    """In the largest unit that is exact; below a microsecond it is cut."""
-    for unit, size in (("s", 1_000_000_000), ("ms", 1_000_000)):
-        if ns % size == 0:
-            return f"{ns // size}{unit}"
-    return f"{ns // 1000}us"
 
 
 # --- the document ---------------------------------------------------------------------------------

@@ -13,18 +13,24 @@ from wirebench.process.types import Failure
 
 
 @dataclass(frozen=True, kw_only=True)
-class CheckResult:
-    id: str
-    """Such as ``rest.bad_json``."""
-    passed: bool
-    required: bool
-    """False: worth knowing, but no reason to refuse a contestant."""
+class Exchange:
+    """What was sent to a contestant, what it should answer, and what it answered."""
+
     sent: str
     expected: str
     received: str
 
     def record(self) -> dict[str, Any]:
         return asdict(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckResult(Exchange):
+    id: str
+    """Such as ``rest.bad_json``."""
+    passed: bool
+    required: bool
+    """False: worth knowing, but no reason to refuse a contestant."""
 
 
 @dataclass(frozen=True, kw_only=True)

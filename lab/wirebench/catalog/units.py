@@ -1,0 +1,44 @@
+"""Durations and sizes as text. The lab keeps integers of nanoseconds and bytes everywhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+Units = Sequence[tuple[float, str]]
+"""The size of each unit and its sign, the largest first."""
+
+BYTES: Units = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B"))
+TIMES: Units = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1, "ns"))
+
+
+def scaled(value: float, units: Units) -> str:
+    """Three digits in the largest unit that leaves at least 1."""
+    for size, unit in units:
+        if abs(value) >= size * 0.9995:
+            number = value / size
+            digits = 0 if number >= 99.95 else 1 if number >= 9.995 else 2
+            return f"{number:.{digits}f} {unit}"
+    return f"{value / units[-1][0]:.3g} {units[-1][1]}"
+
+
+def duration(ns: float) -> str:
+    """A measured time: ``18.9 µs``."""
+    return scaled(ns, TIMES)
+
+
+def rough_duration(ns: int) -> str:
+    """An estimate, or the time of a whole run: ``45 s``, ``3 min 05 s``, ``2 h 10 min``."""
+    seconds = max(0, round(ns / 1e9))
+    if seconds < 60:
+        return f"{seconds} s"
+    if seconds < 3600:
+        return f"{seconds // 60} min {seconds % 60:02d} s"
+    return f"{seconds // 3600} h {seconds % 3600 // 60:02d} min"
+
+
+def exact_duration(ns: int) -> str:
+    """As a command takes it, in the largest unit that is exact; cut to microseconds."""
+    for unit, size in (("s", 1_000_000_000), ("ms", 1_000_000)):
+        if ns % size == 0:
+            return f"{ns // size}{unit}"
+    return f"{ns // 1000}us"

@@ -1,0 +1,69 @@
+"""What one line of ``trials.jsonl`` holds.
+
+Times are integer nanoseconds, sizes are bytes. An unknown value is null, never 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from wirebench.process.types import Failure
+
+SCHEMA = 1
+
+Status = Literal["ok", "failed", "not_run"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FailureRecord:
+    """A failure as stored. The kinds and phases are those of this and of other versions."""
+
+    kind: str
+    phase: str
+    message: str
+    sent: str | None = None
+    expected: str | None = None
+    received: str | None = None
+
+    @classmethod
+    def of(cls, failure: Failure | None) -> FailureRecord | None:
+        return None if failure is None else cls(**asdict(failure))
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialRecord:
+    """One trial. ``load`` is what the generator or the client printed, without histogram, series
+    and rounds.
+    """
+
+    schema: int = SCHEMA
+    trial: str
+    study: str
+    cell: str
+    block: int
+    """From 1; 0 for a contestant that never came to a trial of this cell (it could not be built, or
+    its replies are wrong).
+    """
+    position: int
+    entry: str
+    contestant: str
+    twin_of: str | None
+    status: Status
+    failure: FailureRecord | None
+    warnings: tuple[str, ...] = ()
+    started_unix_ns: int
+    elapsed_ns: int
+    """From before the first process starts to after the last has ended."""
+    port: int | None = None
+    environment_bytes: int | None = None
+    ready_ns: int | None = None
+    """From the start of the server's process to the first connection it accepts."""
+    metrics: Mapping[str, float | int | None] = field(default_factory=dict)
+    series: Mapping[str, Any] | None = None
+    rounds: tuple[Mapping[str, Any], ...] | None = None
+    histogram: str | None = None
+    validity: Mapping[str, Any] = field(default_factory=dict)
+    covariates: Mapping[str, float | int | None] = field(default_factory=dict)
+    load: Mapping[str, Any] | None = None
