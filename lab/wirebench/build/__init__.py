@@ -1,4 +1,4 @@
-"""From a contestant's source to something that can be started."""
+"""Build contestants: from source to a program that can be started."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Building one contestant into a folder of its own below ``build/contestants/``; nothing is written
-beside its source.
+"""Build one contestant into its own folder below ``build/contestants/``. Nothing is written beside
+its source.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ class BuildResult:
     folder: Path | None
     """Where it was built; None if it was not."""
     message: str = ""
-    """Why it was not built, for the user."""
+    """Why it was not built, as shown to the user."""
     log_tail: str = ""
-    """The end of the log of a build that failed."""
+    """The end of the log of a failed build."""
     cached: bool = False
     seconds: float = 0.0
 
@@ -62,7 +62,7 @@ OnEvent = Callable[[BuildEvent], None]
 def build(
     contestant: Contestant, root: Path, *, jobs: int, on_event: OnEvent | None = None
 ) -> BuildResult:
-    """Builds a contestant, or finds that it was built from the same things before."""
+    """Build a contestant, or find an earlier build from the same inputs."""
     if contestant.disabled is not None:
         since = contestant.disabled.since.isoformat()
         return _unbuilt(
@@ -103,7 +103,7 @@ def builds_folder(contestant: Contestant, root: Path) -> Path:
 
 
 def resolve_command(contestant: Contestant, build_folder: Path, role: Role) -> list[str]:
-    """The command that starts a contestant, ready to be run."""
+    """The command that starts a contestant, with placeholders filled."""
     command = contestant.command(role)
     if command is None:
         offers = ", ".join([*contestant.serves, *contestant.calls])
@@ -116,7 +116,7 @@ def resolve_command(contestant: Contestant, build_folder: Path, role: Role) -> l
 def fill(
     command: Sequence[str], contestant: Contestant, build_folder: Path, root: Path, *, jobs: int
 ) -> list[str]:
-    """A command with its placeholders filled."""
+    """Fill the placeholders of a command."""
     values = {
         "source": str(contestant.folder),
         "build": str(build_folder),
@@ -136,7 +136,7 @@ def _unbuilt(contestant: Contestant, status: BuildStatus, message: str) -> Build
 def _run_steps(
     contestant: Contestant, root: Path, folder: Path, *, jobs: int, on_event: OnEvent | None
 ) -> str:
-    """Returns what went wrong, or nothing."""
+    """Returns the error message; empty if all steps succeeded."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     env = build_environment(root)
@@ -165,7 +165,7 @@ def _run_steps(
 
 
 def build_environment(root: Path) -> dict[str, str]:
-    """The user's environment without what changes builds from outside."""
+    """The user's environment without the variables that change builds."""
     dropped = ("MAKEFLAGS", "MFLAGS", "VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME")
     env = {
         key: value
@@ -183,8 +183,8 @@ def build_environment(root: Path) -> dict[str, str]:
 
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """One build of a contestant at a time, also among processes. The lock goes when its holder
-    does.
+    """Allow one build of a contestant at a time, across processes. The lock is released when its
+    holder exits.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     name = folder.name.rpartition("-")[0]
@@ -194,9 +194,7 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def _remove_older(folder: Path) -> None:
-    """Keeps the newest other build, which a run that is under way may be using, and removes those
-    before.
-    """
+    """Keep the newest other build, which a run in progress may use, and remove the older ones."""
     name = folder.name.rpartition("-")[0]
     pattern = re.compile(re.escape(name) + r"-[0-9a-f]{12}")
     others = [

@@ -1,4 +1,4 @@
-"""When a build can be used again: while everything it was made from is the same."""
+"""When a build can be reused: as long as all its inputs are the same."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ _IGNORED = frozenset({"__pycache__", ".DS_Store"})
 
 
 def content_digest(path: Path) -> str:
-    """A digest of a file, or of every file below a folder: names, contents, whether it can be run."""
+    """A digest of a file, or of every file below a folder: names, contents and whether it is
+    executable.
+    """
     digest = hashlib.sha256()
     for file in _files(path):
         name = os.fsencode(file.relative_to(path)) if file != path else b""

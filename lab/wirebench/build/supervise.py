@@ -1,4 +1,4 @@
-"""Running one build step so that nothing of it outlives us."""
+"""Run one build step so that none of its processes outlives us."""
 
 from __future__ import annotations
 
@@ -17,26 +17,25 @@ from typing import BinaryIO
 _MARK = "WIREBENCH_STEP"
 
 _GRACE_S = 2.0
-"""Between asking a step to end and killing it."""
+"""Time between SIGTERM and SIGKILL."""
 
 
 class StepTimeoutError(Exception):
-    """A step ran longer than it may."""
+    """A step exceeded its time limit."""
 
 
 @functools.cache
 def _dies_with_us() -> tuple[str, ...]:
-    """A prefix by which the kernel kills the step if we are killed (PR_SET_PDEATHSIG)."""
+    """A command prefix that makes the kernel kill the step if we are killed (PR_SET_PDEATHSIG)."""
     return ("setpriv", "--pdeathsig", "KILL", "--") if shutil.which("setpriv") else ()
 
 
 def run_step(
     argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], log: BinaryIO, timeout_s: float
 ) -> int:
-    """Runs a command in a session of its own, its output to ``log``. Returns its exit status.
+    """Run a command in its own session, with its output to ``log``. Returns its exit status.
 
-    Whatever ends the call, an interruption included, everything the command started has ended when
-    it returns.
+    Every process that the command started has ended when this returns, also after an interruption.
     """
     mark = f"{_MARK}={uuid.uuid4().hex}"
     process: subprocess.Popen[bytes] | None = None
@@ -58,8 +57,8 @@ def run_step(
 
 
 def _end_marked(mark: bytes, process: subprocess.Popen[bytes] | None) -> None:
-    """Ends what is left: the step itself if we were interrupted, else helpers that it left in the
-    background.
+    """End the remaining processes: the step itself after an interruption, else helpers it left in
+    the background.
     """
     deadline = time.monotonic() + _GRACE_S
     wanted = signal.SIGTERM
@@ -77,10 +76,10 @@ def _end_marked(mark: bytes, process: subprocess.Popen[bytes] | None) -> None:
 
 
 def _marked(mark: bytes) -> list[int]:
-    """Processes with the mark in their environment, which children inherit whatever session they
-    move to.
+    """Processes with the mark in their environment. Children inherit it, whatever session they move
+    to.
 
-    One that has ended and waits to be reaped shows no environment any more (proc(5)).
+    A zombie has no environment any more (proc(5)).
     """
     members = []
     for entry in os.scandir("/proc"):

@@ -1,4 +1,4 @@
-"""The machine: what is installed, what it allows, what a figure was measured on."""
+"""The host: what is installed, what it allows, and the fingerprint stored with every figure."""
 
 from __future__ import annotations
 

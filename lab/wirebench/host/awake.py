@@ -1,11 +1,13 @@
-"""Cores that do not sleep while something is measured.
+"""Keep idle cores awake while something is measured.
 
-A core with nothing to do sleeps, and waking up takes it from a few microseconds to, in a virtual
-machine, tens of them. Every round trip then has two such wake-ups in it, which are the machine's:
-they hide what libraries do and vary more than it does. The kernel keeps all cores awake for as long
-as a process holds ``/dev/cpu_dma_latency`` open with a wish of 0 us
-(Documentation/admin-guide/pm/cpuidle.rst; cyclictest of rt-tests does the same). It takes the right
-to write there, root's as a rule, and ends with the process, however that ends.
+An idle core sleeps, and takes from a few microseconds to, in a virtual machine, tens of them to
+wake up. Every round trip then contains two wake-ups. They belong to the machine, hide the
+differences between libraries, and vary more than these do.
+
+The kernel keeps all cores awake while a process holds a 0 us PM QoS latency request open on
+``/dev/cpu_dma_latency`` (Documentation/admin-guide/pm/cpuidle.rst; cyclictest of rt-tests does the
+same). That takes write access, as a rule root's. The request ends with the process, however the
+process ends.
 """
 
 from __future__ import annotations
@@ -25,8 +27,8 @@ def can_keep_awake(device: Path = DEVICE) -> bool:
 
 @contextmanager
 def cores_awake(device: Path = DEVICE) -> Iterator[None]:
-    """Keeps the cores awake where that is allowed; elsewhere they sleep as ever, and the host's
-    fingerprint says so.
+    """Keep the cores awake where that is allowed. Elsewhere they sleep as usual, and the host's
+    fingerprint records it.
     """
     if not can_keep_awake(device):
         yield

@@ -1,5 +1,5 @@
-"""Programs of the toolchains: which are here, in which version, and which Debian package brings one
-that is not.
+"""The toolchains' programs: which are installed, in which version, and which Debian package brings
+a missing one.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 _VERSION_ARGUMENT = {"go": "version", "java": "-version", "nginx": "-v"}
-"""Where it is not ``--version``."""
+"""The exceptions to ``--version``."""
 
 _SYSTEM_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 """Not in every user's PATH, but servers such as nginx live there."""
@@ -43,7 +43,7 @@ PACKAGE_OF = {
     "rustc": "rustc",
     "setpriv": "util-linux",
 }
-"""The Debian package of a command, where it has one."""
+"""The Debian package of each command that has one."""
 
 PUBLISHED_AT = {
     "cargo": "https://rustup.rs",
@@ -54,11 +54,11 @@ PUBLISHED_AT = {
     "npm": "https://nodejs.org",
     "rustc": "https://rustup.rs",
 }
-"""Where toolchains come from when a Debian release has only older ones."""
+"""Where to get a toolchain when a Debian release has only an older one."""
 
 
 def search_path(path: str | None = None) -> str:
-    """PATH, with the system's own folders after it."""
+    """PATH, followed by the system's own folders."""
     given = os.environ.get("PATH", os.defpath) if path is None else path
     folders = [folder for folder in given.split(os.pathsep) if folder]
     return os.pathsep.join(
@@ -71,7 +71,7 @@ def find_command(name: str) -> str | None:
 
 
 def command_version(name: str) -> str | None:
-    """The first line a command prints about its version; None when it is not there or does not run."""
+    """The first line of a command's version output. None if the command is missing or fails."""
     path = find_command(name)
     return None if path is None else _ask_version(path, _VERSION_ARGUMENT.get(name, "--version"))
 
@@ -99,8 +99,8 @@ def _ask_version(path: str, argument: str) -> str | None:
 
 
 def command_versions(names: Iterable[str]) -> dict[str, str | None]:
-    """The versions of several commands, asked at the same time: some of them start a virtual
-    machine to answer.
+    """The versions of several commands, queried in parallel: some start a virtual machine to
+    answer.
     """
     wanted = sorted(set(names))
     with ThreadPoolExecutor(max_workers=8) as pool:
@@ -108,5 +108,5 @@ def command_versions(names: Iterable[str]) -> dict[str, str | None]:
 
 
 def forget_versions() -> None:
-    """Ask again: something was installed."""
+    """Forget the versions after something was installed."""
     _ask_version.cache_clear()

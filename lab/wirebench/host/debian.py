@@ -1,4 +1,4 @@
-"""Debian packages: which are installed, and installing more through apt-get."""
+"""Debian packages: which are installed, and how to install more with apt-get."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def has_dpkg() -> bool:
 
 
 def installed_versions(packages: Iterable[str]) -> dict[str, str | None]:
-    """The installed version of each package; None for those that are not installed."""
+    """The installed version of each package; None if it is not installed."""
     wanted = sorted(set(packages))
     versions: dict[str, str | None] = dict.fromkeys(wanted)
     if not wanted:
@@ -54,9 +54,7 @@ def installed_versions(packages: Iterable[str]) -> dict[str, str | None]:
 
 @functools.cache
 def candidate_version(package: str) -> str | None:
-    """The upstream version that apt-get would install, as far as the package lists that are here
-    say.
-    """
+    """The upstream version that apt-get would install, by the local package lists."""
     if shutil.which("apt-cache") is None:
         return None
     environment = {**os.environ, "LC_ALL": "C.UTF-8"}
@@ -81,7 +79,7 @@ def is_root() -> bool:
 
 
 def install_line(packages: Iterable[str], *, root: bool | None = None) -> str:
-    """The one line that installs the packages, to be run by a user in a shell."""
+    """The shell line with which a user installs the packages."""
     sudo = "" if (is_root() if root is None else root) else "sudo "
     names = " ".join(shlex.quote(name) for name in packages)
     return f"{sudo}apt-get update && {sudo}apt-get install -y --no-install-recommends {names}"
@@ -90,7 +88,7 @@ def install_line(packages: Iterable[str], *, root: bool | None = None) -> str:
 def install(
     packages: Iterable[str], *, on_line: Callable[[str], None] = lambda _line: None
 ) -> list[str]:
-    """Installs packages by name, as root. Returns those that could not be installed."""
+    """Install packages by name, as root. Returns those that could not be installed."""
     wanted = list(dict.fromkeys(packages))
     if not wanted:
         return []
@@ -130,8 +128,8 @@ def _apt(arguments: list[str], on_line: Callable[[str], None]) -> int:
 
 @contextmanager
 def _services_stay_stopped() -> Iterator[None]:
-    """invoke-rc.d and deb-systemd-invoke ask policy-rc.d (Debian Policy 9.3.3). One that is there
-    already is left alone.
+    """invoke-rc.d and deb-systemd-invoke ask policy-rc.d (Debian Policy 9.3.3). An existing one is
+    left alone.
     """
     if _POLICY.exists():
         yield

@@ -1,4 +1,4 @@
-"""What is missing or stands in the way of good figures on this host, and the line that mends it."""
+"""What is missing on this host or harms its figures, and the command that fixes it."""
 
 from __future__ import annotations
 
@@ -16,9 +16,7 @@ from wirebench.host.fingerprint import Fingerprint, capture
 from wirebench.host.installed import Presence, presences
 
 Severity = Literal["missing", "warning", "note"]
-"""missing: something cannot be measured that could be. warning: figures may be worse. note: good to
-know.
-"""
+"""missing: prevents a measurement. warning: may make figures worse. note: good to know."""
 
 _WANTED_FILES = 4096
 _WANTED_BACKLOG = 1024
@@ -33,11 +31,11 @@ class Problem:
     why: str
     """Why it matters."""
     fix: str | None
-    """The line that mends it, to be run in a shell; None when there is none."""
+    """The shell command that fixes it. None if there is none."""
 
 
 def diagnose(catalog: Catalog, *, fingerprint: Fingerprint | None = None) -> list[Problem]:
-    """Every problem of this host for this catalog, the gravest first."""
+    """Every problem of this host for this catalog, the most serious first."""
     enabled = [one for one in catalog.contestants.values() if one.disabled is None]
     found = [
         *_manifest_problems(catalog),
@@ -49,10 +47,10 @@ def diagnose(catalog: Catalog, *, fingerprint: Fingerprint | None = None) -> lis
 
 
 def installable(contestants: Iterable[Contestant], *, toolchain_present: bool = False) -> list[str]:
-    """Debian packages that the contestants miss.
+    """The Debian packages that the contestants lack.
 
-    With ``toolchain_present`` only of those whose commands are all here: libraries, which are
-    cheap, but no compilers.
+    With ``toolchain_present``, only of contestants whose commands are all installed: libraries,
+    which are small, but no compilers.
     """
     wanted = [one for one in contestants if one.disabled is None]
     packages: list[str] = []
@@ -63,11 +61,11 @@ def installable(contestants: Iterable[Contestant], *, toolchain_present: bool = 
 
 
 def ensure_libraries(contestants: Iterable[Contestant], *, say: Callable[[str], None]) -> None:
-    """As root: installs the libraries of those contestants whose compilers and runtimes are here,
-    and says so.
+    """As root, install the libraries of contestants whose compilers and runtimes are present, and
+    say so.
 
-    Otherwise, and where apt-get refuses, nothing changes: the contestants stay "not installed",
-    with what installs them.
+    Without root, or if apt-get fails, nothing changes: the contestants stay "not installed", with
+    the command that installs them.
     """
     packages = installable(contestants, toolchain_present=True)
     if not packages or not is_root() or shutil.which("apt-get") is None:
@@ -115,7 +113,7 @@ def _contestant_problems(
 
 
 def host_problems(host: Fingerprint) -> Iterable[Problem]:
-    """What about the machine itself makes figures worse or cells impossible."""
+    """Properties of the machine that make figures worse or cells impossible."""
     sudo = "" if is_root() else "sudo "
     limits = host.limits
     if host.cores < 2:

@@ -1,4 +1,4 @@
-"""What a figure was measured on. Stored with every run: figures of different hosts are not
+"""The fingerprint of a host. It is stored with every run; figures of different hosts are not
 compared.
 """
 
@@ -24,8 +24,8 @@ _CPU = Path("/sys/devices/system/cpu")
 class Fingerprint:
     schema: int = SCHEMA
     host_id: str
-    """The same for the same machine with the same processors, kernel and sleep of cores; tells
-    nothing else about it.
+    """Identical for the same machine with the same processors, kernel and core-sleep setting.
+    Reveals nothing else about it.
     """
     cpu_model: str
     cores: int
@@ -35,7 +35,7 @@ class Fingerprint:
     frequency_mhz: float | None
     turbo: bool | None
     cores_awake: bool
-    """Whether idle cores are kept from sleeping while something is measured."""
+    """Whether idle cores are kept awake while something is measured."""
     memory_bytes: int
     kernel: str
     distribution: str
@@ -44,7 +44,7 @@ class Fingerprint:
     clocksource: str | None
     limits: Limits
     tools: Mapping[str, str] = field(default_factory=dict)
-    """Versions of the commands that contestants need, of those that are here."""
+    """The versions of the installed commands that contestants need."""
 
     def to_json(self) -> dict[str, Any]:
         data = asdict(self)
@@ -122,7 +122,7 @@ def _distribution() -> str:
 
 
 def _virtualisation(cpu: Mapping[str, str]) -> str | None:
-    """What stands between us and the machine, as far as it says so."""
+    """The hypervisor or container that the lab runs in, if the host reports one."""
     layers = []
     if "hypervisor" in cpu.get("flags", "").split():
         vendor = read_text(Path("/sys/class/dmi/id/sys_vendor"))

@@ -1,4 +1,4 @@
-"""Whether what a contestant needs is on this host."""
+"""Whether this host has what a contestant needs."""
 
 from __future__ import annotations
 
@@ -16,19 +16,20 @@ _INCLUDE_FOLDERS = (Path("/usr/include"), Path("/usr/local/include"))
 
 @dataclass(frozen=True, kw_only=True)
 class Presence:
-    """What of a contestant's needs is here and what is not. ``commands`` and ``packages`` hold the
-    versions of what is.
+    """Which of a contestant's needs are installed and which are missing.
+
+    ``commands`` and ``packages`` hold the versions of those that are installed.
     """
 
     commands: dict[str, str]
     packages: dict[str, str]
     missing_commands: tuple[str, ...]
     outdated: dict[str, str]
-    """Commands that are here, but in a version that is too old, and that version."""
+    """Installed commands whose version is too old, with that version."""
     missing_debian: tuple[str, ...]
     missing_files: tuple[str, ...]
     unhelpful: frozenset[str] = frozenset()
-    """Debian packages that would bring a command in a version that is too old."""
+    """Debian packages that would bring a command, but in a version that is too old."""
     minimum: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -37,7 +38,7 @@ class Presence:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Everything that is missing, by name; a command stands for the package that brings it."""
+        """Everything that is missing, by name. A command stands for the package that brings it."""
         brought = {PACKAGE_OF.get(name) for name in (*self.missing_commands, *self.outdated)}
         packages = [name for name in self.missing_debian if name not in brought]
         return (
@@ -48,13 +49,13 @@ class Presence:
 
     @property
     def installable(self) -> tuple[str, ...]:
-        """The Debian packages that bring what is missing, as far as packages do."""
+        """The Debian packages that bring what is missing, where there are any."""
         of_commands = [PACKAGE_OF[name] for name in self.missing_commands if name in PACKAGE_OF]
         packages = dict.fromkeys([*of_commands, *self.missing_debian])
         return tuple(name for name in packages if name not in self.unhelpful)
 
     def describe(self, contestant: Contestant) -> str:
-        """What is missing and what to do about it, in one line."""
+        """What is missing and how to get it, in one line."""
         old = [f"{name} {version} is here" for name, version in self.outdated.items()]
         text = f"needs {', '.join(self.missing)}" + (f" ({', '.join(old)})" if old else "")
         if self.installable:
@@ -81,8 +82,8 @@ def find_file(name: str) -> Path | None:
 
 
 def presences(contestants: Iterable[Contestant]) -> dict[str, Presence]:
-    """The presence of each contestant's needs, by identity. Commands and packages are asked for
-    once, all together.
+    """The presence of each contestant's needs, by identity. All commands and packages are queried
+    at once.
     """
     wanted = list(contestants)
     versions = command_versions(name for one in wanted for name in one.needs.commands)
@@ -101,7 +102,7 @@ def presence(contestant: Contestant) -> Presence:
 
 
 def _installed_otherwise(package: str) -> str | None:
-    """A toolchain may have come without its Debian package: what counts is that all the package's
+    """A toolchain may be installed without its Debian package. It counts if all the package's
     commands run.
     """
     commands = [name for name, brings in PACKAGE_OF.items() if brings == package]
@@ -142,8 +143,8 @@ def _presence(
 
 
 def _too_old(text: str | None, wanted: str | None) -> str | None:
-    """The version number in a text, if it is lower than wanted; a text without one is taken to be
-    new enough.
+    """The version number in a text, if it is lower than wanted. A text without one counts as new
+    enough.
     """
     if text is None or wanted is None:
         return None

@@ -24,12 +24,12 @@ class Limits:
     port_range: tuple[int, int] | None
     io_uring: bool
     cgroup: Path | None
-    """A cgroup v2 folder in which the lab may make folders of its own."""
+    """A cgroup v2 folder in which the lab may create groups."""
     user_namespaces: bool
-    """Whether ``unshare -rn`` works: a network namespace without being root."""
+    """Whether ``unshare -rn`` works: a network namespace without root."""
     tun: bool
     netem: bool | None
-    """Whether the kernel can delay packets by itself; None when there is no ``tc`` to ask."""
+    """Whether the kernel can delay packets by itself (netem). None without ``tc`` to ask."""
 
 
 def read_limits() -> Limits:
@@ -49,7 +49,7 @@ def read_limits() -> Limits:
 
 
 def read_text(path: Path) -> str | None:
-    """A file of /proc or /sys, or None where this kernel has none or keeps it to itself."""
+    """The content of a file in /proc or /sys. None if this kernel lacks it or forbids reading it."""
     try:
         return path.read_text(encoding="utf-8", errors="replace").strip()
     except OSError:
@@ -67,7 +67,7 @@ def _port_range() -> tuple[int, int] | None:
 
 
 def io_uring_allowed() -> bool:
-    """Asks the kernel for the smallest ring: containers and the sysctl io_uring_disabled may refuse
+    """Ask the kernel for the smallest ring. Containers and the sysctl io_uring_disabled may refuse
     it.
     """
     libc = ctypes.CDLL(None, use_errno=True)
@@ -80,7 +80,7 @@ def io_uring_allowed() -> bool:
 
 
 def writable_cgroup() -> Path | None:
-    """The folder of our own cgroup v2 group, if folders can be made in it."""
+    """The folder of our own cgroup v2 group, if it is writable."""
     for mount in (Path("/sys/fs/cgroup"), Path("/sys/fs/cgroup/unified")):
         if not (mount / "cgroup.controllers").exists():
             continue

@@ -1,6 +1,4 @@
-"""Throw-away certificates for TLS on this machine: an authority that lives as long as the lab, and
-what it vouches for.
-"""
+"""Throw-away TLS certificates. Their authority lives as long as the lab's process."""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ Authority = Literal["trusted", "stranger"]
 
 @dataclass(frozen=True, kw_only=True)
 class Certificates:
-    """PEM files: what a client trusts, and what a server shows."""
+    """PEM files: the authority that a client trusts, and the server's certificate and key."""
 
     ca_file: Path
     certificate_file: Path
@@ -35,8 +33,9 @@ def _authority(name: Authority) -> trustme.CA:
 
 
 def issue(folder: Path, *, host: str = HOST, signed_by: Authority = "trusted") -> Certificates:
-    """Write a certificate for ``host`` into the folder. ``ca_file`` is the trusted authority's
-    whoever signed it.
+    """Write a certificate for ``host`` into the folder.
+
+    ``ca_file`` is always the trusted authority, whoever signed the certificate.
     """
     found = Certificates(
         ca_file=folder / "ca.pem",

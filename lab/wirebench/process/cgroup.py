@@ -1,5 +1,5 @@
-"""Groups of processes by cgroup v2 where this user may make one: exact CPU time, and an end that
-nothing escapes.
+"""Process groups by cgroup v2, where this user may create one: exact CPU time, and a kill that no
+process escapes.
 
 No controller is needed: ``cpu.stat`` has usage, user and system time and ``cgroup.kill`` works in
 any group (Linux Documentation/admin-guide/cgroup-v2.rst).
@@ -17,7 +17,7 @@ from pathlib import Path
 
 
 def parent_folder() -> Path | None:
-    """The folder below which this process may make groups and move its children there; None if
+    """The folder below which this process may create groups and move its children there. None if
     there is none.
     """
     mount = _mount_point()
@@ -48,8 +48,8 @@ def _own_group() -> str | None:
 
 
 def _works(folder: Path) -> bool:
-    """Try it with a process that ends at once: rights and delegation are too many cases to reason
-    about.
+    """Try it with a process that exits at once. Rights and delegation have too many cases to
+    deduce.
     """
     probe = folder / f"wirebench-probe-{os.getpid()}"
     try:
@@ -70,7 +70,7 @@ def _works(folder: Path) -> bool:
 
 
 def members(folder: Path) -> Iterator[int]:
-    """Living processes of the group and the groups below it."""
+    """The living processes of the group and of the groups below it."""
     for group in (folder, *_below(folder)):
         with suppress(OSError):
             for line in (group / "cgroup.procs").read_text().split():
@@ -86,8 +86,9 @@ def _below(folder: Path) -> list[Path]:
 
 
 def kill(folder: Path) -> None:
-    """SIGKILL to all of the group, also to what is being forked. Kernels before 5.14 have no
-    ``cgroup.kill``: one by one.
+    """Send SIGKILL to every process of the group, including those being forked.
+
+    Kernels before 5.14 have no ``cgroup.kill``; there each process gets its own signal.
     """
     try:
         (folder / "cgroup.kill").write_text("1")
@@ -98,7 +99,7 @@ def kill(folder: Path) -> None:
 
 
 def remove(folder: Path, *, patience_s: float = 2.0) -> bool:
-    """Remove the group and those below. The kernel lets go of a killed process a moment after the
+    """Remove the group and those below. The kernel releases a killed process a moment after the
     kill.
     """
     deadline = time.monotonic() + patience_s

@@ -38,7 +38,7 @@ class ClientRun:
     """A client that has ended, and what it left."""
 
     exit_code: int | None
-    """None: it was still running at the limit."""
+    """None: it still ran at the limit."""
     report: Report | None
     problem: str | None
     """Why there is no report."""
@@ -77,7 +77,9 @@ def run_client(
     ca_file: Path | None = None,
     environment_bytes: int = 0,
 ) -> tuple[ClientRun, Process]:
-    """Run the client to its end, or to the limit. ``ca_file``: whom it is to trust over TLS."""
+    """Run the client until it exits or reaches the limit. ``ca_file``: the authority it trusts over
+    TLS.
+    """
     samples = scope.folder / f"samples-{port}-{load.scheme}-{load.policy}.bin"
     samples.unlink(missing_ok=True)
     env = client_environment(

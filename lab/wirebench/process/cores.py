@@ -1,4 +1,4 @@
-"""Which cores the contestant and the generator run on."""
+"""The cores that the contestant and the generator run on."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from wirebench.process.types import Cores
 
 
 def choose_cores(threads: int = 1, *, allowed: set[int] | None = None) -> Cores:
-    """The generator has the last core, the contestant the first, or the first ``threads`` of those
-    the generator leaves.
+    """Give the generator the last core, and the contestant the first ``threads`` of the others.
 
-    With one core both share it. The contestant never gets the generator's core where there are two
-    or more: what one takes from the other would be in the figures of both.
+    On one core they share it. Otherwise the contestant never gets the generator's core: each would
+    slow the other and distort both figures.
     """
     cores = sorted(allowed if allowed is not None else os.sched_getaffinity(0))
     if len(cores) == 1:

@@ -28,7 +28,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupted(KeyboardInterrupt):
-    """The user or the system asked the lab to end. Not an ``Exception``: no handler of errors
+    """The user or the system asked the lab to stop. Not an ``Exception``, so that no error handler
     swallows it.
     """
 
@@ -38,7 +38,7 @@ class Interrupted(KeyboardInterrupt):
 
     @property
     def exit_code(self) -> int:
-        """What a shell expects of a program that a signal ended."""
+        """The exit code that shells use for a program ended by a signal."""
         return 128 + self.signum
 
 
@@ -97,7 +97,7 @@ def interruptible() -> Iterator[None]:
 
 
 class hold:  # noqa: N801  # reads as the statement it is used as
-    """Inside the block signals wait; they are delivered at its end, also when it ends by an error."""
+    """Signals wait inside the block. They are delivered at its end, also after an exception."""
 
     def __enter__(self) -> None:
         _state.held += 1
@@ -108,9 +108,7 @@ class hold:  # noqa: N801  # reads as the statement it is used as
 
 
 class waiting:  # noqa: N801
-    """Inside ``hold()``: signals raise here. For waits that end by ``try ... finally`` of what is
-    held.
-    """
+    """Signals raise here, even inside ``hold()``. For waits whose cleanup is a ``finally`` block."""
 
     def __enter__(self) -> None:
         self._held = _state.held
@@ -126,11 +124,11 @@ class waiting:  # noqa: N801
 
 
 def check() -> None:
-    """Raise ``Interrupted`` if a signal waits."""
+    """Raise ``Interrupted`` if a signal is pending."""
     with waiting():
         pass
 
 
 def impatient() -> bool:
-    """Whether the user asked twice: cleaning up then gives nobody time to end by themselves."""
+    """Whether a second signal came. Cleanup then kills at once, without grace periods."""
     return _state.received > 1

@@ -1,4 +1,4 @@
-"""A free port for a server, whose it then is, and that it is free again afterwards."""
+"""Find a free port for a server, check who listens on it, and check that it is free afterwards."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from pathlib import Path
 from wirebench.process import procfs
 
 HOST = "127.0.0.1"
-"""A literal address: looking up ``localhost`` may try ::1 first and wait."""
+"""A literal address: resolving ``localhost`` may try ::1 first and wait."""
 _LOWEST = 10_240
 _HIGHEST = 60_999
 _TRIES = 200
 
 
 class NoPortError(Exception):
-    """Nothing was free where ports are looked for."""
+    """No free port was found in the range."""
 
 
 def port_range() -> range:
-    """Below the ports the kernel gives to outgoing connections: one of those could take a server's
-    port before it does.
+    """The ports below the kernel's ephemeral range, from which an outgoing connection could take a
+    server's port first.
     """
     lowest_outgoing = _HIGHEST
     with suppress(OSError, ValueError):
@@ -31,7 +31,7 @@ def port_range() -> range:
 
 
 def free_port(seed: int) -> int:
-    """A port nobody listens on and no old connection lingers at: not every server sets
+    """A port without a listener and without connections in TIME_WAIT: not every server sets
     SO_REUSEADDR.
     """
     chooser = random.Random(seed)
@@ -47,7 +47,7 @@ def free_port(seed: int) -> int:
 
 
 def is_free(port: int) -> bool:
-    """Whether a server could listen there. Connections that only linger (TIME_WAIT) do not count."""
+    """Whether a server could listen there. Connections in TIME_WAIT do not count."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -67,8 +67,8 @@ def accepts(port: int, *, timeout_s: float = 0.2) -> bool:
 
 
 def listens_for(pids: set[int], port: int) -> bool:
-    """Whether one of these processes owns the port's listening socket. True where that cannot be
-    seen.
+    """Whether one of these processes owns the port's listening socket. True where the host hides
+    that.
     """
     inodes = procfs.listener_inodes(port)
     return not inodes or procfs.owns_socket(pids, inodes)

@@ -1,4 +1,4 @@
-"""A process with its descendants: start, wait, account, end."""
+"""A process with its descendants: start it, wait for it, account for it, stop it."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from typing import IO
 from wirebench.process import cgroup, interrupt, procfs
 
 GRACE_S = 2.0
-"""How long a process has between SIGTERM and SIGKILL: the server contract's limit."""
+"""The time between SIGTERM and SIGKILL: the server contract's limit."""
 TAIL_BYTES = 16 * 1024
-"""How much of a process's output is kept: its end, where errors are."""
+"""How much of a process's output is kept. Errors are at its end."""
 MAX_OPEN_FILES = 1_048_576
-"""Some runtimes close or allocate for every descriptor they may open; a hard limit of billions
-would stall them.
+"""Some runtimes loop over every descriptor they may open. A hard limit of billions would stall
+them.
 """
 _PR_SET_PDEATHSIG = 1  # prctl(2)
 
@@ -35,7 +35,7 @@ _PRELUDE = 'ulimit -c 0; ulimit -S -n "$1"; if [ -n "$0" ]; then echo $$ >"$0/cg
 
 
 class Tail:
-    """The last bytes of a stream, read by a thread so that the writer never blocks."""
+    """The last bytes of a stream. A thread reads it, so that the writer never blocks."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
@@ -62,7 +62,7 @@ class Tail:
             return self._data.decode(errors="replace")
 
     def close(self, patience_s: float) -> None:
-        """Read what is left. Ends when every writer is gone, or after ``patience_s``."""
+        """Read the rest, until every writer has closed the stream or ``patience_s`` has passed."""
         self._thread.join(patience_s)
         if not self._thread.is_alive():
             self._stream.close()
@@ -70,7 +70,7 @@ class Tail:
 
 @dataclass(kw_only=True)
 class Process:
-    """Started by ``Scope.start``; ends at the latest with its scope."""
+    """A process started by ``Scope.start``. It ends with its scope at the latest."""
 
     name: str
     argv: tuple[str, ...]
@@ -79,18 +79,18 @@ class Process:
     """On the monotonic clock."""
     group: Path | None
     output: Tail
-    """Standard output, and standard error too unless that is in ``errors``."""
+    """Standard output, and standard error too unless ``errors`` has it."""
     errors: Tail | None
     _popen: subprocess.Popen[bytes]
     _marker: str
     _stopped: bool = False
     _ignored_sigterm: bool = False
     _seen: set[int] = field(default_factory=set)
-    """Every process the tree was seen to have."""
+    """Every process that was ever seen in the tree."""
 
     @property
     def watch(self) -> str:
-        """What a generator is told to account: the cgroup, or the process with its descendants."""
+        """The argument of wireload's ``--watch``: the cgroup, or the process with its descendants."""
         return str(self.group) if self.group is not None else str(self.pid)
 
     def pids(self) -> set[int]:
@@ -105,11 +105,11 @@ class Process:
         return found
 
     def exit_code(self) -> int | None:
-        """None while it runs; minus the signal's number if one ended it."""
+        """None while it runs. The negative signal number if a signal ended it."""
         return self._popen.poll()
 
     def wait(self, timeout_s: float) -> int | None:
-        """Wait for its end, letting signals through. None if it still runs then."""
+        """Wait until it exits; signals may interrupt the wait. None at the timeout."""
         with interrupt.waiting():
             try:
                 return self._wait(timeout_s)
@@ -136,8 +136,10 @@ class Process:
                 os.kill(self.pid, number)
 
     def stop(self, grace_s: float | None = None) -> bool:
-        """SIGTERM, wait (``GRACE_S`` if not told), SIGKILL to what of the tree is left. False if
-        SIGTERM alone did not do.
+        """Send SIGTERM, wait ``grace_s`` (``GRACE_S`` by default), then kill what is left of the
+        tree.
+
+        False if SIGTERM alone did not end it.
         """
         if self._stopped:
             return not self._ignored_sigterm
@@ -170,8 +172,8 @@ class Process:
             cgroup.remove(self.group)
 
     def _reap(self) -> None:
-        """Its dead descendants became the lab's children, and stay in the process table until they
-        are waited for.
+        """Reap its dead descendants. They became children of the lab and stay in the process table
+        until it waits for them.
         """
         own = os.getpid()
         for pid in list(procfs.pids()):
@@ -194,7 +196,7 @@ def spawn(
     marker: str,
     merge_output: bool,
 ) -> Process:
-    """Only for ``Scope.start``, which owns the result. The caller holds signals."""
+    """Only for ``Scope.start``, which owns the result. The caller holds signals back."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     files = MAX_OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, MAX_OPEN_FILES)
     prelude = ["/bin/sh", "-c", _PRELUDE, str(group) if group is not None else "", str(files)]
@@ -238,7 +240,9 @@ def _die_with_parent() -> None:
 
 
 def kill_all(find: Callable[[], set[int]], *, patience_s: float = 2.0) -> None:
-    """SIGKILL until ``find`` finds nobody: a process may fork between being found and being killed."""
+    """Send SIGKILL until ``find`` returns nothing: a process may fork between being found and being
+    killed.
+    """
     deadline = time.monotonic() + patience_s
     while True:
         found = find()

@@ -1,5 +1,5 @@
-"""What /proc says about processes, sockets and the host. Everything may vanish while it is read:
-then it counts as gone.
+"""Processes, sockets and the host as /proc shows them. An entry that vanishes while it is read
+counts as gone.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Stat:
     parent: int
     session: int
     started_ticks: int
-    """Since boot. Tells a process from a later one with the same id."""
+    """Since boot. Distinguishes a process from a later one with the same id."""
 
 
 def _read(path: Path) -> bytes | None:
@@ -62,8 +62,8 @@ def pids() -> Iterator[int]:
 
 
 def has_environment(pid: int, setting: str) -> bool:
-    """Whether the process was started with ``NAME=value`` in its environment (readable for the same
-    user only).
+    """Whether the process was started with ``NAME=value`` in its environment. Only the same user
+    may read it.
     """
     data = _read(PROC / str(pid) / "environ")
     return data is not None and setting.encode() in data.split(b"\0")
@@ -79,17 +79,17 @@ def environment_value(pid: int, name: str) -> str | None:
 
 
 def command_line(pid: int) -> str:
-    """For messages: the arguments, cut."""
+    """The arguments, truncated for messages."""
     data = _read(PROC / str(pid) / "cmdline") or b""
     return data.replace(b"\0", b" ").decode(errors="replace").strip()[:200]
 
 
 def living_tree(roots: Iterable[int], *, marker: str | None = None) -> set[int]:
-    """Living processes that descend from ``roots`` or are of their sessions, and those that carry
-    the environment ``marker``.
+    """Living processes that descend from ``roots``, belong to their sessions, or carry the
+    environment ``marker``.
 
-    The marker finds those whose parents are gone. Zombies are not living. The caller is never in
-    the result.
+    The marker finds processes whose parents are gone. Zombies do not count as living. The caller is
+    never in the result.
     """
     stats = {found.pid: found for found in map(stat, pids()) if found is not None}
     roots = set(roots)
@@ -106,7 +106,7 @@ def living_tree(roots: Iterable[int], *, marker: str | None = None) -> set[int]:
 
 
 def resident_bytes(pids: Iterable[int]) -> int:
-    """Resident memory, summed: pages that processes share count once for each."""
+    """The sum of resident memory. A page shared by several processes counts once for each."""
     page = os.sysconf("SC_PAGE_SIZE")
     total = 0
     for pid in pids:
@@ -117,7 +117,7 @@ def resident_bytes(pids: Iterable[int]) -> int:
 
 
 def involuntary_switches(pids: Iterable[int]) -> int:
-    """How often the kernel took the core away from a thread of these processes."""
+    """How often the kernel preempted a thread of these processes."""
     total = 0
     for pid in pids:
         for task in _entries(PROC / str(pid) / "task"):
@@ -128,12 +128,12 @@ def involuntary_switches(pids: Iterable[int]) -> int:
 
 
 def sees_listeners() -> bool:
-    """Whether ``listener_inodes`` can know: a host may hide these tables."""
+    """Whether ``listener_inodes`` works on this host, which may hide these tables."""
     return _read(PROC / "net" / "tcp") is not None
 
 
 def listener_inodes(port: int) -> set[int]:
-    """Sockets that listen on the TCP port, by inode."""
+    """The inodes of the sockets that listen on the TCP port."""
     found = set()
     for table in ("tcp", "tcp6"):
         for line in (_read(PROC / "net" / table) or b"").decode().splitlines()[1:]:
@@ -157,7 +157,7 @@ def owns_socket(pids: Iterable[int], inodes: set[int]) -> bool:
 
 
 def steal_ns() -> int | None:
-    """Time the hypervisor gave to others, all cores together, since boot."""
+    """Time that the hypervisor gave to other guests (steal), summed over all cores, since boot."""
     for line in (_read(PROC / "stat") or b"").splitlines():
         if line.startswith(b"cpu "):
             fields = line.split()
@@ -171,7 +171,7 @@ def steal_ns() -> int | None:
 
 def cpu_pressure_us() -> int | None:
     """Time in which some task waited for a core, since boot (pressure stall information). None
-    where the kernel has none.
+    where the kernel does not report it.
     """
     for line in (_read(PROC / "pressure" / "cpu") or b"").splitlines():
         if line.startswith(b"some "):

@@ -1,4 +1,4 @@
-"""Start a server and wait until it takes connections; say what happened when it does not."""
+"""Start a server and wait until it accepts connections; explain why if it does not."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from wirebench.process.supervise import Scope
 from wirebench.process.types import Failure, Program
 
 START_TIMEOUT_NS = 20_000_000_000
-"""A virtual machine that compiles itself on a busy core needs a few seconds."""
+"""A JIT-compiling runtime on a busy core needs a few seconds."""
 _PORT_TRIES = 3
 _TAKEN = ("address already in use", "eaddrinuse", "errno 98", "os error 98", "address in use")
 _TAIL_CHARACTERS = 2000
@@ -22,7 +22,7 @@ _TAIL_CHARACTERS = 2000
 
 @dataclass(frozen=True, kw_only=True)
 class Server:
-    """A server that took a connection."""
+    """A server that has accepted a connection."""
 
     process: Process
     port: int
@@ -37,7 +37,7 @@ class StartError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class ServerSettings:
-    """What the server contract's environment says, but for the port."""
+    """The environment variables of the server contract, except the port."""
 
     workload: str
     threads: int = 1
@@ -61,7 +61,7 @@ def server_environment(settings: ServerSettings, port: int) -> dict[str, str]:
 
 
 def pad(size: int) -> str:
-    """A filler of that many bytes that no program gives a meaning to."""
+    """A filler of that many bytes, without meaning to any program."""
     return base64.b64encode(random.Random(size).randbytes(size)).decode()[:size]
 
 
@@ -76,10 +76,10 @@ def start_server(
     timeout_ns: int | None = None,
     extra_env: Mapping[str, str] | None = None,
 ) -> Server:
-    """Start it on a free port, or on ``port``. ``StartError`` if it does not get to take
-    connections.
+    """Start a server on a free port, or on ``port``. ``StartError`` if it never accepts a
+    connection.
 
-    The port may be taken between the choice and the server's own bind; then another is tried.
+    Another program may take the port before the server binds it; then this tries another port.
     """
     for attempt in range(_PORT_TRIES):
         chosen = ports.free_port(port_seed + attempt) if port is None else port
@@ -149,9 +149,10 @@ _LAST_BREATH_S = 0.1
 
 
 def ended(process: Process) -> bool:
-    """Whether a process that has just closed its connections is gone, with its last words read.
+    """Whether a process that has just closed its connections has exited; its remaining output is
+    then read.
 
-    The kernel closes what a dying process has open a moment before it tells of the death.
+    The kernel closes the files of a dying process a moment before it reports its exit.
     """
     if process.wait(_LAST_BREATH_S) is None:
         return False
@@ -167,7 +168,7 @@ def describe_end(process: Process) -> str:
 
 
 def tail_of(process: Process) -> str:
-    """What it printed last, for a failure's ``received``."""
+    """The end of its output, for a failure's ``received``."""
     text = process.output.text().strip()
     if process.errors is not None:
         text = f"{text}\n{process.errors.text().strip()}".strip()

@@ -1,13 +1,13 @@
-"""Everything the lab starts goes through here, and nothing of it outlives the lab.
+"""The lab starts every process here, and none of them outlives the lab.
 
-A ``Supervisor`` lives as long as a run. It gives out ``Scope``s, one for each trial or check: a
-scratch folder and a set of processes that are all gone when the scope ends, however it ends. Each
-process is the leader of a session of its own, is pinned to cores, dies with the lab
-(PR_SET_PDEATHSIG) and is, where the host allows it, in a cgroup of its own.
+A ``Supervisor`` lives as long as a run. It opens a ``Scope`` for each trial or check: a scratch
+folder and a set of processes. All are gone when the scope ends, however it ends. Each process leads
+its own session, is pinned to cores, dies with the lab (PR_SET_PDEATHSIG) and has its own cgroup
+where the host allows it.
 
-After SIGKILL of the lab itself the kernel kills what the lab started. What those had started, the
-cgroups and the scratch folders are removed when the next ``Supervisor`` begins: all of them carry
-the id of their owner, and one whose owner is gone is stale.
+If the lab itself gets SIGKILL, the kernel kills the processes it started. Their descendants, the
+cgroups and the scratch folders are removed when the next ``Supervisor`` starts: each carries the id
+of its owner, and is stale once that owner is gone.
 """
 
 from __future__ import annotations
@@ -26,9 +26,11 @@ from wirebench.process import cgroup, interrupt, procfs
 from wirebench.process.process import Process, spawn
 
 OWNER = "WIREBENCH_OWNER"
-"""In the environment of everything the lab starts: which lab it belongs to."""
+"""The lab that owns a process; set in the environment of every process it starts."""
 PROCESS = "WIREBENCH_PROCESS"
-"""Inherited by its children: whose tree they are of, also when their parents are gone."""
+"""The tree that a process belongs to. Its children inherit it and keep it when their parents are
+gone.
+"""
 TMP = "WIREBENCH_TMP"
 
 _PREFIX = "wirebench-"
@@ -37,7 +39,7 @@ _PR_SET_CHILD_SUBREAPER = 36  # prctl(2)
 
 
 def owner_id() -> str:
-    """This process, told from others that had or will have its id: pid namespace, pid, start time."""
+    """An id of this process that is never reused: pid namespace, pid and start time."""
     own = procfs.stat(os.getpid())
     if own is None:
         raise RuntimeError("/proc: expected a mounted procfs, got nothing about this process")
@@ -49,8 +51,8 @@ def _namespace() -> int:
 
 
 def owner_is_gone(owner: str) -> bool:
-    """False also for owners in another pid namespace (a container that shares our /tmp): nothing is
-    known of them.
+    """Whether the owner has exited. False for owners in another pid namespace (a container that
+    shares our /tmp), which cannot be seen.
     """
     namespace, pid, started = (int(part) for part in owner.split("-"))
     if namespace != _namespace():
@@ -60,7 +62,7 @@ def owner_is_gone(owner: str) -> bool:
 
 
 class Supervisor:
-    """Owns processes, scratch folders and cgroups. Use as a context manager, in the thread that
+    """Owns processes, scratch folders and cgroups. Use it as a context manager, in the thread that
     starts the processes.
     """
 
@@ -72,7 +74,7 @@ class Supervisor:
         self._scopes: list[Scope] = []
         self._count = 0
         self.swept: tuple[str, ...] = ()
-        """What labs that were killed had left behind and is now gone."""
+        """What killed labs had left behind, now removed."""
 
     def __enter__(self) -> Supervisor:
         try:
@@ -140,7 +142,9 @@ class Supervisor:
 
 
 class Scope:
-    """One trial's processes and scratch folder. ``folder`` is ``WIREBENCH_TMP`` of all of them."""
+    """The processes and the scratch folder of one trial or check. ``folder`` is their
+    ``WIREBENCH_TMP``.
+    """
 
     def __init__(self, *, owner: str, name: str, folder: Path, group: Path | None) -> None:
         self.folder = folder
@@ -192,7 +196,7 @@ class Scope:
         return {**kept, **own, **env}
 
     def stop(self) -> list[Process]:
-        """End all processes, the last first. Those that did not end by SIGTERM alone."""
+        """Stop all processes, the last one first. Returns those that SIGTERM alone did not end."""
         with interrupt.hold():
             return [process for process in reversed(self._processes) if not process.stop()]
 
@@ -207,14 +211,14 @@ class Scope:
 
 
 def _become_subreaper(on: bool) -> None:
-    """Orphans of what the lab started become its children, so that it can find and reap them."""
+    """Orphaned descendants become children of the lab, so that it can find and reap them."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, int(on), 0, 0, 0)
 
 
 def sweep(scratch_parent: Path, group_parent: Path | None) -> tuple[str, ...]:
-    """End and remove what killed labs left behind, and say what. Nothing whose owner lives or is
-    not known is touched.
+    """Remove what killed labs left behind, and report it. Leave alone whatever has a living or
+    unknown owner.
     """
     said = []
     for pid in procfs.pids():

@@ -27,7 +27,7 @@ Phase = Literal["build", "verify", "start", "load", "stop"]
 
 @dataclass(frozen=True, kw_only=True)
 class Failure:
-    """Why there is no figure. ``sent``, ``expected`` and ``received`` are texts cut at a few
+    """Why there is no figure. ``sent``, ``expected`` and ``received`` are truncated to a few
     hundred bytes.
     """
 
@@ -41,7 +41,9 @@ class Failure:
 
 @dataclass(frozen=True, kw_only=True)
 class Program:
-    """A command ready to run: what ``wirebench.build.resolve_command`` gives, and where it runs."""
+    """A command ready to run, as ``wirebench.build.resolve_command`` returns it, and its working
+    directory.
+    """
 
     argv: tuple[str, ...]
     folder: Path
@@ -50,7 +52,7 @@ class Program:
 
 @dataclass(frozen=True, kw_only=True)
 class Cores:
-    """Which cores the contestant and the generator are pinned to."""
+    """The cores that the contestant and the generator are pinned to."""
 
     contestant: tuple[int, ...]
     generator: tuple[int, ...]

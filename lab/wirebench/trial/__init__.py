@@ -1,1 +1,1 @@
-"""One trial: a contestant in fresh processes, a load on it, and everything gone afterwards."""
+"""One trial: start a contestant in fresh processes, put a load on it, stop everything."""

@@ -102,9 +102,7 @@ def client_metrics(
 
 
 def _percentile(samples: np.ndarray[Any, np.dtype[np.uint64]], per_mille: int) -> int | None:
-    """The smallest sample that at least that many of all are not above (nearest rank); None with
-    too few beyond it.
-    """
+    """The nearest-rank percentile. None with too few samples beyond it."""
     if len(samples) * (1000 - per_mille) < MIN_BEYOND * 1000:
         return None
     rank = -(-len(samples) * per_mille // 1000)

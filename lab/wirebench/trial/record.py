@@ -43,8 +43,8 @@ class TrialRecord:
     study: str
     cell: str
     block: int
-    """From 1; 0 for a contestant that never came to a trial of this cell (it could not be built, or
-    its replies are wrong).
+    """Counted from 1. Block 0 stands for a contestant without a trial in this cell: it could not be
+    built, or its replies are wrong.
     """
     position: int
     entry: str

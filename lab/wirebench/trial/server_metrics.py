@@ -11,8 +11,8 @@ from wirebench.process.types import Failure, FailureKind
 from wirebench.trial.wireload import Document, ServerLoad
 
 MIN_CONNECTIONS_FOR_MEMORY = 500
-"""With fewer, the code and heap that the first requests touch weigh more than the connections. Our
-own choice.
+"""With fewer connections, the code and heap that the first requests touch weigh more than the
+connections. Our own choice.
 """
 
 _BY_KIND: Mapping[str, FailureKind] = {
@@ -117,8 +117,8 @@ Judgement = Literal["right", "partly", "failed"]
 
 
 def judge(document: Document, load: ServerLoad) -> Judgement:
-    """``failed``: no figure. A ramp goes on until it breaks, so it counts if its first round held;
-    others must be all right.
+    """``failed``: no figure. A ramp goes on until the server breaks, so it counts if its first
+    round was complete; any other load must succeed entirely.
     """
     if isinstance(load, RampLoad):
         rounds = document.rounds or ()
@@ -184,9 +184,7 @@ _WORDS: Mapping[FailureKind, str] = {
 
 
 def _kind(document: Document, errors: Mapping[str, int]) -> FailureKind:
-    """By the first error: those after it are often its consequences. Without one, by the most
-    frequent.
-    """
+    """By the first error, because later ones are often its consequences; else by the most frequent."""
     if document.first_error is not None and document.first_error.kind in _BY_KIND:
         return _BY_KIND[document.first_error.kind]
     if errors:
@@ -196,7 +194,7 @@ def _kind(document: Document, errors: Mapping[str, int]) -> FailureKind:
 
 
 def partial_errors(document: Document, load: ServerLoad) -> str:
-    """The warning of a ramp that broke: where, and how."""
+    """The warning of a ramp that broke: where and how."""
     errors = ", ".join(
         f"{kind} {count}" for kind, count in sorted(document.errors.items()) if count
     )

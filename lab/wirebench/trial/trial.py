@@ -1,4 +1,4 @@
-"""One trial from its specification to its result, with everything it started gone again."""
+"""One trial from its specification to its result. Every process it started has ended by then."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""What a trial is asked to do and what it says.
+"""What a trial is asked to do.
 
-The loads are those of the studies (``wirebench.catalog.studies``); the request each workload is
-asked is in
-``wirebench.catalog.workloads``.
+``wirebench.catalog.studies`` has the loads, ``wirebench.catalog.workloads`` the request of each
+workload.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from wirebench.catalog.studies import Load
 
 @dataclass(frozen=True, kw_only=True)
 class TrialSpec:
-    """One trial. The first seven fields only name it."""
+    """One trial. The first seven fields are its name."""
 
     trial: str
     study: str
@@ -35,15 +34,15 @@ class TrialSpec:
     server: Contestant | None = None
 
     threads: int = 1
-    """Handler threads the server may use. More than one: it is not held to one core where there are
-    more than two.
+    """Handler threads the server may use. With more than one, and more than two cores, it is not
+    pinned to a single core.
     """
     environment_bytes: int = 0
-    """Size of a filler in the environment: it must not matter, so it differs from trial to trial.
+    """Size of a filler in the environment. It must not matter, so it differs from trial to trial.
     """
     port_seed: int = 0
     """Where the search for a free port starts."""
     seed: int = 0
-    """For the generator."""
+    """The generator's seed."""
     timeout_ns: int = 5_000_000_000
-    """How long the generator waits for one reply, beyond what the load itself makes it wait."""
+    """How long the generator waits for one reply, beyond the wait that the load itself causes."""

@@ -1,5 +1,5 @@
-"""How long a trial may take before it counts as hung. Generous: being slow is a result; being stuck
-must not stop the run.
+"""The time limits of a trial. They are generous: a slow server is a result, a stuck one must not
+stop the run.
 """
 
 from __future__ import annotations
@@ -11,24 +11,26 @@ from wirebench.catalog.studies import ClientLoad, ClosedLoad, EachLoad, Load, Ra
 SECOND = 1_000_000_000
 MARGIN_NS = 10 * SECOND
 PER_CONNECTION_NS = 5_000_000
-"""Opening one. The slowest server of the published WebSocket comparison needed 20 ms each, over
-thousands.
+"""Time to open one. The slowest server of the published WebSocket comparison needed 20 ms for each
+of thousands.
 """
 PER_REQUEST_NS = 2_000_000
-"""Some ten times what the slowest framework needs, one core, a new connection each."""
+"""About ten times the need of the slowest framework on one core with a new connection for each
+request.
+"""
 PER_MESSAGE_NS = 300_000
 PER_OPERATION = 20
-"""Times the study's typical operation."""
+"""A multiple of the study's typical operation."""
 
 
 PER_REPLY_AHEAD_NS = 100_000
-"""A reply may wait for those to all requests in flight with it. Ten thousand a second is the least
-that counts as answering.
+"""A reply may wait for the replies to all requests in flight with it. A server that answers fewer
+than ten thousand a second counts as hung.
 """
 
 
 def reply_timeout_ns(load: Load, *, patience_ns: int, threads: int) -> int:
-    """How long a reply may take: ``patience_ns`` beyond what the load itself makes it wait."""
+    """How long a reply may take: ``patience_ns`` beyond the wait that the load itself causes."""
     match load:
         case ClosedLoad():
             return patience_ns + load.connections * load.in_flight * PER_REPLY_AHEAD_NS
@@ -42,12 +44,12 @@ def reply_timeout_ns(load: Load, *, patience_ns: int, threads: int) -> int:
 
 
 def _turns(load: EachLoad, threads: int) -> int:
-    """The handlers work in turns when there are fewer of them than producers."""
+    """How many delays follow one another when there are fewer handlers than producers."""
     return math.ceil(load.producers / max(1, threads))
 
 
 def limit_ns(load: Load, *, timeout_ns: int, threads: int) -> int:
-    """From the start of the generator or client to the moment it is told to stop."""
+    """The time from the start of the generator or client until the lab stops it."""
     match load:
         case ClosedLoad():
             connecting = load.connections * PER_CONNECTION_NS

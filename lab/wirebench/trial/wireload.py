@@ -1,4 +1,6 @@
-"""The load generator: its command line for a load, and its document, checked where it comes in."""
+"""The load generator: its command line for a load, and its output document, validated on the way
+in.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +22,13 @@ ServerLoad = ClosedLoad | EachLoad | RampLoad
 
 EXIT_OK, EXIT_WITH_ERRORS, EXIT_NOTHING_MEASURED, EXIT_USAGE = 0, 1, 2, 64
 _INTERVALS = 20
-"""Points of a trial's series. Our own choice."""
+"""Number of intervals in a trial's series. Our own choice."""
 _SHORTEST_INTERVAL_NS = 25_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class Aim:
-    """Where the load goes and what besides is told to the generator."""
+    """The target of the load, and the generator's other options."""
 
     port: int
     request: HttpRequest | WebSocketMessage
@@ -37,7 +39,7 @@ class Aim:
     seed: int
     json_file: Path
     ca_file: Path | None = None
-    """Whom to trust: then the load goes over TLS."""
+    """The authority to trust. If set, the load goes over TLS."""
 
 
 def command(wireload: Path, load: ServerLoad, aim: Aim) -> list[str]:
@@ -103,7 +105,7 @@ def _request_words(request: HttpRequest | WebSocketMessage) -> list[str]:
 
 
 class DocumentError(Exception):
-    """The generator wrote nothing that can be read, or not what its schema says."""
+    """The generator's document is missing, unreadable or does not follow its schema."""
 
 
 class _Part(BaseModel):
@@ -199,15 +201,15 @@ class Document(_Part):
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """A document, checked and as it came."""
+    """A document, validated and raw."""
 
     document: Document
     raw: Mapping[str, Any]
 
     @property
     def load(self) -> dict[str, Any]:
-        """What a trial keeps of it beside what has a place of its own: no histogram, series or
-        rounds.
+        """The part of the document that a trial stores as it is. Histograms, series and rounds have
+        their own fields.
         """
         kept = {key: value for key, value in self.raw.items() if key not in ("series", "rounds")}
         for part in ("latency", "connect"):
