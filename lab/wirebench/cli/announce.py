@@ -30,7 +30,7 @@ def too_few(blocks: int) -> str:
 
 
 def announce(scope: Scope, path: Path, before: StoredRun | None, out: Console) -> None:
-    """What will be done and how long it will take, before anything is."""
+    """Print what will be measured and how long it will take."""
     from wirebench.catalog.units import rough_duration
 
     selection = scope.selection
@@ -73,8 +73,8 @@ def announce(scope: Scope, path: Path, before: StoredRun | None, out: Console) -
 
 
 def scope_notes(scope: Scope) -> Iterable[str]:
-    """Who is not in the run, and the line that changes it: one for each line, since many lack the
-    same.
+    """The contestants left out of the run, and the command that would change that. Contestants that
+    lack the same share a line.
     """
     by_line: dict[tuple[str, str | None], list[str]] = {}
     for absent in scope.absent:

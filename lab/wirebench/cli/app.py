@@ -1,4 +1,4 @@
-"""The app, put together from the command files."""
+"""The Typer app, assembled from the command files."""
 
 from __future__ import annotations
 

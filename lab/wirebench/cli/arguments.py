@@ -27,7 +27,7 @@ Jobs = Annotated[
 
 
 def open_catalog(*, warn: bool = True) -> Catalog:
-    """The catalog of the project we are in. Wrong manifests are said, the others stand."""
+    """The catalog of the current project. Invalid manifests are reported; the others stay."""
     catalog = load_catalog(find_root())
     if warn:
         for error in catalog.errors:

@@ -1,4 +1,4 @@
-"""``wirebench build``: builds contestants, each into a folder of its own, unless nothing changed."""
+"""``wirebench build``: builds each contestant into its own folder, unless nothing changed."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def build_contestants(
         bool, typer.Option("--json", help="One JSON line for each contestant on stdout.")
     ] = False,
 ) -> None:
-    """Build contestants. What is built already from the same sources and tools is not built again.
+    """Build contestants. A contestant is rebuilt only when its sources or tools changed.
 
-    Exit code 1 if one failed (the others are built all the same) or if none could be built.
+    Exit code 1 if a build failed (the others are still built) or if none could be built.
     """
     catalog = open_catalog()
     chosen = catalog.select(selectors or ())

@@ -47,12 +47,12 @@ def compare_runs(
         bool, typer.Option("--force", help="Compare even if the runs are of different hosts.")
     ] = False,
 ) -> None:
-    """Compare two runs on the same host: for every cell and contestant B over A, with its interval
-    and verdict.
+    """Compare two runs on the same host: the ratio of B over A for every cell and contestant, with
+    its interval and verdict.
 
-    Figures are taken over the floor of their own run first, so that a host that is slower today
-    does not look like a change. The floor itself is compared as it is. Exit code 0 whatever has
-    changed; 64 if the runs cannot be compared.
+    Each figure is first divided by its own run's floor, so that a slower host today does not look
+    like a change. The floor itself is compared as it is. Exit code 0 whatever has changed; 64 if
+    the runs cannot be compared.
     """
     from wirebench.stats import load_history
     from wirebench.stats.compare import compare

@@ -1,6 +1,4 @@
-"""``wirebench conformance``: how well does a server keep to the standards? Any server, by its
-address.
-"""
+"""``wirebench conformance``: how well any server, given by its address, follows the standards."""
 
 from __future__ import annotations
 
@@ -43,9 +41,9 @@ def conformance(
         typer.Option("--json", metavar="FILE", help="Write all results there, as JSON."),
     ] = None,
 ) -> None:
-    """Put the probes of RFC 9110, 9112, 6455 and 7692 to a running server, hostile ones among them.
+    """Send the probes of RFC 9110, 9112, 6455 and 7692 to a running server. Some are hostile.
 
-    Only to servers of your own. Exit code 0: each MUST that applies holds. 1: one does not.
+    Use it on your own servers only. Exit code 0: every MUST that applies holds. 1: one does not.
     """
     from wirebench.conformance import PARTS, probes_for, run_probes
 
@@ -91,7 +89,7 @@ def _show(status: Status, url: str, probe: Probe) -> None:
 
 
 def report(results: Iterable[ProbeResult], *, everything: bool, indent: str = "") -> Iterator[str]:
-    """A line for each score, and what failed, with what was sent, expected and received."""
+    """A line for each score, then each failed probe with what was sent, expected and received."""
     from wirebench.conformance import scores
 
     results = list(results)

@@ -1,4 +1,4 @@
-"""Where words go: results to stdout, everything else to stderr. Rich honours NO_COLOR by itself."""
+"""Output: results to stdout, everything else to stderr. Rich honours NO_COLOR by itself."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _WIDTH_OF_FILES = 200
 
 
 def console(file: IO[str] | None = None) -> Console:
-    """A console for stdout, or another stream. Wide when it is no terminal, so that tables in pipes
-    are whole.
+    """A console for stdout, or for another stream. It is wide when it is not a terminal, so that
+    pipes get whole tables.
     """
     stream = sys.stdout if file is None else file
     width = None if stream.isatty() or os.environ.get("COLUMNS") else _WIDTH_OF_FILES
@@ -46,6 +46,6 @@ def say_warning(message: str) -> None:
 
 
 def fail(message: str, *, code: int = EXIT_FAILED) -> NoReturn:
-    """Ends the command with a message."""
+    """End the command with a message."""
     say_error(message)
     raise typer.Exit(code)

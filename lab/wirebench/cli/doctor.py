@@ -1,4 +1,6 @@
-"""``wirebench doctor``: what is missing on this host, why it matters, and the line that mends it."""
+"""``wirebench doctor``: what is missing on this host, why it matters, and the command that fixes
+it.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +19,9 @@ def register(app: typer.Typer) -> None:
 
 
 def doctor() -> None:
-    """Say what is missing or stands in the way of good figures. Exit code 1 if something can be
-    installed or mended.
+    """Show what is missing on this host or harms its figures, and how to fix it.
+
+    Exit code 1 if something can be installed or fixed.
     """
     catalog = open_catalog(warn=False)
     host = capture()

@@ -1,6 +1,4 @@
-"""What ``run`` and ``quick`` share: from what was asked to the tables, the report and the exit
-code.
-"""
+"""What ``run`` and ``quick`` share: from the request to the tables, the report and the exit code."""
 
 from __future__ import annotations
 
@@ -37,11 +35,11 @@ RESULTS = "results"
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What the command line asks for."""
+    """The request of a command line."""
 
     label: str
     studies: tuple[str, ...]
-    """Empty: all of them."""
+    """Empty for all of them."""
     preset: str
     only: tuple[str, ...]
     blocks: int | None
@@ -55,7 +53,7 @@ class Request:
 
 
 def execute(request: Request) -> int:
-    """Carry out a run and publish it; the exit code."""
+    """Carry out a run, publish it, and return the exit code."""
     from wirebench.catalog.studies import load_studies
     from wirebench.store.jsonl import StoreError
 
@@ -216,7 +214,7 @@ class _Execution:
 
 
 def _command(request: Request, selection: Selection) -> tuple[str, ...]:
-    """The arguments that repeat the run: with the seed, which is drawn when it is not given."""
+    """The arguments that repeat the run, with its seed even if that was drawn."""
     words = (
         ["wirebench", "quick"]
         if request.label == "quick"
@@ -236,7 +234,7 @@ def _command(request: Request, selection: Selection) -> tuple[str, ...]:
 
 
 def _settled(session: Session, plan: Plan) -> Callable[[str, int], bool]:
-    """Whether the intervals of a cell are narrow enough, by the statistics over the trials so far."""
+    """Whether the intervals of a cell are narrow enough, by the trials so far."""
     from wirebench.stats import settled
 
     cells = {cell.key: cell for cell in plan.cells}

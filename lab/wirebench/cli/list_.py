@@ -27,7 +27,7 @@ def list_contestants(
         bool, typer.Option("--json", help="One JSON document instead of a table.")
     ] = False,
 ) -> None:
-    """Show the contestants: library, version, tier, workloads, and whether each can run here."""
+    """List the contestants: library, version, tier, workloads, and whether each can run here."""
     catalog = open_catalog()
     chosen = catalog.select(selectors or ())
     found = presences(chosen)

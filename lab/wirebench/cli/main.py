@@ -1,4 +1,4 @@
-"""The entry point: runs the app and turns errors into one clear line and an exit code."""
+"""The entry point. It runs the app and turns errors into one clear line and an exit code."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from wirebench.process.interrupt import interruptible
 
 
 def run_app(arguments: Sequence[str]) -> int:
-    """Runs one command; the exit code."""
+    """Run one command and return its exit code."""
     try:
         code = typer.main.get_command(make_app()).main(
             list(arguments), prog_name="wirebench", standalone_mode=False

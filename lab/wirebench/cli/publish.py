@@ -1,4 +1,4 @@
-"""What a run leaves: tables, the report, the failures, and how to go on."""
+"""The results of a run: tables, the report, the failures, and how to continue."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def conclude(session: Session, *, status: str, code: int, out: Console) -> int:
-    """Tables, report, who failed and how to go on."""
+    """Print the tables, the report's path, the failures and how to continue."""
     path = session.directory.path
     if any(record.status == "ok" for record in session.trials):
         publish(path, out)
@@ -37,7 +37,7 @@ def conclude(session: Session, *, status: str, code: int, out: Console) -> int:
 
 
 def publish(path: Path, out: Console) -> None:
-    """Tables to the terminal and into the run's directory, the report, and ``latest``."""
+    """Write the tables to the terminal and the run's directory, and write the report."""
     from wirebench.cli.table import run_tables, write_tables
     from wirebench.report import analyse_run, write_report
     from wirebench.store.rundir import TABLE_FILE, read_run
@@ -57,8 +57,8 @@ def publish(path: Path, out: Console) -> None:
 
 
 def failure_lines(trials: Iterable[TrialRecord]) -> Iterable[str]:
-    """Each contestant that failed, with what it was sent, what was expected and what came: the
-    first of each kind.
+    """Each contestant that failed, with what was sent, expected and received for the first failure
+    of each kind.
     """
     seen: dict[tuple[str, str], tuple[FailureRecord, list[str]]] = {}
     for record in trials:

@@ -26,10 +26,10 @@ def quick(
     force: Force = False,
     jobs: Jobs = None,
 ) -> None:
-    """Measure a small slice of all four studies on what is installed, and report it.
+    """Measure a small slice of all four studies on what is installed, and write the report.
 
-    Near relatives of other contestants are left to 'wirebench run'. Says before it starts how long
-    it will take: about five minutes of measuring on two cores. Ctrl-C keeps what is done. The exit
+    Leaves close relatives of other contestants to 'wirebench run'. Prints beforehand how long it
+    will take: about five minutes of measuring on two cores. Ctrl-C keeps what is done. The exit
     codes are those of 'wirebench run'.
     """
     # Cheap packages only: libraries of those whose compilers and runtimes are here. Without root

@@ -1,4 +1,4 @@
-"""``wirebench report``: a run's page and charts again, worked out from its stored trials."""
+"""``wirebench report``: rebuilds the page and charts of a run from its stored trials."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def report(
         ),
     ] = None,
 ) -> None:
-    """Make a run's report again: verdicts, tables and charts from its stored trials, in one HTML
-    file that needs no network.
+    """Rebuild a run's report from its stored trials: verdicts, tables and charts in one offline
+    HTML file.
     """
     from wirebench.report import export_charts, write_report
     from wirebench.store.jsonl import StoreError
@@ -60,7 +60,7 @@ def report(
 
 
 def find_run(name: str) -> Path:
-    """The directory of a run that is named by its path, or by its name in the project's results."""
+    """The directory of a run, given by its path or by its name in the project's results."""
     given = Path(name)
     if (given / "run.json").is_file():
         return given.resolve()

@@ -1,4 +1,4 @@
-"""``wirebench run``: measure one study; store, tabulate and report it."""
+"""``wirebench run``: measures a study, stores the trials and reports them."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def run_study(
     force: Force = False,
     jobs: Jobs = None,
 ) -> None:
-    """Measure one study, in interleaved blocks, and report it.
+    """Measure one study in interleaved blocks and write its report.
 
     Builds what is not built, checks every contestant's replies, then measures.
 
@@ -116,7 +116,7 @@ def run_study(
 
 
 def split_words(values: Sequence[str] | None) -> tuple[str, ...]:
-    """Values given several times or with commas between."""
+    """Split values that were repeated or separated by commas."""
     return tuple(
         part.strip() for value in values or () for part in value.split(",") if part.strip()
     )

@@ -1,4 +1,4 @@
-"""``wirebench selftest``: are wireload's percentiles true?"""
+"""``wirebench selftest``: checks wireload's percentiles against a known truth."""
 
 from __future__ import annotations
 
@@ -90,14 +90,13 @@ def selftest(
     """Compare wireload's percentiles and error counts with the truth, on servers whose delays are
     known exactly.
 
-    Each case is run several times under each load, in rounds over all of them; a percentile is
-    right when the median of its differences from the truth, or else from what the server recorded
-    of itself, is within 1% or 50 us. Error counts must be exact in every run. Wants a quiet machine
-    with two cores. One mode takes a quarter of an hour; how long it will take is said at the
-    beginning. Ctrl-C judges what is done.
+    Each case runs several times under each load, in rounds over all of them. A percentile is right
+    if the median of its differences from the truth, or from the server's own record, is within 1%
+    or 50 us. Error counts must be exact in every run.
 
-    Exit code 0: all that could be judged is right. 1: something is wrong. 3: nothing could be
-    judged. 130, 143: interrupted.
+    Needs a quiet machine with two cores. One mode takes a quarter of an hour; the command prints
+    the time it will take. Ctrl-C judges the runs that are done. Exit code 0: everything that could
+    be judged is right. 1: something is wrong. 3: nothing could be judged. 130, 143: interrupted.
     """
     from rich.live import Live
     from rich.text import Text
@@ -219,7 +218,7 @@ def _priority(real_time: bool) -> Iterator[None]:
 
 
 def _program(given: Path | None, name: str, option: str) -> Path:
-    """Beside the Python that runs this, where the package puts it, or in PATH."""
+    """The program beside the Python that runs this, where the package installs it, or in PATH."""
     if given is not None:
         if not os.access(given, os.X_OK):
             raise CatalogError(f"{option}: expected a program, got {given}")

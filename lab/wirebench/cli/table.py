@@ -46,7 +46,7 @@ TIMES: Units = ((1e9, "s"), (1e6, "ms"), (1e3, "us"), (1, "ns"))
 
 
 def figure(metric: str, value: float | None) -> str:
-    """A value for people, with three or four digits; blank when it is not known."""
+    """A value for people, with three or four digits; blank if unknown."""
     if value is None:
         return ""
     if metric.endswith("_ns"):
@@ -59,8 +59,8 @@ def figure(metric: str, value: float | None) -> str:
 
 
 def cell_table(cell: CellAnalysis, *, width: int = WIDTH) -> RenderableType:
-    """One cell: a heading, a row for each entry, and what limits the figures. A narrow one has
-    fewer of the figures.
+    """One cell: a heading, a row for each entry, and the limits of the figures. A narrow terminal
+    gets fewer figures.
     """
     leading = [[_sign(entry), _rank(entry), entry.entry, _ratio(entry)] for entry in cell.entries]
     remarks = [_remarks(entry) for entry in cell.entries]
@@ -109,9 +109,7 @@ def _direction(cell: CellAnalysis) -> str:
 
 
 def _figures(cell: CellAnalysis, metric: str) -> list[str]:
-    """A metric's column: the median over the trials, and what can only be a lower bound marked as
-    one.
-    """
+    """The column of a metric: medians over the trials. A lower bound is marked as one."""
     values = []
     for entry in cell.entries:
         summary = entry.summary.metrics.get(metric)
@@ -123,8 +121,8 @@ def _figures(cell: CellAnalysis, metric: str) -> list[str]:
 
 
 def _fitting(columns: Sequence[tuple[str, list[str]]], room: int) -> list[tuple[str, list[str]]]:
-    """The columns that have a value and fit, the first ones first; the very first even if the
-    remarks must wrap for it.
+    """The columns that have values and fit, in order; at least the first, even if the remarks must
+    wrap for it.
     """
     fitting: list[tuple[str, list[str]]] = []
     for title, values in columns:
@@ -210,7 +208,7 @@ def _footnotes(cell: CellAnalysis) -> Iterable[str]:
 def run_tables(
     analysis: RunAnalysis, studies: Sequence[StudyText], *, width: int = WIDTH
 ) -> Iterable[RenderableType]:
-    """Every cell by study, and how to read the signs."""
+    """Every cell by study, and a legend of the signs."""
     for study in studies:
         cells = analysis.of_study(study.name)
         if not cells:
@@ -225,6 +223,6 @@ def run_tables(
 
 
 def write_tables(path: Path, draw: Callable[[Console], None]) -> None:
-    """The same tables as plain text."""
+    """Write the same tables as plain text."""
     with path.open("w", encoding="utf-8") as file:
         draw(Console(file=file, width=WIDTH, color_system=None, highlight=False))

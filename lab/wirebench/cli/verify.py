@@ -1,4 +1,4 @@
-"""``wirebench verify``: does each contestant give exactly the right replies?"""
+"""``wirebench verify``: checks that each contestant gives exactly the right replies."""
 
 from __future__ import annotations
 
@@ -53,12 +53,11 @@ def verify_contestants(
     ] = None,
     jobs: Jobs = None,
 ) -> None:
-    """Check that contestants answer as their workloads ask, exactly. What is not built is built
-    first.
+    """Check that contestants give exactly the replies that their workloads ask for.
 
-    --conformance says how well each keeps to RFC 9110, 9112, 6455 and 7692; it fails no contestant.
-    Exit code 0: all conform. 1: one does not, or could not be built. What is not installed is
-    listed and skipped.
+    Builds what is not built. --conformance reports how well each follows RFC 9110, 9112, 6455 and
+    7692; it fails no contestant. Exit code 0: all conform. 1: one does not, or could not be built.
+    Contestants that are not installed are listed and skipped.
     """
     if workload is not None and workload not in WORKLOADS:
         raise CatalogError(f"--workload: expected one of {', '.join(WORKLOADS)}, got {workload!r}")
@@ -82,7 +81,7 @@ def verify_contestants(
 
 
 def duties(contestant: Contestant, workload: str | None) -> list[tuple[Role, Workload]]:
-    """What there is to check about a contestant."""
+    """The checks that apply to a contestant."""
     found: list[tuple[Role, Workload]] = [("server", one) for one in contestant.serves]
     found += dict.fromkeys(("client", CALLED[scheme]) for scheme in contestant.calls)
     return [duty for duty in found if workload in (None, duty[1])]

@@ -1,1 +1,1 @@
-"""What will be measured, in which order: blocks of trials, reproducible from one seed."""
+"""The plan of a run: blocks of trials in an order that one seed reproduces."""

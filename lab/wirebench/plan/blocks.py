@@ -1,10 +1,9 @@
-"""Blocks: every contestant of a cell once, with the floor and the twin, in a fresh random order.
+"""Blocks: every contestant of a cell once, with the floor and the twin, in a new random order.
 
 The block is the unit of the statistics (randomised multiple interleaved trials: Abedi & Brecht,
 ICPE 2017). Each trial also gets an environment of another size, because that alone can change a
-figure (Mytkowicz et al., ASPLOS 2009). A block depends on the seed, the study, the cell and its
-number only, so that a resumed run, or one that adds blocks, draws exactly the blocks the first one
-would have drawn.
+figure (Mytkowicz et al., ASPLOS 2009). A block depends only on the seed, the study, the cell and
+its number. A resumed or extended run therefore draws exactly the same blocks.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ class PlannedTrial:
     block: int
     """Counted from 1."""
     position: int
-    """Place in the block's order, counted from 1."""
+    """Position in the block, counted from 1."""
     entry: Entry
     environment_bytes: int
     port_seed: int
@@ -97,11 +96,11 @@ def draw_block(
 def choose_twin(
     contestants: Sequence[str], *, floors: Sequence[str], seed: int, study: str, cell: str
 ) -> str | None:
-    """Which contestant is entered twice: drawn from all but the floor, so that it changes from cell
-    to cell and run to run.
+    """Draw the contestant that is entered twice, from all but the floor, differently for each cell
+    and run.
 
-    The floor is the twin only when it is alone: its own noise is not that of what is compared. None
-    without contestants.
+    The floor is the twin only when it is alone: its noise is not that of the others. None without
+    contestants.
     """
     candidates = sorted(set(contestants) - set(floors)) or sorted(contestants)
     if not candidates:

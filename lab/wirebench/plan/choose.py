@@ -1,4 +1,4 @@
-"""Who takes part in which cell."""
+"""Which contestants take part in which cell."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from wirebench.plan.model import PlannedCell
 
 @dataclass(frozen=True, kw_only=True)
 class Chosen:
-    """One cell before the twin is drawn: everybody who can be in it, and for a client study who
-    serves.
+    """One cell before the twin is drawn: its possible contestants, and for a client study its
+    servers.
     """
 
     study: Study
@@ -22,7 +22,7 @@ class Chosen:
     cell: Cell
     contestants: tuple[Contestant, ...]
     servers: tuple[Contestant, ...]
-    """For a client study: who may serve, the first choice first."""
+    """For a client study: the possible servers, the preferred one first."""
 
     @property
     def key(self) -> str:
@@ -30,14 +30,14 @@ class Chosen:
 
 
 def takes_part(contestant: Contestant, cell: Cell) -> bool:
-    """Whether the contestant does what the cell asks of it: serve the workload, or call the scheme."""
+    """Whether the contestant can play its role in the cell: serve the workload, or call the scheme."""
     if isinstance(cell.load, ClientLoad):
         return cell.load.scheme in contestant.calls
     return _serves(contestant, cell)
 
 
 def _serves(contestant: Contestant, cell: Cell) -> bool:
-    """Whether it serves the cell's workload, over TLS if the cell is."""
+    """Whether it serves the cell's workload, over TLS if the cell uses TLS."""
     over_tls = isinstance(cell.load, ClosedLoad | ClientLoad) and cell.load.tls
     return cell.workload in contestant.serves and (contestant.tls or not over_tls)
 
@@ -49,12 +49,11 @@ def choose(
     everybody: Mapping[str, Contestant],
     by_preset: bool = False,
 ) -> tuple[Chosen, ...]:
-    """The cells with the wanted contestants, and the floor even when it was not asked for: it is in
-    every block.
-
-    ``by_preset``: of the wanted only those that a preset names, if it names any, and not those that
-    it does without. A cell in which the floor would be alone is left out, unless only the floor was
+    """The cells with the wanted contestants and the floor, which is in every block even if not
     asked for.
+
+    ``by_preset``: apply the preset's lists of contestants to keep and to leave out. A cell with
+    only the floor is left out, unless only the floor was asked for.
     """
     floors = {one.identity for one in wanted if one.tier == "floor"}
     chosen = []
@@ -86,9 +85,7 @@ def choose(
 def plan_cell(
     chosen: Chosen, *, usable: Collection[str], server: str | None, seed: int, blocks: int | None
 ) -> PlannedCell:
-    """The cell with those of its contestants that are usable (built, and right in their replies),
-    and the twin.
-    """
+    """The planned cell: its usable contestants (built, with correct replies) and the twin."""
     members = [one for one in chosen.contestants if one.identity in usable]
     floors = tuple(one.identity for one in members if one.tier == "floor")
     names = [one.identity for one in members]

@@ -1,7 +1,7 @@
-"""How long a run will take, summed over its plan, before anything is measured.
+"""Estimate the time of a run from its plan, before anything is measured.
 
-The figures below are our own, read on two cores; only the estimate uses them. Once trials are done,
-:class:`Pace` uses their own durations.
+The figures below are our own, measured on two cores; only the estimate uses them. Once trials are
+done, :class:`Pace` uses their durations.
 """
 
 from __future__ import annotations
@@ -14,28 +14,28 @@ from wirebench.catalog.studies import Cell, ClientLoad, ClosedLoad, EachLoad, Ra
 MS = 1_000_000
 
 TRIAL_OVERHEAD_NS = 100 * MS
-"""To start and stop the two processes of a trial and to read what they say, without their own
+"""Time to start and stop the two processes of a trial and to read their output, without their own
 start-up.
 """
 START_NS = {"python": 300 * MS, "node": 120 * MS, "java": 350 * MS}
 """From the start of a contestant's process to its first connection, by language."""
 OTHER_START_NS = 20 * MS
 SLOWNESS = {"python": 5.0, "node": 2.5}
-"""How much longer a request takes that costs a native contestant the figures below, by language; 1
-for the others.
+"""The factor of a language to the figures below, which are for native contestants. 1 for languages
+not listed.
 """
 CONNECT_NS = 60_000
 REQUEST_NS = {"reuse": 30_000, "new": 120_000}
 RAMP_MESSAGE_NS = 15_000
 VERIFY_NS = {"server": 700 * MS, "client": 1_500 * MS}
-"""The conformance check of one workload of one contestant."""
+"""Time to check one workload of one contestant."""
 BUILD_NS = {"rust": 90_000 * MS, "cpp": 25_000 * MS, "java": 25_000 * MS, "go": 20_000 * MS}
-"""A first build by language, with the packages to fetch."""
+"""Time of a first build by language, including package downloads."""
 OTHER_BUILD_NS = 12_000 * MS
 
 
 def trial_ns(cell: Cell, *, language: str, hardware_threads: int) -> int:
-    """About how long one trial of this cell takes, from the start of its processes to their end."""
+    """Estimated time of one trial of this cell, from the start of its processes to their end."""
     start = TRIAL_OVERHEAD_NS + START_NS.get(language, OTHER_START_NS)
     slowness = SLOWNESS.get(language, 1.0)
     match cell.load:
@@ -54,7 +54,7 @@ def trial_ns(cell: Cell, *, language: str, hardware_threads: int) -> int:
 
 
 def block_ns(cell: Cell, contestants: Sequence[str], *, hardware_threads: int) -> int:
-    """One block of these contestants (``language/name``), the twin's among them twice."""
+    """Estimated time of one block of these contestants (``language/name``), with the twin twice."""
     return sum(
         trial_ns(cell, language=name.split("/")[0], hardware_threads=hardware_threads)
         for name in contestants
@@ -62,15 +62,13 @@ def block_ns(cell: Cell, contestants: Sequence[str], *, hardware_threads: int) -
 
 
 def build_ns(contestants: Iterable[str]) -> int:
-    """About how long it takes to build these contestants (those whose build is not in the cache)."""
+    """Estimated time to build these contestants, which are not in the cache."""
     return sum(BUILD_NS.get(name.split("/")[0], OTHER_BUILD_NS) for name in contestants)
 
 
 @dataclass(kw_only=True)
 class Pace:
-    """What is left of a run, from the estimate of each trial and the durations of those that are
-    done.
-    """
+    """The time of a trial, from its estimate and the durations of trials already done."""
 
     estimated: dict[tuple[str, str], int]
     """Estimated nanoseconds of one trial by cell (``study.cell``) and entry."""
@@ -80,8 +78,8 @@ class Pace:
         self._seen.setdefault((cell, entry), []).append(elapsed_ns)
 
     def trial(self, cell: str, entry: str) -> int:
-        """The mean of this entry's trials in the cell; before it had any, its estimate, scaled as
-        the others' were wrong.
+        """The mean of this entry's trials in the cell. Before its first trial: its estimate, scaled
+        by the error of the others' estimates.
         """
         own = self._seen.get((cell, entry))
         if own:

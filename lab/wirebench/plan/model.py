@@ -1,4 +1,4 @@
-"""The plan of a run as it stands in ``plan.json``: all that is needed to draw its blocks again."""
+"""The plan of a run as stored in ``plan.json``: everything needed to draw its blocks again."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ SCHEMA = 1
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedCell:
-    """One cell with the entries that run in it and the limits of its stop rule."""
+    """One cell with its entries and the limits of its stop rule."""
 
     study: str
     role: Role
     cell: Cell
     entries: tuple[Entry, ...]
     floors: tuple[str, ...]
-    """Entries that are the floor: the ratios of the cell are to the first."""
+    """The floor's entries. Ratios of the cell are to the first."""
     twin: str | None
     """The contestant that is entered twice."""
     server: str | None
@@ -60,17 +60,17 @@ class Plan:
     cells: tuple[PlannedCell, ...]
     budget_ns: int | None
     estimate_ns: int
-    """How long the measuring of the blocks that are certain to run was expected to take."""
+    """Estimated time of the mandatory blocks."""
     builds: dict[str, str]
-    """The build hash of every contestant that takes part: a resumed run must have the same."""
+    """The build hash of every contestant in the run. A resumed run must have the same."""
     order: tuple[str, ...]
-    """Trial ids of the blocks that are certain to run, in the order they run."""
+    """The trial ids of the mandatory blocks, in order."""
 
     def blocks(self, numbers: range) -> Iterator[PlannedTrial]:
-        """The trials of these blocks: block by block, and in each block cell after cell.
+        """The trials of these blocks: block by block, and cell by cell within each block.
 
-        Cells take turns block by block, so that slow drift of the machine falls on all of them, and
-        an interrupted run has about as many blocks of each.
+        Interleaving the cells spreads slow drift of the machine over all of them, and leaves an
+        interrupted run with about as many blocks of each.
         """
         for number in numbers:
             for cell in self.cells:

@@ -1,7 +1,7 @@
 """When a cell has enough blocks: by the width of its intervals or the time budget, never by which
 entry leads.
 
-(Kalibera & Jones, ISMM 2013; looking at fixed points only keeps the number of looks small.)
+(Kalibera & Jones, ISMM 2013. Checking at fixed points only keeps the number of looks small.)
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator
 
 FIRST_LOOK = 6
 LOOK_GROWTH = 1.45
-"""Our own choice: looks after 6, 9, 13, 19, 28, 41... blocks."""
+"""Our own choice: check after 6, 9, 13, 19, 28, 41... blocks."""
 
 Settled = Callable[[str, int], bool]
-"""Whether every interval of this cell (``study.cell``) is narrow enough after this many blocks."""
+"""Whether every interval of a cell (``study.cell``) is narrow enough after this many blocks."""
 
 
 def looks() -> Iterator[int]:
@@ -25,7 +25,7 @@ def looks() -> Iterator[int]:
 
 
 def wants_more(key: str, *, done: int, min_blocks: int, max_blocks: int, settled: Settled) -> bool:
-    """Whether the cell gets another block after ``done`` of them."""
+    """Whether the cell gets another block after ``done`` blocks."""
     if done < min_blocks:
         return True
     if done >= max_blocks:

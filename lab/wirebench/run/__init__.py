@@ -1,1 +1,1 @@
-"""A run from its plan to its stored trials: build, verify, measure, resume, stop."""
+"""A run: build, verify, measure, store; resumed after an interruption."""

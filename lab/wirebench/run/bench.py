@@ -1,5 +1,5 @@
-"""What a run asks of the earlier stages. The tests give it a bench of their own;
-``wirebench.run.local`` is the real one.
+"""The interface of a run to the earlier stages. ``wirebench.run.local`` implements it; the tests
+use fakes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from wirebench.trial.types import TrialSpec
 
 @dataclass(frozen=True, kw_only=True)
 class Absence:
-    """Why a contestant cannot be run here, and the line that changes it."""
+    """Why a contestant cannot run here, and the command that changes that."""
 
     kind: Literal["not_installed", "disabled"]
     reason: str
@@ -35,7 +35,7 @@ class Built:
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """One conformance check: of a server for a workload, or of a client with the server it calls."""
+    """One check: of a server for a workload, or of a client with the server it calls."""
 
     contestant: Contestant
     role: Role
@@ -61,11 +61,11 @@ class Bench(Protocol):
     def hardware_threads(self) -> int: ...
 
     def host(self) -> Mapping[str, Any]:
-        """The host's fingerprint. Its ``host_id`` is the same as long as figures can be compared."""
+        """The host's fingerprint. Figures are comparable while its ``host_id`` is the same."""
         ...
 
     def absent(self, contestants: Mapping[str, Contestant]) -> Mapping[str, Absence]:
-        """Those of the contestants that cannot be run here."""
+        """The contestants that cannot run here."""
         ...
 
     def build_key(self, contestant: Contestant) -> str:
@@ -73,7 +73,7 @@ class Bench(Protocol):
         ...
 
     def is_built(self, contestant: Contestant) -> bool:
-        """Whether building it will take no time, as far as can be said."""
+        """Whether the build will probably take no time."""
         ...
 
     def build(self, contestant: Contestant) -> Built: ...
@@ -83,7 +83,7 @@ class Bench(Protocol):
     def run_trial(self, spec: TrialSpec) -> TrialRecord: ...
 
     def notes(self) -> tuple[str, ...]:
-        """What a reader of any figure of this host must know."""
+        """Notes that a reader of any figure of this host needs."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""The bench that is this machine: builds, checks and trials by the earlier stages."""
+"""The bench on this machine: the real builds, checks and trials."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ GENERATOR = "wireload"
 
 
 def find_generator() -> Path:
-    """The load generator: beside the Python that runs this, where the package puts it, or in PATH."""
+    """The load generator: beside the Python that runs this, where the package installs it, or in
+    PATH.
+    """
     beside = Path(sys.executable).parent / GENERATOR
     if os.access(beside, os.X_OK):
         return beside
@@ -43,7 +45,7 @@ def find_generator() -> Path:
 
 
 class LocalBench:
-    """Use as a context manager: what it starts has ended when it is left."""
+    """Use it as a context manager: on exit, every process it started has ended."""
 
     def __init__(self, *, root: Path, jobs: int) -> None:
         self._root = root
@@ -89,8 +91,8 @@ class LocalBench:
         return build_key(contestant, self._root.resolve(), presence(contestant))
 
     def is_built(self, contestant: Contestant) -> bool:
-        """Whether it has a build folder, or needs none. Only the estimate asks: a build that failed
-        has one too.
+        """Whether it has a build folder, or needs none. Only the estimate asks: a failed build has
+        a folder too.
         """
         if not contestant.build_steps:
             return True

@@ -1,8 +1,7 @@
-"""The measuring loop: blocks of trials until every cell has enough, each stored as soon as it is
-done.
+"""The measuring loop: run blocks of trials until every cell has enough, and store each trial at
+once.
 
-It knows neither processes nor clocks: both come in as arguments, so that the tests run it with
-fakes.
+Processes and the clock are arguments, so that the tests can use fakes.
 """
 
 from __future__ import annotations
@@ -20,13 +19,13 @@ from wirebench.process.interrupt import hold
 from wirebench.trial.record import FailureRecord, Status, TrialRecord
 
 GIVE_UP_AFTER = 2
-"""An entry that failed in the same way in this many blocks of a cell is not run in the cell's other
-blocks. Our own choice.
+"""After this many blocks in which an entry failed in the same way, the cell's other blocks leave it
+out. Our own choice.
 """
 
 
 class Watcher(Protocol):
-    """Is told of each trial before it starts and after it ended: never while one is timed."""
+    """Called before and after each trial, never during a timed window."""
 
     def before(self, trial: PlannedTrial, *, left_ns: int) -> None: ...
 
@@ -38,7 +37,7 @@ RunTrial = Callable[[PlannedTrial, PlannedCell], TrialRecord]
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """Why the loop ended, and how many blocks each cell has."""
+    """The result of the loop: why it ended, and the blocks of each cell."""
 
     blocks: dict[str, int]
     out_of_budget: bool
@@ -46,7 +45,9 @@ class Measured:
 
 @dataclass(kw_only=True)
 class _Failures:
-    """Counts failures by cell, entry and kind, over the blocks of this and the interrupted run."""
+    """Failures by cell, entry and kind, over the blocks of this run and of the interrupted run
+    before it.
+    """
 
     counts: Counter[tuple[str, str, str]] = field(default_factory=Counter)
 
@@ -55,7 +56,7 @@ class _Failures:
             self.counts[f"{record.study}.{record.cell}", record.entry, record.failure.kind] += 1
 
     def gives_up(self, cell: str, entry: str) -> str | None:
-        """The kind of failure for which the entry is not run again in the cell."""
+        """The kind of failure for which the cell leaves the entry out; None if it still runs."""
         for (at_cell, at_entry, kind), count in self.counts.items():
             if (at_cell, at_entry) == (cell, entry) and count >= GIVE_UP_AFTER:
                 return kind
@@ -73,8 +74,8 @@ def measure(
     pace: Pace,
     watcher: Watcher,
 ) -> Measured:
-    """Run every trial of the plan that is not among ``done``; ``keep`` stores each before the next
-    one starts.
+    """Run every trial of the plan that is not in ``done``. ``keep`` stores each trial before the
+    next one starts.
     """
     failures = _Failures()
     finished: set[str] = set()
@@ -135,7 +136,7 @@ def measure(
 
 
 def given_up(trial: PlannedTrial, kind: str) -> FailureRecord:
-    """Why a trial is not run: its entry failed before, in the same way."""
+    """Why a trial is not run: its entry failed in the same way before."""
     message = f"not run: {trial.entry.name} failed with {kind} in {GIVE_UP_AFTER} earlier blocks of this cell"
     return FailureRecord(kind=kind, phase="plan", message=message)
 
@@ -168,8 +169,8 @@ def _left(
     here: list[PlannedTrial],
     pace: Pace,
 ) -> int:
-    """What is left of the blocks that are certain to run; those a stop rule may add are not
-    counted.
+    """The estimated time of the remaining mandatory blocks. Blocks that the stop rule may add are
+    not counted.
     """
     total = sum(pace.trial(at.key, trial.entry.name) for trial in here)
     passed = True

@@ -1,6 +1,4 @@
-"""What the user sees while a run goes on. Drawn between trials only: drawing would take time from a
-timed window.
-"""
+"""Progress of a run. It is drawn between trials only: drawing would take time from a timed window."""
 
 from __future__ import annotations
 
@@ -21,9 +19,7 @@ def failure_line(record: TrialRecord) -> str:
 
 
 class Bar:
-    """A progress bar on a terminal. It has no thread of its own: nothing is drawn but by ``before``
-    and ``after``.
-    """
+    """A progress bar on a terminal. It has no thread: only ``before`` and ``after`` draw."""
 
     def __init__(self, plan: Plan, console: Console) -> None:
         self._console = console
@@ -104,9 +100,7 @@ class Lines:
 
 
 class Steps:
-    """What happens before the trials: builds and checks. A bar on a terminal, one line each
-    elsewhere.
-    """
+    """Progress of builds and checks: a bar on a terminal, lines elsewhere."""
 
     def __init__(self, console: Console) -> None:
         self._console = console

@@ -1,4 +1,4 @@
-"""Whether an interrupted run can be completed on this host with these builds."""
+"""Check that an interrupted run can be completed on this host with these builds."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ from wirebench.store.rundir import StoredRun
 
 
 def check_resumable(run: StoredRun, *, scope: Scope, bench: Bench, force: bool) -> None:
-    """Refuse to add trials that could not be compared with those the run has: of another host, or
-    of other builds.
-    """
+    """Refuse to mix trials of different hosts or of different builds in one run."""
     if force:
         return
     again = "start a new run, or add --force to mix them all the same"

@@ -1,4 +1,4 @@
-"""What a selection comes to on this host: contestants, checks and time, before anything is built."""
+"""The scope of a run on this host: contestants, checks and time, before anything is built."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from wirebench.store.records import AbsentRecord, Selection
 
 @dataclass(frozen=True, kw_only=True)
 class Scope:
-    """What a selection comes to on this host, known before anything is built."""
+    """The scope of a selection on this host, known before anything is built."""
 
     selection: Selection
     studies: tuple[tuple[Study, Preset], ...]
     cells: tuple[Chosen, ...]
-    """With the contestants that can be run here."""
+    """With the contestants that can run here."""
     needed: Mapping[str, Contestant]
-    """Everybody to build: those of the cells, and who serves the client studies."""
+    """Every contestant to build: those of the cells, and the servers of the client studies."""
     absent: tuple[AbsentRecord, ...]
     unbuilt: tuple[str, ...]
     budget_ns: int | None
@@ -39,7 +39,9 @@ def scope_of(
     everybody: Mapping[str, Contestant],
     bench: Bench,
 ) -> Scope:
-    """Who will be measured in what, who cannot be, and how long it will take."""
+    """Determine which contestants will be measured where, which cannot be, and the time it will
+    take.
+    """
     presets = [
         (studies[name], studies[name].preset(selection.preset)) for name in selection.studies
     ]
@@ -84,9 +86,7 @@ def scope_of(
 
 
 def _likely_entries(cell: Chosen, *, seed: int) -> list[str]:
-    """The contestants of a cell with the twin's second entry, as they will be if all pass their
-    checks.
-    """
+    """The contestants of a cell with the twin's second entry, assuming that all pass their checks."""
     planned = plan_cell(
         cell, usable={one.identity for one in cell.contestants}, server=None, seed=seed, blocks=None
     )
@@ -114,8 +114,8 @@ def _absences(cells: Sequence[Chosen], gone: Mapping[str, Absence]) -> tuple[Abs
 
 
 def checks_of(cells: Sequence[Chosen]) -> tuple[Check, ...]:
-    """The conformance checks the cells need, each once; a server is checked before the clients that
-    call it.
+    """The checks that the cells need, each once. A server is checked before the clients that call
+    it.
     """
     checks: dict[tuple[str, str], Check] = {}
     for cell in cells:

@@ -1,5 +1,5 @@
-"""One run from the selection to its exit code: build, verify, plan, measure, store; begun anew or
-resumed.
+"""One run from its selection to its exit code: build, verify, plan, measure, store. A session
+starts a run or resumes one.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ NOTHING_VALID = 3
 
 
 class Reporter(Protocol):
-    """Is told what happens before the trials."""
+    """Called during builds and checks, before the trials."""
 
     def building(self, name: str, number: int, count: int) -> None: ...
 
@@ -46,7 +46,7 @@ class Reporter(Protocol):
 
 @dataclass(kw_only=True)
 class Session:
-    """One run under way: its directory, and what is known so far."""
+    """A run in progress: its directory and what is known so far."""
 
     directory: RunDirectory
     info: RunInfo
@@ -54,7 +54,7 @@ class Session:
     bench: Bench
     reporter: Reporter
     before: StoredRun | None = None
-    """What an interrupted run left, when this resumes it."""
+    """The interrupted run that this one resumes."""
 
     def __post_init__(self) -> None:
         self._trials: list[TrialRecord] = list(self.before.trials) if self.before else []
@@ -71,7 +71,7 @@ class Session:
         return tuple(self._trials)
 
     def prepare(self) -> Plan:
-        """Build and verify everybody, then draw the plan; a resumed run has its plan already."""
+        """Build and verify all contestants, then draw the plan. A resumed run already has its plan."""
         stored = self.before.plan if self.before else None
         needed = self.scope.needed
         self._build(
@@ -148,7 +148,7 @@ class Session:
             self.reporter.verified(record)
 
     def _trouble(self, cell: Chosen, contestant: Contestant) -> FailureRecord | None:
-        """Why the contestant is in no block of the cell."""
+        """Why the contestant is in no block of the cell; None if it takes part."""
         if contestant.identity in self._unbuildable:
             return self._unbuildable[contestant.identity]
         if cell.study.role == "client":
@@ -198,8 +198,8 @@ class Session:
         return replace(plan, order=tuple(trial.id for trial in plan.blocks(range(1, fewest + 1))))
 
     def _note_excluded(self, cell: Chosen) -> None:
-        """A record for each contestant that comes to no trial of the cell, so that the tables show
-        it with the reason.
+        """Record each contestant that has no trial in the cell, so that the tables show it with the
+        reason.
         """
         for one in cell.contestants:
             trouble = self._trouble(cell, one)
@@ -260,7 +260,7 @@ def _text(study: Study, preset: Preset) -> StudyText:
 def finish(
     session: Session, *, status: str, exit_code: int, now_unix_ns: Callable[[], int] = time.time_ns
 ) -> RunInfo:
-    """The last word in ``run.json``."""
+    """Write the final ``run.json``."""
     info = replace(
         session.info,
         status=status,  # type: ignore[arg-type]

@@ -1,3 +1,1 @@
-"""The run directory: what was planned and measured, append-only, readable after an interruption at
-any moment.
-"""
+"""The run directory: append-only, and readable after an interruption at any moment."""

@@ -1,5 +1,5 @@
-"""Files that survive a kill at any moment: atomic whole-file writes, and line files where only the
-last line can be torn.
+"""Files that survive a kill at any moment: atomic whole-file writes, and line files of which only
+the last line can be torn.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from pathlib import Path
 
 
 class StoreError(Exception):
-    """A run directory that cannot be read or used; the message says what, where and what to do."""
+    """A run directory cannot be read or used. The message says what, where and what to do."""
 
 
 def write_whole(path: Path, value: object) -> None:
-    """Replace the file in one step: a reader, or a kill, sees the old content or the new, never a
-    part.
+    """Replace the file atomically: a reader, or a kill, sees the old content or the new, never a
+    mixture.
     """
     scratch = path.with_name(f".{path.name}.new")
     with scratch.open("w", encoding="utf-8") as file:
@@ -40,8 +40,8 @@ def read_whole(path: Path) -> object:
 
 
 class LineFile:
-    """Appends JSON lines, each on disk before ``append`` returns. A torn last line, left by a kill,
-    is cut off first.
+    """Append JSON lines, each on disk before ``append`` returns. A line torn by a kill is removed
+    first.
     """
 
     def __init__(self, path: Path) -> None:
@@ -62,8 +62,8 @@ class LineFile:
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, object]]:
-    """Line numbers and values. A last line without its end is ignored; any other line that is not
-    JSON is an error.
+    """Line numbers and values. An incomplete last line is ignored; any other invalid line is an
+    error.
     """
     if not path.exists():
         return
@@ -76,7 +76,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, object]]:
 
 
 def _whole_bytes(path: Path) -> int:
-    """How many bytes of the file are whole lines."""
+    """The length of all complete lines in bytes."""
     return path.read_bytes().rfind(b"\n") + 1
 
 

@@ -14,7 +14,7 @@ from wirebench.trial.record import SCHEMA, FailureRecord
 
 @dataclass(frozen=True, kw_only=True)
 class VerifyRecord:
-    """What the conformance check of one workload (or client scheme) said about one contestant."""
+    """The result of checking one contestant for one workload (or client scheme)."""
 
     schema: int = SCHEMA
     contestant: str
@@ -24,12 +24,12 @@ class VerifyRecord:
     elapsed_ns: int
     checks: tuple[Mapping[str, Any], ...] = ()
     probes: tuple[Mapping[str, Any], ...] = ()
-    """What the probes of the RFCs said about this build, if they were ever put to it."""
+    """The results of the conformance probes for this build, if they were ever run."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AbsentRecord:
-    """A contestant the run could have had, why it has not, and the line that changes it (None when
+    """A contestant that is absent from the run, why, and the command that changes that (None if
     there is none).
     """
 
@@ -42,7 +42,7 @@ class AbsentRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class Selection:
-    """What was asked for: enough to plan the same run again."""
+    """What the user asked for: enough to plan the same run again."""
 
     studies: tuple[str, ...]
     preset: str
@@ -58,9 +58,7 @@ RunStatus = Literal["running", "interrupted", "complete", "failed"]
 
 @dataclass(frozen=True, kw_only=True)
 class RunInfo:
-    """``run.json``. The status is ``running`` while the run goes on, and stays so when it was
-    killed.
-    """
+    """The content of ``run.json``. The status stays ``running`` if the run is killed."""
 
     schema: int = SCHEMA
     name: str
@@ -74,4 +72,4 @@ class RunInfo:
     exit_code: int | None = None
     absent: tuple[AbsentRecord, ...] = ()
     notes: tuple[str, ...] = ()
-    """What a reader of the figures must know, such as one core for both server and generator."""
+    """Notes that a reader of the figures needs, such as one core for both server and generator."""

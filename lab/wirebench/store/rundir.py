@@ -1,6 +1,4 @@
-"""One run's directory: created once, appended to while the run goes on, read by everything after
-it.
-"""
+"""One run's directory: created once, appended to during the run, read by all later stages."""
 
 from __future__ import annotations
 
@@ -39,7 +37,7 @@ _VERIFY = TypeAdapter(VerifyRecord)
 
 @dataclass(frozen=True, kw_only=True)
 class StoredRun:
-    """A run as read back. ``plan`` is None when the run ended before it was drawn."""
+    """A stored run. ``plan`` is None if the run ended before the plan was drawn."""
 
     path: Path
     info: RunInfo
@@ -50,8 +48,8 @@ class StoredRun:
 
 
 class RunDirectory:
-    """The writer's side. Holds a lock so that two processes never append to one run; the kernel
-    frees it at a kill.
+    """The writer of a run directory. A lock keeps two processes from appending to one run; the
+    kernel releases it at a kill.
     """
 
     def __init__(self, path: Path) -> None:
@@ -69,7 +67,7 @@ class RunDirectory:
 
     @classmethod
     def create(cls, results: Path, *, label: str, now: datetime | None = None) -> RunDirectory:
-        """A new directory ``<UTC stamp>-<label>``, numbered when there is one of that name."""
+        """Create ``<UTC stamp>-<label>``, with a number if the name is taken."""
         stamp = (now or datetime.now(UTC)).strftime("%Y%m%dT%H%M%SZ")
         results.mkdir(parents=True, exist_ok=True)
         for number in range(1, 1000):
@@ -103,7 +101,7 @@ class RunDirectory:
 
 
 def point_latest(path: Path) -> None:
-    """``latest`` beside the run is a link to it, replaced in one step."""
+    """Point the link ``latest`` beside the run to it, atomically."""
     link = path.parent / LATEST
     scratch = path.parent / f".{LATEST}.{os.getpid()}"
     scratch.unlink(missing_ok=True)
@@ -112,7 +110,7 @@ def point_latest(path: Path) -> None:
 
 
 def read_run(path: Path) -> StoredRun:
-    """The run in this directory, whole or as far as it came."""
+    """Read the run in this directory, complete or not."""
     info = _typed(_RUN, read_whole(path / RUN_FILE), path / RUN_FILE)
     host = (
         _HOST.validate_python(read_whole(path / HOST_FILE)) if (path / HOST_FILE).exists() else {}

@@ -34,8 +34,8 @@ class FailureRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class TrialRecord:
-    """One trial. ``load`` is what the generator or the client printed, without histogram, series
-    and rounds.
+    """One trial. ``load`` is the output of the generator or client, without histogram, series and
+    rounds.
     """
 
     schema: int = SCHEMA
