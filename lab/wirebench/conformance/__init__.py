@@ -1,9 +1,9 @@
-"""What a server does where the standards say what it must: probes by section, each over a plain
+"""How a server behaves where the standards make a demand: probes by section, each over a plain
 socket.
 
-The conformance check of :mod:`wirebench.verify` asks whether a contestant may be timed; this asks
-how well it keeps to RFC 9110, 9112, 6455 and 7692, hostile input included. The probes are written
-from the standards, know no contestant, and go to any server.
+The check of :mod:`wirebench.verify` decides whether a contestant may be timed. This measures how
+well it follows RFC 9110, 9112, 6455 and 7692, hostile input included. The probes are written from
+the standards, know no contestant, and work on any server.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The forms that most probes have: a request that must be answered, refused, or end the connection."""
+"""The forms of most probes: a request that must be answered, refused, or end the connection."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from wirebench.verify.checks import Mismatch
 from wirebench.verify.http import Connection, PeerError, Response, SilenceError
 
 TIMEOUT_S = 1.0
-"""A server that waits for more bytes is not waited for longer."""
+"""Wait no longer than this for a server that expects more bytes."""
 CLOSE_WITHIN_S = 2.0
 
 
@@ -26,7 +26,7 @@ def connected(target: Target) -> Iterator[Connection]:
 def head(
     target: Target, *lines: str, method: str = "GET", path: str | None = None, host: bool = True
 ) -> bytes:
-    """A request head with these further lines."""
+    """A request head with these additional lines."""
     first = [f"{method} {path if path is not None else target.path} HTTP/1.1"]
     if host:
         first.append(f"Host: {target.authority}")
@@ -38,7 +38,7 @@ def plain(target: Target) -> bytes:
 
 
 def send_and_read(connection: Connection, data: bytes) -> Response:
-    """Errors while sending are no matter: a server may refuse before it has read all."""
+    """Send and ignore errors: a server may refuse before it has read everything."""
     with suppress(PeerError):
         connection.send(data)
     return connection.read_response()
@@ -65,7 +65,8 @@ def refused(
 ) -> str:
     """The request gets one of the statuses (none given: any of 400 to 599).
 
-    ``closes``: and the connection ends. Its end without a response is an ``UnspokenError``.
+    ``closes``: the connection then ends. If it ends without a response, this raises
+    ``UnspokenError``.
     """
     wanted = " or ".join(map(str, statuses)) if statuses else "a status from 400 to 599"
     with connected(target) as connection:
@@ -91,17 +92,17 @@ def refusal(connection: Connection, data: bytes) -> Response:
 
 
 def is_end(error: PeerError) -> bool:
-    """Whether it is about a connection that ended."""
+    """Whether the error is a closed connection."""
     return str(error).startswith("closed") and not isinstance(error, SilenceError)
 
 
 def framed(
     target: Target, data: bytes, *, refusals: Sequence[int] = (400, 405, 411, 413, 501)
 ) -> str:
-    """A request whose body ends where the standard says: served with the one behind it, or refused
-    with the connection's end.
+    """A request whose body ends where the standard says: served together with the request behind
+    it, or refused with the connection closed.
 
-    What must not be is a part of the body taken for a request.
+    No part of the body may be taken for a request.
     """
     with connected(target) as connection:
         first = refusal(connection, data + head(target, "Connection: close"))

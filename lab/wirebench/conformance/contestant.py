@@ -1,4 +1,4 @@
-"""The probes put to a contestant: started as for a trial, started again when a probe ended it."""
+"""Probe a contestant. It is started as for a trial, and started again when a probe ended it."""
 
 from __future__ import annotations
 
@@ -20,19 +20,20 @@ from wirebench.process.supervise import Supervisor
 from wirebench.process.types import Failure, Program
 
 FILE = "conformance.json"
-"""In a contestant's build folder, which changes its name with the content: the results hold as long
-as the build.
+"""A file in the contestant's build folder, whose name changes with the content: the results are
+valid as long as the build is.
 """
 SCHEMA = 1
 MOST_STARTS = 20
-"""Of one contestant: one that ends at each probe is not started a hundred times."""
+"""The most starts of one contestant: one that crashes at each probe is not started a hundred times.
+"""
 PROBED: dict[Workload, tuple[str | None, str | None]] = {
     "http.hello": ("/route_01", None),
     "rest": ("/test/status", None),
     "http.payload": ("/payload/16", None),
     "ws.echo": (None, "/"),
 }
-"""What there is to ask for, and the path of an echo, by workload. ``ws.count`` echoes nothing."""
+"""The resource and the echo path to probe, by workload. ``ws.count`` echoes nothing."""
 PART_OF: dict[Workload, tuple[Part, ...]] = {
     "http.hello": ("http",),
     "rest": ("http",),
@@ -40,14 +41,14 @@ PART_OF: dict[Workload, tuple[Part, ...]] = {
     "ws.echo": ("websocket", "deflate"),
     "ws.count": ("websocket", "deflate"),
 }
-"""What probes say about a contestant in a study with this workload, whatever workload they were put
-to.
+"""The part that matters for a contestant in a study with this workload, whatever workload was
+probed.
 """
 
 
 def probed_workloads(serves: Sequence[Workload]) -> tuple[Workload, ...]:
-    """One HTTP workload, the first in the order above, and the echo: a library's parser is the same
-    under all of them.
+    """The workloads to probe: the first HTTP workload in the order above, and the echo. A library's
+    parser is the same under all of them.
     """
     http = [one for one in PROBED if one in serves and PROBED[one][0] is not None]
     echo = [one for one in PROBED if one in serves and PROBED[one][1] is not None]
@@ -61,7 +62,7 @@ def probe_contestant(
     *,
     progress: Callable[[Probe], None] = lambda _: None,
 ) -> tuple[tuple[ProbeResult, ...], Failure | None]:
-    """All results, and why there are no more, if there should be."""
+    """All results, and the failure that ended the probes early, if any."""
     path, websocket_path = PROBED[workload]
     results: list[ProbeResult] = []
     for start in range(MOST_STARTS):
@@ -102,9 +103,7 @@ def write_results(folder: Path, results: Sequence[ProbeResult]) -> None:
 
 
 def read_results(folder: Path, workload: Workload) -> tuple[dict[str, Any], ...]:
-    """What is known of the contestant in this build that bears on the workload; nothing if it was
-    never probed.
-    """
+    """The stored results of this build that matter for the workload. Empty if it was never probed."""
     try:
         document = json.loads((folder / FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError):

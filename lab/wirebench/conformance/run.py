@@ -1,4 +1,4 @@
-"""Runs the probes against a server, one after another, each on connections of its own."""
+"""Run the probes against a server one after another, each on its own connections."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from wirebench.verify.http import PeerError
 
 
 def probes_for(target: Target, parts: Sequence[Part]) -> Iterator[Probe]:
-    """Those that can be put to it: HTTP where a resource is known, WebSocket where an echo is."""
+    """The probes that apply to the target: HTTP if a resource is known, WebSocket if an echo is."""
     if "http" in parts and target.path is not None:
         yield from http_probes()
     if target.websocket_path is not None:
@@ -38,8 +38,8 @@ def run_probes(
     alive: Callable[[], bool] = lambda: True,
     progress: Callable[[Probe], None] = lambda _: None,
 ) -> tuple[ProbeResult, ...]:
-    """Each probe's result. Ends early, with the last one failed, when the server is gone (``alive``
-    says no).
+    """The result of each probe. If the server exits (``alive`` returns False), the last probe fails
+    and the rest is left out.
     """
     results: list[ProbeResult] = []
     for probe in probes:

@@ -1,6 +1,4 @@
-"""What a probe is, and what it says: one sentence of a standard, put to a server over a plain
-socket.
-"""
+"""A probe and its result: one sentence of a standard, tested on a server over a plain socket."""
 
 from __future__ import annotations
 
@@ -11,20 +9,20 @@ from typing import Literal
 from wirebench.verify.types import Exchange
 
 Level = Literal["MUST", "SHOULD", "MAY"]
-"""How the standard says it (RFC 2119). A server may leave a MAY; it is told apart because peers
-that differ in one are the ground on which requests are smuggled.
+"""The requirement level (RFC 2119). A server may ignore a MAY. It is recorded because peers that
+differ in one enable request smuggling.
 """
 Part = Literal["http", "websocket", "deflate"]
 PARTS: tuple[Part, ...] = ("http", "websocket", "deflate")
 Outcome = Literal["passed", "closed", "failed", "not_applicable"]
-"""``closed``: where a refusal with a status was called for, the connection just ended: safe, though
-not what is asked.
+"""``closed``: the server closed the connection where a refusal with a status was due. That is safe,
+but not what the standard asks.
 """
 
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """Where the server is, and two things that it is known to serve."""
+    """The server's address, and two resources that it is known to serve."""
 
     host: str
     port: int
@@ -39,11 +37,11 @@ class Target:
 
 
 class UnspokenError(Exception):
-    """The request was refused by the end of the connection alone."""
+    """The server refused the request only by closing the connection."""
 
 
 class NotApplicableError(Exception):
-    """The server lacks the optional feature that the probe is about; the text says which."""
+    """The server lacks the optional feature under test. The text names it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +56,7 @@ class Probe:
     sent: str
     expected: str
     run: Callable[[Target], str]
-    """Returns what was received, in words; raises ``Mismatch``, ``PeerError``, ``UnspokenError`` or
+    """Returns what was received, in words. Raises ``Mismatch``, ``PeerError``, ``UnspokenError`` or
     ``NotApplicableError``.
     """
 
@@ -75,8 +73,8 @@ class ProbeResult(Exchange):
 
 @dataclass(frozen=True, kw_only=True)
 class Score:
-    """Of one part at one level: how many of the probes that apply were passed, and how many
-    requests refused without a word.
+    """The score of one part at one level: probes passed, probes refused by closing, and probes that
+    apply.
     """
 
     passed: int

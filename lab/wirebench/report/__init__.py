@@ -11,7 +11,7 @@ __all__ = ["analyse_run", "export_charts", "write_report"]
 
 
 def analyse_run(run: StoredRun) -> RunAnalysis:
-    """With the twins of this host's earlier runs beside it."""
+    """The analysis of a run, with the twins of this host's earlier runs."""
     history = load_history(
         run.path.parent,
         host_id=str(run.host.get("host_id", "")),
@@ -21,9 +21,7 @@ def analyse_run(run: StoredRun) -> RunAnalysis:
 
 
 def write_report(path: Path, *, out: Path | None = None) -> Path:
-    """The report of the run in this directory, worked out from its stored trials; the file it is
-    in.
-    """
+    """Write the report of the run in this directory from its stored trials; returns its file."""
     from altair.utils.schemapi import debug_mode
 
     from wirebench.report.page import render
@@ -43,7 +41,7 @@ def write_report(path: Path, *, out: Path | None = None) -> Path:
 
 
 def export_charts(path: Path, folder: Path) -> list[Path]:
-    """Every chart of the run as PNG and SVG, named by study, cell and kind."""
+    """Write every chart of the run as PNG and SVG, named by study, cell and kind."""
     from wirebench.report.export import export
 
     run = read_run(path)

@@ -93,8 +93,8 @@ def _cell_charts(
 
 
 def ideal_ns(cell: Cell) -> float | None:
-    """The least time a delayed cell can take: N t max(1, P/C) (studies' ``rest``). None without a
-    delay or a fixed C.
+    """The least time that a delayed cell can take: N t max(1, P/C) (studies' ``rest``). None
+    without a delay or a fixed C.
     """
     load = cell.load
     if not isinstance(load, EachLoad) or not load.delay_ms or load.threads is None:

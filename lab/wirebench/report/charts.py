@@ -1,5 +1,5 @@
-"""The charts, as Altair draws them: for the page (as wide as its column) or for a file (fixed size,
-with a legend).
+"""The charts, drawn by Altair: for the page (as wide as its column) or for a file (fixed size, with
+a legend).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ there.
 
 @dataclass(frozen=True, kw_only=True)
 class Style:
-    """Where the chart goes, and how every contestant's line looks."""
+    """The target of a chart, and the look of every contestant's line."""
 
     looks: Mapping[str, Look]
     target: Target = "page"
@@ -56,8 +56,8 @@ class Style:
         return chart.properties(title=title)
 
     def line(self, names: Sequence[str], *, points: bool = False) -> dict[str, Any]:
-        """What tells the lines apart. The page has one legend for each study, in HTML, that wraps
-        as the text does.
+        """Colour, dash and shape of the lines. The page has one HTML legend for each study, which
+        wraps like text.
         """
         looks = [self.looks[name] for name in names]
 
@@ -86,7 +86,7 @@ def _chart(rows: Rows) -> alt.Chart:
 
 
 def _chosen() -> tuple[alt.Parameter, Any]:
-    """The page sets ``chosen`` when a name of the legend is pressed; the other lines then fade."""
+    """The page sets ``chosen`` when a name of the legend is pressed. The other lines then fade."""
     chosen = alt.param(name="chosen", value="")
     return chosen, alt.condition(
         "chosen == '' || chosen == datum.entry", alt.value(1.0), alt.value(0.12)

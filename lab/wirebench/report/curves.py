@@ -17,7 +17,7 @@ from wirebench.stats.validity import number
 
 
 def percentile_curves(cell: CellAnalysis, trials: Iterable[TrialView]) -> dict[str, list[Point]]:
-    """By entry, those of its trials merged; the twin's second entry is left out."""
+    """Percentile curves by entry, over its merged trials. The twin's second entry is left out."""
     texts: dict[str, list[str]] = {
         entry.entry: [] for entry in cell.entries if entry.twin_of is None
     }

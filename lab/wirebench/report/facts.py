@@ -1,8 +1,7 @@
-"""What is known of each contestant beside its figures: library, version, licence, and what the
-conformance check said.
+"""Facts about each contestant besides its figures: library, version, licence and check results.
 
-The first report of a run writes them to ``contestants.json`` in its directory, so that a report
-made again later, when manifests have moved on, still names what was measured.
+The first report of a run writes them to ``contestants.json`` in its directory. A report rebuilt
+later, when manifests have changed, then still names what was measured.
 """
 
 from __future__ import annotations
@@ -35,7 +34,9 @@ _FACTS = TypeAdapter(dict[str, Facts])
 
 
 def facts_of(run: StoredRun) -> Mapping[str, Facts]:
-    """By contestant. One whose folder is gone, and that no earlier report knew, is missing."""
+    """Facts by contestant. A contestant whose folder is gone and that no earlier report knew is
+    missing.
+    """
     path = run.path / FACTS_FILE
     known: dict[str, Facts] = {}
     if path.exists():
@@ -78,12 +79,12 @@ def _from_catalog(wanted: Iterable[str]) -> dict[str, Facts]:
 
 @dataclass(frozen=True, kw_only=True)
 class Conformance:
-    """Of one contestant over the workloads of one study."""
+    """Check results of one contestant over the workloads of one study."""
 
     passed: int
     total: int
     advice: tuple[str, ...]
-    """What it should do and does not."""
+    """Recommendations that it does not follow."""
     failed: bool
 
     @property
@@ -96,7 +97,7 @@ class Conformance:
 def conformance(
     records: Iterable[VerifyRecord], workloads: frozenset[str]
 ) -> dict[str, Conformance]:
-    """Checks passed of those made, by contestant. One that was not checked is missing."""
+    """Checks passed and made, by contestant. A contestant that was not checked is missing."""
     found: dict[str, Conformance] = {}
     for record in records:
         if record.workload not in workloads:

@@ -1,6 +1,4 @@
-"""Numbers and names for people. Everything before the report keeps integers of nanoseconds and
-bytes.
-"""
+"""Figures and names as text."""
 
 from __future__ import annotations
 
@@ -123,8 +121,8 @@ def names(items: Sequence[str]) -> str:
 
 
 def visible(text: str, *, limit: int = 512) -> str:
-    """Bytes from a server, as text in which nothing is hidden: control, bidirectional and
-    unassigned characters as escapes.
+    """Text from a server with nothing hidden: control, bidirectional and unassigned characters
+    become escapes.
     """
     shown = "".join(
         character

@@ -1,5 +1,5 @@
-"""Percentile curves. Merged over the trials of an entry: for pictures only, no figure or verdict
-comes from them.
+"""Percentile curves over an entry's merged trials. They are for pictures only; no figure or verdict
+uses them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from hdrh.histogram import HdrHistogram
 
 MIN_BEYOND = 10
-"""No percentile is drawn with fewer samples beyond it."""
+"""A percentile is drawn only with at least this many samples beyond it."""
 NINES_STEP = 0.1
 MEDIAN = math.log10(2)
 """Where the nines axis begins."""
@@ -29,7 +29,9 @@ class Point:
 
 
 def merge(encoded: Iterable[str]) -> HdrHistogram | None:
-    """Lossless; None when there is none. One that cannot be decoded is left out."""
+    """Merge histograms without loss. None if there are none; one that cannot be decoded is left
+    out.
+    """
     merged: HdrHistogram | None = None
     for text in encoded:
         try:

@@ -14,8 +14,8 @@ from wirebench.stats.types import (
 
 
 def matrix_of(cells: Sequence[CellAnalysis]) -> Matrix:
-    """Contestants by cells, in the order of their first ranks. The twins are left out, the floor is
-    1 by definition.
+    """Contestants by cells, in the order of their first ranks. Twins are left out; the floor is 1
+    by definition.
     """
     costs: dict[tuple[str, str], float] = {}
     for cell in cells:

@@ -1,4 +1,4 @@
-"""What the report page shows, ready to be placed by the template."""
+"""The content of the report page. The template places it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ChartView:
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """One field of a table. Without text, ``blank`` says why."""
+    """One field of a table. Without text, ``blank`` gives the reason."""
 
     text: str
     sign: str = ""
@@ -40,7 +40,7 @@ class Figure:
 class Row:
     entry: str
     note: str
-    """Version, or what kind of row it is."""
+    """The version, or the kind of row."""
     sign: str
     mark: str
     rank: str
@@ -51,7 +51,7 @@ class Row:
     advice: str
     remarks: tuple[str, ...]
     blank: str
-    """Why the whole row has no figures."""
+    """The reason if the whole row has no figures."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +74,7 @@ class CellView:
     anchor: str
     sentence: Sentence
     basis: str
-    """Blocks, band, twin, server: what the figures rest on."""
+    """The basis of the figures: blocks, band, twin, server."""
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
     remarked: bool
@@ -136,7 +136,7 @@ class PageView:
     twin: str
     notes: tuple[str, ...]
     absent: tuple[tuple[str, str, str], ...]
-    """Contestant, why, and the line that changes it."""
+    """Contestant, reason, and the command that changes it."""
     failures: tuple[FailureView, ...]
     host: tuple[tuple[str, str], ...]
     contestants: tuple[tuple[str, Facts], ...]

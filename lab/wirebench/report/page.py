@@ -1,4 +1,4 @@
-"""The page: template, styles, charts and their library put into one file that needs nothing else."""
+"""The page: template, styles, charts and their library in one self-contained file."""
 
 from __future__ import annotations
 
@@ -26,12 +26,11 @@ _FILES = resources.files("wirebench.report") / "template"
 
 
 def render(page: PageView, *, cache: Path | None = None) -> str:
-    """The whole page. Everything that is not ours to trust is escaped: by Jinja in the text, by
-    ``_as_json`` in the data.
+    """The whole page, with all untrusted text escaped: by Jinja in the text, by ``_as_json`` in the
+    data.
 
-    Besides, the page's policy allows exactly its own two scripts, by their hashes, and no
-    connection: text of a server that were taken for markup in spite of all could neither run nor
-    send anything.
+    In addition, the page's policy allows only its own two scripts, by their hashes, and no
+    connection. Server text that was mistaken for markup could neither run nor send anything.
     """
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
@@ -60,7 +59,7 @@ def render(page: PageView, *, cache: Path | None = None) -> str:
 
 
 def breakable(name: str) -> Markup:
-    """An identity that may be broken after its slash."""
+    """An identity that may wrap after its slash."""
     language, slash, rest = name.partition("/")
     return Markup("{}{}<wbr>{}").format(language, slash, rest)
 
@@ -81,8 +80,8 @@ def spec_of(chart: AnyChart) -> dict[str, Any]:
 
 
 def _as_json(charts: Mapping[str, AnyChart]) -> str:
-    """Without any ``<``, so that no name can end the script element (HTML, 4.12.1.3: restrictions
-    for contents of scripts).
+    """JSON without any ``<``, so that no name can end the script element (HTML, 4.12.1.3:
+    restrictions for contents of scripts).
     """
     specs = {name: spec_of(chart) for name, chart in charts.items()}
     text = json.dumps(specs, separators=(",", ":"), ensure_ascii=True)
@@ -90,10 +89,9 @@ def _as_json(charts: Mapping[str, AnyChart]) -> str:
 
 
 def charting_library(cache: Path | None) -> str:
-    """Vega, Vega-Lite and Vega-Embed as one script, for all charts of the page.
+    """Vega, Vega-Lite and Vega-Embed as one script for all charts of the page.
 
-    vl-convert carries them; putting them together takes seconds, so that the result is kept in the
-    folder ``cache``.
+    vl-convert carries them. Bundling takes seconds, so the result is kept in the folder ``cache``.
     """
     if cache is None:
         return _bundle()

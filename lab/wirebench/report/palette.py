@@ -56,23 +56,23 @@ combinations, and neighbours differ in all three.
 
 @dataclass(frozen=True, kw_only=True)
 class Look:
-    """How a contestant's line is drawn."""
+    """The look of a contestant's line."""
 
     colour: str
     """On white."""
     dash: tuple[int, ...]
     shape: str
-    """Of its points, as Vega calls it."""
+    """The shape of its points, as Vega names it."""
 
 
 FLOOR = Look(colour=GREY, dash=(2, 2), shape="cross")
 
 
 def looks(studies: Sequence[Collection[str]], *, floors: Collection[str]) -> dict[str, Look]:
-    """One for each contestant, the same in all charts of a run. ``studies``: the contestants of
-    each.
+    """One look for each contestant, the same in all charts of a run. ``studies``: the contestants
+    of each.
 
-    No two have the same, and those of one study have different colours as far as there are enough.
+    No two looks are equal. Contestants of one study have different colours while there are enough.
     """
     found = dict.fromkeys(floors, FLOOR)
     free = list(range(_LOOKS))

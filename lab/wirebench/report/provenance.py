@@ -1,4 +1,4 @@
-"""Where the figures come from: the host, the state of the run, and what failed in it."""
+"""The provenance of the figures: the host, the state of the run, and its failures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def status_note(status: str) -> str:
 
 
 def failures_of(analysis: RunAnalysis) -> Iterable[FailureView]:
-    """Each failure of each contestant once, with the cells it happened in."""
+    """Each failure of each contestant once, with the cells in which it happened."""
     found: dict[tuple[str, str, str], tuple[list[str], FailureCount]] = {}
     for cell in analysis.cells:
         for entry in cell.entries:

@@ -1,4 +1,4 @@
-"""The verdicts in words, and what would change them."""
+"""The verdicts as sentences, and what would change them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_CHANGES = 3
 
 @dataclass(frozen=True, kw_only=True)
 class Sentence:
-    """Plain text: names in it may come from anybody and are escaped where they are printed."""
+    """Plain text. Names in it are untrusted and are escaped where they are printed."""
 
     text: str
     tone: Tone
@@ -128,7 +128,7 @@ def _changes(cell: CellAnalysis, ranked: Sequence[EntryAnalysis], *, preset: str
 
 
 def twin_sentence(analysis: RunAnalysis) -> str:
-    """What the lab said of contestants entered twice, in this run and on this host ever."""
+    """The verdicts on contestants entered twice, in this run and over this host's lifetime."""
     judged = [
         twin for twin in analysis.twins if twin.ratio is not None and twin.ratio.low is not None
     ]

@@ -1,5 +1,5 @@
-"""How well each contestant keeps to the standards: the table of what the probes said, where they
-were ever put to it.
+"""How well each contestant follows the standards: a table of probe results, for contestants that
+were probed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ COLUMNS: tuple[tuple[str, str, str], ...] = (
     ("websocket", "SHOULD", "WebSocket, SHOULD"),
     ("deflate", "MUST", "compression, MUST"),
 )
-"""Part, level and heading. What a standard leaves open (MAY) is no merit, so it is not shown."""
+"""Part, level and heading. Optional behaviour (MAY) is no merit, so it is left out."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +33,7 @@ class StandardsRow:
     contestant: str
     fields: tuple[Kept, ...]
     broken: tuple[str, ...]
-    """The MUSTs that do not hold, each with its section and what was seen."""
+    """The MUSTs that do not hold, each with its section and what was received."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -61,7 +61,7 @@ def page_view(run: StoredRun, analysis: RunAnalysis, *, target: Target = "page")
 
 
 def style_of(plan: Plan, target: Target) -> Style:
-    """Looks by contestant; the same in every chart of the run."""
+    """Looks by contestant, the same in every chart of the run."""
     studies: dict[str, set[str]] = {}
     for cell in plan.cells:
         studies.setdefault(cell.study, set()).update(entry.contestant for entry in cell.entries)

@@ -1,4 +1,4 @@
-"""What the self-test runs: cases, loads, and how large they are."""
+"""The self-test's cases, loads and sizes."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Load:
 
     mode: Mode
     rate: int
-    """Of a closed loop: what its connections make at best."""
+    """The rate. For a closed loop: the most that its connections can make."""
     connections: int
     in_flight: int
     """On one connection."""
@@ -82,7 +82,7 @@ class Load:
 
     @property
     def seconds(self) -> float:
-        """Of warm-up and window."""
+        """The duration of warm-up and window."""
         return self.warmup_ns / S + (
             self.window_ns / S if self.requests is None else self.requests / self.rate
         )
@@ -90,7 +90,7 @@ class Load:
 
 @dataclass(frozen=True, kw_only=True)
 class Size:
-    """How long and how fast everything is. Our own choice throughout."""
+    """Durations and rates of all runs. Our own choice throughout."""
 
     rates: tuple[int, ...]
     repeats: int
@@ -151,13 +151,13 @@ QUICK = Size(
 )
 
 NO_DELAY = Constant(delay_ns=0)
-"""What the base is measured with."""
+"""The load that measures the base."""
 
 FREEZE_CONNECTIONS = 10
-"""Of the closed loop against a server that freezes."""
+"""Connections of the closed loop against a server that freezes."""
 _STANDSTILL_S = 0.005
-"""A core may stand still for so long, and what is due meanwhile should find a free connection. Our
-own choice.
+"""A core may pause for this long, and requests due meanwhile should find a free connection. Our own
+choice.
 """
 _MOST_CONNECTIONS = 2_000
 _MOST_CLOSED = 20

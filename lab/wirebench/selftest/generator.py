@@ -1,4 +1,4 @@
-"""wireload in a self-test: its command line for a load, and what is taken from its document."""
+"""wireload in a self-test: its command line for a load, and the figures taken from its document."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from wirebench.trial.wireload import (
 )
 
 BODY = "hello"
-"""What the truth server answers."""
+"""The truth server's reply."""
 _TIMEOUT_S = 30
-"""Of a request. No case comes near."""
+"""The timeout of a request. No case comes near."""
 
 
 class GeneratorError(Exception):
@@ -32,7 +32,7 @@ class GeneratorError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """What a run of the generator says, in nanoseconds."""
+    """The figures of a generator run, in nanoseconds."""
 
     start_unix_ns: int
     elapsed_ns: int
@@ -42,9 +42,9 @@ class Measured:
     percentiles: Mapping[str, float | None]
     errors: Mapping[str, int]
     evictions_per_s: float
-    """How often another program took its core."""
+    """How often another program preempted it."""
     void: str | None
-    """Why the generator itself says that the window is no measurement."""
+    """The generator's own reason why the window is void."""
 
 
 def command(

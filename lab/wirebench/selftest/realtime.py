@@ -1,4 +1,4 @@
-"""Real-time priority, so that no ordinary program takes the cores from what is measured."""
+"""Real-time priority keeps ordinary programs off the measured cores."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 _PRIORITY = 1
-"""The least there is: every ordinary program comes behind it already."""
+"""The lowest real-time priority, which already precedes every ordinary program."""
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The runs of one case under one load, and what they say together."""
+"""The runs of one case under one load, and their joint result."""
 
 from __future__ import annotations
 
@@ -20,19 +20,18 @@ from wirebench.selftest.judge import (
 from wirebench.selftest.laws import Conditions
 
 _OFTEN_PER_S = 10
-"""Losing its core more often than this is worth telling beside a wrong percentile. Our own choice.
-"""
+"""More preemptions per second than this are mentioned beside a wrong percentile. Our own choice."""
 NO_BASE = "no base: no run without delay said anything"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """What one run said. Nothing of it is judged yet."""
+    """The figures of one run, not judged yet."""
 
     round: int
     """From 1 on."""
     void: str | None
-    """Why its latencies say nothing. Its errors count all the same."""
+    """Why its latencies are void. Its errors still count."""
     met: Conditions | None = None
     """With a base of 0."""
     measured: Mapping[str, float | None] = field(default_factory=dict)
@@ -44,7 +43,7 @@ class Run:
 
 @dataclass(frozen=True, kw_only=True)
 class Base:
-    """What a request costs besides the delay: medians over the rounds of runs without one."""
+    """The cost of a request besides the delay: medians over the rounds of runs without a delay."""
 
     total_ns: float
     """By the median latency."""
@@ -73,7 +72,7 @@ class Group:
         ]
 
     def seen(self, run: Run) -> dict[str, Seen]:
-        """A run beside its truth; nothing where there is none."""
+        """A run with its truth. Empty without a truth."""
         if run.met is None or self.base is None:
             return {}
         met = replace(run.met, base_ns=self.base.total_ns)
@@ -139,7 +138,7 @@ class Group:
         )
 
     def missing(self) -> list[str]:
-        """Every run that decides nothing, and why."""
+        """Every void run, with the reason."""
         why = [
             (f"round {run.round}", run.void or NO_BASE)
             for run in self.runs

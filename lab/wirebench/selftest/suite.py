@@ -1,4 +1,4 @@
-"""Runs the self-test: rounds of every case under every load, the base first."""
+"""Run the self-test: rounds of every case under every load, the base first."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from wirebench.selftest.truth_server import Record, TruthServer, TruthServerErro
 from wirebench.stats.types import MetricSummary
 
 _LONGEST_BASE_NS = 1_000_000
-"""A way there and back on one machine that takes longer than this is not one to measure with. Our
-own choice.
+"""A machine whose round trip takes longer than this cannot be used for the self-test. Our own
+choice.
 """
 
 _MOST_SEEDS = 3
-"""Tried for one run with faults, until the window begins where no fault is near. Our own choice."""
+"""Attempts of a run with faults, until no fault is near the start of the window. Our own choice."""
 _AROUND_S = 0.7
-"""Of a run, besides its window and its warm-up: two programs start and end. For the estimate."""
+"""Time of a run besides its window and warm-up: two programs start and stop. For the estimate."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +42,7 @@ class Wanted:
     modes: tuple[Mode, ...]
     rates: tuple[int, ...]
     repeats: int
-    """Of every run, each in a round of its own."""
+    """Repeats of every run, each in its own round."""
     seed: int = 1
 
 

@@ -142,8 +142,9 @@ def peer_table(rows: Sequence[PeerRow], results: Sequence[Result]) -> Table:
 
 
 def missing_lines(groups: Sequence[Group], missing: Sequence[str]) -> list[str]:
-    """Every run that decides nothing, and why. The JSON has wireload's advice too. ``missing``:
-    those of no group.
+    """Every void run, with the reason.
+
+    The JSON has wireload's advice too. ``missing``: runs that belong to no group.
     """
     return [
         f"missing: {line.partition('; give it')[0]}"

@@ -1,4 +1,4 @@
-"""The truth server: started, ended, and what it says it did."""
+"""The truth server: start it, stop it, read its record."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _START_S = 10.0
 
 
 class TruthServerError(Exception):
-    """It did not start, or did not say what it did."""
+    """It did not start, or left no valid record."""
 
 
 class Counts(BaseModel):
@@ -42,7 +42,7 @@ class Counts(BaseModel):
 
     @property
     def errors(self) -> dict[str, int]:
-        """By the generator's kinds."""
+        """Counts by the generator's kinds of errors."""
         kinds = {
             "closed_early": self.dropped,
             "bad_status": self.wrong_status,
@@ -80,7 +80,7 @@ class Record:
 
 
 class TruthServer:
-    """Runs from its creation until ``end()``, at the latest until its scope ends."""
+    """A running truth server. It runs until ``end()``, at the latest until its scope ends."""
 
     def __init__(self, program: Path, case: Case, scope: Scope, *, cores: Sequence[int]) -> None:
         self._json = scope.folder / "truth.json"

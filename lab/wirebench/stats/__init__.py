@@ -1,4 +1,4 @@
-"""From trials to verdicts: pure functions of what is stored, with explicit seeds."""
+"""From stored trials to verdicts: pure functions with explicit seeds."""
 
 from __future__ import annotations
 

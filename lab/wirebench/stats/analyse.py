@@ -24,11 +24,10 @@ def analyse(
     *,
     settings: Settings = DEFAULT,
 ) -> RunAnalysis:
-    """Everything the reports say about a run, finished or not. ``history`` is the twins of earlier
-    runs on the same host.
+    """Everything that a report says about a run, finished or not.
 
-    Trials of cells that the plan has not are ignored; without a plan nothing was measured and the
-    result is empty.
+    ``history``: the twins of earlier runs on the same host. Trials of cells outside the plan are
+    ignored. Without a plan nothing was measured and the result is empty.
     """
     if plan is None:
         return RunAnalysis(cells=(), twins=(), **twin_counts((), history))

@@ -30,7 +30,7 @@ TABLE_METRICS = (
     "cpu_per_operation_ns",
     "success_ratio",
 )
-"""Metrics besides the primary one whose standings a table may mark."""
+"""The metrics whose standings a table may mark, besides the primary one."""
 
 
 def analyse_cell(
@@ -121,8 +121,8 @@ def analyse_cell(
 
 
 def _sort_group(entry: EntryAnalysis) -> int:
-    """Ranked entries first, then the floor, the twin's second entry, entries with figures but no
-    rank, the rest.
+    """The sort group: ranked entries, the floor, the twin's second entry, entries with figures but
+    no rank, the rest.
     """
     if entry.unranked is None:
         return 0

@@ -1,4 +1,4 @@
-"""The trials of one cell, sorted by what they are good for."""
+"""The trials of one cell, sorted into valid, void and dropped."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from wirebench.stats.validity import breaks_little, dropped_blocks, number
 class CellData:
     planned: PlannedCell
     trials: Mapping[str, Sequence[TrialView]]
-    """All of each entry, in the order of the plan."""
+    """All trials of each entry, in the order of the plan."""
     valid: Mapping[str, Mapping[int, TrialView]]
-    """By entry and block: measured, right, not voided, not in a dropped block."""
+    """Valid trials by entry and block: measured, correct, not void, not in a dropped block."""
     dropped: tuple[DroppedBlock, ...]
     floor: str | None
 
@@ -72,8 +72,8 @@ class CellData:
 
     @property
     def measured_blocks(self) -> int:
-        """Blocks in which anything ran, the dropped ones not counted. Block 0 is no block: see
-        ``TrialRecord.block``.
+        """The number of blocks with at least one trial, without the dropped ones. Block 0 does not
+        count: see ``TrialRecord.block``.
         """
         ran = {
             trial.block

@@ -1,4 +1,4 @@
-"""Two runs of the same host, entry by entry: what changed between them."""
+"""Compare two runs on the same host, entry by entry."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Basis = Literal["over the floor", "absolute"]
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """One entry of one cell: its metric in run B over that in run A."""
+    """One entry of one cell: the ratio of its metric in run B over run A."""
 
     study: str
     cell: str
@@ -35,9 +35,9 @@ class Change:
     """Median over the trials of run A, in the metric's unit."""
     b: float | None
     ratio: Ratio | None
-    """``blocks`` is the smaller of the two runs'."""
+    """``blocks`` is the smaller count of the two runs."""
     basis: Basis
-    """``over the floor``: each run's figures are taken over its own floor first, so that a change
+    """``over the floor``: each run's figures are divided by its own floor first, so that a change
     of the host cancels.
     """
     band: NoiseBand
@@ -54,12 +54,11 @@ def compare(
     *,
     settings: Settings = DEFAULT,
 ) -> tuple[Change, ...]:
-    """Every entry of every cell that both runs have, by the cell's primary metric, Holm-corrected
-    over all of them.
+    """Compare every entry of every cell that both runs have, by the cell's primary metric, with
+    Holm's correction over all.
 
     The runs share no blocks, so the interval is that of a difference of two independent medians of
-    logarithms. A twin's second entry is left out: which contestant is the twin differs from run to
-    run.
+    logarithms. A twin's second entry is left out: the twin differs from run to run.
     """
     cells = {(cell.study, cell.cell.id): cell for cell in b[0].cells}
     found: list[Change] = []
@@ -148,8 +147,8 @@ def _median(values: Mapping[int, float]) -> float | None:
 def _with_verdicts(
     changes: Sequence[Change], samples: Sequence[tuple[Floats, Floats]], settings: Settings
 ) -> tuple[Change, ...]:
-    """Faster or slower: the interval wholly beyond the band, and Welch's test against its edge
-    within the level after Holm.
+    """``faster`` or ``slower`` if the interval lies wholly beyond the band and Welch's test against
+    its edge holds after Holm's correction.
     """
     raw = [
         _p_beyond(b, a, change.band.d)

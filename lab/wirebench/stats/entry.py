@@ -1,4 +1,4 @@
-"""What is said about one entry of a cell: its figures, warm-up, failures, and why it has no rank."""
+"""The analysis of one entry of a cell: its figures, warm-up, failures, and why it has no rank."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def why_unranked(
 
 
 def warm_up_of(trials: Sequence[TrialView], settings: Settings) -> WarmUp:
-    """Most trials' class, by throughput and by median; the graver of the two."""
+    """The class of most trials, by throughput and by median; the worse of the two."""
     found: list[WarmUp] = []
     for trial in trials:
         series = trial.series or {}
@@ -69,7 +69,7 @@ def warm_up_of(trials: Sequence[TrialView], settings: Settings) -> WarmUp:
 
 
 def _numbers(values: object) -> list[float]:
-    """The numbers of a series; an interval without a value (no reply in it) ends what can be
+    """The numbers of a series. Empty if an interval has no value (no reply): then nothing can be
     judged.
     """
     if not isinstance(values, list | tuple):
@@ -123,8 +123,8 @@ def entry_analysis(
 
 
 def _failures(trials: Sequence[TrialView]) -> tuple[FailureCount, ...]:
-    """Failures by kind and phase, with the texts of the first. Trials not run because of earlier
-    failures are not counted.
+    """Failures by kind and phase, with the texts of the first one. Trials left out because of
+    earlier failures are not counted.
     """
     found: dict[tuple[str, str], FailureCount] = {}
     for trial in trials:

@@ -1,8 +1,8 @@
-"""The twins of earlier runs on this host: they make the noise band and the lifetime false-positive
+"""The twins of earlier runs on this host. They give the noise band and the lifetime false-positive
 rate.
 
-``results/twins.jsonl`` keeps what each complete run's twins said, so that it outlives the runs and
-need not be worked out from all trials each time; a run that is not in it yet is read once.
+``results/twins.jsonl`` keeps the twins of each complete run, so that they outlive the runs and need
+not be recomputed from all trials. A run that is missing there is read once.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _log = logging.getLogger(__name__)
 def load_history(
     results: Path, *, host_id: str, before_unix_ns: int, settings: Settings = DEFAULT
 ) -> tuple[TwinRecord, ...]:
-    """Twins of this host's runs that started before the given moment, oldest run first.
+    """The twins of this host's runs that started before the given moment, oldest first.
 
-    Only earlier ones: a report made again later says the same. Runs that cannot be read are left
+    Only earlier runs, so that a report rebuilt later is the same. Runs that cannot be read are left
     out with a log line.
     """
     records = _known(results / TWINS_FILE)
@@ -87,7 +87,7 @@ def _runs(results: Path) -> Iterable[StoredRun]:
 
 
 def _known(path: Path) -> list[TwinRecord]:
-    """Lines that cannot be read (torn by a kill) are worked out again from their run."""
+    """Read the cache. Lines that cannot be read (torn by a kill) are recomputed from their run."""
     records = []
     for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
         try:
@@ -98,7 +98,7 @@ def _known(path: Path) -> list[TwinRecord]:
 
 
 def _append(path: Path, records: Iterable[TwinRecord]) -> None:
-    """In one write, so that two reports made at once cannot mix their lines."""
+    """Append in one write, so that two reports at once cannot mix their lines."""
     text = "".join(json.dumps(asdict(record)) + "\n" for record in records)
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     try:

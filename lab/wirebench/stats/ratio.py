@@ -1,4 +1,4 @@
-"""How A compares with B, from blocks in which both were measured."""
+"""The ratio of A over B, from the blocks in which both were measured."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Interval:
 
 @dataclass(frozen=True, kw_only=True)
 class Medians:
-    """The bootstrap distribution of a median: its different values, ascending, and the share of
+    """The bootstrap distribution of a median: its distinct values, ascending, and the share of
     resamples with each.
     """
 
@@ -79,8 +79,8 @@ def bootstrap_median(values: Floats, *, settings: Settings = DEFAULT) -> Medians
 
 
 def median(values: Floats) -> float:
-    """Of shape (n,), n >= 1; computed as the bootstrap's medians are, so that equal values compare
-    equal.
+    """The median of values of shape (n,), n >= 1, computed as the bootstrap's medians are, so that
+    equal values compare equal.
     """
     ordered = np.sort(values)
     return float((ordered[(len(values) - 1) // 2] + ordered[len(values) // 2]) / 2)
@@ -138,8 +138,8 @@ def block_log_ratios(a: Mapping[int, float], b: Mapping[int, float]) -> Floats:
     """ln(A/B) of every block that has both, in the order of the blocks; dimensionless, shape
     (common blocks,).
 
-    A block in which either failed is missing for this pair only. Values that are not positive have
-    no logarithm: a block with one is missing too.
+    A block in which either failed is missing for this pair only. So is a block with a value that is
+    not positive, which has no logarithm.
     """
     common = [block for block in sorted(a.keys() & b.keys()) if a[block] > 0 and b[block] > 0]
     return np.array([np.log(a[block] / b[block]) for block in common], dtype=np.float64)

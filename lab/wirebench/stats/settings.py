@@ -1,5 +1,5 @@
-"""Every number of the statistics that is our own choice, or a convention others might choose
-differently.
+"""Every parameter of the statistics that is our own choice, or a convention that others might
+choose differently.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 class Settings:
     resamples: int = 10_000
     seed: int = 20_230_719
-    """Of the bootstrap. Fixed: the same trials give the same report."""
+    """The seed of the bootstrap. Fixed, so that the same trials give the same report."""
     confidence: float = 0.95
     min_blocks: int = 6
     """Fewer blocks give no interval and no verdict (Hoefler & Belli, SC 2015, rule on
@@ -21,28 +21,28 @@ class Settings:
     """The noise band is never narrower than 1 +/- this."""
     noise_percentile: float = 95.0
     own_band_twins: int = 20
-    """A study with at least this many twins on this host has a band of its own; else the twins of
-    all studies make one.
+    """A study with at least this many twins on this host has its own band. The others share a band
+    from the twins of all studies.
     """
     max_more_blocks: int = 200
-    """More blocks than this are not suggested: the two are too close to the band's edge to ever be
-    told apart.
+    """The most additional blocks that a report suggests. A pair that needs more is too close to the
+    band's edge.
     """
     bound_share: float = 0.70
-    """Of the floor's throughput: beyond it the generator may be what is measured."""
+    """A share of the floor's throughput. Beyond it, the generator may be the limit."""
     bound_cpu: float = 0.80
-    """Generator's share of its core beyond which its latencies are not the server's."""
+    """The generator's share of its core. Beyond it, its latencies are no longer the server's."""
     little_tolerance: float = 0.05
     steal_share: float = 0.05
     """A block is dropped when the hypervisor took more than this share of one core in any of its
     trials.
 
-    Steal is the only covariate with a limit: no contestant can cause it. Pressure, involuntary
-    switches and retransmits depend on what the contestant does, so that dropping by them would be
+    Steal is the only covariate with a limit, because no contestant can cause it. Pressure,
+    involuntary switches and retransmits depend on the contestant, so dropping by them would be
     dropping by outcome; they are published instead.
     """
     pelt_penalty: float = 15.0
-    """Times ln n (Barrett et al., OOPSLA 2017)."""
+    """The penalty, as a multiple of ln n (Barrett et al., OOPSLA 2017)."""
     min_intervals: int = 12
     """A series with fewer intervals has no warm-up class."""
     steady_share: float = 0.25

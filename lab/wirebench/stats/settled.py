@@ -16,12 +16,12 @@ from wirebench.stats.types import (
 def settled(
     trials: Iterable[TrialView], cell: PlannedCell, *, settings: Settings = DEFAULT
 ) -> bool:
-    """Whether every entry's ratio to the floor is known within 1 +/- ``cell.precision``: the stop
-    rule's question.
+    """Whether every entry's ratio to the floor is known within 1 +/- ``cell.precision``, which the
+    stop rule asks.
 
-    Widths only: which entry leads plays no part (Kalibera & Jones, ISMM 2013). An entry that never
-    succeeded, or has too few blocks because it keeps failing, holds nothing up: more blocks would
-    not help it.
+    Only widths count, not which entry leads (Kalibera & Jones, ISMM 2013). An entry that never
+    succeeded, or has too few blocks because it keeps failing, does not hold up the cell: more
+    blocks would not help it.
     """
     data = CellData.of(
         cell,

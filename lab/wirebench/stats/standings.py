@@ -1,4 +1,4 @@
-"""Where each entry of a cell stands by one metric: pairs, ranks and ratios to the floor."""
+"""The standing of each entry of a cell by one metric: pairs, ranks and ratios to the floor."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from wirebench.stats.verdict import holm, judge, p_beyond
 
 
 def order_of(data: CellData, names: Sequence[str], metric: str) -> list[str]:
-    """Best first: by the ratio to the floor where there is one (block by block), else by the median
-    over trials.
+    """The entries, best first: by the block ratios to the floor where there are some, else by the
+    median over trials.
     """
     sign = -1 if higher_is_better(metric) else 1
     by_floor: dict[str, float] = {}
@@ -49,8 +49,8 @@ def pairs_of(
     generator_tied: set[str],
     settings: Settings,
 ) -> tuple[Pair, ...]:
-    """Every pair of the ranked entries both ways round, with Holm's correction over the pairs (each
-    counted once).
+    """Every pair of the ranked entries in both directions, with Holm's correction over the pairs
+    (each counted once).
     """
     couples = list(combinations(names, 2))
     logs = [data.log_ratios(a, b, metric) for a, b in couples]

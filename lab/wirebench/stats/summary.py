@@ -1,5 +1,5 @@
-"""What one entry did over its trials. Each trial is summarised first; requests of different trials
-are never pooled.
+"""The summary of one entry over its trials. Each trial is summarised first; requests of different
+trials are never pooled.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from wirebench.stats.types import MetricSummary
 
 
 def mean(values: Sequence[float], *, rate: bool) -> float:
-    """Harmonic for rates, arithmetic for costs (Hoefler & Belli, SC 2015, rules 3 and 4); at least
-    one value.
+    """The harmonic mean for rates, the arithmetic mean for costs (Hoefler & Belli, SC 2015, rules 3
+    and 4); at least one value.
 
-    A rate of 0 makes the harmonic mean 0: the work that never got done took for ever.
+    A rate of 0 makes the harmonic mean 0: the work was never done.
     """
     if not rate:
         return float(np.mean(values))

@@ -1,7 +1,7 @@
-"""What the statistics say about a run: all that a table or a report prints is in these.
+"""The results of the statistics: everything that a table or report prints.
 
-Ratios are always of the metric itself, A over B: 0.9 of a throughput is worse, 0.9 of a round trip
-is better. Words such as ``faster`` are about which is better, whatever the metric's direction.
+A ratio is always of the metric itself, A over B: 0.9 of a throughput is worse, 0.9 of a round trip
+is better. Words such as ``faster`` mean better, whatever the metric's direction.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ class Ratio:
     """None with too few blocks for an interval."""
     blocks: int
     note: str | None = None
-    """What a careful reader should know of the interval, such as a degenerate jackknife."""
+    """A caveat about the interval, such as a degenerate jackknife."""
 
     def __str__(self) -> str:
-        """``1.07x [1.04, 1.11]``; with as many digits as small ratios need to differ from 0 and
+        """``1.07x [1.04, 1.11]``, with as many digits as small ratios need to differ from 0 and
         from each other.
         """
         digits = 2 if self.estimate >= 0.1 else 3 if self.estimate >= 0.01 else 4
@@ -70,8 +70,8 @@ class Ratio:
 class Verdict:
     kind: VerdictKind
     blocks_needed: int | None = None
-    """Undecided: about how many more blocks would decide it; None when that cannot be said or would
-    be absurdly many.
+    """For ``undecided``: the additional blocks that would probably decide. None if unknown or too
+    many.
     """
     reason: str | None = None
 
@@ -96,13 +96,13 @@ class EntrySummary:
     failed: int
     not_run: int
     voided: int
-    """Trials whose figures contradict themselves (Little's law)."""
+    """Void trials: their figures contradict each other (Little's law)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Standing:
-    """Where an entry stands in its cell by one metric. The floor and the twin's second entry have a
-    ratio but no rank.
+    """The standing of an entry in its cell by one metric. The floor and the twin's second entry
+    have a ratio but no rank.
     """
 
     ratio: Ratio | None
@@ -112,7 +112,7 @@ class Standing:
     group: int | None
     """Tie group, from 1, the best. None: not ranked."""
     tied: bool
-    """Whether some other entry cannot be told from it: the rank is a range."""
+    """Whether it is indistinguishable from another entry. The rank is then a range."""
     rank_low: int | None
     rank_high: int | None
     mark: Mark | None
@@ -135,8 +135,8 @@ class Pair:
 
 @dataclass(frozen=True, kw_only=True)
 class FailureCount:
-    """Trials of one entry that failed in the same way; the texts are the first one's. They may be
-    hostile: escape them.
+    """Trials of one entry that failed in the same way, with the texts of the first. The texts come
+    from the contestant: escape them.
     """
 
     kind: str
@@ -171,14 +171,14 @@ class LittleCheck:
 
 @dataclass(frozen=True, kw_only=True)
 class Starvation:
-    """Connections that a server leaves aside while it answers the others quickly: the worst over an
-    entry's trials.
+    """Connections that a server starves while it answers others quickly: the worst over an entry's
+    trials.
     """
 
     requests: int
-    """Without an answer for more than half of the window, at its end."""
+    """Requests unanswered for more than half of the window, at its end."""
     of: int
-    """What may be in flight at a time."""
+    """The most requests in flight at a time."""
     oldest_ns: int
 
 
@@ -213,14 +213,14 @@ class NoiseBand:
 
     d: float
     source: str
-    """Which twins it comes from, in words."""
+    """A description of the twins it comes from."""
     twins: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class TwinVerdict:
-    """What the lab says of one contestant entered twice. Anything but ``equivalent`` or
-    ``undecided`` is a false alarm.
+    """The verdict on a contestant entered twice. Anything but ``equivalent`` or ``undecided`` is a
+    false alarm.
     """
 
     study: str
@@ -265,20 +265,20 @@ class CellAnalysis:
     kind: Kind
     role: Role
     unit: Unit
-    """What throughput and costs are of."""
+    """The unit of throughput and costs."""
     metric: str
     """The primary one."""
     higher_is_better: bool
     floor: str | None
     server: str | None
-    """For a client study: who serves."""
+    """For a client study: the server."""
     blocks: int
-    """Blocks in which anything was measured, the dropped ones not counted."""
+    """Blocks with at least one trial, without the dropped ones."""
     dropped: tuple[DroppedBlock, ...]
     band: NoiseBand
     twin: TwinVerdict | None
     entries: tuple[EntryAnalysis, ...]
-    """The ranked ones best first, then the floor, the twin's second entry, and those without a
+    """The ranked entries, best first; then the floor, the twin's second entry, and those without a
     rank.
     """
     pairs: tuple[Pair, ...]
@@ -301,9 +301,9 @@ class RunAnalysis:
     """In the order of the plan."""
     twins: tuple[TwinVerdict, ...]
     false_alarms: int
-    """Of this host's whole life, this run among it."""
+    """Over this host's lifetime, this run included."""
     twin_trials: int
-    """How many twins that is out of."""
+    """The number of twins behind ``false_alarms``."""
 
     def of_study(self, study: str) -> tuple[CellAnalysis, ...]:
         return tuple(cell for cell in self.cells if cell.study == study)

@@ -1,6 +1,4 @@
-"""Whether a trial may be believed: Little's law, the generator's headroom, what the host did
-meanwhile.
-"""
+"""Whether a trial is valid: Little's law, the generator's headroom, and interference from the host."""
 
 from __future__ import annotations
 
@@ -15,27 +13,26 @@ from wirebench.stats.summary import is_rate
 from wirebench.stats.types import DroppedBlock, GeneratorBound, LittleCheck, Starvation, TrialView
 
 _STARVED = 4
-"""How many times the median answer an unanswered request must have waited to count as left aside.
-Our own choice.
+"""A request counts as starved when it has waited this many times the median answer. Our own choice.
 """
 
 
 def number(value: object) -> float | None:
-    """A finite number of a record, else None. Booleans are no numbers."""
+    """A finite number of a record, else None. Booleans do not count."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(value):
         return None
     return float(value)
 
 
 def breaks_little(trial: TrialView, *, settings: Settings = DEFAULT) -> bool:
-    """X R / N too far from 1: throughput, latency and connections of the window contradict one
-    another, so one is wrong.
+    """Whether X R / N is too far from 1: throughput, latency and connections of the window
+    contradict one another, so one is wrong.
 
-    The generator's ratio is exact at the edges of the window (what requests spent in flight outside
-    it is left out, and what is still unanswered at its end counts with its age), so neither slow
-    replies in a short window nor a server that leaves connections aside can move it: only wrong
-    bookkeeping does, and in a short window the few moments at which the number in flight was
-    sampled (see ``_sampling_error``).
+    The generator's ratio is exact at the edges of the window: time in flight outside it is left
+    out, and requests unanswered at its end count with their age. Neither slow replies in a short
+    window nor a server that starves connections can move it. Only wrong bookkeeping does, and, in a
+    short window, the few moments at which the number in flight was sampled (see
+    ``_sampling_error``).
     """
     ratio = number(trial.validity.get("little_ratio"))
     return ratio is not None and abs(ratio - 1) > max(
@@ -44,11 +41,11 @@ def breaks_little(trial: TrialView, *, settings: Settings = DEFAULT) -> bool:
 
 
 def _sampling_error(trial: TrialView) -> float:
-    """At most the relative standard error of the mean number in flight, from n samples of something
+    """An upper bound on the relative standard error of the mean number in flight, from n samples
     between 0 and m.
 
-    Its variance cannot exceed mean (m - mean) (Bhatia & Davis 2000). 0 where the record does not
-    say.
+    Its variance cannot exceed mean (m - mean) (Bhatia & Davis 2000). 0 where the record lacks the
+    samples.
     """
     load = trial.load or {}
     little, plan = load.get("little"), load.get("plan")
@@ -80,7 +77,7 @@ def _starvation_of(trial: TrialView) -> Starvation | None:
 
 
 def starvation(trials: Sequence[TrialView]) -> Starvation | None:
-    """The trial with the most requests left aside. Their latencies are missing, so the percentiles
+    """The trial with the most starved requests. Their latencies are missing, so the percentiles
     flatter such a server.
     """
     found = [one for trial in trials if (one := _starvation_of(trial)) is not None]
@@ -88,8 +85,8 @@ def starvation(trials: Sequence[TrialView]) -> Starvation | None:
 
 
 def little_check(trials: Sequence[TrialView], *, settings: Settings = DEFAULT) -> LittleCheck:
-    """Over the measured trials of one entry. None where no trial has the ratio (only a closed loop
-    has).
+    """Little's law over the measured trials of one entry. None where no trial has the ratio (only
+    closed loops have).
     """
     ratios = [
         ratio
@@ -108,11 +105,11 @@ def little_check(trials: Sequence[TrialView], *, settings: Settings = DEFAULT) -
 def dropped_blocks(
     trials: Sequence[TrialView], *, settings: Settings = DEFAULT
 ) -> tuple[DroppedBlock, ...]:
-    """Blocks of one cell in which the hypervisor took too much from any trial, whatever that
-    trial's figures say.
+    """The blocks of a cell in which the hypervisor took too much from any trial, whatever that
+    trial's figures.
 
-    The limit is set beforehand (``Settings.steal_share``); the block goes as a whole, so that no
-    entry loses only its bad ones.
+    The limit is fixed beforehand (``Settings.steal_share``). The whole block is dropped, so that no
+    entry loses only its bad trials.
     """
     worst: dict[int, tuple[float, str]] = {}
     for trial in trials:
@@ -132,7 +129,7 @@ def dropped_blocks(
 
 
 def speed(trial: TrialView, metric: str) -> float | None:
-    """Work per time by the cell's primary metric: a rate itself, the inverse of a time."""
+    """Speed by the cell's primary metric: a rate itself, the inverse of a time."""
     value = number(trial.metrics.get(metric))
     if value is None or value <= 0:
         return None
@@ -148,14 +145,13 @@ def generator_bound(
     is_floor: bool,
     settings: Settings = DEFAULT,
 ) -> GeneratorBound:
-    """Whether the generator, not the entry, may have set the figure. Both mappings are valid trials
-    by block.
+    """Whether the generator, not the entry, may have limited the figure. Both mappings are valid
+    trials by block.
 
-    Beyond 70% of the floor's throughput in the same blocks (median), nobody knows how much faster
-    the entry could be: the floor shows what the generator can drive. In a cell that measures time,
-    a generator busier than 80% adds its own queue. A client study has no generator: the client is
-    what is measured. A cell with a processing delay is held back by that delay, and its floor's
-    speed says nothing about the generator's.
+    The floor shows how much load the generator can drive. Beyond 70% of its throughput in the same
+    blocks (median), the entry's own limit is unknown. In a cell that measures time, a generator
+    busier than 80% adds its own queue. A client study has no generator. A cell with a processing
+    delay is limited by that delay, so its floor says nothing about the generator.
     """
     cpus = [
         cpu

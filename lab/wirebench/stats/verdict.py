@@ -1,4 +1,4 @@
-"""When a difference may be called one."""
+"""When two entries count as different."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class Twin:
 
 
 def noise_band(study: str, twins: Sequence[Twin], *, settings: Settings = DEFAULT) -> NoiseBand:
-    """d = max(3%, 95th percentile of |A/A - 1|). The percentile is an observed value: of few twins,
-    the largest.
+    """d = max(3%, 95th percentile of |A/A - 1|). With few twins the percentile is the largest
+    observed value.
 
-    A study with enough twins on this host has its own band; else the twins of all studies make one,
-    because a percentile of a handful says little.
+    A study with enough twins on this host has its own band. The others share the twins of all
+    studies, because a percentile of a handful means little.
     """
     own = [twin for twin in twins if twin.study == study]
     used, whose = (
@@ -56,19 +56,20 @@ def noise_band(study: str, twins: Sequence[Twin], *, settings: Settings = DEFAUL
 
 
 def log_edge(d: float, *, above: bool) -> float:
-    """ln(1 + d) or ln(1 - d). With d of 1 or more (a wild host) no ratio is below the band."""
+    """ln(1 + d) or ln(1 - d). With d of 1 or more (a very noisy host) no ratio is below the band."""
     if above:
         return math.log1p(d)
     return math.log1p(-d) if d < 1 else -math.inf
 
 
 def p_beyond(log_ratios: Floats, d: float, *, settings: Settings = DEFAULT) -> float:
-    """Two-sided p that the ratio is within 1 +/- d, for the side its median is on.
+    """Two-sided p that the ratio is within 1 +/- d, on the side of its median; 1 if the median is
+    inside.
 
-    The larger of the bootstrap's and of Student's t test against the band's edge. A bootstrap of n
-    blocks never sees beyond its extreme block, so its tail is too short for the small levels that
-    Holm asks of many pairs (Hesterberg, The American Statistician 2015); the t test knows by how
-    many deviations the edge is cleared. 1 when the median is inside.
+    This is the larger of the bootstrap's and of Student's t test against the band's edge. A
+    bootstrap of n blocks never sees beyond its extreme block, so its tail is too short for the
+    small levels that Holm asks of many pairs (Hesterberg, The American Statistician 2015). The t
+    test knows by how many deviations the edge is cleared.
     """
     n = len(log_ratios)
     centre = median(log_ratios)
@@ -107,12 +108,12 @@ def judge(
     pairs: int = 1,
     settings: Settings = DEFAULT,
 ) -> Verdict:
-    """A against B from their block log-ratios.
+    """The verdict on A against B, from their block log-ratios.
 
     Interval wholly beyond 1 +/- d (and, among several pairs, Holm's p within the level): faster or
-    slower. Wholly inside: equivalent; this claim needs no correction, because it says only that a
-    difference is below what this host can show. Otherwise undecided. ``pairs`` is how many the
-    table compares; only the suggestion of more blocks uses it.
+    slower. Wholly inside: equivalent. That claim needs no correction, because it says only that a
+    difference is below what this host can show. Otherwise undecided. ``pairs`` is the number of
+    pairs in the table; only the suggestion of more blocks uses it.
     """
     blocks = len(log_ratios)
     more: int | None = settings.min_blocks - blocks
@@ -136,12 +137,12 @@ def judge(
 def more_blocks(
     log_ratios: Floats, *, d: float, pairs: int, settings: Settings = DEFAULT
 ) -> int | None:
-    """About how many more blocks would decide: the interval's half width shrinks as 1/sqrt(n), the
-    estimate staying.
+    """The additional blocks that would probably decide: the half width shrinks as 1/sqrt(n) around
+    the same estimate.
 
     For an estimate outside the band the level is Bonferroni's, which is what Holm asks of the first
-    pair. None when more than
-    ``max_more_blocks`` would be needed: the two are as far apart as the band is wide.
+    pair. None if more than ``max_more_blocks`` are needed: the difference is then about as large as
+    the band.
     """
     n = len(log_ratios)
     centre = median(log_ratios)

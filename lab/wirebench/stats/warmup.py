@@ -1,4 +1,4 @@
-"""Whether a trial had settled: change points in its per-interval series."""
+"""Whether a trial had settled: change points in its interval series."""
 
 from __future__ import annotations
 
@@ -118,8 +118,8 @@ _GRAVITY: tuple[WarmUp, ...] = ("too short", "flat", "warms up", "slows down", "
 
 
 def combine(classes: Sequence[WarmUp]) -> WarmUp:
-    """The class most of an entry's trials have; of equally many, the graver one. Too short where
-    nothing is known.
+    """The class of most of an entry's trials; the worse one in a draw. ``too short`` where nothing
+    is known.
     """
     known = [one for one in classes if one != "too short"]
     if not known:

@@ -1,6 +1,4 @@
-"""The conformance check before timing: a contestant whose replies are not exactly right is not
-measured.
-"""
+"""The check before timing: a contestant whose replies are not exactly right is not measured."""
 
 from __future__ import annotations
 
@@ -25,8 +23,8 @@ def verify(
     *,
     schemes: Sequence[Scheme] = SCHEMES,
 ) -> Verdict:
-    """Check a server for a workload, or a client against what it calls (``http.payload`` or
-    ``ws.echo``) by its schemes.
+    """Check a server for a workload, or a client by its schemes against what it calls
+    (``http.payload`` or ``ws.echo``).
     """
     if role == "server":
         return verify_server(contestant, workload, program, supervisor)

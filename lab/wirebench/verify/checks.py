@@ -1,5 +1,5 @@
-"""How checks are written: a list of named functions, each of which passes, or says what it expected
-and received.
+"""The form of checks: named functions that return what they received, or raise ``Mismatch`` with
+what they expected.
 """
 
 from __future__ import annotations
@@ -26,18 +26,19 @@ class Check:
     sent: str
     expected: str
     run: Callable[[], str]
-    """Returns what was received, in words; raises ``Mismatch`` or ``PeerError``."""
+    """Returns what was received, in words. Raises ``Mismatch`` or ``PeerError``."""
     required: bool = True
 
 
 HOPELESS_AFTER = 3
-"""Checks in a row that got no answer at all: the contestant is hung or gone, and each further one
-would wait in vain.
+"""After this many unanswered checks in a row the contestant is hung or gone. Further checks would
+only wait.
 """
 ATTEMPTS = 3
-"""At a required check that meets silence where there were answers before. A library that loses a
-reply now and then does give the right ones, which is what is asked here; how often it loses one is
-for the trials to count. It is said all the same.
+"""Retries of a required check that meets silence after earlier answers.
+
+A library that loses a reply now and then still gives the right ones, which is the question here.
+The trials count how often it loses one. The result mentions it.
 """
 
 
@@ -51,8 +52,8 @@ class _Outcome:
 
 
 def run_checks(checks: Iterable[Check], *, alive: Callable[[], bool]) -> list[CheckResult]:
-    """Run them in order. Ends early when the contestant is gone or hopeless; what was not run is
-    not in the result.
+    """Run the checks in order. Stops early when the contestant is gone or hung; checks that did not
+    run are not in the result.
     """
     results: list[CheckResult] = []
     unanswered = 0

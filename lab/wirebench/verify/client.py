@@ -1,6 +1,4 @@
-"""The conformance check of a client: what it does and what it says, against the lab's own counting
-server.
-"""
+"""The check of a client: its behaviour and its report, against the lab's own counting server."""
 
 from __future__ import annotations
 
@@ -21,7 +19,9 @@ from wirebench.verify.types import CheckResult, Verdict, verdict
 
 WARMUP, OPERATIONS = 3, 17
 LIMIT_NS = 20_000_000_000
-"""Of one run of the client. A virtual machine takes a second to start; the operations take none."""
+"""The time limit of one client run. A virtual machine takes a second to start; the operations take
+almost none.
+"""
 _TYPICAL_NS = 1_000_000
 
 _SIZES = (16, 65_536)
@@ -37,9 +37,9 @@ def verify_client(
     *,
     schemes: Sequence[Scheme] = SCHEMES,
 ) -> Verdict:
-    """Run the client against right servers with both policies, and against wrong ones.
+    """Run the client against correct servers with both policies, and against wrong ones.
 
-    ``schemes``: what it calls; those for the workload are checked, plain and over TLS.
+    ``schemes``: the schemes it calls. Those for the workload are checked, plain and over TLS.
     """
     began = time.monotonic_ns()
     results: list[CheckResult] = []
@@ -69,7 +69,7 @@ def _checks(scope: Scope, program: Program, scheme: Scheme) -> Iterator[CheckRes
 
 
 def _tls_checks(scope: Scope, program: Program, scheme: Scheme) -> Iterator[CheckResult]:
-    """What is the client's own work is the same as without TLS; that it checks whom it talks to is
+    """The client's own work is the same as without TLS. Its check of the server's certificate is
     not.
     """
     right = issue(scope.folder)
@@ -115,7 +115,7 @@ def _run(
 
 
 class _Says:
-    """Results of one run of the client, under one prefix."""
+    """The results of one client run, under one prefix."""
 
     def __init__(self, name: str, load: ClientLoad, besides: str = "") -> None:
         self._name = f"{load.scheme}.{name}" if load.tls else name
@@ -250,7 +250,7 @@ def _wrong(
 def _impostor(
     scope: Scope, program: Program, load: ClientLoad, what: str, tls: Certificates
 ) -> Iterator[CheckResult]:
-    """A client that looks at no certificate saves the time, and is worth nothing."""
+    """A client that ignores certificates saves the time of checking them, and is insecure."""
     run, process, counts = _run(scope, program, load, "none", tls)
     says = _Says(f"impostor.{what}", load, f"from a server whose certificate is wrong: {what}")
     yield from _reported(says, run, process)
@@ -278,8 +278,8 @@ def _reported(says: _Says, run: ClientRun, process: Process) -> Iterator[CheckRe
 
 
 def _closing(scope: Scope, program: Program, load: ClientLoad) -> Iterator[CheckResult]:
-    """Servers close kept connections after some requests. A client that opens new ones must say how
-    many.
+    """Servers close kept connections after some requests. A client that opens new ones must report
+    them.
     """
     run, process, counts = _run(scope, program, load, "close_each")
     says = _Says("closing", load, "from a server that closes after each reply")

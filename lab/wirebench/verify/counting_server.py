@@ -1,8 +1,8 @@
-"""The lab's own server for checking clients: it serves what the contract says, or something wrong
-on purpose, and counts.
+"""The lab's own server for checking clients. It serves what the contract says, or something
+deliberately wrong, and counts.
 
-One thread with one asyncio loop. It serves http (``GET /payload/N``) and WebSocket echo (``GET /``
-with Upgrade) on one port, over TLS if it is given certificates.
+It has one thread with one asyncio loop. It serves http (``GET /payload/N``) and WebSocket echo
+(``GET /`` with Upgrade) on one port, over TLS if it has certificates.
 """
 
 from __future__ import annotations
@@ -33,26 +33,26 @@ from wirebench.verify.websocket import (
 Misbehaviour = Literal["none", "wrong_body", "short_body", "not_found", "close_each"]
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 _HANDSHAKE_S = 5.0
-"""A client that connects and says nothing must not hold up the server's end."""
+"""A silent client must not hold up the server's shutdown."""
 
 
 class _ProtocolError(Exception):
-    """The client did not speak the protocol. The text is shown to the user."""
+    """The client violated the protocol. The text is shown to the user."""
 
 
 @dataclass(kw_only=True)
 class Counts:
     connections: int = 0
-    """Over TLS: those whose handshake succeeded."""
+    """Over TLS, connections whose handshake succeeded."""
     requests: int = 0
-    """Requests or messages that came whole."""
+    """Complete requests or messages."""
     handshakes: int = 0
     problems: list[str] = field(default_factory=list)
-    """What clients sent that no client may send."""
+    """Protocol violations by clients."""
 
 
 class CountingServer:
-    """Use ``serving()``. ``counts`` may be read when the client has ended."""
+    """Use ``serving()``. ``counts`` may be read when the client has exited."""
 
     def __init__(
         self, misbehaviour: Misbehaviour = "none", tls: Certificates | None = None

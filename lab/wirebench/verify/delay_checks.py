@@ -1,5 +1,5 @@
-"""What ``rest`` must do with ``WIREBENCH_DELAY_MS`` and ``WIREBENCH_THREADS``: take its time, so
-many requests at a time.
+"""The effect of ``WIREBENCH_DELAY_MS`` and ``WIREBENCH_THREADS`` on ``rest``: the delay, and how
+many requests run at once.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ THREADS = 4
 
 
 def delay_checks(port: int) -> Iterator[Check]:
-    """For a server started with these two settings."""
+    """Checks for a server started with these two settings."""
     asked = posting(REST_BODY.encode())
     what = f"{asked.sent}, with WIREBENCH_DELAY_MS={DELAY_MS}"
 
@@ -65,8 +65,8 @@ def _sooner(port: int) -> str:
 
 
 def _one_waits(port: int) -> str:
-    """A delay stands for processing and holds a handler: a service that only waits would be
-    compared with those that work.
+    """A delay stands for processing and holds a handler. Otherwise a service that only waits would
+    be compared with those that work.
     """
     took_ms = _at_once(port, THREADS + 1)
     if took_ms < 2 * DELAY_MS:
@@ -78,7 +78,9 @@ def _one_waits(port: int) -> str:
 
 
 def _at_once(port: int, count: int) -> float:
-    """So many requests on connections of their own; milliseconds until the last is answered."""
+    """Send this many requests, each on its own connection; returns milliseconds until the last
+    reply.
+    """
     asked = posting(REST_BODY.encode())
     with ExitStack() as stack:
         connections = []

@@ -1,8 +1,8 @@
-"""HTTP/1.1 by hand over a plain socket: the checks must see what was really sent, and send what no
+"""HTTP/1.1 over a plain socket, by hand: the checks must see the exact bytes, and send what no
 client library would.
 
 The reader is strict where a load generator would be misled: CRLF line ends, an HTTP/1.1 status
-line, a body whose end is known.
+line, a body with a known end.
 """
 
 from __future__ import annotations
@@ -22,18 +22,16 @@ MAX_BODY_BYTES = 16 * 1024 * 1024
 
 
 class PeerError(Exception):
-    """The peer did not send what the protocol asks for. The text is what a result shows as
-    received.
-    """
+    """The peer violated the protocol. A result shows the text as received."""
 
 
 class SilenceError(PeerError):
-    """The peer sent nothing, or stopped, and did not close either."""
+    """The peer went silent and did not close."""
 
 
 @contextmanager
 def at(where: str) -> Iterator[None]:
-    """Says in an error at which of many steps it was."""
+    """Adds the number of the step to an error."""
     try:
         yield
     except PeerError as error:
@@ -64,7 +62,7 @@ class Response:
 
 
 class Connection:
-    """A connection with a buffer of what came and is not read yet."""
+    """A connection with a buffer of unread bytes."""
 
     def __init__(self, port: int, *, host: str = HOST, timeout_s: float | None = None) -> None:
         timeout_s = TIMEOUT_S if timeout_s is None else timeout_s
@@ -91,14 +89,14 @@ class Connection:
                 raise PeerError(f"the connection broke while sending: {error}") from error
 
     def send_in_pieces(self, data: bytes, *, size: int = 1, pause_s: float = 0.0005) -> None:
-        """Each piece in a segment of its own, as far as the kernel lets us say so."""
+        """Send each piece in its own segment, as far as the kernel allows."""
         for start in range(0, len(data), size):
             self.send(data[start : start + size])
             with interrupt.waiting():
                 time.sleep(pause_s)
 
     def push_back(self, data: bytes) -> None:
-        """What is read next, before all else."""
+        """Bytes that are read before all others."""
         self._buffer[:0] = data
 
     def read_exactly(self, count: int, what: str) -> bytes:
@@ -110,7 +108,7 @@ class Connection:
         return data
 
     def read_until(self, end: bytes, what: str) -> bytes:
-        """Up to and with ``end``."""
+        """Read up to and including ``end``."""
         while (found := self._buffer.find(end)) < 0:
             if len(self._buffer) > MAX_HEAD_BYTES:
                 raise PeerError(
@@ -131,7 +129,7 @@ class Connection:
         return data
 
     def is_closed_by_peer(self, within_s: float) -> bool:
-        """Whether the peer ends the connection in time, sending nothing more."""
+        """Whether the peer closes the connection in time without sending more."""
         before, self._timeout_s = self._timeout_s, within_s
         try:
             return not self._buffer and not self._fill()
@@ -141,7 +139,7 @@ class Connection:
             self._timeout_s = before
 
     def _fill(self) -> bool:
-        """Read some more. False at the end of the stream."""
+        """Read more. False at the end of the stream."""
         if self._closed_by_peer:
             return False
         self._socket.settimeout(self._timeout_s)
@@ -252,7 +250,7 @@ def request(
 
 
 def exchange(port: int, data: bytes, *, timeout_s: float | None = None) -> Response:
-    """One request on a connection of its own."""
+    """One request on its own connection."""
     with connect(port, timeout_s=timeout_s) as connection:
         connection.send(data)
         return connection.read_response()
@@ -262,7 +260,7 @@ SHOWN_BYTES = 300
 
 
 def show(data: bytes) -> str:
-    """Bytes as a reader of a report can take them: text with escapes, cut."""
+    """Bytes as text for a report, escaped and truncated."""
     cut = data[:SHOWN_BYTES]
     text = cut.decode("utf-8", errors="backslashreplace").encode("unicode_escape").decode()
     return f'"{text}"' + (f"... ({len(data)} bytes)" if len(data) > SHOWN_BYTES else "")

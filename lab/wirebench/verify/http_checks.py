@@ -1,4 +1,4 @@
-"""What every HTTP server must do, whatever it serves; the workloads add what they answer."""
+"""Checks for every HTTP server; the workloads add their own."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from wirebench.verify.checks import Check, Mismatch
 from wirebench.verify.http import Connection, Response, at, connect, exchange, request
 
 MANY_REQUESTS = 1_100
-"""More than the limits of requests for each connection that servers have by default (100 and 1000):
-under load, a server that closes then is measured reconnecting.
+"""More requests than servers allow on a connection by default (100 and 1000). Under load, a server
+that closes then would be measured reconnecting.
 """
 MANY_CONNECTIONS = 50
 PIPELINED = 3
 _CLOSE_WITHIN_S = 2.0
 _ADVICE_TIMEOUT_S = 2.0
-"""What is only worth knowing is not waited for as long."""
+"""Optional checks wait less."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Exchange:
-    """A request and the one right reply."""
+    """A request and its only right reply."""
 
     method: str
     path: str
@@ -66,7 +66,7 @@ class Exchange:
         return ", ".join(words)
 
     def judge(self, response: Response, *, where: str = "") -> str:
-        """What was received. ``Mismatch`` if that is not right."""
+        """Returns what was received. Raises ``Mismatch`` if that is wrong."""
         right = (
             response.status == self.status
             and (self.media_type is None or response.media_type == self.media_type)
@@ -80,7 +80,7 @@ class Exchange:
 
 
 def answers(id_: str, port: int, asked: Exchange, *, required: bool = True) -> Check:
-    """The reply to one request on a connection of its own."""
+    """The reply to one request on its own connection."""
 
     def run() -> str:
         return asked.judge(exchange(port, asked.request(port)))
@@ -89,7 +89,7 @@ def answers(id_: str, port: int, asked: Exchange, *, required: bool = True) -> C
 
 
 def connection_checks(port: int, asked: Exchange, *, concurrent_required: bool) -> Iterator[Check]:
-    """How the server treats connections, shown on a request whose reply is known."""
+    """How the server handles connections, tested with a request whose reply is known."""
 
     def check(
         name: str, what: str, expected: str, run: Callable[[], str], *, required: bool = True

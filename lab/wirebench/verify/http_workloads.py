@@ -1,4 +1,4 @@
-"""What a server must answer for ``http.hello``, ``http.payload`` and ``rest``."""
+"""The replies that a server must give for ``http.hello``, ``http.payload`` and ``rest``."""
 
 from __future__ import annotations
 

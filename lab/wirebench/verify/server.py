@@ -1,6 +1,4 @@
-"""The conformance check of a server: what it answers, and that it ends and starts again as the
-contract says.
-"""
+"""The check of a server: its replies, and that it stops and starts again as the contract says."""
 
 from __future__ import annotations
 
@@ -46,7 +44,7 @@ def verify_server(
     port_seed: int = 0,
     start_timeout_ns: int | None = None,
 ) -> Verdict:
-    """Start the server twice on one port and ask it everything its workload is about."""
+    """Start the server twice on one port and run every check of its workload."""
     began = time.monotonic_ns()
     results: list[CheckResult] = []
     failure = None
@@ -117,9 +115,7 @@ def _sigterm(server: Server, id_: str, sent: str, *, required: bool = True) -> C
 def _second_start(
     scope: Scope, workload: Workload, program: Program, port: int, *, timeout_ns: int | None
 ) -> Iterator[CheckResult]:
-    """The port of a server that has just ended must do for the next; and the settings left at their
-    defaults.
-    """
+    """A server's port must be usable right after it stopped; this also tests the default settings."""
     settings = ServerSettings(
         workload=workload, threads=THREADS, delay_ms=DELAY_MS if workload == "rest" else 0
     )

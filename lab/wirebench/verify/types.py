@@ -1,6 +1,4 @@
-"""What the conformance check says: named results, one for each thing a contestant must or should
-do.
-"""
+"""The result of a check: named results, one for each requirement or recommendation."""
 
 from __future__ import annotations
 
@@ -30,12 +28,12 @@ class CheckResult(Exchange):
     """Such as ``rest.bad_json``."""
     passed: bool
     required: bool
-    """False: worth knowing, but no reason to refuse a contestant."""
+    """False for a recommendation, which is no reason to refuse a contestant."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """One contestant in one role for one workload (a client: of the server it calls)."""
+    """One contestant in one role for one workload (for a client: that of the server it calls)."""
 
     contestant: str
     role: Role
@@ -55,7 +53,7 @@ class Verdict:
 
     @property
     def advice(self) -> tuple[CheckResult, ...]:
-        """What the contestant should do and does not."""
+        """Recommendations that the contestant does not follow."""
         return tuple(check for check in self.checks if not check.required and not check.passed)
 
     def record(self) -> Mapping[str, Any]:
@@ -71,8 +69,8 @@ def verdict(
     elapsed_ns: int,
     failure: Failure | None = None,
 ) -> Verdict:
-    """``failure``: why there are no more checks than these; else it is made of the required ones
-    that failed.
+    """``failure``: why the checks ended early. Without it, the failed required checks make the
+    failure.
     """
     failed = [check for check in checks if check.required and not check.passed]
     if failure is None and failed:

@@ -1,4 +1,4 @@
-"""What a server must answer for ``ws.echo`` and ``ws.count``."""
+"""The replies that a server must give for ``ws.echo`` and ``ws.count``."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def _fragments(websocket: WebSocket) -> str:
 def _session_checks(
     port: int, *, asking: Callable[[int], str], judge: Callable[[Frame, int, str], str]
 ) -> Iterator[Check]:
-    """How the server treats connections, shown on messages whose replies are known."""
+    """How the server handles connections, tested with messages whose replies are known."""
 
     def ping(websocket: WebSocket) -> str:
         websocket.send(PING, b"are you there")
