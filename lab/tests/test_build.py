@@ -142,7 +142,7 @@ def test_a_build_that_writes_beside_its_source_fails(project: Project) -> None:
     project.add("sh/mine", steps("touch {source}/left-over"))
     result = made(project)
     assert result.status == "failed"
-    assert "sources changed while it was built" in result.message
+    assert "sources changed during the build" in result.message
 
 
 def test_the_environment_does_not_change_builds(

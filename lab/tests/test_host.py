@@ -283,7 +283,7 @@ def test_a_good_host_has_no_problems() -> None:
     [
         (replace(GOOD, cores=1), "one core"),
         (replace(GOOD, governor="powersave"), "governor is powersave"),
-        (replace(GOOD, cores_awake=False), "no right to write to /dev/cpu_dma_latency"),
+        (replace(GOOD, cores_awake=False), "no permission to write to /dev/cpu_dma_latency"),
         (replace(GOOD, clocksource="hpet"), "the clock is hpet"),
         (replace(GOOD, limits=replace(GOOD.limits, nofile_hard=1024)), "may open 1024 files"),
         (replace(GOOD, limits=replace(GOOD.limits, somaxconn=128)), "somaxconn is 128"),

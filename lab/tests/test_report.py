@@ -199,7 +199,7 @@ def test_a_run_of_two_blocks_and_an_interrupted_one_have_reports(tmp_path: Path)
         tmp_path, replace(WORLD, blocks=2, studies=("rest",), samples=5), status="interrupted"
     )
     words = "".join(_Reader(write_report(path).read_text()).words)
-    assert "interrupted: what was finished is shown" in words
+    assert "interrupted. The page shows what was finished" in words
     assert "Too few blocks for a verdict: 2" in words
 
 

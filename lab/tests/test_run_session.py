@@ -327,7 +327,7 @@ def test_without_a_right_server_no_client_is_blamed(tmp_path: Path) -> None:
         "cpp/curl": "not_run",
     }
     assert all(
-        record.failure and "nobody serves http.payload here" in record.failure.message
+        record.failure and "no server for http.payload here" in record.failure.message
         for record in records
     )
 

@@ -214,4 +214,4 @@ def test_where_it_is_not_allowed_it_is_said(
         )
         == 64
     )
-    assert "--realtime: takes the right to real-time priority" in capsys.readouterr().err
+    assert "--realtime: expected the right to real-time priority" in capsys.readouterr().err

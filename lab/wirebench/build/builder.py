@@ -160,7 +160,7 @@ def _run_steps(
             if status != 0:
                 return f"{where}: {_describe_status(status)}"
     if source_digest(contestant, root) != before:
-        return "its sources changed while it was built (a build writes to {build} only)"
+        return "its sources changed during the build (a build may write to {build} only)"
     return ""
 
 

@@ -40,7 +40,7 @@ def announce(scope: Scope, path: Path, before: StoredRun | None, out: Console) -
     counts = f"{count_of(len(scope.needed), 'contestant')}, {count_of(len(scope.cells), 'cell')}"
     out.print(f"[bold]{names}[/] ({escape(selection.preset)}): {counts}", highlight=False)
     if scope.unbuilt:
-        count = f"{len(scope.unbuilt)} of {len(scope.needed)} are not built yet; once built they stay so"
+        count = f"{len(scope.unbuilt)} of {len(scope.needed)} are not built yet; builds are kept"
         out.print(
             f"  building   about {rough_duration(scope.building_ns)} ({count})", highlight=False
         )
@@ -86,4 +86,4 @@ def scope_notes(scope: Scope) -> Iterable[str]:
         left_out = {name for _, preset in scope.studies for name in preset.without}
         spared = sorted(left_out - set(scope.needed))
         if spared:
-            yield f"without {', '.join(spared)}: left out by this preset to be short; --only or another preset measures them"
+            yield f"without {', '.join(spared)}: left out by this preset to save time; --only or another preset measures them"

@@ -29,7 +29,7 @@ def build_contestants(
     selectors: Selectors = None,
     jobs: Jobs = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="One JSON line for each contestant on stdout.")
+        bool, typer.Option("--json", help="Print one JSON line for each contestant.")
     ] = False,
 ) -> None:
     """Build contestants. A contestant is rebuilt only when its sources or tools changed.

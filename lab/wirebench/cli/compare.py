@@ -44,7 +44,7 @@ def compare_runs(
     ],
     b: Annotated[str, typer.Argument(metavar="B", help="The later run.")],
     force: Annotated[
-        bool, typer.Option("--force", help="Compare even if the runs are of different hosts.")
+        bool, typer.Option("--force", help="Compare runs of different hosts too.")
     ] = False,
 ) -> None:
     """Compare two runs on the same host: the ratio of B over A for every cell and contestant, with
@@ -89,7 +89,7 @@ def _check_hosts(first: StoredRun, second: StoredRun, *, force: bool) -> None:
     message = f"expected two runs of the same host, got {hosts[0]} ({first.info.name}) and {hosts[1]} ({second.info.name})"
     if not force:
         raise CatalogError(f"B: {message}; --force compares them all the same")
-    say_warning(f"{message}: a difference may be the hosts'")
+    say_warning(f"{message}: a difference may come from the hosts")
 
 
 def _print(first: StoredRun, second: StoredRun, changes: Sequence[Change]) -> None:

@@ -30,7 +30,7 @@ def conformance(
         list[str],
         typer.Argument(
             metavar="URL...",
-            help="http://HOST:PORT/PATH of a resource that answers GET with 200; ws://HOST:PORT/PATH of an echo of messages.",
+            help="http://HOST:PORT/PATH of a resource that answers GET with 200; ws://HOST:PORT/PATH of a WebSocket echo.",
         ),
     ],
     everything: Annotated[
@@ -38,7 +38,7 @@ def conformance(
     ] = False,
     json_file: Annotated[
         Path | None,
-        typer.Option("--json", metavar="FILE", help="Write all results there, as JSON."),
+        typer.Option("--json", metavar="FILE", help="Write all results to this file as JSON."),
     ] = None,
 ) -> None:
     """Send the probes of RFC 9110, 9112, 6455 and 7692 to a running server. Some are hostile.

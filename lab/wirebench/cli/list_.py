@@ -24,7 +24,7 @@ def register(app: typer.Typer) -> None:
 def list_contestants(
     selectors: Selectors = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="One JSON document instead of a table.")
+        bool, typer.Option("--json", help="Print one JSON document instead of a table.")
     ] = False,
 ) -> None:
     """List the contestants: library, version, tier, workloads, and whether each can run here."""
@@ -40,7 +40,7 @@ def list_contestants(
         _print_table(rows)
         if any(row["missing"] for row in rows):
             error_console().print(
-                "'wirebench doctor' says how to get what is not installed", highlight=False
+                "'wirebench doctor' shows how to install what is missing", highlight=False
             )
     if any(row["status"] == "bad_manifest" for row in rows):
         raise typer.Exit(EXIT_FAILED)

@@ -35,7 +35,7 @@ def run_app(arguments: Sequence[str]) -> int:
         return EXIT_INTERRUPTED
     except Exception:  # the last resort: a bug of ours, said as one
         traceback.print_exc()
-        say_error("this is a mistake in wirebench itself; please report the lines above")
+        say_error("this is a bug in wirebench; please report the lines above")
         return EXIT_BUG
     return code if isinstance(code, int) else EXIT_OK
 

@@ -14,7 +14,7 @@ from wirebench.cli.console import console
 RESULTS = "results"
 LATEST = "latest"
 
-RUN_HELP = "A run's directory, or its name in 'results'. The latest if not given."
+RUN_HELP = "A run's directory, or its name in 'results'. Default: the latest."
 Run = Annotated[str, typer.Argument(metavar="RUN", help=RUN_HELP)]
 
 
@@ -24,9 +24,9 @@ def register(app: typer.Typer) -> None:
 
 def report(
     run: Run = LATEST,
-    open_: Annotated[bool, typer.Option("--open", help="Show it in the browser.")] = False,
+    open_: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Write it here, not into the run's directory.")
+        Path | None, typer.Option("--out", help="Write it to this file instead of the run's directory.")
     ] = None,
     charts: Annotated[
         Path | None,

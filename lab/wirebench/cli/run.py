@@ -27,17 +27,17 @@ Blocks = Annotated[
 ]
 Cells = Annotated[
     list[str] | None,
-    typer.Option("--cells", metavar="IDS", help="Only these cells, several with commas."),
+    typer.Option("--cells", metavar="IDS", help="Only these cells, separated by commas."),
 ]
 Seed = Annotated[
     int | None,
     typer.Option(
-        "--seed", min=0, max=MAX_SEED, help="Of the order. Drawn and recorded if not given."
+        "--seed", min=0, max=MAX_SEED, help="Seed of the random order. Default: drawn, and recorded."
     ),
 ]
 Out = Annotated[
     Path | None,
-    typer.Option("--out", help="The folder that gets the run's directory. 'results' if not given."),
+    typer.Option("--out", help="The folder for the run's directory. Default: 'results'."),
 ]
 Resume = Annotated[
     str | None,
@@ -48,12 +48,12 @@ Resume = Annotated[
 Budget = Annotated[
     str | None,
     typer.Option(
-        "--budget", metavar="TIME", help="Begin no block that ends later than this, such as 5m."
+        "--budget", metavar="TIME", help="Time budget, such as 5m: start no block that would exceed it."
     ),
 ]
 Force = Annotated[
     bool,
-    typer.Option("--force", help="Resume even if the host or the builds are not those of the run."),
+    typer.Option("--force", help="Resume even if the host or the builds have changed."),
 ]
 
 
@@ -68,11 +68,11 @@ def run_study(
     ] = None,
     only: Only = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="The preset 'quick': a small slice.")
+        bool, typer.Option("--quick", help="Use the preset 'quick': a small slice.")
     ] = False,
     preset: Annotated[
         str | None,
-        typer.Option("--preset", help="Which of the study's presets. 'full' if not given."),
+        typer.Option("--preset", help="The preset of the study. Default: 'full'."),
     ] = None,
     blocks: Blocks = None,
     cells: Cells = None,

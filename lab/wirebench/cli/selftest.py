@@ -29,23 +29,23 @@ def selftest(
         bool,
         typer.Option(
             "--quick",
-            help="One short run of each at the lowest rate: a minute instead of a quarter of an hour or more.",
+            help="One short run of each case at the lowest rate: a minute instead of a quarter of an hour or more.",
         ),
     ] = False,
     peers: Annotated[
         bool,
         typer.Option(
             "--peers",
-            help="Also run the other load generators that are installed, and print what they say beside it.",
+            help="Also run the other installed load generators, and print their results for comparison.",
         ),
     ] = False,
     case: Annotated[
         list[str] | None,
-        typer.Option("--case", metavar="CASE", help=f"Only this one; may be repeated: {_CASES}."),
+        typer.Option("--case", metavar="CASE", help=f"Run only this case; repeatable: {_CASES}."),
     ] = None,
     mode: Annotated[
         list[str] | None,
-        typer.Option("--mode", metavar="MODE", help=f"Only this one; may be repeated: {_MODES}."),
+        typer.Option("--mode", metavar="MODE", help=f"Run only this mode; repeatable: {_MODES}."),
     ] = None,
     rate: Annotated[
         list[int] | None,
@@ -53,7 +53,7 @@ def selftest(
             "--rate",
             metavar="N",
             min=1,
-            help="Only this many requests per second; may be repeated.",
+            help="Run only at this many requests per second; repeatable.",
         ),
     ] = None,
     repeats: Annotated[
@@ -62,28 +62,28 @@ def selftest(
             "--repeats",
             metavar="N",
             min=1,
-            help="How often each is run; the median counts. Odd. Without it 5, with --quick 1.",
+            help="Runs of each case; the median counts. An odd number. Default: 5, with --quick 1.",
         ),
     ] = None,
     real_time: Annotated[
         bool,
         typer.Option(
             "--realtime",
-            help="Keep other programs off the cores by real-time priority. The machine hardly answers meanwhile.",
+            help="Keep other programs off the cores by real-time priority. The machine hardly responds meanwhile.",
         ),
     ] = False,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Of random arrivals.")] = 1,
     json_file: Annotated[
-        Path | None, typer.Option("--json", metavar="FILE", help="Write all results there.")
+        Path | None, typer.Option("--json", metavar="FILE", help="Write all results to this file.")
     ] = None,
     wireload: Annotated[
         Path | None,
-        typer.Option("--wireload", metavar="FILE", help="Test this one, not the installed one."),
+        typer.Option("--wireload", metavar="FILE", help="Test this wireload instead of the installed one."),
     ] = None,
     truth_server: Annotated[
         Path | None,
         typer.Option(
-            "--truth-server", metavar="FILE", help="Test with this one, not the installed one."
+            "--truth-server", metavar="FILE", help="Use this truth server instead of the installed one."
         ),
     ] = None,
 ) -> None:
@@ -138,16 +138,16 @@ def selftest(
         seed=seed,
     )
     if peers and not programs.peers:
-        say_warning("--peers: none of those known is installed")
+        say_warning("--peers: expected an installed load generator, got none")
     cores = choose_cores()
     awake = can_keep_awake()
     if not awake:
         say_warning(
-            "idle cores may sleep, and waking them up is in the latencies; './wirebench doctor' says how to keep them awake"
+            "idle cores may sleep, and their wake-up time is part of the latencies; './wirebench doctor' shows how to keep them awake"
         )
     if cores.shared:
         say_warning(
-            "server and generator share one core: what one takes is in the latencies of the other"
+            "server and generator share one core: each adds to the other's latencies"
         )
 
     out = console()
@@ -212,7 +212,7 @@ def _priority(real_time: bool) -> Iterator[None]:
                 stack.enter_context(realtime())
             except PermissionError as error:
                 raise CatalogError(
-                    "--realtime: takes the right to real-time priority (CAP_SYS_NICE, or ulimit -r)"
+                    "--realtime: expected the right to real-time priority (CAP_SYS_NICE, or ulimit -r), got none"
                 ) from error
         yield
 

@@ -193,7 +193,7 @@ def _footnotes(cell: CellAnalysis) -> Iterable[str]:
     yield f"{blocks}; differences within {cell.band.d:.1%} are noise ({cell.band.source})"
     if cell.twin is not None and cell.twin.ratio is not None:
         alarm = (
-            "; A FALSE ALARM: trust nothing here that is not far larger"
+            "; A FALSE ALARM: trust only far larger differences here"
             if cell.twin.false_alarm
             else ""
         )
@@ -216,7 +216,7 @@ def run_tables(
         yield Text.assemble((study.title, "bold underline"), f"\n{study.question}\n")
         yield from (cell_table(cell, width=width) for cell in cells)
     yield Text(
-        f"{SIGNS['best']} best and {SIGNS['worst']} worst group that can be told apart, {SIGNS['tie']} nothing can; "
+        f"{SIGNS['best']} best and {SIGNS['worst']} worst of the groups that differ, {SIGNS['tie']} no difference shown; "
         "ranks are ranges. Ratios: median over the blocks, with the 95% interval.",
         style="bright_black",
     )

@@ -34,14 +34,14 @@ def verify_contestants(
     workload: Annotated[
         str | None,
         typer.Option(
-            "--workload", "-w", metavar="WORKLOAD", help=f"Only this one: {', '.join(WORKLOADS)}."
+            "--workload", "-w", metavar="WORKLOAD", help=f"Check only this workload: {', '.join(WORKLOADS)}."
         ),
     ] = None,
     conformance: Annotated[
         bool,
         typer.Option(
             "--conformance",
-            help="Put the probes of the RFCs to each server too, and keep what they say for the report.",
+            help="Also run the RFC probes on each server, and keep the results for the report.",
         ),
     ] = False,
     everything: Annotated[
@@ -49,7 +49,7 @@ def verify_contestants(
     ] = False,
     json_file: Annotated[
         Path | None,
-        typer.Option("--json", metavar="FILE", help="Write all results there, one JSON line each."),
+        typer.Option("--json", metavar="FILE", help="Write all results to this file, one JSON line each."),
     ] = None,
     jobs: Jobs = None,
 ) -> None:
@@ -66,7 +66,7 @@ def verify_contestants(
     chosen = [(one, found) for one, found in chosen if found]
     if not chosen:
         raise CatalogError(
-            f"--workload: expected one that a chosen contestant has to do with, got {workload!r}"
+            f"--workload: expected one that a chosen contestant serves or calls, got {workload!r}"
         )
     session = _Session(
         out=console(), everything=everything, json_file=json_file, conformance=conformance

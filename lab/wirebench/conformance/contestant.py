@@ -89,7 +89,7 @@ def probe_contestant(
             results += run_probes(target, left, alive=alive, progress=progress)
             if len(results) == len(list(probes_for(target, PARTS))):
                 return tuple(results), None
-    message = f"it ended at {MOST_STARTS} probes; the others were not tried"
+    message = f"it exited at {MOST_STARTS} probes; the others did not run"
     return tuple(results), Failure(kind="crashed", phase="verify", message=message)
 
 

@@ -82,7 +82,7 @@ def _manifest_problems(catalog: Catalog) -> Iterable[Problem]:
         yield Problem(
             severity="missing",
             what=error.message,
-            why=f"{error.identity} is left out of everything until its manifest is right",
+            why=f"{error.identity} is left out everywhere until its manifest is valid",
             fix=None,
         )
 
@@ -120,7 +120,7 @@ def host_problems(host: Fingerprint) -> Iterable[Problem]:
         yield Problem(
             severity="warning",
             what="one core",
-            why="server and generator share it, so throughput is of both together",
+            why="server and generator share it, so throughput is their joint limit",
             fix=None,
         )
     if limits.nofile_hard < _WANTED_FILES:
@@ -151,14 +151,14 @@ def host_problems(host: Fingerprint) -> Iterable[Problem]:
         yield Problem(
             severity="warning",
             what=f"the processor's frequency governor is {host.governor}",
-            why="the clock follows the load, so light loads look slow",
+            why="the core's frequency follows the load, so light loads look slow",
             fix=f"{sudo}cpupower frequency-set -g performance",
         )
     if not host.cores_awake:
         yield Problem(
             severity="warning",
-            what=f"no right to write to {DEVICE}",
-            why="idle cores sleep, so that every round trip has their waking up in it, which varies more than libraries differ",
+            what=f"no permission to write to {DEVICE}",
+            why="idle cores sleep; every round trip then includes their wake-up time, which varies more than libraries differ",
             fix=f"sudo chgrp {os.getgid()} {DEVICE} && sudo chmod g+w {DEVICE}"
             if DEVICE.exists()
             else None,
@@ -174,7 +174,7 @@ def host_problems(host: Fingerprint) -> Iterable[Problem]:
         yield Problem(
             severity="note",
             what="no cgroup v2 folder that can be written to",
-            why="CPU of servers is counted from /proc, which misses children that come and go",
+            why="the servers' CPU time is read from /proc, which misses short-lived children",
             fix=None,
         )
     if not limits.netem and not (limits.tun and (limits.user_namespaces or is_root())):

@@ -76,7 +76,7 @@ def interruptible() -> Iterator[None]:
     """
     if threading.current_thread() is not threading.main_thread():
         raise RuntimeError(
-            "interruptible() must be entered in the main thread: only there Python handles signals"
+            "interruptible() must be entered in the main thread: Python handles signals only there"
         )
     if _state.active:
         yield

@@ -20,13 +20,13 @@ from wirebench.stats.types import (
 )
 
 HOW_FOREST = (
-    "Each row is a contestant over the floor (the bare minimum in raw sockets), with its 95% interval. "
-    "The grey band is noise on this host: differences of its width mean nothing. The last row is a contestant over itself."
+    "Each row is a contestant's ratio to the floor (a minimal program on raw sockets), with its 95% interval. "
+    "The grey band is this host's noise: ignore differences of its width. The last row compares a contestant with itself."
 )
 
 HOW_PERCENTILES = (
-    "How slow the slowest part of the replies was: at 99% one reply in a hundred took longer. Lower and flatter is better. "
-    "All trials of an entry merged, for the picture only."
+    "The slowest replies: at 99%, one reply in a hundred took longer. Lower and flatter is better. "
+    "The curve merges all trials of an entry; no figure or verdict uses it."
 )
 
 

@@ -16,9 +16,9 @@ from wirebench.stats.types import (
 def status_note(status: str) -> str:
     return {
         "complete": "",
-        "interrupted": "This run was interrupted: what was finished is shown.",
-        "running": "This run has not ended, or was killed: what was finished is shown.",
-        "failed": "This run ended in an error: what was finished is shown.",
+        "interrupted": "This run was interrupted. The page shows what was finished.",
+        "running": "This run has not ended, or was killed. The page shows what was finished.",
+        "failed": "This run ended in an error. The page shows what was finished.",
     }[status]
 
 

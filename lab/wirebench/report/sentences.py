@@ -31,7 +31,7 @@ def cell_sentence(cell: CellAnalysis, *, preset: str) -> Sentence:
         return Sentence(text=_nothing(cell), tone="nothing", changes=changes)
     if len(ranked) == 1:
         only = ranked[0]
-        text = f"{only.entry} is the only one that can be ranked: {_against_floor(cell, only)}."
+        text = f"{only.entry} is the only one with a rank: {_against_floor(cell, only)}."
         return Sentence(text=text, tone="nothing", changes=changes)
     best = [entry for entry in ranked if entry.mark == "best"]
     if not best:
@@ -53,7 +53,7 @@ def _nothing(cell: CellAnalysis) -> str:
         return "Nothing valid was measured."
     short = [entry for entry in cell.entries if entry.unranked and "a rank needs" in entry.unranked]
     if short:
-        return f"Too few blocks for a verdict: {cell.blocks}. The figures below stand for what they are."
+        return f"Too few blocks for a verdict: {cell.blocks}. Read the figures below with care."
     return "No contestant but the floor was measured."
 
 
@@ -66,7 +66,7 @@ def _lead(
     what = f"{_measure(cell)} {shown}"
     if len(best) > 1:
         others = names([entry.entry for entry in best[1:]])
-        return f"{first.entry} leads ({what}), but cannot be told from {others}."
+        return f"{first.entry} leads ({what}), but is not distinguishable from {others}."
     following = next((entry for entry in ranked if entry is not first), None)
     pair = cell.pair(first.entry, following.entry) if following is not None else None
     beaten = f"; {_of(cell, pair)}" if pair is not None and pair.ratio is not None else ""
@@ -88,8 +88,8 @@ def _against_floor(cell: CellAnalysis, entry: EntryAnalysis) -> str:
 def _changes(cell: CellAnalysis, ranked: Sequence[EntryAnalysis], *, preset: str) -> Iterator[str]:
     if cell.twin is not None and cell.twin.false_alarm:
         yield (
-            f"The lab called {cell.twin.contestant} different from itself here. Believe no difference of this cell that is "
-            f"not far larger; a quieter machine or more blocks would help."
+            f"The lab called {cell.twin.contestant} different from itself here. Trust only far "
+            "larger differences in this cell. A quieter machine or more blocks would help."
         )
     bound = [
         entry
@@ -98,8 +98,8 @@ def _changes(cell: CellAnalysis, ranked: Sequence[EntryAnalysis], *, preset: str
     ]
     if bound:
         yield (
-            f"{names([entry.entry for entry in bound])}: generator-bound, so at least this fast. "
-            "A generator with more cores, or on a machine of its own, would show their own limit."
+            f"{names([entry.entry for entry in bound])}: generator-bound: at least this fast. "
+            "A generator with more cores, or on its own machine, would show their limit."
         )
     few = [entry for entry in cell.entries if entry.unranked and "a rank needs" in entry.unranked]
     if few and ranked:
@@ -114,7 +114,7 @@ def _changes(cell: CellAnalysis, ranked: Sequence[EntryAnalysis], *, preset: str
     for above, below, pair in undecided[:MAX_CHANGES]:
         needed = pair.verdict.blocks_needed
         if needed is None:
-            yield f"{above.entry} and {below.entry} differ by about the noise band: no number of blocks is sure to tell."
+            yield f"{above.entry} and {below.entry} differ by about the noise band: even many more blocks may not settle it."
         else:
             yield f"About {needed} more blocks would settle {above.entry} and {below.entry}."
     needs = [
@@ -137,7 +137,7 @@ def twin_sentence(analysis: RunAnalysis) -> str:
             "No contestant was entered twice, so nothing shows how much of a difference is noise."
         )
     if not judged:
-        return "The twins had too few common blocks to judge the lab by."
+        return "The twins had too few common blocks to judge the lab."
     alarms = [twin for twin in judged if twin.false_alarm]
     here = (
         f"None of the {len(judged)} contestants entered twice was called different from itself."

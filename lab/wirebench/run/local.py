@@ -148,10 +148,10 @@ class LocalBench:
     def notes(self) -> tuple[str, ...]:
         notes = []
         if choose_cores().shared:
-            notes.append("server and generator share one core: throughput is of both together")
+            notes.append("server and generator share one core: throughput is their joint limit")
         if not can_keep_awake():
             notes.append(
-                "idle cores may sleep: waking them up is in the round trips ('wirebench doctor' says how to keep them awake)"
+                "idle cores may sleep: their wake-up time is part of every round trip ('wirebench doctor' shows how to keep them awake)"
             )
         return tuple(notes)
 

@@ -12,11 +12,11 @@ def check_resumable(run: StoredRun, *, scope: Scope, bench: Bench, force: bool) 
     """Refuse to mix trials of different hosts or of different builds in one run."""
     if force:
         return
-    again = "start a new run, or add --force to mix them all the same"
+    again = "start a new run, or mix them with --force"
     before, now = run.host.get("host_id"), bench.host().get("host_id")
     if run.host and before != now:
         same = (
-            f"the host it was measured on ({before}), with the same right to keep its cores awake"
+            f"the host it was measured on ({before}), with the same permission to keep its cores awake"
         )
         raise StoreError(f"{run.path}: expected {same}, got {now}; {again}")
     if run.plan is None:

@@ -155,7 +155,7 @@ class Session:
             server = next(iter(cell.servers), None)
             if server is None or self._fault(server.identity, "server", cell) is not None:
                 who = ", ".join(cell.study.servers)
-                message = f"nobody serves {cell.cell.workload} here: none of {who} is installed and gives the right replies"
+                message = f"no server for {cell.cell.workload} here: none of {who} is installed and gives the right replies"
                 return FailureRecord(kind="not_installed", phase="verify", message=message)
         return self._fault(contestant.identity, cell.study.role, cell)
 
@@ -216,7 +216,7 @@ class Session:
                 return not_run(
                     trial,
                     FailureRecord(
-                        kind="not_installed", phase="plan", message=f"{name} is not here any more"
+                        kind="not_installed", phase="plan", message=f"{name} is no longer installed or built"
                     ),
                 )
         return self.bench.run_trial(

@@ -31,7 +31,7 @@ def why_unranked(
     data: CellData, name: str, *, twin_of: str | None, warm_up: WarmUp, settings: Settings
 ) -> str | None:
     if name in data.planned.floors:
-        return "the floor: what the others are compared with"
+        return "the floor: the others are compared with it"
     if twin_of is not None:
         return f"the twin of {twin_of}: its ratio shows the noise"
     if not data.values(name, data.planned.cell.primary):
@@ -40,12 +40,12 @@ def why_unranked(
         if failures and failures[0].failure is not None:
             return f"{failures[0].failure.kind.replace('_', ' ')}: {failures[0].failure.message}"
         if any(breaks_little(trial) for trial in own):
-            return "every trial was voided: its figures contradict Little's law"
+            return "every trial is void: its figures contradict Little's law"
         if any(trial.status == "ok" for trial in own):
             return (
                 "every block with it was dropped"
                 if data.dropped
-                else "its trials do not give this metric"
+                else "its trials lack this metric"
             )
         return "not run"
     valid = len(data.values(name, data.planned.cell.primary))

@@ -64,7 +64,7 @@ def pairs_of(
             if one in generator_tied and other in generator_tied:
                 verdict = Verdict(
                     kind="undecided",
-                    reason="both are generator-bound: neither's own limit was seen",
+                    reason="both are generator-bound: neither reached its own limit",
                 )
             else:
                 verdict = judge(

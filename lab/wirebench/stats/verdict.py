@@ -34,7 +34,7 @@ def noise_band(study: str, twins: Sequence[Twin], *, settings: Settings = DEFAUL
         (own, study) if len(own) >= settings.own_band_twins else (list(twins), "all studies")
     )
     if not used:
-        return NoiseBand(d=settings.min_noise, source="the least we assume: no twins yet", twins=0)
+        return NoiseBand(d=settings.min_noise, source="the assumed minimum: no twins yet", twins=0)
     seen = float(
         np.percentile(
             [abs(twin.ratio - 1) for twin in used], settings.noise_percentile, method="higher"
@@ -44,7 +44,7 @@ def noise_band(study: str, twins: Sequence[Twin], *, settings: Settings = DEFAUL
     if seen <= settings.min_noise:
         return NoiseBand(
             d=settings.min_noise,
-            source=f"the least we assume; {of} stay within it",
+            source=f"the assumed minimum; {of} stay within it",
             twins=len(used),
         )
     # Of fewer than twenty values the 95th percentile is the largest.
