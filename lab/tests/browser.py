@@ -156,7 +156,9 @@ class Page:
 
 @contextmanager
 def chromium(profile: Path) -> Iterator[Page]:
-    """Without any network interface where a namespace may be had; without name lookup everywhere."""
+    """Without any network interface where a namespace may be had; without name lookup
+    everywhere.
+    """
     program = find_chromium()
     assert program is not None
     command = [program, *FLAGS, f"--user-data-dir={profile}", "about:blank"]

@@ -102,14 +102,17 @@ while time.monotonic() - started < seconds:
     right = reply.status == 200 and reply.read() == b"hello from route_01"
     count, errors = count + right, errors + (not right)
 elapsed = int((time.monotonic() - started) * 1e9)
-latency = {{"count": count, "min_ns": 1, "mean_ns": 1.0, "stddev_ns": 0.0, "max_ns": 1, "percentiles_ns": {{"50": 1}}}}
+latency = {{"count": count, "min_ns": 1, "mean_ns": 1.0, "stddev_ns": 0.0,
+    "max_ns": 1, "percentiles_ns": {{"50": 1}}}}
 document = {{
     "schema": "wireload/1", "version": "0", "command": sys.argv,
     "connect": {{"attempted": 1, "opened": 1, "failed": 0, "elapsed_ns": 1}},
     "window": {{"start_unix_ns": time.time_ns(), "elapsed_ns": elapsed, "stopped_by": "duration"}},
-    "requests": {{"sent": count + errors, "ok": count, "errors": errors, "rate_per_s": count / elapsed * 1e9}},
+    "requests": {{"sent": count + errors, "ok": count, "errors": errors,
+        "rate_per_s": count / elapsed * 1e9}},
     "errors": {{"bad_body": errors}} if errors else {{}}, "first_error": None, "latency": latency,
-    "little": None, "generator": {{"cpu_share": 0.1, "involuntary_switches": 0}}, "server": None, "rounds": None,
+    "little": None, "generator": {{"cpu_share": 0.1, "involuntary_switches": 0}},
+    "server": None, "rounds": None,
 }}
 pathlib.Path(arguments[arguments.index("--json") + 1]).write_text(json.dumps(document))
 sys.exit(1 if errors else 0)
@@ -207,7 +210,8 @@ def wait_for(condition: object, process: subprocess.Popen[str]) -> None:
     while not condition():
         if process.poll() is not None:
             raise AssertionError(
-                f"ended with {process.returncode} too early: {process.stdout.read() if process.stdout else ''}"
+                f"ended with {process.returncode} too early:"
+                f" {process.stdout.read() if process.stdout else ''}"
             )
         time.sleep(0.01)
 

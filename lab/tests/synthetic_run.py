@@ -34,7 +34,10 @@ from wirebench.trial.record import FailureRecord, TrialRecord
 
 ROOT = Path(__file__).resolve().parents[2]
 FLOOR = "cpp/floor"
-HOSTILE = "HTTP/1.1 200 OK\r\n\r\n</script><script>document.title='owned'</script><img src=x onerror=alert(1)>"
+HOSTILE = (
+    "HTTP/1.1 200 OK\r\n\r\n</script><script>document.title='owned'</script><img src=x"
+    " onerror=alert(1)>"
+)
 
 # Seconds of server time per request over the floor's.
 COSTS: Mapping[str, Mapping[str, float]] = {
@@ -216,7 +219,10 @@ def _trouble(planned: PlannedTrial) -> FailureRecord | None:
         return FailureRecord(
             kind="wrong_reply",
             phase="load",
-            message="the server gave a wrong reply; 51200 right replies of 51201 requests; errors: bad_body 1",
+            message=(
+                "the server gave a wrong reply; 51200 right replies of 51201 requests; errors:"
+                " bad_body 1"
+            ),
             sent="GET /route_01 HTTP/1.1",
             expected="hello from route_01",
             received=HOSTILE,
@@ -433,7 +439,9 @@ def _histogram(world: World, mean: float, random: np.random.Generator) -> str:
 
 
 def probes(contestant: str) -> tuple[dict[str, str], ...]:
-    """What the standards' probes said: all right of the floor, one of each outcome of the others."""
+    """What the standards' probes said: all right of the floor, one of each outcome of
+    the others.
+    """
     outcomes = (
         ("passed", "passed", "passed") if contestant == FLOOR else ("passed", "closed", "failed")
     )

@@ -190,7 +190,10 @@ def test_an_interrupted_build_leaves_no_process_and_is_not_taken_for_built(
     """The step ignores what is asked of it and has a child in a session of its own; both are gone
     when the command returns.
     """
-    stubborn = "trap '' TERM INT; echo $$ >{root}/step.pid; setsid sleep 1000 & echo $! >{root}/child.pid; wait; sleep 1000"
+    stubborn = (
+        "trap '' TERM INT; echo $$ >{root}/step.pid; setsid sleep 1000 & echo $! >{root}/child.pid;"
+        " wait; sleep 1000"
+    )
     project.add("sh/mine", steps(stubborn))
     command = [sys.executable, "-m", "wirebench.cli.main", "build", "sh/mine"]
     environment = {**os.environ, "WIREBENCH_ROOT": str(project.root)}

@@ -35,7 +35,8 @@ def test_a_manifest_becomes_a_contestant(project: Project) -> None:
         tls = true
         published = "https://example.org/download"
         note = "quick"
-        needs = { commands = ["python3", "pip>=24.1"], debian = ["libevent-dev"], files = ["mine.hpp"] }
+        needs = { commands = ["python3", "pip>=24.1"], debian = ["libevent-dev"], \
+files = ["mine.hpp"] }
         disabled = { reason = "does not build", since = 2026-01-31 }
         [build]
         steps = [["make", "-C", "{source}", "-j", "{jobs}"]]
@@ -153,7 +154,8 @@ def test_a_mistake_in_the_language_is_blamed_on_the_language(project: Project) -
     message = error_of(project, MANIFEST, language='title = "Python"\n[run]\nservr = ["x"]')
     assert (
         message
-        == f"{project.root}/contestants/python/language.toml: run.servr: expected no such key, got ['x']"
+        == f"{project.root}/contestants/python/language.toml: run.servr: expected no such key, got"
+        " ['x']"
     )
 
 

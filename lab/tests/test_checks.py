@@ -18,15 +18,14 @@ def test_counts_are_added_and_printed() -> None:
 
 def test_junit_of_pytest_and_of_ctest(tmp_path: Path) -> None:
     report = tmp_path / "report.xml"
-    report.write_text(
-        """<testsuites><testsuite name="pytest">
+    report.write_text("""<testsuites><testsuite name="pytest">
         <testcase name="a"/><testcase name="b"><failure message="x"/></testcase>
         <testcase name="c"><error message="x"/></testcase><testcase name="d"><skipped/></testcase>
-        </testsuite></testsuites>"""
-    )
+        </testsuite></testsuites>""")
     assert count_junit(report) == Count(passed=1, failed=2, skipped=1)
     report.write_text(
-        """<testsuite tests="3"><testcase name="a" status="run"/><testcase name="b" status="fail"><failure/></testcase>
+        """<testsuite tests="3"><testcase name="a" status="run"/>\
+<testcase name="b" status="fail"><failure/></testcase>
         <testcase name="c" status="disabled"/><testcase name="d" status="notrun"/></testsuite>"""
     )
     assert count_junit(report) == Count(passed=1, failed=1, skipped=2)
@@ -80,7 +79,8 @@ def test_probes_of_musts_are_counted(tmp_path: Path) -> None:
 
 
 def test_what_libfuzzer_says_is_put_into_a_line() -> None:
-    said = """#16\tNEW    cov: 31 ft: 40 corp: 4/9b lim: 4 exec/s: 0 rss: 30Mb L: 3/4 MS: 1 ChangeBit-
+    said = """#16\tNEW    cov: 31 ft: 40 corp: 4/9b lim: 4 exec/s: 0 rss: 30Mb \
+L: 3/4 MS: 1 ChangeBit-
 #99\tDONE   cov: 742 ft: 2441 corp: 410/29Kb lim: 385 exec/s: 5497 rss: 480Mb
 Done 170435 runs in 11 second(s)
 """

@@ -92,8 +92,8 @@ def test_show_prints_the_effective_manifest(
 ) -> None:
     shell.add(
         "sh/own",
-        MANIFEST
-        + 'disabled = { reason = "why \\"not\\"", since = 2026-01-31 }\n[build]\ninputs = ["studies"]\n',
+        MANIFEST + 'disabled = { reason = "why \\"not\\"", since = 2026-01-31 }\n[build]\ninputs ='
+        ' ["studies"]\n',
     )
     assert run_app(["show", "own"]) == 0
     shown = capsys.readouterr().out
@@ -136,7 +136,10 @@ def test_new_makes_a_contestant_that_works_and_says_what_to_edit(
         ),
         (
             ["new", "shh/mine"],
-            "shh: expected a language with a template (contestants/shh/_template), got none; did you mean sh",
+            (
+                "shh: expected a language with a template (contestants/shh/_template), got none;"
+                " did you mean sh"
+            ),
         ),
         (["new", "sh"], "sh: expected LANG/NAME of a-z, 0-9, '-' and '_', such as python/mine"),
         (["new", "../x/y"], "../x/y: expected LANG/NAME"),

@@ -155,7 +155,10 @@ def test_a_command_stands_for_the_package_that_brings_it(
         "wirebench.host.installed.command_versions", lambda names: dict.fromkeys(names)
     )
     monkeypatch.setattr("wirebench.host.installed.command_version", lambda _name: None)
-    needs = 'needs = { commands = ["go", "strange"], debian = ["golang-go", "libx-dev"], files = ["no/such.h"] }\n'
+    needs = (
+        'needs = { commands = ["go", "strange"], debian = ["golang-go", "libx-dev"], files ='
+        ' ["no/such.h"] }\n'
+    )
     project.add("go/mine", MANIFEST + needs + RUN)
     found = presence(project.contestant("go/mine"))
     assert found.missing == ("go", "strange", "libx-dev", "no/such.h")
@@ -230,8 +233,8 @@ def test_packages_that_dpkg_knows(tools: Path) -> None:
     program(
         tools,
         "dpkg-query",
-        "printf 'installed\\tlibfoo1\\t1.0\\t\\ninstalled\\tlibfoo-openssl-dev\\t1.0-2\\tlibfoo-dev (= 1.0), libfoo4-dev\\n'"
-        "; printf 'config-files\\tgone\\t3\\t\\n'",
+        "printf 'installed\\tlibfoo1\\t1.0\\t\\ninstalled\\tlibfoo-openssl-dev\\t1.0-2\\tlibfoo-dev"
+        " (= 1.0), libfoo4-dev\\n'; printf 'config-files\\tgone\\t3\\t\\n'",
     )
     assert debian.installed_versions(["libfoo1", "libfoo-dev", "gone", "never"]) == {
         "gone": None,
@@ -250,8 +253,9 @@ def test_packages_are_installed_by_name_and_one_refused_does_not_stop_the_others
     program(
         tools,
         "apt-get",
-        f'echo "$@" >>{calls}; [ -x {policy} ] || echo no policy >>{calls}; {policy} && echo services start >>{calls}'
-        '; case "$*" in *bad*) echo "E: Unable to locate package bad"; exit 100;; esac',
+        f'echo "$@" >>{calls}; [ -x {policy} ] || echo no policy >>{calls}; {policy} && echo'
+        f' services start >>{calls}; case "$*" in *bad*) echo "E: Unable to locate package bad";'
+        " exit 100;; esac",
     )
     said: list[str] = []
     assert debian.install(["good", "bad", "fine"], on_line=said.append) == ["bad"]

@@ -86,6 +86,16 @@ def test_a_package_imports_only_packages_before_it(package: str) -> None:
     assert arrows == []
 
 
+def test_modules_beside_the_packages_import_none_of_them() -> None:
+    # entry.py starts the command; it is above all packages.
+    for path in sorted(SOURCE.glob("*.py")):
+        found = imported_modules(path.read_text(), f"wirebench.{path.stem}")
+        if path.stem == "entry":
+            assert {package_of(module) for module in found} <= {"cli", None}
+        else:
+            assert [module for module in found if package_of(module)] == [], path.name
+
+
 @pytest.mark.parametrize(
     "source",
     [

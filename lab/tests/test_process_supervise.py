@@ -1,4 +1,6 @@
-"""The supervisor: what it starts is where it should be, can be told from everything else, and ends."""
+"""The supervisor: what it starts is where it should be, can be told from everything
+else, and ends.
+"""
 
 from __future__ import annotations
 
@@ -49,9 +51,10 @@ def test_a_process_is_pinned_alone_in_its_session_and_knows_its_scratch_folder(
     monkeypatch.setenv("WIREBENCH_PORT", "of another run")
     core = min(os.sched_getaffinity(0))
     code = (
-        "import json, os, resource; print(json.dumps({'cores': sorted(os.sched_getaffinity(0)), 'session': os.getsid(0),"
-        "'pid': os.getpid(), 'env': dict(os.environ), 'cwd': os.getcwd(), 'core': resource.getrlimit(resource.RLIMIT_CORE)[0],"
-        "'files': resource.getrlimit(resource.RLIMIT_NOFILE)}))"
+        "import json, os, resource; print(json.dumps({'cores': sorted(os.sched_getaffinity(0)),"
+        " 'session': os.getsid(0),'pid': os.getpid(), 'env': dict(os.environ), 'cwd': os.getcwd(),"
+        " 'core': resource.getrlimit(resource.RLIMIT_CORE)[0],'files':"
+        " resource.getrlimit(resource.RLIMIT_NOFILE)}))"
     )
     before = os.sched_getaffinity(0)
     with supervisor.scope() as scope:
@@ -165,8 +168,11 @@ from pathlib import Path
 from wirebench.process.supervise import Supervisor
 
 with Supervisor(scratch_parent=Path(sys.argv[1])) as supervisor, supervisor.scope() as scope:
-    code = "import subprocess, sys, time; child = [sys.executable, '-c', 'import time; time.sleep(3600)']; "
-    code += "subprocess.Popen(child, start_new_session=True); print('up', flush=True); time.sleep(3600)"
+    code = (
+        "import subprocess, sys, time; child = [sys.executable, '-c', "
+        "'import time; time.sleep(3600)']; subprocess.Popen(child, start_new_session=True); "
+        "print('up', flush=True); time.sleep(3600)"
+    )
     process = scope.start([sys.executable, "-c", code], name="one", cwd=Path("/"), env={})
     while "up" not in process.output.text():
         time.sleep(0.005)

@@ -22,10 +22,12 @@ DRAWN = "document.documentElement.dataset.charts === 'drawn'"
 MARKS = """[...document.querySelectorAll('.chart')].map(chart => ({
     id: chart.id,
     state: chart.dataset.state,
-    marks: chart.querySelectorAll('svg .mark-symbol path, svg .mark-line path, svg .mark-rule line').length,
+    marks: chart.querySelectorAll(
+        'svg .mark-symbol path, svg .mark-line path, svg .mark-rule line').length,
     labels: [...chart.querySelectorAll('svg .role-axis-label text')].map(text => text.textContent),
     left: chart.getBoundingClientRect().left, right: chart.getBoundingClientRect().right,
-    width: chart.querySelector('svg') ? chart.querySelector('svg').getBoundingClientRect().width : 0,
+    width: chart.querySelector('svg')
+        ? chart.querySelector('svg').getBoundingClientRect().width : 0,
 }))"""
 
 
@@ -82,15 +84,18 @@ def test_labels_of_a_chart_do_not_overlap(page: Page, report: Path) -> None:
     page.window(390, 844, phone=True)
     page.open(report)
     page.wait_for(DRAWN)
-    overlaps = page.value("""[...document.querySelectorAll('.chart .role-axis-label')].flatMap(axis => {
+    overlaps = page.value(
+        """[...document.querySelectorAll('.chart .role-axis-label')].flatMap(axis => {
         const boxes = [...axis.querySelectorAll('text')]
             .filter(text => text.textContent && text.getAttribute('opacity') !== '0')
             .map(text => ({said: text.textContent, box: text.getBoundingClientRect()}));
         return boxes.flatMap((one, index) => boxes.slice(index + 1)
-            .filter(other => one.box.left < other.box.right - 1 && other.box.left < one.box.right - 1
+            .filter(other => one.box.left < other.box.right - 1
+                && other.box.left < one.box.right - 1
                 && one.box.top < other.box.bottom - 4 && other.box.top < one.box.bottom - 4)
             .map(other => [axis.closest('.chart').id, one.said, other.said]));
-    })""")
+    })"""
+    )
     assert overlaps == []
 
 
@@ -119,7 +124,10 @@ def test_the_theme_button_redraws_in_the_other_theme(page: Page, report: Path) -
     page.value("document.getElementById('theme').click()")
     page.wait_for(DRAWN)
     assert page.value("document.documentElement.dataset.theme") == "dark"
-    strokes = "[...document.querySelectorAll('.chart svg .mark-line path')].map(path => path.getAttribute('stroke'))"
+    strokes = (
+        "[...document.querySelectorAll('.chart svg .mark-line path')].map(path =>"
+        " path.getAttribute('stroke'))"
+    )
     samples = (
         "[...document.querySelectorAll('.legend svg')].map(sample => sample.getAttribute('stroke'))"
     )

@@ -120,9 +120,11 @@ class FakeBench:
             contestant=spec.contestant.identity,
             twin_of=spec.twin_of,
             status="failed" if crashed else "ok",
-            failure=FailureRecord(kind="crashed", phase="load", message="signal 11")
-            if crashed
-            else None,
+            failure=(
+                FailureRecord(kind="crashed", phase="load", message="signal 11")
+                if crashed
+                else None
+            ),
             started_unix_ns=1,
             elapsed_ns=1000,
             metrics={"throughput_per_s": 5.0},
@@ -257,9 +259,11 @@ def test_a_wrong_contestant_is_reported_and_never_timed_and_the_others_stand(
         "404",
     )
     assert ("go/net-http", "http.hello") not in bench.checked
-    assert names(run) == {"cpp/floor", "python/mine", "python/mine~twin"}, (
-        "the twin is one that can be measured"
-    )
+    assert names(run) == {
+        "cpp/floor",
+        "python/mine",
+        "python/mine~twin",
+    }, "the twin is one that can be measured"
 
 
 def test_one_wrong_workload_leaves_the_other_one_measured(tmp_path: Path) -> None:
@@ -405,7 +409,9 @@ def test_another_host_or_another_build_is_refused_unless_forced(tmp_path: Path) 
     elsewhere = FakeBench(host_id="another")
     with pytest.raises(
         StoreError,
-        match=r"expected the host it was measured on \(this-host\), .*, got another; start a new run",
+        match=(
+            r"expected the host it was measured on \(this-host\), .*, got another; start a new run"
+        ),
     ):
         resume(elsewhere)
     resume(elsewhere, force=True)

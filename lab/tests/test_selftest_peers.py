@@ -110,9 +110,11 @@ AUTOCANNON = (
     '"p99":13,"p99_9":50,"totalCount":37686},"requests":{"p50":18591}}'
 )
 OHA = """{
-  "summary": {"successRate": 1.0, "total": 2.000419862, "slowest": 0.074085311, "fastest": 0.000017931},
+  "summary": {"successRate": 1.0, "total": 2.000419862, "slowest": 0.074085311,
+    "fastest": 0.000017931},
   "latencyPercentiles": {
-    "p10": 0.0000254, "p50": 0.000057103, "p90": 0.000121912, "p99": 0.050034812, "p99.9": 0.050139357, "p99.99": null
+    "p10": 0.0000254, "p50": 0.000057103, "p90": 0.000121912, "p99": 0.050034812,
+    "p99.9": 0.050139357, "p99.99": null
   }
 }
 """
@@ -201,15 +203,19 @@ def test_what_peers_print_is_understood(peer: Peer) -> None:
 
 # What they printed of a server that answers every 100th request with 500 and drops every 150th.
 FAILURES = {
-    "wrk": f"""{WRK}  Socket errors: connect 0, read 86, write 0, timeout 56
+    "wrk": (
+        f"""{WRK}  Socket errors: connect 0, read 86, write 0, timeout 56
   Non-2xx or 3xx responses: 87
-""",
-    "ab": f"""Complete requests:      12411
+"""
+    ),
+    "ab": (
+        f"""Complete requests:      12411
 Failed requests:        82
    (Connect: 0, Receive: 0, Length: 82, Exceptions: 0)
 Non-2xx responses:      83
 Keep-Alive requests:    12329
-{AB}""",
+{AB}"""
+    ),
     "vegeta": VEGETA.replace(
         '"status_codes":{"200":2000}', '"status_codes":{"200":1980,"500":13,"0":7}'
     ),
@@ -237,7 +243,8 @@ def test_zeros_of_a_run_without_answers_are_no_percentiles() -> None:
     wrk2 = next(peer for peer in PEERS if peer.name == "wrk2")
     with pytest.raises(PeerError, match="expected percentiles"):
         wrk2.parse(
-            "    Latency     -nanus    -nanus   0.00us    0.00%\n 50.000%    0.00us\n100.000%    0.00us\n"
+            "    Latency     -nanus    -nanus   0.00us    0.00%\n 50.000%    0.00us\n100.000%   "
+            " 0.00us\n"
         )
 
 

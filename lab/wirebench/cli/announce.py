@@ -60,7 +60,8 @@ def announce(scope: Scope, path: Path, before: StoredRun | None, out: Console) -
         say_warning(f"the budget of {rough_duration(scope.budget_ns)} {holds}")
     elif selection.blocks is not None and selection.blocks < MIN_BLOCKS:
         say_warning(
-            f"figures of {count_of(selection.blocks, 'block')}, but no verdicts: those need {MIN_BLOCKS}"
+            f"figures of {count_of(selection.blocks, 'block')}, but no verdicts: those need"
+            f" {MIN_BLOCKS}"
         )
     for note in scope_notes(scope):
         out.print(f"  {note}", markup=False, highlight=False, soft_wrap=True)
@@ -86,4 +87,7 @@ def scope_notes(scope: Scope) -> Iterable[str]:
         left_out = {name for _, preset in scope.studies for name in preset.without}
         spared = sorted(left_out - set(scope.needed))
         if spared:
-            yield f"without {', '.join(spared)}: left out by this preset to save time; --only or another preset measures them"
+            yield (
+                f"without {', '.join(spared)}: left out by this preset to save time; --only or"
+                " another preset measures them"
+            )

@@ -11,8 +11,8 @@ from wirebench.catalog import Catalog, CatalogError, find_root, load_catalog
 from wirebench.cli.console import say_warning
 
 SELECTOR_HELP = (
-    "Contestants: an identity (go/net-http), a name, a language, a tier (floor) or a glob ('go/*'), "
-    "separated by commas or spaces. Default: all."
+    "Contestants: an identity (go/net-http), a name, a language, a tier (floor) or a glob ('go/*'),"
+    " separated by commas or spaces. Default: all."
 )
 
 Selectors = Annotated[
@@ -20,9 +20,7 @@ Selectors = Annotated[
 ]
 Jobs = Annotated[
     int | None,
-    typer.Option(
-        "--jobs", "-j", min=1, help="Parallel build jobs. Default: the number of cores."
-    ),
+    typer.Option("--jobs", "-j", min=1, help="Parallel build jobs. Default: the number of cores."),
 ]
 
 

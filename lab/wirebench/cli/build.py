@@ -52,7 +52,8 @@ def build_contestants(
             if as_json:
                 typer.echo(json.dumps(_to_json(result)))
             words.print(
-                f"[{_STYLES[result.status]}]{_WORDS[result.status]}[/] {one.identity}{_detail(result)}",
+                f"[{_STYLES[result.status]}]{_WORDS[result.status]}[/]"
+                f" {one.identity}{_detail(result)}",
                 soft_wrap=True,
             )
             if result.message:

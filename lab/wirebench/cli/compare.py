@@ -68,7 +68,8 @@ def compare_runs(
     if first.plan is None or second.plan is None:
         ended = first if first.plan is None else second
         raise CatalogError(
-            f"{ended.path}: expected a run with a plan, got one that ended before anything was measured"
+            f"{ended.path}: expected a run with a plan, got one that ended before anything was"
+            " measured"
         )
     after_both = max(run.info.started_unix_ns for run in runs) + 1
     history = load_history(
@@ -77,7 +78,8 @@ def compare_runs(
     changes = compare((first.plan, first.trials), (second.plan, second.trials), history)
     if not changes:
         raise CatalogError(
-            f"B: expected a run with a cell of {first.info.name}, got {second.info.name} without any"
+            f"B: expected a run with a cell of {first.info.name}, got {second.info.name}"
+            " without any"
         )
     _print(first, second, changes)
 
@@ -86,7 +88,10 @@ def _check_hosts(first: StoredRun, second: StoredRun, *, force: bool) -> None:
     hosts = [run.host.get("host_id") for run in (first, second)]
     if hosts[0] == hosts[1] and hosts[0] is not None:
         return
-    message = f"expected two runs of the same host, got {hosts[0]} ({first.info.name}) and {hosts[1]} ({second.info.name})"
+    message = (
+        f"expected two runs of the same host, got {hosts[0]} ({first.info.name}) and {hosts[1]}"
+        f" ({second.info.name})"
+    )
     if not force:
         raise CatalogError(f"B: {message}; --force compares them all the same")
     say_warning(f"{message}: a difference may come from the hosts")

@@ -30,7 +30,10 @@ def conformance(
         list[str],
         typer.Argument(
             metavar="URL...",
-            help="http://HOST:PORT/PATH of a resource that answers GET with 200; ws://HOST:PORT/PATH of a WebSocket echo.",
+            help=(
+                "http://HOST:PORT/PATH of a resource that answers GET with 200; ws://HOST:PORT/PATH"
+                " of a WebSocket echo."
+            ),
         ),
     ],
     everything: Annotated[
@@ -101,7 +104,10 @@ def report(results: Iterable[ProbeResult], *, everything: bool, indent: str = ""
     for one in results:
         if one.outcome == "not_applicable" or (one.outcome == "passed" and not everything):
             continue
-        yield f"{indent}  {one.outcome:<6} {one.part}.{one.id} ({one.level}, {one.document} section {one.section})"
+        yield (
+            f"{indent}  {one.outcome:<6} {one.part}.{one.id} ({one.level}, {one.document} section"
+            f" {one.section})"
+        )
         if one.outcome != "passed":
             yield f"{indent}    sent     {one.sent}"
             yield f"{indent}    expected {one.expected}"

@@ -28,7 +28,8 @@ def doctor() -> None:
     out = console()
     memory = host.memory_bytes / 2**30
     out.print(
-        f"{host.cpu_model}, {host.cores} cores, {memory:.0f} GiB, {host.distribution}, Linux {host.kernel}",
+        f"{host.cpu_model}, {host.cores} cores, {memory:.0f} GiB, {host.distribution}, Linux"
+        f" {host.kernel}",
         markup=False,
     )
     problems = diagnose(catalog, fingerprint=host)

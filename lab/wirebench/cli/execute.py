@@ -1,4 +1,6 @@
-"""What ``run`` and ``quick`` share: from the request to the tables, the report and the exit code."""
+"""What ``run`` and ``quick`` share: from the request to the tables, the report and the
+exit code.
+"""
 
 from __future__ import annotations
 
@@ -157,7 +159,8 @@ class _Execution:
         if not scope.needed and not scope.absent:
             who = ", ".join(one.identity for one in wanted)
             raise CatalogError(
-                f"--only: expected contestants that take part in {', '.join(selection.studies)}, got {who}"
+                f"--only: expected contestants that take part in {', '.join(selection.studies)},"
+                f" got {who}"
             )
         if before is not None:
             check_resumable(before, scope=scope, bench=bench, force=self.request.force)

@@ -28,7 +28,8 @@ def conclude(session: Session, *, status: str, code: int, out: Console) -> int:
         done = sum(1 for record in session.trials if record.block > 0)
         command = "quick" if session.info.command[1] == "quick" else "run"
         out.print(
-            f"interrupted with {done} trials done, all kept; 'wirebench {command} --resume {path.name}' completes the run",
+            f"interrupted with {done} trials done, all kept; 'wirebench {command} --resume"
+            f" {path.name}' completes the run",
             markup=False,
             highlight=False,
             soft_wrap=True,

@@ -26,7 +26,8 @@ def report(
     run: Run = LATEST,
     open_: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Write it to this file instead of the run's directory.")
+        Path | None,
+        typer.Option("--out", help="Write it to this file instead of the run's directory."),
     ] = None,
     charts: Annotated[
         Path | None,

@@ -32,7 +32,10 @@ Cells = Annotated[
 Seed = Annotated[
     int | None,
     typer.Option(
-        "--seed", min=0, max=MAX_SEED, help="Seed of the random order. Default: drawn, and recorded."
+        "--seed",
+        min=0,
+        max=MAX_SEED,
+        help="Seed of the random order. Default: drawn, and recorded.",
     ),
 ]
 Out = Annotated[
@@ -48,7 +51,9 @@ Resume = Annotated[
 Budget = Annotated[
     str | None,
     typer.Option(
-        "--budget", metavar="TIME", help="Time budget, such as 5m: start no block that would exceed it."
+        "--budget",
+        metavar="TIME",
+        help="Time budget, such as 5m: start no block that would exceed it.",
     ),
 ]
 Force = Annotated[
@@ -96,7 +101,8 @@ def run_study(
         raise CatalogError(f"--quick: expected no other --preset with it, got {preset!r}")
     if resume is None and study is None:
         raise CatalogError(
-            "STUDY: expected a study or --resume RUN, got neither; 'wirebench run --help' shows both"
+            "STUDY: expected a study or --resume RUN, got neither; 'wirebench run --help' shows"
+            " both"
         )
     request = Request(
         label=study or "resumed",

@@ -29,14 +29,20 @@ def selftest(
         bool,
         typer.Option(
             "--quick",
-            help="One short run of each case at the lowest rate: a minute instead of a quarter of an hour or more.",
+            help=(
+                "One short run of each case at the lowest rate: a minute instead of a quarter of an"
+                " hour or more."
+            ),
         ),
     ] = False,
     peers: Annotated[
         bool,
         typer.Option(
             "--peers",
-            help="Also run the other installed load generators, and print their results for comparison.",
+            help=(
+                "Also run the other installed load generators, and print their results for"
+                " comparison."
+            ),
         ),
     ] = False,
     case: Annotated[
@@ -69,7 +75,10 @@ def selftest(
         bool,
         typer.Option(
             "--realtime",
-            help="Keep other programs off the cores by real-time priority. The machine hardly responds meanwhile.",
+            help=(
+                "Keep other programs off the cores by real-time priority. The machine hardly"
+                " responds meanwhile."
+            ),
         ),
     ] = False,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Of random arrivals.")] = 1,
@@ -78,12 +87,16 @@ def selftest(
     ] = None,
     wireload: Annotated[
         Path | None,
-        typer.Option("--wireload", metavar="FILE", help="Test this wireload instead of the installed one."),
+        typer.Option(
+            "--wireload", metavar="FILE", help="Test this wireload instead of the installed one."
+        ),
     ] = None,
     truth_server: Annotated[
         Path | None,
         typer.Option(
-            "--truth-server", metavar="FILE", help="Use this truth server instead of the installed one."
+            "--truth-server",
+            metavar="FILE",
+            help="Use this truth server instead of the installed one.",
         ),
     ] = None,
 ) -> None:
@@ -117,7 +130,8 @@ def selftest(
     repeats = size.repeats if repeats is None else repeats
     if repeats % 2 == 0:
         raise CatalogError(
-            f"--repeats: expected an odd number, so that there is a run in the middle, got {repeats}"
+            "--repeats: expected an odd number, so that there is a run in the middle, got"
+            f" {repeats}"
         )
     known = cases(size)
     try:
@@ -143,12 +157,11 @@ def selftest(
     awake = can_keep_awake()
     if not awake:
         say_warning(
-            "idle cores may sleep, and their wake-up time is part of the latencies; './wirebench doctor' shows how to keep them awake"
+            "idle cores may sleep, and their wake-up time is part of the latencies; './wirebench"
+            " doctor' shows how to keep them awake"
         )
     if cores.shared:
-        say_warning(
-            "server and generator share one core: each adds to the other's latencies"
-        )
+        say_warning("server and generator share one core: each adds to the other's latencies")
 
     out = console()
     each = len(list(runs(wanted, size)))
@@ -212,7 +225,8 @@ def _priority(real_time: bool) -> Iterator[None]:
                 stack.enter_context(realtime())
             except PermissionError as error:
                 raise CatalogError(
-                    "--realtime: expected the right to real-time priority (CAP_SYS_NICE, or ulimit -r), got none"
+                    "--realtime: expected the right to real-time priority (CAP_SYS_NICE, or ulimit"
+                    " -r), got none"
                 ) from error
         yield
 
@@ -227,6 +241,7 @@ def _program(given: Path | None, name: str, option: str) -> Path:
     found = str(beside) if os.access(beside, os.X_OK) else shutil.which(name)
     if found is None:
         raise CatalogError(
-            f"{beside}: expected a program, got none there or in PATH; './wirebench doctor' builds it"
+            f"{beside}: expected a program, got none there or in PATH; './wirebench doctor'"
+            " builds it"
         )
     return Path(found)

@@ -30,7 +30,8 @@ def show(
         if number:
             typer.echo()
         typer.echo(
-            f"# {one.identity} ({one.language_title}): {one.folder.relative_to(catalog.root)}/{MANIFEST}"
+            f"# {one.identity} ({one.language_title}):"
+            f" {one.folder.relative_to(catalog.root)}/{MANIFEST}"
         )
         typer.echo(
             f"# keys marked * come from {one.folder.parent.relative_to(catalog.root)}/{LANGUAGE}"

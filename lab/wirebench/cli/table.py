@@ -105,7 +105,10 @@ def _title(cell: CellAnalysis, metric: str) -> str:
 
 
 def _direction(cell: CellAnalysis) -> str:
-    return f"Ranked by {_title(cell, cell.metric)}, {'more' if cell.metric in HIGHER_IS_BETTER else 'less'} is better."
+    return (
+        f"Ranked by {_title(cell, cell.metric)},"
+        f" {'more' if cell.metric in HIGHER_IS_BETTER else 'less'} is better."
+    )
 
 
 def _figures(cell: CellAnalysis, metric: str) -> list[str]:
@@ -216,8 +219,9 @@ def run_tables(
         yield Text.assemble((study.title, "bold underline"), f"\n{study.question}\n")
         yield from (cell_table(cell, width=width) for cell in cells)
     yield Text(
-        f"{SIGNS['best']} best and {SIGNS['worst']} worst of the groups that differ, {SIGNS['tie']} no difference shown; "
-        "ranks are ranges. Ratios: median over the blocks, with the 95% interval.",
+        f"{SIGNS['best']} best and {SIGNS['worst']} worst of the groups that differ, {SIGNS['tie']}"
+        " no difference shown; ranks are ranges. Ratios: median over the blocks, with the 95%"
+        " interval.",
         style="bright_black",
     )
 

@@ -34,7 +34,10 @@ def verify_contestants(
     workload: Annotated[
         str | None,
         typer.Option(
-            "--workload", "-w", metavar="WORKLOAD", help=f"Check only this workload: {', '.join(WORKLOADS)}."
+            "--workload",
+            "-w",
+            metavar="WORKLOAD",
+            help=f"Check only this workload: {', '.join(WORKLOADS)}.",
         ),
     ] = None,
     conformance: Annotated[
@@ -49,7 +52,9 @@ def verify_contestants(
     ] = False,
     json_file: Annotated[
         Path | None,
-        typer.Option("--json", metavar="FILE", help="Write all results to this file, one JSON line each."),
+        typer.Option(
+            "--json", metavar="FILE", help="Write all results to this file, one JSON line each."
+        ),
     ] = None,
     jobs: Jobs = None,
 ) -> None:

@@ -103,7 +103,9 @@ def write_results(folder: Path, results: Sequence[ProbeResult]) -> None:
 
 
 def read_results(folder: Path, workload: Workload) -> tuple[dict[str, Any], ...]:
-    """The stored results of this build that matter for the workload. Empty if it was never probed."""
+    """The stored results of this build that matter for the workload. Empty if it was
+    never probed.
+    """
     try:
         document = json.loads((folder / FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError):

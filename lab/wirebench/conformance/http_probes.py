@@ -1,4 +1,6 @@
-"""Probes of HTTP/1.1 messages and connections: RFC 9112, with what RFC 9110 asks of every server."""
+"""Probes of HTTP/1.1 messages and connections: RFC 9112, with what RFC 9110 asks of
+every server.
+"""
 
 from __future__ import annotations
 

@@ -158,10 +158,15 @@ def host_problems(host: Fingerprint) -> Iterable[Problem]:
         yield Problem(
             severity="warning",
             what=f"no permission to write to {DEVICE}",
-            why="idle cores sleep; every round trip then includes their wake-up time, which varies more than libraries differ",
-            fix=f"sudo chgrp {os.getgid()} {DEVICE} && sudo chmod g+w {DEVICE}"
-            if DEVICE.exists()
-            else None,
+            why=(
+                "idle cores sleep; every round trip then includes their wake-up time, which varies"
+                " more than libraries differ"
+            ),
+            fix=(
+                f"sudo chgrp {os.getgid()} {DEVICE} && sudo chmod g+w {DEVICE}"
+                if DEVICE.exists()
+                else None
+            ),
         )
     if host.clocksource is not None and host.clocksource not in _STEADY_CLOCKS:
         yield Problem(

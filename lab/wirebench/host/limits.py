@@ -49,7 +49,9 @@ def read_limits() -> Limits:
 
 
 def read_text(path: Path) -> str | None:
-    """The content of a file in /proc or /sys. None if this kernel lacks it or forbids reading it."""
+    """The content of a file in /proc or /sys. None if this kernel lacks it or forbids
+    reading it.
+    """
     try:
         return path.read_text(encoding="utf-8", errors="replace").strip()
     except OSError:

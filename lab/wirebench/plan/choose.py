@@ -30,7 +30,9 @@ class Chosen:
 
 
 def takes_part(contestant: Contestant, cell: Cell) -> bool:
-    """Whether the contestant can play its role in the cell: serve the workload, or call the scheme."""
+    """Whether the contestant can play its role in the cell: serve the workload, or call
+    the scheme.
+    """
     if isinstance(cell.load, ClientLoad):
         return cell.load.scheme in contestant.calls
     return _serves(contestant, cell)

@@ -108,7 +108,9 @@ class hold:  # noqa: N801  # reads as the statement it is used as
 
 
 class waiting:  # noqa: N801
-    """Signals raise here, even inside ``hold()``. For waits whose cleanup is a ``finally`` block."""
+    """Signals raise here, even inside ``hold()``. For waits whose cleanup is a
+    ``finally`` block.
+    """
 
     def __enter__(self) -> None:
         self._held = _state.held

@@ -31,7 +31,10 @@ _PR_SET_PDEATHSIG = 1  # prctl(2)
 
 # Runs in the new process: enter the cgroup first, so that all CPU time of the program is counted
 # there. No core files in build folders; as many open files as the host allows.
-_PRELUDE = 'ulimit -c 0; ulimit -S -n "$1"; if [ -n "$0" ]; then echo $$ >"$0/cgroup.procs" || exit 126; fi; shift; exec "$@"'
+_PRELUDE = (
+    'ulimit -c 0; ulimit -S -n "$1"; if [ -n "$0" ]; then echo $$ >"$0/cgroup.procs" || exit 126;'
+    ' fi; shift; exec "$@"'
+)
 
 
 class Tail:
@@ -90,7 +93,9 @@ class Process:
 
     @property
     def watch(self) -> str:
-        """The argument of wireload's ``--watch``: the cgroup, or the process with its descendants."""
+        """The argument of wireload's ``--watch``: the cgroup, or the process with its
+        descendants.
+        """
         return str(self.group) if self.group is not None else str(self.pid)
 
     def pids(self) -> set[int]:

@@ -104,7 +104,10 @@ def start_server(
         Failure(
             kind="start_crashed",
             phase="start",
-            message=f"could not listen: {_PORT_TRIES} ports, each taken by another program as the server started",
+            message=(
+                f"could not listen: {_PORT_TRIES} ports, each taken by another program as the"
+                " server started"
+            ),
         )
     )
 
@@ -122,7 +125,10 @@ def _wait_ready(process: Process, port: int, timeout_ns: int) -> int | Failure |
             return Failure(
                 kind="start_crashed",
                 phase="start",
-                message=f"the server {describe_end(process)} before it accepted a connection on port {port}",
+                message=(
+                    f"the server {describe_end(process)} before it accepted a connection on port"
+                    f" {port}"
+                ),
                 expected=f"a connection on {ports.HOST}:{port}",
                 received=tail_of(process),
             )
@@ -131,7 +137,10 @@ def _wait_ready(process: Process, port: int, timeout_ns: int) -> int | Failure |
             return Failure(
                 kind="start_timeout",
                 phase="start",
-                message=f"the server runs, but accepted no connection on port {port} in {timeout_ns / 1e9:g} s",
+                message=(
+                    f"the server runs, but accepted no connection on port {port} in"
+                    f" {timeout_ns / 1e9:g} s"
+                ),
                 expected=f"a connection on {ports.HOST}:{port}",
                 received=tail_of(process),
             )

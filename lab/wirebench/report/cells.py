@@ -20,8 +20,9 @@ from wirebench.stats.types import (
 )
 
 HOW_FOREST = (
-    "Each row is a contestant's ratio to the floor (a minimal program on raw sockets), with its 95% interval. "
-    "The grey band is this host's noise: ignore differences of its width. The last row compares a contestant with itself."
+    "Each row is a contestant's ratio to the floor (a minimal program on raw sockets), with its 95%"
+    " interval. The grey band is this host's noise: ignore differences of its width. The last row"
+    " compares a contestant with itself."
 )
 
 HOW_PERCENTILES = (
@@ -71,7 +72,10 @@ def _cell_charts(
 ) -> Iterable[ChartView]:
     ratios = forest(cell, style)
     if ratios is not None:
-        heading = f"{noun(cell.metric, cell.unit)} over the floor's, {'more' if cell.higher_is_better else 'less'} is better"
+        heading = (
+            f"{noun(cell.metric, cell.unit)} over the floor's,"
+            f" {'more' if cell.higher_is_better else 'less'} is better"
+        )
         yield ChartView(id=f"{cell.key}.ratios", title=heading, how=HOW_FOREST, chart=ratios)
     curves = percentiles(cell, percentile_curves(cell, trials), style)
     if curves is not None:

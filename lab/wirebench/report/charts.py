@@ -26,9 +26,9 @@ NINES_LABELS = (
     "format(1 - pow(10, -datum.value), '.' + (datum.value - 2) + '%')"
 )
 TIME_LABELS = (
-    "datum.value >= 1e9 ? format(datum.value / 1e9, '~g') + ' s' : "
-    "datum.value >= 1e6 ? format(datum.value / 1e6, '~g') + ' ms' : "
-    "datum.value >= 1e3 ? format(datum.value / 1e3, '~g') + ' µs' : format(datum.value, '~g') + ' ns'"
+    "datum.value >= 1e9 ? format(datum.value / 1e9, '~g') + ' s' : datum.value >= 1e6 ?"
+    " format(datum.value / 1e6, '~g') + ' ms' : datum.value >= 1e3 ? format(datum.value / 1e3,"
+    " '~g') + ' µs' : format(datum.value, '~g') + ' ns'"
 )
 TIMES_LABELS = "format(datum.value, '~g') + '×'"
 FILE_WIDTH = 760

@@ -14,7 +14,10 @@ from wirebench.stats.types import (
     FailureCount,
 )
 
-HOW_CURVES = "Each line is a contestant; the points are medians over the blocks. Press a name above to highlight it."
+HOW_CURVES = (
+    "Each line is a contestant; the points are medians over the blocks. Press a name above to"
+    " highlight it."
+)
 
 
 @dataclass(frozen=True, kw_only=True)

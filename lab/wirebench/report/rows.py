@@ -80,8 +80,8 @@ def _remarks(entry: EntryAnalysis) -> Iterable[str]:
     if entry.starvation is not None:
         left = entry.starvation
         yield (
-            f"starves connections: up to {left.requests:,} of {left.of:,} unanswered at the end of the window, "
-            f"the oldest for {duration(left.oldest_ns)}"
+            f"starves connections: up to {left.requests:,} of {left.of:,} unanswered at the end of"
+            f" the window, the oldest for {duration(left.oldest_ns)}"
         )
     if entry.unranked and entry.summary.trials and not entry.is_floor and entry.twin_of is None:
         yield f"not ranked: {entry.unranked}"
@@ -108,9 +108,11 @@ def validity_row(entry: EntryAnalysis) -> Check:
     return Check(
         entry=entry.entry,
         trials=trials,
-        little=""
-        if little.median is None or little.worst is None
-        else f"{little.median:.3f} (worst {little.worst:.3f})",
+        little=(
+            ""
+            if little.median is None or little.worst is None
+            else f"{little.median:.3f} (worst {little.worst:.3f})"
+        ),
         generator=f"{busy:.0%}" if busy is not None else "",
         warm_up=entry.warm_up,
         remarks="; ".join(_remarks(entry)),

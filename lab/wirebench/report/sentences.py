@@ -35,7 +35,10 @@ def cell_sentence(cell: CellAnalysis, *, preset: str) -> Sentence:
         return Sentence(text=text, tone="nothing", changes=changes)
     best = [entry for entry in ranked if entry.mark == "best"]
     if not best:
-        text = f"No difference can be shown between {names([entry.entry for entry in ranked])} by {_measure(cell)}."
+        text = (
+            f"No difference can be shown between {names([entry.entry for entry in ranked])} by"
+            f" {_measure(cell)}."
+        )
         return Sentence(text=text, tone="open", changes=changes)
     worst = [entry for entry in ranked if entry.mark == "worst"]
     text = _lead(cell, best, ranked) + (
@@ -114,7 +117,10 @@ def _changes(cell: CellAnalysis, ranked: Sequence[EntryAnalysis], *, preset: str
     for above, below, pair in undecided[:MAX_CHANGES]:
         needed = pair.verdict.blocks_needed
         if needed is None:
-            yield f"{above.entry} and {below.entry} differ by about the noise band: even many more blocks may not settle it."
+            yield (
+                f"{above.entry} and {below.entry} differ by about the noise band: even many more"
+                " blocks may not settle it."
+            )
         else:
             yield f"About {needed} more blocks would settle {above.entry} and {below.entry}."
     needs = [
@@ -124,7 +130,10 @@ def _changes(cell: CellAnalysis, ranked: Sequence[EntryAnalysis], *, preset: str
     ]
     if needs or not ranked:
         blocks = cell.blocks + max(needs, default=max(1, 6 - cell.blocks))
-        yield f"To measure that: wirebench run {cell.study} --preset {preset} --cells {cell.cell} --blocks {blocks}"
+        yield (
+            f"To measure that: wirebench run {cell.study} --preset {preset} --cells {cell.cell}"
+            f" --blocks {blocks}"
+        )
 
 
 def twin_sentence(analysis: RunAnalysis) -> str:
@@ -142,8 +151,14 @@ def twin_sentence(analysis: RunAnalysis) -> str:
     here = (
         f"None of the {len(judged)} contestants entered twice was called different from itself."
         if not alarms
-        else f"{len(alarms)} of {len(judged)} contestants entered twice were called different from themselves: "
-        f"{names([f'{twin.contestant} in {twin.study} {twin.cell}' for twin in alarms])}."
+        else (
+            f"{len(alarms)} of {len(judged)} contestants entered twice were called different from"
+            " themselves:"
+            f" {names([f'{twin.contestant} in {twin.study} {twin.cell}' for twin in alarms])}."
+        )
     )
-    ever = f" On this host so far: {analysis.false_alarms} false alarms in {analysis.twin_trials} twins"
+    ever = (
+        f" On this host so far: {analysis.false_alarms} false alarms in {analysis.twin_trials}"
+        " twins"
+    )
     return f"{here}{ever} ({analysis.false_alarms / analysis.twin_trials:.1%})."

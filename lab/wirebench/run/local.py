@@ -39,7 +39,8 @@ def find_generator() -> Path:
     found = shutil.which(GENERATOR)
     if found is None:
         raise CatalogError(
-            f"{beside}: expected the load generator, got none there or in PATH; './wirebench doctor' builds it"
+            f"{beside}: expected the load generator, got none there or in PATH; './wirebench"
+            " doctor' builds it"
         )
     return Path(found)
 
@@ -76,7 +77,10 @@ class LocalBench:
         absences = {}
         for name, contestant in contestants.items():
             if contestant.disabled is not None:
-                reason = f"disabled since {contestant.disabled.since.isoformat()}: {contestant.disabled.reason}"
+                reason = (
+                    f"disabled since {contestant.disabled.since.isoformat()}:"
+                    f" {contestant.disabled.reason}"
+                )
                 absences[name] = Absence(kind="disabled", reason=reason, install=None)
             elif not found[name].complete:
                 packages = found[name].installable
@@ -140,9 +144,9 @@ class LocalBench:
                 program=self._program(spec.contestant, spec.role),
                 supervisor=self._supervisor,
                 wireload=self._generator,
-                server_program=self._program(spec.server, "server")
-                if spec.server is not None
-                else None,
+                server_program=(
+                    self._program(spec.server, "server") if spec.server is not None else None
+                ),
             )
 
     def notes(self) -> tuple[str, ...]:
@@ -151,7 +155,8 @@ class LocalBench:
             notes.append("server and generator share one core: throughput is their joint limit")
         if not can_keep_awake():
             notes.append(
-                "idle cores may sleep: their wake-up time is part of every round trip ('wirebench doctor' shows how to keep them awake)"
+                "idle cores may sleep: their wake-up time is part of every round trip ('wirebench"
+                " doctor' shows how to keep them awake)"
             )
         return tuple(notes)
 

@@ -137,7 +137,10 @@ def measure(
 
 def given_up(trial: PlannedTrial, kind: str) -> FailureRecord:
     """Why a trial is not run: its entry failed in the same way before."""
-    message = f"not run: {trial.entry.name} failed with {kind} in {GIVE_UP_AFTER} earlier blocks of this cell"
+    message = (
+        f"not run: {trial.entry.name} failed with {kind} in {GIVE_UP_AFTER} earlier blocks of this"
+        " cell"
+    )
     return FailureRecord(kind=kind, phase="plan", message=message)
 
 

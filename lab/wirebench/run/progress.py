@@ -1,4 +1,6 @@
-"""Progress of a run. It is drawn between trials only: drawing would take time from a timed window."""
+"""Progress of a run. It is drawn between trials only: drawing would take time from a
+timed window.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,10 @@ class Bar:
 
     def before(self, trial: PlannedTrial, *, left_ns: int) -> None:
         blocks = self._blocks[f"{trial.study}.{trial.cell}"]
-        where = f"{trial.study} {trial.cell}, block {trial.block} of {max(blocks, trial.block)}: {trial.entry.name}"
+        where = (
+            f"{trial.study} {trial.cell}, block {trial.block} of {max(blocks, trial.block)}:"
+            f" {trial.entry.name}"
+        )
         self._draw(where, left_ns)
 
     def after(self, record: TrialRecord, *, left_ns: int) -> None:
@@ -87,8 +92,9 @@ class Lines:
         self._shown.add((key, trial.block))
         cell = self._cells[key]
         self._say(
-            f"{trial.study} {trial.cell}: block {trial.block} of {max(cell.min_blocks, trial.block)}, "
-            f"{len(cell.entries)} trials, about {rough_duration(left_ns)} left"
+            f"{trial.study} {trial.cell}: block {trial.block} of"
+            f" {max(cell.min_blocks, trial.block)}, {len(cell.entries)} trials, about"
+            f" {rough_duration(left_ns)} left"
         )
 
     def after(self, record: TrialRecord, *, left_ns: int) -> None:
@@ -135,7 +141,8 @@ class Steps:
     def verified(self, record: VerifyRecord) -> None:
         if record.failure is not None:
             self._failed(
-                f"{record.contestant} {record.workload}: {record.failure.kind}: {record.failure.message}"
+                f"{record.contestant} {record.workload}: {record.failure.kind}:"
+                f" {record.failure.message}"
             )
 
     def _now(self, line: str, number: int, count: int) -> None:

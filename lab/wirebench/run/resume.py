@@ -16,7 +16,8 @@ def check_resumable(run: StoredRun, *, scope: Scope, bench: Bench, force: bool) 
     before, now = run.host.get("host_id"), bench.host().get("host_id")
     if run.host and before != now:
         same = (
-            f"the host it was measured on ({before}), with the same permission to keep its cores awake"
+            f"the host it was measured on ({before}), with the same permission to keep its cores"
+            " awake"
         )
         raise StoreError(f"{run.path}: expected {same}, got {now}; {again}")
     if run.plan is None:
@@ -29,5 +30,6 @@ def check_resumable(run: StoredRun, *, scope: Scope, bench: Bench, force: bool) 
             )
         if bench.build_key(contestant) != key:
             raise StoreError(
-                f"{run.path}: expected {name} as it was built for the run ({key}), but it changed; {again}"
+                f"{run.path}: expected {name} as it was built for the run ({key}), but it changed;"
+                f" {again}"
             )

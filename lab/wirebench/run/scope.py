@@ -68,9 +68,9 @@ def scope_of(
         needed=needed,
         absent=_absences(cells, gone),
         unbuilt=unbuilt,
-        budget_ns=selection.budget_ns
-        if selection.budget_ns is not None
-        else (sum(budgets) or None),
+        budget_ns=(
+            selection.budget_ns if selection.budget_ns is not None else (sum(budgets) or None)
+        ),
         measuring_ns=sum(
             (selection.blocks or cell.preset.min_blocks)
             * block_ns(
@@ -86,7 +86,9 @@ def scope_of(
 
 
 def _likely_entries(cell: Chosen, *, seed: int) -> list[str]:
-    """The contestants of a cell with the twin's second entry, assuming that all pass their checks."""
+    """The contestants of a cell with the twin's second entry, assuming that all pass
+    their checks.
+    """
     planned = plan_cell(
         cell, usable={one.identity for one in cell.contestants}, server=None, seed=seed, blocks=None
     )

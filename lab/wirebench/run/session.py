@@ -71,7 +71,9 @@ class Session:
         return tuple(self._trials)
 
     def prepare(self) -> Plan:
-        """Build and verify all contestants, then draw the plan. A resumed run already has its plan."""
+        """Build and verify all contestants, then draw the plan. A resumed run already
+        has its plan.
+        """
         stored = self.before.plan if self.before else None
         needed = self.scope.needed
         self._build(
@@ -155,7 +157,10 @@ class Session:
             server = next(iter(cell.servers), None)
             if server is None or self._fault(server.identity, "server", cell) is not None:
                 who = ", ".join(cell.study.servers)
-                message = f"no server for {cell.cell.workload} here: none of {who} is installed and gives the right replies"
+                message = (
+                    f"no server for {cell.cell.workload} here: none of {who} is installed and gives"
+                    " the right replies"
+                )
                 return FailureRecord(kind="not_installed", phase="verify", message=message)
         return self._fault(contestant.identity, cell.study.role, cell)
 
@@ -216,7 +221,9 @@ class Session:
                 return not_run(
                     trial,
                     FailureRecord(
-                        kind="not_installed", phase="plan", message=f"{name} is no longer installed or built"
+                        kind="not_installed",
+                        phase="plan",
+                        message=f"{name} is no longer installed or built",
                     ),
                 )
         return self.bench.run_trial(

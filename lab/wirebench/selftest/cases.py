@@ -13,7 +13,9 @@ _EDGE = 3
 
 @dataclass(frozen=True, kw_only=True)
 class Faults:
-    """Every Nth answer is wrong, 0 for none. Where several meet the first counts, as in the server."""
+    """Every Nth answer is wrong, 0 for none. Where several meet the first counts, as in
+    the server.
+    """
 
     drop: int = 0
     status: int = 0
@@ -254,7 +256,9 @@ def load_for(case: Case, mode: Mode, rate: int, size: Size) -> Load:
 
 
 def base_load(mode: Mode, rate: int, size: Size) -> Load:
-    """Without delay: of a closed loop one connection, so that requests do not wait for each other."""
+    """Without delay: of a closed loop one connection, so that requests do not wait for
+    each other.
+    """
     connections = 1 if mode == "closed" else 64
     return Load(
         mode=mode,

@@ -78,7 +78,9 @@ class Seen:
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One percentile of one case under one load, over the repeats. Nanoseconds, the base included."""
+    """One percentile of one case under one load, over the repeats. Nanoseconds, the
+    base included.
+    """
 
     case: str
     mode: str
@@ -222,7 +224,9 @@ def errors_of(
     server: Mapping[str, int],
     before: int = 0,
 ) -> Errors:
-    """``before``: requests of the warm-up, which the server counted too; ``server`` holds theirs."""
+    """``before``: requests of the warm-up, which the server counted too; ``server``
+    holds theirs.
+    """
     warm_up = case.faults.expected(before)
     return Errors(
         truth=case.faults.expected(requests, before),

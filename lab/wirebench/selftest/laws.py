@@ -82,7 +82,9 @@ class Law(ABC):
 
     @abstractmethod
     def at(self, share: float, load: Conditions) -> float | None:
-        """The quantile, in nanoseconds without the base. None where the law says nothing about it."""
+        """The quantile, in nanoseconds without the base. None where the law says
+        nothing about it.
+        """
 
     def in_flight_at_edges(self, load: Conditions) -> float:
         """How many requests at most begin on one side of an edge of the window and end on the

@@ -52,7 +52,10 @@ def show_off(off: MetricSummary | None) -> str:
     median = show_ns(off.median, signed=True)
     if off.trials == 1:
         return median
-    return f"{median} [dim]\\[{show_ns(off.least, signed=True)}, {show_ns(off.greatest, signed=True)}][/]"
+    return (
+        f"{median} [dim]\\[{show_ns(off.least, signed=True)},"
+        f" {show_ns(off.greatest, signed=True)}][/]"
+    )
 
 
 def percentile_table(results: Sequence[Result]) -> Table:
@@ -159,13 +162,14 @@ def footer(bases: Mapping[tuple[Mode, int], MetricSummary]) -> str:
         for (mode, rate), base in bases.items()
     )
     return (
-        f"truth = the law of the server + the base, the median of the same mode and rate without delay: {measured or 'none'}.\n"
-        "off by: of what was measured from the truth of the same run, the median over the runs [least, greatest].\n"
-        f"yes: that median is within {RELATIVE:.0%} or {ABSOLUTE_NS // US} us. "
-        "'a .. b': the truth is only known to lie between, because the percentile falls\n"
-        "on a step, or random arrivals make the shares random; then wireload must also agree with what the server recorded.\n"
-        "server: not that, but within as much of what the server recorded that it did. NO: neither. undecided: too few runs\n"
-        "are valid. -: nothing to judge."
+        "truth = the law of the server + the base, the median of the same mode and rate without"
+        f" delay: {measured or 'none'}.\noff by: of what was measured from the truth of the same"
+        " run, the median over the runs [least, greatest].\nyes: that median is within"
+        f" {RELATIVE:.0%} or {ABSOLUTE_NS // US} us. 'a .. b': the truth is only known to lie"
+        " between, because the percentile falls\non a step, or random arrivals make the shares"
+        " random; then wireload must also agree with what the server recorded.\nserver: not that,"
+        " but within as much of what the server recorded that it did. NO: neither. undecided: too"
+        " few runs\nare valid. -: nothing to judge."
     )
 
 

@@ -100,7 +100,8 @@ class TruthServer:
                 time.sleep(0.005)
         process.stop()
         raise TruthServerError(
-            f"truth_server: expected 'port N', got nothing: it {describe_end(process)}: {tail_of(process)}"
+            f"truth_server: expected 'port N', got nothing: it {describe_end(process)}:"
+            f" {tail_of(process)}"
         )
 
     def end(self) -> Record:

@@ -151,16 +151,20 @@ def _with_verdicts(
     its edge holds after Holm's correction.
     """
     raw = [
-        _p_beyond(b, a, change.band.d)
-        if change.ratio is not None and change.ratio.low is not None
-        else 1.0
+        (
+            _p_beyond(b, a, change.band.d)
+            if change.ratio is not None and change.ratio.low is not None
+            else 1.0
+        )
         for change, (a, b) in zip(changes, samples, strict=True)
     ]
     adjusted = holm(raw)
     return tuple(
-        replace(change, verdict=_verdict(change, p, settings))
-        if change.ratio is not None
-        else change
+        (
+            replace(change, verdict=_verdict(change, p, settings))
+            if change.ratio is not None
+            else change
+        )
         for change, p in zip(changes, adjusted, strict=True)
     )
 
@@ -169,7 +173,10 @@ def _verdict(change: Change, adjusted_p: float, settings: Settings) -> Verdict:
     ratio, d = change.ratio, change.band.d
     assert ratio is not None
     if ratio.low is None or ratio.high is None:
-        reason = f"{ratio.blocks} blocks in one of the runs; an interval needs {settings.min_blocks} in both"
+        reason = (
+            f"{ratio.blocks} blocks in one of the runs; an interval needs {settings.min_blocks} in"
+            " both"
+        )
         return Verdict(
             kind="undecided", blocks_needed=settings.min_blocks - ratio.blocks, reason=reason
         )

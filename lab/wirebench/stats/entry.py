@@ -43,9 +43,7 @@ def why_unranked(
             return "every trial is void: its figures contradict Little's law"
         if any(trial.status == "ok" for trial in own):
             return (
-                "every block with it was dropped"
-                if data.dropped
-                else "its trials lack this metric"
+                "every block with it was dropped" if data.dropped else "its trials lack this metric"
             )
         return "not run"
     valid = len(data.values(name, data.planned.cell.primary))

@@ -1,4 +1,6 @@
-"""Whether a trial is valid: Little's law, the generator's headroom, and interference from the host."""
+"""Whether a trial is valid: Little's law, the generator's headroom, and interference
+from the host.
+"""
 
 from __future__ import annotations
 
@@ -122,7 +124,10 @@ def dropped_blocks(
     return tuple(
         DroppedBlock(
             block=block,
-            reason=f"the hypervisor took {share:.0%} of a core during {entry} (limit {settings.steal_share:.0%})",
+            reason=(
+                f"the hypervisor took {share:.0%} of a core during {entry} (limit"
+                f" {settings.steal_share:.0%})"
+            ),
         )
         for block, (share, entry) in sorted(worst.items())
     )

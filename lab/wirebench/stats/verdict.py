@@ -56,7 +56,9 @@ def noise_band(study: str, twins: Sequence[Twin], *, settings: Settings = DEFAUL
 
 
 def log_edge(d: float, *, above: bool) -> float:
-    """ln(1 + d) or ln(1 - d). With d of 1 or more (a very noisy host) no ratio is below the band."""
+    """ln(1 + d) or ln(1 - d). With d of 1 or more (a very noisy host) no ratio is below
+    the band.
+    """
     if above:
         return math.log1p(d)
     return math.log1p(-d) if d < 1 else -math.inf
@@ -125,7 +127,10 @@ def judge(
     if low > d or high < -d:
         if adjusted_p is None or adjusted_p <= 1 - settings.confidence:
             return Verdict(kind="faster" if (low > 0) == higher_is_better else "slower")
-        reason = f"the interval leaves the noise band of {d:.1%}, but not by enough for {pairs} comparisons at once"
+        reason = (
+            f"the interval leaves the noise band of {d:.1%}, but not by enough for {pairs}"
+            " comparisons at once"
+        )
     elif low >= -d and high <= d:
         return Verdict(kind="equivalent")
     else:

@@ -138,7 +138,8 @@ def _typed(
     schema = value.get("schema") if isinstance(value, dict) else None
     if schema != SCHEMA:
         raise StoreError(
-            f"{where}: schema: expected {SCHEMA}, got {schema!r}; read it with the wirebench that wrote it"
+            f"{where}: schema: expected {SCHEMA}, got {schema!r}; read it with the wirebench that"
+            " wrote it"
         )
     try:
         return adapter.validate_python(value)

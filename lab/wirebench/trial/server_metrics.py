@@ -149,7 +149,10 @@ def failure_of(
     counts = ", ".join(
         f"{kind} {count}" for kind, count in sorted(errors.items(), key=lambda item: -item[1])
     )
-    figures = f"{document.requests.ok} right replies of {document.requests.sent} requests; errors: {counts or 'none'}"
+    figures = (
+        f"{document.requests.ok} right replies of {document.requests.sent} requests; errors:"
+        f" {counts or 'none'}"
+    )
     first = document.first_error
     sent = first.sent if first is not None and first.sent else asked.sent
     expected = first.expected if first is not None and first.expected else asked.expected
@@ -184,7 +187,9 @@ _WORDS: Mapping[FailureKind, str] = {
 
 
 def _kind(document: Document, errors: Mapping[str, int]) -> FailureKind:
-    """By the first error, because later ones are often its consequences; else by the most frequent."""
+    """By the first error, because later ones are often its consequences; else by the
+    most frequent.
+    """
     if document.first_error is not None and document.first_error.kind in _BY_KIND:
         return _BY_KIND[document.first_error.kind]
     if errors:

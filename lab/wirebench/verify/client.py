@@ -120,8 +120,8 @@ class _Says:
     def __init__(self, name: str, load: ClientLoad, besides: str = "") -> None:
         self._name = f"{load.scheme}.{name}" if load.tls else name
         self._sent = (
-            f"{load.scheme}, {load.policy}, {load.payload_bytes} bytes, {load.warmup} to warm up, {load.operations} operations"
-            + (f", {besides}" if besides else "")
+            f"{load.scheme}, {load.policy}, {load.payload_bytes} bytes, {load.warmup} to warm up,"
+            f" {load.operations} operations" + (f", {besides}" if besides else "")
         )
 
     def that(
@@ -142,9 +142,11 @@ def _ends(says: _Says, run: ClientRun, process: Process) -> CheckResult:
         "ends",
         run.exit_code is not None,
         expected=f"an end within {LIMIT_NS / 1e9:g} s",
-        received=describe_end(process)
-        if run.exit_code is not None
-        else f"still running, and killed: {tail_of(process)}",
+        received=(
+            describe_end(process)
+            if run.exit_code is not None
+            else f"still running, and killed: {tail_of(process)}"
+        ),
     )
 
 

@@ -154,7 +154,10 @@ class CountingServer:
             status, body = "404 Not Found", b"not found"
         else:
             status, body = "200 OK", self._spoil(payload(int(size)))
-        head = f"HTTP/1.1 {status}\r\nContent-Type: application/octet-stream\r\nContent-Length: {len(body)}\r\n"
+        head = (
+            f"HTTP/1.1 {status}\r\nContent-Type: application/octet-stream\r\nContent-Length:"
+            f" {len(body)}\r\n"
+        )
         return (head + ("Connection: close\r\n" if closes else "") + "\r\n").encode() + body
 
     def _spoil(self, body: bytes) -> bytes:

@@ -50,7 +50,10 @@ def delay_checks(port: int) -> Iterator[Check]:
     yield Check(
         id="rest.handlers",
         sent=f"{THREADS + 1} times at once: {what} WIREBENCH_THREADS={THREADS}",
-        expected=f"the last reply after {2 * DELAY_MS} ms or more: one request waits until a handler is free",
+        expected=(
+            f"the last reply after {2 * DELAY_MS} ms or more: one request waits until a handler is"
+            " free"
+        ),
         run=lambda: _one_waits(port),
     )
 

@@ -58,7 +58,10 @@ class Response:
         return value.partition(";")[0].strip().lower() if value is not None else None
 
     def describe(self) -> str:
-        return f"{self.status} {self.reason}, {self.header('content-type') or 'no Content-Type'}: {show(self.body)}"
+        return (
+            f"{self.status} {self.reason}, {self.header('content-type') or 'no Content-Type'}:"
+            f" {show(self.body)}"
+        )
 
 
 class Connection:

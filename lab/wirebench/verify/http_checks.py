@@ -156,7 +156,9 @@ def _connection_close(port: int, asked: Exchange) -> str:
         if not connection.is_closed_by_peer(_CLOSE_WITHIN_S):
             raise Mismatch(
                 expected=f"the end of the connection within {_CLOSE_WITHIN_S:g} s of the reply",
-                received=f"Connection: {response.header('connection')}, and the connection stays open",
+                received=(
+                    f"Connection: {response.header('connection')}, and the connection stays open"
+                ),
             )
     return "the reply, then the end of the connection"
 

@@ -149,7 +149,10 @@ def _allow(port: int) -> Check:
 
 def _chunked(port: int, post: Exchange) -> Check:
     body = post.body or b""
-    head = f"POST /test HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: {JSON}\r\nTransfer-Encoding: chunked\r\n\r\n"
+    head = (
+        f"POST /test HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type:"
+        f" {JSON}\r\nTransfer-Encoding: chunked\r\n\r\n"
+    )
     data = (
         head.encode()
         + b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in (body[:5], body[5:]))

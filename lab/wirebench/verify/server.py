@@ -93,7 +93,10 @@ def _first_start(
             message=f"the server {describe_end(server.process)} while it was checked",
             sent=results[-1].sent if results else None,
             expected=results[-1].expected if results else None,
-            received=f"{results[-1].received if results else 'nothing'}; its last output: {tail_of(server.process)}",
+            received=(
+                f"{results[-1].received if results else 'nothing'}; its last output:"
+                f" {tail_of(server.process)}"
+            ),
         )
     results.append(_sigterm(server, "lifecycle.sigterm", "SIGTERM"))
     results += _second_start(scope, workload, program, server.port, timeout_ns=timeout_ns)
@@ -115,7 +118,9 @@ def _sigterm(server: Server, id_: str, sent: str, *, required: bool = True) -> C
 def _second_start(
     scope: Scope, workload: Workload, program: Program, port: int, *, timeout_ns: int | None
 ) -> Iterator[CheckResult]:
-    """A server's port must be usable right after it stopped; this also tests the default settings."""
+    """A server's port must be usable right after it stopped; this also tests the
+    default settings.
+    """
     settings = ServerSettings(
         workload=workload, threads=THREADS, delay_ms=DELAY_MS if workload == "rest" else 0
     )

@@ -150,7 +150,10 @@ def _handshake(port: int) -> Check:
     return Check(
         id="ws.handshake",
         sent="GET / with Upgrade: websocket and a random Sec-WebSocket-Key",
-        expected="101, Upgrade: websocket, Connection: Upgrade, the right Sec-WebSocket-Accept, no extension",
+        expected=(
+            "101, Upgrade: websocket, Connection: Upgrade, the right Sec-WebSocket-Accept, no"
+            " extension"
+        ),
         run=_on_connection(port, talk),
     )
 
@@ -283,7 +286,9 @@ def _close(websocket: WebSocket) -> str:
         raise Mismatch(expected=f"close {_NORMAL}", received=got.describe())
     if not websocket.connection.is_closed_by_peer(_CLOSE_WITHIN_S):
         raise Mismatch(
-            expected=f"the end of the connection within {_CLOSE_WITHIN_S:g} s (RFC 6455 section 7.1.1)",
+            expected=(
+                f"the end of the connection within {_CLOSE_WITHIN_S:g} s (RFC 6455 section 7.1.1)"
+            ),
             received=f"close {show(got.payload)}, and the connection stays open",
         )
     return "a close frame, then the end of the connection"
