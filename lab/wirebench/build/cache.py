@@ -25,7 +25,7 @@ def content_digest(path: Path) -> str:
             kind, content = b"link", os.fsencode(file.readlink())
         else:
             kind, content = (b"run" if os.access(file, os.X_OK) else b"file"), file.read_bytes()
-        # Lengths first, so that no two trees give the same bytes.
+        # Lengths first, so that different trees give different bytes.
         digest.update(b"%s %d %d\n" % (kind, len(name), len(content)) + name + content)
     return digest.hexdigest()
 
@@ -56,7 +56,7 @@ def build_key(contestant: Contestant, root: Path, found: Presence) -> str:
     tools = [
         f"{name} {version}" for name, version in sorted((found.commands | found.packages).items())
     ]
-    # The root is part of it: programs such as virtual environments hold absolute paths.
+    # The root is included: virtual environments, for one, contain absolute paths.
     return _digest([source_digest(contestant, root), str(root), *tools])[:12]
 
 

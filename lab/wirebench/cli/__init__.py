@@ -1,18 +1,15 @@
 """The ``wirebench`` command.
 
-One file for each command, thin: arguments in, calls into the pipeline, words out. To add a command,
-write
-``wirebench/cli/<file>.py`` with a function::
+One thin file for each command: it reads arguments, calls the pipeline and prints results. To add a
+command, write ``wirebench/cli/<file>.py`` with a function::
 
     def register(app: typer.Typer) -> None:
         app.command("name")(function)
 
-and put the file's name into ``COMMANDS`` of ``wirebench.cli.app``. All command files are imported
-at every start, so what is slow to import (NumPy, SciPy, Altair) is imported inside the function
-that needs it.
+and add the file's name to ``COMMANDS`` of ``wirebench.cli.app``. Every start imports all command
+files, so slow packages (NumPy, SciPy, Altair) are imported inside the functions that need them.
 
-Errors: raise ``CatalogError`` for what the user wrote wrongly (one line on stderr, exit code 64),
-or call
-``wirebench.cli.console.fail``; leave with ``typer.Exit(code)`` for results. SIGTERM and SIGHUP come
-as KeyboardInterrupt, like Ctrl-C; after one the exit code is 130.
+Errors: raise ``CatalogError`` for a mistake in the user's input (one line on stderr, exit code 64),
+or call ``wirebench.cli.console.fail``. Leave with ``typer.Exit(code)`` for results. SIGTERM and
+SIGHUP become KeyboardInterrupt, like Ctrl-C; the exit code is then 130.
 """

@@ -14,7 +14,7 @@ import typer
 from wirebench.catalog import CatalogError
 from wirebench.cli.console import EXIT_FAILED, console
 
-# Imported where it is used: --help should not wait for it.
+# Imported where it is used, so that --help does not wait for it.
 if TYPE_CHECKING:
     from rich.status import Status
 

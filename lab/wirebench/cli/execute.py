@@ -95,7 +95,7 @@ class _Execution:
             LocalBench(root=self.catalog.root, jobs=default_jobs(self.request.jobs)) as bench,
         ):
             try:
-                with hold():  # either there is a run with all its files, or none
+                with hold():  # a run exists with all its files, or not at all
                     session = self._open(selection, before, bench, out)
                 self._measure(session, out)
                 status, code = "complete", session.exit_code()

@@ -33,7 +33,7 @@ def run_app(arguments: Sequence[str]) -> int:
         return EXIT_USAGE
     except (typer.Abort, KeyboardInterrupt):
         return EXIT_INTERRUPTED
-    except Exception:  # the last resort: a bug of ours, said as one
+    except Exception:  # the last resort: report it as our bug
         traceback.print_exc()
         say_error("this is a bug in wirebench; please report the lines above")
         return EXIT_BUG
@@ -45,7 +45,7 @@ def _one_line(message: str) -> str:
 
 
 def main() -> NoReturn:
-    # So that every ``finally`` runs, and ends what was started, whichever way we are asked to stop.
+    # Every ``finally`` then runs and stops what was started, whatever signal asks us to stop.
     with interruptible():
         code = run_app(sys.argv[1:])
     if code == EXIT_INTERRUPTED:

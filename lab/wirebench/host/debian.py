@@ -32,7 +32,7 @@ def installed_versions(packages: Iterable[str]) -> dict[str, str | None]:
     versions: dict[str, str | None] = dict.fromkeys(wanted)
     if not wanted:
         return versions
-    # ${Provides} too: a package may be satisfied by another that provides it (libcurl-dev, say).
+    # ${Provides} too: another package may provide this one (such as libcurl-dev).
     answer = subprocess.run(
         ["dpkg-query", "-W", "-f", "${db:Status-Status}\t${Package}\t${Version}\t${Provides}\n"],
         capture_output=True,
@@ -104,7 +104,7 @@ def install(
 
 
 def _apt(arguments: list[str], on_line: Callable[[str], None]) -> int:
-    # dpkg wants the system's folders in PATH, which root has not always.
+    # dpkg needs the system's folders in PATH, which root does not always have.
     ours = {
         "DEBIAN_FRONTEND": "noninteractive",
         "WIREBENCH_SETUP": "1",

@@ -88,7 +88,7 @@ def presences(contestants: Iterable[Contestant]) -> dict[str, Presence]:
     wanted = list(contestants)
     versions = command_versions(name for one in wanted for name in one.needs.commands)
     packages = {name for one in wanted for name in one.needs.debian}
-    # Without dpkg nothing can be said about packages; the build will tell.
+    # Without dpkg the packages are unknown; the build will show.
     installed: dict[str, str | None] = dict.fromkeys(packages, "unknown")
     if has_dpkg():
         installed = installed_versions(packages)

@@ -74,7 +74,7 @@ def members(folder: Path) -> Iterator[int]:
     for group in (folder, *_below(folder)):
         with suppress(OSError):
             for line in (group / "cgroup.procs").read_text().split():
-                # 0 stands for a process outside this pid namespace.
+                # 0 is a process outside this pid namespace.
                 if line != "0":
                     yield int(line)
 

@@ -1,18 +1,18 @@
-"""SIGINT, SIGTERM and SIGHUP as an exception, at moments where nothing can be lost.
+"""SIGINT, SIGTERM and SIGHUP as an exception, raised only where nothing can be lost.
 
 Inside ``interruptible()`` the first such signal raises ``Interrupted`` in the main thread, once.
-Code that owns a process, a folder or an unwritten record runs under ``hold()``: there the signal
-waits. Where such code itself waits for something slow, it does so under ``waiting()``, which lets
-the signal through; ``check()`` lets it through at one point::
+Code that owns a process, a folder or an unwritten record runs under ``hold()``, where signals wait.
+A slow wait inside such code runs under ``waiting()``, which lets signals through. ``check()`` lets
+them through at one point::
 
     with interruptible(), Supervisor() as supervisor:   # cleans up whatever happens inside
         for trial in trials:
-            with hold():                                # a trial that was finished is also stored
+            with hold():                                # a finished trial is always stored
                 result = run_trial(trial, ...)          # waits under waiting()
                 store(result)
 
-Once ``Interrupted`` has been raised no other follows: what still runs is cleaning up, and a second
-signal only makes that less patient (``impatient()``).
+``Interrupted`` is raised only once. Cleanup follows. A second signal makes cleanup skip its grace
+periods (``impatient()``).
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def interruptible() -> Iterator[None]:
     finally:
         _state.active = False
         for number, handler in before.items():
-            # None: the handler was not set from Python, and cannot be set again from here.
+            # None: the handler was not set from Python and cannot be restored from here.
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
 

@@ -100,7 +100,7 @@ class Process:
 
     def pids(self) -> set[int]:
         """The living processes of the tree."""
-        # By the marker too: those whose parents are gone and that made a session of their own.
+        # The marker finds those whose parents are gone and that have a session of their own.
         found = (
             set(cgroup.members(self.group))
             if self.group is not None
@@ -122,7 +122,7 @@ class Process:
                 return None
 
     def _wait(self, timeout_s: float) -> int:
-        # Popen.wait with a timeout polls, on the core of what is measured; a pidfd does not.
+        # Popen.wait with a timeout polls, possibly on a measured core; a pidfd does not.
         try:
             descriptor = os.pidfd_open(self.pid)
         except OSError:
@@ -210,7 +210,7 @@ def spawn(
     before = os.sched_getaffinity(0)
     try:
         if cores:
-            # Inherited by the new process: no program in between is needed to pin it.
+            # The new process inherits the affinity, so no wrapper is needed to pin it.
             os.sched_setaffinity(0, cores)
         started_ns = time.monotonic_ns()
         popen = subprocess.Popen(

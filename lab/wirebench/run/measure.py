@@ -118,7 +118,7 @@ def measure(
                 kind = failures.gives_up(cell.key, trial.entry.name)
                 if kind is None:
                     watcher.before(trial, left_ns=left)
-                with hold():  # a trial that was finished is also stored
+                with hold():  # a finished trial is always stored
                     record = (
                         not_run(trial, given_up(trial, kind))
                         if kind is not None

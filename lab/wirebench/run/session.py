@@ -217,7 +217,7 @@ class Session:
     def _run_trial(self, trial: PlannedTrial, cell: PlannedCell) -> TrialRecord:
         everybody = self.scope.needed
         for name in (trial.entry.contestant, *([cell.server] if cell.server is not None else [])):
-            if name not in everybody or name in self._unbuildable:  # only when a resume was forced
+            if name not in everybody or name in self._unbuildable:  # only after a forced resume
                 return not_run(
                     trial,
                     FailureRecord(

@@ -90,7 +90,7 @@ def run(
     if code is None:
         process.stop()
         raise GeneratorError(f"wireload: expected an end within {patience_s:.0f} s, got none")
-    process.stop()  # its output is read to the end
+    process.stop()  # read the rest of its output
     if code not in (EXIT_OK, EXIT_WITH_ERRORS):
         raise GeneratorError(f"wireload {describe_end(process)}: {tail_of(process)}")
     return read(json_file)

@@ -199,7 +199,7 @@ def _verdict(row: Row, *, asks_server: bool) -> tuple[Verdict, str]:
         return "yes", ""
     if agrees:
         return "server", "the server was late by its own record"
-    # What is less than the server took, no generator can have seen.
+    # No generator can measure less than the server took.
     return "NO", "less than the server took" if row.off_server.median < -allowed else ""
 
 

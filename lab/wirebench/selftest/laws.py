@@ -262,7 +262,7 @@ class Freeze(Law):
             return None
         busy = load.rate * self.service_ns / S
         if busy >= 1 or (affected := self.length_ns / (1 - busy) / self.period_ns) > 1:
-            return None  # the queue is never empty
+            return None  # the queue never drains
         return self.service_ns + self.length_ns * max(0.0, share - (1 - affected)) / affected
 
     def max(self, load: Conditions) -> Span:

@@ -120,7 +120,7 @@ def peer_table(rows: Sequence[PeerRow], results: Sequence[Result]) -> Table:
         run = (row.case, row.mode, f"{row.rate:,}")
         truth = [*run, "[bold]truth[/]", *(show_span(row.truth.get(name)) for name in names), ""]
         if key == last and truth != said:
-            table.add_row(*truth)  # of the part of the run that this one reports
+            table.add_row(*truth)  # for the part of the run that it reports
         said = truth
         if key != last:
             table.add_row(*truth)

@@ -72,7 +72,7 @@ def _starvation_of(trial: TrialView) -> Starvation | None:
     if not requests or oldest is None or connections is None or in_flight is None or usual is None:
         return None
     if oldest <= usual * _STARVED:
-        return None  # all are slow, none is left aside
+        return None  # all are slow, none is starved
     return Starvation(
         requests=int(requests), of=int(connections * in_flight), oldest_ns=int(oldest)
     )

@@ -156,7 +156,7 @@ def more_blocks(
     level = (1 - settings.confidence) / 2
     if abs(centre) > edge:
         level /= max(1, pairs)
-    # A median's standard error is sqrt(pi/2) of the mean's (normal data).
+    # The standard error of a median is sqrt(pi/2) times the mean's (normal data).
     half_width_of_one = (
         -float(special.ndtri(level)) * math.sqrt(math.pi / 2) * float(np.std(log_ratios, ddof=1))
     )

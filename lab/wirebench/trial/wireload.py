@@ -109,7 +109,7 @@ class DocumentError(Exception):
 
 
 class _Part(BaseModel):
-    # A newer generator may say more.
+    # A newer generator may have more fields.
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 

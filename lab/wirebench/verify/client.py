@@ -51,7 +51,7 @@ def verify_client(
             for result in checks(scope, program, scheme):
                 results.append(result)
                 if not result.passed and result.id.endswith(".ends"):
-                    # One that hangs does so each time: the other checks would only wait.
+                    # A client that hangs does so each time; the other checks would only wait.
                     break
     return verdict(
         contestant, "client", workload, tuple(results), elapsed_ns=time.monotonic_ns() - began
@@ -226,7 +226,7 @@ def _samples(says: _Says, run: ClientRun, *, wall_ns: int) -> Iterator[CheckResu
         expected=f"{OPERATIONS} samples above 0 in WIREBENCH_SAMPLES",
         received=f"{len(samples)} samples: {samples[:5].tolist()}",
     )
-    # Operations follow one another, so their times add up to no more than the whole.
+    # Operations run one after another, so their sum cannot exceed the total.
     total = int(samples.sum()) if len(samples) else 0
     yield says.that(
         "samples_sum",

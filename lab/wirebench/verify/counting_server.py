@@ -104,7 +104,7 @@ class CountingServer:
             await asyncio.wait(others)
         if self._server is not None:
             self._server.close()
-        await asyncio.sleep(0)  # a turn in which the last transports close
+        await asyncio.sleep(0)  # one loop iteration, in which the last transports close
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         # A task of our own: Python 3.11 reports the cancelling of one that asyncio's streams made
@@ -123,7 +123,7 @@ class CountingServer:
         except _ProtocolError as error:
             self.counts.problems.append(str(error))
         except (asyncio.IncompleteReadError, ConnectionError):
-            # The client went away, as it may between requests.
+            # The client disconnected, as it may between requests.
             pass
         with suppress(OSError, RuntimeError):
             writer.close()

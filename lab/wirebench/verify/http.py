@@ -186,7 +186,7 @@ class Connection:
                 raise PeerError(f"Content-Length: {text}")
             body = self.read_exactly(int(text), f"a body of {text} bytes")
         else:
-            # Legal (RFC 9112 section 6.3), though no connection survives it.
+            # Legal (RFC 9112 section 6.3), but it ends the connection.
             body = self.read_to_end()
         return Response(status=status, reason=reason, headers=headers, body=body)
 

@@ -76,7 +76,7 @@ def _first_start(
     port_seed: int,
     timeout_ns: int | None,
 ) -> Failure | None:
-    # Where it will be measured, too: some races need two cores.
+    # On the core where it will be measured: some races need two cores.
     cores = choose_cores().contestant
     settings = ServerSettings(workload=workload)
     server = start_server(

@@ -113,7 +113,7 @@ def _judge_count(got: Frame, number: int, where: str) -> str:
     if got.opcode != TEXT or not isinstance(reply, dict) or set(reply) != {"c", "ts"}:
         raise wrong
     count, stamp = reply["c"], reply["ts"]
-    # bool is a kind of int in Python; in JSON true is no number.
+    # In Python bool is an int; in JSON true is not a number.
     if (
         isinstance(count, bool)
         or isinstance(stamp, bool)
