@@ -111,8 +111,8 @@ def load_catalog(root: Path) -> Catalog:
 
 
 def contestant_folders(root: Path) -> list[Path]:
-    """Folders that hold a manifest, in the order of their identities; ``_template`` and the like
-    are none.
+    """Folders that hold a manifest, in the order of their identities; those whose names begin with
+    ``_`` or ``.`` are none.
     """
     return sorted(
         manifest.parent

@@ -103,6 +103,8 @@ class _Manifest(_Table):
 
 class _Language(_Table):
     title: Line
+    example: Line | None = None
+    """The contestant that ``wirebench new`` copies."""
     needs: _Needs = _Needs()
     build: _Build = _Build()
     run: _Run = _Run()
