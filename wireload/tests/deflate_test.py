@@ -15,6 +15,7 @@ from servers import (
     CLOSE,
     PING,
     PONG,
+    RSV1,
     TEXT,
     Handler,
     Run,
@@ -44,8 +45,7 @@ def unpack(payload: bytes, window_bits: int = 15) -> bytes:
 
 
 def compressed(opcode: int, payload: bytes, *, fin: bool = True) -> bytes:
-    first, *rest = frame(opcode, payload, fin=fin)
-    return bytes([first | 0x40, *rest])
+    return frame(opcode, payload, fin=fin, reserved=RSV1)
 
 
 def packing(
@@ -60,7 +60,7 @@ def packing(
     """
 
     def handle(server: Server, connection: socket.socket) -> None:
-        if not shake_hands(connection, f"Sec-WebSocket-Extensions: {answer}\r\n"):
+        if not shake_hands(connection, f"Sec-WebSocket-Extensions: {answer}"):
             return
         while (got := read_frame_bits(connection)) is not None and got[0] & 15 != CLOSE:
             if got[0] & 15 == PONG:
@@ -210,7 +210,7 @@ class Declined(unittest.TestCase):
             with server.lock:
                 agree = server.connections % 2 == 0
             if not shake_hands(
-                connection, f"Sec-WebSocket-Extensions: {AGREED}\r\n" if agree else ""
+                connection, *([f"Sec-WebSocket-Extensions: {AGREED}"] if agree else [])
             ):
                 return
             while (got := read_frame_bits(connection)) is not None and got[0] & 15 == TEXT:
@@ -313,7 +313,7 @@ class Wrong(unittest.TestCase):
 
     def test_a_connection_cut_in_the_middle_of_a_message(self) -> None:
         def cut(server: Server, connection: socket.socket) -> None:
-            if not shake_hands(connection, f"Sec-WebSocket-Extensions: {AGREED}\r\n"):
+            if not shake_hands(connection, f"Sec-WebSocket-Extensions: {AGREED}"):
                 return
             while (got := read_frame_bits(connection)) is not None and got[0] & 15 == TEXT:
                 reply = compressed(TEXT, got[1])

@@ -4,19 +4,35 @@ Standard library only.
 
 from __future__ import annotations
 
-import base64
 import contextlib
-import hashlib
+import functools
 import json
 import os
 import socket
 import struct
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "lab"))
+from wirebench.frames import (
+    BINARY,
+    CLOSE,
+    PING,
+    PONG,
+    RSV1,
+    TEXT,
+    apply_mask,
+    encode_frame,
+    switching_protocols,
+)
+
+__all__ = ["BINARY", "CLOSE", "PING", "PONG", "RSV1", "TEXT"]
 
 WIRELOAD = os.environ.get("WIRELOAD", "wireload")
 
@@ -164,16 +180,8 @@ def http_replies(make: Callable[[int], bytes]) -> Handler:
 
 # --- WebSocket ------------------------------------------------------------------------------------
 
-TEXT, BINARY, CLOSE, PING, PONG = 1, 2, 8, 9, 10
-
-
-def frame(opcode: int, payload: bytes, *, fin: bool = True) -> bytes:
-    head = bytes([(0x80 if fin else 0) | opcode])
-    if len(payload) < 126:
-        return head + bytes([len(payload)]) + payload
-    if len(payload) < 65536:
-        return head + bytes([126]) + struct.pack(">H", len(payload)) + payload
-    return head + bytes([127]) + struct.pack(">Q", len(payload)) + payload
+frame = functools.partial(encode_frame, mask=False)
+"""As a server sends it."""
 
 
 def read_exactly(connection: socket.socket, n: int) -> bytes | None:
@@ -206,28 +214,20 @@ def read_frame_bits(connection: socket.socket) -> tuple[int, bytes] | None:
     data = read_exactly(connection, length)
     if key is None or data is None:
         return None
-    return head[0], bytes(b ^ key[i % 4] for i, b in enumerate(data))
+    return head[0], apply_mask(data, key)
 
 
-def shake_hands(connection: socket.socket, more: str = "") -> bool:
-    """``more``: further fields of the answer, each with its line's end."""
+def shake_hands(connection: socket.socket, *fields: str) -> bytes | None:
+    """Answers the handshake, with further fields; what was asked, or None at the end."""
     request = read_request(connection, bytearray())
-    if request is None:
-        return False
-    key = next(
-        line.split(b":")[1].strip()
-        for line in request.split(b"\r\n")
-        if line.lower().startswith(b"sec-websocket-key")
-    )
-    accept = base64.b64encode(hashlib.sha1(key + b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11").digest())
-    connection.sendall(
-        b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: "
-        + accept
-        + b"\r\n"
-        + more.encode()
-        + b"\r\n"
-    )
-    return True
+    if request is not None:
+        key = next(
+            line.split(b":")[1].strip()
+            for line in request.split(b"\r\n")
+            if line.lower().startswith(b"sec-websocket-key")
+        )
+        connection.sendall(switching_protocols(key.decode(), *fields))
+    return request
 
 
 def websocket(answer: Callable[[Server, socket.socket, int, bytes], bool]) -> Handler:

@@ -12,6 +12,8 @@ import unittest
 from pathlib import Path
 
 from servers import (
+    RSV1,
+    TEXT,
     Handler,
     Server,
     frame,
@@ -261,7 +263,7 @@ class Https(unittest.TestCase):
 class Wss(unittest.TestCase):
     def test_echo(self) -> None:
         def echo(_server: Server, connection: socket.socket, _number: int, message: bytes) -> bool:
-            connection.sendall(frame(1, message))
+            connection.sendall(frame(TEXT, message))
             return True
 
         with serving(tls(websocket(echo))) as server:
@@ -273,9 +275,9 @@ class Wss(unittest.TestCase):
     def test_compressed(self) -> None:
         def echo(_server: Server, connection: socket.socket) -> None:
             agreed = "permessage-deflate; server_no_context_takeover"
-            shake_hands(connection, f"Sec-WebSocket-Extensions: {agreed}\r\n")
+            shake_hands(connection, f"Sec-WebSocket-Extensions: {agreed}")
             while (got := read_frame_bits(connection)) is not None and got[0] == 0xC1:
-                connection.sendall(b"\xc1" + frame(1, got[1])[1:])
+                connection.sendall(frame(TEXT, got[1], reserved=RSV1))
 
         with serving(tls(echo)) as server:
             run = load(

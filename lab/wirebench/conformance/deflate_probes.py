@@ -13,26 +13,15 @@ from wirebench.conformance.types import Level, NotApplicableError, Probe, Target
 from wirebench.conformance.websocket_probes import (
     INVALID_DATA,
     PROTOCOL_ERROR,
-    UPGRADE,
     fails,
     shake,
 )
+from wirebench.frames import BINARY, CLOSE, CONTINUATION, PING, PONG, RSV1, TEXT, encode_frame
 from wirebench.verify.checks import Mismatch
-from wirebench.verify.websocket import (
-    BINARY,
-    CLOSE,
-    CONTINUATION,
-    PING,
-    PONG,
-    TEXT,
-    Frame,
-    WebSocket,
-    encode_frame,
-)
+from wirebench.verify.websocket import UPGRADE, Frame, WebSocket
 
 NAME = "permessage-deflate"
 TAIL = b"\x00\x00\xff\xff"  # RFC 7692 section 7.2.1
-RSV1 = 0x40
 LARGEST_MESSAGE = 16 * 1024 * 1024
 INFLATED_AT_ONCE = 64
 
@@ -90,7 +79,7 @@ class Deflated:
         return data.removesuffix(TAIL)
 
     def send(self, opcode: int, payload: bytes) -> None:
-        self.websocket.connection.send(marked(encode_frame(opcode, self.compressed(payload))))
+        self.websocket.connection.send(marked(opcode, self.compressed(payload)))
 
     def read(self) -> Frame:
         """The next message, inflated if it is marked as compressed."""
@@ -137,9 +126,9 @@ class Deflated:
         return frame.describe()
 
 
-def marked(frame: bytes) -> bytes:
-    """The frame with RSV1 set: the first of a compressed message."""
-    return bytes([frame[0] | RSV1]) + frame[1:]
+def marked(opcode: int, payload: bytes, *, fin: bool = True) -> bytes:
+    """A frame with RSV1 set: the first of a compressed message."""
+    return encode_frame(opcode, payload, fin=fin, reserved=RSV1)
 
 
 def parameters(field: str) -> Parameters:
@@ -318,8 +307,8 @@ def _messages() -> Iterator[Probe]:
 
     def fragments(connection: Deflated) -> str:
         data = connection.compressed(text)
-        first, last = encode_frame(TEXT, data[:3], fin=False), encode_frame(CONTINUATION, data[3:])
-        connection.websocket.connection.send(marked(first) + encode_frame(PING, b"p") + last)
+        first, last = marked(TEXT, data[:3], fin=False), encode_frame(CONTINUATION, data[3:])
+        connection.websocket.connection.send(first + encode_frame(PING, b"p") + last)
         frame = connection.read()
         if frame != Frame(opcode=PONG, payload=b"p"):
             raise Mismatch(expected="the pong before the message", received=frame.describe())
@@ -334,13 +323,13 @@ def _messages() -> Iterator[Probe]:
         # 7.2.3.4).
         compressor = zlib.compressobj(wbits=-15)
         data = compressor.compress(text) + compressor.flush(zlib.Z_FINISH) + b"\x00"
-        connection.websocket.connection.send(marked(encode_frame(TEXT, data)))
+        connection.websocket.connection.send(marked(TEXT, data))
         return connection.expect(TEXT, text)
 
     def stored(connection: Deflated) -> str:
         compressor = zlib.compressobj(level=0, wbits=-15)
         data = compressor.compress(text) + compressor.flush(zlib.Z_SYNC_FLUSH)
-        connection.websocket.connection.send(marked(encode_frame(TEXT, data.removesuffix(TAIL))))
+        connection.websocket.connection.send(marked(TEXT, data.removesuffix(TAIL)))
         return connection.expect(TEXT, text)
 
     yield _probe(
@@ -427,9 +416,7 @@ def _errors() -> Iterator[Probe]:
 
     def continued(connection: Deflated) -> bytes:
         data = connection.compressed(b"hello hello")
-        return marked(encode_frame(TEXT, data[:3], fin=False)) + marked(
-            encode_frame(CONTINUATION, data[3:])
-        )
+        return marked(TEXT, data[:3], fin=False) + marked(CONTINUATION, data[3:])
 
     yield failing(
         "rsv1_continuation", "6.1", "a continuation frame with RSV1", continued, PROTOCOL_ERROR
@@ -438,19 +425,19 @@ def _errors() -> Iterator[Probe]:
         "rsv1_ping",
         "5",
         "a ping with RSV1",
-        lambda _: marked(encode_frame(PING, b"p")),
+        lambda _: marked(PING, b"p"),
         PROTOCOL_ERROR,
     )
     yield failing(
         "not_deflate",
         "7.2.2",
         "a compressed message of bytes that are not DEFLATE",
-        lambda _: marked(encode_frame(BINARY, b"\xff" * 20)),
+        lambda _: marked(BINARY, b"\xff" * 20),
     )
     yield failing(
         "inflates_to_bad_utf8",
         "8.1 of RFC 6455",
         "a compressed text message that is not UTF-8",
-        lambda c: marked(encode_frame(TEXT, c.compressed(b"\xff\xff"))),
+        lambda c: marked(TEXT, c.compressed(b"\xff\xff")),
         INVALID_DATA,
     )

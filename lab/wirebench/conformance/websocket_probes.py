@@ -3,29 +3,17 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 from wirebench.conformance.asking import CLOSE_WITHIN_S, connected, head, is_end, refusal
 from wirebench.conformance.types import Level, Probe, Target
+from wirebench.frames import BINARY, CLOSE, CONTINUATION, PING, PONG, TEXT, encode_frame, new_key
 from wirebench.verify.checks import Mismatch
 from wirebench.verify.http import Connection, PeerError
-from wirebench.verify.websocket import (
-    BINARY,
-    CLOSE,
-    CONTINUATION,
-    PING,
-    PONG,
-    TEXT,
-    Frame,
-    WebSocket,
-    accept_key,
-    encode_frame,
-    new_key,
-)
+from wirebench.verify.websocket import UPGRADE, Frame, WebSocket, handshake
 
 Talk = Callable[[WebSocket], str]
-UPGRADE = ("Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13")
 
 PROTOCOL_ERROR, INVALID_DATA, NORMAL = 1002, 1007, 1000  # RFC 6455 section 7.4.1
 
@@ -62,20 +50,16 @@ def opened(target: Target, *lines: str) -> Iterator[WebSocket]:
         yield WebSocket(connection)
 
 
-def shake(target: Target, connection: Connection, *lines: str) -> dict[str, str]:
+def shake(target: Target, connection: Connection, *lines: str) -> Mapping[str, str]:
     """The fields of the 101."""
-    key = new_key()
-    connection.send(head(target, *lines, f"Sec-WebSocket-Key: {key}", path=target.websocket_path))
-    status, reason, headers = connection.read_head()
-    named = dict(headers)
-    if status != 101:
-        raise PeerError(f"{status} {reason} to the handshake")
-    if named.get("sec-websocket-accept") != accept_key(key):
-        raise Mismatch(
-            expected=f"Sec-WebSocket-Accept: {accept_key(key)}",
-            received=str(named.get("sec-websocket-accept")),
-        )
-    return named
+    path = target.websocket_path or "/"
+    reply = handshake(connection, *lines, path=path, authority=target.authority)
+    if reply.status != 101:
+        raise PeerError(f"{reply.status} {reply.reason} to the handshake")
+    accept = reply.fields.get("sec-websocket-accept")
+    if accept != reply.accept:
+        raise Mismatch(expected=f"Sec-WebSocket-Accept: {reply.accept}", received=str(accept))
+    return reply.fields
 
 
 def talking(talk: Talk) -> Callable[[Target], str]:
@@ -279,7 +263,7 @@ def _frames() -> Iterator[Probe]:
             "MUST",
             f"a frame with reserved bit {name[3]} set",
             "the connection's end",
-            failing(_with_first_byte(0x80 | bit | TEXT), codes=(PROTOCOL_ERROR,)),
+            failing(encode_frame(TEXT, b"hi", reserved=bit), codes=(PROTOCOL_ERROR,)),
         )
     for opcode in (*range(3, 8), *range(11, 16)):
         yield _probe(
@@ -288,7 +272,7 @@ def _frames() -> Iterator[Probe]:
             "MUST",
             f"a frame of the reserved opcode {opcode}",
             "the connection's end",
-            failing(_with_first_byte(0x80 | opcode), codes=(PROTOCOL_ERROR,)),
+            failing(encode_frame(opcode, b"hi"), codes=(PROTOCOL_ERROR,)),
         )
     yield _probe(
         "length_top_bit",
@@ -306,10 +290,6 @@ def _frames() -> Iterator[Probe]:
         "the connection's end (only senders are bound to the shortest form; strict receivers refuse)",
         failing(bytes([0x81, 0xFE, 0, 2]) + bytes(4) + b"hi"),
     )
-
-
-def _with_first_byte(first: int) -> bytes:
-    return bytes([first]) + encode_frame(TEXT, b"hi")[1:]
 
 
 # ---- section 5.4: fragments ----

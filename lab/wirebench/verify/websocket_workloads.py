@@ -8,20 +8,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
+from wirebench.frames import BINARY, CLOSE, CONTINUATION, PING, PONG, TEXT, encode_frame
 from wirebench.trial.workloads import payload
 from wirebench.verify.checks import Check, Mismatch
 from wirebench.verify.http import Connection, at, exchange, request, show
 from wirebench.verify.websocket import (
-    BINARY,
-    CLOSE,
-    CONTINUATION,
     HANDSHAKE_PIECE_BYTES,
-    PING,
-    PONG,
-    TEXT,
     Frame,
     WebSocket,
-    encode_frame,
     open_websocket,
     shake_hands,
 )
