@@ -25,6 +25,7 @@ from servers import (
     read_frame_bits,
     serving,
     shake_hands,
+    typed,
 )
 
 TAIL = b"\x00\x00\xff\xff"
@@ -40,7 +41,7 @@ def pack(message: bytes, window_bits: int = 15) -> bytes:
 
 
 def unpack(payload: bytes, window_bits: int = 15) -> bytes:
-    """By a decompressor that has seen nothing before, and has no larger window than was agreed on."""
+    """By a new decompressor, with no larger window than was agreed on."""
     return zlib.decompressobj(wbits=-window_bits).decompress(payload + TAIL)
 
 
@@ -183,14 +184,7 @@ class Agreed(unittest.TestCase):
             (["--rate", "200", "-n", "20", "-c", "2"], 2),
             (
                 [
-                    "--ramp-rounds",
-                    "2",
-                    "--ramp-add",
-                    "2",
-                    "--ramp-messages",
-                    "3",
-                    "--ramp-pacing",
-                    "burst",
+                    *typed("--ramp-rounds 2 --ramp-add 2 --ramp-messages 3 --ramp-pacing burst"),
                 ],
                 4,
             ),
@@ -288,7 +282,10 @@ class Wrong(unittest.TestCase):
             (compressed(PING, b""), "protocol"),
         ]
         for (reply, kind), piece in itertools.product(wrong, (1 << 20, 3)):
-            make = lambda n, m, reply=reply: reply if n == 2 else compressed(TEXT, pack(m))  # noqa: E731
+
+            def make(n: int, message: bytes, reply: bytes = reply) -> bytes:
+                return reply if n == 2 else compressed(TEXT, pack(message))
+
             with (
                 self.subTest(reply=reply[:12], piece=piece),
                 serving(packing(make, piece=piece)) as server,

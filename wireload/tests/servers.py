@@ -12,7 +12,9 @@ import socket
 import struct
 import subprocess
 import sys
+import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -168,14 +170,33 @@ def http(answer: Callable[[Server, socket.socket, int, bytes], bool]) -> Handler
     return handle
 
 
-def http_replies(make: Callable[[int], bytes]) -> Handler:
-    """Answers request number n (over all connections) with ``make(n)`` and keeps the connection."""
+def http_replies(
+    make: Callable[[int], bytes], *, after_s: Callable[[int], float] = lambda n: 0
+) -> Handler:
+    """Answers request number n (over all connections) with ``make(n)``, so many seconds after it
+    came, and keeps the connection.
+    """
 
     def answer(_server: Server, connection: socket.socket, number: int, _request: bytes) -> bool:
+        time.sleep(after_s(number))
         connection.sendall(make(number))
         return True
 
     return http(answer)
+
+
+def http_answers(make: Callable[[bytes], bytes]) -> Handler:
+    """Answers each request with what ``make`` makes of it, and keeps the connection."""
+
+    def answer(_server: Server, connection: socket.socket, _number: int, request: bytes) -> bool:
+        connection.sendall(make(request))
+        return True
+
+    return http(answer)
+
+
+def body_of(request: bytes) -> bytes:
+    return request.partition(b"\r\n\r\n")[2]
 
 
 # --- WebSocket ------------------------------------------------------------------------------------
@@ -231,7 +252,9 @@ def shake_hands(connection: socket.socket, *fields: str) -> bytes | None:
 
 
 def websocket(answer: Callable[[Server, socket.socket, int, bytes], bool]) -> Handler:
-    """Calls ``answer(server, connection, number, message)`` for each message, until it says False."""
+    """Calls ``answer(server, connection, number, message)`` for each message, until it says
+    False.
+    """
 
     def handle(server: Server, connection: socket.socket) -> None:
         if not shake_hands(connection):
@@ -259,6 +282,23 @@ def ws_replies(make: Callable[[int, bytes], bytes]) -> Handler:
 
 
 # --- wireload -------------------------------------------------------------------------------------
+
+
+def typed(arguments: str) -> list[str]:
+    """Arguments without spaces, as they are typed."""
+    return arguments.split()
+
+
+CSV_COLUMNS = typed("time_s length_s ok errors rate_per_s p50_us p90_us p99_us max_us")
+
+
+@contextmanager
+def body_file(content: bytes) -> Iterator[str]:
+    """The path of a file for ``--body-file``."""
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(content)
+        file.flush()
+        yield file.name
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from servers import (
     reply,
     serving,
     shake_hands,
+    typed,
     websocket,
     ws_replies,
 )
@@ -226,14 +227,7 @@ class UsesOfConnections(unittest.TestCase):
         with serving(counting) as server:
             run = load_ws(
                 server,
-                "--each",
-                "6",
-                "-c",
-                "2",
-                "--no-keepalive",
-                "--per-connection",
-                "3",
-                "--message",
+                *typed("--each 6 -c 2 --no-keepalive --per-connection 3 --message"),
                 "{counter}",
             )
             connections = server.connections
