@@ -207,7 +207,8 @@ def read_contestant(folder: Path, *, root: Path) -> Contestant:
 def _check_roles(file: _Manifest, *, path: Path) -> None:
     if not file.serves and not file.calls:
         raise CatalogError(
-            f"{path}: serves: expected at least one workload here, or a scheme in calls, got nothing"
+            f"{path}: serves: expected at least one workload here, or a scheme in calls, "
+            "got nothing"
         )
     if file.serves and file.run.server is None:
         raise CatalogError(

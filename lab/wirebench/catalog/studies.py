@@ -364,7 +364,8 @@ def _preset(
             )
     if preset.max_blocks < preset.min_blocks:
         raise CatalogError(
-            f"{path}: {where}.max_blocks: expected at least min_blocks ({preset.min_blocks}), got {preset.max_blocks}"
+            f"{path}: {where}.max_blocks: expected at least min_blocks ({preset.min_blocks}), "
+            f"got {preset.max_blocks}"
         )
     cells = []
     for wanted in names:
@@ -389,11 +390,13 @@ def _cell(model: _AnyCell, preset: _Preset, *, file: _StudyFile, path: Path) -> 
         workload = CALLED[model.scheme]
     if workload is None:
         raise CatalogError(
-            f"{path}: cells.{model.id}.workload: expected a workload here or for the study, got none"
+            f"{path}: cells.{model.id}.workload: expected a workload here or for the study, "
+            "got none"
         )
     if (model.kind == "client") != (file.role == "client"):
         raise CatalogError(
-            f"{path}: cells.{model.id}.kind: expected a kind for role {file.role}, got {model.kind!r}"
+            f"{path}: cells.{model.id}.kind: expected a kind for role {file.role}, "
+            f"got {model.kind!r}"
         )
     return Cell(
         id=model.id,

@@ -65,8 +65,8 @@ def new(
     folder, example = create(root, identity)
     out = console()
     out.print(
-        f"made [bold]{folder.relative_to(root)}[/], a copy of {example.identity} that works. Edit its "
-        f"manifest, and the lines that name {example.library} or what it serves:",
+        f"made [bold]{folder.relative_to(root)}[/], a copy of {example.identity} that works. "
+        f"Edit its manifest, and the lines that name {example.library} or what it serves:",
         soft_wrap=True,
     )
     for line in edit_lines(folder, example):

@@ -34,15 +34,16 @@ def selftest(
         bool,
         typer.Option(
             "--quick",
-            help="One short run of each at the lowest rate: a minute instead of a quarter of an hour or more.",
+            help="One short run of each at the lowest rate: a minute instead of a quarter "
+            "of an hour or more.",
         ),
     ] = False,
     peers: Annotated[
         bool,
         typer.Option(
             "--peers",
-            help="In a checkout: also run the other load generators that are installed, and print what "
-            "they say beside it.",
+            help="In a checkout: also run the other load generators that are installed, and print "
+            "what they say beside it.",
         ),
     ] = False,
     case: Annotated[
@@ -75,7 +76,8 @@ def selftest(
         bool,
         typer.Option(
             "--realtime",
-            help="Keep other programs off the cores by real-time priority. The machine hardly answers meanwhile.",
+            help="Keep other programs off the cores by real-time priority. The machine hardly answers "
+            "meanwhile.",
         ),
     ] = False,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Of random arrivals.")] = 1,
@@ -123,7 +125,8 @@ def selftest(
     repeats = size.repeats if repeats is None else repeats
     if repeats % 2 == 0:
         raise CatalogError(
-            f"--repeats: expected an odd number, so that there is a run in the middle, got {repeats}"
+            f"--repeats: expected an odd number, so that there is a run in the middle, "
+            f"got {repeats}"
         )
     known = cases(size)
     try:
@@ -150,7 +153,8 @@ def selftest(
     awake = can_keep_awake()
     if not awake:
         say_warning(
-            "idle cores may sleep, and waking them up is in the latencies; './wirebench doctor' says how to keep them awake"
+            "idle cores may sleep, and waking them up is in the latencies; "
+            "'./wirebench doctor' says how to keep them awake"
         )
     if cores.shared:
         say_warning(
@@ -249,6 +253,7 @@ def _program(given: Path | None, name: str, option: str) -> Path:
     found = str(beside) if os.access(beside, os.X_OK) else shutil.which(name)
     if found is None:
         raise CatalogError(
-            f"{beside}: expected a program, got none there or in PATH; './wirebench doctor' builds it"
+            f"{beside}: expected a program, got none there or in PATH; "
+            "'./wirebench doctor' builds it"
         )
     return Path(found)

@@ -1,4 +1,4 @@
-"""Probes of HTTP/1.1 messages and connections: RFC 9112, with what RFC 9110 asks of every server."""
+"""Probes of HTTP/1.1: messages and connections (RFC 9112), and what RFC 9110 asks of servers."""
 
 from __future__ import annotations
 

@@ -257,7 +257,8 @@ def _frames() -> Iterator[Probe]:
         "length_not_minimal",
         "6455 5.2 MAY",
         "a frame of 2 bytes with a 16-bit length",
-        "the connection's end (only senders are bound to the shortest form; strict receivers refuse)",
+        "the connection's end (only senders are bound to the shortest form; "
+        "strict receivers refuse)",
         failing(bytes([0x81, 0xFE, 0, 2]) + bytes(4) + b"hi"),
     )
 
