@@ -76,8 +76,8 @@ def selftest(
         bool,
         typer.Option(
             "--realtime",
-            help="Keep other programs off the cores by real-time priority. The machine hardly answers "
-            "meanwhile.",
+            help="Keep other programs off the cores by real-time priority. "
+            "The machine hardly answers meanwhile.",
         ),
     ] = False,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Of random arrivals.")] = 1,

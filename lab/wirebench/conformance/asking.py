@@ -1,4 +1,4 @@
-"""The forms that most probes have: a request that must be answered, refused, or end the connection."""
+"""What most probes do: send a request that must be answered, refused, or end the connection."""
 
 from __future__ import annotations
 
