@@ -173,8 +173,8 @@ def test_one_wrong_manifest_leaves_the_others(project: Project) -> None:
         catalog.select(["python/bad"])
 
 
-def test_folders_without_manifest_and_templates_are_no_contestants(project: Project) -> None:
-    project.add("python/_template")
+def test_folders_without_manifest_and_unfinished_ones_are_no_contestants(project: Project) -> None:
+    project.add("python/_new-1")
     project.add("python/good")
     project.write("contestants/python/common/shared.py", "")
     catalog = project.catalog()

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,7 @@ from wirebench.cli.main import run_app
 
 LANGUAGE = """
 title = "Shell"
+example = "pattern"
 needs = { commands = ["sh"] }
 [build]
 steps = [["true"]]
@@ -27,7 +30,9 @@ server = ["sh", "{source}/server.sh"]
 
 @pytest.fixture
 def shell(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
-    """A project with a language, a template and two contestants; ``sh`` says its version."""
+    """A project with a language and three contestants, ``sh/pattern`` its example; ``sh`` says its
+    version.
+    """
     tools = project.root / "tools"
     tools.mkdir()
     (tools / "sh").write_text(
@@ -37,9 +42,10 @@ def shell(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
     monkeypatch.setenv("PATH", f"{tools}{os.pathsep}{os.environ['PATH']}")
     project.write("contestants/sh/language.toml", LANGUAGE)
     project.add(
-        "sh/_template",
-        MANIFEST.replace('"mine"', '"@NAME@"  # EDIT: the library'),
-        server_sh="# @NAME@\nserve  # EDIT\n",
+        "sh/pattern",
+        MANIFEST.replace('"mine"', '"Model/1"').replace("idiomatic", "tuned")
+        + 'note = "its own"\n',
+        server_sh="# Model as a server\nset -e\nserve http.hello\nexec model_server\n",
     )
     project.add("sh/good", MANIFEST)
     project.add("sh/absent", MANIFEST + 'needs = { commands = ["no-such-tool"] }\n')
@@ -69,6 +75,7 @@ def test_list(shell: Project, capsys: pytest.CaptureFixture[str]) -> None:
         "no-such-tool",
     ]
     assert rows[2] == ["sh/good", "mine", "1.0", "idiomatic", "http.hello", "ready"]
+    assert rows[3] == ["sh/pattern", "Model/1", "1.0", "tuned", "http.hello", "ready"]
 
 
 def test_list_as_json_with_a_wrong_manifest_among_them(
@@ -81,6 +88,7 @@ def test_list_as_json_with_a_wrong_manifest_among_them(
     assert [(row["contestant"], row["status"]) for row in rows] == [
         ("sh/absent", "not_installed"),
         ("sh/good", "ready"),
+        ("sh/pattern", "ready"),
         ("sh/bad", "bad_manifest"),
     ]
     assert "sh/bad is left out" in said.err
@@ -117,14 +125,66 @@ def test_new_makes_a_contestant_that_works_and_says_what_to_edit(
 ) -> None:
     assert run_app(["new", "sh/fresh"]) == 0
     said = capsys.readouterr().out
+    assert "made contestants/sh/fresh, a copy of sh/pattern that works" in said
     assert "contestants/sh/fresh/manifest.toml:2:" in said
-    assert "contestants/sh/fresh/server.sh:2: serve  # EDIT" in said
+    edited = [line.strip() for line in said.splitlines() if "server.sh" in line]
+    assert edited == [
+        "contestants/sh/fresh/server.sh:1: # Model as a server",
+        "contestants/sh/fresh/server.sh:3: serve http.hello",
+        "contestants/sh/fresh/server.sh:4: exec model_server",
+    ]
     assert "wirebench verify sh/fresh" in said
-    assert shell.contestant("sh/fresh").library == "fresh"
-    assert (shell.root / "contestants/sh/fresh/server.sh").read_text().startswith("# fresh\n")
+    fresh, model = shell.contestant("sh/fresh"), shell.contestant("sh/pattern")
+    assert (fresh.library, fresh.tier, fresh.note) == ("fresh", "idiomatic", None)
+    assert fresh == replace(
+        model, identity="sh/fresh", name="fresh", folder=fresh.folder, library="fresh",
+        tier="idiomatic", note=None,
+    )  # fmt: skip
+    script = "contestants/sh/{}/server.sh"
+    assert (shell.root / script.format("fresh")).read_text() == (
+        shell.root / script.format("pattern")
+    ).read_text()
     assert sorted(path.name for path in (shell.root / "contestants/sh").iterdir()) == [
-        "_template", "absent", "fresh", "good", "language.toml",
+        "absent", "fresh", "good", "language.toml", "pattern",
     ]  # fmt: skip
+
+
+REAL_ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.parametrize(
+    "language", sorted(path.parent.name for path in REAL_ROOT.glob("contestants/*/language.toml"))
+)
+def test_every_language_has_an_example_whose_copy_is_built_as_it_is(
+    project: Project, capsys: pytest.CaptureFixture[str], language: str
+) -> None:
+    """The same steps on the same files, so that it works if the example does."""
+    shutil.copytree(REAL_ROOT / "contestants", project.root / "contestants", dirs_exist_ok=True)
+    for folder in ("wire", "studies"):
+        (project.root / folder).mkdir(exist_ok=True)
+    assert run_app(["new", f"{language}/mine"]) == 0
+    said = capsys.readouterr().out
+    mine = project.contestant(f"{language}/mine")
+    example = project.contestant(said.partition("a copy of ")[2].partition(" ")[0])
+    assert mine == replace(
+        example, identity=f"{language}/mine", name="mine", folder=mine.folder, library="mine",
+        tier="idiomatic", note=None,
+    )  # fmt: skip
+    for path in example.folder.rglob("*"):
+        copied = mine.folder / path.relative_to(example.folder)
+        assert copied.exists()
+        if path.is_file() and path.name != "manifest.toml":
+            assert copied.read_bytes() == path.read_bytes()
+    for line in said.splitlines():
+        if line.startswith("  ") and not line.endswith("made anew by the package manager"):
+            place, number, _ = line.strip().split(":", 2)
+            assert len((project.root / place).read_text().splitlines()) >= int(number)
+    assert f"contestants/{language}/mine/manifest.toml:2: library = " in said
+    # Nothing but `wirebench new` refers to the example: without it the others stand.
+    shutil.rmtree(example.folder)
+    assert project.catalog().errors == ()
+    assert run_app(["new", f"{language}/other"]) == 64
+    assert "expected a contestant of this language" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -136,11 +196,10 @@ def test_new_makes_a_contestant_that_works_and_says_what_to_edit(
         ),
         (
             ["new", "shh/mine"],
-            (
-                "shh: expected a language with a template (contestants/shh/_template), got none;"
-                " did you mean sh"
-            ),
+            "shh: expected a language with an example to copy (`example` in "
+            "contestants/shh/language.toml), got none; did you mean sh?",
         ),
+        (["new", "cobol/mine"], "got none; these have one: sh"),
         (["new", "sh"], "sh: expected LANG/NAME of a-z, 0-9, '-' and '_', such as python/mine"),
         (["new", "../x/y"], "../x/y: expected LANG/NAME"),
         (["show", "sh/goood"], "sh/goood: no contestant has this name; did you mean sh/good?"),
@@ -186,7 +245,8 @@ def test_build_says_what_became_of_each(shell: Project, capsys: pytest.CaptureFi
     assert "failed sh/failing" in said
     assert "  | [red]no luck" in said
     assert "built sh/good in" in said
-    assert said.splitlines()[-1] == "1 built, 1 failed, 1 not installed"
+    assert "built sh/pattern in" in said
+    assert said.splitlines()[-1] == "2 built, 1 failed, 1 not installed"
     assert run_app(["build", "sh/good"]) == 0
     assert "built sh/good (as before)" in capsys.readouterr().out
     assert run_app(["build", "sh/absent"]) == 1, "nothing was built"
@@ -198,6 +258,7 @@ def test_build_as_json(shell: Project, capsys: pytest.CaptureFixture[str]) -> No
     assert [(result["contestant"], result["status"]) for result in results] == [
         ("sh/absent", "not_installed"),
         ("sh/good", "ok"),
+        ("sh/pattern", "ok"),
     ]
     assert Path(results[1]["folder"]).is_dir()
 

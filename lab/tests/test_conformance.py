@@ -26,10 +26,10 @@ from wirebench.conformance import (
     scores,
 )
 from wirebench.conformance.contestant import probed_workloads, read_results, write_results
+from wirebench.frames import BINARY, RSV1, encode_frame, switching_protocols
 from wirebench.process.ports import HOST
 from wirebench.report.standards import standards
 from wirebench.store.records import VerifyRecord
-from wirebench.verify.websocket import BINARY, accept_key, encode_frame
 
 Reply = Callable[[bytes], bytes]
 """From what came to what goes back; an empty reply is none."""
@@ -277,21 +277,18 @@ def deflating(agreed: str, bits: int) -> Reply:
     once = bytes(zlib.crc32(i.to_bytes(2)) % 256 for i in range(2_000))
     compressor = zlib.compressobj(wbits=-bits)
     data = compressor.compress(once + b" " * 300 + once) + compressor.flush(zlib.Z_SYNC_FLUSH)
-    echo = bytearray(encode_frame(BINARY, data.removesuffix(b"\x00\x00\xff\xff"), mask=False))
-    echo[0] |= 0x40
+    data = data.removesuffix(b"\x00\x00\xff\xff")
+    echo = encode_frame(BINARY, data, reserved=RSV1, mask=False)
 
     def reply(received: bytes) -> bytes:
         if not received.startswith(b"GET"):
-            return bytes(echo)
+            return echo
         key = next(
             line[19:]
             for line in received.decode().splitlines()
             if line.startswith("Sec-WebSocket-Key: ")
         )
-        return (
-            "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-            f"Sec-WebSocket-Accept: {accept_key(key)}\r\nSec-WebSocket-Extensions: {agreed}\r\n\r\n"
-        ).encode()
+        return switching_protocols(key, f"Sec-WebSocket-Extensions: {agreed}")
 
     return reply
 

@@ -44,6 +44,17 @@ def test_the_wheel_brings_command_programs_and_templates(tmp_path: Path) -> None
     assert run(str(python.parent / "wirebench"), "--version", PYTHONPATH=libraries).startswith(
         "wirebench "
     )
+    others = subprocess.run(
+        [python.parent / "wirebench", "selftest", "--peers"],
+        capture_output=True,
+        text=True,
+        cwd="/",
+        env={**os.environ, "PYTHONPATH": libraries},
+        check=False,
+    )
+    assert others.returncode == 64
+    assert "--peers: expected a checkout of wirebench" in others.stderr
+    assert [path.name for path in Path(where).parents[1].glob("*/peers.py")] == []
     for program in ("wireload", "wirelink", "truth_server"):
         assert program in run(str(python.parent / program), "--help")
     page = (tmp_path / "venv/share/man/man1/wireload.1").read_text(encoding="utf-8")

@@ -8,6 +8,7 @@ import pytest
 from rich.console import Console
 
 from wirebench.selftest import table
+from wirebench.selftest.beside import PeerRow
 from wirebench.selftest.cases import FULL, Case, Faults, Load, load_for
 from wirebench.selftest.judge import (
     ErrorRow,
@@ -22,7 +23,6 @@ from wirebench.selftest.judge import (
     percentile_row,
 )
 from wirebench.selftest.laws import MS, US, Conditions, Constant, S, Slow, Span
-from wirebench.selftest.peers import PeerRow
 from wirebench.selftest.repeats import Base, Group, Run
 
 LOAD = Load(mode="constant", rate=1_000, connections=64, in_flight=1, warmup_ns=S, window_ns=12 * S)

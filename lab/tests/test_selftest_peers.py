@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from developer.peers import PEERS, Peer, PeerError, installed
+from wirebench.cli import selftest as command
+from wirebench.cli.main import run_app
 from wirebench.selftest.cases import Load
 from wirebench.selftest.laws import MS, US, S
-from wirebench.selftest.peers import PEERS, Peer, PeerError, installed
 
 LOAD = Load(mode="constant", rate=1_000, connections=64, in_flight=1, warmup_ns=S, window_ns=12 * S)
 
@@ -255,6 +257,16 @@ def test_scripts_of_peers_are_told_everything() -> None:
     assert "constant-vus" in k6.command("http://h/", replace(LOAD, mode="closed"))[-1]
     vegeta = next(one for one in PEERS if one.name == "vegeta")
     assert vegeta.command("http://h/", LOAD)[3:] == ["vegeta", "http://h/", "13s", "1000/1s", "64"]
+
+
+def test_without_a_checkout_the_command_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(command, "_LAB", tmp_path)
+    assert run_app(["selftest", "--peers"]) == 64
+    assert "--peers: expected a checkout of wirebench, got the package installed" in " ".join(
+        capsys.readouterr().err.split()
+    )
 
 
 def test_only_what_is_installed_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -146,6 +146,110 @@ def test_one_cell_for_each_combination() -> None:
     ]
 
 
+def with_rows(*rows: list[Any], words: object = None) -> dict[str, Any]:
+    """The minimal study with a table instead of ``over``."""
+    data = minimal()
+    (entry,) = data["cells"]
+    del entry["over"]
+    entry["rows"] = list(rows)
+    entry["id"], entry["title"] = "{wire}-c{connections}", "{connections} connections, {wire}"
+    entry["words"] = (
+        {"wire": {"tls": {"True": "tls", "False": "plain"}}} if words is None else words
+    )
+    data["presets"] = {"full": {"cells": ["*"]}}
+    return data
+
+
+def test_a_table_gives_a_cell_for_each_combination_of_a_row() -> None:
+    study = parse(with_rows(["connections", "tls"], [[1, 8], [False, True]], [2, True]))
+    cells = study.preset("full").cells
+    assert [cell.id for cell in cells] == ["plain-c1", "tls-c1", "plain-c8", "tls-c8", "tls-c2"]
+    assert [
+        (cell.load.connections, cell.load.tls)
+        for cell in cells
+        if isinstance(cell.load, ClosedLoad)
+    ] == [(1, False), (1, True), (8, False), (8, True), (2, True)]
+    assert cells[-1].title == "2 connections, tls"
+
+
+@pytest.mark.parametrize(
+    ("rows", "words", "message"),
+    [
+        (
+            (["connections"],),
+            None,
+            "cells.0.rows: expected a row of keys and rows of values, got [['connections']]",
+        ),
+        (
+            (["connections", "connections"], [1, 2]),
+            None,
+            "cells.0.rows.0: expected keys that differ",
+        ),
+        (
+            (["connections", "tls"], [1, True], [1]),
+            None,
+            "cells.0.rows.2: expected a value for each of connections, tls, got [1]",
+        ),
+        (
+            (["connections", "tls"], [[], True]),
+            None,
+            "cells.0.rows.1: expected a value for each of connections, tls, got [[], True]",
+        ),
+        (
+            (["connections", "tls"], [0, True]),
+            None,
+            "cells.tls-c0: connections: expected",
+        ),
+        (
+            (["connections", "tls"], [1, True]),
+            {"wire": {"tls": {"False": "plain"}}},
+            "cells.0.words.wire.tls: expected a text for True, got {'False': 'plain'}",
+        ),
+        (
+            (["connections", "tls"], [1, True]),
+            {"wire": {"tsl": {"True": "tls"}}},
+            "cells.0.words.wire: expected a key of the cell, got 'tsl'",
+        ),
+        (
+            (["connections", "tls"], [1, True]),
+            {"wire": "tls"},
+            "cells.0.words.wire: expected a table of one key, got 'tls'",
+        ),
+        ((["connections", "tls"], [1, True]), 3, "cells.0.words: expected a table, got 3"),
+        (
+            (["connections", "tls"], [1, True]),
+            {},
+            "cells.0.id: expected one of connections, tls in braces, got 'wire'",
+        ),
+    ],
+)
+def test_errors_in_a_table_name_row_and_key(
+    rows: tuple[list[Any], ...], words: object, message: str
+) -> None:
+    with pytest.raises(CatalogError) as error:
+        parse(with_rows(*rows, words=words))
+    assert f"studies/tiny.toml: {message}" in str(error.value)
+
+
+def test_an_entry_is_a_table_or_axes() -> None:
+    data = with_rows(["connections", "tls"], [1, True])
+    data["cells"][0]["over"] = {"connections": [1]}
+    with pytest.raises(CatalogError, match=r"cells\.0: expected over or rows, got both"):
+        parse(data)
+
+
+def test_what_a_client_calls_follows_from_its_scheme() -> None:
+    cells = load_studies(STUDIES)["roundtrip"].preset("full").cells
+    assert {
+        (cell.load.scheme, cell.workload) for cell in cells if isinstance(cell.load, ClientLoad)
+    } == {
+        ("http", "http.payload"),
+        ("https", "http.payload"),
+        ("ws", "ws.echo"),
+        ("wss", "ws.echo"),
+    }
+
+
 def test_a_preset_sets_window_and_changes_a_cell() -> None:
     data = minimal()
     data["presets"]["quick"]["change"] = {"c8": {"window": "1s"}}

@@ -13,24 +13,22 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from wirebench.process.ports import HOST
-from wirebench.verify import http
-from wirebench.verify.counting_server import CountingServer, serving
-from wirebench.verify.http import Connection, PeerError, Response, connect, exchange, request, show
-from wirebench.verify.websocket import (
+from wirebench.frames import (
     BINARY,
     CLOSE,
     CONTINUATION,
     PING,
     PONG,
     TEXT,
-    Frame,
-    WebSocket,
     accept_key,
     apply_mask,
     encode_frame,
-    open_websocket,
 )
+from wirebench.process.ports import HOST
+from wirebench.verify import http
+from wirebench.verify.counting_server import CountingServer, serving
+from wirebench.verify.http import Connection, PeerError, Response, connect, exchange, request, show
+from wirebench.verify.websocket import Frame, WebSocket, open_websocket
 
 
 @contextmanager

@@ -31,9 +31,8 @@ def block(lines: list[str], first: str) -> list[str]:
         if is_code != code:
             out.append(f"{indent}/// {'@code{.unparsed}' if is_code else '@endcode'}")
             code = is_code
-        out.append(
-            f"{indent}/// {first if number == 0 else ''}{text if is_code else escaped(text)}".rstrip()
-        )
+        shown = (first if number == 0 else "") + (text if is_code else escaped(text))
+        out.append(f"{indent}/// {shown}".rstrip())
     if code:
         out.append("/// @endcode")
     return out

@@ -72,14 +72,11 @@ class BrokenServers(unittest.TestCase):
         self.assertEqual(run.document["errors"]["connect_refused"], 9)
 
     def test_a_single_connection_waits_for_slow_replies_and_not_for_ever(self) -> None:
-        """Its replies are waited for in recv() for some milliseconds, and in the loop from then on."""
+        """It waits in recv() for some milliseconds, and in the loop from then on."""
 
-        def slow(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:
-            time.sleep(0.6 if number == 4 else 0.03)
-            connection.sendall(reply())
-            return True
-
-        with serving(http(slow)) as server:
+        with serving(
+            http_replies(lambda n: reply(), after_s=lambda n: 0.6 if n == 4 else 0.03)
+        ) as server:
             run = load(server, "-n", "6", "-c", "1", "--timeout", "300ms")
         self.assertEqual((run.code, run.errors), (1, {"read_timeout": 1}))
         self.assertEqual(run.document["requests"]["ok"], 5)

@@ -15,6 +15,7 @@ from servers import (
     CLOSE,
     PING,
     PONG,
+    RSV1,
     TEXT,
     Handler,
     Run,
@@ -24,6 +25,7 @@ from servers import (
     read_frame_bits,
     serving,
     shake_hands,
+    typed,
 )
 
 TAIL = b"\x00\x00\xff\xff"
@@ -39,13 +41,12 @@ def pack(message: bytes, window_bits: int = 15) -> bytes:
 
 
 def unpack(payload: bytes, window_bits: int = 15) -> bytes:
-    """By a decompressor that has seen nothing before, and has no larger window than was agreed on."""
+    """By a new decompressor, with no larger window than was agreed on."""
     return zlib.decompressobj(wbits=-window_bits).decompress(payload + TAIL)
 
 
 def compressed(opcode: int, payload: bytes, *, fin: bool = True) -> bytes:
-    first, *rest = frame(opcode, payload, fin=fin)
-    return bytes([first | 0x40, *rest])
+    return frame(opcode, payload, fin=fin, reserved=RSV1)
 
 
 def packing(
@@ -60,7 +61,7 @@ def packing(
     """
 
     def handle(server: Server, connection: socket.socket) -> None:
-        if not shake_hands(connection, f"Sec-WebSocket-Extensions: {answer}\r\n"):
+        if not shake_hands(connection, f"Sec-WebSocket-Extensions: {answer}"):
             return
         while (got := read_frame_bits(connection)) is not None and got[0] & 15 != CLOSE:
             if got[0] & 15 == PONG:
@@ -183,14 +184,7 @@ class Agreed(unittest.TestCase):
             (["--rate", "200", "-n", "20", "-c", "2"], 2),
             (
                 [
-                    "--ramp-rounds",
-                    "2",
-                    "--ramp-add",
-                    "2",
-                    "--ramp-messages",
-                    "3",
-                    "--ramp-pacing",
-                    "burst",
+                    *typed("--ramp-rounds 2 --ramp-add 2 --ramp-messages 3 --ramp-pacing burst"),
                 ],
                 4,
             ),
@@ -210,7 +204,7 @@ class Declined(unittest.TestCase):
             with server.lock:
                 agree = server.connections % 2 == 0
             if not shake_hands(
-                connection, f"Sec-WebSocket-Extensions: {AGREED}\r\n" if agree else ""
+                connection, *([f"Sec-WebSocket-Extensions: {AGREED}"] if agree else [])
             ):
                 return
             while (got := read_frame_bits(connection)) is not None and got[0] & 15 == TEXT:
@@ -288,7 +282,10 @@ class Wrong(unittest.TestCase):
             (compressed(PING, b""), "protocol"),
         ]
         for (reply, kind), piece in itertools.product(wrong, (1 << 20, 3)):
-            make = lambda n, m, reply=reply: reply if n == 2 else compressed(TEXT, pack(m))  # noqa: E731
+
+            def make(n: int, message: bytes, reply: bytes = reply) -> bytes:
+                return reply if n == 2 else compressed(TEXT, pack(message))
+
             with (
                 self.subTest(reply=reply[:12], piece=piece),
                 serving(packing(make, piece=piece)) as server,
@@ -313,7 +310,7 @@ class Wrong(unittest.TestCase):
 
     def test_a_connection_cut_in_the_middle_of_a_message(self) -> None:
         def cut(server: Server, connection: socket.socket) -> None:
-            if not shake_hands(connection, f"Sec-WebSocket-Extensions: {AGREED}\r\n"):
+            if not shake_hands(connection, f"Sec-WebSocket-Extensions: {AGREED}"):
                 return
             while (got := read_frame_bits(connection)) is not None and got[0] & 15 == TEXT:
                 reply = compressed(TEXT, got[1])

@@ -15,7 +15,7 @@ import unittest
 from pathlib import Path
 from typing import Any
 
-from servers import WIRELOAD, wireload
+from servers import CSV_COLUMNS, WIRELOAD, wireload
 
 FOLDER = Path(__file__).resolve().parent.parent
 README = (FOLDER / "README.md").read_text(encoding="utf-8")
@@ -116,17 +116,7 @@ class Readme(unittest.TestCase):
 
     def test_columns_of_the_csv(self) -> None:
         section = next(line for line in README.splitlines() if line.startswith("- `--csv"))
-        for column in (
-            "time_s",
-            "length_s",
-            "ok",
-            "errors",
-            "rate_per_s",
-            "p50_us",
-            "p90_us",
-            "p99_us",
-            "max_us",
-        ):
+        for column in CSV_COLUMNS:
             self.assertIn(f"`{column}`", section)
 
 
@@ -148,7 +138,8 @@ class Manual(unittest.TestCase):
 class Completion(unittest.TestCase):
     def words(self, *typed: str) -> list[str]:
         script = (
-            f'eval "$({shlex.quote(WIRELOAD)} --completion bash)"; COMP_WORDS=("$@"); COMP_CWORD=$(($#-1)); _wireload; '
+            f'eval "$({shlex.quote(WIRELOAD)} --completion bash)"; '
+            'COMP_WORDS=("$@"); COMP_CWORD=$(($#-1)); _wireload; '
             'printf "%s\\n" "${COMPREPLY[@]}"'
         )
         done = subprocess.run(
@@ -187,7 +178,8 @@ class Completion(unittest.TestCase):
     def test_zsh_takes_the_script(self) -> None:
         if (zsh := shutil.which("zsh")) is None:
             self.skipTest("zsh is not installed")
-        script = f'_arguments() {{ print -l -- "$@"; }}; eval "$({shlex.quote(WIRELOAD)} --completion zsh)"'
+        completion = f"{shlex.quote(WIRELOAD)} --completion zsh"
+        script = f'_arguments() {{ print -l -- "$@"; }}; eval "$({completion})"'
         done = subprocess.run(
             [zsh, "-f", "-c", script], capture_output=True, text=True, check=True, timeout=30
         )

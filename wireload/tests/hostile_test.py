@@ -14,7 +14,7 @@ import threading
 import unittest
 
 from hostile import HTTP, WS, Behaviour
-from servers import TEXT, Handler, Run, Server, frame, http, load, reply, serving, websocket
+from servers import TEXT, Handler, Run, Server, frame, http, load, reply, serving, typed, websocket
 
 MOST_MEMORY = int(os.environ.get("WIRELOAD_MOST_MEMORY_MIB", "48")) << 20
 """Sanitizers have memory of their own."""
@@ -69,10 +69,7 @@ class Hostile(unittest.TestCase):
             ):
                 run = load(
                     server,
-                    "-n",
-                    "16",
-                    "-c",
-                    "4",
+                    *typed("-n 16 -c 4"),
                     *patience_with(behaviour),
                     "--expect-body",
                     "hello",
@@ -84,10 +81,7 @@ class Hostile(unittest.TestCase):
             with self.subTest(name), serving(answering([behaviour], 1, 0.5, None)) as server:
                 run = load(
                     server,
-                    "-n",
-                    "16",
-                    "-c",
-                    "4",
+                    *typed("-n 16 -c 4"),
                     *patience_with(behaviour),
                     "--message",
                     "hello",
@@ -123,16 +117,7 @@ class Hostile(unittest.TestCase):
         every = frozenset().union(*(one.kinds for one in HTTP.values()))
         with serving(answering(list(HTTP.values()), 9, 0.7, reply(b"hello"))) as server:
             run = load(
-                server,
-                "-n",
-                "400",
-                "-c",
-                "10",
-                "--pipeline",
-                "4",
-                *PATIENCE,
-                "--expect-body",
-                "hello",
+                server, *typed("-n 400 -c 10 --pipeline 4"), *PATIENCE, "--expect-body", "hello"
             )
         self.check(run, every)
 

@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import random
 import socket
-import tempfile
 import threading
 import time
 import unittest
 
-from servers import Server, http, http_replies, load, read_request, reply, serving
+from servers import (
+    Server,
+    body_file,
+    body_of,
+    http,
+    http_answers,
+    http_replies,
+    load,
+    read_request,
+    reply,
+    serving,
+    typed,
+)
 
 
 class Starving(unittest.TestCase):
@@ -37,12 +48,9 @@ class Starving(unittest.TestCase):
         self.assertAlmostEqual(run.document["little"]["ratio"], 1, delta=0.05)
 
     def test_a_window_shorter_than_the_latencies_fits_littles_law(self) -> None:
-        def answer(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:
-            time.sleep(0.08)
-            connection.sendall(reply(b"hello" if number % 5 else b"wrong"))
-            return True
-
-        with serving(http(answer)) as server:
+        with serving(
+            http_replies(lambda n: reply(b"hello" if n % 5 else b"wrong"), after_s=lambda n: 0.08)
+        ) as server:
             run = load(
                 server, "-c", "8", "-d", "210ms", "--warmup", "100ms", "--expect-body", "hello"
             )
@@ -177,7 +185,8 @@ class RightReplies(unittest.TestCase):
     def test_every_way_to_frame_a_body(self) -> None:
         ways = {
             "length": reply(b"hello"),
-            "chunked": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2;x=y\r\nlo\r\n0\r\nT: u\r\n\r\n",
+            "chunked": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+            b"3\r\nhel\r\n2;x=y\r\nlo\r\n0\r\nT: u\r\n\r\n",
             "interim first": b"HTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\n" + reply(b"hello"),
         }
         for name, text in ways.items():
@@ -215,24 +224,9 @@ class RightReplies(unittest.TestCase):
     def test_large_bodies_both_ways(self) -> None:
         body = random.Random(1).randbytes(3_000_000).hex()
 
-        def echo(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:
-            connection.sendall(reply(request.partition(b"\r\n\r\n")[2]))
-            return True
-
-        with tempfile.NamedTemporaryFile("w") as file, serving(http(echo)) as server:
-            file.write(body)
-            file.flush()
-            run = load(
-                server,
-                "-n",
-                "6",
-                "-c",
-                "2",
-                "--body-file",
-                file.name,
-                "--expect-body-file",
-                file.name,
-            )
+        echo = http_answers(lambda request: reply(body_of(request)))
+        with body_file(body.encode()) as file, serving(echo) as server:
+            run = load(server, *typed("-n 6 -c 2 --body-file"), file, "--expect-body-file", file)
         self.assertEqual(
             (run.code, run.document["requests"]["ok"]), (0, 6), run.document["first_error"]
         )
@@ -245,13 +239,7 @@ class RightReplies(unittest.TestCase):
         ) as server:
             run = load(
                 server,
-                "-n",
-                "1",
-                "-c",
-                "1",
-                "-m",
-                "PUT",
-                "-b",
+                *typed("-n 1 -c 1 -m PUT -b"),
                 "a b",
                 "-H",
                 "X-One: 1",
@@ -261,8 +249,8 @@ class RightReplies(unittest.TestCase):
             )
             self.assertEqual(
                 server.seen[0],
-                b"PUT /p?q=r HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nX-One: 1\r\nX-Two: 2\r\nContent-Length: 3\r\n\r\na b"
-                % server.port,
+                b"PUT /p?q=r HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nX-One: 1\r\nX-Two: 2\r\n"
+                b"Content-Length: 3\r\n\r\na b" % server.port,
             )
         self.assertEqual(run.code, 0)
 
@@ -294,12 +282,7 @@ class RightReplies(unittest.TestCase):
         self.assertAlmostEqual(little["ratio"], 1, delta=0.2)
 
     def test_a_slow_server_is_measured_as_it_is(self) -> None:
-        def slow(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:
-            time.sleep(0.04)
-            connection.sendall(reply())
-            return True
-
-        with serving(http(slow)) as server:
+        with serving(http_replies(lambda n: reply(), after_s=lambda n: 0.04)) as server:
             run = load(server, "-n", "12", "-c", "3")
         self.assertEqual(run.document["requests"]["ok"], 12)
         self.assertGreaterEqual(run.document["latency"]["min_ns"], 40_000_000)

@@ -25,6 +25,7 @@ from servers import (
     load,
     reply,
     serving,
+    typed,
     wireload,
     ws_replies,
 )
@@ -69,24 +70,13 @@ class Rates(OpenLoop):
         self.assert_accounted(run)
 
     def test_replies_to_the_warm_up_that_come_in_the_window_are_counted_nowhere(self) -> None:
-        def answer(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:
-            time.sleep(0.1)
-            connection.sendall(reply(b"hello", "200 OK" if number <= 40 else "201 Created"))
-            return True
-
-        with serving(http(answer)) as server:
-            words = (
-                "--rate",
-                "200",
-                "--warmup",
-                "200ms",
-                "-d",
-                "200ms",
-                "-c",
-                "60",
-                "--timeout",
-                "30s",
+        with serving(
+            http_replies(
+                lambda n: reply(b"hello", "200 OK" if n <= 40 else "201 Created"),
+                after_s=lambda n: 0.1,
             )
+        ) as server:
+            words = (*typed("--rate 200 --warmup 200ms -d 200ms -c 60 --timeout 30s"),)
             run = load(server, *words, f"http://127.0.0.1:{server.port}/other")
         self.assertEqual(run.document["requests"]["ok"], 40)
         self.assertEqual(sum(run.document["status_codes"].values()), 40)
@@ -97,17 +87,7 @@ class Rates(OpenLoop):
         for kind in ("constant", "poisson"):
             with self.subTest(kind), serving(http_replies(lambda n: reply())) as server:
                 run = load(
-                    server,
-                    "--rate",
-                    "1000",
-                    "--arrivals",
-                    kind,
-                    "-n",
-                    "201",
-                    "-c",
-                    "6",
-                    "--threads",
-                    "3",
+                    server, "--rate", "1000", "--arrivals", kind, *typed("-n 201 -c 6 --threads 3")
                 )
                 self.assertEqual(server.requests, 201)
                 self.assertEqual(run.document["open_loop"]["scheduled"], 201)
@@ -178,13 +158,9 @@ class Waiting(OpenLoop):
         meanwhile.
         """
 
-        def answer(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:
-            if number == 11:
-                time.sleep(0.3)
-            connection.sendall(reply())
-            return True
-
-        with serving(http(answer)) as server:
+        with serving(
+            http_replies(lambda n: reply(), after_s=lambda n: 0.3 if n == 11 else 0)
+        ) as server:
             run = load(server, "--rate", "100", "-d", "600ms", "-c", "1")
             self.assertEqual(server.requests, 60)
         self.assert_accounted(run)
@@ -204,25 +180,14 @@ class Waiting(OpenLoop):
         and neither is latency.
         """
 
-        def slow(_server: Server, connection: socket.socket, _number: int, _request: bytes) -> bool:
-            time.sleep(0.02)
-            connection.sendall(reply())
-            return True
-
-        with serving(http(slow)) as server, tempfile.TemporaryDirectory() as folder:
+        with (
+            serving(http_replies(lambda n: reply(), after_s=lambda n: 0.02)) as server,
+            tempfile.TemporaryDirectory() as folder,
+        ):
             file = Path(folder) / "json"
             words = [
                 WIRELOAD,
-                "--engine",
-                "epoll",
-                "--rate",
-                "100",
-                "-d",
-                "1s",
-                "-c",
-                "100",
-                "-q",
-                "--json",
+                *typed("--engine epoll --rate 100 -d 1s -c 100 -q --json"),
                 str(file),
             ]
             process = subprocess.Popen([*words, f"http://127.0.0.1:{server.port}/"])
@@ -244,12 +209,7 @@ class Waiting(OpenLoop):
         self.assertIn("sent late", open_loop["void"])
 
     def test_waits_for_the_tail_after_the_end(self) -> None:
-        def answer(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:
-            time.sleep(0.3)
-            connection.sendall(reply())
-            return True
-
-        with serving(http(answer)) as server:
+        with serving(http_replies(lambda n: reply(), after_s=lambda n: 0.3)) as server:
             run = load(server, "--rate", "50", "-d", "100ms", "-c", "5")
         self.assertEqual(run.document["requests"]["ok"], 5)
         self.assertEqual(run.code, 0)
@@ -285,12 +245,7 @@ class Waiting(OpenLoop):
         self.assert_accounted(run)
 
     def test_says_when_the_rate_was_not_kept(self) -> None:
-        def answer(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:
-            time.sleep(0.05)
-            connection.sendall(reply())
-            return True
-
-        with serving(http(answer)) as server:
+        with serving(http_replies(lambda n: reply(), after_s=lambda n: 0.05)) as server:
             run = load(server, "--rate", "100", "-d", "500ms", "-c", "2")
         self.assertFalse(run.document["open_loop"]["rate_kept"])
         self.assertIn("asked 100/s, sent", run.screen)
@@ -300,12 +255,9 @@ class Waiting(OpenLoop):
 
 class Deadlines(OpenLoop):
     def test_late_answers_are_errors_whose_latency_is_kept(self) -> None:
-        def answer(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:
-            time.sleep(0.8 if number == 2 else 0)
-            connection.sendall(reply())
-            return True
-
-        with serving(http(answer)) as server:
+        with serving(
+            http_replies(lambda n: reply(), after_s=lambda n: 0.8 if n == 2 else 0)
+        ) as server:
             run = load(server, "--rate", "20", "-n", "4", "-c", "4", "--deadline", "600ms")
         self.assertEqual(run.code, 1)
         self.assertEqual(run.errors, {"deadline": 1})
@@ -315,12 +267,9 @@ class Deadlines(OpenLoop):
         self.assert_accounted(run)
 
     def test_what_cannot_be_sent_in_time_is_not_sent(self) -> None:
-        def answer(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:
-            time.sleep(0.5 if number == 1 else 0)
-            connection.sendall(reply())
-            return True
-
-        with serving(http(answer)) as server:
+        with serving(
+            http_replies(lambda n: reply(), after_s=lambda n: 0.5 if n == 1 else 0)
+        ) as server:
             run = load(server, "--rate", "100", "-n", "50", "-c", "1", "--deadline", "100ms")
             self.assertEqual(server.requests, run.document["open_loop"]["sent"])
         # The first is late; of the 49 others those due in the last 100 ms before its answer at 500
@@ -375,19 +324,7 @@ class Failures(OpenLoop):
 
     def test_pipelined_and_large_requests(self) -> None:
         with serving(http_replies(lambda n: reply())) as server:
-            run = load(
-                server,
-                "--rate",
-                "400",
-                "-n",
-                "40",
-                "-c",
-                "2",
-                "--pipeline",
-                "4",
-                "-b",
-                "x" * 100_000,
-            )
+            run = load(server, *typed("--rate 400 -n 40 -c 2 --pipeline 4 -b"), "x" * 100_000)
             self.assertEqual({len(text) for text in server.seen}, {len(server.seen[0])})
             self.assertEqual(server.requests, 40)
         self.assertEqual(run.code, 0)
@@ -396,12 +333,9 @@ class Failures(OpenLoop):
 
 class Omission(unittest.TestCase):
     def test_an_estimate_where_asked_for_and_labelled(self) -> None:
-        def answer(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:
-            time.sleep(0.5 if number == 30 else 0)
-            connection.sendall(reply())
-            return True
-
-        with serving(http(answer)) as server:
+        with serving(
+            http_replies(lambda n: reply(), after_s=lambda n: 0.5 if n == 30 else 0)
+        ) as server:
             run = load(server, "-c", "1", "-n", "50", "--correct-omission", "10ms")
         self.assertEqual(run.document["latency"]["count"], 50)
         estimate = run.document["latency_estimate"]

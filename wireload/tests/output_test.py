@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from servers import (
+    CSV_COLUMNS,
     TEXT,
     WIRELOAD,
     Server,
@@ -29,6 +30,7 @@ from servers import (
     load,
     reply,
     serving,
+    typed,
     wireload,
     ws_replies,
 )
@@ -126,11 +128,7 @@ class Document(unittest.TestCase):
             self.check(
                 load(
                     server,
-                    "--ramp-rounds",
-                    "2",
-                    "--ramp-add",
-                    "3",
-                    "--watch",
+                    *typed("--ramp-rounds 2 --ramp-add 3 --watch"),
                     str(os.getpid()),
                     scheme="ws",
                 ).document
@@ -195,7 +193,7 @@ class Document(unittest.TestCase):
 
 
 def value_at(values: Any, percent: int) -> int:
-    """The package's own percentiles round the rank to the nearest; by definition it is rounded up."""
+    """By definition the rank is rounded up; the package itself rounds it to the nearest."""
     seen = 0
     for item in values.get_recorded_iterator():
         seen += item.count_added_in_this_iter_step
@@ -285,18 +283,6 @@ class Thresholds(unittest.TestCase):
 
 
 class Csv(unittest.TestCase):
-    COLUMNS = (
-        "time_s",
-        "length_s",
-        "ok",
-        "errors",
-        "rate_per_s",
-        "p50_us",
-        "p90_us",
-        "p99_us",
-        "max_us",
-    )
-
     def rows(
         self, *arguments: str, replies: Any, scheme: str = "http"
     ) -> tuple[list[dict[str, str]], dict[str, Any]]:
@@ -305,7 +291,7 @@ class Csv(unittest.TestCase):
             document = load(server, "--csv", str(path), *arguments, scheme=scheme).document
             with path.open(newline="") as file:
                 reader = csv.DictReader(file)
-                self.assertEqual(reader.fieldnames, list(self.COLUMNS))
+                self.assertEqual(reader.fieldnames, list(CSV_COLUMNS))
                 return list(reader), document
 
     def test_one_line_for_each_interval(self) -> None:
@@ -355,16 +341,9 @@ class Screen(unittest.TestCase):
     def test_fits_one_screen_and_has_no_colour_in_a_pipe(self) -> None:
         with serving(http_replies(lambda n: reply(b"x" if n % 9 else b"y"))) as server:
             words = [
-                "-n",
-                "200",
-                "--expect-body",
-                "x",
-                "--watch",
+                *typed("-n 200 --expect-body x --watch"),
                 str(os.getpid()),
-                "--fail-if",
-                "p99>1h",
-                "--fail-if",
-                "ok<1",
+                *typed("--fail-if p99>1h --fail-if ok<1"),
             ]
             words.append(f"http://127.0.0.1:{server.port}/")
             done = wireload(*words, environment={"LC_ALL": "C.UTF-8"})
@@ -395,22 +374,9 @@ class Screen(unittest.TestCase):
 
     def test_long_warnings_are_wrapped(self) -> None:
         # One connection and a rate that it cannot carry: the warning about the rate is long.
-        def slow(server: Server, connection: Any, number: int, request: bytes) -> bool:
-            time.sleep(0.02)
-            connection.sendall(reply())
-            return True
-
-        with serving(http(slow)) as server:
+        with serving(http_replies(lambda n: reply(), after_s=lambda n: 0.02)) as server:
             done = wireload(
-                "-c",
-                "1",
-                "-d",
-                "300ms",
-                "--rate",
-                "500",
-                "--timeout",
-                "1s",
-                f"http://127.0.0.1:{server.port}/",
+                *typed("-c 1 -d 300ms --rate 500 --timeout 1s"), f"http://127.0.0.1:{server.port}/"
             )
         self.assertIn("Warning    ", done.stdout)
         self.assertLessEqual(max(map(len, done.stdout.splitlines())), 80, done.stdout)
@@ -423,12 +389,7 @@ class Screen(unittest.TestCase):
     def test_a_long_ramp_fits_as_well(self) -> None:
         with serving(ws_replies(lambda n, message: frame(TEXT, message))) as server:
             done = wireload(
-                "--ramp-rounds",
-                "30",
-                "--ramp-add",
-                "1",
-                "--ramp-messages",
-                "2",
+                *typed("--ramp-rounds 30 --ramp-add 1 --ramp-messages 2"),
                 f"ws://127.0.0.1:{server.port}/",
             )
         self.assertEqual(done.returncode, 0)
@@ -526,11 +487,7 @@ class Endings(unittest.TestCase):
         with serving(http_replies(lambda n: reply())) as server:
             command = [
                 WIRELOAD,
-                "-q",
-                "--json",
-                "-",
-                "-c",
-                "2",
+                *typed("-q --json - -c 2"),
                 *arguments,
                 f"http://127.0.0.1:{server.port}/",
             ]
@@ -566,13 +523,7 @@ class Endings(unittest.TestCase):
         ) as server:
             command = [
                 WIRELOAD,
-                "-q",
-                "--json",
-                "-",
-                "-c",
-                "2",
-                "--timeout",
-                "60s",
+                *typed("-q --json - -c 2 --timeout 60s"),
                 f"ws://127.0.0.1:{server.port}/",
             ]
             with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
@@ -624,12 +575,7 @@ class Endings(unittest.TestCase):
         with serving(http_replies(lambda n: reply())) as server:
             command = [
                 WIRELOAD,
-                "-c",
-                "40",
-                "-n",
-                "80",
-                "-t",
-                "1",
+                *typed("-c 40 -n 80 -t 1"),
                 f"http://127.0.0.1:{server.port}/",
             ]
             self.assertEqual(

@@ -8,28 +8,38 @@ import socket
 import tempfile
 import unittest
 
-from servers import Run, Server, http, http_replies, load, reply, serving, wireload
+from servers import (
+    Run,
+    Server,
+    body_file,
+    body_of,
+    http,
+    http_answers,
+    http_replies,
+    load,
+    reply,
+    serving,
+    typed,
+    wireload,
+)
 
 
-def echo_line(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:
+def line_and_body(request: bytes) -> bytes:
     """The request line and body back, as JSON."""
-    head, _, body = request.partition(b"\r\n\r\n")
-    line = head.split(b"\r\n")[0].decode()
-    connection.sendall(
-        reply(json.dumps({"line": line, "body": body.decode(), "list": [{"n": 1.0}]}).encode())
-    )
-    return True
+    line = request.split(b"\r\n")[0].decode()
+    body = body_of(request).decode()
+    return reply(json.dumps({"line": line, "body": body, "list": [{"n": 1.0}]}).encode())
+
+
+echo_line = http_answers(line_and_body)
 
 
 class Rotation(unittest.TestCase):
     def test_urls_take_turns(self) -> None:
-        with serving(http(echo_line)) as server:
+        with serving(echo_line) as server:
             run = load(
                 server,
-                "-n",
-                "9",
-                "-c",
-                "1",
+                *typed("-n 9 -c 1"),
                 f"http://127.0.0.1:{server.port}/a",
                 f"http://127.0.0.1:{server.port}/b",
                 path="/c",
@@ -41,7 +51,7 @@ class Rotation(unittest.TestCase):
         self.assertEqual(len(run.document["targets"]), 1)
 
     def test_connections_are_spread_over_servers(self) -> None:
-        with serving(http(echo_line)) as one, serving(http(echo_line)) as two:
+        with serving(echo_line) as one, serving(echo_line) as two:
             run = load(one, "--each", "5", "-c", "6", f"http://127.0.0.1:{two.port}/x")
             self.assertEqual((one.connections, two.connections), (3, 3))
             self.assertEqual((one.requests, two.requests), (15, 15))
@@ -65,7 +75,7 @@ class Rotation(unittest.TestCase):
         ]
         # The second is answered with its body as a text, so its check fails: a text is not an
         # object.
-        with serving(http(echo_line)) as server:
+        with serving(echo_line) as server:
             run = self.run_file(server, requests, "-n", "40", "-c", "2")
             methods = [seen.split(b" ")[0] for seen in server.seen]
         self.assertEqual((methods.count(b"GET"), methods.count(b"PATCH")), (30, 10))
@@ -94,26 +104,26 @@ class Rotation(unittest.TestCase):
             {"path": "/b", "expect": {"length": 5}},
         ]
 
-        def answer(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:
-            connection.sendall(
-                reply()
-                if request.startswith(b"GET")
-                else b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n"
-            )
-            return True
+        def answer(request: bytes) -> bytes:
+            if request.startswith(b"GET"):
+                return reply()
+            return b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n"
 
-        with serving(http(answer)) as server:
+        with serving(http_answers(answer)) as server:
             run = self.run_file(server, requests, "-n", "12", "-c", "1", "--pipeline", "3")
         self.assertEqual((run.code, run.document["requests"]["ok"]), (0, 12))
 
 
 class Values(unittest.TestCase):
     def test_in_path_field_and_body(self) -> None:
-        with serving(http(echo_line)) as server:
+        with serving(echo_line) as server:
             run = load(
-                server, "-n", "12", "-c", "1", "-b", '{"n":{counter},"r":{random:1-3}}', "-H", "X-Id: {uuid}",
+                server,
+                *typed("-n 12 -c 1 -b"),
+                '{"n":{counter},"r":{random:1-3}}',
+                *("-H", "X-Id: {uuid}"),
                 path="/items/{counter}?q={{counter}",
-            )  # fmt: skip
+            )
             seen = list(server.seen)
         self.assertEqual(run.code, 0, run.document["first_error"])
         ids = set()
@@ -145,13 +155,7 @@ class Values(unittest.TestCase):
 
         wanted = "/{random}/{uuid} {counter} {random}"
         words = (
-            "-n",
-            "60",
-            "-c",
-            "1",
-            "--pipeline",
-            "4",
-            "-b",
+            *typed("-n 60 -c 1 --pipeline 4 -b"),
             "{counter} {random:1-1000000}",
             "--expect-body",
             wanted,
@@ -173,7 +177,7 @@ class Values(unittest.TestCase):
 
     def test_the_seed_repeats_a_run(self) -> None:
         def sent(seed: str) -> list[bytes]:
-            with serving(http(echo_line)) as server:
+            with serving(echo_line) as server:
                 load(server, "-n", "8", "-c", "1", "--seed", seed, path="/{random}/{uuid}")
                 return [request.split(b" ")[1] for request in server.seen]
 
@@ -183,25 +187,9 @@ class Values(unittest.TestCase):
     def test_large_bodies_leave_in_pieces(self) -> None:
         body = "{counter}" + "x" * 100_000 + "{random:100-999}"
 
-        def check(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:
-            got = request.partition(b"\r\n\r\n")[2]
-            connection.sendall(reply(b"%d" % len(got)))
-            return True
-
-        with tempfile.NamedTemporaryFile("w") as file, serving(http(check)) as server:
-            file.write(body)
-            file.flush()
-            run = load(
-                server,
-                "-n",
-                "9",
-                "-c",
-                "1",
-                "--body-file",
-                file.name,
-                "--expect-body",
-                str(100_004),
-            )
+        measure = http_answers(lambda request: reply(b"%d" % len(body_of(request))))
+        with body_file(body.encode()) as file, serving(measure) as server:
+            run = load(server, *typed("-n 9 -c 1 --body-file"), file, "--expect-body", str(100_004))
         self.assertEqual(
             (run.code, run.document["requests"]["ok"]), (0, 9), run.document["first_error"]
         )

@@ -4,19 +4,37 @@ Standard library only.
 
 from __future__ import annotations
 
-import base64
 import contextlib
-import hashlib
+import functools
 import json
 import os
 import socket
 import struct
 import subprocess
+import sys
+import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "lab"))
+from wirebench.frames import (
+    BINARY,
+    CLOSE,
+    PING,
+    PONG,
+    RSV1,
+    TEXT,
+    apply_mask,
+    encode_frame,
+    switching_protocols,
+)
+
+__all__ = ["BINARY", "CLOSE", "PING", "PONG", "RSV1", "TEXT"]
 
 WIRELOAD = os.environ.get("WIRELOAD", "wireload")
 
@@ -152,28 +170,39 @@ def http(answer: Callable[[Server, socket.socket, int, bytes], bool]) -> Handler
     return handle
 
 
-def http_replies(make: Callable[[int], bytes]) -> Handler:
-    """Answers request number n (over all connections) with ``make(n)`` and keeps the connection."""
+def http_replies(
+    make: Callable[[int], bytes], *, after_s: Callable[[int], float] = lambda n: 0
+) -> Handler:
+    """Answers request number n (over all connections) with ``make(n)``, so many seconds after it
+    came, and keeps the connection.
+    """
 
     def answer(_server: Server, connection: socket.socket, number: int, _request: bytes) -> bool:
+        time.sleep(after_s(number))
         connection.sendall(make(number))
         return True
 
     return http(answer)
 
 
+def http_answers(make: Callable[[bytes], bytes]) -> Handler:
+    """Answers each request with what ``make`` makes of it, and keeps the connection."""
+
+    def answer(_server: Server, connection: socket.socket, _number: int, request: bytes) -> bool:
+        connection.sendall(make(request))
+        return True
+
+    return http(answer)
+
+
+def body_of(request: bytes) -> bytes:
+    return request.partition(b"\r\n\r\n")[2]
+
+
 # --- WebSocket ------------------------------------------------------------------------------------
 
-TEXT, BINARY, CLOSE, PING, PONG = 1, 2, 8, 9, 10
-
-
-def frame(opcode: int, payload: bytes, *, fin: bool = True) -> bytes:
-    head = bytes([(0x80 if fin else 0) | opcode])
-    if len(payload) < 126:
-        return head + bytes([len(payload)]) + payload
-    if len(payload) < 65536:
-        return head + bytes([126]) + struct.pack(">H", len(payload)) + payload
-    return head + bytes([127]) + struct.pack(">Q", len(payload)) + payload
+frame = functools.partial(encode_frame, mask=False)
+"""As a server sends it."""
 
 
 def read_exactly(connection: socket.socket, n: int) -> bytes | None:
@@ -206,32 +235,26 @@ def read_frame_bits(connection: socket.socket) -> tuple[int, bytes] | None:
     data = read_exactly(connection, length)
     if key is None or data is None:
         return None
-    return head[0], bytes(b ^ key[i % 4] for i, b in enumerate(data))
+    return head[0], apply_mask(data, key)
 
 
-def shake_hands(connection: socket.socket, more: str = "") -> bool:
-    """``more``: further fields of the answer, each with its line's end."""
+def shake_hands(connection: socket.socket, *fields: str) -> bytes | None:
+    """Answers the handshake, with further fields; what was asked, or None at the end."""
     request = read_request(connection, bytearray())
-    if request is None:
-        return False
-    key = next(
-        line.split(b":")[1].strip()
-        for line in request.split(b"\r\n")
-        if line.lower().startswith(b"sec-websocket-key")
-    )
-    accept = base64.b64encode(hashlib.sha1(key + b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11").digest())
-    connection.sendall(
-        b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: "
-        + accept
-        + b"\r\n"
-        + more.encode()
-        + b"\r\n"
-    )
-    return True
+    if request is not None:
+        key = next(
+            line.split(b":")[1].strip()
+            for line in request.split(b"\r\n")
+            if line.lower().startswith(b"sec-websocket-key")
+        )
+        connection.sendall(switching_protocols(key.decode(), *fields))
+    return request
 
 
 def websocket(answer: Callable[[Server, socket.socket, int, bytes], bool]) -> Handler:
-    """Calls ``answer(server, connection, number, message)`` for each message, until it says False."""
+    """Calls ``answer(server, connection, number, message)`` for each message, until it says
+    False.
+    """
 
     def handle(server: Server, connection: socket.socket) -> None:
         if not shake_hands(connection):
@@ -259,6 +282,23 @@ def ws_replies(make: Callable[[int, bytes], bytes]) -> Handler:
 
 
 # --- wireload -------------------------------------------------------------------------------------
+
+
+def typed(arguments: str) -> list[str]:
+    """Arguments without spaces, as they are typed."""
+    return arguments.split()
+
+
+CSV_COLUMNS = typed("time_s length_s ok errors rate_per_s p50_us p90_us p99_us max_us")
+
+
+@contextmanager
+def body_file(content: bytes) -> Iterator[str]:
+    """The path of a file for ``--body-file``."""
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(content)
+        file.flush()
+        yield file.name
 
 
 @dataclass(frozen=True)

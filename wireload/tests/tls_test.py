@@ -4,6 +4,7 @@ command.
 
 from __future__ import annotations
 
+import shlex
 import socket
 import ssl
 import subprocess
@@ -12,8 +13,11 @@ import unittest
 from pathlib import Path
 
 from servers import (
+    RSV1,
+    TEXT,
     Handler,
     Server,
+    body_file,
     frame,
     http,
     http_replies,
@@ -22,13 +26,15 @@ from servers import (
     reply,
     serving,
     shake_hands,
-    websocket,
+    typed,
     wireload,
+    ws_replies,
 )
 
 
-def openssl(*arguments: str) -> None:
-    subprocess.run(["openssl", *arguments], check=True, capture_output=True, timeout=60)
+def openssl(command: str) -> None:
+    words = shlex.split(command)
+    subprocess.run(["openssl", *words], check=True, capture_output=True, timeout=60)
 
 
 class Certificates:
@@ -38,20 +44,9 @@ class Certificates:
         self.held = tempfile.TemporaryDirectory()
         self.folder = Path(self.held.name)
         for name in ("ca", "other"):
-            self._key(name)
-            openssl(
-                "req",
-                "-x509",
-                "-new",
-                "-key",
-                self.path(name + ".key"),
-                "-subj",
-                f"/CN=authority {name}",
-                "-days",
-                "2",
-                "-out",
-                self.path(name + ".pem"),
-            )
+            key, authority = self._key(name), self.path(name + ".pem")
+            subject = f"'/CN=authority {name}'"
+            openssl(f"req -x509 -new -key {key} -subj {subject} -days 2 -out {authority}")
         self.issue("server", "DNS:localhost,IP:127.0.0.1")
         self.issue("elsewhere", "DNS:elsewhere.example")
         self.issue("expired", "IP:127.0.0.1", days="-1")
@@ -60,47 +55,19 @@ class Certificates:
     def path(self, name: str) -> str:
         return str(self.folder / name)
 
-    def _key(self, name: str) -> None:
-        openssl(
-            "genpkey",
-            "-algorithm",
-            "EC",
-            "-pkeyopt",
-            "ec_paramgen_curve:P-256",
-            "-out",
-            self.path(name + ".key"),
-        )
+    def _key(self, name: str) -> str:
+        key = self.path(name + ".key")
+        openssl(f"genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out {key}")
+        return key
 
     def issue(self, name: str, alternatives: str, days: str = "2") -> None:
-        self._key(name)
+        key, asked = self._key(name), self.path(name + ".csr")
         extensions = self.folder / (name + ".ext")
         extensions.write_text(f"subjectAltName={alternatives}\n")
+        openssl(f"req -new -key {key} -subj /CN={name} -out {asked}")
         openssl(
-            "req",
-            "-new",
-            "-key",
-            self.path(name + ".key"),
-            "-subj",
-            f"/CN={name}",
-            "-out",
-            self.path(name + ".csr"),
-        )
-        openssl(
-            "x509",
-            "-req",
-            "-in",
-            self.path(name + ".csr"),
-            "-CA",
-            self.path("ca.pem"),
-            "-CAkey",
-            self.path("ca.key"),
-            # Fmt: skip
-            "-days",
-            days,
-            "-extfile",
-            str(extensions),
-            "-out",
-            self.path(name + ".pem"),
+            f"x509 -req -in {asked} -CA {self.path('ca.pem')} -CAkey {self.path('ca.key')} "
+            f"-days {days} -extfile {extensions} -out {self.path(name + '.pem')}"
         )
 
     def server(self, name: str = "server") -> ssl.SSLContext:
@@ -160,23 +127,16 @@ class Https(unittest.TestCase):
 
     def test_large_bodies_both_ways(self) -> None:
         body = bytes(range(256)) * 4000
-        with tempfile.NamedTemporaryFile() as file:
-            file.write(body)
-            file.flush()
-            with serving(tls(http_replies(lambda n: reply(body)))) as server:
-                run = load(
-                    server,
-                    "-n",
-                    "6",
-                    "-c",
-                    "2",
-                    "--body-file",
-                    file.name,
-                    "--expect-body-file",
-                    file.name,
-                    *CA,
-                    scheme="https",
-                )
+        with body_file(body) as file, serving(tls(http_replies(lambda n: reply(body)))) as server:
+            run = load(
+                server,
+                *typed("-n 6 -c 2 --body-file"),
+                file,
+                "--expect-body-file",
+                file,
+                *CA,
+                scheme="https",
+            )
         self.assertEqual(run.code, 0, run.screen)
         self.assertTrue(all(request.endswith(body) for request in server.seen))
 
@@ -191,14 +151,7 @@ class Https(unittest.TestCase):
         with serving(tls(http_replies(lambda n: reply()), context)) as server:
             run = load(
                 server,
-                "-n",
-                "1",
-                "-c",
-                "1",
-                "--tls-max-version",
-                "1.2",
-                "--alpn",
-                "one,two",
+                *typed("-n 1 -c 1 --tls-max-version 1.2 --alpn one,two"),
                 *CA,
                 scheme="https",
             )
@@ -217,12 +170,7 @@ class Https(unittest.TestCase):
                 with self.subTest(version=version, how=how), serving(tls(http(once))) as server:
                     run = load(
                         server,
-                        "-n",
-                        "20",
-                        "-c",
-                        "1",
-                        "--no-keepalive",
-                        "--tls-session",
+                        *typed("-n 20 -c 1 --no-keepalive --tls-session"),
                         how,
                         "--tls-max-version",
                         version,
@@ -260,11 +208,7 @@ class Https(unittest.TestCase):
 
 class Wss(unittest.TestCase):
     def test_echo(self) -> None:
-        def echo(_server: Server, connection: socket.socket, _number: int, message: bytes) -> bool:
-            connection.sendall(frame(1, message))
-            return True
-
-        with serving(tls(websocket(echo))) as server:
+        with serving(tls(ws_replies(lambda n, message: frame(TEXT, message)))) as server:
             run = load(server, "-n", "60", "-c", "3", *CA, scheme="wss")
         self.assertEqual(run.code, 0, run.screen)
         self.assertEqual(run.document["requests"]["ok"], 60)
@@ -273,22 +217,13 @@ class Wss(unittest.TestCase):
     def test_compressed(self) -> None:
         def echo(_server: Server, connection: socket.socket) -> None:
             agreed = "permessage-deflate; server_no_context_takeover"
-            shake_hands(connection, f"Sec-WebSocket-Extensions: {agreed}\r\n")
+            shake_hands(connection, f"Sec-WebSocket-Extensions: {agreed}")
             while (got := read_frame_bits(connection)) is not None and got[0] == 0xC1:
-                connection.sendall(b"\xc1" + frame(1, got[1])[1:])
+                connection.sendall(frame(TEXT, got[1], reserved=RSV1))
 
         with serving(tls(echo)) as server:
             run = load(
-                server,
-                "-n",
-                "60",
-                "-c",
-                "3",
-                "--deflate",
-                "--message-size",
-                "1000",
-                *CA,
-                scheme="wss",
+                server, *typed("-n 60 -c 3 --deflate --message-size 1000"), *CA, scheme="wss"
             )
         self.assertEqual((run.code, run.document["requests"]["ok"]), (0, 60), run.screen)
         self.assertEqual(

@@ -8,12 +8,15 @@ import unittest
 from servers import (
     TEXT,
     Server,
+    body_of,
     frame,
     http,
+    http_answers,
     http_replies,
     load,
     reply,
     serving,
+    typed,
     wireload,
     ws_replies,
 )
@@ -45,41 +48,16 @@ class Http(unittest.TestCase):
             return True
 
         with serving(http(answer)) as server:
-            run = load(
-                server,
-                "-n",
-                "24",
-                "-c",
-                "2",
-                "--pipeline",
-                "4",
-                "--expect-match",
-                "^[0-9]+$",
-                *URING,
-            )
+            run = load(server, *typed("-n 24 -c 2 --pipeline 4 --expect-match ^[0-9]+$"), *URING)
         self.assertEqual(
             (run.code, run.document["requests"]["ok"]), (0, 24), run.document["first_error"]
         )
 
     def test_large_bodies_both_ways(self) -> None:
         body = "x" * 300_000
-
-        def echo(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:
-            connection.sendall(reply(request.partition(b"\r\n\r\n")[2]))
-            return True
-
-        with serving(http(echo)) as server:
+        with serving(http_answers(lambda request: reply(body_of(request)))) as server:
             run = load(
-                server,
-                "-n",
-                "9",
-                "-c",
-                "3",
-                "-b",
-                body[:100_000],
-                "--expect-length",
-                "100000",
-                *URING,
+                server, *typed("-n 9 -c 3 -b"), body[:100_000], "--expect-length", "100000", *URING
             )
         self.assertEqual(
             (run.code, run.document["requests"]["ok"]), (0, 9), run.document["first_error"]

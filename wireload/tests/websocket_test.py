@@ -4,8 +4,6 @@ Every count is exact.
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import itertools
 import json
 import random
@@ -24,10 +22,10 @@ from servers import (
     http_replies,
     load,
     read_frame,
-    read_request,
     reply,
     serving,
     shake_hands,
+    typed,
     websocket,
     ws_replies,
 )
@@ -229,14 +227,7 @@ class UsesOfConnections(unittest.TestCase):
         with serving(counting) as server:
             run = load_ws(
                 server,
-                "--each",
-                "6",
-                "-c",
-                "2",
-                "--no-keepalive",
-                "--per-connection",
-                "3",
-                "--message",
+                *typed("--each 6 -c 2 --no-keepalive --per-connection 3 --message"),
                 "{counter}",
             )
             connections = server.connections
@@ -287,24 +278,10 @@ class UsesOfConnections(unittest.TestCase):
     def test_subprotocols(self) -> None:
         def choosing(choice: str) -> Run:
             def handle(server: Server, connection: socket.socket) -> None:
-                held = bytearray()
-                request = read_request(connection, held)
+                chosen = [f"Sec-WebSocket-Protocol: {choice}"] if choice else []
+                request = shake_hands(connection, *chosen)
                 assert request is not None
                 server.next_request(request)
-                key = next(
-                    line.split(b": ")[1]
-                    for line in request.split(b"\r\n")
-                    if line.lower().startswith(b"sec-websocket-key")
-                )
-                accept = base64.b64encode(
-                    hashlib.sha1(key + b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11").digest()
-                )
-                chosen = f"Sec-WebSocket-Protocol: {choice}\r\n".encode() if choice else b""
-                connection.sendall(
-                    b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-                    b"Sec-WebSocket-Accept: " + accept
-                    + b"\r\n" + chosen + b"\r\n"
-                )  # fmt: skip
                 while (got := read_frame(connection)) is not None and got[0] == TEXT:
                     connection.sendall(frame(TEXT, got[1]))
 

@@ -1,4 +1,4 @@
-module wirebench/gorilla
+module wirebench/contestant
 
 go 1.20
 

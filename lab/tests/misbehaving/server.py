@@ -1,5 +1,4 @@
 """A server for ``http.hello`` and ``ws.count`` that does one thing wrong: ``server.py FAULT``.
-Standard library only.
 
 FAULT ``none`` does everything right, and shows that a test that finds a fault does not find it in
 everything;
@@ -9,8 +8,6 @@ everything;
 from __future__ import annotations
 
 import asyncio
-import base64
-import hashlib
 import json
 import os
 import signal
@@ -18,6 +15,18 @@ import socket
 import subprocess
 import sys
 import time
+
+from wirebench.frames import (
+    BINARY,
+    CLOSE,
+    PING,
+    PONG,
+    TEXT,
+    apply_mask,
+    encode_frame,
+    new_key,
+    switching_protocols,
+)
 
 ROUTES = {"/route_01": b"hello from route_01", "/route_02": b"hello from route_02"}
 CRASH_AFTER = 200
@@ -104,30 +113,23 @@ class Server:
     async def websocket(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, key: str
     ) -> None:
-        guid = (
-            "258EAFA5-E914-47DA-95CA-C5AB0DC85B11" if self.fault != "wrong_accept" else "258EAFA5"
-        )
-        accept = base64.b64encode(hashlib.sha1((key + guid).encode()).digest()).decode()
-        writer.write(
-            b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-            b"Sec-WebSocket-Accept: " + accept.encode() + b"\r\n\r\n"
-        )
+        writer.write(switching_protocols(new_key() if self.fault == "wrong_accept" else key))
         while True:
             first, second = await reader.readexactly(2)
             size = second & 0x7F
             if size >= 126:
                 size = int.from_bytes(await reader.readexactly(2 if size == 126 else 8), "big")
-            key_bytes = await reader.readexactly(4)
-            data = bytes(b ^ key_bytes[i % 4] for i, b in enumerate(await reader.readexactly(size)))
+            masking_key = await reader.readexactly(4)
+            data = apply_mask(await reader.readexactly(size), masking_key)
             opcode = first & 0x0F
-            if opcode == 0x8:
+            if opcode == CLOSE:
                 if self.fault != "never_closes":
-                    writer.write(frame(0x8, data[:2]))
+                    writer.write(encode_frame(CLOSE, data[:2], mask=False))
                     await writer.drain()
                     return
-            elif opcode == 0x9:
+            elif opcode == PING:
                 if self.fault != "no_pong":
-                    writer.write(frame(0xA, data))
+                    writer.write(encode_frame(PONG, data, mask=False))
             else:
                 self.requests += 1
                 if self.fault == "crashes_under_load" and self.requests > CRASH_AFTER:
@@ -142,25 +144,15 @@ class Server:
                     stamp = str(time.time())
                 if self.fault == "off_by_one":
                     count += 1
-                kind = 0x2 if self.fault == "binary_replies" else 0x1
+                kind = BINARY if self.fault == "binary_replies" else TEXT
                 writer.write(
-                    frame(
+                    encode_frame(
                         kind,
                         json.dumps({"c": count, "ts": stamp}).encode(),
-                        masked=self.fault == "masks",
+                        mask=self.fault == "masks",
                     )
                 )
             await writer.drain()
-
-
-def frame(opcode: int, payload: bytes, *, masked: bool = False) -> bytes:
-    bit = 0x80 if masked else 0
-    size = (
-        bytes([bit | len(payload)])
-        if len(payload) < 126
-        else bytes([bit | 126]) + len(payload).to_bytes(2, "big")
-    )
-    return bytes([0x80 | opcode]) + size + (b"\0\0\0\0" if masked else b"") + payload
 
 
 def main() -> None:

@@ -100,7 +100,8 @@ def load_catalog(root: Path) -> Catalog:
             for part in (folder.parent, folder):
                 if _NAME.fullmatch(part.name) is None:
                     raise CatalogError(
-                        f"{part}: expected a folder name of a-z, 0-9, '-' and '_', got {part.name!r}"
+                        f"{part}: expected a folder name of a-z, 0-9, '-' and '_', "
+                        f"got {part.name!r}"
                     )
             contestants[identity] = read_contestant(folder, root=root)
         except CatalogError as error:
@@ -111,8 +112,8 @@ def load_catalog(root: Path) -> Catalog:
 
 
 def contestant_folders(root: Path) -> list[Path]:
-    """Folders that hold a manifest, in the order of their identities; ``_template`` and the like
-    are none.
+    """Folders that hold a manifest, in the order of their identities; those whose names begin with
+    ``_`` or ``.`` are none.
     """
     return sorted(
         manifest.parent
@@ -142,6 +143,6 @@ def find_root(start: Path | None = None) -> Path:
         if (folder / CONTESTANTS).is_dir() and (folder / STUDIES).is_dir():
             return folder
     raise CatalogError(
-        f"{here}: expected to be inside a wirebench project (a folder with {CONTESTANTS}/ and {STUDIES}/); "
-        "change to it or set WIREBENCH_ROOT"
+        f"{here}: expected to be inside a wirebench project "
+        f"(a folder with {CONTESTANTS}/ and {STUDIES}/); change to it or set WIREBENCH_ROOT"
     )

@@ -103,6 +103,8 @@ class _Manifest(_Table):
 
 class _Language(_Table):
     title: Line
+    example: Line | None = None
+    """The contestant that ``wirebench new`` copies."""
     needs: _Needs = _Needs()
     build: _Build = _Build()
     run: _Run = _Run()
@@ -205,7 +207,8 @@ def read_contestant(folder: Path, *, root: Path) -> Contestant:
 def _check_roles(file: _Manifest, *, path: Path) -> None:
     if not file.serves and not file.calls:
         raise CatalogError(
-            f"{path}: serves: expected at least one workload here, or a scheme in calls, got nothing"
+            f"{path}: serves: expected at least one workload here, or a scheme in calls, "
+            "got nothing"
         )
     if file.serves and file.run.server is None:
         raise CatalogError(

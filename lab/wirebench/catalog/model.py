@@ -1,4 +1,4 @@
-"""A contestant as the rest of the lab sees it: the manifest with its language's defaults, checked."""
+"""A contestant as the lab sees it: its manifest with its language's defaults, checked."""
 
 from __future__ import annotations
 

@@ -1,18 +1,16 @@
 """Studies: which cells a study has, what load each puts on a contestant, and how much of it a
 preset measures.
 
-A study is one TOML file in ``studies/``. A ``[[cells]]`` entry is one cell, or, with ``over = { key
-= [...] }``, one cell for each combination of the listed values (``{key}`` in the id and title
-stands for the value). A preset names the cells it measures and how long;
+A study is one TOML file in ``studies/``. A ``[[cells]]`` entry is one cell, or a matrix of them
+(``wirebench.catalog.matrix``). A preset names the cells it measures and how long;
 ``[presets.NAME.change.CELL]`` gives a cell another amount of the same load.
 """
 
 from __future__ import annotations
 
-import itertools
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -20,7 +18,8 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from wirebench.catalog.errors import CatalogError, explain
-from wirebench.catalog.model import TLS_SCHEMES, Role, Scheme, Workload
+from wirebench.catalog.matrix import cells_of
+from wirebench.catalog.model import CALLED, TLS_SCHEMES, Role, Scheme, Workload
 
 Kind = Literal["closed", "each", "ramp", "client"]
 Policy = Literal["reuse", "new"]
@@ -301,7 +300,7 @@ def parse_study(data: Mapping[str, Any], *, path: Path) -> Study:
     expanded = [
         raw
         for index, entry in enumerate(file.cells)
-        for raw in _expand(entry, f"{path}: cells.{index}")
+        for raw in cells_of(entry, f"{path}: cells.{index}")
     ]
     raw_cells: dict[str, dict[str, Any]] = {}
     for raw in expanded:
@@ -336,36 +335,6 @@ def _validate(
         raise CatalogError(explain(error, path=f"{path}: {prefix}" if prefix else path)) from error
 
 
-def _expand(raw: dict[str, Any], where: str) -> Iterator[dict[str, Any]]:
-    over = raw.get("over")
-    if over is None:
-        yield raw
-        return
-    if not isinstance(over, dict) or not all(
-        isinstance(values, list) and values for values in over.values()
-    ):
-        raise CatalogError(f"{where}.over: expected a table of lists, got {over!r}")
-    rest = {key: value for key, value in raw.items() if key != "over"}
-    for combination in itertools.product(*over.values()):
-        chosen = dict(zip(over, combination, strict=True))
-        cell = {**rest, **chosen}
-        for key in ("id", "title"):
-            if isinstance(cell.get(key), str):
-                cell[key] = _substitute(cell[key], chosen, f"{where}.{key}")
-        yield cell
-
-
-def _substitute(text: str, values: Mapping[str, object], where: str) -> str:
-    def value(match: re.Match[str]) -> str:
-        if match[1] not in values:
-            raise CatalogError(
-                f"{where}: expected one of {', '.join(values)} in braces, got {match[1]!r}"
-            )
-        return str(values[match[1]])
-
-    return re.sub(r"\{(\w+)\}", value, text)
-
-
 def _cell_model(raw: Mapping[str, Any], *, path: Path) -> _AnyCell:
     kind = raw.get("kind")
     model = _CELL_MODELS.get(kind) if isinstance(kind, str) else None
@@ -395,7 +364,8 @@ def _preset(
             )
     if preset.max_blocks < preset.min_blocks:
         raise CatalogError(
-            f"{path}: {where}.max_blocks: expected at least min_blocks ({preset.min_blocks}), got {preset.max_blocks}"
+            f"{path}: {where}.max_blocks: expected at least min_blocks ({preset.min_blocks}), "
+            f"got {preset.max_blocks}"
         )
     cells = []
     for wanted in names:
@@ -416,13 +386,17 @@ def _preset(
 
 def _cell(model: _AnyCell, preset: _Preset, *, file: _StudyFile, path: Path) -> Cell:
     workload = model.workload or file.workload
+    if workload is None and isinstance(model, _ClientCell):
+        workload = CALLED[model.scheme]
     if workload is None:
         raise CatalogError(
-            f"{path}: cells.{model.id}.workload: expected a workload here or for the study, got none"
+            f"{path}: cells.{model.id}.workload: expected a workload here or for the study, "
+            "got none"
         )
     if (model.kind == "client") != (file.role == "client"):
         raise CatalogError(
-            f"{path}: cells.{model.id}.kind: expected a kind for role {file.role}, got {model.kind!r}"
+            f"{path}: cells.{model.id}.kind: expected a kind for role {file.role}, "
+            f"got {model.kind!r}"
         )
     return Cell(
         id=model.id,

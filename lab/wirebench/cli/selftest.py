@@ -9,13 +9,18 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from wirebench.catalog import CatalogError
 from wirebench.cli.console import EXIT_OK, console, error_console, say_warning
 
+if TYPE_CHECKING:
+    from wirebench.selftest.beside import Peer
+
+_LAB = Path(__file__).resolve().parents[2]
+"""In a checkout the folder ``lab``, else where packages are installed."""
 _CASES = "constant, slow, freeze, bimodal, drift, drops, wrong"
 _MODES = "closed, constant, poisson"
 
@@ -39,10 +44,8 @@ def selftest(
         bool,
         typer.Option(
             "--peers",
-            help=(
-                "Also run the other installed load generators, and print their results for"
-                " comparison."
-            ),
+            help="In a checkout: also run the other load generators that are installed, and print "
+            "what they say beside it.",
         ),
     ] = False,
     case: Annotated[
@@ -123,7 +126,6 @@ def selftest(
     from wirebench.selftest.cases import FULL, QUICK, cases
     from wirebench.selftest.judge import exit_code
     from wirebench.selftest.laws import MODES, S
-    from wirebench.selftest.peers import installed
     from wirebench.selftest.suite import Programs, Suite, Wanted, distinct, estimate_s, runs
 
     size = QUICK if quick else FULL
@@ -139,10 +141,11 @@ def selftest(
         modes = distinct(mode or (), MODES, "--mode")
     except ValueError as error:
         raise CatalogError(str(error)) from error
+    others = _peers() if peers else ()
     programs = Programs(
         wireload=_program(wireload, "wireload", "--wireload"),
         truth_server=_program(truth_server, "truth_server", "--truth-server"),
-        peers=installed() if peers else (),
+        peers=others,
     )
     wanted = Wanted(
         cases=tuple(one for one in known if one.name in names),
@@ -151,8 +154,8 @@ def selftest(
         repeats=repeats,
         seed=seed,
     )
-    if peers and not programs.peers:
-        say_warning("--peers: expected an installed load generator, got none")
+    if peers and not others:
+        say_warning("--peers: none of those known is installed")
     cores = choose_cores()
     awake = can_keep_awake()
     if not awake:
@@ -229,6 +232,21 @@ def _priority(real_time: bool) -> Iterator[None]:
                     " -r), got none"
                 ) from error
         yield
+
+
+def _peers() -> tuple[Peer, ...]:
+    """Those that are installed. How they are run and read is for developers of wireload, and is not
+    installed with the lab.
+    """
+    if not (_LAB / "developer").is_dir():
+        raise CatalogError(
+            f"--peers: expected a checkout of wirebench, got the package installed in {_LAB}; "
+            "run './wirebench selftest --peers' in a checkout"
+        )
+    sys.path.append(str(_LAB))
+    from developer.peers import installed
+
+    return installed()
 
 
 def _program(given: Path | None, name: str, option: str) -> Path:

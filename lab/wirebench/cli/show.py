@@ -41,7 +41,7 @@ def show(
 
 def _to_toml(effective: dict[str, Any], own: dict[str, Any]) -> str:
     lines = [
-        f"{key} = {_value(value)}"
+        f"{key} = {toml_value(value)}"
         for key, value in effective.items()
         if not isinstance(value, dict)
     ]
@@ -50,16 +50,16 @@ def _to_toml(effective: dict[str, Any], own: dict[str, Any]) -> str:
             lines += ["", f"[{table}]"]
             for key, value in content.items():
                 inherited = key not in own.get(table, {})
-                lines.append(f"{key} = {_value(value)}" + ("  # *" if inherited else ""))
+                lines.append(f"{key} = {toml_value(value)}" + ("  # *" if inherited else ""))
     return "\n".join(lines)
 
 
-def _value(value: Any) -> str:
+def toml_value(value: Any) -> str:
     if isinstance(value, datetime.date):
         return value.isoformat()
     if isinstance(value, list):
-        return f"[{', '.join(_value(item) for item in value)}]"
+        return f"[{', '.join(toml_value(item) for item in value)}]"
     if isinstance(value, dict):
-        return "{ " + ", ".join(f"{key} = {_value(item)}" for key, item in value.items()) + " }"
+        return "{ " + ", ".join(f"{key} = {toml_value(item)}" for key, item in value.items()) + " }"
     # A JSON string, number or boolean is also one of TOML.
     return json.dumps(value, ensure_ascii=False)

@@ -7,57 +7,33 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 
 from wirebench.conformance.asking import connected
-from wirebench.conformance.types import Level, NotApplicableError, Probe, Target
+from wirebench.conformance.types import NotApplicableError, Probe, Target, probe
 from wirebench.conformance.websocket_probes import (
     INVALID_DATA,
     PROTOCOL_ERROR,
-    UPGRADE,
     fails,
     shake,
 )
+from wirebench.frames import BINARY, CLOSE, CONTINUATION, PING, PONG, RSV1, TEXT, encode_frame
 from wirebench.verify.checks import Mismatch
-from wirebench.verify.websocket import (
-    BINARY,
-    CLOSE,
-    CONTINUATION,
-    PING,
-    PONG,
-    TEXT,
-    Frame,
-    WebSocket,
-    encode_frame,
-)
+from wirebench.verify.websocket import UPGRADE, Frame, WebSocket
 
 NAME = "permessage-deflate"
 TAIL = b"\x00\x00\xff\xff"  # RFC 7692 section 7.2.1
-RSV1 = 0x40
 LARGEST_MESSAGE = 16 * 1024 * 1024
 INFLATED_AT_ONCE = 64
 
 Parameters = Mapping[str, str | None]
+_probe = partial(probe, "deflate")
 
 
 def deflate_probes() -> Iterator[Probe]:
     yield from _negotiation()
     yield from _messages()
     yield from _errors()
-
-
-def _probe(
-    id_: str, section: str, level: Level, sent: str, expected: str, run: Callable[[Target], str]
-) -> Probe:
-    return Probe(
-        id=id_,
-        part="deflate",
-        document="RFC 7692",
-        section=section,
-        level=level,
-        sent=sent,
-        expected=expected,
-        run=run,
-    )
 
 
 class Deflated:
@@ -90,7 +66,7 @@ class Deflated:
         return data.removesuffix(TAIL)
 
     def send(self, opcode: int, payload: bytes) -> None:
-        self.websocket.connection.send(marked(encode_frame(opcode, self.compressed(payload))))
+        self.websocket.connection.send(marked(opcode, self.compressed(payload)))
 
     def read(self) -> Frame:
         """The next message, inflated if it is marked as compressed."""
@@ -137,9 +113,9 @@ class Deflated:
         return frame.describe()
 
 
-def marked(frame: bytes) -> bytes:
-    """The frame with RSV1 set: the first of a compressed message."""
-    return bytes([frame[0] | RSV1]) + frame[1:]
+def marked(opcode: int, payload: bytes, *, fin: bool = True) -> bytes:
+    """A frame with RSV1 set: the first of a compressed message."""
+    return encode_frame(opcode, payload, fin=fin, reserved=RSV1)
 
 
 def parameters(field: str) -> Parameters:
@@ -178,7 +154,7 @@ def _talking(talk: Callable[[Deflated], str], offer: str = NAME) -> Callable[[Ta
 
 
 def _negotiation() -> Iterator[Probe]:
-    def declined(name: str, section: str, offer: str) -> Probe:
+    def declined(name: str, standard: str, offer: str) -> Probe:
         def run(target: Target) -> str:
             with connected(target) as connection:
                 # Only a server that agrees at all can decline.
@@ -197,25 +173,30 @@ def _negotiation() -> Iterator[Probe]:
 
         return _probe(
             name,
-            section,
-            "MUST",
+            standard,
             f"the offer {offer}",
             "the offer declined: 101 without the extension",
             run,
         )
 
-    yield declined("offer_unknown_parameter", "7.1", f"{NAME}; x_unheard_of")
+    yield declined("offer_unknown_parameter", "7692 7.1 MUST", f"{NAME}; x_unheard_of")
     yield declined(
         "offer_parameter_twice",
-        "7.1",
+        "7692 7.1 MUST",
         f"{NAME}; server_no_context_takeover; server_no_context_takeover",
     )
-    yield declined("offer_window_16", "7.1.2.1", f"{NAME}; server_max_window_bits=16")
-    yield declined("offer_window_7", "7.1.2.1", f"{NAME}; server_max_window_bits=7")
-    yield declined("offer_window_no_value", "7.1.2.1", f"{NAME}; server_max_window_bits")
-    yield declined("offer_window_leading_zero", "7.1.2.1", f"{NAME}; server_max_window_bits=09")
-    yield declined("offer_client_window_16", "7.1.2.2", f"{NAME}; client_max_window_bits=16")
-    yield declined("offer_takeover_value", "7.1.1.1", f"{NAME}; server_no_context_takeover=1")
+    yield declined("offer_window_16", "7692 7.1.2.1 MUST", f"{NAME}; server_max_window_bits=16")
+    yield declined("offer_window_7", "7692 7.1.2.1 MUST", f"{NAME}; server_max_window_bits=7")
+    yield declined("offer_window_no_value", "7692 7.1.2.1 MUST", f"{NAME}; server_max_window_bits")
+    yield declined(
+        "offer_window_leading_zero", "7692 7.1.2.1 MUST", f"{NAME}; server_max_window_bits=09"
+    )
+    yield declined(
+        "offer_client_window_16", "7692 7.1.2.2 MUST", f"{NAME}; client_max_window_bits=16"
+    )
+    yield declined(
+        "offer_takeover_value", "7692 7.1.1.1 MUST", f"{NAME}; server_no_context_takeover=1"
+    )
 
     def takeover(connection: Deflated) -> str:
         if "server_no_context_takeover" not in connection.agreed:
@@ -258,48 +239,42 @@ def _negotiation() -> Iterator[Probe]:
 
     yield _probe(
         "server_no_context_takeover",
-        "7.1.1.1",
-        "MUST",
+        "7692 7.1.1.1 MUST",
         f"{NAME}; server_no_context_takeover",
         "the parameter in the response, or the offer declined",
         _talking(takeover, f"{NAME}; server_no_context_takeover"),
     )
     yield _probe(
         "server_max_window_bits",
-        "7.1.2.1",
-        "MUST",
+        "7692 7.1.2.1 MUST",
         f"{NAME}; server_max_window_bits=10",
         "the parameter, at most 10, in the response, or the offer declined",
         _talking(window, f"{NAME}; server_max_window_bits=10"),
     )
     yield _probe(
         "server_window_kept",
-        "7.1.2.1",
-        "MUST",
+        "7692 7.1.2.1 MUST",
         f"{NAME}; server_max_window_bits=9, and a message that repeats itself after 2,300 bytes",
         "its echo, with no reference further back than 512 bytes, or the offer declined",
         _talking(window_kept, f"{NAME}; server_max_window_bits=9"),
     )
     yield _probe(
         "client_max_window_bits",
-        "7.1.2.2",
-        "MUST",
+        "7692 7.1.2.2 MUST",
         f"{NAME}; client_max_window_bits=10",
         "in the response at most 10, or none; and an echo",
         _talking(client_window, f"{NAME}; client_max_window_bits=10"),
     )
     yield _probe(
         "client_max_window_bits_unasked",
-        "7.1.2.2",
-        "MUST",
+        "7692 7.1.2.2 MUST",
         NAME,
         "no client_max_window_bits in the response",
         _talking(no_window),
     )
     yield _probe(
         "offers_in_turn",
-        "5",
-        "SHOULD",
+        "7692 5 SHOULD",
         "an offer it cannot take, then a plain one",
         "the second, agreed to",
         _talking(lambda c: c.echo(TEXT, b"hello"), f"{NAME}; x_unheard_of, {NAME}"),
@@ -318,8 +293,8 @@ def _messages() -> Iterator[Probe]:
 
     def fragments(connection: Deflated) -> str:
         data = connection.compressed(text)
-        first, last = encode_frame(TEXT, data[:3], fin=False), encode_frame(CONTINUATION, data[3:])
-        connection.websocket.connection.send(marked(first) + encode_frame(PING, b"p") + last)
+        first, last = marked(TEXT, data[:3], fin=False), encode_frame(CONTINUATION, data[3:])
+        connection.websocket.connection.send(first + encode_frame(PING, b"p") + last)
         frame = connection.read()
         if frame != Frame(opcode=PONG, payload=b"p"):
             raise Mismatch(expected="the pong before the message", received=frame.describe())
@@ -334,78 +309,70 @@ def _messages() -> Iterator[Probe]:
         # 7.2.3.4).
         compressor = zlib.compressobj(wbits=-15)
         data = compressor.compress(text) + compressor.flush(zlib.Z_FINISH) + b"\x00"
-        connection.websocket.connection.send(marked(encode_frame(TEXT, data)))
+        connection.websocket.connection.send(marked(TEXT, data))
         return connection.expect(TEXT, text)
 
     def stored(connection: Deflated) -> str:
         compressor = zlib.compressobj(level=0, wbits=-15)
         data = compressor.compress(text) + compressor.flush(zlib.Z_SYNC_FLUSH)
-        connection.websocket.connection.send(marked(encode_frame(TEXT, data.removesuffix(TAIL))))
+        connection.websocket.connection.send(marked(TEXT, data.removesuffix(TAIL)))
         return connection.expect(TEXT, text)
 
     yield _probe(
         "compressed",
-        "7.2.2",
-        "MUST",
+        "7692 7.2.2 MUST",
         "a compressed text message",
         "its echo",
         _talking(lambda c: c.echo(TEXT, text)),
     )
     yield _probe(
         "compressed_empty",
-        "7.2.3.6",
-        "MUST",
+        "7692 7.2.3.6 MUST",
         "a compressed message of no bytes",
         "its echo",
         _talking(lambda c: c.echo(BINARY, b"")),
     )
     yield _probe(
         "compressed_large",
-        "7.2.2",
-        "MUST",
+        "7692 7.2.2 MUST",
         "a compressed message of 100,000 bytes",
         "its echo",
         _talking(lambda c: c.echo(BINARY, bytes(range(250)) * 400)),
     )
     yield _probe(
         "context_takeover",
-        "7.2.3.2",
-        "MUST",
+        "7692 7.2.3.2 MUST",
         "the same message twice, the second a reference to the first",
         "both echoes",
         _talking(twice),
     )
     yield _probe(
         "no_context_takeover",
-        "7.1.1.2",
-        "MUST",
+        "7692 7.1.1.2 MUST",
         "two messages without context takeover either way",
         "both echoes",
         _talking(twice, f"{NAME}; client_no_context_takeover; server_no_context_takeover"),
     )
     yield _probe(
         "compressed_fragments",
-        "6.1",
-        "MUST",
+        "7692 6.1 MUST",
         "a compressed message in two frames, a ping between",
         "pong, then the echo",
         _talking(fragments),
     )
     yield _probe(
-        "uncompressed_message", "6", "MUST", "a message without RSV1", "its echo", _talking(plain)
+        "uncompressed_message", "7692 6 MUST", "a message without RSV1", "its echo", _talking(plain)
     )
     yield _probe(
         "stored_block",
-        "7.2.3.3",
-        "MUST",
+        "7692 7.2.3.3 MUST",
         "a compressed message in a stored block",
         "its echo",
         _talking(stored),
     )
     yield _probe(
         "final_block",
-        "7.2.3.4",
-        "MUST",
+        "7692 7.2.3.4 MUST",
         "a compressed message that ends in a final block",
         "its echo",
         _talking(finished),
@@ -417,40 +384,38 @@ def _messages() -> Iterator[Probe]:
 
 def _errors() -> Iterator[Probe]:
     def failing(
-        name: str, section: str, sent: str, pieces: Callable[[Deflated], bytes], *codes: int
+        name: str, standard: str, sent: str, pieces: Callable[[Deflated], bytes], *codes: int
     ) -> Probe:
         def talk(connection: Deflated) -> str:
             connection.websocket.connection.send(pieces(connection))
-            return fails(connection.websocket, codes=codes)
+            return fails(connection.websocket, *codes)
 
-        return _probe(name, section, "MUST", sent, "the connection's end", _talking(talk))
+        return _probe(name, standard, sent, "the connection's end", _talking(talk))
 
     def continued(connection: Deflated) -> bytes:
         data = connection.compressed(b"hello hello")
-        return marked(encode_frame(TEXT, data[:3], fin=False)) + marked(
-            encode_frame(CONTINUATION, data[3:])
-        )
+        return marked(TEXT, data[:3], fin=False) + marked(CONTINUATION, data[3:])
 
     yield failing(
-        "rsv1_continuation", "6.1", "a continuation frame with RSV1", continued, PROTOCOL_ERROR
-    )
-    yield failing(
-        "rsv1_ping",
-        "5",
-        "a ping with RSV1",
-        lambda _: marked(encode_frame(PING, b"p")),
+        "rsv1_continuation",
+        "7692 6.1 MUST",
+        "a continuation frame with RSV1",
+        continued,
         PROTOCOL_ERROR,
     )
     yield failing(
+        "rsv1_ping", "7692 5 MUST", "a ping with RSV1", lambda _: marked(PING, b"p"), PROTOCOL_ERROR
+    )
+    yield failing(
         "not_deflate",
-        "7.2.2",
+        "7692 7.2.2 MUST",
         "a compressed message of bytes that are not DEFLATE",
-        lambda _: marked(encode_frame(BINARY, b"\xff" * 20)),
+        lambda _: marked(BINARY, b"\xff" * 20),
     )
     yield failing(
         "inflates_to_bad_utf8",
-        "8.1 of RFC 6455",
+        "7692 8.1 of RFC 6455 MUST",
         "a compressed text message that is not UTF-8",
-        lambda c: marked(encode_frame(TEXT, c.compressed(b"\xff\xff"))),
+        lambda c: marked(TEXT, c.compressed(b"\xff\xff")),
         INVALID_DATA,
     )

@@ -1,10 +1,9 @@
-"""Probes of HTTP/1.1 messages and connections: RFC 9112, with what RFC 9110 asks of
-every server.
-"""
+"""Probes of HTTP/1.1: messages and connections (RFC 9112), and what RFC 9110 asks of servers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from wirebench.conformance.asking import (
     CLOSE_WITHIN_S,
@@ -17,13 +16,14 @@ from wirebench.conformance.asking import (
     refused,
     send_and_read,
 )
-from wirebench.conformance.types import Level, NotApplicableError, Probe, Target
+from wirebench.conformance.types import NotApplicableError, Probe, Target, probe
 from wirebench.verify.checks import Mismatch
 from wirebench.verify.http import PeerError, show
 
 LONG_TARGET_BYTES = 60_000
 LONG_FIELD_BYTES = 200_000
 MANY_FIELDS = 5_000
+_probe = partial(probe, "http")
 
 
 def http_probes() -> Iterator[Probe]:
@@ -36,28 +36,6 @@ def http_probes() -> Iterator[Probe]:
     yield from _semantics()
 
 
-def _probe(
-    id_: str,
-    section: str,
-    level: Level,
-    sent: str,
-    expected: str,
-    run: Callable[[Target], str],
-    *,
-    document: str = "RFC 9112",
-) -> Probe:
-    return Probe(
-        id=id_,
-        part="http",
-        document=document,
-        section=section,
-        level=level,
-        sent=sent,
-        expected=expected,
-        run=run,
-    )
-
-
 def _lines(target: Target, first: str, *lines: str, end: str = "\r\n") -> bytes:
     return end.join([first, f"Host: {target.authority}", *lines, "", ""]).encode("latin-1")
 
@@ -68,16 +46,14 @@ def _lines(target: Target, first: str, *lines: str, end: str = "\r\n") -> bytes:
 def _request_line() -> Iterator[Probe]:
     yield _probe(
         "empty_line_first",
-        "2.2",
-        "SHOULD",
+        "9112 2.2 SHOULD",
         "CRLF, then a request",
         "200",
         lambda t: answered(t, b"\r\n" + plain(t)),
     )
     yield _probe(
         "space_before_first_field",
-        "2.2",
-        "MUST",
+        "9112 2.2 MUST",
         'a line " X: y" between the request line and Host',
         "400, or 200 with that line left out",
         lambda t: _either(
@@ -86,90 +62,77 @@ def _request_line() -> Iterator[Probe]:
     )
     yield _probe(
         "bare_lf",
-        "2.2",
-        "MAY",
+        "9112 2.2 MAY",
         "a request whose lines end in LF alone",
         "400 (the laxity is allowed, and what one server takes for a line's end another does not)",
         lambda t: refused(t, _lines(t, f"GET {t.path} HTTP/1.1", end="\n")),
     )
     yield _probe(
         "bare_cr",
-        "2.2",
-        "MUST",
+        "9112 2.2 MUST",
         "a bare CR inside a field value",
         "400, or 200 with a space in its place",
         lambda t: _either(t, head(t, "X: a\rb")),
     )
     yield _probe(
         "method_missing",
-        "3",
-        "SHOULD",
+        "9112 3 SHOULD",
         "a request line without a method",
         "400",
         lambda t: refused(t, _lines(t, f"{t.path} HTTP/1.1")),
     )
     yield _probe(
         "space_in_target",
-        "3.2",
-        "SHOULD",
+        "9112 3.2 SHOULD",
         "a request target with a space in it",
         "400",
         lambda t: refused(t, _lines(t, f"GET {t.path} x HTTP/1.1"), statuses=(400, 301)),
     )
     yield _probe(
         "garbage",
-        "3",
-        "SHOULD",
+        "9112 3 SHOULD",
         "a line of random words, then an empty one",
         "400",
         lambda t: refused(t, b"these are no words of HTTP at all\r\n\r\n"),
     )
     yield _probe(
         "target_too_long",
-        "3",
-        "MUST",
+        "9112 3 MUST",
         f"a request target of {LONG_TARGET_BYTES} bytes",
         "414, or 404 from a server that takes so long a one",
         lambda t: refused(t, head(t, path="/" + "a" * LONG_TARGET_BYTES), statuses=(414, 404)),
     )
     yield _probe(
         "absolute_form",
-        "3.2.2",
-        "MUST",
+        "9112 3.2.2 MUST",
         "the request target in absolute form",
         "200",
         lambda t: answered(t, head(t, path=f"http://{t.authority}{t.path}")),
     )
     yield _probe(
         "asterisk_form",
-        "3.2.4",
-        "MAY",
+        "9112 3.2.4 MAY",
         "OPTIONS * HTTP/1.1",
         "a status below 500, not 400",
         _asterisk,
     )
     yield _probe(
         "version_1_2",
-        "2.5",
-        "SHOULD",
+        "9110 2.5 SHOULD",
         "a request of version HTTP/1.2",
         "200, as for HTTP/1.1",
         lambda t: answered(t, _lines(t, f"GET {t.path} HTTP/1.2")),
-        document="RFC 9110",
     )
     yield _probe(
         "version_9_9",
-        "15.6.6",
-        "SHOULD",
+        "9110 15.6.6 SHOULD",
         "a request of version HTTP/9.9",
         "505, or 400",
         lambda t: refused(t, _lines(t, f"GET {t.path} HTTP/9.9"), statuses=(505, 400)),
-        document="RFC 9110",
     )
     yield _probe(
         "version_malformed",
-        "2.3",
-        "MUST",
+        "9112 2.3 MUST",
         "a request of version http/1.1 (it is case-sensitive)",
         "400, or 505",
         lambda t: refused(t, _lines(t, f"GET {t.path} http/1.1"), statuses=(400, 505)),
@@ -206,111 +169,80 @@ def _asterisk(target: Target) -> str:
 
 
 def _host() -> Iterator[Probe]:
-    def probe(name: str, sent: str, lines: Callable[[Target], tuple[str, ...]]) -> Probe:
+    def host(name: str, sent: str, lines: Callable[[Target], tuple[str, ...]]) -> Probe:
         return _probe(
-            name, "3.2", "MUST", sent, "400", lambda t: refused(t, head(t, *lines(t), host=False))
+            name, "9112 3.2 MUST", sent, "400", lambda t: refused(t, head(t, *lines(t), host=False))
         )
 
-    yield probe("host_missing", "an HTTP/1.1 request without Host", lambda _: ())
-    yield probe(
+    yield host("host_missing", "an HTTP/1.1 request without Host", lambda _: ())
+    yield host(
         "host_twice", "two Host fields", lambda t: (f"Host: {t.authority}", "Host: other.example")
     )
-    yield probe(
+    yield host(
         "host_twice_alike",
         "the same Host field twice",
         lambda t: (f"Host: {t.authority}", f"Host: {t.authority}"),
     )
-    yield probe("host_invalid", "Host: a b/c", lambda _: ("Host: a b/c",))
+    yield host("host_invalid", "Host: a b/c", lambda _: ("Host: a b/c",))
 
 
 # ---- RFC 9112 section 5: fields ----
 
 
 def _fields() -> Iterator[Probe]:
-    yield _probe(
-        "space_before_colon",
-        "5.1",
-        "MUST",
-        'a field "X : y"',
-        "400",
-        lambda t: refused(t, head(t, "X : y")),
-    )
-    yield _probe(
-        "field_without_colon",
-        "5",
-        "SHOULD",
-        "a field line without a colon",
-        "400",
-        lambda t: refused(t, head(t, "no colon here")),
-    )
-    yield _probe(
-        "field_name_empty",
-        "5",
-        "SHOULD",
-        'a field line ": value"',
-        "400",
-        lambda t: refused(t, head(t, ": value")),
-    )
-    yield _probe(
-        "field_name_not_a_token",
-        "5.1",
-        "SHOULD",
-        'a field name with a bracket in it, "X(: y"',
-        "400",
-        lambda t: refused(t, head(t, "X(: y")),
-        document="RFC 9110",
-    )
+    for name, standard, sent, line in (
+        ("space_before_colon", "9112 5.1 MUST", 'a field "X : y"', "X : y"),
+        ("field_without_colon", "9112 5 SHOULD", "a field line without a colon", "no colon here"),
+        ("field_name_empty", "9112 5 SHOULD", 'a field line ": value"', ": value"),
+        (
+            "field_name_not_a_token",
+            "9110 5.1 SHOULD",
+            'a field name with a bracket in it, "X(: y"',
+            "X(: y",
+        ),
+    ):
+        yield _probe(name, standard, sent, "400", lambda t, line=line: refused(t, head(t, line)))  # type: ignore[misc]
     yield _probe(
         "folded_field",
-        "5.2",
-        "MUST",
+        "9112 5.2 MUST",
         "a field folded over two lines",
         "400, or 200 with spaces in its place",
         lambda t: _either(t, head(t, "X: a", " b")),
     )
     yield _probe(
         "nul_in_field",
-        "5.5",
-        "MUST",
+        "9110 5.5 MUST",
         "a NUL in a field value",
         "400, or 200 with a space in its place",
         lambda t: _either(t, head(t, "X: a\0b")),
-        document="RFC 9110",
     )
     yield _probe(
         "field_spaces",
-        "5.1",
-        "MUST",
+        "9112 5.1 MUST",
         "spaces and tabs around a field value",
         "200",
         lambda t: answered(t, head(t, "X: \t value \t ")),
     )
     yield _probe(
         "field_name_case",
-        "5.1",
-        "MUST",
+        "9110 5.1 MUST",
         "HOST: in capitals",
         "200",
         lambda t: answered(t, head(t, f"HOST: {t.authority}", host=False)),
-        document="RFC 9110",
     )
     yield _probe(
         "field_too_large",
-        "5.4",
-        "MUST",
+        "9110 5.4 MUST",
         f"a field of {LONG_FIELD_BYTES} bytes",
         "a status from 400 to 499, or 200",
         lambda t: _bounded(t, head(t, "X: " + "a" * LONG_FIELD_BYTES)),
-        document="RFC 9110",
     )
     yield _probe(
         "too_many_fields",
-        "5.4",
-        "MUST",
+        "9110 5.4 MUST",
         f"{MANY_FIELDS} fields",
         "a status from 400 to 499, or 200",
         lambda t: _bounded(t, head(t, *(f"X-{i}: y" for i in range(MANY_FIELDS)))),
-        document="RFC 9110",
     )
 
 
@@ -330,16 +262,14 @@ def _bounded(target: Target, data: bytes) -> str:
 def _framing() -> Iterator[Probe]:
     yield _probe(
         "length_and_coding",
-        "6.1",
-        "MUST",
+        "9112 6.1 MUST",
         "both Content-Length and Transfer-Encoding: chunked",
         "400, or a response after which the connection ends",
         _both_lengths,
     )
     yield _probe(
         "lengths_differ",
-        "6.3",
-        "MUST",
+        "9112 6.3 MUST",
         "Content-Length: 5 and Content-Length: 6",
         "400, then the end",
         lambda t: refused(
@@ -356,8 +286,7 @@ def _framing() -> Iterator[Probe]:
     ):
         yield _probe(
             f"length_{name}",
-            "6.3",
-            "MUST",
+            "9112 6.3 MUST",
             f"Content-Length: {text}",
             "400 (a length beyond all bounds: or 413), then the end",
             lambda t, text=text: refused(  # type: ignore[misc]
@@ -369,16 +298,14 @@ def _framing() -> Iterator[Probe]:
         )
     yield _probe(
         "coding_unknown",
-        "6.1",
-        "SHOULD",
+        "9112 6.1 SHOULD",
         "Transfer-Encoding: frob",
         "501, or 400",
         lambda t: refused(t, head(t, "Transfer-Encoding: frob") + b"hello", statuses=(501, 400)),
     )
     yield _probe(
         "chunked_not_last",
-        "6.3",
-        "MUST",
+        "9112 6.3 MUST",
         "Transfer-Encoding: chunked, gzip",
         "400 (or 501), then the end",
         lambda t: refused(
@@ -390,8 +317,7 @@ def _framing() -> Iterator[Probe]:
     )
     yield _probe(
         "chunked_twice",
-        "7.1",
-        "MUST",
+        "9112 7.1 MUST",
         "Transfer-Encoding: chunked, chunked",
         "400, or 501",
         lambda t: refused(
@@ -400,16 +326,14 @@ def _framing() -> Iterator[Probe]:
     )
     yield _probe(
         "coding_in_http_1_0",
-        "6.1",
-        "MUST",
+        "9112 6.1 MUST",
         "Transfer-Encoding: chunked in an HTTP/1.0 request",
         "a response, then the end",
         _coding_in_1_0,
     )
     yield _probe(
         "body_of_get",
-        "6",
-        "MUST",
+        "9112 6 MUST",
         "GET with Content-Length: 5 and its body, then a request",
         "two responses, or a refusal and the end",
         lambda t: framed(t, head(t, "Content-Length: 5") + b"hello"),
@@ -452,11 +376,10 @@ def _coding_in_1_0(target: Target) -> str:
 
 
 def _chunks() -> Iterator[Probe]:
-    def good(name: str, section: str, what: str, body: bytes) -> Probe:
+    def good(name: str, standard: str, what: str, body: bytes) -> Probe:
         return _probe(
             name,
-            section,
-            "MUST",
+            standard,
             f"GET with a chunked body{what}, then a request",
             "two responses, or a refusal and the end",
             lambda t: framed(t, head(t, "Transfer-Encoding: chunked") + body),
@@ -465,22 +388,30 @@ def _chunks() -> Iterator[Probe]:
     def bad(name: str, what: str, body: bytes) -> Probe:
         return _probe(
             name,
-            "7.1",
-            "MUST",
+            "9112 7.1 MUST",
             f"a chunked body {what}",
             "a refusal, and the end of the connection",
             lambda t: _bad_chunk(t, head(t, "Transfer-Encoding: chunked") + body),
         )
 
-    yield good("chunked", "7.1", "", b"5\r\nhello\r\n3\r\nyou\r\n0\r\n\r\n")
+    yield good("chunked", "9112 7.1 MUST", "", b"5\r\nhello\r\n3\r\nyou\r\n0\r\n\r\n")
     yield good(
-        "chunk_extension", "7.1.1", " with extensions", b'5;a=b;c="d;e"\r\nhello\r\n0;last\r\n\r\n'
+        "chunk_extension",
+        "9112 7.1.1 MUST",
+        " with extensions",
+        b'5;a=b;c="d;e"\r\nhello\r\n0;last\r\n\r\n',
     )
     yield good(
-        "chunk_zeros", "7.1", " whose size has leading zeros", b"00005\r\nhello\r\n000\r\n\r\n"
+        "chunk_zeros",
+        "9112 7.1 MUST",
+        " whose size has leading zeros",
+        b"00005\r\nhello\r\n000\r\n\r\n",
     )
     yield good(
-        "trailers", "7.1.2", " with trailer fields", b"5\r\nhello\r\n0\r\nX: y\r\nZ: z\r\n\r\n"
+        "trailers",
+        "9112 7.1.2 MUST",
+        " with trailer fields",
+        b"5\r\nhello\r\n0\r\nX: y\r\nZ: z\r\n\r\n",
     )
     yield bad("chunk_size_word", 'of size "xyz"', b"xyz\r\nhello\r\n0\r\n\r\n")
     yield bad("chunk_size_negative", "of size -1", b"-1\r\nhello\r\n0\r\n\r\n")
@@ -508,33 +439,34 @@ def _bad_chunk(target: Target, data: bytes) -> str:
 def _connections() -> Iterator[Probe]:
     yield _probe(
         "keep_alive",
-        "9.3",
-        "SHOULD",
+        "9112 9.3 SHOULD",
         "two requests one after another",
         "two responses",
         lambda t: answered(t, plain(t)),
     )
     yield _probe(
-        "pipelining", "9.3.2", "MUST", "three requests in one piece", "three responses", _pipelined
+        "pipelining",
+        "9112 9.3.2 MUST",
+        "three requests in one piece",
+        "three responses",
+        _pipelined,
     )
     yield _probe(
         "close",
-        "9.6",
-        "MUST",
+        "9112 9.6 MUST",
         "Connection: close, with a second request behind it",
         "one response, then the end",
         _close,
     )
     yield _probe(
         "close_in_list",
-        "9.6",
-        "MUST",
+        "9112 9.6 MUST",
         "Connection: x, CLOSE",
         "a response, then the end",
         _close_in_list,
     )
     yield _probe(
-        "http_1_0", "9.3", "MUST", "an HTTP/1.0 request", "a response, then the end", _http_1_0
+        "http_1_0", "9112 9.3 MUST", "an HTTP/1.0 request", "a response, then the end", _http_1_0
     )
 
 
@@ -593,64 +525,48 @@ def _http_1_0(target: Target) -> str:
 
 
 def _semantics() -> Iterator[Probe]:
-    def probe(
-        name: str,
-        section: str,
-        level: Level,
-        sent: str,
-        expected: str,
-        run: Callable[[Target], str],
-    ) -> Probe:
-        return _probe(name, section, level, sent, expected, run, document="RFC 9110")
-
-    yield probe(
-        "head", "9.3.2", "MUST", "HEAD", "200 without a body, and the connection goes on", _head
+    yield _probe(
+        "head", "9110 9.3.2 MUST", "HEAD", "200 without a body, and the connection goes on", _head
     )
-    yield probe("date", "6.6.1", "MUST", "GET", "a Date field", _date)
-    yield probe(
+    yield _probe("date", "9110 6.6.1 MUST", "GET", "a Date field", _date)
+    yield _probe(
         "method_unknown",
-        "9.1",
-        "SHOULD",
+        "9110 9.1 SHOULD",
         "the method FROB",
         "501, or 405",
         lambda t: refused(t, head(t, method="FROB"), statuses=(501, 405)),
     )
-    yield probe(
+    yield _probe(
         "allow",
-        "15.5.6",
-        "MUST",
+        "9110 15.5.6 MUST",
         "DELETE of a resource that has none",
         "a 405 has an Allow field",
         _allow,
     )
-    yield probe(
+    yield _probe(
         "method_case",
-        "9.1",
-        "MUST",
+        "9110 9.1 MUST",
         "the method get, in lower case",
         "no 200: methods are case-sensitive",
         lambda t: refused(t, head(t, method="get"), statuses=()),
     )
-    yield probe(
+    yield _probe(
         "expect_continue",
-        "10.1.1",
-        "MUST",
+        "9110 10.1.1 MUST",
         "POST with Expect: 100-continue and no body yet",
         "100, or a final status, at once",
         _expect_continue,
     )
-    yield probe(
+    yield _probe(
         "expect_continue_1_0",
-        "10.1.1",
-        "MUST",
+        "9110 10.1.1 MUST",
         "Expect: 100-continue in HTTP/1.0",
         "no 100",
         _expect_continue_1_0,
     )
-    yield probe(
+    yield _probe(
         "expectation_unknown",
-        "10.1.1",
-        "MAY",
+        "9110 10.1.1 MAY",
         "Expect: a-miracle",
         "417",
         lambda t: refused(t, head(t, "Expect: a-miracle"), statuses=(417,)),

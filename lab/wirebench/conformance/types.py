@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast, get_args
 
 from wirebench.verify.types import Exchange
 
@@ -59,6 +59,26 @@ class Probe:
     """Returns what was received, in words. Raises ``Mismatch``, ``PeerError``, ``UnspokenError`` or
     ``NotApplicableError``.
     """
+
+
+def probe(
+    part: Part, id_: str, standard: str, sent: str, expected: str, run: Callable[[Target], str]
+) -> Probe:
+    """``standard`` is the number of the RFC, the section and the level: ``9112 2.2 SHOULD``."""
+    document, _, rest = standard.partition(" ")
+    section, _, level = rest.rpartition(" ")
+    if level not in get_args(Level):
+        raise ValueError(f"{id_}: expected an RFC, a section and a level, got {standard!r}")
+    return Probe(
+        id=id_,
+        part=part,
+        document=f"RFC {document}",
+        section=section,
+        level=cast("Level", level),
+        sent=sent,
+        expected=expected,
+        run=run,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

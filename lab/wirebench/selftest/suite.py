@@ -9,11 +9,11 @@ from pathlib import Path
 from wirebench.process.supervise import Scope, Supervisor
 from wirebench.process.types import Cores
 from wirebench.selftest import generator
+from wirebench.selftest.beside import Peer, PeerRow
 from wirebench.selftest.cases import NO_DELAY, Case, Load, Size, base_load, fitted, load_for
 from wirebench.selftest.generator import GeneratorError, Measured
 from wirebench.selftest.judge import errors_of, median, spread
 from wirebench.selftest.laws import Conditions, Mode, S
-from wirebench.selftest.peers import Peer, PeerRow, run_peer
 from wirebench.selftest.repeats import Base, Group, Run
 from wirebench.selftest.truth_server import Record, TruthServer, TruthServerError
 from wirebench.stats.types import MetricSummary
@@ -234,8 +234,7 @@ class Suite:
         with self._supervisor.scope() as scope:
             try:
                 server = self._server(case, scope)
-                row = run_peer(
-                    peer,
+                row = peer.run(
                     case,
                     load,
                     scope,

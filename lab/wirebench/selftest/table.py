@@ -8,6 +8,7 @@ from typing import Any
 
 from rich.table import Table
 
+from wirebench.selftest.beside import PeerRow
 from wirebench.selftest.judge import (
     ABSOLUTE_NS,
     MAX,
@@ -19,7 +20,6 @@ from wirebench.selftest.judge import (
     Row,
 )
 from wirebench.selftest.laws import MS, US, Mode, Span
-from wirebench.selftest.peers import PeerRow
 from wirebench.selftest.repeats import Group, Run
 from wirebench.stats.types import MetricSummary
 

@@ -16,19 +16,19 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from wirebench.catalog.workloads import payload
-from wirebench.process.certificates import Certificates
-from wirebench.process.ports import HOST
-from wirebench.verify.websocket import (
+from wirebench.frames import (
     BINARY,
     CLOSE,
     CONTINUATION,
     PING,
     PONG,
     TEXT,
-    accept_key,
     apply_mask,
     encode_frame,
+    switching_protocols,
 )
+from wirebench.process.certificates import Certificates
+from wirebench.process.ports import HOST
 
 Misbehaviour = Literal["none", "wrong_body", "short_body", "not_found", "close_each"]
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
@@ -182,11 +182,7 @@ class CountingServer:
             return
         if headers.get("sec-websocket-version") != "13" or "sec-websocket-key" not in headers:
             raise _ProtocolError(f"a WebSocket handshake with the headers {headers}")
-        accept = accept_key(headers["sec-websocket-key"])
-        writer.write(
-            "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-            f"Sec-WebSocket-Accept: {accept}\r\n\r\n".encode()
-        )
+        writer.write(switching_protocols(headers["sec-websocket-key"]))
         await writer.drain()
         self.counts.handshakes += 1
         message, kind = b"", TEXT

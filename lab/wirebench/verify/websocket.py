@@ -4,18 +4,26 @@ sends.
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import os
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from wirebench.frames import (
+    BINARY,
+    CLOSE,
+    CONTINUATION,
+    PING,
+    PONG,
+    TEXT,
+    accept_key,
+    encode_frame,
+    new_key,
+)
 from wirebench.process.ports import HOST
 from wirebench.verify.http import Connection, PeerError, show
 
-CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0x0, 0x1, 0x2, 0x8, 0x9, 0xA
+UPGRADE = ("Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13")
 _NAMES = {
     CONTINUATION: "continuation",
     TEXT: "text",
@@ -24,7 +32,6 @@ _NAMES = {
     PING: "ping",
     PONG: "pong",
 }
-_GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"  # RFC 6455 section 1.3
 MAX_FRAME_BYTES = 16 * 1024 * 1024
 HANDSHAKE_PIECE_BYTES = 5
 """Small enough to cut every line, large enough not to look like an attack: tungstenite refuses more
@@ -40,48 +47,6 @@ class Frame:
 
     def describe(self) -> str:
         return f"{_NAMES[self.opcode]} {show(self.payload)}"
-
-
-def accept_key(key: str) -> str:
-    """RFC 6455 section 4.2.2."""
-    return base64.b64encode(hashlib.sha1((key + _GUID).encode()).digest()).decode()  # noqa: S324  # the protocol's choice
-
-
-def encode_frame(
-    opcode: int, payload: bytes, *, fin: bool = True, mask: bool = True, key: bytes | None = None
-) -> bytes:
-    head = bytearray([(0x80 if fin else 0) | opcode])
-    bit = 0x80 if mask else 0
-    if len(payload) < 126:
-        head.append(bit | len(payload))
-    elif len(payload) < 65536:
-        head.append(bit | 126)
-        head += struct.pack(">H", len(payload))
-    else:
-        head.append(bit | 127)
-        head += struct.pack(">Q", len(payload))
-    if not mask:
-        return bytes(head) + payload
-    key = key if key is not None else os.urandom(4)
-    return bytes(head) + key + apply_mask(payload, key)
-
-
-def apply_mask(payload: bytes, key: bytes) -> bytes:
-    """RFC 6455 section 5.3, as one exclusive or of two long numbers."""
-    size = len(payload)
-    repeated = (key * (size // 4 + 1))[:size]
-    return (int.from_bytes(payload, "big") ^ int.from_bytes(repeated, "big")).to_bytes(size, "big")
-
-
-def handshake_request(port: int, key: str, path: str = "/") -> bytes:
-    return (
-        f"GET {path} HTTP/1.1\r\nHost: {HOST}:{port}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-        f"Sec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\n\r\n"
-    ).encode()
-
-
-def new_key() -> str:
-    return base64.b64encode(os.urandom(16)).decode()
 
 
 class WebSocket:
@@ -153,17 +118,49 @@ def open_websocket(
         connection.close()
 
 
-def shake_hands(connection: Connection, *, in_pieces: bool = False) -> WebSocket:
+@dataclass(frozen=True, kw_only=True)
+class HandshakeReply:
+    """What a server answered to a handshake, not judged."""
+
+    status: int
+    reason: str
+    fields: Mapping[str, str]
+    """Names in lower case."""
+    key: str
+    """The one that was sent."""
+
+    @property
+    def accept(self) -> str:
+        """What its Sec-WebSocket-Accept must be."""
+        return accept_key(self.key)
+
+
+def handshake(
+    connection: Connection,
+    *lines: str,
+    path: str = "/",
+    authority: str | None = None,
+    in_pieces: bool = False,
+) -> HandshakeReply:
+    """Sends a handshake with these lines, which should be ``UPGRADE``, and a new key."""
     key = new_key()
-    data = handshake_request(connection.port, key)
+    host = f"Host: {authority or f'{HOST}:{connection.port}'}"
+    head = [f"GET {path} HTTP/1.1", host, *lines, f"Sec-WebSocket-Key: {key}", "", ""]
+    data = "\r\n".join(head).encode("latin-1")
     if in_pieces:
         connection.send_in_pieces(data, size=HANDSHAKE_PIECE_BYTES)
     else:
         connection.send(data)
     status, reason, headers = connection.read_head()
-    named = dict(headers)
-    if status != 101:
-        raise PeerError(f"{status} {reason}")
+    return HandshakeReply(status=status, reason=reason, fields=dict(headers), key=key)
+
+
+def shake_hands(connection: Connection, *, in_pieces: bool = False) -> WebSocket:
+    """A handshake that must succeed, without any extension."""
+    reply = handshake(connection, *UPGRADE, in_pieces=in_pieces)
+    named = reply.fields
+    if reply.status != 101:
+        raise PeerError(f"{reply.status} {reply.reason}")
     if (
         named.get("upgrade", "").lower() != "websocket"
         or "upgrade" not in named.get("connection", "").lower()
@@ -171,9 +168,10 @@ def shake_hands(connection: Connection, *, in_pieces: bool = False) -> WebSocket
         raise PeerError(
             f"101 with Upgrade: {named.get('upgrade')}, Connection: {named.get('connection')}"
         )
-    if named.get("sec-websocket-accept") != accept_key(key):
+    if named.get("sec-websocket-accept") != reply.accept:
         raise PeerError(
-            f"Sec-WebSocket-Accept: {named.get('sec-websocket-accept')} for the key {key}, not {accept_key(key)}"
+            f"Sec-WebSocket-Accept: {named.get('sec-websocket-accept')} for the key {reply.key}, "
+            f"not {reply.accept}"
         )
     for name in ("sec-websocket-extensions", "sec-websocket-protocol"):
         if named.get(name):

@@ -9,19 +9,13 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
 from wirebench.catalog.workloads import payload
+from wirebench.frames import BINARY, CLOSE, CONTINUATION, PING, PONG, TEXT, encode_frame
 from wirebench.verify.checks import Check, Mismatch
 from wirebench.verify.http import Connection, at, exchange, request, show
 from wirebench.verify.websocket import (
-    BINARY,
-    CLOSE,
-    CONTINUATION,
     HANDSHAKE_PIECE_BYTES,
-    PING,
-    PONG,
-    TEXT,
     Frame,
     WebSocket,
-    encode_frame,
     open_websocket,
     shake_hands,
 )

@@ -208,7 +208,8 @@ def main() -> int:
     python = find_python()
     if python is None:
         print(
-            "no Python 2.7 here (python2.7 on the PATH, or pyenv install 2.7.18): Autobahn's suite is not run",
+            "no Python 2.7 here (python2.7 on the PATH, or pyenv install 2.7.18): "
+            "Autobahn's suite is not run",
             file=sys.stderr,
         )
         return MISSING
@@ -242,9 +243,8 @@ def main() -> int:
             )
             counts[kind] += 1
             if kind == "failed":
-                print(
-                    f"{role} case {case}: {said[0]}, close {said[1]}; see {folder / role / 'reports' / result['reportfile']}"
-                )
+                report = folder / role / "reports" / result["reportfile"]
+                print(f"{role} case {case}: {said[0]}, close {said[1]}; see {report}")
         print(f"{role}: {len(results)} cases")
     print(json.dumps(counts))
     return 1 if counts["failed"] or not counts["passed"] else 0

@@ -11,19 +11,17 @@ import json
 import math
 import re
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from wirebench.process.ports import HOST
 from wirebench.process.start import describe_end, tail_of
 from wirebench.process.supervise import Scope
+from wirebench.selftest.beside import PeerRow, Percentiles
 from wirebench.selftest.cases import Case, Load
 from wirebench.selftest.judge import MAX, PERCENTILES
 from wirebench.selftest.laws import MS, US, Conditions, Mode, S, Span
-
-Percentiles = dict[str, float]
-"""By the names of PERCENTILES and MAX, in nanoseconds. What a peer does not report is missing."""
 
 
 class PeerError(Exception):
@@ -59,19 +57,48 @@ class Peer:
     settles_s: Callable[[Load], int] = _nothing
     """How long after its start it throws away what it has measured."""
 
-
-@dataclass(frozen=True, kw_only=True)
-class PeerRow:
-    case: str
-    peer: str
-    mode: str
-    rate: int
-    truth: Mapping[str, Span | None]
-    for_users: Mapping[str, Span | None]
-    """The truth of an open loop at the same rate, which a closed loop does not see."""
-    measured: Percentiles
-    failed: int | None
-    note: str
+    def run(
+        self,
+        case: Case,
+        load: Load,
+        scope: Scope,
+        *,
+        port: int,
+        cores: Sequence[int],
+        base_ns: float,
+    ) -> PeerRow:
+        seconds = (load.warmup_ns + load.window_ns) / S
+        words = self.command(f"http://{HOST}:{port}/", load)
+        process = scope.start(
+            words, name=self.name, cwd=scope.folder, env={}, cores=cores, merge_output=False
+        )
+        settles_s = self.settles_s(load)
+        code = process.wait(settles_s + seconds + 30)
+        process.stop()
+        said = Said(percentiles={})
+        if code == 0:
+            try:
+                said = self.parse(process.output.text())
+                note = (
+                    f"{said.failed:,} failed or left out; {self.note}" if said.failed else self.note
+                )
+            except PeerError as error:
+                note = f"{self.name}: {error}"
+        else:
+            end = "did not end" if code is None else describe_end(process)
+            note = f"{self.name} {end}: {tail_of(process)[:200]}"
+        same = _conditions(load, load.mode, settles_s, seconds, base_ns)
+        return PeerRow(
+            case=case.name,
+            peer=self.name,
+            mode=load.mode,
+            rate=load.rate,
+            truth=_truths(case, same),
+            for_users=_truths(case, _conditions(load, "constant", settles_s, seconds, base_ns)),
+            measured=said.percentiles,
+            failed=said.failed,
+            note=note,
+        )
 
 
 _UNITS = {"us": US, "ms": MS, "s": S, "m": 60 * S}
@@ -242,7 +269,8 @@ def _command(
     return command
 
 
-_VEGETA = """echo "GET $1" | vegeta attack -duration "$2" -rate "$3" -workers "$4" -timeout 60s -output vegeta.bin &&
+_VEGETA = """echo "GET $1" |
+vegeta attack -duration "$2" -rate "$3" -workers "$4" -timeout 60s -output vegeta.bin &&
 vegeta report -type json vegeta.bin && vegeta report -type hdrplot vegeta.bin"""
 _K6 = """printf '%s' "
 import http from 'k6/http';
@@ -255,7 +283,8 @@ export default function () { http.get('$1'); }
 export function handleSummary({ metrics }) {
   const dropped = metrics.dropped_iterations ? metrics.dropped_iterations.values.count : 0;
   const failed = metrics.http_req_failed.values.passes + dropped;
-  return { stdout: JSON.stringify({ failed, http_req_duration: metrics.http_req_duration.values }) };
+  const http_req_duration = metrics.http_req_duration.values;
+  return { stdout: JSON.stringify({ failed, http_req_duration }) };
 }
 " | k6 run --quiet --no-usage-report -"""
 
@@ -367,47 +396,6 @@ PEERS: tuple[Peer, ...] = (
 
 def installed(peers: Sequence[Peer] = PEERS) -> tuple[Peer, ...]:
     return tuple(peer for peer in peers if shutil.which(peer.name) is not None)
-
-
-def run_peer(
-    peer: Peer,
-    case: Case,
-    load: Load,
-    scope: Scope,
-    *,
-    port: int,
-    cores: Sequence[int],
-    base_ns: float,
-) -> PeerRow:
-    seconds = (load.warmup_ns + load.window_ns) / S
-    words = peer.command(f"http://{HOST}:{port}/", load)
-    process = scope.start(
-        words, name=peer.name, cwd=scope.folder, env={}, cores=cores, merge_output=False
-    )
-    settles_s = peer.settles_s(load)
-    code = process.wait(settles_s + seconds + 30)
-    process.stop()
-    said = Said(percentiles={})
-    if code == 0:
-        try:
-            said = peer.parse(process.output.text())
-            note = f"{said.failed:,} failed or left out; {peer.note}" if said.failed else peer.note
-        except PeerError as error:
-            note = f"{peer.name}: {error}"
-    else:
-        note = f"{peer.name} {'did not end' if code is None else describe_end(process)}: {tail_of(process)[:200]}"
-    same = _conditions(load, load.mode, settles_s, seconds, base_ns)
-    return PeerRow(
-        case=case.name,
-        peer=peer.name,
-        mode=load.mode,
-        rate=load.rate,
-        truth=_truths(case, same),
-        for_users=_truths(case, _conditions(load, "constant", settles_s, seconds, base_ns)),
-        measured=said.percentiles,
-        failed=said.failed,
-        note=note,
-    )
 
 
 def _conditions(

@@ -1,5 +1,0 @@
-module wirebench/contestant
-
-go 1.20
-
-require github.com/gorilla/websocket v1.5.3
