@@ -162,7 +162,7 @@ void connection::take_head(std::string_view raw) {
 void connection::dispatch(phase p) {
     enter(p);
     current_->held = true;
-    worker_->handle(response(current_));
+    worker_->handle(response_access::holding(current_));
 }
 
 void connection::on_end() {
@@ -372,8 +372,8 @@ bool connection::start_websocket(exchange& e) {
         ws::write_upgrade_response(out(), check.key, {}, {&extension, compressed ? 1U : 0U});
     flush_later();
     enter(phase::websocket);
-    session_.reset(
-        new ws::session(ws::role::server, *this, *this, worker_->limits(), std::move(deflate)));
+    session_.reset(new ws::detail::session_core(ws::role::server, *this, *this, worker_->limits(),
+                                                std::move(deflate)));
     if (loop_metrics* const counts = worker_->counts(); counts != nullptr) {
         counts->sessions_opened.add();
         session_->count(counts->messages);

@@ -5,11 +5,11 @@
 #include <memory>
 #include <span>
 
+#include "../websocket/session_core.hpp"
 #include "loop_metrics.hpp"
 #include "peers.hpp"
 #include "wire/loop/stream.hpp"
 #include "wire/proto/http_parser.hpp"
-#include "wire/websocket/session.hpp"
 
 namespace wire::http {
 class response;
@@ -22,7 +22,7 @@ struct exchange;
 struct file_body;
 class worker;
 
-class connection final : public stream, private ws::session::owner {
+class connection final : public stream, private ws::detail::session_owner {
 public:
     // An intrusive list of connections.
     struct list {
@@ -113,7 +113,7 @@ private:
     connection* next_ = nullptr;
     connection* previous_ = nullptr;
     exchange* current_ = nullptr;  // the request in progress
-    std::unique_ptr<ws::session> session_;
+    std::unique_ptr<ws::detail::session_core> session_;
     request_parser parser_;
     buffer held_;  // received, not used up
     timer timer_ = timer::calling<&connection::on_timer>(this);

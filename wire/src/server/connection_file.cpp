@@ -46,7 +46,7 @@ ssize_t send_from(int socket, int file, std::uint64_t offset, std::size_t n) noe
 }  // namespace
 
 void connection::send_file(response res, std::shared_ptr<file_body> file) {
-    res.exchange_->file = std::move(file);
+    response_access::of(res).file = std::move(file);
     res.send();
 }
 

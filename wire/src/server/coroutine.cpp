@@ -19,7 +19,7 @@ task<> guarded(task<> handling) {
 }  // namespace
 
 std::shared_ptr<loop_handle> loop_handle_of(const response& r) noexcept {
-    return r.exchange_->handle;
+    return response_access::of(r).handle;
 }
 
 void run_handler(const std::shared_ptr<loop_handle>& handle, task<> handling) {

@@ -11,8 +11,8 @@
 
 #include "body.hpp"
 #include "file_body.hpp"
+#include "received_request.hpp"
 #include "wire/server/error_pages.hpp"
-#include "wire/server/request.hpp"
 #include "wire/server/response.hpp"
 
 namespace wire::http::detail {
@@ -34,6 +34,14 @@ struct loop_handle {
     }
 };
 
+// The server's way into a response.
+struct response_access {
+    // A response that will answer `e`.
+    static response holding(exchange* e) noexcept { return response(e); }
+    // Precondition: `r` is neither sent nor moved from.
+    static exchange& of(const response& r) noexcept { return *r.exchange_; }
+};
+
 // Responses that have no body, nor fields that speak of one (RFC 9110 sections 8.6 and 15).
 constexpr bool is_bodiless(int status) noexcept { return status == 204 || status == 304; }
 
@@ -50,7 +58,7 @@ struct exchange {
 
     std::shared_ptr<loop_handle> handle;
     connection* from = nullptr;  // loop's thread only; null when that is gone
-    request req;
+    received_request req;
 
     int status = 200;
     std::string fields;  // whole lines

@@ -16,7 +16,7 @@ worker::worker(const server_options& options, handler& h, peer_counts* peers)
     : options_(&options), handler_(&h), peers_(peers), handle_(std::make_shared<loop_handle>()) {
     if (options.on_finished || options.metrics != nullptr) {
         observer_.emplace(options.on_finished ? &options.on_finished : nullptr,
-                          options.metrics != nullptr ? &options.metrics->add_loop() : nullptr);
+                          options.metrics != nullptr ? &add_loop(*options.metrics) : nullptr);
     }
     handle_->owner = this;
     handle_->pages = options.error_pages;

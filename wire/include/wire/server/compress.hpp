@@ -25,13 +25,17 @@
 namespace wire::http {
 
 struct compress_options {
-    std::size_t min_bytes = 1024;  // below, the fields cost about what is saved
-    int level = 1;                 // 1 to 9; nginx's gzip_comp_level: 1
+    // Bodies of fewer bytes are left alone: the fields cost about what is saved.
+    std::size_t min_bytes = 1024;
+    // zlib's, 1 (fast) to 9 (small). nginx's gzip_comp_level: 1.
+    int level = 1;
     // Bodies in pieces that are compressed at the same time; further ones are sent as they are.
     // Each holds 262 KiB until it ends.
     std::size_t max_streams = 256;
 };
 
+// Makes the middleware, for router::after() of all paths or of a prefix. Each call has a set of
+// compressors of its own: use one for all prefixes where memory matters.
 router::editor compress(const compress_options& options = {});
 
 }  // namespace wire::http
