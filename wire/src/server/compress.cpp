@@ -1,3 +1,4 @@
+// Middleware that compresses responses, with a store of idle compressors that all threads share.
 #include "wire/server/compress.hpp"
 
 #include <algorithm>

@@ -84,7 +84,7 @@ void topic_member::erase_empty(topic_entry& e) noexcept {
     alive->members.erase(loop);
 }
 
-// Nothing here calls back, so that nobody leaves the list meanwhile.
+// Nothing here calls back, so that no session leaves the list meanwhile.
 void topic_member::deliver(const published& m, const session* but) {
     const auto found = entries.find(m.topic);
     if (found == entries.end()) return;

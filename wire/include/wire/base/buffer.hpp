@@ -46,8 +46,8 @@ public:
     std::string_view view() const noexcept { return {data_ + begin_, size()}; }
     std::span<char> bytes() noexcept { return {data_ + begin_, size()}; }
 
-    // Gives room for at least `n` bytes behind the last one; more where there is more. What is
-    // written there becomes part of the buffer only by commit(). Throws std::bad_alloc, or
+    // Gives room for at least `n` bytes behind the last one; more where the storage has more. Bytes
+    // written there become part of the buffer only by commit(). Throws std::bad_alloc, or
     // std::length_error beyond 4 GiB.
     std::span<char> prepare(std::size_t n) {
         if (capacity_ - end_ < n) make_room(n);

@@ -27,9 +27,9 @@ public:
     unique_function() noexcept = default;
     unique_function(std::nullptr_t) noexcept {}  // NOLINT
 
-    // Takes anything that can be called with `Args` and returns something that converts to `R`;
-    // for R = void any result will do, and is dropped. Throws what copying or moving `f` throws,
-    // and std::bad_alloc.
+    // Takes anything that can be called with `Args` and returns something that converts to `R`; for
+    // R = void any result will do, and is dropped. Throws what copying or moving `f` throws, and
+    // std::bad_alloc.
     template <typename F>
         requires(!std::is_same_v<std::remove_cvref_t<F>, unique_function> &&
                  std::is_invocable_r_v<R, std::decay_t<F>&, Args...>)

@@ -15,8 +15,7 @@
 
 namespace wire {
 
-// Plain values: set them before the server or client starts, which copies them. What is exactly as
-// large as a limit is accepted.
+// Plain values: set them before the server or client starts, which copies them.
 struct limits {
     // Request target. RFC 9112 section 3 recommends supporting at least 8,000 octets in a request
     // line.

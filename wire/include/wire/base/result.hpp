@@ -1,8 +1,9 @@
 // Errors are values: an enum that programs branch on and a message that people read.
 //
 //     wire::result<http::reply> got = client->get(url);
-//     if (!got) return log(got.error().message);           // "http://a.example/: connection
-//     refused" if (got.code() == wire::errc::timed_out) retry(); use(got->body());
+//     if (got.code() == wire::errc::timed_out) return retry();
+//     if (!got) return log(got.error().message);  // "http://a.example/: connection refused"
+//     use(got->body());
 //
 // wire throws nothing across its interface but what allocation throws, and std::invalid_argument
 // for a malformed route pattern.
@@ -24,7 +25,7 @@ enum class errc : std::uint8_t {
     none = 0,
 
     // Sockets.
-    refused,         // nobody listens there
+    refused,         // no process listens on that address and port
     reset,           // the peer aborted the connection
     closed_early,    // the peer closed in the middle of a message
     timed_out,       // a time limit passed
@@ -157,7 +158,7 @@ private:
     std::variant<T, wire::error> state_;
 };
 
-// Of what has no value: it worked, or there is an error.
+// The result of an operation without a value: it worked, or there is an error.
 template <> class [[nodiscard]] result<void> {
 public:
     // It worked.

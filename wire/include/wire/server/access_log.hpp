@@ -1,5 +1,5 @@
-// One line, or whatever you make of it, for each request: server_options::on_finished is called
-// with an access_record.
+// An access log: server_options::on_finished is called with an access_record for each request, and
+// two functions here make the usual log lines of it.
 //
 //     options.on_finished = [&file](const http::access_record& r) {
 //         file.write(http::combined_log(r) + "\n");

@@ -15,9 +15,9 @@
 //     });
 //
 // Both are handles on something that the server holds: move them anywhere, let them outlive the
-// connection and the server. Each may be used from any thread, by one at a time. What they call
-// runs on the loop's thread and must not throw; it may use, and destroy, the writer or reader it
-// belongs to.
+// connection and the server. Each may be used from any thread, by one at a time. Their callbacks
+// run on the loop's thread and must not throw; they may use, and destroy, the writer or reader that
+// they belong to.
 #pragma once
 
 #include <cstddef>
@@ -51,8 +51,8 @@ public:
     ~body_writer();
 
     // Queues a copy of `piece`. On the loop's own thread it leaves at the end of the loop
-    // iteration, from others after the loop has been woken up. What goes beyond an announced length
-    // is dropped.
+    // iteration, from others after the loop has been woken up. Bytes beyond an announced length are
+    // dropped.
     //
     // Returns false when the connection is gone or the body finished, in which case nothing is
     // queued; or when more than limits::max_unsent_bytes are now queued: this piece was taken, but
@@ -117,7 +117,7 @@ private:
     std::shared_ptr<detail::body_source> source_;
 };
 
-// What is to be done with a request's body; decided when the head is there.
+// How a request's body is to be received; decided when its head has come.
 struct body_plan {
     // True: the handler is called at once and reads the body as it comes. False: it is called when
     // the whole body is in request::body().

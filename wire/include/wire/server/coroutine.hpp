@@ -2,7 +2,7 @@
 //
 //     routes.get("/proxied", [&client](http::response res) -> wire::task<> {
 //         wire::result<http::reply> got = co_await client.get("http://127.0.0.1:8081/");
-//         res.send(got ? std::string(got->body()) : "nobody there\n");
+//         res.send(got ? std::string(got->body()) : "bad gateway\n");
 //     });
 //
 // A handler, and one of router::stream(), may return a task<> instead of nothing. It then runs on

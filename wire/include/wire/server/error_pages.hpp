@@ -1,4 +1,4 @@
-// What a server's own refusals say, as data: 400, 404, 405, 408, 413, 414, 426, 431, 500, 501, 503
+// Pages for a server's own error responses: 400, 404, 405, 408, 413, 414, 426, 431, 500, 501, 503
 // and 505.
 //
 //     options.error_pages.set(404, "text/html", "<h1>Nothing here</h1>\n")

@@ -36,7 +36,7 @@ struct file_options {
     std::string cache_control{};
     // Whether names that begin with '.' are served too; otherwise they are not found.
     bool hidden = false;
-    // Whether "x.gz", where there is one, is sent in place of "x" to those who accept gzip.
+    // Whether "x.gz", where there is one, is sent in place of "x" to clients that accept gzip.
     bool precompressed = false;
     // Ranges of bytes in one request; more, and overlapping ones, are refused with 416.
     std::size_t max_ranges = 16;

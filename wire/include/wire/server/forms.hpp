@@ -1,13 +1,12 @@
-// What handlers read out of a request: its query, its form, its cookies.
+// Reads a request's query, form and cookies.
 //
 //     const auto form = http::form(res.request());
 //     if (!form) return res.status(http::status_for(form.error().code)).send("not like that\n");
 //     const auto name = form->get("name");
 //
-// `l` bounds what is taken (max_parameters, max_cookies, max_parts ...): give the server's own
-// limits where they differ from the defaults. Each parses anew: keep the result rather than ask
-// twice. What fails is the client's fault: answer 400, 413 or 415 as status_for() of the error
-// says.
+// `l` bounds each result (max_parameters, max_cookies, max_parts ...): give the server's own limits
+// where they differ from the defaults. Each call parses anew: keep the result rather than ask
+// twice. A failure is the client's fault: answer 400, 413 or 415 as status_for() of the error says.
 #pragma once
 
 #include <string_view>

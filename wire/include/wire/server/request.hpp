@@ -32,8 +32,8 @@ public:
     // method::other for one that wire has no name for; method_text() then tells.
     http::method method() const noexcept { return head_.method; }
     std::string_view method_text() const noexcept { return head_.method_text; }
-    // The request target as received: a path with its query, or one of the other three forms of
-    // RFC 9112 section 3.2.
+    // The request target as received: a path with its query, or one of the other three forms of RFC
+    // 9112 section 3.2.
     std::string_view target() const noexcept { return head_.target; }
     // The target's path, not percent-decoded and with "." and ".." as they came; "*" for OPTIONS *.
     std::string_view path() const noexcept { return head_.path; }
@@ -59,8 +59,8 @@ public:
 
     // The other end of the connection, which may be a proxy. Stays when the connection has gone.
     const address& peer() const noexcept { return peer_; }
-    // What was agreed on by TLS, with the common name of the client's certificate where one was
-    // asked for; null without TLS. Stays when the connection has gone.
+    // The TLS version, cipher and protocol in use, and the common name of the client's certificate
+    // where one was asked for; null without TLS. Stays when the connection has gone.
     const wire::tls::connection_info* tls() const noexcept { return tls_ ? &*tls_ : nullptr; }
 
     // What a route's {name} or {name...} matched, as received; "" for a name that the route does

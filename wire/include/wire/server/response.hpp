@@ -49,7 +49,7 @@ public:
     // False when sent or moved from. Everything below has the precondition that it is true.
     explicit operator bool() const noexcept { return exchange_ != nullptr; }
 
-    // The request. The reference, and what it gives, are valid until this response is sent or
+    // The request. The reference, and all views into it, are valid until this response is sent or
     // destroyed; moving the response changes nothing.
     const http::request& request() const noexcept;
 
@@ -74,8 +74,8 @@ public:
     // Ends the connection after this response, with "Connection: close".
     response& close_connection() noexcept;
 
-    // What has been set so far. The field is the first of that name, but never one of the library's
-    // own; it dies with the next change.
+    // The status, and the first field of that name, as set so far. The library's own fields are not
+    // among them. The view dies with the next change.
     int status() const noexcept;
     std::optional<std::string_view> header(std::string_view name) const noexcept;
 
@@ -97,14 +97,14 @@ public:
 
     // ---- a body in pieces (body.hpp) ----
 
-    // Sends the head now and the body as it is written: without a length in chunks to HTTP/1.1
-    // and, to HTTP/1.0, until the connection's end. body() is not sent. Answers to HEAD, and 204
-    // and 304, have no body: what is written is dropped. Afterwards this object is empty.
+    // Sends the head now and the body as it is written: without a length in chunks to HTTP/1.1 and,
+    // to HTTP/1.0, until the connection's end. body() is not sent. Answers to HEAD, and 204 and
+    // 304, have no body: what is written is dropped. Afterwards this object is empty.
     body_writer start_body();
     // The same with Content-Length: `length` bytes, all of which must then be written.
     body_writer start_body(std::uint64_t length);
-    // Whether the body comes in pieces or from a file, so that body() is not what is sent. For
-    // hooks of on_send().
+    // Whether the body comes in pieces or from a file, so that body() is not sent. For hooks of
+    // on_send().
     bool is_streamed() const noexcept;
 
     // The request's body, once, in place of request().body(): as it comes where the route or

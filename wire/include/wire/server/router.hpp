@@ -49,8 +49,8 @@ struct route_place;
 struct route_table;
 }  // namespace detail
 
-// What is left to do for a request that middleware of around() has in hand: the middleware added
-// after it, then the handler. Copies are cheap; they keep the routes alive.
+// The rest of a request's processing, as middleware of around() gets it: the middleware that was
+// added later, then the handler. Copies are cheap; they keep the routes alive.
 class next {
 public:
     // For the router: middleware is given one.
@@ -147,7 +147,7 @@ public:
     // Handles a request, on the thread that it is called on.
     void operator()(response res);
 
-    // What is to be done with the body of `req`, for server_options::plan_body: `stream` where the
+    // How the body of `req` is to be received, for server_options::plan_body: `stream` where the
     // request goes to a stream() route. A router that is given to server::listen() itself is asked
     // without more ado.
     body_plan plan_body(const request& req) const;

@@ -12,7 +12,7 @@
 //     options.loops = 4;
 //     auto server = http::server::listen(12345, std::move(routes), std::move(options));
 //     if (!server) return complain(server.error().message);
-//     server->run();  // until somebody calls server->stop()
+//     server->run();  // returns after server->stop(), from another thread or a signal handler
 //
 // Every request goes to one handler, which may be a router. A loop serves its connections on one
 // thread: a handler that blocks holds them all up (blocking_pool.hpp, coroutine.hpp).

@@ -1,5 +1,5 @@
-// What the TLS connections of a client have in common: whom to trust, who we are, sessions to
-// resume.
+// The TLS settings that a client's connections share: whom to trust, which certificate to show,
+// sessions to resume.
 //
 //     auto context = wire::tls::client_context::create({.ca_file = "our-ca.pem"});
 //     if (!context) return complain(context.error().message);
@@ -31,8 +31,8 @@ struct client_options {
     // Accept every certificate. For tests against servers with none that could be checked; never
     // for data that matter.
     bool insecure = false;
-    // PEM; what to show a server that asks who we are: the certificate with the chain behind it,
-    // and its key.
+    // PEM; the client's certificate with the chain behind it, and its key, for servers that ask for
+    // one.
     std::string certificate_file;
     std::string key_file;
     // The name to ask the server for and to find in its certificate, instead of the one that is
@@ -47,7 +47,7 @@ struct client_options {
     // Resume earlier sessions with the same server (RFC 8446 section 2.2, RFC 5077): a shorter
     // handshake.
     bool resume = true;
-    // A TLS 1.3 ticket serves once, so that nobody who watches can tell that two connections are of
+    // A TLS 1.3 ticket serves once, so that an observer cannot tell that two connections belong to
     // one client (RFC 8446 section C.4). Without it the newest serves for all.
     bool single_use_tickets = true;
     // Servers (host and port) whose sessions are kept, and the most kept for each; those used
@@ -67,9 +67,8 @@ public:
     client_context(const client_context&) = delete;
     client_context& operator=(const client_context&) = delete;
 
-    // The TLS of one connection to `host`, a name or a literal address, for
-    // stream::set_filter(). wire's clients call it. Fails when `host` cannot be the name of a
-    // server.
+    // The TLS of one connection to `host`, a name or a literal address, for stream::set_filter().
+    // wire's clients call it. Fails when `host` cannot be the name of a server.
     virtual result<std::unique_ptr<connection>> connect(std::string_view host,
                                                         std::uint16_t port) = 0;
 

@@ -3,7 +3,7 @@
 // Users meet it only as the connection_info of a request:
 //
 //     const wire::tls::connection_info* const tls = res.request().tls();
-//     if (tls == nullptr || tls->peer.empty()) return res.status(403).send("who are you?\n");
+//     if (tls == nullptr || tls->peer.empty()) return res.status(403).send("show a certificate\n");
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// What the TLS connections of a server have in common: its certificates, and whom it asks for
-// theirs.
+// The TLS settings that a server's connections share: its certificates, and whether clients have to
+// show theirs.
 //
 //     wire::tls::server_options keys;
 //     keys.certificates = {{"cert.pem", "key.pem"}};
@@ -43,8 +43,8 @@ struct server_options {
     std::string client_ca_file;
     // Whether clients have to show who they are; handlers see it in request::tls().
     client_certificate client = client_certificate::not_asked;
-    // What is spoken here (ALPN), best first. A client that offers only others is refused (RFC 7301
-    // section 3.2).
+    // Protocols to accept by ALPN, best first. A client that offers only others is refused (RFC
+    // 7301 section 3.2).
     std::vector<std::string> protocols = {"http/1.1"};
     // The oldest and newest version to accept.
     version min_version = version::tls_1_2;

@@ -40,8 +40,8 @@ struct message {
 
 // How a server accepts a WebSocket.
 struct accept_options {
-    // Compresses messages with clients that offer permessage-deflate (RFC 7692). Without a value
-    // no message is compressed. ws_deflate.hpp says what compression costs in memory.
+    // Compresses messages with clients that offer permessage-deflate (RFC 7692). Without a value no
+    // message is compressed. ws_deflate.hpp says what compression costs in memory.
     std::optional<deflate_options> deflate;
 };
 
@@ -106,9 +106,9 @@ public:
     // when as much time again brings none.
     void ping(std::string_view payload = {});
     // Begins the closing handshake (RFC 6455 section 7). on_close() follows when the peer has
-    // answered, or when limits::close_timeout is over. Does nothing when the session is not open.
-    // A code that may not stand in a frame is sent as internal_error. `reason` is UTF-8, and
-    // cut to 123 bytes, between characters.
+    // answered, or when limits::close_timeout is over. Does nothing when the session is not open. A
+    // code that may not stand in a frame is sent as internal_error. `reason` is UTF-8, and cut to
+    // 123 bytes, between characters.
     void close(std::uint16_t code = close_code::normal, std::string_view reason = {});
 
     // False once close() was called, or the peer's close frame came, or the connection was lost.
@@ -132,8 +132,8 @@ protected:
 };
 
 // Reaches a session from any thread and at any time. Copies are cheap and refer to the same
-// session. A handle does not keep its session alive: when the session is gone, or no longer open
-// by the time its loop runs the call, nothing happens and nobody is told.
+// session. A handle does not keep its session alive: when the session is gone, or no longer open by
+// the time its loop runs the call, nothing happens and nobody is told.
 //
 //     room.members.push_back(s.handle());                        // on the session's thread
 //     for (const ws::handle& h : room.members) h.send("hello");  // on any thread
