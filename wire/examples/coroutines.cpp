@@ -1,4 +1,4 @@
-// Coroutines on one loop: requests in turn and beside each other, a pause, a WebSocket.
+// Coroutines on one loop: requests one after another and at once, a pause, a WebSocket.
 #include <wire/client/coroutine.hpp>
 #include <wire/loop/event_loop.hpp>
 #include <wire/loop/task.hpp>

@@ -1,4 +1,4 @@
-// The other half of MIGRATING.md: what it shows of other libraries, written with wire.
+// The other half of MIGRATING.md: its programs for other libraries, written with wire.
 #include <wire/client/client.hpp>
 #include <wire/client/websocket.hpp>
 #include <wire/loop/blocking_pool.hpp>

@@ -1,5 +1,4 @@
-// Who asks: a server over TLS that knows its clients by their certificates, or by where they come
-// from.
+// A server over TLS that tells its clients apart by their certificates, or by their addresses.
 #include <wire/server/server.hpp>
 
 #include <cstdio>

@@ -1,3 +1,4 @@
+// Growth of a buffer, and the pool that lends storage to buffers in use.
 #include "wire/base/buffer.hpp"
 
 #include <algorithm>
@@ -49,31 +50,25 @@ buffer_pool::buffer_pool(std::size_t block_bytes, std::size_t max_kept)
     blocks_.reserve(max_kept);  // so that reclaim() cannot throw
 }
 
-buffer_pool::~buffer_pool() {
-    for (char* block : blocks_) std::free(block);
-}
+buffer_pool::~buffer_pool() = default;
 
 void buffer_pool::lend(buffer& b) {
-    if (b.data_ != nullptr) return;
+    if (b.capacity() != 0) return;
     if (blocks_.empty()) {
-        b.data_ = static_cast<char*>(std::malloc(block_bytes_));
-        if (b.data_ == nullptr) throw std::bad_alloc();
+        b.prepare(block_bytes_);
     } else {
-        b.data_ = blocks_.back();
+        b.swap(blocks_.back());
         blocks_.pop_back();
     }
-    b.capacity_ = static_cast<std::uint32_t>(block_bytes_);
 }
 
 void buffer_pool::reclaim(buffer& b) noexcept {
-    if (b.data_ == nullptr) return;
-    if (b.capacity_ != block_bytes_ || blocks_.size() == max_kept_) {
+    if (b.capacity() != block_bytes_ || blocks_.size() == max_kept_) {
         b.release();
         return;
     }
-    blocks_.push_back(b.data_);
-    b.data_ = nullptr;
-    b.begin_ = b.end_ = b.capacity_ = 0;
+    b.clear();
+    blocks_.push_back(std::move(b));
 }
 
 }  // namespace wire

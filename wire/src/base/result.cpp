@@ -1,3 +1,4 @@
+// The phrase of each errc, and the errc of each errno.
 #include "wire/base/result.hpp"
 
 #include <cerrno>

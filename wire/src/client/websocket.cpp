@@ -8,6 +8,7 @@
 
 #include "../loop/deferred_deletion.hpp"
 #include "../loop/poll_engine.hpp"
+#include "../websocket/session_core.hpp"
 #include "opener.hpp"
 #include "unix_time.hpp"
 #include "wire/proto/url.hpp"
@@ -29,7 +30,7 @@ struct dialed_owner : wire::detail::opening_base {
 };
 
 // A connection from the first attempt to the end of its session.
-class dialed final : public stream, private session::owner {
+class dialed final : public stream, private detail::session_owner {
 public:
     dialed(dialed_owner& owner, wire::url url, dial_options options, dialer::callback opened)
         : owner_(&owner),
@@ -160,8 +161,8 @@ private:
                 break;
             default:
                 owner_->loop->disarm(timer_);
-                session_.reset(
-                    new session(role::client, *this, *this, options_.limits, compression()));
+                session_.reset(new detail::session_core(role::client, *this, *this, options_.limits,
+                                                        compression()));
                 std::exchange(opened_, nullptr)(session_.get());
                 return at + s.consumed;
             }
@@ -223,7 +224,7 @@ private:
     http::response_head head_;
     std::optional<deflate_agreement> agreed_;
     buffer held_;
-    std::unique_ptr<session> session_;
+    std::unique_ptr<detail::session_core> session_;
     timer timer_ = timer::calling<&dialed::on_timer>(this);
     bool lingering_ = false;
     bool over_ = false;

@@ -1,3 +1,4 @@
+// Log lines in NCSA's common and combined formats, escaped so that a peer cannot forge one.
 #include "wire/server/access_log.hpp"
 
 #include "wire/proto/http_writer.hpp"

@@ -1,3 +1,5 @@
+// Bodies in pieces: what the handles do, and how pieces cross between their thread and the loop's.
+// body.hpp has the states.
 #include "body.hpp"
 
 #include <utility>

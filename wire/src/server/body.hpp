@@ -1,4 +1,33 @@
 // What body_writer and body_reader share with the connection.
+//
+// body_channel, a response's body. write() may come from any thread; the connection takes the bytes
+// on the loop's thread.
+//
+//   state    fields            write() on the loop's thread    write() on another
+//   waiting  at null           bytes queue in `pending`        the same
+//   sending  at set            goes to the connection          `pending`; pump() is posted
+//   ended    closed, ended     refused; end_body() follows     the same
+//            when `pending` has been taken
+//   over     over, at null     refused; lost() has called      the same
+//                              on_closed unless `ended`
+//
+//   attach(): waiting -> sending, when the head is written     end(): -> ended, by finish() or ~
+//   lost(): -> over, when the response is finished or the connection has gone
+//
+// body_source, a request's body. All on the loop's thread: calls of the reader are posted there.
+//
+//   state    fields            a piece from the connection     left by
+//   unread   !wanted           does not come: the peer waits   read()
+//   flowing  wanted            goes to on_piece at once        pause(), end(), forget()
+//   paused   paused            does not come: the peer waits   resume()
+//   over     over              -                               deliver_rest(), unless paused before
+//                                                              a complete end
+//   told     told              on_end was called, or the       -
+//                              response sent (forget())
+//
+// Owners: the handle and the exchange share each by shared_ptr; `at` is the connection while it
+// sends or receives this body. What users gave is called without a lock, and may destroy its
+// handle.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +46,7 @@ namespace wire::http::detail {
 class connection;
 struct loop_handle;
 
-// What a body's pieces are turned into on the thread that writes them. One at a time uses it.
+// Encodes a body's pieces, on the thread that writes them; one thread at a time.
 class piece_coder {
 public:
     virtual ~piece_coder() = default;
@@ -33,20 +62,20 @@ struct body_channel : std::enable_shared_from_this<body_channel> {
     bool write(std::string_view piece);
     void end(bool complete);
 
-    // ---- for who sends the response, on any thread, before it is sent ----
+    // ---- for middleware, on the thread that sends the response, before it is sent ----
 
-    // From here on all goes through it, and what was written already.
+    // Encodes all pieces by `c`, those that were written already included.
     void set_coder(std::unique_ptr<piece_coder> c);
 
     // ---- on the loop's thread ----
 
     // The head has gone: what was written meanwhile follows.
     void attach(connection& c, framing how, std::uint64_t length);
-    // Takes over what other threads have left here.
+    // Sends what other threads have left in `pending`, and the end.
     void pump();
     // The connection has sent all.
     void drained();
-    // The connection will send no more: whoever still writes is told.
+    // The connection will send no more: a writer that has not finished is told.
     void lost();
     void take_pending();
 
@@ -57,7 +86,7 @@ struct body_channel : std::enable_shared_from_this<body_channel> {
     // The following are guarded by mutex.
     std::string pending;     // written, not yet taken by the loop
     std::size_t unsent = 0;  // by the connection, when it last looked
-    bool posted = false;     // pump() is on its way
+    bool posted = false;     // pump() is posted
     bool congested = false;  // write() said so: drained() is owed
     bool ended = false;      // end() was called
     bool complete = false;   // with that

@@ -1,3 +1,4 @@
+// Middleware that compresses responses, with a store of idle compressors that all threads share.
 #include "wire/server/compress.hpp"
 
 #include <algorithm>
@@ -114,7 +115,7 @@ bool compressors::pack_pieces(response& res, content_coding how) {
         --streams_;
         return false;
     }
-    res.exchange_->out->set_coder(
+    response_access::of(res).out->set_coder(
         std::make_unique<stream>(shared_from_this(), how, *std::move(with)));
     return true;
 }
@@ -134,7 +135,7 @@ bool shrinks(std::string_view content_type) {
 }  // namespace
 
 void compressors::edit(response& res) {
-    const exchange& e = *res.exchange_;
+    const exchange& e = response_access::of(res);
     const bool in_pieces = e.out != nullptr && !e.instead;
     if (in_pieces ? e.out_length.has_value() || is_bodiless(e.status)
                   : e.file != nullptr || e.body.size() < options_.min_bytes)

@@ -1,3 +1,35 @@
+// One connection of a server: its states, receiving, and responses whose body is there whole.
+// connection_body.cpp has bodies in pieces, connection_file.cpp files.
+//
+//   phase      waits for                      entered when                        time limit
+//   securing   the TLS handshake              accepted, with TLS                  header_timeout
+//   idle       a request's first byte         accepted, or TLS complete, or the   idle_timeout
+//                                             last response written
+//   head       the rest of its head           its first byte came                 header_timeout
+//   body       the rest of its body           the head came, more is announced    body_timeout,
+//                                                                                 min_body_rate
+//   handling   the handler's response, or     the request is complete             handler_timeout
+//              the rest of a response's body
+//   lingering  the peer to close, so that it  the last response is written, or    close_timeout
+//              has read all (RFC 9112, 9.6)   the request was refused
+//   websocket  the session's end              101 is written                      the session's own
+//
+// In each of them, bytes that the peer does not take end the connection after write_timeout.
+//
+//   request    on_data() -> consume() -> take_head(), pieces of the body, end -> dispatch()
+//              -> the handler
+//   response   send() -> exchange::deliver() -> respond() -> write_response()
+//              -> finish_response() -> idle, then the next request if it is here already (held_)
+//   refusal    a parser's error or a time limit -> refuse() -> lingering
+//   end        drop() (ours) or on_failure() (the stream's) -> worker::defer() -> destroyed at the
+//              end of the loop iteration
+//
+// A handler that reads its body as it comes is called in `body`, and may answer there: the rest of
+// the body is then not waited for. Requests are handled one at a time; those sent ahead wait in
+// held_, and reading pauses when they are more than limits::max_unsent_bytes.
+//
+// Owners: the worker owns the connection; the connection owns its session and, while no response
+// holds it, its exchange (current_). Thread: the loop's, for everything here.
 #include "connection.hpp"
 
 #include <algorithm>
@@ -162,7 +194,7 @@ void connection::take_head(std::string_view raw) {
 void connection::dispatch(phase p) {
     enter(p);
     current_->held = true;
-    worker_->handle(response(current_));
+    worker_->handle(response_access::holding(current_));
 }
 
 void connection::on_end() {
@@ -176,8 +208,8 @@ void connection::settle() {
     if (is_closed()) return;
     const bool stalls = stalled();
     const bool full = unsent() > worker_->limits().max_unsent_bytes;
-    // What came before the end may still have to wait: a body for its reader, further requests
-    // until earlier replies have been taken.
+    // Bytes received before the end may still have to wait: a body for its reader, further requests
+    // until the peer has taken earlier replies.
     const bool between = phase_ == phase::idle || phase_ == phase::head || phase_ == phase::body;
     const bool waits = between && (stalls || full) && !held_.empty();
     if (peer_ended_ && phase_ != phase::handling && !waits) {
@@ -196,8 +228,8 @@ void connection::settle() {
     } else if (!reading()) {
         resume_reading();
     }
-    // What is unsent will most often have gone by the end of the turn: only the timer itself looks
-    // at that.
+    // What is unsent will most often have gone by the end of the loop iteration: only the timer
+    // itself looks at that.
     worker_->loop().arm(timer_, unsent() > 0 ? std::min(phase_due(), write_due()) : phase_due());
 }
 
@@ -333,7 +365,7 @@ void connection::refuse(errc why, int status, std::string_view text) {
     exchange& e = worker_->spare();
     e.clear();
     e.fail(status, text);
-    // What was understood of the request may be nothing: it must not shape the reply.
+    // The request may not have been understood at all: it must not shape the reply.
     e.req.head_.method = was_head ? method::head : method::get;
     e.req.head_.minor_version = 1;
     write_response(e, false, framing::length, e.body.size());
@@ -372,8 +404,8 @@ bool connection::start_websocket(exchange& e) {
         ws::write_upgrade_response(out(), check.key, {}, {&extension, compressed ? 1U : 0U});
     flush_later();
     enter(phase::websocket);
-    session_.reset(
-        new ws::session(ws::role::server, *this, *this, worker_->limits(), std::move(deflate)));
+    session_.reset(new ws::detail::session_core(ws::role::server, *this, *this, worker_->limits(),
+                                                std::move(deflate)));
     if (loop_metrics* const counts = worker_->counts(); counts != nullptr) {
         counts->sessions_opened.add();
         session_->count(counts->messages);
@@ -459,8 +491,8 @@ timeout_phase connection::timeout() const noexcept {
 
 void connection::on_timer() {
     if (is_closed()) return;
-    // What was written in this very turn has not been sent yet, and has not waited either, however
-    // long ago the last was sent.
+    // What was written in this loop iteration has not been sent yet, and has not waited either,
+    // however long ago the last was sent.
     if (unsent() > 0 && write_due() <= worker_->loop().now() && !flush()) return;
     const time_point at = unsent() > 0 ? write_due() : phase_due();
     if (at > worker_->loop().now()) {

@@ -1,15 +1,16 @@
-// One connection of a server: requests in order, one at a time, then perhaps a WebSocket.
+// One connection of a server: requests in order, one at a time, then perhaps a WebSocket. Its
+// states are described in connection.cpp. Everything is on the loop's thread.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <span>
 
+#include "../websocket/session_core.hpp"
 #include "loop_metrics.hpp"
 #include "peers.hpp"
 #include "wire/loop/stream.hpp"
 #include "wire/proto/http_parser.hpp"
-#include "wire/websocket/session.hpp"
 
 namespace wire::http {
 class response;
@@ -22,7 +23,7 @@ struct exchange;
 struct file_body;
 class worker;
 
-class connection final : public stream, private ws::session::owner {
+class connection final : public stream, private ws::detail::session_owner {
 public:
     // An intrusive list of connections.
     struct list {
@@ -32,7 +33,7 @@ public:
     connection(worker& w, const address& peer);
     ~connection() override;
 
-    // Call it once attached.
+    // Joins `l` and waits for requests. To be called once attached to the loop.
     void begin(list& l);
     void unlink(list& l) noexcept;
 
@@ -48,11 +49,11 @@ public:
     void send_piece(body_channel& c, std::string_view piece);
     // The body that is being sent has ended: when not `complete`, the peer is to know.
     void end_body(bool complete);
-    // Who reads the request's body has begun, paused or resumed.
+    // The reader of the request's body has begun, paused or resumed.
     void body_flow_changed();
     // Whether the peer must first take what it has been sent.
     bool congested() noexcept;
-    // From any thread, in place of a body.
+    // Sends `res` with `file` in place of its body. Any thread.
     static void send_file(response res, std::shared_ptr<file_body> file);
 
     address peer() const noexcept { return peer_.get(); }
@@ -65,7 +66,7 @@ private:
         head,      // some of a request's head has come
         body,
         handling,   // waiting for the response
-        lingering,  // all is said; waiting for the peer to have heard it (RFC 9112 section 9.6)
+        lingering,  // all is sent; waits for the peer to close (RFC 9112 section 9.6)
         websocket,
     };
 
@@ -113,16 +114,16 @@ private:
     connection* next_ = nullptr;
     connection* previous_ = nullptr;
     exchange* current_ = nullptr;  // the request in progress
-    std::unique_ptr<ws::session> session_;
+    std::unique_ptr<ws::detail::session_core> session_;
     request_parser parser_;
     buffer held_;  // received, not used up
     timer timer_ = timer::calling<&connection::on_timer>(this);
-    time_point since_;  // the last step forward of this phase
+    time_point since_;  // when this phase began, or last made progress
     time_point last_write_;
     compact_address peer_;
     // Body goes with handling when the handler reads it as it comes.
     phase phase_ = phase::idle;
-    bool consuming_ = false;  // on the stack below
+    bool consuming_ = false;  // consume() is on the stack
     bool peer_ended_ = false;
 };
 

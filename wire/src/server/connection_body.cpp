@@ -1,4 +1,5 @@
-// The part of a connection that only bodies in pieces need.
+// How a connection receives and sends bodies in pieces. body.hpp has the states of a body, and
+// connection.cpp those of the connection.
 #include <algorithm>
 
 #include "connection.hpp"
@@ -9,7 +10,7 @@ namespace wire::http::detail {
 
 // ---- requests ----
 
-// The head of a request with a body is there; with `peer_waits` nothing behind it.
+// The head of a request with a body has come; with `peer_waits` nothing after it.
 void connection::begin_body(bool peer_waits) {
     current_->body_from = worker_->loop().now();
     const request_head& head = current_->req.head_;
@@ -19,8 +20,8 @@ void connection::begin_body(bool peer_waits) {
     // Empty, or refused by the parser's next step.
     if (head.framing == framing::length && (head.content_length == 0 || head.content_length > most))
         return;
-    // Whoever waits for this before sending the body has sent nothing more (RFC 9110
-    // section 10.1.1).
+    // A peer that waits for this before sending the body has sent nothing more (RFC 9110 section
+    // 10.1.1).
     peer_waits = peer_waits && head.expects_continue;
     if (plan.stream) {
         current_->in = std::make_shared<body_source>(current_->handle);
@@ -38,7 +39,8 @@ bool connection::stalled() const noexcept {
            current_->in->stalled();
 }
 
-// Between the two the peer cannot send what it would.
+// From hold_back(true) to hold_back(false) the server does not read: that time does not count
+// against limits::min_body_rate.
 void connection::hold_back(bool on) noexcept {
     exchange& e = *current_;
     if (on == e.held_back_since.has_value()) return;
@@ -94,8 +96,8 @@ void connection::body_flow_changed() {
     go_on();
 }
 
-// The exchange will not be completed: who works at it is told why, or, if that was his own doing
-// (errc::none), nothing.
+// The exchange will not be completed. The body's reader and writer are told why; with errc::none,
+// when the handler itself ended the body, they are told nothing.
 void connection::abandon(errc why, bool observed) {
     if (current_ == nullptr) return;
     // What a handler has set so far is not sent, and perhaps being set.

@@ -1,4 +1,4 @@
-// How a connection sends files.
+// How a connection sends files: by sendfile(2) where the socket is plain, else by reading pieces.
 #include <signal.h>
 #include <sys/sendfile.h>
 #include <unistd.h>
@@ -17,8 +17,8 @@ namespace {
 constexpr std::size_t piece = 64 * 1024;
 constexpr std::size_t most_waiting = 4 * piece;  // read ahead of the peer
 constexpr std::size_t most_at_once = 1 << 20;    // asked of sendfile(2)
-constexpr std::uint64_t most_per_iteration =
-    4 << 20;  // the other connections of the loop get their turn
+// Sent in one loop iteration, so that the loop's other connections are served too.
+constexpr std::uint64_t most_per_iteration = 4 << 20;
 
 // sendfile(2) has no MSG_NOSIGNAL: where the peer has gone the signal is kept from this thread and
 // taken back, unless one waited before.
@@ -46,7 +46,7 @@ ssize_t send_from(int socket, int file, std::uint64_t offset, std::size_t n) noe
 }  // namespace
 
 void connection::send_file(response res, std::shared_ptr<file_body> file) {
-    res.exchange_->file = std::move(file);
+    response_access::of(res).file = std::move(file);
     res.send();
 }
 
@@ -66,7 +66,7 @@ void connection::begin_file(exchange& e, bool keep_alive) {
 }
 
 // Sends what the peer takes. Goes on when on_drained() says that it took what had to wait, or in
-// the next turn.
+// the next loop iteration.
 void connection::pump_file() {
     exchange& e = *current_;
     const auto body = e.file;

@@ -1,3 +1,4 @@
+// Runs handlers that are coroutines, and hands them the pieces of a request's body.
 #include "wire/server/coroutine.hpp"
 
 #include "exchange.hpp"
@@ -9,7 +10,7 @@ namespace detail {
 
 namespace {
 
-// An exception destroys the response on its way, as in any other handler.
+// An exception destroys the response while it unwinds, as in any other handler.
 task<> guarded(task<> handling) {
     try {
         co_await std::move(handling);
@@ -19,7 +20,7 @@ task<> guarded(task<> handling) {
 }  // namespace
 
 std::shared_ptr<loop_handle> loop_handle_of(const response& r) noexcept {
-    return r.exchange_->handle;
+    return response_access::of(r).handle;
 }
 
 void run_handler(const std::shared_ptr<loop_handle>& handle, task<> handling) {
@@ -38,7 +39,8 @@ void run_handler(const std::shared_ptr<loop_handle>& handle, task<> handling) {
 
 // ---- pieces ----
 
-// Shared with what the reader calls. The coroutine goes on at the end of the turn, outside of that.
+// Shared with what the reader calls. The coroutine goes on at the end of the loop iteration,
+// outside of that call.
 struct body_pieces::state final : iteration_hook {
     state(event_loop& l, body_reader r) noexcept
         : iteration_hook(&state::wake), loop(&l), in(std::move(r)) {}
@@ -69,7 +71,7 @@ struct body_pieces::state final : iteration_hook {
 
 namespace {
 
-// Says that nothing will come, when what was to be called is gone without having been called.
+// The end handler of a body: when it is destroyed without having been called, the body has stopped.
 template <typename State> struct last_word {
     explicit last_word(std::shared_ptr<State> s) noexcept : to(std::move(s)) {}
     last_word(last_word&&) noexcept = default;

@@ -1,4 +1,21 @@
-// A request and its response while they are on their way. Kept in a pool by the loop that made it.
+// A request and its response, from the request's head to the response's last byte.
+//
+//   state           held by                       `from`        left by
+//   spare           the worker: the next one,     null          take_head(): a head has come
+//                   or its pool
+//   being received  the connection (current_)     set           dispatch(): the handler is called
+//   with a handler  a response, on any thread     set; null     send() or the response's end ->
+//                   (`held`)                      once the      deliver() -> worker::complete(), on
+//                                                 connection    the loop's thread
+//                                                 has gone
+//   being sent      the connection (current_),    set           finish_response(), or abandon() at
+//                   while `out` or `file` lasts                 the connection's end -> recycle()
+//
+// A response that is sent after its connection has gone is recycled unsent; one that is sent after
+// its loop has gone is destroyed where it is.
+//
+// Threads: while `held`, what a response can set is its holder's, on any thread; `from` and all
+// counts belong to the loop's thread at all times.
 #pragma once
 
 #include <atomic>
@@ -11,8 +28,8 @@
 
 #include "body.hpp"
 #include "file_body.hpp"
+#include "received_request.hpp"
 #include "wire/server/error_pages.hpp"
-#include "wire/server/request.hpp"
 #include "wire/server/response.hpp"
 
 namespace wire::http::detail {
@@ -20,10 +37,10 @@ namespace wire::http::detail {
 class connection;
 class worker;
 
-// The way back to a loop from wherever a response has gone; outlives the loop.
+// How responses and bodies reach their loop from any thread; it outlives the loop.
 struct loop_handle {
     std::mutex mutex;
-    event_loop* loop = nullptr;             // guarded by mutex; null once the loop is going
+    event_loop* loop = nullptr;             // guarded by mutex; null once the loop is ending
     worker* owner = nullptr;                // used on the loop's thread
     std::size_t max_unsent_bytes = 0;       // of limits
     std::atomic<std::thread::id> thread{};  // while the loop runs, else none
@@ -34,13 +51,22 @@ struct loop_handle {
     }
 };
 
+// The server's way into a response.
+struct response_access {
+    // A response that will answer `e`.
+    static response holding(exchange* e) noexcept { return response(e); }
+    // Precondition: `r` is neither sent nor moved from.
+    static exchange& of(const response& r) noexcept { return *r.exchange_; }
+};
+
 // Responses that have no body, nor fields that speak of one (RFC 9110 sections 8.6 and 15).
 constexpr bool is_bodiless(int status) noexcept { return status == 204 || status == 304; }
 
 struct exchange {
     explicit exchange(std::shared_ptr<loop_handle> w) : handle(std::move(w)) {}
 
-    // Ends the part of the response's holder: on the loop's thread at once, from another by post().
+    // Takes `e` from its response back to the connection: on the loop's thread at once, from
+    // another by post().
     static void deliver(exchange* e);
     void clear() noexcept;
     // Answers with one of the library's own refusals: the page that there is for it, else `text` or
@@ -50,7 +76,7 @@ struct exchange {
 
     std::shared_ptr<loop_handle> handle;
     connection* from = nullptr;  // loop's thread only; null when that is gone
-    request req;
+    received_request req;
 
     int status = 200;
     std::string fields;  // whole lines
@@ -62,8 +88,8 @@ struct exchange {
     ws::accept_options accepting;
     std::vector<unique_function<void(response&)>> hooks;  // of response::on_send()
 
-    // Kept by the connection, for whoever observes.
-    time_point started{};  // only when somebody does
+    // Kept by the connection for the observer.
+    time_point started{};  // only when there is one
     std::uint64_t bytes_in = 0;
     std::uint64_t bytes_out = 0;
     std::uint64_t head_bytes_out = 0;  // of bytes_out

@@ -1,4 +1,4 @@
-// Parts of a file on their way to a peer.
+// Parts of a file that are being sent to a peer.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,4 @@
+// Serves the files of a directory: finds and opens them below it, answers conditions and ranges.
 #include "wire/server/files.hpp"
 
 #include <fcntl.h>

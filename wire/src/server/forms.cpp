@@ -1,13 +1,9 @@
+// Queries, forms and cookies: the parsers of proto, applied to a request.
 #include "wire/server/forms.hpp"
 
 #include "../proto/char_tables.hpp"
-#include "wire/proto/url.hpp"
 
 namespace wire::http {
-
-result<std::string> request::decoded_param(std::string_view name) const {
-    return percent_decode(param(name));
-}
 
 result<parameters> query(const request& r, const limits& l) {
     return parameters::parse(r.query(), l);

@@ -1,3 +1,4 @@
+// Adds up the counts of all loops and writes them as Prometheus reads them.
 #include "wire/server/metrics.hpp"
 
 #include <charconv>
@@ -19,9 +20,9 @@ struct metrics::state {
 metrics::metrics() : state_(std::make_unique<state>()) {}
 metrics::~metrics() = default;
 
-loop_metrics& metrics::add_loop() {
-    const std::lock_guard lock(state_->mutex);
-    return *state_->loops.emplace_back(std::make_unique<loop_metrics>());
+loop_metrics& detail::add_loop(metrics& of) {
+    const std::lock_guard lock(of.state_->mutex);
+    return *of.state_->loops.emplace_back(std::make_unique<loop_metrics>());
 }
 
 namespace {

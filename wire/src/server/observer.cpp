@@ -1,3 +1,4 @@
+// What the access log and the metrics are told of a request when it has been dealt with.
 #include "observer.hpp"
 
 #include <algorithm>

@@ -1,5 +1,4 @@
-// Where a loop's connections tell what happens, when anybody wants to know: the access log and the
-// metrics.
+// What a loop's connections report: to the access log, the metrics, or both.
 #pragma once
 
 #include <functional>

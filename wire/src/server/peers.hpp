@@ -1,5 +1,5 @@
-// Who is at the other end: kept in eight bytes for each connection, and counted where there is a
-// limit for each.
+// Peers' addresses: kept in eight bytes for each connection, and counted where there is a limit for
+// each address.
 #pragma once
 
 #include <array>

@@ -1,27 +1,19 @@
+// What handlers do with a response; the life of the exchange behind it is described in
+// exchange.hpp.
 #include "wire/server/response.hpp"
 
 #include <algorithm>
 
 #include "../proto/char_tables.hpp"
-#include "../proto/rebase.hpp"
 #include "exchange.hpp"
 #include "wire/proto/cookies.hpp"
 #include "worker.hpp"
 
 namespace wire::http {
 
+using detail::response_access;
+
 namespace {
-
-// Storage above this goes back to the heap between requests.
-constexpr std::size_t kept_bytes = 16 * 1024;
-
-void empty(std::string& text) noexcept {
-    if (text.capacity() > kept_bytes) {
-        text = {};
-    } else {
-        text.clear();
-    }
-}
 
 // What the library itself writes. `name` is a token.
 bool is_own_field(std::string_view name) noexcept {
@@ -42,45 +34,24 @@ void append_field(std::string& to, std::string_view name, std::string_view value
     *p++ = '\n';
 }
 
-}  // namespace
-
-std::string_view request::param(std::string_view name) const noexcept {
-    for (const auto& [key, value] : params_) {
-        if (key == name) return value;
+// Calls the hooks of on_send(); false when one has taken the response over.
+bool run_hooks(response& res) {
+    const auto of = [&res]() -> detail::exchange& { return response_access::of(res); };
+    if (of().refused) of().fail(500);
+    while (!of().hooks.empty()) {
+        auto hook = std::move(of().hooks.back());
+        of().hooks.pop_back();
+        try {
+            hook(res);
+        } catch (...) {
+            if (res) of().fail(500);
+        }
+        if (!res) return false;
     }
-    return {};
+    return true;
 }
 
-void request::keep(std::string_view raw) {
-    raw_.assign(raw);
-    const detail::rebase move(raw, raw_.data());
-    move(head_.method_text);
-    move(head_.target);
-    move(head_.path);
-    move(head_.query);
-    move(head_.authority);
-    move(head_.headers);
-}
-
-void request::keep(const wire::tls::connection_info& info) {
-    tls_ = info;
-    const std::size_t version = info.version.size();
-    const std::size_t cipher = info.cipher.size();
-    const std::size_t protocol = info.protocol.size();
-    tls_text_.assign(info.version).append(info.cipher).append(info.protocol).append(info.peer);
-    const std::string_view all = tls_text_;
-    tls_->version = all.substr(0, version);
-    tls_->cipher = all.substr(version, cipher);
-    tls_->protocol = all.substr(version + cipher, protocol);
-    tls_->peer = all.substr(version + cipher + protocol);
-}
-
-void request::clear() noexcept {
-    tls_.reset();
-    empty(raw_);
-    empty(body_);
-    params_.clear();
-}
+}  // namespace
 
 response::~response() {
     if (exchange_ == nullptr) return;
@@ -181,23 +152,8 @@ response& response::on_send(unique_function<void(response&)> hook) {
     return *this;
 }
 
-bool response::run_hooks() {
-    if (exchange_->refused) exchange_->fail(500);
-    while (!exchange_->hooks.empty()) {
-        auto hook = std::move(exchange_->hooks.back());
-        exchange_->hooks.pop_back();
-        try {
-            hook(*this);
-        } catch (...) {
-            if (exchange_ != nullptr) exchange_->fail(500);
-        }
-        if (exchange_ == nullptr) return false;
-    }
-    return true;
-}
-
 void response::send() {
-    if (!exchange_->hooks.empty() && !run_hooks()) return;
+    if (!exchange_->hooks.empty() && !run_hooks(*this)) return;
     detail::exchange::deliver(std::exchange(exchange_, nullptr));
 }
 

@@ -1,3 +1,4 @@
+// A server's workers, one for each loop: made by listen(), run on a thread each.
 #include "wire/server/server.hpp"
 
 #include <algorithm>

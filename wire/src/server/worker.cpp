@@ -1,3 +1,17 @@
+// One loop of a server: it accepts connections, lends them exchanges, and ends in order.
+//
+//   state      entered when                      what happens
+//   serving    run(), or the first run_once()    connections are accepted, requests handled
+//   draining   a loop iteration sees that        the listener is closed, idle connections are
+//              stop() was called (any thread)    dropped, sessions closed with 1001, requests in
+//                                                progress answered with "Connection: close"
+//   over       no connections nor coroutines     what is left is dropped or destroyed where it
+//              are left, or drain_timeout is     waits; run() returns, run_once() returns false
+//              over
+//
+// Owners: the worker owns its loop, listener, connections (from accept() to defer()), coroutines of
+// handlers, and the exchanges that no request uses. Threads: run() or run_once() makes the calling
+// thread the loop's; all else happens there, but stop().
 #include "worker.hpp"
 
 #include <algorithm>
@@ -16,7 +30,7 @@ worker::worker(const server_options& options, handler& h, peer_counts* peers)
     : options_(&options), handler_(&h), peers_(peers), handle_(std::make_shared<loop_handle>()) {
     if (options.on_finished || options.metrics != nullptr) {
         observer_.emplace(options.on_finished ? &options.on_finished : nullptr,
-                          options.metrics != nullptr ? &options.metrics->add_loop() : nullptr);
+                          options.metrics != nullptr ? &add_loop(*options.metrics) : nullptr);
     }
     handle_->owner = this;
     handle_->pages = options.error_pages;
@@ -90,7 +104,7 @@ void worker::begin_drain() {
 void worker::end_drain() {
     while (connections_.first != nullptr) connections_.first->drop();
     tasks_.clear();
-    loop_->run_once(clock::duration::zero());  // buries them
+    loop_->run_once(clock::duration::zero());  // destroys the dropped ones
     handle_->thread.store(std::thread::id(), std::memory_order_relaxed);
 }
 
@@ -125,7 +139,7 @@ void worker::defer(connection& c) {
 }
 
 void worker::handle(response res) {
-    // An exception on its way out destroys the response, which then answers 500.
+    // An exception that unwinds the handler destroys the response, which then answers 500.
     try {
         (*handler_)(std::move(res));
     } catch (...) {}

@@ -1,4 +1,5 @@
-// One loop of a server with its connections. All on the loop's thread, but stop().
+// One loop of a server with its connections; worker.cpp has its states. All on the loop's thread,
+// but stop().
 #pragma once
 
 #include <memory>
@@ -26,7 +27,7 @@ public:
 
     result<void> start(unique_fd listening);
     void run();
-    // One turn; false when there are no more, after stop() and the drain that follows it.
+    // One loop iteration; false when there are no more, after stop() and the drain that follows.
     bool run_once(clock::duration longest);
     clock::duration next_timeout() const noexcept;
     void stop() noexcept { loop_->stop(); }
@@ -36,11 +37,11 @@ public:
     event_loop& loop() noexcept { return *loop_; }
     const wire::limits& limits() const noexcept { return options_->limits; }
     bool draining() const noexcept { return draining_; }
-    // Null when nobody wants to know.
+    // Null without an access log and metrics.
     detail::observer* observer() noexcept { return observer_ ? &*observer_ : nullptr; }
     loop_metrics* counts() noexcept { return observer_ ? observer_->counts() : nullptr; }
     void handle(response res);
-    // What is to become of a body, when there is one.
+    // Whether the body of `r` is to be read as it comes.
     body_plan plan_body(const request& r) const {
         return options_->plan_body ? options_->plan_body(r) : body_plan();
     }
@@ -65,7 +66,7 @@ public:
     void complete(exchange* e);
     // Handlers that are coroutines, until they end.
     task_group& tasks() noexcept { return tasks_; }
-    // Destroys the connection, closed already, at the end of the turn.
+    // Destroys the connection, closed already, at the end of the loop iteration.
     void defer(connection& c);
 
 private:

@@ -1,3 +1,4 @@
+// Finds a cipher's functions at its provider, and seals and opens with them.
 #include "aead.hpp"
 
 #include <openssl/core_names.h>
@@ -89,7 +90,7 @@ bool aead::set_key(std::span<const std::uint8_t> key) {
 bool aead::run(std::span<const char> associated, std::span<const char> data, char* to) {
     std::size_t n = 0;
     std::size_t last = 0;
-    // Associated data is what goes nowhere.
+    // Associated data is authenticated only: it has no output.
     return cipher_->update_(context_.get(), nullptr, &n, associated.size(),
                             octets(associated.data()), associated.size()) == 1 &&
            cipher_->update_(context_.get(), octets(to), &n, data.size(), octets(data.data()),

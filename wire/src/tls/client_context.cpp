@@ -1,3 +1,4 @@
+// The client's SSL_CTX: trust, own certificate, and the sessions to resume.
 #include "wire/tls/client_context.hpp"
 
 #include <openssl/err.h>

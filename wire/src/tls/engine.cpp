@@ -1,3 +1,20 @@
+// A TLS connection in either role, from handshake to end.
+//
+//   state       seen by                bytes go through          left when
+//   handshake   !open_                 OpenSSL                   it is complete, or fails
+//   TLS 1.2     open_, no records_     OpenSSL                   the connection ends
+//   TLS 1.3     open_, records_        record_stream             the connection ends
+//   ended       has_ended()            nothing more comes in;    the stream closes
+//                                      send() still works
+//   failed      failed_, or an error   nothing: the stream only  -
+//               from a call            destroys it
+//
+// TLS 1.3 with a cipher suite that record_key lacks goes the way of TLS 1.2. After the handshake of
+// TLS 1.3 (go_on_alone()) OpenSSL's connection is freed: by a server at once, by a client that
+// keeps sessions with the first data, because OpenSSL alone can read the tickets before it.
+//
+// Owners: the stream owns the engine, the engine OpenSSL's connection, whose BIO reads raw_ and
+// writes *to_peer_; both are set for the length of a call only. Thread: the stream's.
 #include "engine.hpp"
 
 #include <openssl/bio.h>
@@ -128,7 +145,7 @@ void engine::take_secrets(SSL_CTX& ctx) {
     });
 }
 
-// The reason for which a call failed, for a person who has to do something about it.
+// Why an OpenSSL call failed, in words for the user who has to act on it.
 error engine::why(int returned, std::string_view doing) {
     failed_ = true;
     std::string text(doing);

@@ -1,6 +1,6 @@
-// TLS as a machine that turns bytes into bytes: it reads from a span and writes to a buffer, and
-// never sees a socket. OpenSSL makes the handshake, and carries TLS 1.2; TLS 1.3 goes on without
-// it.
+// TLS from bytes to bytes: the engine reads from a span and writes to a buffer, and never sees a
+// socket. OpenSSL makes the handshake, and carries TLS 1.2; TLS 1.3 goes on without it. engine.cpp
+// has its states.
 #pragma once
 
 #include <array>

@@ -1,3 +1,4 @@
+// OpenSSL's errors as text, and the settings that both roles' contexts share.
 #include "openssl.hpp"
 
 #include <openssl/err.h>

@@ -1,3 +1,4 @@
+// Keys of TLS 1.3 from a traffic secret (HKDF-Expand-Label), and records under them.
 #include "record_key.hpp"
 
 #include <openssl/crypto.h>
@@ -52,8 +53,8 @@ std::optional<record_key> record_key::create(const cipher_suite& suite, bytes se
     return made;
 }
 
-// HKDF-Expand-Label (RFC 8446 section 7.1) without a context. What is wanted here is never longer
-// than one hash, so that one round of HKDF's expansion (RFC 5869 section 2.3) is all of it.
+// HKDF-Expand-Label (RFC 8446 section 7.1) without a context. The output wanted here is never
+// longer than one hash, so that one round of HKDF's expansion (RFC 5869 section 2.3) is all of it.
 bool record_key::expand(std::string_view label, std::span<std::uint8_t> out) const {
     std::array<std::uint8_t, 32> info{};
     std::size_t n = 0;

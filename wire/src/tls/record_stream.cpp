@@ -1,3 +1,26 @@
+// TLS 1.3 after the handshake: from records to data and back, alerts, tickets, new keys.
+//
+//   received                     held in              until
+//   part of a record             partial_             the rest of it came
+//   data that `plain` had no     rest_                later calls have handed it over; no record is
+//   room for                                          opened before
+//   part of a handshake message  head_ (its type and  the message is complete; records of other
+//                                length),             types are refused meanwhile
+//                                message_left_
+//   a record that is refused     refused_             all data before it was handed over: then the
+//                                                     alert is sent and the error returned
+//   close_notify                 ended_               -
+//
+//   type of record     taken by          leads to
+//   application_data   take_record()     bytes for the user; ends the wait for tickets
+//   alert              take_alert()      ended_ (close_notify), nothing (user_canceled), or an
+//   error handshake          take_messages()   a ticket (client only), or a new key (KeyUpdate);
+//   others
+//                                        are refused
+//   any other          -                 refused
+//
+// max_idle_records bounds records without data in a row; max_records_per_key makes send() change
+// our key. Owner: the engine. Thread: the stream's.
 #include "record_stream.hpp"
 
 #include <openssl/ssl.h>

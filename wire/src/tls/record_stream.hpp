@@ -1,6 +1,6 @@
 // A TLS 1.3 connection after its handshake, without OpenSSL's: it holds two keys instead of some 15
 // KiB, no buffers while nothing is under way, and takes half the work for a small message. RFC 8446
-// sections 4.6, 5 and 6.
+// sections 4.6, 5 and 6. record_stream.cpp has its states.
 #pragma once
 
 #include <array>
@@ -14,8 +14,8 @@
 
 namespace wire::tls::detail {
 
-// Takes the records of a client's connection that hold tickets (NewSessionTicket, RFC 8446
-// section 4.6.1). Only what made the handshake can: each ticket's key comes out of it.
+// Takes the records of a client's connection that hold tickets (NewSessionTicket, RFC 8446 section
+// 4.6.1). Only what made the handshake can: each ticket's key comes out of it.
 class ticket_reader {
 public:
     // As they came, in their order, all before the first that holds anything else.

@@ -1,3 +1,4 @@
+// The server's SSL_CTX for each certificate, which one a client gets, and their renewal.
 #include "wire/tls/server_context.hpp"
 
 #include <openssl/err.h>

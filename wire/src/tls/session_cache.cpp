@@ -1,3 +1,4 @@
+// Keeps a client's TLS sessions by server, and gives out the newest that is still good.
 #include "session_cache.hpp"
 
 #include <algorithm>

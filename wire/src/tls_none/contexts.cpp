@@ -1,5 +1,5 @@
-// In the place of src/tls where wire is built without OpenSSL: everything but TLS works, and TLS
-// says why it does not.
+// Stands in for src/tls where wire is built without OpenSSL: everything but TLS works, and TLS says
+// why it does not.
 #include "wire/tls/client_context.hpp"
 #include "wire/tls/server_context.hpp"
 

@@ -1,4 +1,4 @@
-// Messages of all sessions of one loop, as far as their owner wants them counted.
+// Counts of the messages of one loop's sessions, kept where the server has metrics.
 #pragma once
 
 #include "../base/counter.hpp"

@@ -1,5 +1,5 @@
-// In the place of src/proto/compression.cpp where wire is built without zlib: nothing can be
-// compressed, and that is what is said.
+// Stands in for src/proto/compression.cpp where wire is built without zlib: every attempt to
+// compress fails with errc::no_compression.
 #include "wire/proto/compression.hpp"
 
 namespace wire {

@@ -1,4 +1,9 @@
-// Bytes between a socket and a parser.
+// Bytes between a socket and a parser: a queue that grows at the end and shrinks at the front.
+//
+//     wire::buffer in;
+//     const std::span<char> space = in.prepare(4096);             // room to write into
+//     in.commit(receive(socket, space));                          // of which this much was used
+//     in.consume(parser.parse(in.view(), head).consumed);         // taken off the front
 #pragma once
 
 #include <cstddef>
@@ -11,13 +16,15 @@
 
 namespace wire {
 
-class buffer_pool;
-
-// A growable run of bytes, filled at the end and consumed at the front. An empty buffer may own no
-// storage at all: 24 bytes is then its whole cost. Views into it die at the next non-const call.
+// A growable run of bytes, appended at the end and consumed at the front. Not thread-safe.
+//
+// Pointers, views and spans into a buffer die at the next call that is not const. An empty buffer
+// may own no storage at all: 24 bytes is then its whole cost. Storage is at most 4 GiB; consuming
+// bytes never gives storage back, release() does.
 class buffer {
 public:
     buffer() noexcept = default;
+    // The buffer that was moved from is empty, without storage.
     buffer(buffer&& other) noexcept { swap(other); }
     buffer& operator=(buffer&& other) noexcept {
         buffer moved(static_cast<buffer&&>(other));
@@ -28,16 +35,20 @@ public:
     buffer& operator=(const buffer&) = delete;
     ~buffer() { release(); }
 
+    // Bytes that wait to be consumed.
     std::size_t size() const noexcept { return end_ - begin_; }
     bool empty() const noexcept { return begin_ == end_; }
+    // Bytes of storage, also where size() is less; 0 without storage.
     std::size_t capacity() const noexcept { return capacity_; }
+    // The first byte, and all of them. The bytes may be changed in place.
     const char* data() const noexcept { return data_ + begin_; }
     char* data() noexcept { return data_ + begin_; }
     std::string_view view() const noexcept { return {data_ + begin_, size()}; }
     std::span<char> bytes() noexcept { return {data_ + begin_, size()}; }
 
-    // At least `n` writable bytes after the end; more when they are there for free. Throws
-    // std::bad_alloc, or std::length_error beyond 4 GiB.
+    // Gives room for at least `n` bytes behind the last one; more where the storage has more. Bytes
+    // written there become part of the buffer only by commit(). Throws std::bad_alloc, or
+    // std::length_error beyond 4 GiB.
     std::span<char> prepare(std::size_t n) {
         if (capacity_ - end_ < n) make_room(n);
         return {data_ + end_, capacity_ - end_};
@@ -45,6 +56,7 @@ public:
     // Adds the first `n` prepared bytes. Precondition: prepare() gave at least as many.
     void commit(std::size_t n) noexcept { end_ += static_cast<std::uint32_t>(n); }
 
+    // Copies `text`, which must not lie in this buffer, behind the last byte. Throws as prepare().
     void append(std::string_view text) {
         if (text.empty()) return;
         if (capacity_ - end_ < text.size()) make_room(text.size());
@@ -55,7 +67,8 @@ public:
         if (capacity_ == end_) make_room(1);
         data_[end_++] = c;
     }
-    void append_number(std::uint64_t value);  // decimal
+    // Appends the decimal digits of `value`.
+    void append_number(std::uint64_t value);
 
     // Drops the first `n` bytes. Precondition: n <= size().
     void consume(std::size_t n) noexcept {
@@ -64,10 +77,12 @@ public:
     }
     // Drops bytes at the end so that `n` remain. Precondition: n <= size().
     void truncate(std::size_t n) noexcept { end_ = begin_ + static_cast<std::uint32_t>(n); }
+    // Drops all bytes and keeps the storage.
     void clear() noexcept { begin_ = end_ = 0; }
-    // Drops the bytes and the storage.
+    // Drops all bytes and frees the storage.
     void release() noexcept;
 
+    // Exchanges bytes and storage; nothing is copied.
     void swap(buffer& other) noexcept {
         std::swap(data_, other.data_);
         std::swap(begin_, other.begin_);
@@ -76,37 +91,42 @@ public:
     }
 
 private:
-    friend class buffer_pool;
+    // Makes `n` bytes of room behind the last byte, in new storage if necessary.
     void make_room(std::size_t n);
 
-    char* data_ = nullptr;
+    char* data_ = nullptr;  // from malloc(); null without storage
     std::uint32_t begin_ = 0;
     std::uint32_t end_ = 0;
     std::uint32_t capacity_ = 0;
 };
 
-// Storage lent to buffers that are in use, so that an idle connection holds none. Last returned,
-// first lent: the next borrower finds it warm in the cache. Not thread-safe: one for each loop.
+// Storage lent to buffers that are in use, so that an idle connection holds none. The block that
+// came back last is lent first: the next borrower finds it warm in the cache. Not thread-safe: each
+// loop has its own, event_loop::pool().
 class buffer_pool {
 public:
-    // `block_bytes`: what one loan gives. `max_kept`: blocks kept when they come back.
+    // `block_bytes`, 256 or more, is the storage that one loan gives. At most `max_kept` blocks are
+    // kept when they come back; further ones are freed.
     explicit buffer_pool(std::size_t block_bytes = 4096, std::size_t max_kept = 1024);
     ~buffer_pool();
     buffer_pool(const buffer_pool&) = delete;
     buffer_pool& operator=(const buffer_pool&) = delete;
 
-    // Gives `b` storage if it has none. It may outgrow the loan; that is its own affair.
+    // Gives `b` storage if it has none. The buffer owns it from here on: it may grow beyond the
+    // loan, and need not come back. Throws std::bad_alloc.
     void lend(buffer& b);
-    // Takes the storage of `b`, dropping its bytes; grown storage goes back to the heap.
+    // Takes the storage of `b` and drops its bytes. Storage of another size than block_bytes() is
+    // freed.
     void reclaim(buffer& b) noexcept;
 
+    // Blocks that are here to be lent.
     std::size_t kept() const noexcept { return blocks_.size(); }
     std::size_t block_bytes() const noexcept { return block_bytes_; }
 
 private:
     std::size_t block_bytes_;
     std::size_t max_kept_;
-    std::vector<char*> blocks_;
+    std::vector<buffer> blocks_;
 };
 
 }  // namespace wire

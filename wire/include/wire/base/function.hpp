@@ -1,4 +1,11 @@
-// A callable that may own things which cannot be copied. (std::move_only_function needs C++23.)
+// A callable that may own things which cannot be copied, such as a response or a socket.
+//
+//     wire::unique_function<void(int)> f = [res = std::move(res)](int n) mutable {
+//         res.send(std::to_string(n));
+//     };
+//     if (f) f(5);
+//
+// std::move_only_function is the same, but needs C++23.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +18,18 @@ namespace wire {
 
 template <typename Signature> class unique_function;
 
-// Move-only; small callables (up to 48 bytes, nothrow movable) are kept without allocation.
+// Owns one callable of the given signature, or none. Callables of up to 48 bytes that move without
+// throwing lie in the object itself; others are allocated. Calling is not const: the callable may
+// change its own state. Not thread-safe, but may be moved to another thread.
 template <typename R, typename... Args> class unique_function<R(Args...)> {
 public:
+    // Empty: must not be called.
     unique_function() noexcept = default;
     unique_function(std::nullptr_t) noexcept {}  // NOLINT
 
+    // Takes anything that can be called with `Args` and returns something that converts to `R`; for
+    // R = void any result will do, and is dropped. Throws what copying or moving `f` throws, and
+    // std::bad_alloc.
     template <typename F>
         requires(!std::is_same_v<std::remove_cvref_t<F>, unique_function> &&
                  std::is_invocable_r_v<R, std::decay_t<F>&, Args...>)
@@ -30,6 +43,7 @@ public:
             vtable_ = &heap_table<Callable>;
         }
     }
+    // The function that was moved from is empty.
     unique_function(unique_function&& other) noexcept { take(other); }
     unique_function& operator=(unique_function&& other) noexcept {
         if (this != &other) {
@@ -42,22 +56,28 @@ public:
     unique_function& operator=(const unique_function&) = delete;
     ~unique_function() { reset(); }
 
+    // Whether there is a callable.
     explicit operator bool() const noexcept { return vtable_ != nullptr; }
-    // Precondition: not empty.
+    // Precondition: not empty. The callable must not destroy, move or replace this object while it
+    // runs. Exceptions pass through.
     R operator()(Args... args) { return vtable_->call(storage_, std::forward<Args>(args)...); }
 
 private:
     static constexpr std::size_t local_bytes = 48;
+    // What can be done with a callable of one type; `void*` is where it, or the pointer to it,
+    // lies.
     struct table {
         R (*call)(void*, Args&&...);
         void (*move)(void* from, void* to) noexcept;  // leaves `from` destroyed
         void (*destroy)(void*) noexcept;
     };
+    // Whether a callable lies in storage_ itself.
     template <typename F>
     static constexpr bool fits =
         sizeof(F) <= local_bytes && alignof(F) <= alignof(std::max_align_t) &&
         std::is_nothrow_move_constructible_v<F>;
 
+    // For callables in storage_.
     template <typename F>
     static constexpr table local_table{
         [](void* self, Args&&... args) -> R {
@@ -69,6 +89,7 @@ private:
         },
         [](void* self) noexcept { static_cast<F*>(self)->~F(); }};
 
+    // For callables on the heap; storage_ holds a pointer.
     template <typename F>
     static constexpr table heap_table{
         [](void* self, Args&&... args) -> R {
@@ -87,7 +108,7 @@ private:
         if (vtable_ != nullptr) std::exchange(vtable_, nullptr)->destroy(storage_);
     }
 
-    const table* vtable_ = nullptr;
+    const table* vtable_ = nullptr;  // null when empty
     alignas(std::max_align_t) unsigned char storage_[local_bytes];
 };
 

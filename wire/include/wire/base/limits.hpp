@@ -1,4 +1,12 @@
-// Bounds on everything that a peer controls. All are finite by default.
+// Bounds on everything that a peer controls. All are finite by default, but for handler_timeout.
+//
+//     http::server_options options;
+//     options.limits.max_body_bytes = 16 << 20;
+//     options.limits.idle_timeout = std::chrono::seconds(30);
+//
+// Each says where its default comes from. A server answers what exceeds one with the status that
+// the RFCs give (400, 408, 413, 414, 431) or a WebSocket close code (1002, 1007, 1009), and ends
+// the connection; a client reports the errc of the same name.
 #pragma once
 
 #include <chrono>
@@ -7,6 +15,7 @@
 
 namespace wire {
 
+// Plain values: set them before the server or client starts, which copies them.
 struct limits {
     // Request target. RFC 9112 section 3 recommends supporting at least 8,000 octets in a request
     // line.

@@ -1,4 +1,12 @@
 // Errors are values: an enum that programs branch on and a message that people read.
+//
+//     wire::result<http::reply> got = client->get(url);
+//     if (got.code() == wire::errc::timed_out) return retry();
+//     if (!got) return log(got.error().message);  // "http://a.example/: connection refused"
+//     use(got->body());
+//
+// wire throws nothing across its interface but what allocation throws, and std::invalid_argument
+// for a malformed route pattern.
 #pragma once
 
 #include <cassert>
@@ -17,7 +25,7 @@ enum class errc : std::uint8_t {
     none = 0,
 
     // Sockets.
-    refused,         // nobody listens there
+    refused,         // no process listens on that address and port
     reset,           // the peer aborted the connection
     closed_early,    // the peer closed in the middle of a message
     timed_out,       // a time limit passed
@@ -30,7 +38,7 @@ enum class errc : std::uint8_t {
     queue_full,      // too many requests wait for a connection
     proxy_failed,    // the proxy refused; the message holds its status
 
-    // Misuse by the caller.
+    // Misuse by the caller; the message says what was expected.
     bad_argument,
 
     // HTTP syntax and framing (RFC 9112).
@@ -49,36 +57,36 @@ enum class errc : std::uint8_t {
                             // any
     unknown_transfer_encoding,  // a coding other than chunked
     bad_chunk,                  // malformed chunk size, extension or chunk end
-    header_too_large,           // start line and fields together beyond limits::max_header_bytes
-    too_many_headers,
-    uri_too_long,
-    body_too_large,
-    unknown_expectation,  // an Expect field other than 100-continue, RFC 9110 section 10.1.1
-    chunk_extension_too_large,
+    header_too_large,           // start line and fields beyond limits::max_header_bytes
+    too_many_headers,           // beyond limits::max_headers
+    uri_too_long,               // beyond limits::max_uri_bytes
+    body_too_large,             // beyond limits::max_body_bytes
+    unknown_expectation,        // an Expect field other than 100-continue, RFC 9110 section 10.1.1
+    chunk_extension_too_large,  // beyond limits::max_chunk_extension_bytes
 
     // URL.
-    bad_url,
+    bad_url,       // not an absolute http, https, ws or wss URL, or cannot be percent-decoded
     bad_redirect,  // to a URL that this client does not follow: malformed, another scheme, https to
                    // http
-    too_many_redirects,
+    too_many_redirects,  // beyond client_options::max_redirects
 
     // What applications read out of requests.
-    bad_parameter,  // "%" without two hexadecimal digits in a query or form
-    too_many_parameters,
-    bad_cookie,  // a cookie that may not be set: see set_cookie
-    too_many_cookies,
-    bad_multipart,  // multipart/form-data that RFC 7578 does not allow, or without its boundary
-    too_many_parts,
-    part_too_large,
+    bad_parameter,        // "%" without two hexadecimal digits in a query or form
+    too_many_parameters,  // beyond limits::max_parameters
+    bad_cookie,           // a cookie that may not be set: see set_cookie
+    too_many_cookies,     // beyond limits::max_cookies
+    bad_multipart,   // multipart/form-data that RFC 7578 does not allow, or without its boundary
+    too_many_parts,  // beyond limits::max_parts
+    part_too_large,  // beyond limits::max_part_bytes
     unsupported_media_type,  // the body is of another type than the one it should be read as
 
     // WebSocket (RFC 6455).
-    bad_handshake,
-    bad_frame,  // reserved bits or opcodes, wrong masking, malformed control frame
-    bad_close_code,
-    bad_utf8,
-    message_too_large,
-    too_many_topics,
+    bad_handshake,      // the request or the answer to it is not that of RFC 6455 section 4
+    bad_frame,          // reserved bits or opcodes, wrong masking, malformed control frame
+    bad_close_code,     // one that may not stand in a close frame, RFC 6455 section 7.4
+    bad_utf8,           // a text message or close reason that is not UTF-8
+    message_too_large,  // beyond limits::max_message_bytes
+    too_many_topics,    // beyond limits::max_topics
 
     // TLS.
     tls_failed,  // the handshake, a certificate or a record was not right; the message says which
@@ -86,19 +94,24 @@ enum class errc : std::uint8_t {
                  // (RFC 8446 section 6.1)
 
     // Compression.
-    no_compression,  // built without zlib
-    bad_compressed_data,
-    expands_too_much,  // beyond limits::max_decompression_ratio
+    no_compression,       // built without zlib
+    bad_compressed_data,  // not DEFLATE, gzip or zlib as announced
+    expands_too_much,     // beyond limits::max_decompression_ratio
 };
 
 // A short lower-case phrase, such as "connection refused"; static storage.
 std::string_view to_string(errc code) noexcept;
 
+// Why something failed; or, with errc::none, that nothing did.
 struct error {
     errc code = errc::none;
-    std::string message;  // what, where and, when known, what to do
+    // What failed, where and, when known, what to do, in one line without its end. For people: the
+    // wording may change between versions.
+    std::string message;
 
+    // No error.
     error() = default;
+    // With the phrase of to_string() as its message.
     error(errc c) : code(c), message(to_string(c)) {}  // NOLINT: conversion intended
     error(errc c, std::string text) : code(c), message(std::move(text)) {}
 
@@ -109,45 +122,54 @@ struct error {
 // The enum value for an errno; `errc::system_error` where there is no closer one.
 errc from_errno(int number) noexcept;
 
-// "<what>: <text of errno>", with the enum value of that errno.
+// The error of a system call that failed with errno `number`: the message is "<what>: <text of
+// errno>", the code that of from_errno().
 error system_failure(int number, std::string_view what);
 
-// Either a value or an error. (std::expected needs C++23.)
+// Either a value or an error. Compilers warn where one is returned and not looked at.
+// (std::expected is the same, but needs C++23.)
 template <typename T> class [[nodiscard]] result {
 public:
+    // A value, an error, or an error with the phrase of its code: functions return either directly.
     result(T value) : state_(std::in_place_index<0>, std::move(value)) {}     // NOLINT
     result(wire::error e) : state_(std::in_place_index<1>, std::move(e)) {}   // NOLINT
     result(errc code) : state_(std::in_place_index<1>, wire::error(code)) {}  // NOLINT
 
+    // Whether there is a value.
     explicit operator bool() const noexcept { return state_.index() == 0; }
     bool ok() const noexcept { return state_.index() == 0; }
 
-    // Precondition for the four below: ok().
+    // The value. Precondition for the five below: ok().
     T& operator*() & noexcept { return *std::get_if<0>(&state_); }
     const T& operator*() const& noexcept { return *std::get_if<0>(&state_); }
     T&& operator*() && noexcept { return std::move(*std::get_if<0>(&state_)); }
     T* operator->() noexcept { return std::get_if<0>(&state_); }
     const T* operator->() const noexcept { return std::get_if<0>(&state_); }
 
-    // Precondition: !ok().
+    // Why there is none. Precondition: !ok().
     const wire::error& error() const noexcept {
         assert(!ok());
         return *std::get_if<1>(&state_);
     }
+    // errc::none when there is a value.
     errc code() const noexcept { return ok() ? errc::none : error().code; }
 
 private:
     std::variant<T, wire::error> state_;
 };
 
+// The result of an operation without a value: it worked, or there is an error.
 template <> class [[nodiscard]] result<void> {
 public:
+    // It worked.
     result() = default;
     result(wire::error e) : error_(std::move(e)) {}   // NOLINT
     result(errc code) : error_(wire::error(code)) {}  // NOLINT
 
+    // Whether it worked.
     explicit operator bool() const noexcept { return !error_.has_value(); }
     bool ok() const noexcept { return !error_.has_value(); }
+    // Precondition: !ok().
     const wire::error& error() const noexcept {
         assert(!ok());
         return *error_;

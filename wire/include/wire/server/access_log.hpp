@@ -1,8 +1,11 @@
-// One line, or whatever you make of it, for each request: server_options::on_finished is called
-// with an access_record.
+// An access log: server_options::on_finished is called with an access_record for each request, and
+// two functions here make the usual log lines of it.
 //
 //     options.on_finished = [&file](const http::access_record& r) {
-//     file.write(http::combined_log(r) + "\n"); };
+//         file.write(http::combined_log(r) + "\n");
+//     };
+//
+// The call is made on the loop's thread, with several loops from several threads at once.
 #pragma once
 
 #include <chrono>
@@ -17,16 +20,21 @@ namespace wire::http {
 // A request whose response has been handed over for sending, or which has been given up. Valid
 // during the call.
 struct access_record {
-    // Null when no whole head had come. Its body may be in use by others: do not ask.
+    // Null when no whole head had come. Its body may be in use by others: do not ask for it.
     const http::request* request = nullptr;
     // 101 for a WebSocket; 0 when the connection ended before there was a response.
     int status = 0;
-    // The head, and the body as far as it came, without chunk framing.
+    // Bytes of the head, and of the body as far as it came, without chunk framing.
     std::uint64_t bytes_in = 0;
-    std::uint64_t bytes_out = 0;          // as given to the connection, before TLS
-    std::uint64_t head_bytes_out = 0;     // those of them that are the head
-    std::chrono::nanoseconds duration{};  // since the request's head was complete
+    // Bytes of the response as given to the connection, before TLS, and those of them that are its
+    // head. The peer need not have received them.
+    std::uint64_t bytes_out = 0;
+    std::uint64_t head_bytes_out = 0;
+    // Since the request's head was complete.
+    std::chrono::nanoseconds duration{};
+    // The other end of the connection.
     address peer;
+    // The moment of the call.
     std::chrono::system_clock::time_point finished;
 };
 
@@ -34,7 +42,7 @@ struct access_record {
 // "GET / HTTP/1.1" 200 5`. Quotes, backslashes and bytes outside printable ASCII are escaped as
 // Apache does (\" \\ \x0a): a peer cannot forge a line. The time is UTC.
 std::string common_log(const access_record& r);
-// The same with Referer and User-Agent.
+// The same with Referer and User-Agent: Apache's and nginx's combined log format.
 std::string combined_log(const access_record& r);
 
 }  // namespace wire::http

@@ -15,9 +15,9 @@
 //     });
 //
 // Both are handles on something that the server holds: move them anywhere, let them outlive the
-// connection and the server. Each may be used from any thread, by one at a time. What they call
-// runs on the loop's thread and must not throw; it may use, and destroy, the writer or reader it
-// belongs to.
+// connection and the server. Each may be used from any thread, by one at a time. Their callbacks
+// run on the loop's thread and must not throw; they may use, and destroy, the writer or reader that
+// they belong to.
 #pragma once
 
 #include <cstddef>
@@ -34,60 +34,78 @@ namespace wire::http {
 namespace detail {
 struct body_channel;
 struct body_source;
-struct loop_handle;
 }  // namespace detail
 
-// The body of a response, from response::start_body(). One that is destroyed before finish() ends
-// the connection in such a way that the peer knows that something is missing.
+// The body of a response, from response::start_body(). Move-only. One that is destroyed before
+// finish() ends the connection in such a way that the peer knows that something is missing.
 class body_writer {
 public:
+    // Writes nowhere: write() returns false.
     body_writer() noexcept = default;
+    // For the server: users get writers from response::start_body().
+    explicit body_writer(std::shared_ptr<detail::body_channel> channel) noexcept
+        : channel_(std::move(channel)) {}
     body_writer(body_writer&&) noexcept = default;
+    // The body that this object wrote before ends as by destruction.
     body_writer& operator=(body_writer&& other) noexcept;
     ~body_writer();
 
-    // Takes a copy. False when the connection is gone or the body finished, or when more than
-    // limits::max_unsent_bytes now wait: it was taken, but wait for on_drained(). (Who writes on
-    // all the same fills the memory.) What goes beyond an announced length is dropped.
+    // Queues a copy of `piece`. On the loop's own thread it leaves at the end of the loop
+    // iteration, from others after the loop has been woken up. Bytes beyond an announced length are
+    // dropped.
+    //
+    // Returns false when the connection is gone or the body finished, in which case nothing is
+    // queued; or when more than limits::max_unsent_bytes are now queued: this piece was taken, but
+    // wait for on_drained() before the next. Callers that ignore `false` grow the queue without
+    // bound.
     bool write(std::string_view piece);
     // The body is complete. Where less than an announced length was written it cannot be, and the
-    // connection ends as without finish().
+    // connection ends as without finish(). Afterwards this object writes nowhere.
     void finish();
 
-    // Bytes may still be written: not finished, and the connection was there when it was last heard
-    // of.
+    // Whether bytes may still be written: not finished, and the connection was there when it was
+    // last heard of.
     bool is_open() const noexcept;
 
-    // Set these before writing, not from inside themselves. All bytes have gone after write() had
-    // returned false:
+    // Set the two callbacks before writing, and not from inside themselves. Neither is called after
+    // finish().
+
+    // Called when all queued bytes have gone after write() had returned false.
     void on_drained(unique_function<void()> call);
-    // Once, when the connection is lost before finish(): the peer went away, took nothing for
-    // limits::write_timeout, or the server stopped. Neither is called after finish().
+    // Called once, when the connection is lost before finish(): the peer went away, took nothing
+    // for limits::write_timeout, or the server stopped. Where that has happened already, it is
+    // called at once or by the loop.
     void on_closed(unique_function<void()> call);
 
 private:
-    friend class response;
-    explicit body_writer(std::shared_ptr<detail::body_channel> c) noexcept
-        : channel_(std::move(c)) {}
-    std::shared_ptr<detail::body_channel> channel_;
+    std::shared_ptr<detail::body_channel> channel_;  // null once finished
 };
 
-// The body of a request, from response::take_body() or router::stream(). Nothing is read from the
-// peer, and nobody who waits for it is told "100 Continue", until read() is called; one that is
-// never read costs the connection.
+// The body of a request, from response::take_body() or router::stream(). Copies read the same body.
+//
+// Nothing is read from the peer, and a peer that waits for "100 Continue" is not told so, until
+// read() is called. A body that is never read costs the connection.
 class body_reader {
 public:
+    // Reads nothing, and calls nothing.
     body_reader() noexcept = default;
+    // For the server: users get readers from response::take_body() or router::stream().
+    explicit body_reader(std::shared_ptr<detail::body_source> source) noexcept
+        : source_(std::move(source)) {}
 
-    // Once. `on_piece` is given the body's bytes, which die when it returns; then `on_end`, once:
-    // errc::none when that was all, else why no more will come (closed_early, timed_out,
-    // body_too_large, bad_chunk, ..., stopped). In the latter case the connection has been
-    // answered, as far as it could be, and sending the response does nothing. Trailer fields are
-    // dropped. Neither is called after the response was sent, or finished: the rest of the body is
-    // then of no interest, and the connection ends. Both may be called before read() or resume()
-    // returns. They are kept until the end, not longer.
+    // Given the body's bytes, which die when it returns.
     using piece_handler = unique_function<void(std::string_view piece)>;
+    // Given errc::none when the body was complete, else why no more will come: closed_early,
+    // timed_out, body_too_large, bad_chunk, stopped and others.
     using end_handler = unique_function<void(errc why)>;
+
+    // Begins to read; to be called once. `on_piece` is called with each piece, then `on_end` once.
+    // With an error the connection has been answered, as far as it could be, and sending the
+    // response does nothing. Trailer fields are dropped.
+    //
+    // Neither is called after the response was sent, or finished: the rest of the body is then of
+    // no interest, and the connection ends. Both may be called before read() or resume() returns.
+    // They are kept until the end, not longer.
     void read(piece_handler on_piece, end_handler on_end);
 
     // Between pause() and resume() nothing is called, and the peer has to wait: no more than one
@@ -96,17 +114,15 @@ public:
     void resume();
 
 private:
-    friend class response;
-    explicit body_reader(std::shared_ptr<detail::body_source> s) noexcept : source_(std::move(s)) {}
     std::shared_ptr<detail::body_source> source_;
 };
 
-// What is to be done with a body, decided when a request's head is there.
+// How a request's body is to be received; decided when its head has come.
 struct body_plan {
-    // The handler is called at once and reads the body; else when the body is there, in
-    // request::body().
+    // True: the handler is called at once and reads the body as it comes. False: it is called when
+    // the whole body is in request::body().
     bool stream = false;
-    // With `stream`: instead of limits::max_body_bytes.
+    // With `stream`: the most bytes that the body may have, instead of limits::max_body_bytes.
     std::uint64_t max_bytes = std::numeric_limits<std::uint64_t>::max();
 };
 

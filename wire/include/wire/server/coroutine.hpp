@@ -2,7 +2,7 @@
 //
 //     routes.get("/proxied", [&client](http::response res) -> wire::task<> {
 //         wire::result<http::reply> got = co_await client.get("http://127.0.0.1:8081/");
-//         res.send(got ? std::string(got->body()) : "nobody there\n");
+//         res.send(got ? std::string(got->body()) : "bad gateway\n");
 //     });
 //
 // A handler, and one of router::stream(), may return a task<> instead of nothing. It then runs on
@@ -12,13 +12,11 @@
 // What the lambda captures is the route's, and lives as long as the server; arguments are the
 // coroutine's own. Then:
 // - The response goes with the coroutine: one that ends, or throws, without having answered answers
-// 500.
+//   500.
 // - When the peer goes away, the coroutine goes on to its end; what it sends is dropped. Bodies
-// tell of it: body_pieces::next() gives
-//   the error, body_writer::write() returns false.
+//   tell of it: body_pieces::next() gives the error, body_writer::write() returns false.
 // - stop() waits for coroutines as for requests, those that have answered included; when
-// server_options::drain_timeout is over, those that
-//   are left are destroyed where they wait.
+//   server_options::drain_timeout is over, those that are left are destroyed where they wait.
 // - limits::handler_timeout counts for it: the peer is told 503, and the coroutine goes on.
 #pragma once
 
@@ -34,21 +32,36 @@
 
 namespace wire::http {
 
-// A request's body for a coroutine, from the reader of a stream() route or of
-// response::take_body(). The loop's thread. While nobody waits for a piece, the peer has to: no
-// more than one is held.
+// A request's body for a coroutine:
+//
+//     routes.stream(http::method::put, "/count",
+//                   [](http::response res, http::body_reader in) -> wire::task<> {
+//         http::body_pieces pieces(res.loop(), std::move(in));
+//         for (;;) {
+//             const wire::result<std::string> piece = co_await pieces.next();
+//             if (!piece || piece->empty()) break;
+//             ...
+//         }
+//     });
+//
+// Belongs to the loop's thread. While the coroutine does not wait for a piece, the peer has to wait
+// in its place: no more than one piece is held.
 class body_pieces {
 public:
     class [[nodiscard]] waiting;
 
+    // `loop` is response::loop(); `in` comes from a stream() route or response::take_body(), and
+    // has not been read.
     body_pieces(event_loop& loop, body_reader in);
     body_pieces(body_pieces&&) noexcept = default;
     body_pieces& operator=(body_pieces&&) noexcept = default;
+    // The rest of the body is not read.
     ~body_pieces();
 
-    // `co_await pieces.next()`: a result<std::string>, empty at the end of the body. An error where
-    // the rest will not come, as body_reader tells it; errc::stopped once the response has been
-    // sent.
+    // `co_await pieces.next()` gives a result<std::string>: the next piece, empty at the end of the
+    // body. An error where the rest will not come, as body_reader tells it; errc::stopped once the
+    // response has been sent. One coroutine may wait at a time; it goes on at the end of a loop
+    // iteration.
     waiting next() noexcept;
 
 private:
@@ -56,6 +69,7 @@ private:
     std::shared_ptr<state> state_;
 };
 
+// What next() returns, for `co_await` and nothing else. Destroying a coroutine that waits is fine.
 class body_pieces::waiting {
 public:
     explicit waiting(std::shared_ptr<state> s) noexcept : state_(std::move(s)) {}

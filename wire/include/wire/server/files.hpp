@@ -21,9 +21,10 @@
 
 namespace wire::http {
 
+// How files are served. Values; nothing is read from the environment or from other files.
 struct file_options {
     // The route's {name...} that holds the path below the directory; where the route has no such
-    // name, the request's whole path is used.
+    // name, the request's whole path is used. It is percent-decoded.
     std::string parameter = "path";
     // What stands for a directory, which is redirected to its name with '/' when that is missing.
     // Empty: directories are not found.
@@ -31,16 +32,22 @@ struct file_options {
     // Content types by extension, in lower case and without dot, beside and before the built-in
     // ones. Others are application/octet-stream.
     std::map<std::string, std::string> types{};
-    std::string cache_control{};  // the field's value; none when empty
-    bool hidden = false;          // also names that begin with '.'
-    bool precompressed = false;   // "x.gz" in place of "x" for those who accept gzip
-    std::size_t max_ranges =
-        16;  // in one request; more, and overlapping ones, are refused with 416
+    // The value of Cache-Control; no such field when empty.
+    std::string cache_control{};
+    // Whether names that begin with '.' are served too; otherwise they are not found.
+    bool hidden = false;
+    // Whether "x.gz", where there is one, is sent in place of "x" to clients that accept gzip.
+    bool precompressed = false;
+    // Ranges of bytes in one request; more, and overlapping ones, are refused with 416.
+    std::size_t max_ranges = 16;
 };
 
-// The directory is opened now and stays open. Whatever the path says, only files below it are
-// opened, also by way of symbolic links: the kernel sees to that (openat2, Linux 5.6; fails where
-// that is not to be had). What cannot be opened, or is no regular file, is 404.
+// A handler for GET and HEAD of the files below `directory`. The directory is opened now and stays
+// open as long as the handler. Whatever the path says, only files below it are opened, also by way
+// of symbolic links: the kernel sees to that (openat2, Linux 5.6 or later). What cannot be opened,
+// or is no regular file, is 404; other methods are 405. Errors: that of the system, with the
+// directory in its message, when it cannot be opened or the kernel has no openat2; bad_argument for
+// a content type that may not stand in a header.
 result<handler> serve_files(const std::string& directory, file_options options = {});
 
 }  // namespace wire::http

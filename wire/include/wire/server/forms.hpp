@@ -1,8 +1,12 @@
-// What handlers read out of a request: its query, its form, its cookies.
+// Reads a request's query, form and cookies.
 //
-// `l` bounds what is taken (max_parameters, max_cookies, max_parts ...): give the server's own
-// limits where they differ from the defaults. What fails is the client's fault: answer 400, 413 or
-// 415 as status_for() of the error says.
+//     const auto form = http::form(res.request());
+//     if (!form) return res.status(http::status_for(form.error().code)).send("not like that\n");
+//     const auto name = form->get("name");
+//
+// `l` bounds each result (max_parameters, max_cookies, max_parts ...): give the server's own limits
+// where they differ from the defaults. Each call parses anew: keep the result rather than ask
+// twice. A failure is the client's fault: answer 400, 413 or 415 as status_for() of the error says.
 #pragma once
 
 #include <string_view>
@@ -15,17 +19,21 @@
 
 namespace wire::http {
 
+// The parameters of the request's query, decoded; none when there is no query. Errors:
+// bad_parameter, too_many_parameters.
 result<parameters> query(const request& r, const limits& l = {});
 
-// The body, which must be there as a whole, as application/x-www-form-urlencoded;
-// unsupported_media_type when it is something else.
+// The body, which must be there as a whole, as application/x-www-form-urlencoded, decoded. Errors:
+// as query(), and unsupported_media_type when Content-Type says something else.
 result<parameters> form(const request& r, const limits& l = {});
 
-// The body as multipart/form-data; the parts' data are views into it. (multipart_parser reads one
-// that comes in pieces.)
+// The body as multipart/form-data. The parts are views into it, and live as long as the request.
+// multipart_parser reads a body that comes in pieces. Errors: unsupported_media_type,
+// bad_multipart, too_many_parts, part_too_large, and header_too_large or too_many_headers for the
+// head of a part.
 result<std::vector<form_part>> multipart_form(const request& r, const limits& l = {});
 
-// Views into the request's fields.
+// The cookies of all Cookie fields, as views into the request. Errors: too_many_cookies.
 result<cookie_list> cookies(const request& r, const limits& l = {});
 
 }  // namespace wire::http

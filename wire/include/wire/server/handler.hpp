@@ -1,4 +1,13 @@
-// What is called for a request.
+// What is called for a request: anything that takes a response, plain function or coroutine.
+//
+//     http::handler plain = [](http::response res) { res.send("hello"); };
+//     http::handler waiting = [](http::response res) -> wire::task<> {  // coroutine.hpp
+//         co_await wire::sleep_for(res.loop(), std::chrono::seconds(1));
+//         res.send("hello");
+//     };
+//
+// Handlers run on the thread of the loop that the request came by; with several loops several
+// threads call the same handler at once. They must not block. A handler that throws answers 500.
 #pragma once
 
 #include <memory>
@@ -17,8 +26,10 @@ namespace wire::http {
 namespace detail {
 
 struct loop_handle;
+// The loop that `r` came by. Precondition: not sent, nor moved from.
 std::shared_ptr<loop_handle> loop_handle_of(const response& r) noexcept;
-// Any thread; it runs on the loop's.
+// Runs a handler's coroutine on the loop's thread, from any thread: at once on that thread itself.
+// Destroys it unrun when the loop is gone.
 void run_handler(const std::shared_ptr<loop_handle>& handle, task<void> handling);
 
 template <typename> constexpr bool is_task = false;
@@ -26,11 +37,13 @@ template <typename T> constexpr bool is_task<task<T>> = true;
 
 }  // namespace detail
 
-// Anything that can be called with a response (and what else there is) and returns nothing, or a
-// coroutine's task<> (coroutine.hpp). What else it returns is dropped.
+// A function of a response (and, for router::stream(), of a body_reader) that returns nothing or a
+// coroutine's task<>. Move-only; what the callable captures lives as long as the server.
 template <typename... More> class handler_of : public unique_function<void(response, More...)> {
     using base = unique_function<void(response, More...)>;
 
+    // `f` itself, or, when it is a coroutine, a function that starts it and hands its task to the
+    // loop.
     template <typename F> static decltype(auto) adapted(F&& f) {
         using returned = std::invoke_result_t<std::decay_t<F>&, response, More...>;
         if constexpr (detail::is_task<returned>) {
@@ -46,14 +59,17 @@ template <typename... More> class handler_of : public unique_function<void(respo
     }
 
 public:
+    // No handler.
     handler_of() noexcept = default;
     handler_of(std::nullptr_t) noexcept {}  // NOLINT
+    // Takes anything that can be called so. A result other than a task<> is dropped.
     template <typename F>
         requires(!std::is_same_v<std::remove_cvref_t<F>, handler_of> &&
                  std::is_invocable_v<std::decay_t<F>&, response, More...>)
     handler_of(F&& f) : base(adapted(std::forward<F>(f))) {}  // NOLINT: conversion intended
 };
 
+// What server::listen(), start_server() and the routes of a router take.
 using handler = handler_of<>;
 
 }  // namespace wire::http

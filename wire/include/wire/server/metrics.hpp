@@ -3,7 +3,8 @@
 //     auto counts = std::make_shared<http::metrics>();
 //     options.metrics = counts;
 //     routes.get("/metrics", [counts](http::response res) {
-//     res.content_type(http::metrics::content_type).send(counts->text()); });
+//         res.content_type(http::metrics::content_type).send(counts->text());
+//     });
 //
 // Each loop counts for itself, without locks; reading adds them up. One object may serve several
 // servers.
@@ -15,11 +16,16 @@
 
 namespace wire::http {
 
+class metrics;
+
 namespace detail {
 struct loop_metrics;
-class worker;
+// The counters of one loop, which only that loop's thread may write. They stay as long as `of`.
+loop_metrics& add_loop(metrics& of);
 }  // namespace detail
 
+// The counters of all servers that it was given to. Any thread may use it. A loop's counts stay
+// when its server has gone: totals never fall.
 class metrics {
 public:
     metrics();
@@ -27,23 +33,27 @@ public:
     metrics(const metrics&) = delete;
     metrics& operator=(const metrics&) = delete;
 
+    // The Content-Type of text().
     static constexpr std::string_view content_type = "text/plain; version=0.0.4; charset=utf-8";
 
-    // Any thread: the text exposition format 0.0.4. All counters count from the making of this
-    // object:
-    //   wire_connections_open, wire_connections_accepted_total,
-    //   wire_connections_refused_total{reason} wire_requests_total{method,status}: the class,
-    //   "2xx"; "none" for those whose connection ended first wire_request_duration_seconds: a
-    //   histogram, from the request's head to the end of its response wire_received_bytes_total,
-    //   wire_sent_bytes_total: of requests and responses wire_timeouts_total{phase},
-    //   wire_limits_total{limit}: requests refused for being too much wire_websocket_sessions_open,
-    //   wire_websocket_sessions_total, wire_websocket_messages_total{direction}
+    // All counters in Prometheus' text exposition format 0.0.4; they begin at 0 when this object is
+    // made. The counts are read one after another while loops go on counting.
+    //
+    // - wire_connections_open, wire_connections_accepted_total,
+    //   wire_connections_refused_total{reason}
+    // - wire_requests_total{method,status}: by class of status, "2xx"; "none" for requests whose
+    //   connection ended before an answer
+    // - wire_request_duration_seconds: a histogram of the time from a request's head to the end of
+    //   its response
+    // - wire_received_bytes_total, wire_sent_bytes_total: of requests and responses, before TLS
+    // - wire_timeouts_total{phase}: time limits that have passed
+    // - wire_limits_total{limit}: requests refused for exceeding a limit
+    // - wire_websocket_sessions_open, wire_websocket_sessions_total,
+    //   wire_websocket_messages_total{direction}
     std::string text() const;
 
 private:
-    friend class detail::worker;
-    // For one loop; stays as long as this object.
-    detail::loop_metrics& add_loop();
+    friend detail::loop_metrics& detail::add_loop(metrics& of);
     struct state;
     std::unique_ptr<state> state_;
 };

@@ -1,4 +1,13 @@
 // A request as handlers see it, whatever version of HTTP it came by.
+//
+//     routes.get("/notes/{name}", [](http::response res) {
+//         const http::request& req = res.request();
+//         const std::string_view name = req.param("name");
+//         const auto accepts = req.header("Accept");  // nullopt when there is no such field
+//         ...
+//     });
+//
+// forms.hpp reads queries, forms and cookies out of a request.
 #pragma once
 
 #include <optional>
@@ -13,64 +22,64 @@
 
 namespace wire::http {
 
-namespace detail {
-class connection;
-struct exchange;
-}  // namespace detail
-
-// Owned by its response: everything here is valid until that is sent or destroyed, on any thread.
+// One request. Owned by its response: the request, and all views that it gives, are valid until
+// that response is sent or destroyed. Handlers read it on any thread, one at a time.
 class request {
 public:
+    request(const request&) = delete;
+    request& operator=(const request&) = delete;
+
+    // method::other for one that wire has no name for; method_text() then tells.
     http::method method() const noexcept { return head_.method; }
     std::string_view method_text() const noexcept { return head_.method_text; }
-    std::string_view target() const noexcept { return head_.target; }  // as received
-    std::string_view path() const noexcept { return head_.path; }      // not decoded
-    std::string_view query() const noexcept { return head_.query; }    // after '?', not decoded
-    std::string_view authority() const noexcept {
-        return head_.authority;
-    }  // host and port it was meant for
+    // The request target as received: a path with its query, or one of the other three forms of RFC
+    // 9112 section 3.2.
+    std::string_view target() const noexcept { return head_.target; }
+    // The target's path, not percent-decoded and with "." and ".." as they came; "*" for OPTIONS *.
+    std::string_view path() const noexcept { return head_.path; }
+    // What follows '?' in the target, not decoded; "" without one. query() in forms.hpp parses it.
+    std::string_view query() const noexcept { return head_.query; }
+    // The host, with its port if one was given, that the request was meant for: of the target if
+    // that names one, else of the Host field.
+    std::string_view authority() const noexcept { return head_.authority; }
 
-    int minor_version() const noexcept { return head_.minor_version; }  // HTTP/1.x
+    // 1 for HTTP/1.1, 0 for HTTP/1.0.
+    int minor_version() const noexcept { return head_.minor_version; }
 
+    // All fields, in the order in which they came.
     const header_list& headers() const noexcept { return head_.headers; }
+    // The first field of that name, in any case of letters, without white space around its value.
     std::optional<std::string_view> header(std::string_view name) const noexcept {
         return head_.headers.find(name);
     }
 
+    // The whole body, without chunk framing. Empty where the body comes in pieces (body.hpp), and
+    // after response::take_body().
     std::string_view body() const noexcept { return body_; }
 
-    // Whom it came from: the other end of the connection, which may be a proxy.
+    // The other end of the connection, which may be a proxy. Stays when the connection has gone.
     const address& peer() const noexcept { return peer_; }
-    // What was agreed on by TLS, with the common name of the client's certificate where one was
-    // asked for; null without TLS.
+    // The TLS version, cipher and protocol in use, and the common name of the client's certificate
+    // where one was asked for; null without TLS. Stays when the connection has gone.
     const wire::tls::connection_info* tls() const noexcept { return tls_ ? &*tls_ : nullptr; }
 
-    // What a route's {name} or {name...} matched, as received; "" for a name the route does not
-    // have.
+    // What a route's {name} or {name...} matched, as received; "" for a name that the route does
+    // not have, or without a router.
     std::string_view param(std::string_view name) const noexcept;
-    // The same, percent-decoded ('+' stays); bad_url when that cannot be done. What comes out may
-    // hold '/' and NUL.
+    // The same, percent-decoded ('+' stays); errc::bad_url when '%' is not followed by two
+    // hexadecimal digits. The result may hold '/' and NUL: check it before it becomes a file name.
     result<std::string> decoded_param(std::string_view name) const;
 
-private:
-    friend class detail::connection;
-    friend struct detail::exchange;
-    friend class router;
-    friend class response;
+protected:
+    // A request is always the base of a detail::received_request, which the server fills.
+    request() = default;
+    ~request() = default;
 
-    // Copies the bytes that `head_` points into, `raw`, and points it into the copy.
-    void keep(std::string_view raw);
-    // The same with what belongs to the connection, which may go before this.
-    void keep(const wire::tls::connection_info& info);
-    void clear() noexcept;
-
-    request_head head_;
-    std::string raw_;
+    request_head head_;  // its views lie in memory of the derived class
     std::string body_;
-    std::vector<std::pair<std::string_view, std::string_view>> params_;
+    std::vector<std::pair<std::string_view, std::string_view>> params_;  // of the route
     address peer_;
     std::optional<wire::tls::connection_info> tls_;
-    std::string tls_text_;  // what tls_ points to
 };
 
 }  // namespace wire::http

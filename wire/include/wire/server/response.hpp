@@ -1,4 +1,13 @@
-// The answer to one request, and the way to it.
+// The answer to one request. A handler is given a response, fills it and sends it, at once or
+// later:
+//
+//     [&pool](http::response res) {
+//         if (res.request().path() == "/") return res.content_type("text/html").send(start_page);
+//         pool.run([res = std::move(res)]() mutable { res.send(compute()); });
+//     }
+//
+// A response may be sent from any thread. While one is neither sent nor destroyed, its connection
+// waits: requests that the peer sends after it are not handled.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +24,17 @@
 
 namespace wire::http {
 
-class response;
-class router;
 struct set_cookie;
 namespace detail {
-class compressors;
-std::shared_ptr<loop_handle> loop_handle_of(const response& r) noexcept;
+struct exchange;
+struct response_access;
 }  // namespace detail
 
-// Given to the handler of a request. It may be moved away and sent later, from any thread; it may
-// outlive the connection and the server (sending it then does nothing). One that is destroyed
-// unsent answers 500.
+// The one right to answer a request, together with the request. Move-only.
+//
+// It may outlive the connection and the server; sending it then does nothing. One that is destroyed
+// unsent, by an exception for instance, answers 500. Any thread may use it, one at a time; sending
+// it hands it to the connection's loop.
 class response {
 public:
     response(response&& other) noexcept : exchange_(std::exchange(other.exchange_, nullptr)) {}
@@ -37,79 +46,95 @@ public:
     response& operator=(const response&) = delete;
     ~response();
 
-    // Preconditions of all below: not yet sent, nor moved from.
+    // False when sent or moved from. Everything below has the precondition that it is true.
+    explicit operator bool() const noexcept { return exchange_ != nullptr; }
 
+    // The request. The reference, and all views into it, are valid until this response is sent or
+    // destroyed; moving the response changes nothing.
     const http::request& request() const noexcept;
 
-    response& status(int code) noexcept;  // 200 unless set
-    // Adds a field. Content-Length, Transfer-Encoding, Connection, Date and Upgrade are the
-    // library's own and ignored here. A name or value that may not stand in a header (control
-    // characters: response splitting) turns the response into a 500.
+    // ---- status and fields ----
+
+    // 200 unless set. A code below 200 or above 999 turns the response into a 500.
+    response& status(int code) noexcept;
+    // Adds a field, also where there is one of that name. Content-Length, Transfer-Encoding,
+    // Connection, Date and Upgrade are the library's own and ignored here. A name or value that may
+    // not stand in a header (control characters: response splitting) turns the response into a 500.
     response& header(std::string_view name, std::string_view value);
-    // Set-Cookie. A cookie that may not be set (set_cookie::text()) turns the response into a 500.
+    // Adds Set-Cookie. A cookie that may not be set (set_cookie::text()) turns the response into a
+    // 500.
     response& cookie(const set_cookie& c);
-    // Instead of all fields of that name, as header() would add it; the value must not lie in this
+    // Replaces all fields of that name; otherwise as header(). `value` must not lie in this
     // response.
     response& set_header(std::string_view name, std::string_view value);
+    // Removes all fields of that name that have been added so far.
     response& remove_header(std::string_view name);
-    // Content-Type; without it a response with a body says "text/plain; charset=utf-8".
+    // Sets Content-Type; without it a response with a body says "text/plain; charset=utf-8".
     response& content_type(std::string_view type);
-    // Ends the connection after this response.
+    // Ends the connection after this response, with "Connection: close".
     response& close_connection() noexcept;
 
-    std::string& body() noexcept;
-
-    // What has been set so far. The field is the first of that name, but for those of the library's
-    // own; it dies with the next change.
+    // The status, and the first field of that name, as set so far. The library's own fields are not
+    // among them. The view dies with the next change.
     int status() const noexcept;
     std::optional<std::string_view> header(std::string_view name) const noexcept;
-    // start_body() was called: body() is not what is sent.
-    bool is_streamed() const noexcept;
 
-    // Called when this response is sent, on the thread that sends it, and may still change all of
-    // it: the one added last comes first. It may move the response away and send it later, after
-    // which those before it are called. Not called for an upgrade. When it throws, the answer is
-    // 500.
-    response& on_send(unique_function<void(response&)> hook);
+    // ---- a body that is there whole ----
 
+    // The body that send() sends, empty at first. Content-Length follows from it. 204 and 304, and
+    // answers to HEAD, go without it.
+    std::string& body() noexcept;
+
+    // Hands the response over. On the loop's own thread its bytes leave at the end of the loop
+    // iteration; from another the loop is woken up. Never blocks, and tells nothing of the peer:
+    // see server_options::on_finished. Afterwards this object is empty.
     void send();
+    // The same with `body` as the body.
     void send(std::string body) {
         this->body() = std::move(body);
         send();
     }
 
-    // Sends the head now and the body as it is made: of `length` bytes, or of unknown length, which
-    // HTTP/1.1 sends in chunks and HTTP/1.0 until the connection's end. body() is not sent. Answers
-    // to HEAD, and 204 and 304, have no body: what is written is dropped.
+    // ---- a body in pieces (body.hpp) ----
+
+    // Sends the head now and the body as it is written: without a length in chunks to HTTP/1.1 and,
+    // to HTTP/1.0, until the connection's end. body() is not sent. Answers to HEAD, and 204 and
+    // 304, have no body: what is written is dropped. Afterwards this object is empty.
     body_writer start_body();
+    // The same with Content-Length: `length` bytes, all of which must then be written.
     body_writer start_body(std::uint64_t length);
+    // Whether the body comes in pieces or from a file, so that body() is not sent. For hooks of
+    // on_send().
+    bool is_streamed() const noexcept;
 
     // The request's body, once, in place of request().body(): as it comes where the route or
     // server_options::plan_body asked for that, else in one piece.
     body_reader take_body();
 
+    // ---- hooks, WebSocket, loop ----
+
+    // Calls `hook` when this response is sent, on the thread that sends it; the hook may still
+    // change all of it. The one added last is called first. A hook may move the response away and
+    // send it later, after which those before it are called. Not called for an upgrade. When it
+    // throws, the answer is 500.
+    response& on_send(unique_function<void(response&)> hook);
+
     // Answers with 101 and goes on as a WebSocket; `open` sets up the session on the connection's
-    // loop. A request that asks for no WebSocket, or wrongly, is answered with 426 or 400 instead,
-    // and `open` is not called.
+    // loop, and is given a request that dies when it returns. A request that asks for no WebSocket,
+    // or wrongly, is answered with 426 or 400 instead, and `open` is not called. Afterwards this
+    // object is empty.
     using open_handler = unique_function<void(ws::session&, const http::request&)>;
     void upgrade(open_handler open, ws::accept_options options = {});
 
-    // The server's loop that the request came by, for timers and clients of one's own. To be asked
-    // on its thread: in handlers and coroutines.
+    // The server's loop that the request came by, for timers and clients of one's own. Call it on
+    // that loop's thread: in handlers and coroutines.
     event_loop& loop() const noexcept;
 
-    // False when sent or moved from.
-    explicit operator bool() const noexcept { return exchange_ != nullptr; }
-
 private:
-    friend class detail::compressors;
-    friend std::shared_ptr<detail::loop_handle> detail::loop_handle_of(const response& r) noexcept;
-    friend class detail::connection;
-    friend class router;
-    // Calls the hooks of on_send(); false when one has taken the response over.
-    bool run_hooks();
+    friend struct detail::response_access;
     explicit response(detail::exchange* e) noexcept : exchange_(e) {}
 
+    // The request and what has been set of the response. Null once sent or moved from.
     detail::exchange* exchange_;
 };
 

@@ -8,7 +8,8 @@
 //
 // A pattern is a path whose segments may be {name}, which matches one non-empty segment, or, as the
 // last, {name...}, which matches all the rest, even nothing. Fixed segments go before {name}, which
-// goes before {name...}. Paths are compared as received, without decoding.
+// goes before {name...}. Paths are compared as received, without decoding. The cost of a search
+// grows with the segments of the path, not with the number of routes.
 //
 // By itself a router answers 404 to unknown paths, 405 with Allow to other methods of known ones,
 // HEAD where there is GET, and OPTIONS with Allow.
@@ -16,19 +17,20 @@
 // Middleware surrounds the handlers of all paths that begin with a prefix, of whole segments:
 // "/api" stands for "/api" and "/api/...", "/" for every request.
 //
-//     routes.before("/admin", [](http::response& res) { if (!known(res.request()))
-//     res.status(401).send(); }); routes.after([](http::response& res) {
-//     res.header("X-Frame-Options", "DENY"); }); routes.around("/slow", [&pool](http::response res,
-//     http::next next) {
+//     routes.before("/admin", [](http::response& res) {
+//         if (!known(res.request())) res.status(401).send();
+//     });
+//     routes.after([](http::response& res) { res.header("X-Frame-Options", "DENY"); });
+//     routes.around("/slow", [&pool](http::response res, http::next next) {
 //         pool.run([res = std::move(res), next]() mutable { next(std::move(res)); });
 //     });
 //
-// In the order in which it was added, whatever its kind: what was added first is outermost, sees a
-// request first and its response last. It surrounds the router's own answers too (404, 405,
-// OPTIONS), and finds the route's parameters in the request. Prefixes are compared as received,
-// like paths: "/%61dmin" or "/a/../admin" does not begin with "/admin", and no route "/admin/..."
-// matches it either; only a handler that decodes what its {name...} matched must see for itself
-// where that leads.
+// Middleware is called in the order in which it was added, whatever its kind: the first is
+// outermost, sees a request first and its response last. It surrounds the router's own answers too
+// (404, 405, OPTIONS), and finds the route's parameters in the request. Prefixes are compared as
+// received, like paths: "/%61dmin" or "/a/../admin" does not begin with "/admin", and no route
+// "/admin/..." matches it either; only a handler that decodes what its {name...} matched must see
+// for itself where that leads.
 #pragma once
 
 #include <cstdint>
@@ -42,34 +44,51 @@
 
 namespace wire::http {
 
-// The rest of the way for a request that middleware has in hand. To be called at once or later, on
-// any thread, with its response; copies are cheap.
+namespace detail {
+struct route_place;
+struct route_table;
+}  // namespace detail
+
+// The rest of a request's processing, as middleware of around() gets it: the middleware that was
+// added later, then the handler. Copies are cheap; they keep the routes alive.
 class next {
 public:
+    // For the router: middleware is given one.
+    explicit next(std::shared_ptr<const detail::route_place> place) noexcept
+        : place_(std::move(place)) {}
+
+    // Goes on with the request of `res`. Call it at once or later, on any thread, at most once for
+    // a request. `res` must be the response that came with this object.
     void operator()(response res) const;
 
 private:
-    friend class router;
-    struct place;
-    explicit next(std::shared_ptr<const place> p) noexcept : place_(std::move(p)) {}
-    std::shared_ptr<const place> place_;
+    std::shared_ptr<const detail::route_place> place_;
 };
 
 class route_group;
 
-// A handler like any other. Routes are added before it is put to use; after that it does not
-// change, so that several loops may share it.
+// A set of routes and middleware, and a handler like any other. Add everything before the first
+// request; after that a router does not change, so that several loops may share it. Handlers and
+// middleware are then called from the threads of all loops at once.
+//
+// All functions that take a pattern or prefix throw std::invalid_argument when it is malformed: a
+// mistake in the program, not in its input.
 class router {
 public:
     router();
+    // The router that was moved from may only be assigned to or destroyed.
     router(router&&) noexcept;
     router& operator=(router&&) noexcept;
     ~router();
 
-    // A later route replaces an earlier one with the same pattern and method. A malformed pattern
-    // (no leading '/', an unnamed or repeated parameter, {name...} before the end, the same place
-    // under two names) throws std::invalid_argument: a mistake in the program, not in its input.
+    // ---- routes ----
+
+    // Calls `h` for requests with method `m` whose path matches `pattern`, once their body is there
+    // whole. A later route replaces an earlier one with the same pattern and method. Malformed are
+    // patterns without a leading '/', with an unnamed or repeated parameter, with {name...} before
+    // the end, or with another name for a parameter at the same place of another route.
     router& add(method m, std::string_view pattern, handler h);
+    // add() for the usual methods. get() also answers HEAD, unless HEAD has a route of its own.
     router& get(std::string_view pattern, handler h) {
         return add(method::get, pattern, std::move(h));
     }
@@ -82,6 +101,7 @@ public:
     router& patch(std::string_view pattern, handler h) {
         return add(method::patch, pattern, std::move(h));
     }
+    // DELETE.
     router& del(std::string_view pattern, handler h) {
         return add(method::delete_, pattern, std::move(h));
     }
@@ -92,55 +112,59 @@ public:
     router& stream(method m, std::string_view pattern, stream_handler h,
                    std::uint64_t max_body_bytes = std::numeric_limits<std::uint64_t>::max());
 
-    // A WebSocket: `open` is called for each session with the request that opened it.
+    // A WebSocket: `open` is called on the connection's loop for each session, with the request
+    // that opened it, which dies when `open` returns. Requests that are no WebSocket handshake get
+    // 426 or 400.
     router& websocket(std::string_view pattern,
                       unique_function<void(ws::session&, const request&)> open,
                       ws::accept_options options = {});
 
-    // Instead of the plain 404.
+    // Called for paths that no route matches, instead of the plain 404.
     router& otherwise(handler h);
+
+    // ---- middleware ----
 
     using editor = unique_function<void(response&)>;
     using wrapper = unique_function<void(response, next)>;
-    // Called on the way in; may set fields, and answer itself (or move the response away): then
-    // nothing further is called.
+    // `f` is called before the handler. It may set fields, and may answer itself or move the
+    // response away: then nothing further is called.
     router& before(std::string_view prefix, editor f);
     router& before(editor f) { return before("/", std::move(f)); }
-    // Called when the response is sent, on the thread that sends it, before it is written:
-    // response::on_send().
+    // `f` is called when the response is sent, on the thread that sends it, before anything is
+    // written, and may change it: response::on_send().
     router& after(std::string_view prefix, editor f);
     router& after(editor f) { return after("/", std::move(f)); }
-    // Called instead of the rest, which is `next`.
+    // `f` is called instead of the rest, which it may call as `next`, at once or later.
     router& around(std::string_view prefix, wrapper f);
     router& around(wrapper f) { return around("/", std::move(f)); }
 
-    // Adds to this router what has a common prefix: group("/api").get("/notes", ...) is
-    // get("/api/notes", ...).
+    // A view of this router that puts `prefix` before everything: group("/api").get("/notes", ...)
+    // is get("/api/notes", ...), and its middleware is that of "/api".
     route_group group(std::string_view prefix);
 
+    // ---- for the server, and for handlers that wrap a router ----
+
+    // Handles a request, on the thread that it is called on.
     void operator()(response res);
 
-    // For server_options::plan_body, where the router is not the server's handler itself: whether a
-    // request goes to a stream() route.
+    // How the body of `req` is to be received, for server_options::plan_body: `stream` where the
+    // request goes to a stream() route. A router that is given to server::listen() itself is asked
+    // without more ado.
     body_plan plan_body(const request& req) const;
+    // Whether stream() was called.
     bool has_streams() const noexcept { return has_streams_; }
 
 private:
-    friend class next;
-    struct node;
-    struct found;
-    struct layer;
-    struct table;
-    layer& add_layer(std::string_view prefix);
-    router& add(method m, std::string_view pattern, handler h, body_plan plan);
-
-    std::shared_ptr<table> table_;  // shared with each `next`
+    std::shared_ptr<detail::route_table> table_;  // shared with each `next`
     bool has_streams_ = false;
 };
 
-// A router seen from a prefix; dies with it.
+// A router seen from a prefix, from router::group(). It refers to the router, which must outlive it
+// and must not be moved meanwhile. Every function is that of router with the prefix in front.
 class route_group {
 public:
+    route_group(router& of, std::string_view prefix) : router_(&of), prefix_(prefix) {}
+
     route_group& add(method m, std::string_view pattern, handler h) {
         router_->add(m, prefix_ + std::string(pattern), std::move(h));
         return *this;
@@ -188,8 +212,6 @@ public:
     }
 
 private:
-    friend class router;
-    route_group(router& r, std::string_view prefix) : router_(&r), prefix_(prefix) {}
     router* router_;
     std::string prefix_;
 };

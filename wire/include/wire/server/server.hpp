@@ -5,6 +5,17 @@
 //         res.body() = "hello";
 //         res.send();
 //     });
+//
+// With options, and an end:
+//
+//     http::server_options options;
+//     options.loops = 4;
+//     auto server = http::server::listen(12345, std::move(routes), std::move(options));
+//     if (!server) return complain(server.error().message);
+//     server->run();  // returns after server->stop(), from another thread or a signal handler
+//
+// Every request goes to one handler, which may be a router. A loop serves its connections on one
+// thread: a handler that blocks holds them all up (blocking_pool.hpp, coroutine.hpp).
 #pragma once
 
 #include <chrono>
@@ -26,43 +37,60 @@
 
 namespace wire::http {
 
+// What a server may be told besides its port and handler. The server keeps a copy: changes made
+// after listen() have no effect.
 struct server_options {
-    std::string host = "0.0.0.0";  // an address, not a name
+    // The address to listen on, IPv4 or IPv6, not a name. "::" takes IPv4 connections too where the
+    // system is set up so.
+    std::string host = "0.0.0.0";
     // Event loops, each on its own thread with its own listening socket (SO_REUSEPORT). With more
-    // than one the handler is called from several threads at once.
+    // than one the handler is called from several threads at once. 0 counts as 1.
     unsigned loops = 1;
+    // Connections that the kernel queues for each loop until it accepts them (listen(2)).
     int backlog = 4096;
+    // Bounds on what peers may send, hold and delay.
     wire::limits limits;
+    // The engine of the loops, epoll or io_uring, and its settings.
     loop_options loop;
-    std::shared_ptr<wire::tls::server_context> tls;  // https and wss; null: without TLS
-    std::string server_name;                         // the Server field; none when empty
-    http::error_pages error_pages;  // what its own refusals say instead of a line of plain text
-    // Asked at the head of each request that has a body, with several loops from several threads at
-    // once. A router that is given to listen() itself is asked for its stream() routes; where it is
-    // wrapped in another handler, let this ask router::plan_body().
+    // Certificates for https and wss; null: without TLS.
+    std::shared_ptr<wire::tls::server_context> tls;
+    // The value of the Server field; no such field when empty.
+    std::string server_name;
+    // What the server's own refusals say instead of a line of plain text.
+    http::error_pages error_pages;
+    // Asked at the head of each request that has a body, on the loop's thread, with several loops
+    // from several threads at once. A router that is given to listen() itself is asked for its
+    // stream() routes; where it is wrapped in another handler, let this ask router::plan_body().
     std::function<body_plan(const request&)> plan_body;
     // Called on the loop's thread, with several loops from several threads at once, when a request
     // has been dealt with; an upgraded one when its WebSocket begins. It must not block, nor throw.
     std::function<void(const access_record&)> on_finished;
-    std::shared_ptr<http::metrics> metrics;  // what counts; null: nothing is counted
+    // Counters to keep; null: nothing is counted.
+    std::shared_ptr<http::metrics> metrics;
     // How long stop() lets requests in progress and WebSocket closing handshakes finish.
     std::chrono::milliseconds drain_timeout{10'000};
 };
 
+// A listening server. Belongs to one thread, which runs it; stop() may be called from any.
 class server {
 public:
-    // Binds and listens; connections queue until run(). With port 0 the system chooses one.
+    // Binds and listens; connections queue in the kernel until run(). With port 0 the system
+    // chooses one, which port() tells. Errors: bad_argument for a host that is no address, and for
+    // a server_name or error page that may not be sent; address_in_use and others of the system's;
+    // the message names the address.
     static result<server> listen(std::uint16_t port, handler h, server_options options = {});
     static result<server> listen(std::uint16_t port, router routes, server_options options = {});
 
     server(server&&) noexcept;
     server& operator=(server&&) noexcept;
-    ~server();  // run() must have returned
+    // Closes what is still open. Precondition: run() has returned, or was never called.
+    ~server();
 
+    // The port that is listened on.
     std::uint16_t port() const noexcept;
 
-    // Serves until stop(), on this thread and, with several loops, on threads of its own. Once
-    // only.
+    // Serves until stop() was called and the drain that follows it is over: on this thread and,
+    // with several loops, on threads of its own, which have ended when it returns. Once only.
     void run();
 
     // ---- instead of run(), inside another loop; options.loops must be 1 ----
@@ -71,11 +99,15 @@ public:
     // run_once(clock::duration::zero()), always on the same thread. See event_loop, whose three of
     // the same names these are, with the drain after stop() added.
 
+    // Becomes readable when there is something to do. It stays the server's.
     int descriptor() noexcept;
+    // The time until something is due without the descriptor; event_loop::forever when nothing is.
     clock::duration next_timeout() const noexcept;
-    // False when it is over: stop() was called, and all connections are gone or drain_timeout is.
+    // Serves what is due, after waiting for it at most `longest`. False when it is over: stop() was
+    // called, and all connections are gone or drain_timeout is.
     bool run_once(clock::duration longest);
-    // The loop that all this is about, for timers, clients and post().
+    // The loop that all this is about, for timers, clients and post(). It lives as long as the
+    // server.
     event_loop& loop() noexcept;
 
     // Any thread, and from signal handlers: accepts no more, closes idle connections, answers what
@@ -89,7 +121,8 @@ private:
     std::unique_ptr<state> state_;
 };
 
-// Listens and serves until the process ends; returns only when it cannot listen, with the reason.
+// Listens and serves until the process ends, on this thread and, with several loops, on threads of
+// its own. Returns only when it cannot listen, with the reason: see server::listen().
 error start_server(std::uint16_t port, handler h, server_options options = {});
 error start_server(std::uint16_t port, router routes, server_options options = {});
 

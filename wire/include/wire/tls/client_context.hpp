@@ -1,5 +1,13 @@
-// What the TLS connections of a client have in common: whom to trust, who we are, sessions to take
-// up again.
+// The TLS settings that a client's connections share: whom to trust, which certificate to show,
+// sessions to resume.
+//
+//     auto context = wire::tls::client_context::create({.ca_file = "our-ca.pem"});
+//     if (!context) return complain(context.error().message);
+//     http::client_options options;
+//     options.tls = *context;
+//
+// A client that is given none makes one with the system's authorities. Without OpenSSL
+// (WIRE_WITH_TLS=OFF) create() fails and says so.
 #pragma once
 
 #include <cstddef>
@@ -14,15 +22,17 @@
 
 namespace wire::tls {
 
+// File names are read by create() and not again. Certificates are checked for their chain, their
+// dates and the server's name.
 struct client_options {
     // PEM; the authorities to trust instead of the system's. A certificate in it is trusted as it
-    // is, whoever signed it.
+    // is, whoever signed it. Empty: the system's.
     std::string ca_file;
     // Accept every certificate. For tests against servers with none that could be checked; never
     // for data that matter.
     bool insecure = false;
-    // PEM; what to show a server that asks who we are: the certificate with the chain behind it,
-    // and its key.
+    // PEM; the client's certificate with the chain behind it, and its key, for servers that ask for
+    // one.
     std::string certificate_file;
     std::string key_file;
     // The name to ask the server for and to find in its certificate, instead of the one that is
@@ -30,31 +40,35 @@ struct client_options {
     std::string server_name;
     // Protocols to offer by ALPN (RFC 7301), best first; none: no offer.
     std::vector<std::string> protocols = {"http/1.1"};
+    // The oldest and newest version to offer.
     version min_version = version::tls_1_2;
     version max_version = version::tls_1_3;
 
-    // Take up earlier sessions with the same server again (RFC 8446 section 2.2, RFC 5077): a
-    // shorter handshake.
+    // Resume earlier sessions with the same server (RFC 8446 section 2.2, RFC 5077): a shorter
+    // handshake.
     bool resume = true;
-    // A TLS 1.3 ticket serves once, so that nobody who watches can tell that two connections are of
+    // A TLS 1.3 ticket serves once, so that an observer cannot tell that two connections belong to
     // one client (RFC 8446 section C.4). Without it the newest serves for all.
     bool single_use_tickets = true;
-    // Servers whose sessions are kept, and the most kept for each.
+    // Servers (host and port) whose sessions are kept, and the most kept for each; those used
+    // longest ago go first.
     std::size_t max_servers = 256;
     std::size_t max_sessions_per_server = 4;
 };
 
-// Any thread may use it.
+// Shared by all connections of a client, and by several clients: they then resume each other's
+// sessions. Any thread may use it. Connections keep what they need of it.
 class client_context {
 public:
-    // Reads the files; an error names the file and the reason.
+    // Reads the files, which blocks. Errors: bad_argument, tls_failed; the message names the file
+    // and the reason.
     static result<std::shared_ptr<client_context>> create(const client_options& options = {});
     virtual ~client_context() = default;
     client_context(const client_context&) = delete;
     client_context& operator=(const client_context&) = delete;
 
-    // For one connection to `host`, a name or a literal address. Fails when `host` cannot be the
-    // name of a server.
+    // The TLS of one connection to `host`, a name or a literal address, for stream::set_filter().
+    // wire's clients call it. Fails when `host` cannot be the name of a server.
     virtual result<std::unique_ptr<connection>> connect(std::string_view host,
                                                         std::uint16_t port) = 0;
 

@@ -1,4 +1,9 @@
 // TLS on one connection: what a context makes and a stream runs its bytes through.
+//
+// Users meet it only as the connection_info of a request:
+//
+//     const wire::tls::connection_info* const tls = res.request().tls();
+//     if (tls == nullptr || tls->peer.empty()) return res.status(403).send("show a certificate\n");
 #pragma once
 
 #include <cstdint>
@@ -11,18 +16,25 @@ namespace wire::tls {
 // TLS 1.0 and 1.1 are not offered (RFC 8996).
 enum class version : std::uint8_t { tls_1_2, tls_1_3 };
 
-// What was agreed on. Views live as long as the connection.
+// What the handshake agreed on. The views live as long as the object that gave it: a connection, or
+// a request.
 struct connection_info {
-    std::string_view version;   // "TLSv1.3"
-    std::string_view cipher;    // "TLS_AES_256_GCM_SHA384"
-    std::string_view protocol;  // by ALPN; empty when none was agreed on
-    std::string_view peer;      // the common name in the peer's certificate; empty without one
-    bool resumed = false;  // an earlier session was taken up again: no certificates, no signature
+    // As OpenSSL writes it: "TLSv1.3".
+    std::string_view version;
+    // By its standard name: "TLS_AES_256_GCM_SHA384".
+    std::string_view cipher;
+    // The protocol chosen by ALPN (RFC 7301), such as "http/1.1"; empty when none was agreed on.
+    std::string_view protocol;
+    // The common name in the peer's certificate, which has been checked; empty without one.
+    std::string_view peer;
+    // Whether an earlier session was resumed: no certificates were sent, and no signature was made.
+    bool resumed = false;
 };
 
+// A stream's filter that speaks TLS in one of the roles. Belongs to the stream's thread.
 class connection : public stream_filter {
 public:
-    // Only while is_open().
+    // Precondition: is_open(), which stays true from the end of the handshake on.
     virtual connection_info info() const = 0;
 };
 

@@ -1,5 +1,13 @@
-// What the TLS connections of a server have in common: its certificates, and whom it asks for
-// theirs.
+// The TLS settings that a server's connections share: its certificates, and whether clients have to
+// show theirs.
+//
+//     wire::tls::server_options keys;
+//     keys.certificates = {{"cert.pem", "key.pem"}};
+//     auto context = wire::tls::server_context::create(keys);
+//     if (!context) return complain(context.error().message);
+//     options.tls = *context;  // of http::server_options
+//     ...
+//     (*context)->reload();    // when the files have changed
 #pragma once
 
 #include <cstdint>
@@ -12,47 +20,56 @@
 
 namespace wire::tls {
 
+// Whether clients are asked for a certificate. One that is shown is always checked against
+// server_options::client_ca_file; a bad one ends the handshake.
 enum class client_certificate : std::uint8_t {
     not_asked,
-    optional,  // one that is shown must be good
-    required,
+    optional,  // clients without one are served too: connection_info::peer is then empty
+    required,  // clients without one are refused
 };
 
+// The names of a certificate's two files.
 struct certificate_files {
     std::string certificate;  // PEM: the server's own first, then the chain behind it
     std::string key;          // PEM, not encrypted
 };
 
+// File names are read by create(), and again by reload().
 struct server_options {
     // At least one. A client that asks for a name (SNI, RFC 6066 section 3) gets the first that is
     // for it; without a name, or with one that none is for, it gets the first of all.
     std::vector<certificate_files> certificates;
     // PEM; the authorities that sign clients' certificates. Needed when those are asked for.
     std::string client_ca_file;
+    // Whether clients have to show who they are; handlers see it in request::tls().
     client_certificate client = client_certificate::not_asked;
-    // What is spoken here (ALPN), best first. A client that offers only others is refused (RFC 7301
-    // section 3.2).
+    // Protocols to accept by ALPN, best first. A client that offers only others is refused (RFC
+    // 7301 section 3.2).
     std::vector<std::string> protocols = {"http/1.1"};
+    // The oldest and newest version to accept.
     version min_version = version::tls_1_2;
     version max_version = version::tls_1_3;
-    // Let clients take up sessions again. The server keeps nothing for it: sessions travel in
-    // tickets that only it can read.
+    // Let clients resume sessions. The server keeps nothing for it: sessions travel in tickets that
+    // only it can read.
     bool tickets = true;
 };
 
-// Any thread may use it.
+// Shared by all loops of a server, and by several servers. Any thread may use it.
 class server_context {
 public:
-    // Reads the files; an error names the file and the reason.
+    // Reads the files, which blocks. Errors: bad_argument, tls_failed; the message names the file
+    // and the reason.
     static result<std::shared_ptr<server_context>> create(const server_options& options);
     virtual ~server_context() = default;
     server_context(const server_context&) = delete;
     server_context& operator=(const server_context&) = delete;
 
-    // For one accepted connection.
+    // The TLS of one accepted connection, for stream::set_filter(). wire's server calls it. Fails
+    // when memory is short.
     virtual result<std::unique_ptr<connection>> accept() = 0;
-    // Reads all files again, for connections to come; when that fails, the old ones go on. Tickets
-    // stay good, except when clients show certificates: these are then checked anew.
+    // Reads all files again, for connections to come. When that fails, the error says why, and the
+    // old files go on. Tickets stay good, except when clients show certificates: these are then
+    // checked anew.
     virtual result<void> reload() = 0;
 
 protected:

@@ -1,17 +1,22 @@
-// One WebSocket connection, in either role, after its handshake: messages in, messages out.
+// One WebSocket connection after its handshake, as a server or as a client: messages in, messages
+// out. Handlers get a session from a route, or from a client's dialer:
 //
-// A session belongs to the thread of its loop. To reach it from elsewhere, or later, keep a handle.
+//     routes.websocket("/echo", [](ws::session& s, const http::request&) {
+//         s.on_message([](ws::session& from, ws::message m) { from.send(m); });
+//         s.on_close([](ws::session&, std::uint16_t code, std::string_view) { count(code); });
+//     });
+//
+// wire owns the session: it lives from the opening of the WebSocket until on_close() has returned.
+// All calls and callbacks belong to the thread of the session's loop. To reach a session from
+// another thread, or after a while when it may be gone, keep a ws::handle.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "wire/base/function.hpp"
 #include "wire/base/limits.hpp"
@@ -21,29 +26,40 @@
 
 namespace wire::ws {
 
-// What was received; `data` dies when the callback returns.
+// One received message, all its fragments together, unmasked and decompressed. Its size is at most
+// limits::max_message_bytes.
 struct message {
+    // text or binary, never a control frame.
     opcode op = opcode::text;
+    // The payload; text has been checked to be UTF-8. Dies when the callback returns: copy what is
+    // needed later.
     std::string_view data;
+    // False for binary messages.
     bool is_text() const noexcept { return op == opcode::text; }
 };
 
-// How a server takes a WebSocket up.
+// How a server accepts a WebSocket.
 struct accept_options {
-    // Messages are compressed with clients that offer it (permessage-deflate); none: never.
+    // Compresses messages with clients that offer permessage-deflate (RFC 7692). Without a value no
+    // message is compressed. ws_deflate.hpp says what compression costs in memory.
     std::optional<deflate_options> deflate;
 };
 
 class handle;
-class topics;
 namespace detail {
-struct subscription;
-struct traffic;
+struct session_core;
+struct session_link;
 }  // namespace detail
 
+// A WebSocket session in either role. wire makes and destroys sessions; users get references.
+//
+// Its life: open -> closing (our close frame is queued, the peer's has not come) -> finished
+// (on_close() was called). A session that has lost its connection goes to finished directly.
 class session {
 public:
-    using message_handler = unique_function<void(session&, message)>;
+    // `from` is this session. The message dies when the handler returns.
+    using message_handler = unique_function<void(session& from, message)>;
+    // `code` and `reason` as the peer sent them; `reason` dies when the handler returns.
     using close_handler =
         unique_function<void(session&, std::uint16_t code, std::string_view reason)>;
     using drain_handler = unique_function<void(session&)>;
@@ -51,122 +67,97 @@ public:
     session(const session&) = delete;
     session& operator=(const session&) = delete;
 
-    // Handlers are set when the session opens, not from inside themselves.
-    void on_message(message_handler h) { on_message_ = std::move(h); }
-    // Once, whatever ended it: the code and reason of the peer's close frame (none_given when it
-    // had none), or `abnormal` when the connection was lost without one.
-    void on_close(close_handler h) { on_close_ = std::move(h); }
-    // All bytes have gone after send() had returned false.
-    void on_drained(drain_handler h) { on_drained_ = std::move(h); }
+    // The three handlers below run on the loop's thread and must not throw. Set them when the
+    // session opens; none of them may be replaced from inside itself. Handlers may call anything
+    // here, close() included.
 
-    // One message, sent at the end of the turn with whatever else there is. Text must be UTF-8.
-    // False when the session is not open any more, or when more than limits::max_unsent_bytes now
-    // wait: it was taken, but wait for on_drained().
+    // Called for each message while the session is open. Messages that arrive after close() was
+    // called are dropped.
+    void on_message(message_handler h);
+    // Called once, whatever ended the session. The code and reason are those of the peer's close
+    // frame (none_given when it had no code); `abnormal` when the connection was lost without one,
+    // or when the peer left our close or ping unanswered; or ours, when the peer broke a rule. The
+    // session is destroyed after the handler has returned.
+    void on_close(close_handler h);
+    // Called when all queued bytes have gone after a send() had returned false.
+    void on_drained(drain_handler h);
+
+    // Queues one message; it leaves at the end of the loop iteration, in one system call with
+    // whatever else this session has queued by then.
+    //
+    // `data` is copied (and compressed where that was agreed on) before the call returns. Text must
+    // be UTF-8, which is not checked: a strict peer ends the connection over anything else. `op` is
+    // text or binary.
+    //
+    // Returns false when the session is not open, in which case nothing is queued; or when more
+    // than limits::max_unsent_bytes are now queued: this message was taken, but wait for
+    // on_drained() before the next. Callers that ignore `false` grow the queue without bound.
     bool send(std::string_view data, opcode op = opcode::text);
+    // Sends a received message back; of a message's own handler, for example.
     bool send(message m) { return send(m.data, m.op); }
-    // As send(), but it leaves at once rather than with all else at the end of the turn.
+    // The same as send(), but passes all queued bytes to the kernel before it returns. Saves
+    // latency where more work follows in the same callback; costs a system call for each message.
     bool send_now(std::string_view data, opcode op = opcode::text);
-    // More than limits::max_unsent_bytes wait.
-    bool is_congested() const noexcept { return congested_; }
-    // At most 125 bytes of payload.
+    // Whether more than limits::max_unsent_bytes were queued when the session last looked, so that
+    // on_drained() will follow.
+    bool is_congested() const noexcept;
+    // Queues a ping frame; what exceeds 125 bytes of payload is cut off. Pongs are not reported.
+    // Sessions ping by themselves after limits::idle_timeout without a byte from the peer, and end
+    // when as much time again brings none.
     void ping(std::string_view payload = {});
-    // Begins the closing handshake; on_close() follows when the peer has answered or
-    // limits::close_timeout is over. A code that may not stand in a frame is sent as
-    // internal_error.
+    // Begins the closing handshake (RFC 6455 section 7). on_close() follows when the peer has
+    // answered, or when limits::close_timeout is over. Does nothing when the session is not open. A
+    // code that may not stand in a frame is sent as internal_error. `reason` is UTF-8, and cut to
+    // 123 bytes, between characters.
     void close(std::uint16_t code = close_code::normal, std::string_view reason = {});
 
-    bool is_open() const noexcept { return state_ == state::open; }
-    // permessage-deflate was agreed on: send() compresses what is worth it.
-    bool compresses() const noexcept { return deflate_ != nullptr; }
-    std::size_t unsent() const noexcept { return stream_->unsent(); }
-    event_loop& loop() const noexcept { return *loop_; }
+    // False once close() was called, or the peer's close frame came, or the connection was lost.
+    bool is_open() const noexcept;
+    // Whether permessage-deflate was agreed on. send() then compresses messages of at least
+    // deflate_options::min_bytes.
+    bool compresses() const noexcept;
+    // Bytes that are queued here and not yet taken by the kernel.
+    std::size_t unsent() const noexcept;
+    // The loop that the session lives on, for timers and posted work. It outlives the session.
+    event_loop& loop() const noexcept;
 
-    // For other threads and for later.
+    // Makes a handle, which other threads and later callbacks may keep. The first one allocates.
     ws::handle handle();
 
-    // ---- for the owner of the connection: wire's server and client ----
-
-    // Told when the connection is no longer needed; it then closes the stream and destroys the
-    // session, not before the present callback has returned.
-    class owner {
-    public:
-        virtual void session_finished() = 0;
-
-    protected:
-        ~owner() = default;
-    };
-
-    // All but `deflate` must outlive it.
-    session(role r, stream& connection, owner& o, const limits& l,
-            std::unique_ptr<permessage_deflate> deflate = {});
-    ~session();
-
-    // Received bytes; returns how many were used up. The rest, a part of a frame's header or of a
-    // control frame, must be given again with what follows.
-    std::size_t receive(std::span<char> bytes);
-    // Messages are counted there, which must outlive it.
-    void count(detail::traffic& where);
-    // Nothing more will come.
-    void lost();
-    void drained();
-
-private:
-    friend class handle;
-    friend class topics;
-    enum class state : std::uint8_t { open, closing, finished };
-    struct link;
-    struct extras;
-    struct mask_batch {
-        std::array<mask_key, 64> keys;
-        std::size_t next = 64;
-    };
-
-    bool flush();
-    void finish(std::uint16_t code, std::string_view reason);
-    void on_timer();
-    void append_message(opcode op, std::string_view payload);
-    void append_control(opcode op, std::string_view payload);
-    // As send(), of a frame made already: as a server sends it, with its payload from `payload_at`.
-    bool send_framed(std::string_view frame, std::size_t payload_at, opcode op);
-    std::vector<std::unique_ptr<detail::subscription>>& subscriptions();
-    void count_sent() noexcept;
-    std::optional<mask_key> next_mask();
-
-    stream* stream_;
-    event_loop* loop_;
-    owner* owner_;
-    const limits* limits_;
-    std::unique_ptr<permessage_deflate> deflate_;
-    message_reader reader_;
-    message_handler on_message_;
-    close_handler on_close_;
-    drain_handler on_drained_;
-    std::shared_ptr<link> link_;         // made when the first handle is
-    std::unique_ptr<mask_batch> masks_;  // client only
-    std::unique_ptr<extras> extras_;     // what few sessions have
-    timer timer_ = timer::calling<&session::on_timer>(this);
-    time_point last_heard_;
-    role role_;
-    state state_ = state::open;
-    bool pinged_ = false;  // by the idle timer, unanswered so far
-    bool congested_ = false;
+protected:
+    // A session is always the base of a detail::session_core, which holds its state. Code of wire
+    // that owns connections includes src/websocket/session_core.hpp.
+    session() noexcept = default;
+    ~session() = default;
 };
 
-// Reaches a session from any thread and at any time; copies are cheap. When the session is gone,
-// calls do nothing.
+// Reaches a session from any thread and at any time. Copies are cheap and refer to the same
+// session. A handle does not keep its session alive: when the session is gone, or no longer open by
+// the time its loop runs the call, nothing happens and nobody is told.
+//
+//     room.members.push_back(s.handle());                        // on the session's thread
+//     for (const ws::handle& h : room.members) h.send("hello");  // on any thread
 class handle {
 public:
+    // Refers to no session; all calls do nothing.
     handle() = default;
+    // For wire: users get handles from session::handle().
+    explicit handle(std::shared_ptr<detail::session_link> link) noexcept : link_(std::move(link)) {}
 
+    // The three calls below may be made on any thread. They queue work for the session's loop and
+    // return at once; calls of one thread run in the order in which they were made. There is no
+    // limit on what is queued: for backpressure use post() and look at session::send().
+
+    // session::send() on the session's thread. `data` is moved along, not copied.
     void send(std::string data, opcode op = opcode::text) const;
+    // session::close() on the session's thread.
     void close(std::uint16_t code = close_code::normal, std::string reason = {}) const;
-    // Runs `work` on the session's thread, if the session is still open then.
+    // Runs `work` on the session's thread if the session is still open then; else `work` is
+    // destroyed without having been called, perhaps on this thread. It must not throw.
     void post(unique_function<void(session&)> work) const;
 
 private:
-    friend class session;
-    explicit handle(std::shared_ptr<session::link> link) : link_(std::move(link)) {}
-    std::shared_ptr<session::link> link_;
+    std::shared_ptr<detail::session_link> link_;
 };
 
 }  // namespace wire::ws

@@ -1,0 +1,70 @@
+// A request's copies of what it was received as, and its route's parameters.
+#include "received_request.hpp"
+
+#include "../proto/rebase.hpp"
+#include "wire/proto/url.hpp"
+
+namespace wire::http {
+
+std::string_view request::param(std::string_view name) const noexcept {
+    for (const auto& [key, value] : params_) {
+        if (key == name) return value;
+    }
+    return {};
+}
+
+result<std::string> request::decoded_param(std::string_view name) const {
+    return percent_decode(param(name));
+}
+
+namespace detail {
+
+namespace {
+
+// Storage above this goes back to the heap between requests.
+constexpr std::size_t kept_bytes = 16 * 1024;
+
+}  // namespace
+
+void empty(std::string& text) noexcept {
+    if (text.capacity() > kept_bytes) {
+        text = {};
+    } else {
+        text.clear();
+    }
+}
+
+void received_request::keep(std::string_view raw) {
+    raw_.assign(raw);
+    const rebase move(raw, raw_.data());
+    move(head_.method_text);
+    move(head_.target);
+    move(head_.path);
+    move(head_.query);
+    move(head_.authority);
+    move(head_.headers);
+}
+
+void received_request::keep(const wire::tls::connection_info& info) {
+    tls_ = info;
+    const std::size_t version = info.version.size();
+    const std::size_t cipher = info.cipher.size();
+    const std::size_t protocol = info.protocol.size();
+    tls_text_.assign(info.version).append(info.cipher).append(info.protocol).append(info.peer);
+    const std::string_view all = tls_text_;
+    tls_->version = all.substr(0, version);
+    tls_->cipher = all.substr(version, cipher);
+    tls_->protocol = all.substr(version + cipher, protocol);
+    tls_->peer = all.substr(version + cipher + protocol);
+}
+
+void received_request::clear() noexcept {
+    tls_.reset();
+    empty(raw_);
+    empty(body_);
+    params_.clear();
+}
+
+}  // namespace detail
+
+}  // namespace wire::http

@@ -1,0 +1,29 @@
+// A request as the server fills it: what handlers see, and the bytes that it points to.
+#pragma once
+
+#include "wire/server/request.hpp"
+
+namespace wire::http::detail {
+
+struct received_request final : request {
+    using request::body_;
+    using request::head_;
+    using request::params_;
+    using request::peer_;
+
+    // Copies the bytes that `head_` points into, `raw`, and points it into the copy.
+    void keep(std::string_view raw);
+    // The same with what belongs to the connection, which may go before this.
+    void keep(const wire::tls::connection_info& info);
+    // Makes it ready for the next request; storage of moderate size stays.
+    void clear() noexcept;
+
+private:
+    std::string raw_;
+    std::string tls_text_;  // what tls_ points to
+};
+
+// Empties `text`, and gives storage above 16 KiB back to the heap.
+void empty(std::string& text) noexcept;
+
+}  // namespace wire::http::detail
