@@ -135,13 +135,17 @@ private:
     void on_failure(const error& why) override;
     void on_drained() override;
 
+    // Of the present response.
+    response_head& answer() noexcept;
+    const response_head& answer() const noexcept;
+    buffer& body() noexcept;
     void opened(result<open_times> how);
     void send_request();
     errc write_request(const client_job& job);
     void begin_response();
     void await_response();
     void pump();
-    void end_of_patience();
+    void stop_awaiting_continue();
     void take(std::span<char> bytes);
     std::size_t consume(std::span<char> bytes);
     void take_head(std::string_view raw);
@@ -169,7 +173,7 @@ private:
     bool heard_ = false;  // something of the response has come
     bool complete_ = false;
     bool in_pieces_ = false;  // the present response
-    bool keeps_pace_ =
+    bool can_pipeline_ =
         false;  // has given an answer in HTTP/1.1, and gone on: it can be sent several requests
     bool handing_out_ = false;  // answers that came together
     bool unlimited_ = false;    // the parser has the bounds for pieces

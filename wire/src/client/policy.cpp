@@ -6,13 +6,17 @@
 
 #include "body_coding.hpp"
 #include "connection.hpp"
+#include "reply_access.hpp"
 #include "unix_time.hpp"
+#include "wire/proto/detail/splitmix64.hpp"
 #include "wire/proto/lenient_date.hpp"
 #include "wire/proto/url.hpp"
 
 namespace wire::http {
 
 namespace {
+
+using access = detail::reply_access;
 
 client_plan& plan_of(client_job& job) {
     if (job.plan == nullptr) job.plan = std::make_unique<client_plan>();
@@ -101,16 +105,12 @@ std::optional<std::chrono::seconds> parse_retry_after(std::string_view value,
 client_policy::client_policy(const client_options& options)
     : options_(&options), random_state_(options.retry.seed) {}
 
-// SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
 std::uint64_t client_policy::random() noexcept {
     if (random_state_ == 0) {  // few clients ever get here
         // Cannot be cut short at this size.
         [[maybe_unused]] const auto n = ::getrandom(&random_state_, sizeof random_state_, 0);
     }
-    std::uint64_t z = random_state_ += 0x9E3779B97F4A7C15;
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
-    return z ^ (z >> 31);
+    return wire::detail::splitmix64_next(random_state_);
 }
 
 void client_policy::begin(client_job& job, time_point now) {
@@ -149,8 +149,8 @@ client_policy::verdict client_policy::judge(client_job& job, result<reply>& got,
                                 ": " + std::string(to_string(failed)));
         return verdict::deliver;
     }
-    got->url_ = std::move(job.request.url);
-    if (job.plan != nullptr) got->redirects_ = std::move(job.plan->redirects);
+    access::set_way(*got, std::move(job.request.url),
+                    job.plan != nullptr ? std::move(job.plan->redirects) : std::vector<redirect>());
     return verdict::deliver;
 }
 
@@ -205,7 +205,7 @@ std::optional<body_decoder> client_policy::decoder_of(const client_job& job, con
 }
 
 errc client_policy::decode(const client_job& job, reply& r) const {
-    if (r.body_.empty()) return errc::none;  // as one given in pieces is here
+    if (r.body().empty()) return errc::none;  // as one given in pieces is here
     auto decoder = decoder_of(job, r, options_->limits);
     if (!decoder) return errc::none;
     buffer plain;
@@ -216,8 +216,8 @@ errc client_policy::decode(const client_job& job, reply& r) const {
             return failed;
     }
     if (const errc failed = decoder->finish(); failed != errc::none) return failed;
-    r.body_ = std::move(plain);
-    r.decoded_ = true;
+    access::body(r) = std::move(plain);
+    access::set_decoded(r, true);
     return errc::none;
 }
 

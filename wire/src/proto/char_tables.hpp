@@ -18,7 +18,7 @@ constexpr char lower(char c) noexcept {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
 }
 constexpr bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
-// -1 for what is none.
+// The value of a hexadecimal digit in either case, or -1.
 constexpr int hex_digit(char c) noexcept {
     if (is_digit(c)) return c - '0';
     return lower(c) >= 'a' && lower(c) <= 'f' ? lower(c) - 'a' + 10 : -1;

@@ -139,16 +139,6 @@ step message_parser::parse_body(std::string_view in) noexcept {
     }
 }
 
-namespace {
-
-int hex_value(char c) noexcept {
-    if (is_digit(c)) return c - '0';
-    const char l = lower(c);
-    return l >= 'a' && l <= 'f' ? l - 'a' + 10 : -1;
-}
-
-}  // namespace
-
 // RFC 9112 section 7.1, a byte at a time: chunk framing is short.
 step message_parser::parse_chunk_framing(std::string_view in) noexcept {
     std::size_t at = 0;
@@ -156,7 +146,7 @@ step message_parser::parse_chunk_framing(std::string_view in) noexcept {
         const char c = in[at];
         switch (state_) {
         case state::chunk_size:
-            if (const int digit = hex_value(c); digit >= 0) {
+            if (const int digit = hex_digit(c); digit >= 0) {
                 if (++size_digits_ > 15) return fail(errc::bad_chunk);  // 60 bits; no overflow
                 remaining_ = remaining_ * 16 + static_cast<unsigned>(digit);
             } else if (size_digits_ == 0) {
