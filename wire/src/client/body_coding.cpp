@@ -1,3 +1,4 @@
+// Undoes one Content-Encoding, in steps that bound what comes out.
 #include "body_coding.hpp"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// One connection of an HTTP client. Its phases are listed in connection.hpp; here they are in the
+// order of a request's life: opening, sending, the body out and in, the response, the end.
 #include "connection.hpp"
 
 #include <sys/socket.h>
@@ -178,7 +180,8 @@ void client_connection::await_response() {
     enter(phase::waiting, job_->timeouts(owner_->options()).response_timeout);
 }
 
-// Asks the source for as much as the socket takes at once, but leaves others their turn.
+// Asks the source for as much as the socket takes at once, in a few steps: other connections of the
+// loop must not starve.
 void client_connection::pump() {
     using upload = client_transfer::upload;
     client_transfer& t = *job_->streamed;

@@ -1,4 +1,16 @@
-// Happy eyeballs (RFC 8305): the addresses of one host raced for one connection.
+// Happy eyeballs (RFC 8305): the addresses of one host raced for one connection. On the loop's
+// thread; it owns the sockets of its attempts until one wins.
+//
+//     event                              what follows
+//     start(), go_on()                   the first untried address is attempted
+//     `delay` has passed, none decided   the next untried address is attempted beside the others
+//     an attempt fails                   the next untried address is attempted at once; where none
+//                                        is left and none is under way, `done` is given the error
+//     an attempt succeeds                the other attempts end, and count as untried again for
+//                                        go_on(); `done` is given the socket
+//     stop()                             all attempts end; `done` is not called
+//
+// connect() may succeed or fail at once: `done` is still called from the loop.
 #pragma once
 
 #include <chrono>
@@ -32,9 +44,9 @@ public:
     // The connection was no good after all: goes on with those addresses that have not failed.
     // False when there are none.
     bool go_on(callback done);
-    // What has happened so far, "[::1]:80: Connection refused; 10.0.0.1:80: no answer", for an
-    // error's message.
-    std::string story() const;
+    // What became of each attempt so far, for an error's message: "[::1]:80: Connection refused;
+    // 10.0.0.1:80: no answer".
+    std::string describe_attempts() const;
     void stop() noexcept;
 
 private:
@@ -65,7 +77,7 @@ private:
     bool blocks_;
     std::vector<address> untried_;                    // the next one last
     std::vector<std::unique_ptr<attempt>> attempts_;  // oldest first
-    attempt* winner_ = nullptr;                       // stands already; told at the end of the turn
+    attempt* winner_ = nullptr;                       // succeeded at once; told later
     callback done_;
     error last_;
     std::string failures_;

@@ -1,3 +1,4 @@
+// The order in which addresses are tried, and which of them wins.
 #include "connector.hpp"
 
 #include <gtest/gtest.h>

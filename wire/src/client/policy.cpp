@@ -1,3 +1,5 @@
+// Redirects, retries, cookies and decoding: what a client does about a reply besides handing it
+// out. The decisions and their order are listed in policy.hpp.
 #include "policy.hpp"
 
 #include <sys/random.h>

@@ -1,3 +1,4 @@
+// Proxy URLs, the hosts that need no proxy, and the CONNECT conversation.
 #include "proxy.hpp"
 
 #include <limits>

@@ -1,3 +1,4 @@
+// TLS inside TLS: bytes pass the outer filter, then, once there is one, the inner filter.
 #include "proxy_filter.hpp"
 
 #include <utility>

@@ -1,3 +1,18 @@
+// The WebSocket clients. A `dialed` is one connection from the first attempt to the end of its
+// session; dialer_core owns all of them, on the loop's thread, and dialer and blocking_client are
+// made of it.
+//
+//     a dialed is   it owns    timer               leaves that state by
+//     opening       opener_    the opener's        opened() -> handshake; error -> over
+//     handshake     parser_    handshake_timeout   an accepted 101 -> open, and the caller is given
+//                                                  the session; any other answer -> over
+//     open          session_   the session's       session_finished() -> lingering; the connection
+//                                                  is lost -> over
+//     lingering     session_   close_timeout       the server closes the connection, as RFC 6455
+//                                                  section 7.1.1 wants it -> over
+//     over          -          -                   deleted at the end of the loop iteration
+//
+// In `over` whoever still waits is told: the dial's callback, or the session's on_close().
 #include "wire/client/websocket.hpp"
 
 #include <sys/random.h>

@@ -1,3 +1,4 @@
+// Dialing, messages, closing and time limits of both WebSocket clients.
 #include "wire/client/websocket.hpp"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// Base64 by a table in each direction.
 #include "wire/proto/base64.hpp"
 
 #include <array>

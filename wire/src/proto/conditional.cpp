@@ -1,3 +1,4 @@
+// Reads dates, entity tags and byte ranges, and decides what a conditional request gets.
 #include "wire/proto/conditional.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Content-Length, Transfer-Encoding and host names: the fields that decide framing and routing.
 #include "field_line.hpp"
 
 #include <array>

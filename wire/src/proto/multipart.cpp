@@ -1,3 +1,14 @@
+// Cuts a multipart/form-data body into parts.
+//
+//     state       input                                next state   answer
+//     start       the first boundary                   delimited    as delimited
+//     delimited   white space and a line end           head         as head
+//                 "--"                                 finished     end
+//     head        the part's fields and an empty line  content      part
+//     content     bytes before the next boundary       content      data
+//                 a boundary                           delimited    part_end
+//     finished    anything                             finished     end, and it is consumed
+//     any         what RFC 7578 does not allow         broken       error, from then on
 #include "wire/proto/multipart.hpp"
 
 #include <algorithm>

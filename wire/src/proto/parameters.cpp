@@ -1,3 +1,4 @@
+// Splits a query or form at "&" and "=" and decodes the parts.
 #include "wire/proto/parameters.hpp"
 
 #include <algorithm>

@@ -1,3 +1,11 @@
+// The request's start line and the fields that only requests have; bodies are message_parser's.
+//
+//     in state::start                                next state             answer
+//     an empty line, once (RFC 9112 section 2.2)     start                  -
+//     a part of a head                               start                  need_more
+//     a whole head                                   begin_body() chooses   head
+//     malformed, too long, or ambiguous framing      broken                 error
+//     the other states are listed in message_parser.cpp
 #include <array>
 
 #include "char_tables.hpp"

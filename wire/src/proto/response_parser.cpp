@@ -1,3 +1,14 @@
+// The status line and the rules that only responses have; bodies are message_parser's.
+//
+//     in state::start                          next state             answer
+//     a part of a head                         start                  need_more, nothing consumed
+//     a 1xx head but 101                       start, at most         interim
+//                                              max_interim_responses
+//     any other whole head                     begin_body() chooses   head
+//     malformed or ambiguous framing           broken                 error
+//
+// `end` of a 101, or of a 2xx to CONNECT, leads to `upgraded` instead of `start`. finish(), when
+// the peer has closed: `end` in close_body, need_more between messages, otherwise closed_early.
 #include "char_tables.hpp"
 #include "field_line.hpp"
 #include "head_scan.hpp"

@@ -1,3 +1,4 @@
+// Takes absolute URLs apart and refuses what no request target may hold.
 #include "wire/proto/url.hpp"
 
 #include "char_tables.hpp"

@@ -1,3 +1,4 @@
+// UTF-8 by words of ASCII, then whole characters, then single bytes where a piece ends.
 #include "wire/proto/utf8.hpp"
 
 #include <cstring>

@@ -1,3 +1,16 @@
+// permessage-deflate: the negotiation of RFC 7692 section 7.1, then compressing and inflating
+// messages. One session's part belongs to one thread.
+//
+//     negotiation   client: deflate_offer(), then read_deflate_answer()
+//                   server: accept_deflate(), which takes the first offer that it can keep to
+//     sending       append_message(): with context takeover one compressor of the session's own,
+//                   from the first message on; otherwise one that the pool lends for each message
+//     receiving     begin(), inflate() for each piece, finish(), and reclaim() when the message has
+//                   been handed out; message_reader calls them
+//                   begin()   borrows the message's buffer, and a decompressor where there is none
+//                   finish()  adds the tail that the sender has left out; what is lent goes back
+//
+// An error ends the session, whose destructor gives back what is still lent.
 #include "wire/proto/ws_deflate.hpp"
 
 #include <algorithm>

@@ -1,3 +1,23 @@
+// Messages from frames. Two things are remembered from one call to the next: the message in
+// progress (message_, compressed_) and the frame in progress (in_frame_, remaining_, offset_).
+//
+//     message_      in_frame_   input                        what follows
+//     none          no          a data frame's header        handed out in place, if all of it is
+//                                                            there and it is not compressed; else
+//                                                            in_frame_
+//     in progress   no          a continuation's header      in_frame_
+//     either        no          a whole control frame        ping, pong or close is answered; the
+//                                                            message goes on afterwards
+//     in progress   yes         payload                      unmasked, checked, inflated or copied
+//                                                            to gathered_
+//                               its end without FIN          no frame; the message goes on
+//                               its end with FIN             the message is handed out; none is in
+//                                                            progress
+//     any           any         forbidden by RFC 6455, or    error_ is set, and answered from then
+//                               beyond the limits            on
+//
+// A message that was gathered is handed out as a view of gathered_, which is kept until the next
+// call (delivered_).
 #include "wire/proto/ws_reader.hpp"
 
 #include <algorithm>

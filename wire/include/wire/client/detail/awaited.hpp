@@ -10,10 +10,9 @@
 
 namespace wire::detail {
 
-// The awaiter, which stays where it is, and the
-// callback, which is given away and moved, know each other; whichever is destroyed first tells the
-// other. The coroutine is resumed at the end of the loop iteration, outside the callback, so that
-// it may destroy the client that called back.
+// The awaiter, which stays where it is, and the callback, which is given away and moved, know each
+// other; whichever is destroyed first tells the other. The coroutine is resumed at the end of the
+// loop iteration, outside the callback, so that it may destroy the client that called back.
 template <typename Value> class awaited : private iteration_hook {
 public:
     explicit awaited(event_loop& loop) noexcept
