@@ -207,7 +207,7 @@ template <typename Is> std::unique_ptr<client_job> client_core::withdraw(Is is) 
         client_origin& o = c->origin();
         auto job = c->abandon();
         for (auto& behind : c->take_behind()) {
-            // Those before it are for nobody.
+            // The jobs before it were cancelled earlier: their answers are for nobody.
             if (behind.get() == found) job = std::move(behind);
         }
         defer(*c);
@@ -216,7 +216,7 @@ template <typename Is> std::unique_ptr<client_job> client_core::withdraw(Is is) 
     }
     for (auto& [raw, parked] : parked_) {
         if (!is(*raw)) continue;
-        // Or it would be sent again before its end is told.
+        // Otherwise it would be sent again before the caller is told of its end.
         if (raw->plan != nullptr) raw->plan->waiting.reset();
         return unpark(raw);
     }

@@ -23,8 +23,8 @@ bool is_own_field(std::string_view name) noexcept {
            equals_ignoring_case(name, "connection");
 }
 
-// Behind another, or before: it may have to be sent again, and does not keep the others waiting at
-// somebody's pleasure.
+// Whether it may share a connection with other requests: it can be sent again, and no callback of
+// the caller's can delay the others.
 bool can_share(const client_job& job) noexcept {
     return is_idempotent(job.request.method) && job.streamed == nullptr;
 }
@@ -66,9 +66,9 @@ void client_connection::on_open() { opener_->on_open(); }
 
 bool client_connection::start(std::unique_ptr<client_job>& job) {
     // A request that may not be sent twice should not be wasted on a connection that the server has
-    // closed. Nor may what came while no loop ran, a response to nobody's request (RFC 9112
-    // section 9.2), be taken for an answer to this one: a blocking client looks, but for requests
-    // in so close a sequence that there was hardly a time for it.
+    // closed. Nor may bytes that came while no loop ran, and answer no request (RFC 9112 section
+    // 9.2), be taken for the answer to this one: a blocking client looks first, unless the last
+    // request ended less than 1 ms ago.
     const bool unwatched =
         owner_->eager() && owner_->loop().now() - idle_since_ > std::chrono::milliseconds(1);
     if ((unwatched || !is_idempotent(job->request.method) || job->request.source) && !quiet())
@@ -99,7 +99,8 @@ bool client_connection::append(std::unique_ptr<client_job>& job) {
     return true;
 }
 
-// What does not depend on the answers to requests before it. On an error nothing is sent.
+// Writes the head, which does not depend on the answers to requests before it. On an error nothing
+// is written.
 errc client_connection::write_request(const client_job& job) {
     const client_request& r = job.request;
     const url& to = job.url;
@@ -209,7 +210,7 @@ void client_connection::pump() {
     owner_->loop().arm(t.wake, owner_->loop().now());
 }
 
-// The server has said that it wants the body, or nothing.
+// The server has answered 100, or continue_timeout has passed: the body is sent now.
 void client_connection::stop_awaiting_continue() {
     client_transfer& t = *job_->streamed;
     if (t.sending != client_transfer::upload::awaiting) return;
@@ -264,7 +265,8 @@ std::span<char> client_connection::receive_space(std::span<char> scratch) {
     if (phase_ != phase::body || answer().framing != framing::length || in_pieces_) return scratch;
     const auto left = static_cast<std::size_t>(answer().content_length) - body().size();
     if (left < scratch.size() / 4) return scratch;
-    // The length is the server's word: storage follows the bytes, a step ahead of them.
+    // The length is only what the server claims: storage grows with the bytes, one step ahead of
+    // them.
     constexpr std::size_t step = 1 << 20;
     auto space = body().prepare(std::min(left, step));
     return space.first(std::min(left, space.size()));
@@ -301,8 +303,8 @@ void client_connection::take(std::span<char> bytes) {
     }
 }
 
-// An answer with others behind it, some of which may have come together with it. Those who get them
-// may send more; what has come already cannot be the answer to that.
+// Hands out an answer and those that have come together with it. Callbacks may send further
+// requests meanwhile, which must not be appended here: bytes received already cannot answer them.
 void client_connection::hand_out(std::span<char> rest) {
     if (held_.empty()) held_.append({rest.data(), rest.size()});
     handing_out_ = true;
@@ -344,7 +346,7 @@ std::size_t client_connection::consume(std::span<char> bytes) {
             }
             break;
         case event::body:
-            // Received into its place already, or to be copied there.
+            // The piece was received into the body's own storage, or it is copied there.
             if (in_pieces_) {
                 if (!give(s.data)) break;
             } else if (unlimited_ &&
@@ -378,7 +380,7 @@ void client_connection::take_head(std::string_view raw) {
     }
 }
 
-// False when it is closed now, or paused.
+// Gives a piece to the caller. False when the connection was closed or paused by that.
 bool client_connection::give(std::string_view piece) {
     if (const errc failed = job_->streamed->give(piece); failed != errc::none) {
         fail({failed, about(*job_) + std::string(to_string(failed)) + " in the response"});
@@ -399,7 +401,7 @@ void client_connection::finish_response(bool more_follows) {
         answer().keep_alive && !parser_.upgraded() && (others || (!more_follows && unsent() == 0));
     if (job->streamed != nullptr) {
         job->streamed->on = nullptr;
-        // A body that was not sent to its end, or not at all, cannot be told from the next request.
+        // The server would take the rest of an unfinished body for the next request.
         keep = keep && (job->streamed->sending == client_transfer::upload::none ||
                         job->streamed->sending == client_transfer::upload::done);
     }

@@ -53,7 +53,7 @@ struct client_job {
     request_id id = 0;
     bool pipelined = false;  // has been sent behind another; once is enough
 
-    // Whether it can still be sent once more: nothing of a body was given away.
+    // Whether it may be sent again: no piece of a response was given away, no body was asked for.
     bool repeatable() const noexcept { return streamed == nullptr || !streamed->committed; }
 
     const client_timeouts& timeouts(const client_timeouts& otherwise) const noexcept {
@@ -79,7 +79,7 @@ public:
     virtual void complete(client_job& job) = 0;
     // Whether the client may act on this answer itself, so that it is not to be given in pieces.
     virtual bool may_act_on(const client_job& job, const reply& head) = 0;
-    // For the body of an answer that is given in pieces.
+    // What decodes an answer that is given in pieces; none where nothing is decoded.
     virtual std::optional<body_decoder> decoder_of(const client_job& job, const reply& head) = 0;
     // The bounds for a body that is kept, and one that is given in pieces.
     virtual const limits& bounds(bool in_pieces) const noexcept = 0;
@@ -90,8 +90,8 @@ public:
     // Ready for another request; the job is done.
     virtual void became_idle(client_connection& c, std::unique_ptr<client_job> done,
                              result<reply> got) = 0;
-    // Closed. `job` is what it was doing, if anything; `may_retry`: nothing of a response had come
-    // on a kept connection.
+    // The connection is closed. `job` is the request that it was answering, if any; `may_retry`: it
+    // was a kept connection, and nothing of a response had come.
     virtual void ended(client_connection& c, std::unique_ptr<client_job> job, result<reply> got,
                        bool may_retry) = 0;
 
@@ -99,8 +99,8 @@ protected:
     ~client_owner() = default;
 };
 
-// All connections to one place: a scheme, host and port, or a proxy that requests themselves are
-// sent to.
+// All connections to one origin: a scheme, host and port, or the proxy that http requests are sent
+// to.
 struct client_origin {
     wire::detail::route to;
     bool forwarded = false;                // the proxy is sent the requests, with whole URLs
@@ -121,15 +121,17 @@ public:
     void open(std::unique_ptr<client_job> job);
     // Only while idle. False, with the job untouched, when the peer has closed meanwhile.
     bool start(std::unique_ptr<client_job>& job);
-    // Whether append() would take it, so far as can be told without.
+    // Whether append() would take the job, as far as can be known without writing it.
     bool accepts(const client_job& job) const noexcept;
-    // Sends it behind what is under way. False, with the job untouched, where that will not do.
+    // Sends the job behind those under way (pipelining). False, with the job untouched, where it
+    // cannot.
     bool append(std::unique_ptr<client_job>& job);
-    // Ends it without telling the owner; gives back what it was doing, but for what is behind that.
+    // Closes the connection without telling the owner. Returns the job being answered;
+    // take_behind() gives those behind it.
     std::unique_ptr<client_job> abandon();
     std::vector<std::unique_ptr<client_job>> take_behind() noexcept;
-    // Takes one of several requests away, whose answer is then for nobody. Null when there is no
-    // other that somebody waits for: the connection may as well end.
+    // Takes one of several jobs away; its answer will be received and dropped. Null when no other
+    // job has a callback: the connection may then be closed.
     std::unique_ptr<client_job> forget(const client_job& job);
 
     client_origin& origin() noexcept { return *origin_; }

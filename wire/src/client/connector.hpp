@@ -32,17 +32,16 @@ class connector : private iteration_hook {
 public:
     using callback = unique_function<void(result<unique_fd>)>;
 
-    // `blocks`: on a loop of detail::blocking_loop(). start() and go_on() then wait in connect()
-    // themselves, though not for as long as the next address would have to wait, or the loop's next
-    // timer.
+    // `blocks`: the loop is detail::blocking_loop()'s. start() and go_on() then wait inside
+    // connect(), but no longer than until the next address or the loop's next timer is due.
     connector(event_loop& loop, const connect_options& options, std::chrono::milliseconds delay,
               bool blocks = false);
 
     // Tries them in this order. `done` is called once, from the loop, never from inside; it may
     // destroy the connector.
     void start(std::vector<address> addresses, callback done);
-    // The connection was no good after all: goes on with those addresses that have not failed.
-    // False when there are none.
+    // The connection proved useless: tries the addresses that have not failed. False when there are
+    // none.
     bool go_on(callback done);
     // What became of each attempt so far, for an error's message: "[::1]:80: Connection refused;
     // 10.0.0.1:80: no answer".

@@ -144,7 +144,7 @@ void opener::on_open() {
     finish();
 }
 
-// Called by the stream's filter, which finish() might destroy.
+// Called from inside the stream's filter, which finish() might destroy: the timer finishes instead.
 void opener::secured() {
     times_.tls = lap();
     enter(phase::done, {});
@@ -203,7 +203,7 @@ void opener::finish() {
     std::exchange(done_, nullptr)(times_);
 }
 
-// Says which of the two it was, where there is a proxy.
+// Where there is a proxy, the message says whether it or the server behind it has failed.
 void opener::fail(error why) {
     if (to_.proxy) {
         const std::string proxy = "proxy " + to_.proxy->name();

@@ -33,7 +33,7 @@
 
 namespace wire::detail {
 
-// Where a connection is to lead.
+// Where a connection leads to, and by which proxy.
 struct route {
     std::string host;  // the server that the URL names
     std::uint16_t port = 0;
@@ -59,8 +59,8 @@ struct opening_base {
     std::shared_ptr<wire::tls::client_context> tls;
 };
 
-// Owned by the connection whose stream it opens, which hands it that stream's callbacks until
-// `done` has been called; then it is of no further use. Whatever it is given must outlive it.
+// Owned by the connection whose stream it opens. That connection passes the stream's callbacks on
+// to it until `done` is called. Everything that it is given must outlive it.
 class opener {
 public:
     using callback = unique_function<void(result<open_times>)>;

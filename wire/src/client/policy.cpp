@@ -40,7 +40,7 @@ bool has_field(const client_request& r, std::string_view name) {
                        [&](const auto& field) { return equals_ignoring_case(field.first, name); });
 }
 
-// Servers send what may not stand in a URL; browsers encode it, and so is it meant.
+// Some servers send characters that may not stand in a URL. They mean them encoded, as browsers do.
 std::string encode_invalid(std::string_view text) {
     std::string out;
     for (const char c : text) {
@@ -200,7 +200,7 @@ std::optional<error> client_policy::follow(client_job& job, const reply& got,
 
 std::optional<body_decoder> client_policy::decoder_of(const client_job& job, const reply& head,
                                                       const limits& bounds) {
-    // Of a part there is no beginning.
+    // A part of a compressed body cannot be decoded without its beginning.
     if (job.plan == nullptr || !job.plan->decodes || head.status() == 206) return std::nullopt;
     const auto named = head.header("content-encoding");
     return named ? body_decoder::of(*named, bounds) : std::nullopt;
@@ -212,7 +212,7 @@ errc client_policy::decode(const client_job& job, reply& r) const {
     if (!decoder) return errc::none;
     buffer plain;
     std::string_view rest = r.body();
-    // In steps, as storage is reserved for what may come.
+    // In steps: add() reserves storage for as much as it may append.
     while (!rest.empty() || decoder->has_more()) {
         if (const errc failed = decoder->add(rest, 1 << 20, plain); failed != errc::none)
             return failed;

@@ -153,8 +153,8 @@ private:
         return at + session_->receive(bytes.subspan(at));
     }
 
-    // Returns how many bytes of the response were used up; session_ is there when it was a good
-    // one.
+    // Returns how many bytes of the response were used up. session_ is set when the handshake is
+    // complete.
     std::size_t read_handshake(std::span<char> bytes) {
         std::size_t at = 0;
         for (;;) {
@@ -214,7 +214,7 @@ private:
     void session_finished() override {
         if (is_closed()) return;
         lingering_ = true;
-        // Nobody runs the loop to hear of the server's end.
+        // No loop runs that would notice the server's end.
         if (owner_->blocking && unsent() == 0) return close();
         shutdown_write();
         resume_reading();
@@ -298,7 +298,7 @@ void detail::dialer_core::dial(std::string_view url, dial_options options,
         std::make_unique<dialed>(owned_, *std::move(parsed), std::move(options), std::move(opened));
     dialed* const d = made.get();
     owned_.all.emplace(d, std::move(made));
-    // What fails at once must not do so from inside this call.
+    // From the loop: an error that comes at once must not be told inside this call.
     owned_.loop->post([d, this, alive = std::weak_ptr<char>(alive_)] {
         if (!alive.expired() && owned_.all.count(d) != 0) d->open();
     });

@@ -216,7 +216,7 @@ result<std::vector<form_part>> parse_multipart(std::string_view content_type, st
             out.push_back({std::move(head), body.substr(0, 0)});
             break;
         case multipart_parser::event::data:
-            // Pieces of one part follow each other in the body.
+            // Pieces of one part are adjacent in the body.
             out.back().data = {out.back().data.data(), out.back().data.size() + s.data.size()};
             break;
         case multipart_parser::event::part_end: break;

@@ -47,7 +47,7 @@ errc interpret(const limits& l, method request, response_head& head) noexcept {
     head.framing = framing::none;
     head.keep_alive = !close && (head.minor_version > 0 || keep);
     const int status = head.status;
-    // Fields of a response that cannot have a body do not frame anything.
+    // Where a response can have no body its length fields mean nothing.
     if (status < 200 || status == 204 || (request == method::connect && status < 300))
         return errc::none;
     if (const errc e = lengths.check(head.minor_version); e != errc::none) return e;

@@ -315,8 +315,8 @@ permessage_deflate::~permessage_deflate() {
 
 void permessage_deflate::append_message(buffer& out, opcode op, std::string_view payload,
                                         std::optional<mask_key> key) {
-    // A window of 8 bits, which zlib cannot make, is kept to by compressing nothing: every message
-    // may go as it is.
+    // zlib cannot make a window of 8 bits. Messages are then sent as they are, which is always
+    // allowed.
     if (payload.size() >= min_bytes_ && sends_.window_bits > 8) {
         if (compressor_ == nullptr) compressor_ = pool_->take_compressor(settings_);
         if (compressor_ != nullptr) {
@@ -325,7 +325,7 @@ void permessage_deflate::append_message(buffer& out, opcode op, std::string_view
             // Cannot fail: it was never finished.
             [[maybe_unused]] const errc e = compressor_->add(payload, flush::sync, packed);
             packed.truncate(packed.size() - tail.size());
-            // What went into a context that the peer shares must reach the peer.
+            // With context takeover the peer's context must see what has gone into ours.
             const bool worth_it = sends_.context_takeover || packed.size() < payload.size();
             append_frame(out, op, worth_it ? packed.view() : payload, key, true, worth_it);
             pool_->buffers().reclaim(packed);
@@ -365,9 +365,8 @@ decompressor::step permessage_deflate::inflate(std::string_view piece, std::size
 }
 
 errc permessage_deflate::finish() {
-    // Of no bytes at all: not what section 7.2.3.6 makes of an empty message, but clear enough.
-    // After a final block without the empty one that should follow it there is nothing to complete
-    // either.
+    // A message of no bytes is taken as empty, though section 7.2.3.6 encodes one otherwise. After
+    // a final block there is nothing to complete either.
     if (received_ > 0 && !stream_ended_) {
         buffer nothing;
         const auto s = decompressor_->add(tail, 1, nothing);

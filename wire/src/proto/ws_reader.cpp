@@ -71,8 +71,8 @@ std::uint64_t message_reader::most() const noexcept {
     return std::min<std::uint64_t>(limits_->max_message_bytes, 1U << 31U);
 }
 
-// What comes out counts and is checked before an error further on, so that it does not matter how
-// the bytes were cut.
+// Output is counted and checked before an error further on is reported: the answer must not depend
+// on how the bytes were cut.
 errc message_reader::inflate(std::string_view piece) {
     for (;;) {
         const std::size_t before = gathered_.size();
@@ -124,7 +124,7 @@ step message_reader::read(std::span<char> in) {
                 return fail(errc::bad_frame);
             const bool begins = frame.op != opcode::continuation;
             if (begins) compressed_ = frame.reserved != 0;
-            // What does not compress grows a little.
+            // Incompressible data grow a little when they are compressed.
             const std::uint64_t allowed = compressed_ ? most() + most() / 8 + 1024 : most();
             const std::uint64_t so_far = !compressed_ ? gathered_.size()
                                          : begins     ? 0
