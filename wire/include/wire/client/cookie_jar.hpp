@@ -34,7 +34,7 @@ struct cookie_limits {
     // Cookies of one domain. Beyond it the one that was not used for longest is dropped, those
     // without Secure first.
     std::size_t max_per_domain = 50;
-    // Cookies of all domains together; dropped in the same order of use.
+    // Cookies of all domains together. Beyond it the one that was not used for longest is dropped.
     std::size_t max_cookies = 3000;
     // Name and value together; a larger cookie is not kept.
     std::size_t max_bytes = 4096;

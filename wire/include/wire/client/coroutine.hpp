@@ -63,7 +63,8 @@ struct channel_state;
 }  // namespace detail
 
 // A WebSocket session for coroutines: one that receives and one that sends, which may be the same.
-// Belongs to its loop's thread. Movable, but not while a coroutine waits on it.
+// Belongs to its loop's thread. It takes the session's handlers: set none of your own. It may be
+// moved while a coroutine waits on it, and destroyed only when none does.
 class channel {
 public:
     class [[nodiscard]] receiving;
@@ -101,7 +102,8 @@ private:
     std::unique_ptr<detail::channel_state> state_;
 };
 
-// What receive() gives to co_await.
+// What receive() gives to co_await. Await it at once, as in `co_await channel.receive()`: it refers
+// to the channel's state.
 class channel::receiving {
 public:
     explicit receiving(detail::channel_state& s) noexcept : state_(&s) {}
@@ -117,7 +119,9 @@ private:
     bool waits_ = false;
 };
 
-// What send() gives to co_await.
+// What send() gives to co_await. The message is on its way already; who does not care how fast it
+// leaves need not await it, and casts it to void. Callers that never await let what waits to be
+// sent grow without bound.
 class channel::sending {
 public:
     sending(detail::channel_state& s, result<void> how) noexcept
@@ -149,7 +153,8 @@ private:
     dial_options options_;
 };
 
-// Opens a session when awaited: `co_await dial(dialer, "ws://host/path")`.
+// Opens a session when awaited: `co_await dial(dialer, "ws://host/path")` gives a result<channel>.
+// The channel keeps up to options.limits.max_message_bytes of messages that nobody has received.
 inline dialing dial(dialer& d, std::string url, dial_options options) {
     return {d, std::move(url), std::move(options)};
 }

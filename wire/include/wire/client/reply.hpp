@@ -95,7 +95,7 @@ struct redirect {
 // when it is moved.
 class reply {
 public:
-    // 200, 404 and so on; never a 1xx.
+    // 200, 404 and so on; of the 1xx only 101.
     int status() const noexcept { return head_.status; }
     // The reason phrase as the server wrote it; may be empty.
     std::string_view reason() const noexcept { return head_.reason; }

@@ -114,7 +114,8 @@ public:
     // when there will be none.
     result<message> receive(std::chrono::milliseconds wait = std::chrono::hours(1));
     // Makes the closing handshake: waits for the server's answer, at most for
-    // limits::close_timeout. Messages that come meanwhile can still be received.
+    // limits::close_timeout. Messages that come meanwhile are dropped; receive() still gives those
+    // that came before.
     void close(std::uint16_t code = close_code::normal, std::string_view reason = {});
 
     // Messages can be sent: neither side has begun to close.

@@ -26,7 +26,7 @@ enum class method : std::uint8_t {
     other
 };
 
-// The method of that token. Methods are case-sensitive: "get" is `other`.
+// The method that a request line names by `token`. Methods are case-sensitive: "get" is `other`.
 method method_from(std::string_view token) noexcept;
 // The token as it is sent, in static storage; "" for `other`.
 std::string_view to_string(method m) noexcept;
@@ -53,8 +53,8 @@ bool is_field_value(std::string_view text) noexcept;
 // case.
 bool list_has_token(std::string_view value, std::string_view token) noexcept;
 
-// The fields of one message, in the order in which they came. Holds views only; the storage for
-// them is used again by the next message.
+// The fields of one message, in the order in which they came. Holds views only, which die with the
+// bytes that they point into; the storage for the views is used again by the next message.
 class header_list {
 public:
     // The value of the first field of that name, in any case. Linear: a message has few fields.
@@ -62,6 +62,7 @@ public:
     // Whether any field of that name has `token` in its comma-separated list.
     bool has_token(std::string_view name, std::string_view token) const noexcept;
 
+    // Iteration gives `header` objects.
     auto begin() noexcept { return fields_.begin(); }
     auto end() noexcept { return fields_.end(); }
     auto begin() const noexcept { return fields_.begin(); }

@@ -20,7 +20,9 @@ namespace wire::http {
 //
 // Names must be tokens and values must hold no CR, LF, NUL or other control character (response
 // splitting, RFC 9112 section 11.1). The first that does not is remembered; finish() then takes
-// back all that this writer has appended and returns errc::bad_header_name or bad_header_value.
+// back all that this writer has appended and returns errc::bad_header_name or bad_header_value,
+// bad_target for a target with a space or control character, bad_argument for a method, status or
+// reason that cannot be sent.
 class head_writer {
 public:
     // Begins a request: "GET /path HTTP/1.1".

@@ -20,7 +20,8 @@ namespace wire::ws {
 // Which side of the connection one is: clients mask their frames, servers do not.
 enum class role : std::uint8_t { server, client };
 
-// Section 5.2. Those from 8 on are control frames.
+// What a frame is (section 5.2). Those from 8 on are control frames. Fragments of a message after
+// the first are continuations.
 enum class opcode : std::uint8_t {
     continuation = 0,
     text = 1,
@@ -71,7 +72,9 @@ constexpr std::uint8_t compressed_bit = 4;
 // that is not in its shortest form or beyond 2^63 - 1.
 header_step read_frame_header(std::string_view in, role r, bool may_be_compressed = false) noexcept;
 
-// Writes a header into `to` and returns its length. The mask bit is set when `key` is given.
+// Writes a header into `to` and returns its length. `length` is the payload's, which the caller
+// appends, masked where `key` is given; `compressed` sets compressed_bit, which belongs on the
+// first frame of a message only.
 std::size_t write_frame_header(std::span<char, max_frame_header_bytes> to, opcode op,
                                std::uint64_t length, bool fin, std::optional<mask_key> key,
                                bool compressed = false) noexcept;
