@@ -1,3 +1,4 @@
+// When packets leave an emulated path, exactly, by a clock that the test moves.
 #include "delay_line.hpp"
 
 #include <gtest/gtest.h>

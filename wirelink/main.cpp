@@ -1,6 +1,7 @@
 // wirelink: a wide-area link on one machine. Two network namespaces, a TUN device in each, and this
 // process between them, delaying, limiting, losing and reordering IP packets. Handshakes, slow
-// start and delayed acknowledgements pay as they would on a real path, which no TCP proxy can show.
+// start and delayed acknowledgements cost what they cost on a real path, which a TCP proxy cannot
+// imitate.
 #include "delay_line.hpp"
 #include "namespaces.hpp"
 

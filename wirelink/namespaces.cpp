@@ -1,3 +1,4 @@
+// Makes network namespaces and TUN devices by system calls, and says what would allow them.
 #include "namespaces.hpp"
 
 #include <arpa/inet.h>

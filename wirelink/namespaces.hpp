@@ -8,7 +8,7 @@
 
 namespace wirelink {
 
-// What could not be set up and what would allow it.
+// Says what could not be set up, and what would allow it.
 struct setup_error : std::runtime_error {
     using std::runtime_error::runtime_error;
 };

@@ -1,4 +1,4 @@
-// How a benchmark makes itself known. main.cpp runs them, or a given number of rounds of each.
+// How a benchmark registers itself. main.cpp runs them, or a given number of rounds of each.
 #pragma once
 
 #include <benchmark/benchmark.h>
@@ -8,8 +8,8 @@
 
 namespace wire::bench {
 
-// A parser that does not understand its input is fast: when `right` is false, there is an error
-// instead of a figure.
+// A parser that rejects its input looks fast: with `right` false the result is an error instead of
+// a figure.
 struct check {
     benchmark::State& state;
     void operator()(bool right) const {

@@ -1,4 +1,5 @@
-// What the benchmarks parse: messages as they are on the wire, not as small as can be.
+// What the benchmarks parse: messages as real clients and servers send them, not the smallest
+// possible.
 #pragma once
 
 #include <string>

@@ -2,8 +2,8 @@
 // installed.
 //
 //     wire_bench                       all, with bytes per second
-//     wire_bench --rounds=1000 ...     exactly so many rounds of each, for counting instructions
-//     (instructions.py)
+//     wire_bench --rounds=1000 ...     exactly so many rounds of each; instructions.py counts what
+//                                      they take
 #include "bench.hpp"
 
 #include <cstdlib>

@@ -60,7 +60,7 @@ void mask_wire(benchmark::State& state, std::string_view payload) {
 
 #ifdef WIRE_BENCH_BEAST
 
-// Beast's codec is part of its stream; of it only the mask can be called apart.
+// Beast's codec is part of its stream: only its mask can be called by itself.
 void mask_beast(benchmark::State& state, std::string_view payload) {
     namespace detail = boost::beast::websocket::detail;
     std::string data(payload);

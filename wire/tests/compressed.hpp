@@ -1,4 +1,4 @@
-// What tests of compressed responses ask, and how they read the answer.
+// How tests ask for compressed responses and read the answers.
 #pragma once
 
 #include <gtest/gtest.h>

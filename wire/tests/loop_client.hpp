@@ -1,4 +1,4 @@
-// What tests of the client on a loop of its own begin with.
+// A client on a loop of its own, run until a test's condition holds.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ struct loop_client : ::testing::Test {
         if (!made) made.emplace(*loop, options);
         return *made;
     }
-    // Until done(), 10 s at the most; whether it is.
+    // Runs the loop until done(), for 10 s at most. Whether it is done.
     template <typename Done> bool run_until(Done done) {
         const auto until = clock::now() + std::chrono::seconds(10);
         while (!done() && clock::now() < until) loop->run_once(until - clock::now());

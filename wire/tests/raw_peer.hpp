@@ -1,5 +1,5 @@
-// A blocking TCP peer without manners: sends exactly what it is told and shows exactly what comes
-// back.
+// A blocking TCP peer that knows no protocol: it sends exactly what a test tells it to, and shows
+// exactly what comes back.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -49,7 +49,7 @@ public:
         return sent;
     }
     void finish_sending() { ::shutdown(fd_.get(), SHUT_WR); }
-    // Leaves at once: what was not read yet is refused.
+    // Closes at once; unread bytes make the kernel send a reset.
     void reset() {
         const linger now{1, 0};
         ::setsockopt(fd_.get(), SOL_SOCKET, SO_LINGER, &now, sizeof now);
@@ -57,8 +57,8 @@ public:
     }
     int fd() const { return fd_.get(); }
 
-    // Everything up to the peer's end; "<reset>" or "<silence>" (10 s) are appended when it does
-    // not come in order.
+    // Everything up to the peer's end; "<reset>" or "<silence>" (10 s) is appended where there is
+    // no orderly end.
     std::string rest() {
         while (receive()) {}
         std::string out(held_.view());

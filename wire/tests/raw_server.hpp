@@ -1,4 +1,4 @@
-// A server without manners: says what a test tells it to, whatever it is asked.
+// A server that knows no protocol: it sends what a test tells it to, whatever it is asked.
 #pragma once
 
 #include <gtest/gtest.h>

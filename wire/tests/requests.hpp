@@ -30,7 +30,7 @@ inline std::string post_chunked(const std::string& target, const std::vector<std
     out.append("0\r\nTrailer: dropped\r\n\r\n");
     return out;
 }
-// n bytes in which a piece that is lost, or comes twice, shows.
+// n bytes in which a lost or repeated piece can be seen.
 inline std::string patterned(std::size_t n) {
     std::string text(n, 'x');
     for (std::size_t i = 0; i < n; i += 61) text[i] = static_cast<char>('a' + i / 61 % 26);

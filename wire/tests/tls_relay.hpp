@@ -1,5 +1,5 @@
-// Takes TLS off what comes and passes it on to a port of this machine: makes a TLS server of one
-// that speaks none.
+// Accepts TLS and passes the plain bytes on to a port of this machine: makes a TLS server of one
+// that knows no TLS.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ namespace wire::testing {
 
 class tls_relay {
 public:
-    // `notice`: whether it says so when the other side has sent all.
+    // `notice`: whether it sends close_notify when the other side has sent all.
     tls_relay(const certificates::files& mine, std::uint16_t to, bool notice = true)
         : to_(to), notice_(notice) {
         tls::server_options options;

@@ -30,8 +30,8 @@ public:
         options_.tls = tls_of(settings);
     }
 
-    // A new connection comes with a client of its own, as with the other libraries: the contract's
-    // handle. It connects with the first request.
+    // As with the other libraries a new connection is a new client, which connects with its first
+    // request.
     void open() override { client_.emplace(value_of(wire::http::client::create(options_))); }
 
     std::string_view operation() override {

@@ -83,8 +83,8 @@ void count(http::router& routes) {
     });
 }
 
-// Beyond what the process may open files: a table of io_uring for each loop, with some room since
-// the kernel deals connections out to the loops by chance.
+// For more connections than the process may open files: each loop gets a socket table of io_uring,
+// with room to spare since the kernel spreads connections over the loops unevenly.
 void hold(std::size_t connections, std::size_t files, http::server_options& options) {
     options.limits.max_connections = std::max(options.limits.max_connections, 2 * connections);
     if (connections + 100 <= files) return;

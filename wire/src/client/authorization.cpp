@@ -1,3 +1,4 @@
+// The Authorization fields that basic_auth() and bearer_auth() make.
 #include "wire/client/reply.hpp"
 #include "wire/proto/base64.hpp"
 

@@ -1,3 +1,4 @@
+// Undoes one Content-Encoding, in steps that bound what comes out.
 #include "body_coding.hpp"
 
 #include <algorithm>
@@ -15,8 +16,8 @@ std::optional<body_decoder> body_decoder::of(std::string_view content_encoding,
 }
 
 // "deflate" is zlib's format by the standard, and bare DEFLATE by some servers. zlib's begins with
-// method 8 in the low half of a byte (RFC 1950 section 2.2); in DEFLATE that were a stored block
-// with bits set in its padding (RFC 1951 section 3.2.4), which nobody writes.
+// method 8 in the low half of a byte (RFC 1950 section 2.2); in DEFLATE that would be a stored
+// block with bits set in its padding (RFC 1951 section 3.2.4), which no compressor writes.
 errc body_decoder::begin(char first) {
     begun_ = true;
     const coding c = gzip_                                            ? coding::gzip
@@ -38,7 +39,7 @@ errc body_decoder::add(std::string_view& in, std::size_t most, buffer& out) {
             unpacker_->next_stream();  // RFC 1952 section 2.2: members follow one another
         }
         const std::size_t before = out.size();
-        // One byte more than may be, to see whether there is one.
+        // Room for one byte beyond the limit, to see whether the body exceeds it.
         const std::uint64_t room = std::min<std::uint64_t>(left_, most - 1) + 1;
         const auto s = unpacker_->add(in, static_cast<std::size_t>(room), out);
         in.remove_prefix(s.used);

@@ -1,4 +1,4 @@
-// Bodies out of their content coding.
+// Decodes bodies that were sent with a Content-Encoding.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace wire::http {
 
-// Of one body, whole or in pieces.
+// Decodes one body, whole or in pieces. It makes its decompressor when the first byte comes.
 class body_decoder {
 public:
     // For a Content-Encoding (RFC 9110 section 8.4.1); none for what is not decoded here: another
@@ -21,13 +21,13 @@ public:
                                           const limits& l) noexcept;
 
     // Decodes `in`, takes what is used up from its front, and appends at most `most` bytes to
-    // `out`; it is all used up, or they were reached. Errors: bad_compressed_data, also for what
-    // goes on after its end; expands_too_much; body_too_large.
+    // `out`. Afterwards `in` is empty, or `most` was reached. Errors: bad_compressed_data, also for
+    // what goes on after its end; expands_too_much; body_too_large.
     errc add(std::string_view& in, std::size_t most, buffer& out);
     // `most` was reached, and there may be more even without further input.
     bool has_more() const noexcept { return more_; }
-    // No more comes. bad_compressed_data for a body that breaks off; one of no bytes at all is
-    // empty.
+    // The body is over: bad_compressed_data for one that was cut off. No bytes at all are an empty
+    // body.
     errc finish() const noexcept {
         return begun_ && !ended_ ? errc::bad_compressed_data : errc::none;
     }

@@ -1,3 +1,4 @@
+// Decoding bodies whole and in pieces, and bodies that are wrong or expand too much.
 #include "body_coding.hpp"
 
 #include <gtest/gtest.h>

@@ -1,14 +1,28 @@
-// A WebSocket session as a coroutine sees it. Who waits is resumed at the end of the turn, when no
-// handler of the session is running, so that it may destroy the channel or close the session.
+// A WebSocket session as coroutines see it.
+//
+// The session's handlers only note what has happened and queue the iteration hook. At the end of
+// the loop iteration, when no handler of the session is running, the hook resumes the coroutine
+// that can go on: it may destroy the channel or close the session.
+//
+//     event                          receiver                     sender
+//     message                        resumed with it              -
+//     session drained                -                            resumed
+//     session over (open == null)    what waits first, then       resumed with closed_early
+//                                    closed_early
 #include <deque>
 
 #include "wire/client/coroutine.hpp"
 
 namespace wire::ws {
 
-struct channel::state : iteration_hook {
-    explicit state(session& s, std::uint64_t most)
-        : iteration_hook(&state::on_iteration_end), open(&s), loop(&s.loop()), most_waiting(most) {
+namespace detail {
+
+struct channel_state : iteration_hook {
+    explicit channel_state(session& s, std::uint64_t most)
+        : iteration_hook(&channel_state::on_iteration_end),
+          open(&s),
+          loop(&s.loop()),
+          most_waiting(most) {
         s.on_message([this](session& from, message m) {
             if (waiting_bytes + m.data.size() > most_waiting) {
                 from.close(close_code::policy, "messages are not received");
@@ -26,7 +40,7 @@ struct channel::state : iteration_hook {
             loop->at_iteration_end(*this);
         });
     }
-    ~state() {
+    ~channel_state() {
         if (open == nullptr) return;
         open->on_message(nullptr);
         open->on_drained(nullptr);
@@ -34,10 +48,10 @@ struct channel::state : iteration_hook {
         open->close();
     }
 
-    // Each may destroy all this: one is resumed, and the other, if it can go on too, in the same
-    // turn by the hook again.
+    // Either coroutine may destroy all this when it is resumed: one is resumed, and the other, if
+    // it can go on too, by the hook once more in the same loop iteration.
     static void on_iteration_end(iteration_hook& hook) noexcept {
-        auto& s = static_cast<state&>(hook);
+        auto& s = static_cast<channel_state&>(hook);
         const bool may_receive = s.receiver && s.has_news();
         const bool may_send = s.sender && !s.is_stuck();
         if (may_receive && may_send) s.loop->at_iteration_end(s);
@@ -55,22 +69,20 @@ struct channel::state : iteration_hook {
 
     session* open;  // null once it has ended
     event_loop* loop;
-    std::uint64_t most_waiting;
+    std::uint64_t most_waiting;  // bytes of messages that nobody has received
     std::uint64_t waiting_bytes = 0;
-    std::deque<received> waiting;
+    std::deque<channel::received> waiting;
     std::coroutine_handle<> receiver;
     std::coroutine_handle<> sender;
-    std::string ending;
+    std::string ending;  // how it has ended, for errors
 };
 
-channel::channel(std::unique_ptr<state> s) noexcept : state_(std::move(s)) {}
+}  // namespace detail
+
+channel::channel(std::unique_ptr<detail::channel_state> s) noexcept : state_(std::move(s)) {}
 channel::channel(channel&&) noexcept = default;
 channel& channel::operator=(channel&&) noexcept = default;
 channel::~channel() = default;
-
-channel channel::over(session& s, std::uint64_t most_waiting) {
-    return channel(std::make_unique<state>(s, most_waiting));
-}
 
 bool channel::is_open() const noexcept {
     return state_->open != nullptr && state_->open->is_open();
@@ -92,7 +104,7 @@ void channel::receiving::await_suspend(std::coroutine_handle<> waiting) noexcept
 }
 result<channel::received> channel::receiving::await_resume() {
     waits_ = false;
-    state& s = *state_;
+    detail::channel_state& s = *state_;
     if (s.waiting.empty()) return s.ended();
     received next = std::move(s.waiting.front());
     s.waiting.pop_front();
@@ -126,7 +138,7 @@ void dialing::await_suspend(std::coroutine_handle<> waiting) {
     dialer_->dial(url_, std::move(options_),
                   [call = callback(*this), most](result<session*> opened) mutable {
                       if (opened) {
-                          call(channel::over(**opened, most));
+                          call(channel(std::make_unique<detail::channel_state>(**opened, most)));
                       } else {
                           call(opened.error());
                       }

@@ -1,3 +1,5 @@
+// What every user of the clients relies on: requests, replies, time limits, errors, and what a
+// client leaves behind when it is destroyed.
 #include "wire/client/client.hpp"
 
 #include <gtest/gtest.h>

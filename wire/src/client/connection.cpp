@@ -1,3 +1,5 @@
+// One connection of an HTTP client. Its phases are listed in connection.hpp; here they are in the
+// order of a request's life: opening, sending, the body out and in, the response, the end.
 #include "connection.hpp"
 
 #include <sys/socket.h>
@@ -6,11 +8,14 @@
 #include <utility>
 
 #include "../proto/rebase.hpp"
+#include "reply_access.hpp"
 #include "wire/proto/http_writer.hpp"
 
 namespace wire::http {
 
 namespace {
+
+using access = detail::reply_access;
 
 bool is_own_field(std::string_view name) noexcept {
     return equals_ignoring_case(name, "content-length") ||
@@ -18,8 +23,8 @@ bool is_own_field(std::string_view name) noexcept {
            equals_ignoring_case(name, "connection");
 }
 
-// Behind another, or before: it may have to be sent again, and does not keep the others waiting at
-// somebody's pleasure.
+// Whether it may share a connection with other requests: it can be sent again, and no callback of
+// the caller's can delay the others.
 bool can_share(const client_job& job) noexcept {
     return is_idempotent(job.request.method) && job.streamed == nullptr;
 }
@@ -32,6 +37,10 @@ std::string about(const client_job& job) {
 
 client_connection::client_connection(client_owner& owner, client_origin& origin)
     : owner_(&owner), origin_(&origin), parser_(owner.options().limits) {}
+
+response_head& client_connection::answer() noexcept { return access::head(reply_); }
+const response_head& client_connection::answer() const noexcept { return access::head(reply_); }
+buffer& client_connection::body() noexcept { return access::body(reply_); }
 
 // ---- opening ----
 
@@ -57,9 +66,9 @@ void client_connection::on_open() { opener_->on_open(); }
 
 bool client_connection::start(std::unique_ptr<client_job>& job) {
     // A request that may not be sent twice should not be wasted on a connection that the server has
-    // closed. Nor may what came while no loop ran, a response to nobody's request (RFC 9112
-    // section 9.2), be taken for an answer to this one: a blocking client looks, but for requests
-    // in so close a sequence that there was hardly a time for it.
+    // closed. Nor may bytes that came while no loop ran, and answer no request (RFC 9112 section
+    // 9.2), be taken for the answer to this one: a blocking client looks first, unless the last
+    // request ended less than 1 ms ago.
     const bool unwatched =
         owner_->eager() && owner_->loop().now() - idle_since_ > std::chrono::milliseconds(1);
     if ((unwatched || !is_idempotent(job->request.method) || job->request.source) && !quiet())
@@ -72,8 +81,8 @@ bool client_connection::start(std::unique_ptr<client_job>& job) {
 
 bool client_connection::accepts(const client_job& job) const noexcept {
     const client_options& o = owner_->options();
-    return keeps_pace_ && !handing_out_ &&
-           (phase_ == phase::waiting || (phase_ == phase::body && reply_.head_.keep_alive)) &&
+    return can_pipeline_ && !handing_out_ &&
+           (phase_ == phase::waiting || (phase_ == phase::body && answer().keep_alive)) &&
            can_share(*job_) && can_share(job) && !job.pipelined && behind() + 1 < o.max_pipelined &&
            unsent() <= o.limits.max_unsent_bytes;
 }
@@ -90,7 +99,8 @@ bool client_connection::append(std::unique_ptr<client_job>& job) {
     return true;
 }
 
-// What does not depend on the answers to requests before it. On an error nothing is sent.
+// Writes the head, which does not depend on the answers to requests before it. On an error nothing
+// is written.
 errc client_connection::write_request(const client_job& job) {
     const client_request& r = job.request;
     const url& to = job.url;
@@ -130,8 +140,7 @@ void client_connection::begin_response() {
     parser_.expect(job_->request.method);
     in_pieces_ = paused_ = heard_ = complete_ = false;
     reply_ = {};
-    reply_.opening_ = times_;
-    reply_.reused_ = used_before_;
+    access::set_opening(reply_, times_, used_before_);
 }
 
 void client_connection::send_request() {
@@ -172,7 +181,8 @@ void client_connection::await_response() {
     enter(phase::waiting, job_->timeouts(owner_->options()).response_timeout);
 }
 
-// Asks the source for as much as the socket takes at once, but leaves others their turn.
+// Asks the source for as much as the socket takes at once, in a few steps: other connections of the
+// loop must not starve.
 void client_connection::pump() {
     using upload = client_transfer::upload;
     client_transfer& t = *job_->streamed;
@@ -200,8 +210,8 @@ void client_connection::pump() {
     owner_->loop().arm(t.wake, owner_->loop().now());
 }
 
-// The server has said that it wants the body, or nothing.
-void client_connection::end_of_patience() {
+// The server has answered 100, or continue_timeout has passed: the body is sent now.
+void client_connection::stop_awaiting_continue() {
     client_transfer& t = *job_->streamed;
     if (t.sending != client_transfer::upload::awaiting) return;
     t.sending = client_transfer::upload::pulling;
@@ -252,13 +262,13 @@ void client_connection::go_on() {
 }
 
 std::span<char> client_connection::receive_space(std::span<char> scratch) {
-    if (phase_ != phase::body || reply_.head_.framing != framing::length || in_pieces_)
-        return scratch;
-    const auto left = static_cast<std::size_t>(reply_.head_.content_length) - reply_.body_.size();
+    if (phase_ != phase::body || answer().framing != framing::length || in_pieces_) return scratch;
+    const auto left = static_cast<std::size_t>(answer().content_length) - body().size();
     if (left < scratch.size() / 4) return scratch;
-    // The length is the server's word: storage follows the bytes, a step ahead of them.
+    // The length is only what the server claims: storage grows with the bytes, one step ahead of
+    // them.
     constexpr std::size_t step = 1 << 20;
-    auto space = reply_.body_.prepare(std::min(left, step));
+    auto space = body().prepare(std::min(left, step));
     return space.first(std::min(left, space.size()));
 }
 
@@ -293,8 +303,8 @@ void client_connection::take(std::span<char> bytes) {
     }
 }
 
-// An answer with others behind it, some of which may have come together with it. Those who get them
-// may send more; what has come already cannot be the answer to that.
+// Hands out an answer and those that have come together with it. Callbacks may send further
+// requests meanwhile, which must not be appended here: bytes received already cannot answer them.
 void client_connection::hand_out(std::span<char> rest) {
     if (held_.empty()) held_.append({rest.data(), rest.size()});
     handing_out_ = true;
@@ -313,12 +323,12 @@ void client_connection::hand_out(std::span<char> rest) {
 std::size_t client_connection::consume(std::span<char> bytes) {
     std::size_t at = 0;
     while (!is_closed() && !complete_ && !paused_) {
-        const step s = parser_.parse({bytes.data() + at, bytes.size() - at}, reply_.head_);
+        const step s = parser_.parse({bytes.data() + at, bytes.size() - at}, answer());
         at += s.consumed;
         switch (s.what) {
         case event::need_more: return at;
         case event::interim:
-            if (job_->streamed != nullptr && reply_.head_.status == 100) end_of_patience();
+            if (job_->streamed != nullptr && answer().status == 100) stop_awaiting_continue();
             break;
         case event::head:
             take_head({bytes.data() + at - s.consumed, s.consumed});
@@ -327,26 +337,26 @@ std::size_t client_connection::consume(std::span<char> bytes) {
                 !owner_->may_act_on(*job_, reply_)) {
                 in_pieces_ = job_->streamed->committed = true;
                 job_->streamed->decoder = owner_->decoder_of(*job_, reply_);
-                reply_.decoded_ =
-                    job_->streamed->decoder.has_value() && reply_.head_.framing != framing::none;
+                access::set_decoded(reply_, job_->streamed->decoder.has_value() &&
+                                                answer().framing != framing::none);
                 if (job_->streamed->head) job_->streamed->head(reply_);
-            } else if (unlimited_ && reply_.head_.framing == framing::length &&
-                       reply_.head_.content_length > owner_->bounds(false).max_body_bytes) {
+            } else if (unlimited_ && answer().framing == framing::length &&
+                       answer().content_length > owner_->bounds(false).max_body_bytes) {
                 fail({errc::body_too_large, about(*job_) + "body too large in the response"});
             }
             break;
         case event::body:
-            // Received into its place already, or to be copied there.
+            // The piece was received into the body's own storage, or it is copied there.
             if (in_pieces_) {
                 if (!give(s.data)) break;
             } else if (unlimited_ &&
-                       reply_.body_.size() + s.data.size() > owner_->bounds(false).max_body_bytes) {
+                       body().size() + s.data.size() > owner_->bounds(false).max_body_bytes) {
                 fail({errc::body_too_large, about(*job_) + "body too large in the response"});
                 break;
-            } else if (s.data.data() == reply_.body_.data() + reply_.body_.size()) {
-                reply_.body_.commit(s.data.size());
+            } else if (s.data.data() == body().data() + body().size()) {
+                body().commit(s.data.size());
             } else {
-                reply_.body_.append(s.data);
+                body().append(s.data);
             }
             enter(phase::body, job_->timeouts(owner_->options()).body_timeout);
             break;
@@ -360,16 +370,17 @@ std::size_t client_connection::consume(std::span<char> bytes) {
 }
 
 void client_connection::take_head(std::string_view raw) {
-    reply_.raw_.append(raw);
-    const detail::rebase move(raw, reply_.raw_.data());
-    move(reply_.head_.reason);
-    move(reply_.head_.headers);
-    if (reply_.head_.framing == framing::length && !unlimited_) {
-        reply_.body_.prepare(std::min<std::uint64_t>(reply_.head_.content_length, 64 * 1024));
+    buffer& kept = access::head_bytes(reply_);
+    kept.append(raw);
+    const detail::rebase move(raw, kept.data());
+    move(answer().reason);
+    move(answer().headers);
+    if (answer().framing == framing::length && !unlimited_) {
+        body().prepare(std::min<std::uint64_t>(answer().content_length, 64 * 1024));
     }
 }
 
-// False when it is closed now, or paused.
+// Gives a piece to the caller. False when the connection was closed or paused by that.
 bool client_connection::give(std::string_view piece) {
     if (const errc failed = job_->streamed->give(piece); failed != errc::none) {
         fail({failed, about(*job_) + std::string(to_string(failed)) + " in the response"});
@@ -386,15 +397,15 @@ void client_connection::finish_response(bool more_follows) {
     }
     auto job = std::move(job_);
     const bool others = behind() > 0;
-    bool keep = reply_.head_.keep_alive && !parser_.upgraded() &&
-                (others || (!more_follows && unsent() == 0));
+    bool keep =
+        answer().keep_alive && !parser_.upgraded() && (others || (!more_follows && unsent() == 0));
     if (job->streamed != nullptr) {
         job->streamed->on = nullptr;
-        // A body that was not sent to its end, or not at all, cannot be told from the next request.
+        // The server would take the rest of an unfinished body for the next request.
         keep = keep && (job->streamed->sending == client_transfer::upload::none ||
                         job->streamed->sending == client_transfer::upload::done);
     }
-    keeps_pace_ = keep && reply_.head_.minor_version > 0;
+    can_pipeline_ = keep && answer().minor_version > 0;
     if (keep && others) {
         job_ = std::move(behind_->front());
         behind_->erase(behind_->begin());
@@ -495,7 +506,7 @@ void client_connection::on_timer() {
         break;
     case phase::sending:
         if (job_->streamed->sending == client_transfer::upload::awaiting) {
-            end_of_patience();
+            stop_awaiting_continue();
         } else {
             fail({errc::timed_out,
                   about(*job_) + "request body: the server took nothing within the time limit"});

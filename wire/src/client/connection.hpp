@@ -1,5 +1,28 @@
 // One connection of an HTTP client: connects, sends a request, reads the response, waits for the
-// next.
+// next. Owned by client_core, on its loop's thread. The connection owns the request being answered
+// (job_) and those sent behind it (behind_, pipelining), and an opener while it opens.
+//
+//     phase     meanwhile                                leaves the phase by
+//     opening   opener_ connects, proxy, TLS             opened() -> as in idle; error -> over
+//     refused   the head cannot be written               the timer, from the loop -> over
+//     sending   the body is pulled from its source,      end of the body -> waiting; a head that
+//               or "100 Continue" is awaited             comes before -> body; body_timeout -> over
+//     waiting   all is sent, no head has come            head -> body; response_timeout -> over
+//     body      the head has come                        end, nothing behind -> idle or over;
+//                                                        end, others behind -> waiting, for the
+//                                                        next; body_timeout -> over
+//     idle      nothing is under way                     start() -> sending, waiting or refused;
+//                                                        bytes, the peer's end, idle_timeout ->
+//                                                        over
+//     over      closed, and the owner knows              deleted at the end of the loop iteration
+//
+// Beside the phase, a response in pieces may be paused: reading stops, and so does the timer, until
+// resume() is called. resume(), resume_body() and what pump() leaves over go on from the loop, by
+// client_transfer::wake and go_on(), so that no callback runs inside a call of the caller's.
+//
+// Pipelining: append() writes a request behind others; hand_out() gives out answers that have come
+// together. A request whose caller has cancelled it stays in line as a job without a callback: its
+// answer still has to be received.
 #pragma once
 
 #include <list>
@@ -26,11 +49,11 @@ struct client_job {
     std::unique_ptr<client_plan> plan;  // only where an option or a redirect needs one
     std::unique_ptr<client_transfer> streamed;
     std::optional<timer> deadline;  // total_timeout
-    void* owner = nullptr;          // whom that one tells
+    void* owner = nullptr;          // the client_core, for `deadline`
     request_id id = 0;
     bool pipelined = false;  // has been sent behind another; once is enough
 
-    // Whether it can still be sent once more: nothing of a body was given away.
+    // Whether it may be sent again: no piece of a response was given away, no body was asked for.
     bool repeatable() const noexcept { return streamed == nullptr || !streamed->committed; }
 
     const client_timeouts& timeouts(const client_timeouts& otherwise) const noexcept {
@@ -40,34 +63,35 @@ struct client_job {
 
 class client_connection;
 
-// What a connection tells its client. Each may destroy the connection at the end of the turn, not
-// before.
+// What a connection tells its client. Each may destroy the connection at the end of the loop
+// iteration, not before.
 class client_owner {
 public:
     virtual event_loop& loop() noexcept = 0;
     virtual wire::detail::opening_base& opening() noexcept = 0;
     virtual const client_options& options() const noexcept = 0;
-    // Send at once rather than at the end of the turn: somebody is blocked, waiting for just this.
+    // Send at once rather than at the end of the loop iteration: a blocking client waits for just
+    // this answer.
     virtual bool eager() const noexcept = 0;
-    // It stands.
+    // The connection stands.
     virtual void opened() noexcept = 0;
-    // Writes the fields that a plan adds into it; called just before the request is sent.
+    // Puts the fields that the policy adds into the job's plan; called just before it is sent.
     virtual void complete(client_job& job) = 0;
     // Whether the client may act on this answer itself, so that it is not to be given in pieces.
     virtual bool may_act_on(const client_job& job, const reply& head) = 0;
-    // For the body of an answer that is given in pieces.
+    // What decodes an answer that is given in pieces; none where nothing is decoded.
     virtual std::optional<body_decoder> decoder_of(const client_job& job, const reply& head) = 0;
     // The bounds for a body that is kept, and one that is given in pieces.
     virtual const limits& bounds(bool in_pieces) const noexcept = 0;
-    // The job is done, and others are under way. Where there is room for more behind them is told
-    // later.
+    // The job is done, and others are under way behind it. has_room() follows.
     virtual void answered(std::unique_ptr<client_job> done, result<reply> got) = 0;
+    // Another request may be appended.
     virtual void has_room(client_connection& c) = 0;
     // Ready for another request; the job is done.
     virtual void became_idle(client_connection& c, std::unique_ptr<client_job> done,
                              result<reply> got) = 0;
-    // Closed. `job` is what it was doing, if anything; `may_retry`: nothing of a response had come
-    // on a kept connection.
+    // The connection is closed. `job` is the request that it was answering, if any; `may_retry`: it
+    // was a kept connection, and nothing of a response had come.
     virtual void ended(client_connection& c, std::unique_ptr<client_job> job, result<reply> got,
                        bool may_retry) = 0;
 
@@ -75,17 +99,17 @@ protected:
     ~client_owner() = default;
 };
 
-// All connections to one place: a scheme, host and port, or a proxy that requests themselves are
-// sent to.
+// All connections to one origin: a scheme, host and port, or the proxy that http requests are sent
+// to.
 struct client_origin {
     wire::detail::route to;
     bool forwarded = false;                // the proxy is sent the requests, with whole URLs
     std::vector<client_connection*> idle;  // most recently used last
-    std::list<std::unique_ptr<client_job>> waiting;  // as a list, for none to cost nothing
+    std::list<std::unique_ptr<client_job>> waiting;  // a list: nothing allocated while empty
     std::size_t connections = 0;                     // open or opening
     std::string authority;                           // for Host
     const std::string* name = nullptr;               // among the client's
-    bool unpipelined = false;                        // it does not take well to it
+    bool unpipelined = false;                        // a pipelined connection to it broke
     bool starved = false;  // requests wait for a place among all connections, not only here
 };
 
@@ -93,19 +117,21 @@ class client_connection final : public stream {
 public:
     client_connection(client_owner& owner, client_origin& origin);
 
-    // First.
+    // Connects, then sends `job`. Called once, before anything else.
     void open(std::unique_ptr<client_job> job);
     // Only while idle. False, with the job untouched, when the peer has closed meanwhile.
     bool start(std::unique_ptr<client_job>& job);
-    // Whether append() would take it, so far as can be told without.
+    // Whether append() would take the job, as far as can be known without writing it.
     bool accepts(const client_job& job) const noexcept;
-    // Sends it behind what is under way. False, with the job untouched, where that will not do.
+    // Sends the job behind those under way (pipelining). False, with the job untouched, where it
+    // cannot.
     bool append(std::unique_ptr<client_job>& job);
-    // Ends it without telling the owner; gives back what it was doing, but for what is behind that.
+    // Closes the connection without telling the owner. Returns the job being answered;
+    // take_behind() gives those behind it.
     std::unique_ptr<client_job> abandon();
     std::vector<std::unique_ptr<client_job>> take_behind() noexcept;
-    // Takes one of several requests away, whose answer is then for nobody. Null when there is no
-    // other that somebody waits for: the connection may as well end.
+    // Takes one of several jobs away; its answer will be received and dropped. Null when no other
+    // job has a callback: the connection may then be closed.
     std::unique_ptr<client_job> forget(const client_job& job);
 
     client_origin& origin() noexcept { return *origin_; }
@@ -135,13 +161,17 @@ private:
     void on_failure(const error& why) override;
     void on_drained() override;
 
+    // Of the present response.
+    response_head& answer() noexcept;
+    const response_head& answer() const noexcept;
+    buffer& body() noexcept;
     void opened(result<open_times> how);
     void send_request();
     errc write_request(const client_job& job);
     void begin_response();
     void await_response();
     void pump();
-    void end_of_patience();
+    void stop_awaiting_continue();
     void take(std::span<char> bytes);
     std::size_t consume(std::span<char> bytes);
     void take_head(std::string_view raw);
@@ -169,7 +199,7 @@ private:
     bool heard_ = false;  // something of the response has come
     bool complete_ = false;
     bool in_pieces_ = false;  // the present response
-    bool keeps_pace_ =
+    bool can_pipeline_ =
         false;  // has given an answer in HTTP/1.1, and gone on: it can be sent several requests
     bool handing_out_ = false;  // answers that came together
     bool unlimited_ = false;    // the parser has the bounds for pieces

@@ -1,3 +1,4 @@
+// Races the addresses of one host (RFC 8305). The events are listed in connector.hpp.
 #include "connector.hpp"
 
 #include <sys/socket.h>
@@ -13,7 +14,7 @@ namespace wire::detail {
 namespace {
 
 constexpr std::chrono::milliseconds shortest_delay{10};  // RFC 8305 section 5
-constexpr std::size_t longest_story = 512;               // a name may have any number of addresses
+constexpr std::size_t longest_description = 512;         // a name may have any number of addresses
 
 }  // namespace
 
@@ -58,12 +59,12 @@ void connector::begin() {
     if (!try_next()) loop_->arm(timer_, loop_->now());  // to fail from there
 }
 
-std::string connector::story() const {
+std::string connector::describe_attempts() const {
     std::string text = failures_;
     for (const auto& a : attempts_) {
         if (!text.empty()) text += "; ";
         text += a->to.to_string() + ": no answer";
-        if (text.size() > longest_story) break;
+        if (text.size() > longest_description) break;
     }
     return text;
 }
@@ -78,7 +79,8 @@ void connector::stop() noexcept {
 // Also called when the delay has passed.
 void connector::next() {
     if (winner_ != nullptr) return;
-    if (!try_next() && attempts_.empty()) finish(error(last_.code, "connect: " + story()));
+    if (!try_next() && attempts_.empty())
+        finish(error(last_.code, "connect: " + describe_attempts()));
 }
 
 // False when there is none left.
@@ -145,14 +147,14 @@ void connector::decided(attempt& a, int number) {
         next();  // without waiting for the delay
         return;
     }
-    // Those that were slower, once more should this one turn out to be no good.
+    // The slower ones are tried once more should this connection prove useless.
     for (auto loser = attempts_.rbegin(); loser != attempts_.rend(); ++loser)
         untried_.push_back((*loser)->to);
     finish(std::move(mine->socket));
 }
 
 void connector::failed(error why) {
-    if (failures_.size() <= longest_story) {
+    if (failures_.size() <= longest_description) {
         if (!failures_.empty()) failures_ += "; ";
         failures_ += why.message;
     }

@@ -1,4 +1,16 @@
-// Happy eyeballs (RFC 8305): the addresses of one host raced for one connection.
+// Happy eyeballs (RFC 8305): the addresses of one host raced for one connection. On the loop's
+// thread; it owns the sockets of its attempts until one wins.
+//
+//     event                              what follows
+//     start(), go_on()                   the first untried address is attempted
+//     `delay` has passed, none decided   the next untried address is attempted beside the others
+//     an attempt fails                   the next untried address is attempted at once; where none
+//                                        is left and none is under way, `done` is given the error
+//     an attempt succeeds                the other attempts end, and count as untried again for
+//                                        go_on(); `done` is given the socket
+//     stop()                             all attempts end; `done` is not called
+//
+// connect() may succeed or fail at once: `done` is still called from the loop.
 #pragma once
 
 #include <chrono>
@@ -20,21 +32,20 @@ class connector : private iteration_hook {
 public:
     using callback = unique_function<void(result<unique_fd>)>;
 
-    // `blocks`: on a loop of detail::blocking_loop(). start() and go_on() then wait in connect()
-    // themselves, though not for as long as the next address would have to wait, or the loop's next
-    // timer.
+    // `blocks`: the loop is detail::blocking_loop()'s. start() and go_on() then wait inside
+    // connect(), but no longer than until the next address or the loop's next timer is due.
     connector(event_loop& loop, const connect_options& options, std::chrono::milliseconds delay,
               bool blocks = false);
 
     // Tries them in this order. `done` is called once, from the loop, never from inside; it may
     // destroy the connector.
     void start(std::vector<address> addresses, callback done);
-    // The connection was no good after all: goes on with those addresses that have not failed.
-    // False when there are none.
+    // The connection proved useless: tries the addresses that have not failed. False when there are
+    // none.
     bool go_on(callback done);
-    // What has happened so far, "[::1]:80: Connection refused; 10.0.0.1:80: no answer", for an
-    // error's message.
-    std::string story() const;
+    // What became of each attempt so far, for an error's message: "[::1]:80: Connection refused;
+    // 10.0.0.1:80: no answer".
+    std::string describe_attempts() const;
     void stop() noexcept;
 
 private:
@@ -65,7 +76,7 @@ private:
     bool blocks_;
     std::vector<address> untried_;                    // the next one last
     std::vector<std::unique_ptr<attempt>> attempts_;  // oldest first
-    attempt* winner_ = nullptr;                       // stands already; told at the end of the turn
+    attempt* winner_ = nullptr;                       // succeeded at once; told later
     callback done_;
     error last_;
     std::string failures_;

@@ -1,3 +1,4 @@
+// The order in which addresses are tried, and which of them wins.
 #include "connector.hpp"
 
 #include <gtest/gtest.h>
@@ -83,7 +84,7 @@ TEST_P(race_of, goes_on_at_once_when_refused) {
     race r(1h, GetParam());  // a delay would be noticed
     r.run({nobody("127.0.0.2"), nobody("127.0.0.3"), good.at});
     EXPECT_EQ(r.winner(), good.at.to_string());
-    EXPECT_NE(r.c->story().find("127.0.0.2"), std::string::npos);
+    EXPECT_NE(r.c->describe_attempts().find("127.0.0.2"), std::string::npos);
 }
 TEST_P(race_of, goes_on_after_the_delay_when_nobody_answers) {
     const silent first("127.0.0.2");

@@ -1,3 +1,14 @@
+// Stores cookies and picks those for a request (RFC 6265 section 5). Sans-IO; one thread at a time.
+//
+//     Set-Cookie -> parse() -> rules of domain, path, prefix, Secure, SameSite -> keep()
+//         refused by a rule                  errc::bad_cookie, nothing changes
+//         same name, domain, path, scope     replaces the old one, which keeps its age
+//         expired already                    only removes the old one
+//         no room                            make_room() drops expired ones, then by last use
+//     request -> header(): the host itself and each domain above it, by path, Secure and expiry
+//
+// A cookie leaves when it is replaced, removed or dropped for room, or by clear(). An expired one
+// is never sent, and stays until its domain or the jar needs the room.
 #include "wire/client/cookie_jar.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Which cookies are stored, sent, dropped and refused, and cookies.txt files.
 #include "wire/client/cookie_jar.hpp"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// Awaited requests, dials and messages, and what happens when either side is destroyed first.
 #include "wire/client/coroutine.hpp"
 
 #include <gtest/gtest.h>

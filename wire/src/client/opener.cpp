@@ -1,3 +1,4 @@
+// Opens a stream phase by phase. The phases and their events are listed in opener.hpp.
 #include "opener.hpp"
 
 namespace wire::detail {
@@ -143,7 +144,7 @@ void opener::on_open() {
     finish();
 }
 
-// Called by the stream's filter, which finish() might destroy.
+// Called from inside the stream's filter, which finish() might destroy: the timer finishes instead.
 void opener::secured() {
     times_.tls = lap();
     enter(phase::done, {});
@@ -155,8 +156,8 @@ void opener::on_end() {
 
 void opener::on_failure(const error& why) {
     if (phase_ == phase::proxy) return fail(why);
-    // Whom not to trust at one address is not to be trusted at another, and behind a proxy there is
-    // only one.
+    // A wrong certificate will be as wrong at the next address, and behind a proxy there is only
+    // one address.
     if ((!to_.tunnelled || phase_ == phase::proxy_tls) && why.code != errc::tls_failed) {
         lap();
         enter(phase::connect, timeouts_.connect_timeout);
@@ -186,7 +187,7 @@ void opener::on_timer() {
             {errc::timed_out, "name look-up: no answer" + within(timeouts_.resolve_timeout)});
     case phase::connect:
         return fail({errc::timed_out, "connect: no connection" + within(timeouts_.connect_timeout) +
-                                          " (" + connector_->story() + ")"});
+                                          " (" + connector_->describe_attempts() + ")"});
     case phase::proxy:
         return fail({errc::timed_out, "no answer" + within(timeouts_.proxy_timeout)});
     case phase::proxy_tls:
@@ -202,7 +203,7 @@ void opener::finish() {
     std::exchange(done_, nullptr)(times_);
 }
 
-// Says which of the two it was, where there is a proxy.
+// Where there is a proxy, the message says whether it or the server behind it has failed.
 void opener::fail(error why) {
     if (to_.proxy) {
         const std::string proxy = "proxy " + to_.proxy->name();

@@ -1,5 +1,21 @@
 // Opens a stream to where a URL points: name look-up, race of addresses, tunnel through a proxy,
-// TLS. Each phase has its limit.
+// TLS. Each phase has its time limit.
+//
+//     phase       ends with                  next phase
+//     resolve     the addresses              connect
+//     connect     a socket                   proxy_tls with an https:// proxy; else proxy where a
+//                                            tunnel is needed; else tls; else finished
+//     proxy_tls   the proxy's handshake      proxy where a tunnel is needed; else finished
+//     proxy       2xx to CONNECT             tls; else finished
+//     tls         the server's handshake     finished
+//     done        -                          finished, by the timer: the handshake inside a tunnel
+//                                            ends in the stream's filter, which must not be
+//                                            destroyed from there
+//
+// An address literal begins with connect. A connection that breaks in its first TLS handshake goes
+// back to connect for the addresses that are left, unless its certificate was wrong. Any other
+// error, and each time limit, closes the stream and gives the callback the error, which names the
+// proxy where it is the one that failed.
 #pragma once
 
 #include <memory>
@@ -17,7 +33,7 @@
 
 namespace wire::detail {
 
-// Where a connection is to lead.
+// Where a connection leads to, and by which proxy.
 struct route {
     std::string host;  // the server that the URL names
     std::uint16_t port = 0;
@@ -43,8 +59,8 @@ struct opening_base {
     std::shared_ptr<wire::tls::client_context> tls;
 };
 
-// Owned by the connection whose stream it opens, which hands it that stream's callbacks until
-// `done` has been called; then it is of no further use. Whatever it is given must outlive it.
+// Owned by the connection whose stream it opens. That connection passes the stream's callbacks on
+// to it until `done` is called. Everything that it is given must outlive it.
 class opener {
 public:
     using callback = unique_function<void(result<open_times>)>;

@@ -1,3 +1,5 @@
+// Redirects, retries, cookies and decoding: what a client does about a reply besides handing it
+// out. The decisions and their order are listed in policy.hpp.
 #include "policy.hpp"
 
 #include <sys/random.h>
@@ -6,13 +8,17 @@
 
 #include "body_coding.hpp"
 #include "connection.hpp"
+#include "reply_access.hpp"
 #include "unix_time.hpp"
+#include "wire/proto/detail/splitmix64.hpp"
 #include "wire/proto/lenient_date.hpp"
 #include "wire/proto/url.hpp"
 
 namespace wire::http {
 
 namespace {
+
+using access = detail::reply_access;
 
 client_plan& plan_of(client_job& job) {
     if (job.plan == nullptr) job.plan = std::make_unique<client_plan>();
@@ -34,7 +40,7 @@ bool has_field(const client_request& r, std::string_view name) {
                        [&](const auto& field) { return equals_ignoring_case(field.first, name); });
 }
 
-// Servers send what may not stand in a URL; browsers encode it, and so is it meant.
+// Some servers send characters that may not stand in a URL. They mean them encoded, as browsers do.
 std::string encode_invalid(std::string_view text) {
     std::string out;
     for (const char c : text) {
@@ -101,16 +107,12 @@ std::optional<std::chrono::seconds> parse_retry_after(std::string_view value,
 client_policy::client_policy(const client_options& options)
     : options_(&options), random_state_(options.retry.seed) {}
 
-// SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
 std::uint64_t client_policy::random() noexcept {
     if (random_state_ == 0) {  // few clients ever get here
         // Cannot be cut short at this size.
         [[maybe_unused]] const auto n = ::getrandom(&random_state_, sizeof random_state_, 0);
     }
-    std::uint64_t z = random_state_ += 0x9E3779B97F4A7C15;
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
-    return z ^ (z >> 31);
+    return wire::detail::splitmix64_next(random_state_);
 }
 
 void client_policy::begin(client_job& job, time_point now) {
@@ -149,8 +151,8 @@ client_policy::verdict client_policy::judge(client_job& job, result<reply>& got,
                                 ": " + std::string(to_string(failed)));
         return verdict::deliver;
     }
-    got->url_ = std::move(job.request.url);
-    if (job.plan != nullptr) got->redirects_ = std::move(job.plan->redirects);
+    access::set_way(*got, std::move(job.request.url),
+                    job.plan != nullptr ? std::move(job.plan->redirects) : std::vector<redirect>());
     return verdict::deliver;
 }
 
@@ -198,26 +200,26 @@ std::optional<error> client_policy::follow(client_job& job, const reply& got,
 
 std::optional<body_decoder> client_policy::decoder_of(const client_job& job, const reply& head,
                                                       const limits& bounds) {
-    // Of a part there is no beginning.
+    // A part of a compressed body cannot be decoded without its beginning.
     if (job.plan == nullptr || !job.plan->decodes || head.status() == 206) return std::nullopt;
     const auto named = head.header("content-encoding");
     return named ? body_decoder::of(*named, bounds) : std::nullopt;
 }
 
 errc client_policy::decode(const client_job& job, reply& r) const {
-    if (r.body_.empty()) return errc::none;  // as one given in pieces is here
+    if (r.body().empty()) return errc::none;  // as one given in pieces is here
     auto decoder = decoder_of(job, r, options_->limits);
     if (!decoder) return errc::none;
     buffer plain;
     std::string_view rest = r.body();
-    // In steps, as storage is reserved for what may come.
+    // In steps: add() reserves storage for as much as it may append.
     while (!rest.empty() || decoder->has_more()) {
         if (const errc failed = decoder->add(rest, 1 << 20, plain); failed != errc::none)
             return failed;
     }
     if (const errc failed = decoder->finish(); failed != errc::none) return failed;
-    r.body_ = std::move(plain);
-    r.decoded_ = true;
+    access::body(r) = std::move(plain);
+    access::set_decoded(r, true);
     return errc::none;
 }
 

@@ -1,5 +1,17 @@
-// What a client does about a request besides sending it: redirects and retries. Decides; the client
-// acts.
+// What a client does about a request besides sending it: redirects, retries, cookies, decoding. The
+// policy decides, client_core acts. judge() looks at a reply or an error in this order:
+//
+//     what                                                     verdict
+//     cookies of the reply are stored                          (goes on)
+//     may be retried: the method is idempotent or the job      wait: again after the pause that the
+//       repeatable, retries and time are left, and the         plan holds
+//       status or error is one that retries may mend
+//     an error                                                 deliver
+//     redirect with a Location that may be followed            send: the job is the next request
+//     now redirect beyond max_redirects, or to a bad URL           deliver, as an error any other
+//     reply                                          deliver, decoded where it was asked
+//
+// Nothing of a body may have been given to or taken from the caller: such a job is never repeated.
 #pragma once
 
 #include <chrono>
@@ -25,7 +37,7 @@ struct client_plan {
     unsigned retries = 0;
     clock::duration pause{};       // before the next
     std::optional<timer> waiting;  // for it
-    void* owner = nullptr;         // whom the timer tells
+    void* owner = nullptr;         // the client_core, for `waiting`
 };
 
 // RFC 9110 section 9.2.2.

@@ -1,3 +1,4 @@
+// Redirects and retries as servers see them, and the arithmetic of pauses.
 #include "policy.hpp"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// Proxy URLs, the hosts that need no proxy, and the CONNECT conversation.
 #include "proxy.hpp"
 
 #include <limits>
@@ -46,7 +47,8 @@ bool goes_direct(const std::vector<std::string>& no_proxy, const url& to) {
     for (std::string_view entry : no_proxy) {
         if (entry == "*") return true;
         std::string_view name = entry;
-        // A port is what follows the only colon, or the one behind brackets.
+        // A port follows the only colon, or the colon behind brackets; other colons belong to an
+        // IPv6 address.
         const auto colon = name.rfind(':');
         if (colon != std::string_view::npos &&
             (name.find(':') == colon || name[colon - 1] == ']')) {

@@ -1,5 +1,4 @@
-// Which proxy a request goes through, and the conversation that makes a tunnel of a connection to
-// one.
+// Which proxy a request goes through, and the CONNECT conversation that opens a tunnel.
 #pragma once
 
 #include <optional>
@@ -39,9 +38,9 @@ public:
 
     // Appends the request.
     void ask(buffer& out) const;
-    // True when the tunnel stands, false while more is needed. errc::proxy_failed when the proxy
-    // refuses or says more than its answer, else what was wrong with it. The answer's head is
-    // bounded as every response's is.
+    // True when the tunnel is open, false while more bytes are needed. errc::proxy_failed when the
+    // proxy refuses, or sends more than its answer; otherwise the error of the answer's syntax. The
+    // answer's head is bounded as every response's is.
     result<bool> receive(std::span<const char> bytes);
 
 private:

@@ -1,3 +1,4 @@
+// TLS inside TLS: bytes pass the outer filter, then, once there is one, the inner filter.
 #include "proxy_filter.hpp"
 
 #include <utility>
@@ -17,7 +18,7 @@ result<void> proxy_filter::begin(buffer& to_peer) {
     return begun;
 }
 
-// All of `raw` into between_: no more than that, so it is bounded as `raw` is.
+// Decrypts all of `raw` into between_, which is therefore bounded as `raw` is.
 result<void> proxy_filter::open_outer(std::span<const char> raw, buffer& to_peer) {
     constexpr std::size_t step_bytes = 16 * 1024;
     for (bool more = true; more && !outer_->has_ended();) {
@@ -45,7 +46,7 @@ result<stream_filter::step> proxy_filter::receive(std::span<const char> raw, std
         const bool was_open = inner_->is_open();
         const auto s = inner_->receive(between_.bytes(), plain.subspan(done.produced), answer);
         if (!s) {
-            // The alert goes out as all else does, if the proxy's part still takes it.
+            // Sends the alert through the tunnel, if the proxy's TLS still takes it.
             if (!answer.empty()) (void)outer_->send(answer.view(), to_peer);
             return s.error();
         }
@@ -60,7 +61,7 @@ result<stream_filter::step> proxy_filter::receive(std::span<const char> raw, std
         if (const auto sent = outer_->send(answer.view(), to_peer); !sent)
             return of_proxy(sent.error());
     }
-    // Nobody but the server may say that it has sent all.
+    // Only the server itself may end its bytes: a proxy could cut them off unseen.
     if (outer_->has_ended() && !inner_->has_ended() && done.produced < plain.size()) {
         return error(errc::truncated,
                      "proxy " + name_ + ": it ended the connection before the server did");

@@ -9,8 +9,8 @@
 
 namespace wire::detail {
 
-// On the stream from its beginning, as a filter's errors and held bytes are the stream's: it is
-// never changed for another.
+// It is the stream's filter from the beginning: a filter cannot be replaced, since it holds
+// received bytes and errors of its stream.
 class proxy_filter final : public stream_filter {
 public:
     // `name`: of the proxy, for errors.

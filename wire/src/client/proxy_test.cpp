@@ -1,3 +1,4 @@
+// Which requests go through a proxy, what it is sent, and its refusals.
 #include "proxy.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// From a host to its addresses, without blocking the loop.
+// Looks up the addresses of a host on other threads, without blocking the loop.
 #pragma once
 
 #include <functional>
@@ -25,11 +25,11 @@ public:
     // Calls back from the loop, unless the resolver is destroyed before. Destroying it waits for
     // the look-ups under way. `how`: instead of the system's.
     void resolve(const std::string& host, std::uint16_t port, look_up how, callback done) {
-        // Several, so that one name whose servers do not answer holds up no other.
+        // Several threads, so that a name whose servers do not answer delays no other.
         if (pool_ == nullptr) {
             pool_ = std::make_unique<blocking_pool>(4);
-            // Now or never: later its threads may be about to post. Without a descriptor results
-            // are heard of a little later.
+            // Before the threads start: later they may be about to post. If it fails, results are
+            // noticed a little later.
             [[maybe_unused]] const auto prompt = loop_->make_wakeable();
             alive_ = std::make_shared<char>();
         }

@@ -1,3 +1,4 @@
+// Takes a request's body from its source and gives a response's body away, piece by piece.
 #include "transfer.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// What a request has beyond others when its body comes from a source or its response is given in
-// pieces.
+// What a request needs in addition when its body comes from a source, or its response is given in
+// pieces. Owned by its client_job; the connection that carries it is `on`.
 #pragma once
 
 #include <cstdint>
@@ -27,12 +27,12 @@ struct client_transfer {
     };
 
     // Asks the source for a piece and appends it, framed, to `out`. `later` and `end` as the source
-    // says; a source that does not keep its word (too much, too little, nothing) is
-    // errc::bad_argument.
+    // says; errc::bad_argument for a source that gives too much, too little or nothing.
     result<source_state> pull(const body_source& source, buffer& out);
 
-    // A piece of the response's body: gives it away, decoded if that was asked for, for as long as
-    // it is wanted. What is not is kept for the next call, which may bring nothing further.
+    // Gives a piece of the response's body to the caller, decoded where that was asked for, until
+    // the caller pauses or cancels. The rest is kept for the next call, which may bring nothing
+    // further.
     errc give(std::string_view piece);
     // The response's body is over.
     errc finish() const noexcept { return decoder ? decoder->finish() : errc::none; }

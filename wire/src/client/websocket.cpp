@@ -1,9 +1,25 @@
+// The WebSocket clients. A `dialed` is one connection from the first attempt to the end of its
+// session; dialer_core owns all of them, on the loop's thread, and dialer and blocking_client are
+// made of it.
+//
+//     a dialed is   it owns    timer               leaves that state by
+//     opening       opener_    the opener's        opened() -> handshake; error -> over
+//     handshake     parser_    handshake_timeout   an accepted 101 -> open, and the caller is given
+//                                                  the session; any other answer -> over
+//     open          session_   the session's       session_finished() -> lingering; the connection
+//                                                  is lost -> over
+//     lingering     session_   close_timeout       the server closes the connection, as RFC 6455
+//                                                  section 7.1.1 wants it -> over
+//     over          -          -                   deleted at the end of the loop iteration
+//
+// In `over` whoever still waits is told: the dial's callback, or the session's on_close().
 #include "wire/client/websocket.hpp"
 
 #include <sys/random.h>
 
 #include <algorithm>
 #include <array>
+#include <deque>
 #include <unordered_map>
 
 #include "../loop/deferred_deletion.hpp"
@@ -138,8 +154,8 @@ private:
         return at + session_->receive(bytes.subspan(at));
     }
 
-    // Returns how many bytes of the response were used up; session_ is there when it was a good
-    // one.
+    // Returns how many bytes of the response were used up. session_ is set when the handshake is
+    // complete.
     std::size_t read_handshake(std::span<char> bytes) {
         std::size_t at = 0;
         for (;;) {
@@ -199,7 +215,7 @@ private:
     void session_finished() override {
         if (is_closed()) return;
         lingering_ = true;
-        // Nobody runs the loop to hear of the server's end.
+        // No loop runs that would notice the server's end.
         if (owner_->blocking && unsent() == 0) return close();
         shutdown_write();
         resume_reading();
@@ -238,58 +254,72 @@ void dialed_owner::defer(dialed& d) {
 
 }  // namespace
 
-struct dialer::state {
-    explicit state(event_loop& l) : owned(l) {}
+// What dialer and blocking_client are made of.
+class detail::dialer_core {
+public:
+    // `blocking`: the loop is wire::detail::blocking_loop()'s.
+    dialer_core(event_loop& l, bool blocking) : owned_(l) { owned_.blocking = blocking; }
+    ~dialer_core() { stop(); }
 
-    dialed_owner owned;
-    std::shared_ptr<char> alive = std::make_shared<char>();
+    void dial(std::string_view url, dial_options options, dialer::callback opened);
+    // Drops all connections; their callbacks are called from here.
+    void stop();
+    // Waits for what comes next, or `longest`. Only for a blocking client, which has one
+    // connection.
+    void wait(clock::duration longest) {
+        if (owned_.all.empty() || !owned_.all.begin()->first->run_alone(longest))
+            owned_.loop->run_once(longest);
+    }
+    event_loop& loop() const noexcept { return *owned_.loop; }
+
+private:
+    dialed_owner owned_;
+    std::shared_ptr<char> alive_ = std::make_shared<char>();
 };
 
-dialer::dialer(event_loop& loop) : state_(std::make_unique<state>(loop)) {}
-
-event_loop& dialer::loop() const noexcept { return *state_->owned.loop; }
-
-dialer::~dialer() {
-    auto& all = state_->owned.all;
-    while (!all.empty()) all.begin()->first->fail({errc::stopped, "the dialer is gone"});
-    state_->owned.deferred_deletion.clear();
+void detail::dialer_core::stop() {
+    while (!owned_.all.empty())
+        owned_.all.begin()->first->fail({errc::stopped, "the dialer is gone"});
+    owned_.deferred_deletion.clear();
 }
 
-void dialer::dial(std::string_view url, dial_options options, callback opened) {
-    state& s = *state_;
+void detail::dialer_core::dial(std::string_view url, dial_options options,
+                               dialer::callback opened) {
     auto parsed = parse_url(url);
     if (parsed && !parsed->websocket())
         parsed =
             error(errc::bad_url, std::string(url) + ": this client is for ws:// and wss:// URLs");
     if (!parsed) {
-        s.owned.loop->post([opened = std::move(opened), why = parsed.error()]() mutable {
+        owned_.loop->post([opened = std::move(opened), why = parsed.error()]() mutable {
             opened(std::move(why));
         });
         return;
     }
-    auto made = std::make_unique<dialed>(s.owned, *std::move(parsed), std::move(options),
-                                         std::move(opened));
+    auto made =
+        std::make_unique<dialed>(owned_, *std::move(parsed), std::move(options), std::move(opened));
     dialed* const d = made.get();
-    s.owned.all.emplace(d, std::move(made));
-    // What fails at once must not do so from inside this call.
-    s.owned.loop->post([d, &s, alive = std::weak_ptr<char>(s.alive)] {
-        if (!alive.expired() && s.owned.all.count(d) != 0) d->open();
+    owned_.all.emplace(d, std::move(made));
+    // From the loop: an error that comes at once must not be told inside this call.
+    owned_.loop->post([d, this, alive = std::weak_ptr<char>(alive_)] {
+        if (!alive.expired() && owned_.all.count(d) != 0) d->open();
     });
 }
+
+dialer::dialer(event_loop& loop) : core_(std::make_unique<detail::dialer_core>(loop, false)) {}
+// Callbacks that are told of the end may still call this dialer: it is whole until they are done.
+dialer::~dialer() { core_->stop(); }
+void dialer::dial(std::string_view url, dial_options options, callback opened) {
+    core_->dial(url, std::move(options), std::move(opened));
+}
+event_loop& dialer::loop() const noexcept { return core_->loop(); }
 
 // ---- blocking ----
 
 struct blocking_client::state {
     ~state() { dial.reset(); }  // its sessions note their end in the other members
 
-    // Waits for what comes next, or longer.
-    void turn(clock::duration longest = event_loop::forever) {
-        auto& all = dial->state_->owned.all;  // one, while it lives
-        if (all.empty() || !all.begin()->first->run_alone(longest)) loop->run_once(longest);
-    }
-
     std::unique_ptr<event_loop> loop;
-    std::unique_ptr<dialer> dial;
+    std::unique_ptr<detail::dialer_core> dial;
     session* open = nullptr;  // null once it has ended
     struct received {
         opcode op;
@@ -309,8 +339,7 @@ blocking_client::~blocking_client() = default;
 result<blocking_client> blocking_client::connect(std::string_view url, dial_options options) {
     auto made = std::make_unique<state>();
     made->loop = wire::detail::blocking_loop();
-    made->dial = std::make_unique<dialer>(*made->loop);
-    made->dial->state_->owned.blocking = true;
+    made->dial = std::make_unique<detail::dialer_core>(*made->loop, true);
     std::optional<error> failed;
     state* const s = made.get();
     s->dial->dial(url, std::move(options), [s, &failed](result<session*> opened) {
@@ -327,7 +356,7 @@ result<blocking_client> blocking_client::connect(std::string_view url, dial_opti
             if (!reason.empty()) s->ending += ": " + std::string(reason);
         });
     });
-    while (s->open == nullptr && !failed && s->ending.empty()) s->turn();
+    while (s->open == nullptr && !failed && s->ending.empty()) s->dial->wait(event_loop::forever);
     if (failed) return *std::move(failed);
     return blocking_client(std::move(made));
 }
@@ -352,7 +381,7 @@ result<message> blocking_client::receive(std::chrono::milliseconds wait) {
     if (s.waiting.empty() && s.open != nullptr) {
         const time_point until = clock::now() + wait;
         do {
-            s.turn(until - clock::now());
+            s.dial->wait(until - clock::now());
         } while (s.waiting.empty() && s.open != nullptr && clock::now() < until);
     }
     if (s.waiting.empty()) {
@@ -370,7 +399,8 @@ void blocking_client::close(std::uint16_t code, std::string_view reason) {
     if (s.open == nullptr) return;
     s.loop->refresh_now();
     s.open->close(code, reason);
-    while (s.open != nullptr) s.turn();  // at most limits::close_timeout, which the session watches
+    // At most for limits::close_timeout, which the session watches.
+    while (s.open != nullptr) s.dial->wait(event_loop::forever);
 }
 
 }  // namespace wire::ws

@@ -1,3 +1,4 @@
+// Dialing, messages, closing and time limits of both WebSocket clients.
 #include "wire/client/websocket.hpp"
 
 #include <gtest/gtest.h>
@@ -30,6 +31,15 @@ std::string url(const served& s, const std::string& path = "/echo") {
 std::string key_of(const std::string& request) {
     const auto at = request.find("Sec-WebSocket-Key: ") + 19;
     return request.substr(at, request.find('\r', at) - at);
+}
+
+// Answers the handshake that comes next as a server that agrees.
+void accept_handshake(testing::raw_visitor& v) {
+    const std::string request = v.request();
+    v.send(
+        "HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: "
+        "Upgrade\r\nSec-WebSocket-Accept: " +
+        accept_key(key_of(request)) + "\r\n\r\n");
 }
 
 TEST(ws_blocking_client, talks) {
@@ -151,11 +161,7 @@ TEST(ws_blocking_client, offers_subprotocols_and_fields) {
 TEST(ws_blocking_client, masks_every_frame_differently) {
     raw_server raw([](raw_server& r) {
         auto v = r.accept();
-        const std::string request = v.request();
-        v.send(
-            "HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: "
-            "Upgrade\r\nSec-WebSocket-Accept: " +
-            accept_key(key_of(request)) + "\r\n\r\n");
+        accept_handshake(v);
         std::string frames;
         char bytes[4096];
         while (frames.size() < 100 * 9) {
@@ -182,11 +188,7 @@ TEST(ws_blocking_client, masks_every_frame_differently) {
 TEST(ws_blocking_client, closes_with_the_right_code_on_nonsense) {
     raw_server raw([](raw_server& r) {
         auto v = r.accept();
-        const std::string request = v.request();
-        v.send(
-            "HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: "
-            "Upgrade\r\nSec-WebSocket-Accept: " +
-            accept_key(key_of(request)) + "\r\n\r\n");
+        accept_handshake(v);
         v.send(
             "\x81\x81"
             "abcdx");  // a server must not mask

@@ -1,3 +1,4 @@
+// Weighs the codings of Accept-Encoding against each other.
 #include "wire/proto/accept_encoding.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Weights, ties, wildcards and malformed elements of Accept-Encoding.
 #include "wire/proto/accept_encoding.hpp"
 
 #include <gtest/gtest.h>

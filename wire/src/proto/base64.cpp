@@ -1,3 +1,4 @@
+// Base64 by a table in each direction.
 #include "wire/proto/base64.hpp"
 
 #include <array>
@@ -59,7 +60,7 @@ std::optional<std::string> base64_decode(std::string_view text) {
             out.push_back(static_cast<char>(bits >> count & 0xFF));
         }
     }
-    // One digit alone encodes nothing, and bits that are left over must be zero.
+    // A single character encodes no byte, and spare bits must be zero.
     if (count == 6 || (bits & ((1U << count) - 1)) != 0) return std::nullopt;
     return out;
 }

@@ -18,7 +18,7 @@ constexpr char lower(char c) noexcept {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
 }
 constexpr bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
-// -1 for what is none.
+// The value of a hexadecimal digit in either case, or -1.
 constexpr int hex_digit(char c) noexcept {
     if (is_digit(c)) return c - '0';
     return lower(c) >= 'a' && lower(c) <= 'f' ? lower(c) - 'a' + 10 : -1;
@@ -37,8 +37,8 @@ inline constexpr std::array<bool, 256> token_table = make_token_table();
 constexpr bool is_token_char(char c) noexcept { return token_table[static_cast<unsigned char>(c)]; }
 
 // Whether a field name, known to be a token, is `literal`, which is in lower case. Setting bit 5
-// makes capitals small, and of the other token characters turns none into a letter, a digit or '-':
-// no table is needed, and eight bytes go at once.
+// makes capitals small, and makes no letter, digit or '-' of any other token character: no table is
+// needed, and eight bytes are compared at once.
 template <std::size_t N> bool name_is(std::string_view name, const char (&literal)[N]) noexcept {
     constexpr std::size_t size = N - 1;
     if (name.size() != size) return false;

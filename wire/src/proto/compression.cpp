@@ -1,3 +1,5 @@
+// DEFLATE streams by zlib. What is specific to zlib stays in this file; src/zlib_none stands in for
+// it where zlib is absent.
 #include "wire/proto/compression.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Streams cut everywhere, damaged streams, and streams that expand too much.
 #include "wire/proto/compression.hpp"
 
 #include <gtest/gtest.h>

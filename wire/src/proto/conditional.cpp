@@ -1,3 +1,4 @@
+// Reads dates, entity tags and byte ranges, and decides what a conditional request gets.
 #include "wire/proto/conditional.hpp"
 
 #include <algorithm>
@@ -40,7 +41,7 @@ bool take_month(std::string_view& text, int& out) noexcept {
     return true;
 }
 
-// "Sun", or in full "Sunday". Whether it is that day's date is not looked at.
+// "Sun", or in full "Sunday". It is not checked that the date falls on that day.
 bool is_day(std::string_view text, bool full) noexcept {
     for (const std::string_view day :
          {"Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"}) {
@@ -103,7 +104,7 @@ bool names_etag(std::string_view value, std::string_view ours, bool strong) noex
     }
 }
 
-// All lines of a list-valued field; nothing when there is none.
+// The same over all lines of a field; none when there is no such field.
 std::optional<bool> any_names_etag(const header_list& fields, std::string_view name,
                                    const validators& v, bool strong) noexcept {
     std::optional<bool> found;

@@ -1,3 +1,4 @@
+// Dates, preconditions and ranges, with the examples of RFC 9110.
 #include "wire/proto/conditional.hpp"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// Reads Cookie fields tolerantly and writes Set-Cookie fields strictly.
 #include "wire/proto/cookies.hpp"
 
 #include <algorithm>

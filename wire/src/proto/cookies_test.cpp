@@ -1,3 +1,4 @@
+// Cookies read from requests, and which Set-Cookie fields are refused.
 #include "wire/proto/cookies.hpp"
 
 #include <gtest/gtest.h>

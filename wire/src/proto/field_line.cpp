@@ -1,3 +1,4 @@
+// Content-Length, Transfer-Encoding and host names: the fields that decide framing and routing.
 #include "field_line.hpp"
 
 #include <array>
@@ -54,10 +55,6 @@ errc length_fields::check(int minor_version) const noexcept {
 
 namespace {
 
-constexpr bool is_hex(char c) noexcept {
-    return is_digit(c) || (lower(c) >= 'a' && lower(c) <= 'f');
-}
-
 // unreserved and sub-delims (RFC 3986 section 2).
 constexpr std::array<bool, 256> make_reg_name_table() {
     std::array<bool, 256> table{};
@@ -75,7 +72,7 @@ std::size_t scan_reg_name(std::string_view s) noexcept {
     std::size_t i = 0;
     for (; i < s.size() && s[i] != ':'; ++i) {
         if (reg_name_table[static_cast<unsigned char>(s[i])]) continue;
-        if (s[i] != '%' || s.size() - i < 3 || !is_hex(s[i + 1]) || !is_hex(s[i + 2]))
+        if (s[i] != '%' || s.size() - i < 3 || hex_digit(s[i + 1]) < 0 || hex_digit(s[i + 2]) < 0)
             return std::string_view::npos;
         i += 2;
     }
@@ -99,7 +96,7 @@ bool is_authority(std::string_view text) noexcept {
         const std::size_t close = text.find(']');
         if (close == std::string_view::npos || close < 3) return false;
         for (const char c : text.substr(1, close - 1)) {
-            if (!is_hex(c) && c != ':' && c != '.') return false;
+            if (hex_digit(c) < 0 && c != ':' && c != '.') return false;
         }
         const std::string_view rest = text.substr(close + 1);
         return rest.empty() || (rest.front() == ':' && is_port(rest.substr(1)));

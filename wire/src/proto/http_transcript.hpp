@@ -1,4 +1,4 @@
-// For tests: what a parser said, as text that does not depend on how the bytes were cut.
+// For tests: a parser's answers, as text that does not depend on how the bytes were cut.
 #pragma once
 
 #include <string>

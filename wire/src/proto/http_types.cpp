@@ -1,3 +1,4 @@
+// Tables of methods and reason phrases, and comparisons of names.
 #include "wire/proto/http_types.hpp"
 
 #include <array>

@@ -1,3 +1,4 @@
+// Methods, tokens, field values and lists in fields.
 #include "wire/proto/http_types.hpp"
 
 #include <gtest/gtest.h>

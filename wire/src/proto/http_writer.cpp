@@ -1,3 +1,4 @@
+// Appends heads and chunks to a buffer, and checks what could split a message.
 #include "wire/proto/http_writer.hpp"
 
 #include <charconv>

@@ -1,3 +1,4 @@
+// What heads and chunks look like, and that nothing can be smuggled into them.
 #include "wire/proto/http_writer.hpp"
 
 #include <gtest/gtest.h>

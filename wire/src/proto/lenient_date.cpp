@@ -1,3 +1,4 @@
+// The date algorithm of RFC 6265 section 5.1.1: tokens in any order.
 #include "wire/proto/lenient_date.hpp"
 
 #include <array>

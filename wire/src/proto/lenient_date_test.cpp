@@ -1,3 +1,4 @@
+// Dates as servers have been seen to write them.
 #include "wire/proto/lenient_date.hpp"
 
 #include <gtest/gtest.h>

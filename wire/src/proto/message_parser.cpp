@@ -1,4 +1,31 @@
 // What requests and responses have in common: field lines and bodies.
+//
+//     state             input                              next state               answer
+//     start             a whole head, read by the          begin_body(): finished,  head
+//                       request or response parser         length_body, chunk_size
+//                                                          or close_body
+//     length_body       bytes of the body                  the same; at its end     body
+//                                                          finished
+//     oversize_body     anything                           broken                   error
+//     close_body        bytes, until the peer closes       the same                 body
+//     chunk_size        hexadecimal digits, then CR,       chunk_size_lf,           -
+//                       ';' or white space                 chunk_extension,
+//                                                          chunk_space
+//     chunk_space       white space, then ';'              chunk_extension          -
+//     chunk_extension   anything, then CR                  chunk_size_lf            -
+//     chunk_size_lf     LF                                 chunk_data; after size   -
+//                                                          0 trailer
+//     chunk_data        bytes of the chunk                 the same; at its end     body
+//                                                          chunk_data_cr
+//     chunk_data_cr     CR                                 chunk_data_lf            -
+//     chunk_data_lf     LF                                 chunk_size               -
+//     trailer           field lines, an empty line         start                    end
+//     finished          -                                  start                    end
+//     upgraded          -                                  the same                 need_more
+//     broken            -                                  the same                 error
+//
+// Any other input leads to `broken`. oversize_body is a length beyond the limit, whose error waits
+// for the call after the head: request_parser::limit_body() may still allow it.
 #include <algorithm>
 
 #include "char_tables.hpp"
@@ -139,16 +166,6 @@ step message_parser::parse_body(std::string_view in) noexcept {
     }
 }
 
-namespace {
-
-int hex_value(char c) noexcept {
-    if (is_digit(c)) return c - '0';
-    const char l = lower(c);
-    return l >= 'a' && l <= 'f' ? l - 'a' + 10 : -1;
-}
-
-}  // namespace
-
 // RFC 9112 section 7.1, a byte at a time: chunk framing is short.
 step message_parser::parse_chunk_framing(std::string_view in) noexcept {
     std::size_t at = 0;
@@ -156,7 +173,7 @@ step message_parser::parse_chunk_framing(std::string_view in) noexcept {
         const char c = in[at];
         switch (state_) {
         case state::chunk_size:
-            if (const int digit = hex_value(c); digit >= 0) {
+            if (const int digit = hex_digit(c); digit >= 0) {
                 if (++size_digits_ > 15) return fail(errc::bad_chunk);  // 60 bits; no overflow
                 remaining_ = remaining_ * 16 + static_cast<unsigned>(digit);
             } else if (size_digits_ == 0) {

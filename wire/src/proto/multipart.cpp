@@ -1,3 +1,14 @@
+// Cuts a multipart/form-data body into parts.
+//
+//     state       input                                next state   answer
+//     start       the first boundary                   delimited    as delimited
+//     delimited   white space and a line end           head         as head
+//                 "--"                                 finished     end
+//     head        the part's fields and an empty line  content      part
+//     content     bytes before the next boundary       content      data
+//                 a boundary                           delimited    part_end
+//     finished    anything                             finished     end, and it is consumed
+//     any         what RFC 7578 does not allow         broken       error, from then on
 #include "wire/proto/multipart.hpp"
 
 #include <algorithm>
@@ -205,7 +216,7 @@ result<std::vector<form_part>> parse_multipart(std::string_view content_type, st
             out.push_back({std::move(head), body.substr(0, 0)});
             break;
         case multipart_parser::event::data:
-            // Pieces of one part follow each other in the body.
+            // Pieces of one part are adjacent in the body.
             out.back().data = {out.back().data.data(), out.back().data.size() + s.data.size()};
             break;
         case multipart_parser::event::part_end: break;

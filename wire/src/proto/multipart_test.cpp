@@ -1,3 +1,4 @@
+// Forms cut everywhere, limits, and bodies that are no forms.
 #include "wire/proto/multipart.hpp"
 
 #include <gtest/gtest.h>

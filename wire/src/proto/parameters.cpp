@@ -1,30 +1,13 @@
+// Splits a query or form at "&" and "=" and decodes the parts.
 #include "wire/proto/parameters.hpp"
 
 #include <algorithm>
 
-#include "char_tables.hpp"
+#include "percent_coding.hpp"
 
 namespace wire::http {
 
-namespace {
-
-bool decode(std::string_view text, std::string& out) {
-    out.reserve(text.size());
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        if (text[i] == '%') {
-            const int high = text.size() - i > 2 ? detail::hex_digit(text[i + 1]) : -1;
-            const int low = high >= 0 ? detail::hex_digit(text[i + 2]) : -1;
-            if (low < 0) return false;
-            out.push_back(static_cast<char>(high * 16 + low));
-            i += 2;
-        } else {
-            out.push_back(text[i] == '+' ? ' ' : text[i]);
-        }
-    }
-    return true;
-}
-
-}  // namespace
+using wire::detail::append_percent_decoded;
 
 result<parameters> parameters::parse(std::string_view text, const limits& l) {
     parameters out;
@@ -36,8 +19,8 @@ result<parameters> parameters::parse(std::string_view text, const limits& l) {
         if (out.list_.size() == l.max_parameters) return errc::too_many_parameters;
         auto& [name, value] = out.list_.emplace_back();
         const std::size_t equals = std::min(piece.find('='), piece.size());
-        if (!decode(piece.substr(0, equals), name) ||
-            !decode(piece.substr(std::min(equals + 1, piece.size())), value)) {
+        if (!append_percent_decoded(name, piece.substr(0, equals), ' ') ||
+            !append_percent_decoded(value, piece.substr(std::min(equals + 1, piece.size())), ' ')) {
             return errc::bad_parameter;
         }
     }

@@ -1,3 +1,4 @@
+// Queries and forms, repeated names, and broken percent-encoding.
 #include "wire/proto/parameters.hpp"
 
 #include <gtest/gtest.h>

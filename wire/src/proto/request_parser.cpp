@@ -1,7 +1,16 @@
+// The request's start line and the fields that only requests have; bodies are message_parser's.
+//
+//     in state::start                                next state             answer
+//     an empty line, once (RFC 9112 section 2.2)     start                  -
+//     a part of a head                               start                  need_more
+//     a whole head                                   begin_body() chooses   head
+//     malformed, too long, or ambiguous framing      broken                 error
+//     the other states are listed in message_parser.cpp
 #include <array>
 
 #include "char_tables.hpp"
 #include "field_line.hpp"
+#include "head_scan.hpp"
 #include "start_line.hpp"
 #include "wire/proto/http_parser.hpp"
 
@@ -186,25 +195,15 @@ step request_parser::parse(std::string_view in, request_head& head) {
         skipped = 2;
         in.remove_prefix(2);
     }
-    const std::string_view all = in;
-    in = in.substr(0, limits_->max_header_bytes);
-    std::size_t at = checked_;
-    const bool resumed = at != 0;
-    scan result = resumed ? scan::complete : scan_request_line(in, at, head);
-    if (result == scan::complete) {
-        head.headers.clear();
-        result = scan_fields(in, at, head.headers);
+    std::size_t at = 0;
+    const auto start_line = [&](std::string_view bytes, std::size_t& from) {
+        return scan_request_line(bytes, from, head);
+    };
+    switch (scan_head(in, at, head, start_line)) {
+    case scan::failed: return fail(error_);
+    case scan::incomplete: return need_more_head(in, skipped);
+    case scan::complete: break;
     }
-    if (result == scan::complete && resumed) {
-        // Lines seen earlier were checked but not kept (`head` is shared): gather them now.
-        fields_ = 0;
-        at = 0;
-        head.headers.clear();
-        result = scan_request_line(in, at, head);
-        if (result == scan::complete) result = scan_fields(in, at, head.headers);
-    }
-    if (result == scan::failed) return fail(error_);
-    if (result == scan::incomplete) return need_more_head(all, skipped);
     if (const errc e = interpret(head); e != errc::none) return fail(e);
     begin_body(head.framing, head.content_length);
     return {skipped + at, event::head, errc::none, {}};

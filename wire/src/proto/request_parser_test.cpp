@@ -1,3 +1,4 @@
+// Requests cut everywhere, each refusal, and framing that could be smuggled.
 #include <gtest/gtest.h>
 
 #include "http_transcript.hpp"

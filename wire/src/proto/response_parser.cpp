@@ -1,5 +1,17 @@
+// The status line and the rules that only responses have; bodies are message_parser's.
+//
+//     in state::start                          next state             answer
+//     a part of a head                         start                  need_more, nothing consumed
+//     a 1xx head but 101                       start, at most         interim
+//                                              max_interim_responses
+//     any other whole head                     begin_body() chooses   head
+//     malformed or ambiguous framing           broken                 error
+//
+// `end` of a 101, or of a 2xx to CONNECT, leads to `upgraded` instead of `start`. finish(), when
+// the peer has closed: `end` in close_body, need_more between messages, otherwise closed_early.
 #include "char_tables.hpp"
 #include "field_line.hpp"
+#include "head_scan.hpp"
 #include "start_line.hpp"
 #include "wire/proto/http_parser.hpp"
 
@@ -35,7 +47,7 @@ errc interpret(const limits& l, method request, response_head& head) noexcept {
     head.framing = framing::none;
     head.keep_alive = !close && (head.minor_version > 0 || keep);
     const int status = head.status;
-    // Fields of a response that cannot have a body do not frame anything.
+    // Where a response can have no body its length fields mean nothing.
     if (status < 200 || status == 204 || (request == method::connect && status < 300))
         return errc::none;
     if (const errc e = lengths.check(head.minor_version); e != errc::none) return e;
@@ -103,25 +115,15 @@ step response_parser::parse(std::string_view in, response_head& head) {
         }
         return s;
     }
-    const std::string_view all = in;
-    in = in.substr(0, limits_->max_header_bytes);
-    std::size_t at = checked_;
-    const bool resumed = at != 0;
-    scan result = resumed ? scan::complete : scan_status_line(in, at, head);
-    if (result == scan::complete) {
-        head.headers.clear();
-        result = scan_fields(in, at, head.headers);
+    std::size_t at = 0;
+    const auto start_line = [&](std::string_view bytes, std::size_t& from) {
+        return scan_status_line(bytes, from, head);
+    };
+    switch (scan_head(in, at, head, start_line)) {
+    case scan::failed: return fail(error_);
+    case scan::incomplete: return need_more_head(in, 0);
+    case scan::complete: break;
     }
-    if (result == scan::complete && resumed) {
-        // Lines seen earlier were checked but not kept (`head` is shared): gather them now.
-        fields_ = 0;
-        at = 0;
-        head.headers.clear();
-        result = scan_status_line(in, at, head);
-        if (result == scan::complete) result = scan_fields(in, at, head.headers);
-    }
-    if (result == scan::failed) return fail(error_);
-    if (result == scan::incomplete) return need_more_head(all, 0);
     if (const errc e = interpret(*limits_, request_, head); e != errc::none) return fail(e);
     begin_body(head.framing, head.content_length);
     if (head.status < 200 && head.status != 101) {

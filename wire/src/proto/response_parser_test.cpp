@@ -1,3 +1,4 @@
+// Responses cut everywhere, bodies of every framing, and connections that end early.
 #include <gtest/gtest.h>
 
 #include "http_transcript.hpp"

@@ -1,3 +1,4 @@
+// SHA-1 by FIPS 180-4, a block of 64 bytes at a time.
 #include "wire/proto/sha1.hpp"
 
 #include <algorithm>
@@ -21,7 +22,7 @@ void add_block(words& h, const unsigned char* block) noexcept {
     for (std::size_t i = 16; i < 80; ++i)
         w[i] = std::rotl(w[i - 3] ^ w[i - 8] ^ w[i - 14] ^ w[i - 16], 1);
     std::uint32_t a = h[0], b = h[1], c = h[2], d = h[3], e = h[4];
-    // Five rounds a turn, so that the five variables are back in their places and none is ever
+    // Five rounds at a time, so that the five variables are back in their places and none is ever
     // moved.
     const auto rounds = [&w](std::size_t from, std::uint32_t k, auto mix, auto&... v) {
         const auto one = [&](std::uint32_t p, std::uint32_t& q, std::uint32_t r, std::uint32_t s,

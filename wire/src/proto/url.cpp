@@ -1,11 +1,12 @@
+// Takes absolute URLs apart and refuses what no request target may hold.
 #include "wire/proto/url.hpp"
 
 #include "char_tables.hpp"
 #include "field_line.hpp"
+#include "percent_coding.hpp"
 
 namespace wire {
 
-using http::detail::hex_digit;
 using http::detail::lower;
 
 std::string url::authority() const {
@@ -76,20 +77,9 @@ result<url> parse_url(std::string_view text) {
 
 result<std::string> percent_decode(std::string_view text) {
     std::string out;
-    out.reserve(text.size());
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        if (text[i] != '%') {
-            out.push_back(text[i]);
-            continue;
-        }
-        const int high = text.size() - i > 2 ? hex_digit(text[i + 1]) : -1;
-        const int low = high >= 0 ? hex_digit(text[i + 2]) : -1;
-        if (low < 0)
-            return error(errc::bad_url,
-                         "\"" + std::string(text) + "\": % without two hexadecimal digits");
-        out.push_back(static_cast<char>(high * 16 + low));
-        i += 2;
-    }
+    if (!detail::append_percent_decoded(out, text, '+'))
+        return error(errc::bad_url,
+                     "\"" + std::string(text) + "\": % without two hexadecimal digits");
     return out;
 }
 

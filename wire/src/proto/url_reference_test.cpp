@@ -1,3 +1,4 @@
+// The examples of RFC 3986 section 5.4, percent-encoding, and queries that grow.
 #include <gtest/gtest.h>
 
 #include <utility>

@@ -1,3 +1,4 @@
+// URLs that are taken apart and URLs that are refused.
 #include "wire/proto/url.hpp"
 
 #include <gtest/gtest.h>

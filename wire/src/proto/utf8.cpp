@@ -1,3 +1,4 @@
+// UTF-8 by words of ASCII, then whole characters, then single bytes where a piece ends.
 #include "wire/proto/utf8.hpp"
 
 #include <cstring>
@@ -42,7 +43,7 @@ bool utf8_validator::feed(std::string_view piece) noexcept {
             }
             if (const auto left = static_cast<std::size_t>(end - p);
                 left < 16 && piece.size() >= 8) {
-                // The last few in words that may overlap what has been looked at.
+                // The last bytes in words that may overlap those checked already.
                 std::uint64_t a = 0;
                 std::uint64_t b;
                 if (left > 8) std::memcpy(&a, p, 8);
@@ -54,9 +55,9 @@ bool utf8_validator::feed(std::string_view piece) noexcept {
             const char* const run = p;
             for (std::size_t n = 1; end - p >= 4 && n != 0; p += n) n = whole_character(p);
             if (p != run) continue;
-            // What is cut off here, or wrong, a byte at a time. RFC 3629 section 4: the lead byte
-            // says how many follow and, against overlong forms, surrogates and code points beyond
-            // U+10FFFF, narrows the range of the first of them.
+            // Characters that are cut off here, or wrong, are read a byte at a time. RFC 3629
+            // section 4: the lead byte says how many follow and, against overlong forms, surrogates
+            // and code points beyond U+10FFFF, narrows the range of the first of them.
             const auto lead = static_cast<unsigned char>(*p++);
             low_ = 0x80;
             high_ = 0xBF;

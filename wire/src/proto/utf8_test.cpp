@@ -1,3 +1,4 @@
+// Valid and invalid text at every split, against a plain decoder.
 #include "wire/proto/utf8.hpp"
 
 #include <gtest/gtest.h>

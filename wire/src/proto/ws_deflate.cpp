@@ -1,3 +1,16 @@
+// permessage-deflate: the negotiation of RFC 7692 section 7.1, then compressing and inflating
+// messages. One session's part belongs to one thread.
+//
+//     negotiation   client: deflate_offer(), then read_deflate_answer()
+//                   server: accept_deflate(), which takes the first offer that it can keep to
+//     sending       append_message(): with context takeover one compressor of the session's own,
+//                   from the first message on; otherwise one that the pool lends for each message
+//     receiving     begin(), inflate() for each piece, finish(), and reclaim() when the message has
+//                   been handed out; message_reader calls them
+//                   begin()   borrows the message's buffer, and a decompressor where there is none
+//                   finish()  adds the tail that the sender has left out; what is lent goes back
+//
+// An error ends the session, whose destructor gives back what is still lent.
 #include "wire/proto/ws_deflate.hpp"
 
 #include <algorithm>
@@ -302,8 +315,8 @@ permessage_deflate::~permessage_deflate() {
 
 void permessage_deflate::append_message(buffer& out, opcode op, std::string_view payload,
                                         std::optional<mask_key> key) {
-    // A window of 8 bits, which zlib cannot make, is kept to by compressing nothing: every message
-    // may go as it is.
+    // zlib cannot make a window of 8 bits. Messages are then sent as they are, which is always
+    // allowed.
     if (payload.size() >= min_bytes_ && sends_.window_bits > 8) {
         if (compressor_ == nullptr) compressor_ = pool_->take_compressor(settings_);
         if (compressor_ != nullptr) {
@@ -312,7 +325,7 @@ void permessage_deflate::append_message(buffer& out, opcode op, std::string_view
             // Cannot fail: it was never finished.
             [[maybe_unused]] const errc e = compressor_->add(payload, flush::sync, packed);
             packed.truncate(packed.size() - tail.size());
-            // What went into a context that the peer shares must reach the peer.
+            // With context takeover the peer's context must see what has gone into ours.
             const bool worth_it = sends_.context_takeover || packed.size() < payload.size();
             append_frame(out, op, worth_it ? packed.view() : payload, key, true, worth_it);
             pool_->buffers().reclaim(packed);
@@ -352,9 +365,8 @@ decompressor::step permessage_deflate::inflate(std::string_view piece, std::size
 }
 
 errc permessage_deflate::finish() {
-    // Of no bytes at all: not what section 7.2.3.6 makes of an empty message, but clear enough.
-    // After a final block without the empty one that should follow it there is nothing to complete
-    // either.
+    // A message of no bytes is taken as empty, though section 7.2.3.6 encodes one otherwise. After
+    // a final block there is nothing to complete either.
     if (received_ > 0 && !stream_ended_) {
         buffer nothing;
         const auto s = decompressor_->add(tail, 1, nothing);

@@ -1,3 +1,4 @@
+// Offers and answers of permessage-deflate, and messages compressed, cut and damaged.
 #include "wire/proto/ws_deflate.hpp"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// Frame headers and masks, eight bytes at a time.
 #include "wire/proto/ws_frame.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Headers in every length, masks at every offset, close frames.
 #include "wire/proto/ws_frame.hpp"
 
 #include <gtest/gtest.h>

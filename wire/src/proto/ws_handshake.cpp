@@ -1,3 +1,4 @@
+// Writes and checks the four messages of the opening handshake.
 #include "wire/proto/ws_handshake.hpp"
 
 #include "wire/proto/base64.hpp"

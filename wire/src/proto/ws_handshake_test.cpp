@@ -1,3 +1,4 @@
+// Handshakes of RFC 6455, and each way to get one wrong.
 #include "wire/proto/ws_handshake.hpp"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,23 @@
+// Messages from frames. Two things are remembered from one call to the next: the message in
+// progress (message_, compressed_) and the frame in progress (in_frame_, remaining_, offset_).
+//
+//     message_      in_frame_   input                        what follows
+//     none          no          a data frame's header        handed out in place, if all of it is
+//                                                            there and it is not compressed; else
+//                                                            in_frame_
+//     in progress   no          a continuation's header      in_frame_
+//     either        no          a whole control frame        ping, pong or close is answered; the
+//                                                            message goes on afterwards
+//     in progress   yes         payload                      unmasked, checked, inflated or copied
+//                                                            to gathered_
+//                               its end without FIN          no frame; the message goes on
+//                               its end with FIN             the message is handed out; none is in
+//                                                            progress
+//     any           any         forbidden by RFC 6455, or    error_ is set, and answered from then
+//                               beyond the limits            on
+//
+// A message that was gathered is handed out as a view of gathered_, which is kept until the next
+// call (delivered_).
 #include "wire/proto/ws_reader.hpp"
 
 #include <algorithm>
@@ -51,8 +71,8 @@ std::uint64_t message_reader::most() const noexcept {
     return std::min<std::uint64_t>(limits_->max_message_bytes, 1U << 31U);
 }
 
-// What comes out counts and is checked before an error further on, so that it does not matter how
-// the bytes were cut.
+// Output is counted and checked before an error further on is reported: the answer must not depend
+// on how the bytes were cut.
 errc message_reader::inflate(std::string_view piece) {
     for (;;) {
         const std::size_t before = gathered_.size();
@@ -104,7 +124,7 @@ step message_reader::read(std::span<char> in) {
                 return fail(errc::bad_frame);
             const bool begins = frame.op != opcode::continuation;
             if (begins) compressed_ = frame.reserved != 0;
-            // What does not compress grows a little.
+            // Incompressible data grow a little when they are compressed.
             const std::uint64_t allowed = compressed_ ? most() + most() / 8 + 1024 : most();
             const std::uint64_t so_far = !compressed_ ? gathered_.size()
                                          : begins     ? 0

@@ -1,3 +1,4 @@
+// Messages cut everywhere, fragments, control frames between them, and each refusal.
 #include "wire/proto/ws_reader.hpp"
 
 #include <gtest/gtest.h>

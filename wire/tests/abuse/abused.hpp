@@ -1,5 +1,5 @@
-// A server with small limits, the memory it is expected to keep to, and somebody who wants to be
-// served all the while.
+// A server with small limits, a bound on its memory, and a well-behaved peer that must be served
+// all the while.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -78,8 +78,7 @@ inline std::string times(std::size_t count, std::string_view text) {
     return out;
 }
 
-// The connection is gone for good within 5 s, which a peer that sends is told even if it does not
-// read.
+// Whether the connection is gone within 5 s. A peer that sends learns so even if it does not read.
 inline bool hangs_up(raw_peer& p) {
     for (int i = 0; i < 500; ++i) {
         pollfd hung{p.fd(), 0, 0};
@@ -115,7 +114,7 @@ protected:
         EXPECT_LE(gained, most_kib);
 #endif
     }
-    // Peers that do not move, so that they can be kept by the hundred.
+    // Peers by the hundred, in storage that does not move.
     std::deque<raw_peer> crowd(std::size_t n, std::string_view first = {}) {
         std::deque<raw_peer> out;
         for (std::size_t i = 0; i < n; ++i) {

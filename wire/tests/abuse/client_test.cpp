@@ -15,7 +15,7 @@
 namespace wire::testing {
 namespace {
 
-// `begin`, then `more` over and over until the client has had enough or 16 MB have gone.
+// Sends `begin`, then `more` over and over, until the client closes or 16 MB are sent.
 void pour(int fd, std::string_view begin, std::string_view more) {
     ::send(fd, begin.data(), begin.size(), MSG_NOSIGNAL);
     std::string many;

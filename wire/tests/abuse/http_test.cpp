@@ -130,8 +130,7 @@ TEST_F(few_connections, flood_of_connections) {
         auto welcome = crowd(49, get_root);
         for (raw_peer& p : welcome) EXPECT_EQ(p.response(), "200 hello");
         serves_others();  // the fiftieth, which leaves again
-        // Its place is free once the server has seen it go; from then on there is one more, and no
-        // second.
+        // Its place is free once the server has seen it leave: then exactly one more is let in.
         std::deque<raw_peer> late;
         do {
             late.emplace_back(server.port());

@@ -1,3 +1,4 @@
+// A user's program: find_package(wire) must be all that it needs to build.
 #include <wire/server/server.hpp>
 
 namespace http = wire::http;

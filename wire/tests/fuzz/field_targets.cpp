@@ -213,7 +213,7 @@ void reference(std::string_view input) {
     const std::string means = resolve_reference(base, copy);
     require(means.size() <= base.size() + input.size() + 4, "longer than its parts");
     if (const auto u = parse_url(base)) {
-        // What is absolute means itself, wherever it is read; but for the dots of the base, which
+        // An absolute URL means the same whatever the base is, except that dots in the base's path
         // stay where the reference has no path.
         const std::string once = resolve_reference(base, means);
         if (parse_url(means))

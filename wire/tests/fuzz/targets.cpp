@@ -1,3 +1,4 @@
+// Fuzz targets of the message parsers: what is cut out of bytes.
 #include "targets.hpp"
 
 #include <string>

@@ -1,9 +1,24 @@
-// HTTP/1.1 clients for http and https: one that calls back on an event loop, and one that blocks,
-// made of the first.
+// HTTP/1.1 clients for http:// and https:// URLs: async_client calls back on an event loop, client
+// blocks the calling thread and needs no loop.
 //
-// Connections are kept and used again. A request that fails on a kept connection before anything of
-// its response has come is sent again on a new one if its method is idempotent (RFC 9112
-// section 9.3.1).
+//     auto client = wire::http::client::create();
+//     auto reply = client->get("http://127.0.0.1:12345/");
+//     if (reply) use(reply->status(), reply->body());
+//
+//     wire::http::async_client async(loop);
+//     async.get("http://127.0.0.1:12345/", [](wire::result<wire::http::reply> reply) { ... });
+//     loop.run();
+//
+// wire/client/coroutine.hpp adds `co_await async.get(url)`.
+//
+// Both keep connections open and use them again. A request that fails on a kept connection before
+// any byte of its response has come is sent again on a new one if its method is idempotent (RFC
+// 9112 section 9.3.1): the server had merely closed the idle connection.
+//
+// Errors are values. errc::bad_url, bad_argument and queue_full are known before anything is sent;
+// errors of connecting are refused, unreachable, not_resolved, timed_out, tls_failed and
+// proxy_failed; later ones are reset, closed_early, truncated, timed_out, too_many_redirects,
+// bad_redirect and those of the response's syntax and size. Messages name the URL.
 #pragma once
 
 #include <chrono>
@@ -27,95 +42,130 @@
 
 namespace wire::http {
 
-// Sending again what failed. Off unless max_retries is set.
+namespace detail {
+class client_core;
+}  // namespace detail
+
+// When a failed request is sent again. Off unless max_retries is set: retries multiply the load of
+// a server that is already in trouble.
 //
-// Retried are requests of idempotent methods (RFC 9110 section 9.2.2), and others whose
-// client_request::repeatable says so: when no connection came about or it was lost, when a time
-// limit passed, and when the answer has one of `statuses`. The pause before the n-th retry is
-// random, evenly between 0 and first_pause * 2^(n-1) or max_pause if that is less (exponential
-// backoff with full jitter: the retries of many clients do not meet again), and at least what the
-// answer's Retry-After asks for.
+// Retried are requests whose method is idempotent (RFC 9110 section 9.2.2) or whose
+// client_request::repeatable is set, when the connection could not be made or was lost, when a time
+// limit passed, and when the response has one of `statuses`. The pause before the n-th retry is
+// random, evenly between 0 and first_pause * 2^(n-1), or max_pause if that is less (exponential
+// backoff with full jitter, so that many clients do not return at the same moment), and at least
+// what the response's Retry-After asks for.
 struct retry_options {
+    // Retries of one request, not counting the first attempt. 0: none.
     unsigned max_retries = 0;
+    // The upper end of the first random pause; it doubles with each retry.
     std::chrono::milliseconds first_pause{100};
+    // The largest value that this upper end grows to.
     std::chrono::milliseconds max_pause{10'000};
-    // An answer that asks for more is given to the caller instead.
+    // A response whose Retry-After asks for more is given to the caller instead.
     std::chrono::milliseconds max_retry_after{30'000};
-    std::chrono::milliseconds max_total{60'000};  // from send(); no retry begins later
+    // Counted from send(); no retry begins later than this.
+    std::chrono::milliseconds max_total{60'000};
+    // Response statuses that are retried.
     std::vector<int> statuses{429, 502, 503, 504};
-    // Of the random pauses; 0: another each time.
+    // Seeds the random pauses, for tests that must repeat. 0: a fresh seed from the system.
     std::uint64_t seed = 0;
 };
 
+// Everything that a client can be told when it is made. The time limits of client_timeouts apply to
+// each request unless client_request::timeouts replaces them.
 struct client_options : open_options, client_timeouts {
     client_options() { limits.max_body_bytes = 64 << 20; }
 
-    wire::limits limits;                        // the bounds on what a server sends
-    std::string user_agent;                     // none when empty
-    std::size_t max_connections_per_host = 64;  // requests beyond it wait
-    std::size_t max_connections = 1024;         // to all hosts; idle ones make room for others
-    std::size_t max_waiting = 10'000;           // requests; more end with errc::queue_full
-    std::size_t max_idle_per_host = 16;         // kept connections
-    // Requests under way on one connection at a time (pipelining, RFC 9112 section 9.3.2). 1: none
-    // is sent before the one ahead of it is answered. With more, a request that would have to wait
-    // for a connection goes out at once, behind others on one that has given an HTTP/1.1 answer: if
-    // both are idempotent and have their bodies, and those of their answers, whole. Answers come in
-    // order, so that a slow one holds up those behind it. When a connection ends before its time,
-    // what it has not answered is sent again on another, and nothing to that host is pipelined any
-    // more.
+    // Bounds on what a server sends. limits.max_body_bytes, 64 MiB here, is for bodies that are
+    // kept whole; responses in pieces have max_streamed_bytes instead.
+    wire::limits limits;
+    // The User-Agent field of every request; empty: no such field.
+    std::string user_agent;
+    // Connections to one origin (scheme, host and port), or to the proxy. Requests beyond that
+    // wait.
+    std::size_t max_connections_per_host = 64;
+    // Connections to all origins together. When they are used up, an idle one to another origin is
+    // closed to make room.
+    std::size_t max_connections = 1024;
+    // Requests that may wait for a connection; one more ends with errc::queue_full.
+    std::size_t max_waiting = 10'000;
+    // Idle connections kept for one origin; the one idle for longest is closed first.
+    std::size_t max_idle_per_host = 16;
+    // Requests under way on one connection at a time (pipelining, RFC 9112 section 9.3.2). 1: a
+    // request is sent only when the one before it has been answered.
+    //
+    // With more, a request that would have to wait for a connection is sent at once behind others,
+    // on a connection that has already given an HTTP/1.1 response, if both requests are idempotent
+    // and neither their bodies nor their responses are given in pieces. Responses come in order, so
+    // a slow one delays those behind it. When such a connection breaks, its unanswered requests are
+    // sent again on another, and pipelining to that origin stops.
     std::size_t max_pipelined = 1;
-    std::chrono::milliseconds idle_timeout{60'000};  // how long one is kept
-    // The body of a response given in pieces; limits.max_body_bytes is for those that are kept
-    // whole.
+    // How long an idle connection is kept.
+    std::chrono::milliseconds idle_timeout{60'000};
+    // The largest body of a response that is given in pieces, in bytes.
     std::uint64_t max_streamed_bytes = std::uint64_t{1} << 40;
 
-    // Redirects followed for one request (RFC 9110 section 15.4); more end with
-    // errc::too_many_redirects. 0: none is followed, and the caller gets the 3xx. As in Go's
-    // net/http, POST becomes GET after 301 and 302, all but HEAD become GET after 303; 307 and 308
-    // keep method and body. Authorization, Cookie, Proxy-Authorization and Host as given by the
-    // caller do not go to another origin.
+    // Redirects followed for one request (RFC 9110 section 15.4); one more ends with
+    // errc::too_many_redirects. 0: none is followed, and the caller gets the 3xx response.
+    //
+    // As in Go's net/http, POST becomes GET after 301 and 302, and every method but HEAD becomes
+    // GET after 303; 307 and 308 keep method and body. Authorization, Cookie, Proxy-Authorization
+    // and Host fields that the caller gave do not go to another origin.
     unsigned max_redirects = 10;
-    bool allow_https_to_http = false;  // otherwise such a redirect ends with errc::bad_redirect
+    // Follow redirects from https:// to http://. Otherwise they end with errc::bad_redirect.
+    bool allow_https_to_http = false;
+    // When failed requests are sent again; off by default.
     retry_options retry;
-    // Kept and sent with every request that has no Cookie field of its own; may be shared with
-    // others on the same thread.
+    // Stores the cookies of all responses, and sends those that match with every request that has
+    // no Cookie field of its own. Null: cookies are ignored. May be shared with other clients on
+    // the same thread.
     std::shared_ptr<cookie_jar> cookies;
-    // Asks for "gzip, deflate" and decodes what comes so coded; see reply::decoded(). Requests with
-    // an Accept-Encoding of their own are left alone. limits::max_body_bytes, for pieces
-    // max_streamed_bytes, counts before and after, limits::max_decompression_ratio too. Off by
-    // default: bodies are given as they were sent, and nobody pays for what he has not asked for.
-    // Needs zlib; without it nothing is asked for.
+    // Asks for "gzip, deflate" and decodes such bodies; reply::decoded() says when. Requests with
+    // an Accept-Encoding field of their own are left alone. limits::max_body_bytes (for pieces,
+    // max_streamed_bytes) holds before and after decoding, limits::max_decompression_ratio too.
+    // Off by default: bodies are given as they were sent. Without zlib nothing is asked for.
     bool decompress = false;
 };
 
 class awaitable_reply;
 
-// Belongs to its loop's thread.
+// A client on an event loop: any number of requests at once, each with a callback. All calls and
+// all callbacks are on the loop's thread.
 class async_client {
 public:
+    // Given the reply, or why there is none.
     using callback = unique_function<void(result<reply>)>;
 
-    // The loop must outlive it.
+    // `loop` must outlive the client.
     explicit async_client(event_loop& loop, client_options options = {});
-    // Requests in progress end with errc::stopped. Not from inside a callback. Waits for name
-    // look-ups under way.
+    // Requests in progress end with errc::stopped before this returns. Must not be called from
+    // inside one of the client's callbacks. Waits for name look-ups under way, which run on threads
+    // of their own and cannot be interrupted.
     ~async_client();
     async_client(const async_client&) = delete;
     async_client& operator=(const async_client&) = delete;
 
-    // `done` is called once, from the loop, never from inside this call.
+    // Sends a request and returns its id, which cancel() takes. `done` is called exactly once, from
+    // the loop and never from inside this call, also when the request is refused at once. Inside
+    // `done` new requests may be sent.
     request_id send(client_request request, callback done);
-    // The response in pieces.
+    // The same with the response's body in pieces, for bodies that should not be in memory whole.
     request_id send(client_request request, response_pieces to);
-    // Ends the request, and with it its connection, unless that has others under way: then its
-    // answer is received and dropped. errc::cancelled follows from the loop.
+    // Ends the request; its callback is called with errc::cancelled, later from the loop. Its
+    // connection is closed, unless that has other requests under way: then the response is received
+    // and dropped. Does nothing for a request that is over.
     void cancel(request_id id);
-    // For a response in pieces. While it is paused body_timeout stands still.
+    // Stops giving pieces, and stops reading from the socket, so that TCP slows the server down.
+    // body_timeout stands still meanwhile. Only for a response in pieces whose head has come.
     void pause(request_id id);
+    // Goes on after pause(), from the loop.
     void resume(request_id id);
-    // The source that said `later` has something.
+    // The body_source that answered source_state::later has more: it is asked again, from the loop.
     void resume_body(request_id id);
 
+    // send() for the usual methods. `url` is absolute, "http://host[:port]/path?query"; an empty
+    // `content_type` sends no Content-Type field.
     void get(std::string url, callback done) {
         send(make_request(method::get, std::move(url)), std::move(done));
     }
@@ -138,8 +188,9 @@ public:
              std::move(done));
     }
 
-    // The same for coroutines, as in `co_await client.get(url)`. Defined in
-    // wire/client/coroutine.hpp, which must be included.
+    // The same for coroutines: `co_await client.get(url)` gives a result<reply>. The request is
+    // sent when it is awaited, and cancelled when the coroutine is destroyed while it waits.
+    // Defined in wire/client/coroutine.hpp, which must be included.
     awaitable_reply send(client_request request);
     awaitable_reply get(std::string url);
     awaitable_reply head(std::string url);
@@ -151,28 +202,36 @@ public:
     awaitable_reply patch(std::string url, std::string body,
                           std::string content_type = "application/octet-stream");
 
+    // Connections opened since the client was made, those since closed included.
     std::uint64_t connections_opened() const noexcept;
+    // The loop given to the constructor.
     event_loop& loop() const noexcept;
 
 private:
-    friend class client;
-    struct state;
-    std::unique_ptr<state> state_;
+    std::unique_ptr<detail::client_core> core_;
 };
 
-// Belongs to the thread that uses it.
+// A client that blocks until the reply is there: one request at a time. Belongs to the thread that
+// uses it; use one client for each thread. Between two calls it does nothing: idle connections that
+// the server has closed meanwhile are found at the next call.
 class client {
 public:
+    // Fails where the system gives no resources for a loop.
     static result<client> create(client_options options = {});
     client(client&&) noexcept;
     client& operator=(client&&) noexcept;
+    // Closes the kept connections.
     ~client();
 
+    // Sends the request and waits for the whole reply, at most for the time limits in its options.
+    // The reply owns its bytes and outlives the client.
     result<reply> send(client_request request);
-    // The body piece by piece, as it comes, to `sink`, which may take its time; false from it ends
-    // the request with errc::cancelled.
+    // The same with the body given to `sink` piece by piece as it comes; a piece dies when `sink`
+    // returns, and the reply has no body. `sink` may take its time: nothing is read meanwhile.
+    // Returning false ends the request with errc::cancelled.
     result<reply> send(client_request request,
                        const std::function<bool(std::string_view piece)>& sink);
+    // send() for the usual methods, with an absolute URL.
     result<reply> get(std::string url) { return send(make_request(method::get, std::move(url))); }
     result<reply> head(std::string url) { return send(make_request(method::head, std::move(url))); }
     result<reply> del(std::string url) {
@@ -194,12 +253,14 @@ public:
             make_request(method::patch, std::move(url), std::move(body), std::move(content_type)));
     }
 
-    std::uint64_t connections_opened() const noexcept { return async_->connections_opened(); }
+    // Connections opened since the client was made: 1 as long as every request used the same one.
+    std::uint64_t connections_opened() const noexcept;
 
 private:
-    client(std::unique_ptr<event_loop> loop, std::unique_ptr<async_client> async) noexcept;
+    client(std::unique_ptr<event_loop> loop, std::unique_ptr<detail::client_core> core) noexcept;
+
     std::unique_ptr<event_loop> loop_;
-    std::unique_ptr<async_client> async_;
+    std::unique_ptr<detail::client_core> core_;
 };
 
 }  // namespace wire::http

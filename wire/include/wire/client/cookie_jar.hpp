@@ -1,15 +1,17 @@
 // Cookies as a client keeps them: RFC 6265, and draft-ietf-httpbis-rfc6265bis ("bis") where that is
 // clearer or stricter.
 //
-//     auto jar = std::make_shared<wire::http::cookie_jar>();
-//     options.cookies = jar;   // of http::client_options and ws::dial_options: one jar for all of
-//     them that share a thread
+//     wire::http::client_options options;
+//     options.cookies = std::make_shared<wire::http::cookie_jar>();
+//     // ws::dial_options has the same member: one jar may serve all clients of a thread.
 //
-// There is no public suffix list: a Domain of a single label ("com", "localhost") is refused unless
-// it is the host itself, but one like "co.uk" is not. So a server under co.uk can set cookies that
-// all others under co.uk are sent; keep a jar of its own for each party where that matters. All
-// requests count as of the same site (the program asks them on its own account), so SameSite is
-// kept and told, and holds nothing back.
+// There is no public suffix list, which would be out of date: a Domain of a single label ("com",
+// "localhost") is refused unless it is the host itself, but one like "co.uk" is not. So a server
+// under co.uk can set cookies that all others under co.uk are sent; keep a jar of its own for each
+// party where that matters.
+//
+// Every request counts as same-site, since the program asks on its own account: SameSite is stored
+// and reported, but holds no cookie back.
 #pragma once
 
 #include <cstddef>
@@ -27,58 +29,69 @@
 
 namespace wire::http {
 
-// RFC 6265 section 6.1 asks for at least these. Beyond the first two the one that has not been used
-// for longest goes; larger cookies are not kept.
+// How much one jar keeps. RFC 6265 section 6.1 asks for at least these numbers.
 struct cookie_limits {
+    // Cookies of one domain. Beyond it the one that was not used for longest is dropped, those
+    // without Secure first.
     std::size_t max_per_domain = 50;
+    // Cookies of all domains together. Beyond it the one that was not used for longest is dropped.
     std::size_t max_cookies = 3000;
-    std::size_t max_bytes = 4096;  // name and value together
+    // Name and value together; a larger cookie is not kept.
+    std::size_t max_bytes = 4096;
 };
 
-// Times are seconds since 1970, from whoever calls: the jar reads no clock.
+// Belongs to one thread at a time. Reads no clock: `now`, and all other times, are seconds since
+// 1970 (Unix time) that the caller brings.
 class cookie_jar {
 public:
+    // What cookie::expires holds for a session cookie, which lives until the program ends.
     static constexpr std::int64_t session = std::numeric_limits<std::int64_t>::max();
 
+    // One stored cookie, as all() reports it.
     struct cookie {
         std::string name;
         std::string value;
         std::string domain;  // lower case, without a leading dot
-        std::string path;
-        std::int64_t expires = session;  // `session`: when the program ends
-        bool host_only = true;           // for this host, not for those under it
-        bool secure = false;
-        bool http_only = false;
+        std::string path;    // begins with '/'
+        std::int64_t expires = session;
+        bool host_only = true;   // for this host, not for those under it
+        bool secure = false;     // only with https and wss
+        bool http_only = false;  // hidden from scripts, which means nothing here
         http::same_site same_site = http::same_site::unset;
     };
 
     explicit cookie_jar(const cookie_limits& l = {}) noexcept : limits_(l) {}
 
-    // One Set-Cookie field of an answer from `from`. errc::bad_cookie when it is not kept, with the
-    // reason; a field that removes a cookie is no error.
+    // Stores what one Set-Cookie field of an answer from `from` says. errc::bad_cookie, with the
+    // reason in its message, when the cookie is not kept. A field that removes a cookie (Max-Age=0,
+    // a date that has passed) is no error.
     result<void> store(const url& from, std::string_view set_cookie, std::int64_t now);
-    // All Set-Cookie fields of an answer; those that are not kept are passed over.
+    // The same for all Set-Cookie fields of an answer; those that are not kept are passed over.
     void store_all(const url& from, const header_list& fields, std::int64_t now);
     // The value of the Cookie field for a request to `to`: longer paths first, then older cookies.
-    // Empty: no field.
+    // Empty when no cookie matches: send no field then. Marks the cookies as used.
     std::string header(const url& to, std::int64_t now);
 
+    // Cookies kept, including those that have expired and were not dropped yet.
     std::size_t size() const noexcept { return size_; }
-    std::vector<cookie> all() const;  // by domain, path and name
+    // Copies of all of them, ordered by domain, path and name.
+    std::vector<cookie> all() const;
+    // Drops all cookies.
     void clear() noexcept;
-    void clear_session();  // as at the end of a program
+    // Drops the session cookies, as at the end of a program.
+    void clear_session();
 
-    // The cookies.txt of Netscape, which curl and others read and write. SameSite is not in it;
-    // session cookies are.
+    // The jar as a Netscape cookies.txt file, which curl and others read and write, without cookies
+    // that have expired at `now`. The format has no place for SameSite.
     std::string save(std::int64_t now) const;
-    // Adds to what there is, replacing what is the same. errc::bad_cookie with the number of the
-    // line, and then nothing is added.
+    // Adds the cookies of a cookies.txt, replacing those of the same name, domain and path.
+    // errc::bad_cookie with the number of the first wrong line; nothing is added then.
     result<void> load(std::string_view text, std::int64_t now);
 
 private:
     struct entry {
         cookie c;
-        std::uint64_t created;
+        std::uint64_t created;  // by clock_
         std::uint64_t used;
     };
     using entries = std::vector<entry>;
@@ -91,7 +104,7 @@ private:
     cookie_limits limits_;
     std::map<std::string, entries, std::less<>> domains_;
     std::size_t size_ = 0;
-    std::uint64_t clock_ = 0;  // counts stores and uses, which seconds could not tell apart
+    std::uint64_t clock_ = 0;  // counts stores and uses: several fall into one second
 };
 
 }  // namespace wire::http

@@ -1,16 +1,17 @@
-// The clients for coroutines (wire/loop/task.hpp):
+// The clients for coroutines (wire/loop/task.hpp): requests, dials and messages that are awaited.
 //
-//     wire::task<void> fetch(http::async_client& client) {
-//         wire::result<http::reply> got = co_await client.get("http://127.0.0.1:12345/");
+//     wire::task<void> fetch(wire::http::async_client& client) {
+//         wire::result<wire::http::reply> got = co_await client.get("http://127.0.0.1:12345/");
 //     }
-//     wire::task<void> talk(ws::dialer& dialer) {
-//         wire::result<ws::channel> joined = co_await ws::dial(dialer, "ws://127.0.0.1:8080/chat");
+//     wire::task<void> talk(wire::ws::dialer& dialer) {
+//         auto joined = co_await wire::ws::dial(dialer, "ws://127.0.0.1:8080/chat");
 //         if (joined) co_await joined->send("hello");
 //     }
 //
-// No allocation but the coroutine's own frame is added. When the client or the dialer is destroyed,
-// those who wait are resumed with errc::stopped; a coroutine that is destroyed while it waits
-// cancels its request.
+// Everything belongs to the loop's thread. Awaiting allocates nothing beyond the coroutine's own
+// frame. A coroutine is resumed at the end of the loop iteration, outside the client's own code, so
+// it may destroy the client or the dialer. When those are destroyed, coroutines that wait on them
+// are resumed with errc::stopped; a coroutine that is destroyed while it waits cancels its request.
 //
 // GCC 12 destroys twice what is made with braces inside an expression with co_await, as in
 // `co_await client.send({...})`: give it a name before.
@@ -18,90 +19,31 @@
 
 #include <coroutine>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "wire/client/client.hpp"
+#include "wire/client/detail/awaited.hpp"
 #include "wire/client/websocket.hpp"
 #include "wire/loop/task.hpp"
 
 namespace wire {
 
-namespace detail {
-
-// Two that know each other, whatever moves and whichever goes first: an awaiter, which stays, and
-// the callback that was given away. The coroutine goes on at the end of the turn, outside the
-// callback, so that it may destroy the client that called back.
-template <typename Value> class awaited : private iteration_hook {
-public:
-    explicit awaited(event_loop& loop) noexcept
-        : iteration_hook(&awaited::on_iteration_end), loop_(&loop) {}
-    awaited(const awaited&) = delete;
-    awaited& operator=(const awaited&) = delete;
-    ~awaited() {
-        if (call_ != nullptr) call_->to_ = nullptr;
-    }
-
-    class callback {
-    public:
-        explicit callback(awaited& to) noexcept : to_(&to) { to.call_ = this; }
-        callback(callback&& other) noexcept : to_(std::exchange(other.to_, nullptr)) {
-            if (to_ != nullptr) to_->call_ = this;
-        }
-        callback(const callback&) = delete;
-        callback& operator=(const callback&) = delete;
-        callback& operator=(callback&&) = delete;
-        ~callback() {
-            if (to_ != nullptr) to_->call_ = nullptr;
-        }
-        awaited* release() noexcept {
-            if (to_ != nullptr) to_->call_ = nullptr;
-            return std::exchange(to_, nullptr);
-        }
-        void operator()(Value value) {
-            awaited* const to = release();
-            if (to == nullptr) return;
-            to->value_.emplace(std::move(value));
-            to->loop_->at_iteration_end(*to);
-        }
-
-    private:
-        friend class awaited;
-        awaited* to_;
-    };
-
-    bool await_ready() const noexcept { return false; }
-    Value await_resume() { return *std::move(value_); }
-
-protected:
-    bool is_awaited() const noexcept { return call_ != nullptr; }
-
-    std::coroutine_handle<> waiting_;
-    std::optional<Value> value_;
-
-private:
-    static void on_iteration_end(iteration_hook& hook) noexcept {
-        static_cast<awaited&>(hook).waiting_.resume();
-    }
-
-    event_loop* loop_;
-    callback* call_ = nullptr;
-};
-
-}  // namespace detail
-
 namespace http {
 
+// What async_client::send() and its short forms give to co_await: the request is sent when it is
+// awaited, and the result is a result<reply>.
 class [[nodiscard]] awaitable_reply : public wire::detail::awaited<result<reply>> {
 public:
+    // `client` must outlive it, or end the wait by its own destruction.
     awaitable_reply(async_client& client, client_request request)
         : awaited(client.loop()), client_(&client), request_(std::move(request)) {}
     void await_suspend(std::coroutine_handle<> waiting) {
         waiting_ = waiting;
         id_ = client_->send(std::move(request_), callback(*this));
     }
+    // Cancels the request if it is under way.
     ~awaitable_reply() {
         if (is_awaited()) client_->cancel(id_);
     }
@@ -111,6 +53,118 @@ private:
     client_request request_;
     request_id id_ = 0;
 };
+
+}  // namespace http
+
+namespace ws {
+
+namespace detail {
+struct channel_state;
+}  // namespace detail
+
+// A WebSocket session for coroutines: one that receives and one that sends, which may be the same.
+// Belongs to its loop's thread. It takes the session's handlers: set none of your own. It may be
+// moved while a coroutine waits on it, and destroyed only when none does.
+class channel {
+public:
+    class [[nodiscard]] receiving;
+    class [[nodiscard]] sending;
+    // A message that owns its bytes.
+    struct received {
+        opcode op = opcode::text;  // text or binary
+        std::string data;
+        bool is_text() const noexcept { return op == opcode::text; }
+    };
+
+    // Made by dial().
+    explicit channel(std::unique_ptr<detail::channel_state> s) noexcept;
+    channel(channel&&) noexcept;
+    channel& operator=(channel&&) noexcept;
+    // Begins the closing handshake, unless somebody has; the dialer completes it.
+    ~channel();
+
+    // `co_await channel.receive()` gives the next message as a result<received>, or
+    // errc::closed_early, with the close code in its message, when there will be none. Messages
+    // that nobody has received yet wait, up to limits::max_message_bytes together; beyond that the
+    // session is closed with 1008 (RFC 6455 section 7.4.1).
+    receiving receive() noexcept;
+    // Sends one message, of which nothing is needed after this call; text must be UTF-8.
+    // `co_await channel.send(data)` resumes, with a result<void>, once no more than
+    // limits::max_unsent_bytes wait to be sent: at once for most messages. errc::closed_early when
+    // the session has ended.
+    sending send(std::string_view data, opcode op = opcode::text);
+    // Begins the closing handshake and returns; receive() reports its end.
+    void close(std::uint16_t code = close_code::normal, std::string_view reason = {});
+    // Messages can be sent: neither side has begun to close.
+    bool is_open() const noexcept;
+
+private:
+    std::unique_ptr<detail::channel_state> state_;
+};
+
+// What receive() gives to co_await. Await it at once, as in `co_await channel.receive()`: it refers
+// to the channel's state.
+class channel::receiving {
+public:
+    explicit receiving(detail::channel_state& s) noexcept : state_(&s) {}
+    receiving(const receiving&) = delete;
+    receiving& operator=(const receiving&) = delete;
+    ~receiving();
+    bool await_ready() const noexcept;
+    void await_suspend(std::coroutine_handle<> waiting) noexcept;
+    result<received> await_resume();
+
+private:
+    detail::channel_state* state_;
+    bool waits_ = false;
+};
+
+// What send() gives to co_await. The message is on its way already; who does not care how fast it
+// leaves need not await it, and casts it to void. Callers that never await let what waits to be
+// sent grow without bound.
+class channel::sending {
+public:
+    sending(detail::channel_state& s, result<void> how) noexcept
+        : state_(&s), how_(std::move(how)) {}
+    sending(const sending&) = delete;
+    sending& operator=(const sending&) = delete;
+    ~sending();
+    bool await_ready() const noexcept;
+    void await_suspend(std::coroutine_handle<> waiting) noexcept;
+    result<void> await_resume();
+
+private:
+    detail::channel_state* state_;
+    result<void> how_;
+    bool waits_ = false;
+};
+
+// What dial() gives to co_await: a result<channel>, with the errors of dialer::callback.
+class [[nodiscard]] dialing : public wire::detail::awaited<result<channel>> {
+public:
+    // `d` must outlive it, or end the wait by its own destruction.
+    dialing(dialer& d, std::string url, dial_options options)
+        : awaited(d.loop()), dialer_(&d), url_(std::move(url)), options_(std::move(options)) {}
+    void await_suspend(std::coroutine_handle<> waiting);
+
+private:
+    dialer* dialer_;
+    std::string url_;
+    dial_options options_;
+};
+
+// Opens a session when awaited: `co_await dial(dialer, "ws://host/path")` gives a result<channel>.
+// The channel keeps up to options.limits.max_message_bytes of messages that nobody has received.
+inline dialing dial(dialer& d, std::string url, dial_options options) {
+    return {d, std::move(url), std::move(options)};
+}
+inline dialing dial(dialer& d, std::string url) { return {d, std::move(url), dial_options()}; }
+
+}  // namespace ws
+
+// ---- the declarations of client.hpp ----
+
+namespace http {
 
 inline awaitable_reply async_client::send(client_request request) {
     return {*this, std::move(request)};
@@ -141,92 +195,5 @@ inline awaitable_reply async_client::patch(std::string url, std::string body,
 }
 
 }  // namespace http
-
-namespace ws {
-
-// A session for one coroutine that receives and one that sends (they may be the same). Belongs to
-// its loop's thread.
-class channel {
-public:
-    class [[nodiscard]] receiving;
-    class [[nodiscard]] sending;
-    struct received {
-        opcode op = opcode::text;
-        std::string data;
-        bool is_text() const noexcept { return op == opcode::text; }
-    };
-
-    channel(channel&&) noexcept;
-    channel& operator=(channel&&) noexcept;
-    ~channel();  // begins the closing handshake, if nobody has
-
-    // The next message; errc::closed_early with the close code in the message when there will be
-    // none. Messages that nobody has received wait up to limits::max_message_bytes together; beyond
-    // it the session is closed with 1008 (RFC 6455 section 7.4.1).
-    receiving receive() noexcept;
-    // Resumes once no more than limits::max_unsent_bytes wait to be sent: at once for most
-    // messages.
-    sending send(std::string_view data, opcode op = opcode::text);
-    // Begins the closing handshake; receive() tells of its end.
-    void close(std::uint16_t code = close_code::normal, std::string_view reason = {});
-    bool is_open() const noexcept;
-
-private:
-    friend class dialing;
-    struct state;
-    explicit channel(std::unique_ptr<state> s) noexcept;
-    static channel over(session& s, std::uint64_t most_waiting);
-    std::unique_ptr<state> state_;
-};
-
-class channel::receiving {
-public:
-    explicit receiving(state& s) noexcept : state_(&s) {}
-    receiving(const receiving&) = delete;
-    receiving& operator=(const receiving&) = delete;
-    ~receiving();
-    bool await_ready() const noexcept;
-    void await_suspend(std::coroutine_handle<> waiting) noexcept;
-    result<received> await_resume();
-
-private:
-    state* state_;
-    bool waits_ = false;
-};
-
-class channel::sending {
-public:
-    sending(state& s, result<void> how) noexcept : state_(&s), how_(std::move(how)) {}
-    sending(const sending&) = delete;
-    sending& operator=(const sending&) = delete;
-    ~sending();
-    bool await_ready() const noexcept;
-    void await_suspend(std::coroutine_handle<> waiting) noexcept;
-    result<void> await_resume();
-
-private:
-    state* state_;
-    result<void> how_;
-    bool waits_ = false;
-};
-
-class [[nodiscard]] dialing : public wire::detail::awaited<result<channel>> {
-public:
-    dialing(dialer& d, std::string url, dial_options options)
-        : awaited(d.loop()), dialer_(&d), url_(std::move(url)), options_(std::move(options)) {}
-    void await_suspend(std::coroutine_handle<> waiting);
-
-private:
-    dialer* dialer_;
-    std::string url_;
-    dial_options options_;
-};
-
-inline dialing dial(dialer& d, std::string url, dial_options options) {
-    return {d, std::move(url), std::move(options)};
-}
-inline dialing dial(dialer& d, std::string url) { return {d, std::move(url), dial_options()}; }
-
-}  // namespace ws
 
 }  // namespace wire

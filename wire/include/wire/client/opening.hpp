@@ -1,5 +1,11 @@
-// How the clients get to a server: name look-up, a race of its addresses, a proxy, TLS; what each
-// may take, and what it took.
+// How the clients open a connection: name look-up, connecting to one of the addresses, a proxy,
+// TLS. The options of http::client_options and ws::dial_options that concern it, its time limits,
+// and what it took.
+//
+//     wire::http::client_options options;
+//     options.connect_timeout = std::chrono::seconds(2);
+//     options.proxy = "http://proxy.example:3128";
+//     options.no_proxy = {"localhost", ".internal"};
 #pragma once
 
 #include <chrono>
@@ -16,50 +22,64 @@
 
 namespace wire {
 
-// Bounds on the phases of opening a connection, each for itself. The error is errc::timed_out, and
-// its message names the phase: "name look-up", "connect", "proxy", "TLS handshake".
+// Bounds on the phases of opening a connection, each for itself. When one passes the error is
+// errc::timed_out, and its message names the phase: "name look-up", "connect", "proxy" or "TLS
+// handshake".
 struct open_timeouts {
+    // The look-up of the host's name, or of the proxy's.
     std::chrono::milliseconds resolve_timeout{10'000};
-    std::chrono::milliseconds connect_timeout{5'000};  // all addresses together
-    std::chrono::milliseconds proxy_timeout{10'000};   // from CONNECT to the proxy's answer
-    std::chrono::milliseconds tls_timeout{
-        5'000};  // with the server, and as long with an https:// proxy
+    // All addresses together.
+    std::chrono::milliseconds connect_timeout{5'000};
+    // From sending CONNECT to the end of the proxy's answer.
+    std::chrono::milliseconds proxy_timeout{10'000};
+    // The handshake with the server, and as long again for one with an https:// proxy.
+    std::chrono::milliseconds tls_timeout{5'000};
 };
 
+// How to get to the server.
 struct open_options {
-    // Happy eyeballs (RFC 8305): the host's addresses are tried with the families in turn, the next
-    // one when the last has failed or has not answered for this long, whichever is first; the first
-    // to answer is taken. At least 10 ms (section 5).
+    // How long a connection attempt may stay undecided before the next address is tried beside it
+    // (happy eyeballs, RFC 8305). IPv6 and IPv4 addresses alternate, an attempt that fails starts
+    // the next at once, and the first to succeed wins. Less than 10 ms counts as 10 ms (section 5).
     std::chrono::milliseconds attempt_delay{250};
+    // Options of the sockets themselves.
     connect_options connect;
 
-    // "http://[user:password@]host:port", or https:// for TLS with the proxy itself; none when
-    // empty. http URLs are asked of the proxy itself (RFC 9112 section 3.2.2), for https, ws and
-    // wss it is asked for a tunnel (RFC 9110 section 9.3.6). User and password percent-encoded
-    // where they hold `@`, `:` or `/`. Errors name the proxy when it is the one that failed.
+    // "http://[user:password@]host:port", or https:// for TLS with the proxy itself; empty: no
+    // proxy. Requests for http URLs are sent to the proxy (RFC 9112 section 3.2.2); for https, ws
+    // and wss it is asked for a tunnel (RFC 9110 section 9.3.6). Percent-encode user and password
+    // where they hold `@`, `:` or `/`. Malformed text ends requests with errc::bad_url. Errors name
+    // the proxy when it is the one that failed.
     std::string proxy;
-    // Hosts that are not asked of the proxy: "example.org" and all under it, ".example.org" only
-    // those, an address literal, each with ":port" or without, "*" for all.
+    // Hosts that are connected to directly: "example.org" (it and all names under it),
+    // ".example.org" (only names under it), an address literal, "*" (all); each with ":port" or
+    // without.
     std::vector<std::string> no_proxy;
 
-    // For https and wss; null: certificates are verified with the system's authorities.
+    // TLS with the server, for https and wss. Null: certificates are verified with the system's
+    // authorities.
     std::shared_ptr<wire::tls::client_context> tls;
-    // For an https:// proxy, whose certificate has to be of its own name; null: `tls`, which then
-    // should have no server_name, and whose certificate, if it has one, is shown to the proxy too
-    // when it asks.
+    // TLS with an https:// proxy, whose certificate must be for the proxy's own name. Null: `tls`,
+    // which then should have no server_name; its client certificate, if it has one, is shown to the
+    // proxy too when that asks.
     std::shared_ptr<wire::tls::client_context> proxy_tls;
 
-    // Instead of the system's look-up, for names of one's own. Runs on another thread and may
-    // block. Literals are not asked for.
+    // Looks names up instead of the system. Runs on another thread, several at a time, and may
+    // block; it must be safe to call until the client is destroyed. Address literals are not looked
+    // up. An error, or an empty list, ends the request.
     std::function<result<std::vector<address>>(const std::string& host, std::uint16_t port)>
         resolve;
 };
 
-// What the phases took; zero for one that was not needed.
+// How long each phase of opening a connection took; zero for one that was not needed.
 struct open_times {
+    // The name look-up, with the wait for a look-up thread.
     std::chrono::nanoseconds resolve{};
-    std::chrono::nanoseconds connect{};  // of the whole race
-    std::chrono::nanoseconds proxy{};    // TLS with it, and its answer to CONNECT
+    // All attempts together, until one succeeded.
+    std::chrono::nanoseconds connect{};
+    // TLS with the proxy, and its answer to CONNECT.
+    std::chrono::nanoseconds proxy{};
+    // The handshake with the server.
     std::chrono::nanoseconds tls{};
 };
 

@@ -1,4 +1,11 @@
-// What a client asks and what it gets.
+// What an HTTP client asks (client_request) and what it gets (reply).
+//
+//     wire::http::client_request request;
+//     request.method = wire::http::method::put;
+//     request.url = "https://example.org/notes/1";
+//     request.headers.push_back(wire::http::bearer_auth(token));
+//     request.body = "text";
+//     wire::result<wire::http::reply> got = client.send(std::move(request));
 #pragma once
 
 #include <chrono>
@@ -15,36 +22,52 @@
 
 namespace wire::http {
 
-// Bounds on the phases of a request, each for itself; the error is errc::timed_out and its message
-// names the phase.
+namespace detail {
+struct reply_access;
+}  // namespace detail
+
+// Bounds on the phases of a request, each for itself, after those of opening a connection. When one
+// passes the request ends with errc::timed_out, and the message names the phase.
 struct client_timeouts : open_timeouts {
-    // From the request, or the answer before it, to the end of the response's head.
+    // From the moment the request is sent, or the response before it on the same connection has
+    // ended, to the end of the response's head.
     std::chrono::milliseconds response_timeout{30'000};
-    // Between two pieces of its body, and of a request's from a source.
+    // Between two pieces of the response's body, and of a request's body from a source.
     std::chrono::milliseconds body_timeout{30'000};
-    // For 100 (Continue), then the body is sent without (RFC 9110 section 10.1.1).
+    // How long to wait for "100 Continue"; the body is then sent without it (RFC 9110
+    // section 10.1.1).
     std::chrono::milliseconds continue_timeout{1'000};
-    // From send() to the end, redirects and retries included; 0: none.
+    // From send() to the end of the reply, redirects and retries included. 0: no limit.
     std::chrono::milliseconds total_timeout{0};
 };
 
+// One request. The client takes it by value and needs nothing of it from the caller afterwards.
 struct client_request {
+    // Any but `connect` and `other`, which end with errc::bad_argument.
     http::method method = http::method::get;
-    // Http://host[:port]/path?query, characters that may not stand in a URL percent-encoded.
+    // "http://host[:port]/path?query" or https://, with characters that may not stand in a URL
+    // percent-encoded; with_query() of wire/proto/url.hpp helps. Others end with errc::bad_url.
     std::string url;
-    // Content-Length, Transfer-Encoding and Connection are the library's own and ignored here.
+    // Names and values of further fields, sent in this order. Content-Length, Transfer-Encoding and
+    // Connection are the library's own and ignored here; Host replaces the one made from the URL. A
+    // name that is no token, or a value with a control character, ends the request with an error
+    // before anything is sent.
     std::vector<std::pair<std::string, std::string>> headers;
+    // Sent with its Content-Length.
     std::string body;
-    body_source source;  // instead of `body`
-    bool expect_continue =
-        false;  // with a source: ask first whether the server wants it (Expect: 100-continue)
-    std::optional<client_timeouts> timeouts;  // instead of the client's
-    // For retries: may be sent again although its method is not idempotent (it has a key that the
-    // server tells repeats by, say).
+    // Asked for the body piece by piece, instead of `body`.
+    body_source source;
+    // With a source: asks with "Expect: 100-continue" whether the server wants the body, and waits
+    // for its answer before sending any of it (client_timeouts::continue_timeout).
+    bool expect_continue = false;
+    // For this request instead of the client's.
+    std::optional<client_timeouts> timeouts;
+    // May be retried although its method is not idempotent: for servers that recognise a repeated
+    // request, by an idempotency key for example.
     bool repeatable = false;
 };
 
-// With a Content-Type when there is a type.
+// A request with these parts, and a Content-Type field unless `content_type` is empty.
 inline client_request make_request(method m, std::string url, std::string body = {},
                                    std::string content_type = {}) {
     client_request r;
@@ -55,47 +78,55 @@ inline client_request make_request(method m, std::string url, std::string body =
     return r;
 }
 
-// Fields for client_request::headers and ws::dial_options::headers. Basic (RFC 7617): a user name
-// with ':' cannot be told from its password, and the server will not know it. Without TLS everybody
-// on the way can read them.
+// The Authorization field of Basic authentication (RFC 7617), for client_request::headers and
+// ws::dial_options::headers. `user` must hold no ':', which would be read as the end of the name.
+// Base64 hides nothing: without TLS everybody on the way can read the password.
 std::pair<std::string, std::string> basic_auth(std::string_view user, std::string_view password);
-std::pair<std::string, std::string> bearer_auth(std::string_view token);  // RFC 6750
+// The Authorization field for a bearer token (RFC 6750), which must fit into a field value.
+std::pair<std::string, std::string> bearer_auth(std::string_view token);
 
 // A redirect that was followed.
 struct redirect {
-    int status;
-    std::string url;  // that was asked for and answered so
+    int status;       // 301, 302, 303, 307 or 308
+    std::string url;  // the URL that was asked for and answered so
 };
 
+// A response. It owns its bytes: views that it gives are valid as long as it lives, and stay so
+// when it is moved.
 class reply {
 public:
+    // 200, 404 and so on; of the 1xx only 101.
     int status() const noexcept { return head_.status; }
+    // The reason phrase as the server wrote it; may be empty.
     std::string_view reason() const noexcept { return head_.reason; }
+    // All fields of the head, in the order in which they came.
     const header_list& headers() const noexcept { return head_.headers; }
+    // The first field of that name, in any case.
     std::optional<std::string_view> header(std::string_view name) const noexcept {
         return head_.headers.find(name);
     }
+    // The whole body; empty where it was given in pieces.
     std::string_view body() const noexcept { return body_.view(); }
 
-    // What it took to open the connection that this came by.
+    // What opening this reply's connection took, also when it was opened for an earlier request.
     const open_times& opening() const noexcept { return opening_; }
     // The connection had been opened for an earlier request.
     bool reused() const noexcept { return reused_; }
 
-    // What has answered: the URL asked for, or the last that it was redirected to, with the
-    // fragment of the last that had one.
+    // The URL that was answered: the request's, or the last that it was redirected to, with the
+    // last fragment that was given.
     const std::string& url() const noexcept { return url_; }
-    const std::vector<redirect>& redirects() const noexcept { return redirects_; }  // in order
-    // body(), or what is given in pieces, is not as it was sent but decoded, from the coding that
-    // the Content-Encoding field names; Content-Length, too, is of what was sent. The fields stay
-    // as they came.
+    // The redirects followed, in order.
+    const std::vector<redirect>& redirects() const noexcept { return redirects_; }
+    // The client has undone the body's Content-Encoding (client_options::decompress). The fields
+    // stay as they came: Content-Encoding and Content-Length describe what was sent.
     bool decoded() const noexcept { return decoded_; }
 
 private:
-    friend class client_policy;
-    friend class client_connection;
+    friend struct detail::reply_access;  // through which the client fills it in
+
     response_head head_;
-    buffer raw_;  // the bytes that head_ points into; they do not move with the reply
+    buffer head_bytes_;  // what head_ points into; its storage does not move with the reply
     buffer body_;
     open_times opening_;
     bool reused_ = false;

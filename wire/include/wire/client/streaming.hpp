@@ -1,4 +1,11 @@
-// Bodies that never lie in memory whole: a request's from a source, a response's in pieces.
+// Bodies that are never in memory whole: a request's body from a source, a response in pieces.
+//
+//     wire::http::response_pieces to;
+//     to.data = [&](std::string_view piece) { file.write(piece); };
+//     to.end = [&](wire::result<wire::http::reply> end) { report(end); };
+//     client.send(wire::http::make_request(wire::http::method::get, url), std::move(to));
+//
+// Everything here is called on the loop's thread.
 #pragma once
 
 #include <cstdint>
@@ -14,40 +21,48 @@ namespace wire::http {
 
 class reply;
 
-// What names a request toward the client it was given to; of one that is over it names nothing, and
-// calls with it do nothing.
+// Names a request to the client that returned it; never used twice by one client. Calls with the id
+// of a request that is over do nothing.
 using request_id = std::uint64_t;
 
-// What a source has to say besides the bytes it appended.
+// What a body_source answers besides the bytes that it appended.
 enum class source_state : std::uint8_t {
-    more,   // ask again when these have left
-    later,  // nothing now: ask again after async_client::resume_body(); not for the blocking client
+    // There is more: ask again when these bytes have left.
+    more,
+    // Nothing now: ask again after async_client::resume_body(). Not for the blocking client, which
+    // has no such call.
+    later,
+    // The body is complete.
     end,
 };
 
-// A request's body, asked for piece by piece as the connection takes it. `pull` appends at most
-// `most` bytes; it is called from the loop, and at no time are more than 64 KiB of it unsent. An
-// error ends the request with that error.
+// A request's body, asked for piece by piece as the connection takes it.
 struct body_source {
+    // Appends at most `most` bytes to `out` and says how to go on. At no time are more than 64 KiB
+    // of the body unsent. An error ends the request with that error; `more` without any byte, or
+    // more bytes than `most`, ends it with errc::bad_argument.
     std::function<result<source_state>(buffer& out, std::size_t most)> pull;
-    // None: sent chunked. Else exactly so many bytes have to come.
+    // The body's length in bytes, sent as Content-Length; exactly so many must come. None: the body
+    // is sent chunked.
     std::optional<std::uint64_t> length;
 
+    // Whether there is a source.
     explicit operator bool() const noexcept { return static_cast<bool>(pull); }
 };
 
-// A response as it comes. All are called from the loop, in this order; only `end` has to be there.
+// A response as it comes. The three are called in this order; only `end` must be set.
 //
-// Not for answers that the client acts on itself, redirects that are followed and failures that are
-// tried again: only the last answer is given. Once a piece has been given, or a body_source been
-// asked, the request is not sent again. With client_options::decompress pieces are decoded where
-// reply::decoded() of the head says so; no more is decoded than is given.
+// Responses that the client acts on itself are not given: redirects that it follows, failures that
+// it retries. Once a piece has been given, or a body_source has been asked, the request is not sent
+// again. With client_options::decompress the pieces are decoded where reply::decoded() of the head
+// says so.
 struct response_pieces {
-    unique_function<void(const reply& head)> head;  // status and fields; no body
-    // Dies when this returns. May call pause(): no more then come before resume(), and the server
-    // is made to wait.
+    // Status and fields; no body. The reference dies when this returns.
+    unique_function<void(const reply& head)> head;
+    // The next bytes of the body, never empty; they die when this returns. May call
+    // async_client::pause(): no more then come before resume().
     unique_function<void(std::string_view piece)> data;
-    // Once, whatever happens; the reply has no body.
+    // Exactly once, whatever happens: the reply, whose body is empty, or why it broke off.
     unique_function<void(result<reply> end)> end;
 };
 

@@ -1,9 +1,22 @@
-// WebSocket clients for ws and wss: one that calls back on an event loop, and one that blocks, made
-// of the first.
+// WebSocket clients for ws:// and wss:// URLs: dialer opens sessions on an event loop,
+// blocking_client is one session that blocks the calling thread and needs no loop.
+//
+//     auto peer = wire::ws::blocking_client::connect("ws://127.0.0.1:8080/chat");
+//     if (peer && peer->send("hello")) {
+//         wire::result<wire::ws::message> got = peer->receive();
+//     }
+//
+//     wire::ws::dialer dialer(loop);
+//     dialer.dial("ws://127.0.0.1:8080/chat", {}, [](wire::result<wire::ws::session*> opened) {
+//         if (!opened) return;
+//         (*opened)->on_message([](wire::ws::session& s, wire::ws::message m) { s.send(m); });
+//     });
+//     loop.run();
+//
+// wire/client/coroutine.hpp adds `co_await wire::ws::dial(dialer, url)`.
 #pragma once
 
 #include <chrono>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -22,64 +35,90 @@
 
 namespace wire::ws {
 
+namespace detail {
+class dialer_core;
+}  // namespace detail
+
+// How to open one session.
 struct dial_options : open_options, open_timeouts {
+    // Bounds on what the server sends, and the session's own time limits (idle_timeout,
+    // close_timeout).
     wire::limits limits;
-    // Further fields of the handshake, such as Origin.
+    // Names and values of further fields of the handshake, such as Origin or what
+    // http::basic_auth() gives.
     std::vector<std::pair<std::string, std::string>> headers;
-    // Sent, unless `headers` has a Cookie, and kept; may be shared with HTTP clients.
+    // Those that match are sent, unless `headers` has a Cookie field, and those of the answer are
+    // stored. May be shared with HTTP clients on the same thread.
     std::shared_ptr<http::cookie_jar> cookies;
-    // Subprotocols offered, separated by commas.
+    // Subprotocols offered, separated by commas. A server that chooses another ends the dial with
+    // errc::bad_handshake.
     std::string protocols;
-    // From the request to the end of the server's answer.
+    // From sending the handshake to the end of the server's answer.
     std::chrono::milliseconds handshake_timeout{10'000};
-    // Messages are compressed if the server agrees to it (permessage-deflate); none: never.
+    // Offers to compress messages (permessage-deflate); they are compressed if the server agrees.
+    // None: never.
     std::optional<deflate_options> deflate;
-    // Told, before the handshake, what getting there took.
+    // Called when the connection stands, before the handshake, with what opening it took. From the
+    // loop.
     std::function<void(const open_times&)> connected;
 };
 
-// Opens sessions and owns their connections. Belongs to its loop's thread.
+// Opens sessions on an event loop and owns their connections. All calls and callbacks are on the
+// loop's thread.
 class dialer {
 public:
-    // Given the session, which lives until its on_close(), or why there is none. Handlers are best
-    // set here: nothing that the server has sent is lost.
+    // Given the session, or why there is none: errors of opening the connection, bad_handshake when
+    // the server does not accept, timed_out. The session lives until its on_close() handler has
+    // been called. Set its handlers inside this callback: then no message is missed.
     using callback = unique_function<void(result<session*>)>;
 
-    explicit dialer(event_loop& loop);  // the loop must outlive it
-    // Waits for name look-ups under way. Drops all connections: sessions see close code `abnormal`,
-    // dials under way end with errc::stopped. Not from inside a callback.
+    // `loop` must outlive the dialer.
+    explicit dialer(event_loop& loop);
+    // Drops all connections: sessions are told close code `abnormal`, dials under way end with
+    // errc::stopped. Must not be called from inside one of those callbacks. Waits for name look-ups
+    // under way.
     ~dialer();
     dialer(const dialer&) = delete;
     dialer& operator=(const dialer&) = delete;
 
-    // `opened` is called once, from the loop, never from inside this call.
+    // Opens a session. `opened` is called exactly once, from the loop and never from inside this
+    // call; a URL that is not ws:// or wss:// gives errc::bad_url there.
     void dial(std::string_view url, dial_options options, callback opened);
 
+    // The loop given to the constructor.
     event_loop& loop() const noexcept;
 
 private:
-    friend class blocking_client;
-    struct state;
-    std::unique_ptr<state> state_;
+    std::unique_ptr<detail::dialer_core> core_;
 };
 
-// One session, for those who would rather wait. Belongs to the thread that uses it; pings are
-// answered while it waits in receive().
+// One session that blocks the calling thread. Belongs to the thread that uses it. The peer's pings
+// are answered, and its messages received, only while a call is waiting.
 class blocking_client {
 public:
+    // Opens the connection and makes the handshake, within the time limits of `options`. Errors as
+    // those of dialer::callback.
     static result<blocking_client> connect(std::string_view url, dial_options options = {});
 
     blocking_client(blocking_client&&) noexcept;
     blocking_client& operator=(blocking_client&&) noexcept;
-    ~blocking_client();  // without a closing handshake, unless close() was called
+    // Closes the connection without a closing handshake, unless close() was called before.
+    ~blocking_client();
 
+    // Sends one message; text must be UTF-8. Returns when the kernel or, up to
+    // limits::max_unsent_bytes, the session's buffer has taken it. errc::closed_early when the
+    // session has ended.
     result<void> send(std::string_view data, opcode op = opcode::text);
-    // The next message, at most `wait` later; `data` dies at the next call. errc::timed_out, or
-    // closed_early with the close code in the message when there will be none.
+    // Waits for the next message, at most for `wait`; `data` of the message dies at the next call.
+    // errc::timed_out when none has come, errc::closed_early, with the close code in its message,
+    // when there will be none.
     result<message> receive(std::chrono::milliseconds wait = std::chrono::hours(1));
-    // Closing handshake: waits for the answer at most limits::close_timeout.
+    // Makes the closing handshake: waits for the server's answer, at most for
+    // limits::close_timeout. Messages that come meanwhile are dropped; receive() still gives those
+    // that came before.
     void close(std::uint16_t code = close_code::normal, std::string_view reason = {});
 
+    // Messages can be sent: neither side has begun to close.
     bool is_open() const noexcept;
 
 private:

@@ -1,4 +1,8 @@
 // Which content coding a client wants (RFC 9110 section 12.5.3).
+//
+//     switch (wire::http::preferred_coding(request.headers)) {
+//     case wire::http::content_coding::gzip: ...
+//     }
 #pragma once
 
 #include <cstdint>
@@ -8,15 +12,16 @@
 
 namespace wire::http {
 
+// The codings that wire itself can make; identity is the body as it is.
 enum class content_coding : std::uint8_t { identity, gzip, deflate };
 
-// "gzip", "deflate"; "" for identity.
+// "gzip", "deflate"; "" for identity, which no Content-Encoding field names.
 std::string_view to_string(content_coding c) noexcept;
 
-// Of gzip, deflate and identity that with the greatest weight in all Accept-Encoding fields, of
-// equals the first in that order. Identity, where it is not named, comes last; it is also the
-// answer where there is no such field, or where nothing acceptable is left. Malformed elements
-// count as not there.
+// The coding with the greatest weight in all Accept-Encoding fields; of equal ones gzip before
+// deflate before identity. Identity is also the answer when there is no such field, and when
+// nothing that is left is acceptable. "*" stands for gzip and deflate where they are not named.
+// Malformed elements count as not there.
 content_coding preferred_coding(const header_list& fields) noexcept;
 
 }  // namespace wire::http

@@ -1,4 +1,4 @@
-// Base64 with padding (RFC 4648 section 4).
+// Base64 with padding (RFC 4648 section 4): the alphabet with '+' and '/'.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,12 @@
 
 namespace wire {
 
+// Four characters for every three bytes, the last four padded with '='; no line breaks.
 std::string base64_encode(std::span<const std::uint8_t> data);
-// Canonical text only: right padding, no white space, zero spare bits.
+
+// The bytes that `text` encodes, as chars; none when it is malformed. Only canonical text is taken:
+// right padding, no white space, zero spare bits. So what base64_encode() makes of the result is
+// `text` again.
 std::optional<std::string> base64_decode(std::string_view text);
 
 }  // namespace wire

@@ -1,8 +1,9 @@
 // DEFLATE streams in pieces (RFC 1951), bare or in the wrappings of zlib (RFC 1950) and gzip (RFC
 // 1952).
 //
-//     auto packer = wire::compressor::create(wire::coding::gzip);        // a result:
-//     errc::no_compression without zlib packer->add("some text", wire::flush::finish, out);
+//     auto packer = wire::compressor::create(wire::coding::gzip);
+//     if (!packer) return packer.error();  // errc::no_compression: built without zlib
+//     packer->add("some text", wire::flush::finish, out);
 //
 //     auto unpacker = wire::decompressor::create(wire::coding::gzip);
 //     const auto step = unpacker->add(bytes, max_body_bytes - out.size(), out);
@@ -22,38 +23,46 @@
 
 namespace wire {
 
+// The wrapping of a stream: none, or a header and a checksum.
 enum class coding : std::uint8_t { raw_deflate, zlib, gzip };
 
 // Whether this wire was built with zlib; if not, create() below always fails with
 // errc::no_compression.
 bool compression_available() noexcept;
 
+// How a compressor trades speed and memory for size.
 struct compression_options {
-    int level = 6;         // 0 (stored) to 9; 1 is several times as fast as 6
-    int window_bits = 15;  // 9 to 15: how far back repetitions are found, as a power of two
-    int memory_level = 8;  // 1 to 9
+    // 0 (stored) to 9 (smallest); 1 is several times as fast as 6.
+    int level = 6;
+    // How far back repetitions are found, as a power of two: 9 to 15.
+    int window_bits = 15;
+    // Size of the compressor's hash tables and output block: 1 to 9.
+    int memory_level = 8;
     bool operator==(const compression_options&) const = default;
 };
 
-// What add() does at the end of its input.
+// What compressor::add() does at the end of its input.
 enum class flush : std::uint8_t {
-    none,    // may keep bytes back, to compress them better with what follows
-    sync,    // all that was added can be decompressed; the output ends with 00 00 FF FF (an empty
-             // stored block)
-    finish,  // ends the stream
+    // May keep bytes back, to compress them better with what follows.
+    none,
+    // Everything that was added can be decompressed from the output so far, which ends with 00 00
+    // FF FF (an empty stored block).
+    sync,
+    // Ends the stream.
+    finish,
 };
 
-// Holds 2^(window_bits + 2) + 2^(memory_level + 9) bytes, and some 6 KiB: 262 KiB unless chosen
-// otherwise.
+// Holds 2^(window_bits + 2) + 2^(memory_level + 9) bytes and some 6 KiB: 262 KiB with the default
+// options.
 class compressor {
 public:
-    // errc::bad_argument for options out of range.
+    // errc::bad_argument for options out of range, system_error when memory is short.
     static result<compressor> create(coding c, const compression_options& options = {});
 
-    // Compresses `in` and appends to `out`. errc::bad_argument after finish without reset().
-    // A second sync with nothing added since the first appends nothing.
+    // Compresses `in` and appends to `out`. errc::bad_argument after finish without reset();
+    // nothing else can go wrong. A second sync with nothing added since the first appends nothing.
     [[nodiscard]] errc add(std::string_view in, flush how, buffer& out);
-    // Begins a new stream.
+    // Begins a new stream with the same options.
     void reset() noexcept;
 
 private:
@@ -68,36 +77,41 @@ private:
 // Holds some 7 KiB, and 2^window_bits bytes as soon as input goes on after output.
 class decompressor {
 public:
-    // Below so much output the ratio does not count: a few bytes may well stand for a page of
-    // blanks.
+    // The ratio does not count before this many bytes of output: a few bytes may well stand for a
+    // page of blanks.
     static constexpr std::size_t ratio_floor_bytes = 64 * 1024;
 
     // `window_bits`, 8 to 15: the largest window that the sender may use; data that need more fail,
-    // or may. `max_ratio`: how many bytes of output one byte of input may give, as
-    // limits::max_decompression_ratio; 0: any number.
+    // or may. `max_ratio`: how many bytes of output one byte of input may give on the average
+    // (limits::max_decompression_ratio); 0: any number. errc::bad_argument for a window out of
+    // range, system_error when memory is short.
     static result<decompressor> create(coding c, int window_bits = 15,
                                        std::uint32_t max_ratio = limits().max_decompression_ratio);
 
+    // What one call of add() has done.
     struct step {
-        std::size_t used = 0;  // bytes of input
-        bool ended =
-            false;  // the stream is over, its checksum right; what follows is not part of it
-        bool more = false;  // `max_out` was reached: call again, with the rest of the input, to see
-                            // if there is more
-        bool whole = false;  // a block has just ended at the end of a byte, as after flush::sync,
-                             // and all its output is out
-        errc error =
-            errc::none;  // bad_compressed_data or expands_too_much; for good, until reset()
+        // Bytes of input used up.
+        std::size_t used = 0;
+        // The stream is over and its checksum right; bytes that follow are not part of it.
+        bool ended = false;
+        // `max_out` was reached: call again, with the rest of the input, to see if there is more.
+        bool more = false;
+        // A block has just ended at the end of a byte, as after flush::sync, and all its output is
+        // out.
+        bool whole = false;
+        // bad_compressed_data, expands_too_much, or system_error when memory is short. Lasting:
+        // every call answers so until reset().
+        errc error = errc::none;
     };
-    // Decompresses `in` and appends at most `max_out` bytes to `out`. When the input is over and
-    // `ended` was not said, it was truncated.
+    // Decompresses `in` and appends at most `max_out` bytes to `out`. Where the input is over and
+    // `ended` was never set, the stream was cut off.
     step add(std::string_view in, std::size_t max_out, buffer& out);
     // Begins a new stream.
     void reset() noexcept;
-    // Begins a new stream that belongs to the last, such as a further member of a gzip file: the
+    // Begins a stream that belongs to the last one, such as a further member of a gzip file: the
     // ratio counts both together.
     void next_stream() noexcept;
-    // The ratio counts from here, against that limit, in a stream of many messages.
+    // Begins to count the ratio anew, against `max_ratio`: for a stream of many messages.
     void restart_ratio(std::uint32_t max_ratio) noexcept;
 
 private:

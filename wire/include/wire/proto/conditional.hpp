@@ -1,5 +1,8 @@
 // Conditional requests and ranges (RFC 9110 sections 13 and 14): what a request's fields ask of a
-// representation. No clock, no file.
+// representation of known validators and size. No clock, no file.
+//
+//     const auto how = wire::http::check_preconditions(request.headers, request.method, mine);
+//     if (how == wire::http::precondition::not_modified) return answer(304);
 #pragma once
 
 #include <cstddef>
@@ -12,34 +15,47 @@
 
 namespace wire::http {
 
-// Seconds since 1970 from any of the three forms of RFC 9110 section 5.6.7; nothing for anything
-// else. Two-digit years from 70 on are of the last century.
+// Seconds since 1970 of a date in any of the three forms of RFC 9110 section 5.6.7; none for
+// anything else, including a day that does not exist. Years of two digits are of 1970 to 2069.
 std::optional<std::int64_t> parse_date(std::string_view text) noexcept;
 
+// What identifies one version of a representation.
 struct validators {
-    std::string_view etag;        // with its quotes, and W/ when it is weak; empty: none
-    std::int64_t modified = 0;    // seconds since 1970
-    bool date_is_strong = false;  // it cannot have changed twice in that second (section 8.8.2.2)
+    // With its quotes, and W/ when it is weak; empty: there is none. Must outlive the call.
+    std::string_view etag;
+    // Last modification, in seconds since 1970.
+    std::int64_t modified = 0;
+    // It cannot have changed twice within that second, so the date may be compared strongly
+    // (section 8.8.2.2).
+    bool date_is_strong = false;
 };
 
-enum class precondition { holds, not_modified, failed };  // 304, 412
+// What to do: answer as usual, answer 304, or answer 412.
+enum class precondition { holds, not_modified, failed };
 
-// If-Match, If-Unmodified-Since, If-None-Match and If-Modified-Since, in the order of
-// section 13.2.2.
+// Evaluates If-Match, If-Unmodified-Since, If-None-Match and If-Modified-Since in the order of
+// section 13.2.2. Dates that are malformed are ignored.
 precondition check_preconditions(const header_list& fields, method m, const validators& v) noexcept;
 
+// A part of a representation, in bytes from its beginning.
 struct byte_range {
     std::uint64_t first = 0;
     std::uint64_t length = 0;
 };
 
+// How to answer a request with regard to its Range field.
 enum class range_kind {
-    whole,          // none asked for, If-Range does not hold, or not understood: to be ignored
-    partial,        // 206
-    unsatisfiable,  // 416: beyond the end, more than `most` of them, or overlapping (section 17.15)
+    // 200 with everything: no range is asked for, If-Range does not hold, or the field is not
+    // understood and to be ignored.
+    whole,
+    // 206 with the ranges.
+    partial,
+    // 416: beyond the end, more than `most` of them, or overlapping (section 17.15).
+    unsatisfiable,
 };
 
-// Range and If-Range of a GET; the ranges asked for are put into `out`, in the order asked for.
+// Reads Range and If-Range of a GET for a representation of `size` bytes. `out` is cleared; with
+// `partial` it gets the ranges, cut to the size, in the order in which they were asked for.
 range_kind check_ranges(const header_list& fields, const validators& v, std::uint64_t size,
                         std::size_t most, std::vector<byte_range>& out);
 

@@ -1,4 +1,7 @@
-// What HTTP messages are made of, free of any wire version.
+// What HTTP messages are made of, whatever the version: methods, fields, framing.
+//
+//     if (head.headers.has_token("Connection", "close")) ...
+//     if (auto type = head.headers.find("content-type")) use(*type);
 #pragma once
 
 #include <cstddef>
@@ -9,7 +12,7 @@
 
 namespace wire::http {
 
-// RFC 9110 section 9 and RFC 5789. Methods are case-sensitive tokens.
+// RFC 9110 section 9 and RFC 5789. `other` is any method without a name here.
 enum class method : std::uint8_t {
     get,
     head,
@@ -23,44 +26,55 @@ enum class method : std::uint8_t {
     other
 };
 
-method method_from(std::string_view token) noexcept;  // `other` for any it does not name
-std::string_view to_string(method m) noexcept;        // "" for `other`
+// The method that a request line names by `token`. Methods are case-sensitive: "get" is `other`.
+method method_from(std::string_view token) noexcept;
+// The token as it is sent, in static storage; "" for `other`.
+std::string_view to_string(method m) noexcept;
 
-// The reason phrase of RFC 9110 section 15 and friends, "" where there is none.
+// The reason phrase of RFC 9110 section 15 and other registered statuses, in static storage; ""
+// where there is none.
 std::string_view reason_phrase(int status) noexcept;
 
+// One field. Views into bytes that somebody else owns.
 struct header {
-    std::string_view name;   // as received; compare with equals_ignoring_case
+    std::string_view name;   // as received; compare with equals_ignoring_case()
     std::string_view value;  // without surrounding white space
 };
 
-// ASCII only, as field names and tokens are.
+// Equality of ASCII text in any case, as field names and many tokens are compared.
 bool equals_ignoring_case(std::string_view a, std::string_view b) noexcept;
 
-bool is_token(std::string_view text) noexcept;        // RFC 9110 section 5.6.2
-bool is_field_value(std::string_view text) noexcept;  // RFC 9110 section 5.5; no CR, LF, NUL or
-                                                      // other control but tab
+// A token of RFC 9110 section 5.6.2: what method and field names must be. Never empty.
+bool is_token(std::string_view text) noexcept;
+// A value of RFC 9110 section 5.5: no CR, LF, NUL or other control character but tab.
+bool is_field_value(std::string_view text) noexcept;
 
-// True when the comma-separated list `value` (RFC 9110 section 5.6.1) has `token`, ignoring case.
+// Whether the comma-separated list `value` (RFC 9110 section 5.6.1) has the element `token`, in any
+// case.
 bool list_has_token(std::string_view value, std::string_view token) noexcept;
 
-// Fields in the order in which they came. The storage is reused by the next message.
+// The fields of one message, in the order in which they came. Holds views only, which die with the
+// bytes that they point into; the storage for the views is used again by the next message.
 class header_list {
 public:
-    // The first field of that name (any case).
+    // The value of the first field of that name, in any case. Linear: a message has few fields.
     std::optional<std::string_view> find(std::string_view name) const noexcept;
     // Whether any field of that name has `token` in its comma-separated list.
     bool has_token(std::string_view name, std::string_view token) const noexcept;
 
+    // Iteration gives `header` objects.
     auto begin() noexcept { return fields_.begin(); }
     auto end() noexcept { return fields_.end(); }
     auto begin() const noexcept { return fields_.begin(); }
     auto end() const noexcept { return fields_.end(); }
     std::size_t size() const noexcept { return fields_.size(); }
     bool empty() const noexcept { return fields_.empty(); }
+    // Precondition: i < size().
     const header& operator[](std::size_t i) const noexcept { return fields_[i]; }
 
+    // Keeps the storage.
     void clear() noexcept { fields_.clear(); }
+    // The bytes that `h` points into must outlive the list or its next clear().
     void push_back(header h) { fields_.push_back(h); }
 
 private:
@@ -68,6 +82,11 @@ private:
 };
 
 // How the end of a body is found (RFC 9112 section 6.3).
-enum class framing : std::uint8_t { none, length, chunked, until_close };
+enum class framing : std::uint8_t {
+    none,         // there is no body
+    length,       // Content-Length says it
+    chunked,      // the last chunk ends it
+    until_close,  // the end of the connection ends it; responses only
+};
 
 }  // namespace wire::http

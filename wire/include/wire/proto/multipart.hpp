@@ -1,22 +1,25 @@
-// multipart/form-data (RFC 7578): forms with files, from bytes as they come. No socket, no file.
+// multipart/form-data (RFC 7578): forms with files. No socket, no file.
 //
-// Usage is that of the HTTP parsers: hold the received bytes in one contiguous run and call
+// A body that is in memory whole:
 //
-//     auto step = parser.parse(bytes, head);
+//     auto parts = wire::http::parse_multipart(content_type, body);
+//     if (parts) for (const auto& part : *parts) use(part.name, part.data);
 //
-// until it answers need_more; after each call drop `step.consumed` bytes from the front. What may
-// be the beginning of a boundary is not consumed until more has come: it is shorter than the
-// boundary and four bytes.
+// A body as it comes: make a multipart_parser with the boundary that multipart_boundary() gives.
+// It is called as the HTTP parsers are: the caller keeps the received bytes in one contiguous run,
+// calls parse() until it answers need_more, and after each call drops `consumed` bytes from the
+// front. What may be the beginning of a boundary is not consumed until more has come; that is less
+// than the boundary and four bytes.
 //
 //     event        meaning
 //     need_more    nothing further without more bytes
 //     part         a part begins: `head` is filled
 //     data         `data` is a piece of the part's content, never empty
 //     part_end     the part is complete
-//     end          all parts are complete; what follows is ignored
+//     end          all parts are complete; bytes that follow are ignored
 //     error        `error` says why; every later call says the same
 //
-// Strict where it costs nothing that is in use: no preamble, lines end in CRLF, each part is
+// Strict where no browser or tool in use is hurt: no preamble, lines end in CRLF, each part is
 // "form-data" and has a name.
 #pragma once
 
@@ -33,8 +36,9 @@
 
 namespace wire::http {
 
+// What a part's own fields say. Owns its text.
 struct part_head {
-    std::string name;
+    std::string name;  // of the form's control
     // There for files, and then as the sender chose it: it may hold "/", ".." or nothing, so never
     // use it as a path. Browsers write a quote as %22 and a line end as %0D%0A; that is left as it
     // is.
@@ -42,24 +46,30 @@ struct part_head {
     std::string content_type;  // "" when not given: text/plain then (RFC 7578 section 4.4)
 };
 
+// Cuts a body into its parts as it arrives. Holds the boundary, and nothing of the content.
 class multipart_parser {
 public:
+    // The table above says what each means.
     enum class event : std::uint8_t { need_more, part, data, part_end, end, error };
+    // The answer of one call of parse().
     struct step {
-        std::size_t consumed = 0;
+        std::size_t consumed = 0;  // bytes to drop from the front
         event what = event::need_more;
         errc error = errc::none;
-        std::string_view data{};  // into the bytes given
+        std::string_view data{};  // into the bytes given; dies when they move
     };
 
-    // `boundary` as multipart_boundary() gives it; `l` must outlive the parser.
+    // `boundary` as multipart_boundary() gives it, not needed afterwards; `l` must outlive the
+    // parser.
     multipart_parser(std::string_view boundary, const limits& l);
 
-    // Errors: bad_multipart, those of field lines in a part's head, header_too_large beyond
-    // limits::max_part_header_bytes, too_many_headers, too_many_parts, part_too_large.
+    // What comes next in `in`, which begins where the last call stopped consuming. `head` is
+    // written only with event::part. Errors: bad_multipart; those of field lines, in a part's head;
+    // header_too_large beyond limits::max_part_header_bytes; too_many_headers; too_many_parts;
+    // part_too_large.
     step parse(std::string_view in, part_head& head);
 
-    // Whether `end` was reached; a body that ends before is cut off.
+    // `end` was reached. A body that stops before was cut off.
     bool finished() const noexcept { return state_ == state::finished; }
 
 private:
@@ -71,21 +81,23 @@ private:
 
     std::string delimiter_;  // CRLF "--" boundary
     const limits* limits_;
-    std::uint64_t part_bytes_ = 0;
+    std::uint64_t part_bytes_ = 0;  // of the present part's content
     std::size_t parts_ = 0;
     state state_ = state::start;
     errc error_ = errc::none;
 };
 
-// The boundary of a Content-Type; unsupported_media_type when it is not multipart/form-data,
-// bad_multipart when it has no well-formed boundary (RFC 2046 section 5.1.1: 1 to 70 characters).
+// The boundary that a Content-Type names. errc::unsupported_media_type when that is not
+// multipart/form-data, bad_multipart when it has no well-formed boundary (RFC 2046 section 5.1.1: 1
+// to 70 characters).
 result<std::string> multipart_boundary(std::string_view content_type);
 
+// A part of a body that is in memory whole.
 struct form_part : part_head {
-    std::string_view data;  // into the body
+    std::string_view data;  // into the body, and valid as long as that
 };
-// A body that is there as a whole. Errors are those above, and bad_multipart for one that is cut
-// off.
+// All parts of a body that is there as a whole. Errors are those of multipart_boundary() and
+// multipart_parser::parse(), and bad_multipart for a body that is cut off.
 result<std::vector<form_part>> parse_multipart(std::string_view content_type, std::string_view body,
                                                const limits& l = {});
 

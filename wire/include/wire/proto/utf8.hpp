@@ -1,4 +1,9 @@
-// UTF-8 validation in pieces (RFC 3629): WebSocket text may break anywhere (RFC 6455 section 8.1).
+// UTF-8 validation in pieces (RFC 3629): WebSocket text may be cut anywhere, also inside a
+// character (RFC 6455 section 8.1).
+//
+//     wire::utf8_validator valid;
+//     for (std::string_view piece : pieces) if (!valid.feed(piece)) return refuse();
+//     if (!valid.complete()) return refuse();
 #pragma once
 
 #include <cstdint>
@@ -6,13 +11,15 @@
 
 namespace wire {
 
+// Three bytes of state, which say where inside a character the last piece ended.
 class utf8_validator {
 public:
-    // False as soon as the bytes so far cannot be the start of valid text; then for good, until
+    // False as soon as the bytes so far cannot be the beginning of valid text; then for good, until
     // reset().
     bool feed(std::string_view piece) noexcept;
-    // No character is left half done.
+    // No character is incomplete: the text may end here.
     bool complete() const noexcept { return needed_ == 0; }
+    // Begins another text.
     void reset() noexcept { *this = utf8_validator(); }
 
 private:
@@ -21,6 +28,7 @@ private:
     std::uint8_t high_ = 0xBF;
 };
 
+// Whether `text` is valid as a whole.
 inline bool is_utf8(std::string_view text) noexcept {
     utf8_validator v;
     return v.feed(text) && v.complete();

@@ -1,4 +1,18 @@
-// The opening handshake, both roles (RFC 6455 section 4).
+// The opening handshake of WebSocket, both roles (RFC 6455 section 4). The messages themselves are
+// parsed by wire/proto/http_parser.hpp.
+//
+// A client:
+//
+//     const std::string key = wire::ws::make_key(random);
+//     wire::ws::write_upgrade_request(out, "/chat", "example.org", key);
+//     // ... send, parse the answer's head ...
+//     if (auto agreed = wire::ws::check_upgrade_response(head, key); !agreed) fail(agreed.error());
+//
+// A server:
+//
+//     const auto asked = wire::ws::check_upgrade_request(head);
+//     if (asked.wanted && asked.error == wire::errc::none)
+//         wire::ws::write_upgrade_response(out, asked.key);
 #pragma once
 
 #include <array>
@@ -14,23 +28,25 @@
 
 namespace wire::ws {
 
-// Sec-WebSocket-Accept for a Sec-WebSocket-Key.
+// The Sec-WebSocket-Accept that answers a Sec-WebSocket-Key.
 std::string accept_key(std::string_view key);
 
-// Sec-WebSocket-Key from 16 random bytes, which the caller supplies (this layer has no randomness).
+// A Sec-WebSocket-Key from 16 random bytes, which the caller supplies: this layer has no randomness
+// of its own.
 std::string make_key(std::span<const std::uint8_t, 16> random);
 
 // ---- client ----
 
-// Appends the request. `extra` fields are added as they are given (Origin, cookies, subprotocols,
-// deflate_offer() as Sec-WebSocket-Extensions).
+// Appends the request. `host` is the value of Host, `extra` further fields as they are given
+// (Origin, cookies, subprotocols, deflate_offer() as Sec-WebSocket-Extensions). Errors are those of
+// http::head_writer, and nothing is appended then.
 [[nodiscard]] errc write_upgrade_request(buffer& out, std::string_view target,
                                          std::string_view host, std::string_view key,
                                          std::span<const http::header> extra = {});
-// Whether the response accepts: 101, Upgrade, Connection, the right Accept, and no extension nor
-// subprotocol outside what was offered: `offered_protocols` (comma-separated), and
-// permessage-deflate when `offered_deflate` is not null; `agreed` then holds what the server has
-// agreed to, if anything.
+// Whether the response accepts: 101, Upgrade, Connection, the right Sec-WebSocket-Accept, and no
+// extension nor subprotocol beyond those offered. `offered_protocols` is comma-separated;
+// `offered_deflate` is null where permessage-deflate was not offered. `*agreed` is set to what the
+// server has agreed to, if anything. errc::bad_handshake, with the reason, otherwise.
 result<void> check_upgrade_response(const http::response_head& head, std::string_view key,
                                     std::string_view offered_protocols = {},
                                     const deflate_options* offered_deflate = nullptr,
@@ -38,19 +54,24 @@ result<void> check_upgrade_response(const http::response_head& head, std::string
 
 // ---- server ----
 
-// The request is a WebSocket opening handshake in form (section 4.2.1): true, false when it asks
-// for something else, or an error when it asks for a WebSocket wrongly (Sec-WebSocket-Extensions
-// that break the grammar included). The status with which to refuse that is 426 for a version other
-// than 13 (with Sec-WebSocket-Version: 13), else 400: `refusal`.
+// What check_upgrade_request() has found.
 struct upgrade_check {
+    // The request asks for a WebSocket, rightly or not. False: it is an ordinary request.
     bool wanted = false;
+    // errc::bad_handshake when it asks wrongly.
     errc error = errc::none;
+    // Then the status to refuse it with: 426 for a version other than 13 (answer with
+    // Sec-WebSocket-Version: 13), otherwise 400.
     int refusal = 0;
+    // The Sec-WebSocket-Key, which points into the head's bytes.
     std::string_view key;
 };
+// Whether a request is a WebSocket opening handshake in the form of section 4.2.1. One whose
+// Sec-WebSocket-Extensions break the grammar asks wrongly too.
 upgrade_check check_upgrade_request(const http::request_head& head);
 
-// Appends the 101. `protocol`: the one chosen of those offered, or none.
+// Appends the 101. `protocol`: the one chosen of those offered, or none. `extra`: further fields as
+// they are given. Errors are those of http::head_writer.
 [[nodiscard]] errc write_upgrade_response(buffer& out, std::string_view key,
                                           std::string_view protocol = {},
                                           std::span<const http::header> extra = {});
