@@ -6,8 +6,8 @@
 #include <unordered_set>
 #include <vector>
 
-#include "../loop/deferred_deletion.hpp"
-#include "../loop/poll_engine.hpp"
+#include "loop/deferred_deletion.hpp"
+#include "loop/blocking_loop.hpp"
 #include "connection.hpp"
 
 namespace wire::http {

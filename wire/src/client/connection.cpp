@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "../proto/rebase.hpp"
+#include "proto/rebase.hpp"
 #include "wire/proto/http_writer.hpp"
 
 namespace wire::http {

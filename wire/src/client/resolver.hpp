@@ -30,7 +30,7 @@ public:
             pool_ = std::make_unique<blocking_pool>(4);
             // Now or never: later its threads may be about to post. Without a descriptor results
             // are heard of a little later.
-            [[maybe_unused]] const auto prompt = loop_->make_wakeable();
+            [[maybe_unused]] const auto prompt = loop_->core().make_wakeable();
             alive_ = std::make_shared<char>();
         }
         pool_->run([loop = loop_, host, port, how = std::move(how),

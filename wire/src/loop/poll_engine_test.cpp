@@ -1,4 +1,4 @@
-#include "poll_engine.hpp"
+#include "blocking_loop.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "../proto/char_tables.hpp"
+#include "proto/char_tables.hpp"
 #include "exchange.hpp"
 #include "wire/proto/accept_encoding.hpp"
 #include "wire/proto/compression.hpp"

@@ -15,7 +15,7 @@
 #include <memory>
 #include <optional>
 
-#include "../proto/char_tables.hpp"
+#include "proto/char_tables.hpp"
 #include "connection.hpp"
 #include "file_body.hpp"
 #include "wire/proto/accept_encoding.hpp"

@@ -1,6 +1,6 @@
 #include "wire/server/forms.hpp"
 
-#include "../proto/char_tables.hpp"
+#include "proto/char_tables.hpp"
 #include "wire/proto/url.hpp"
 
 namespace wire::http {

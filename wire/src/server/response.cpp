@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "../proto/char_tables.hpp"
-#include "../proto/rebase.hpp"
+#include "proto/char_tables.hpp"
+#include "proto/rebase.hpp"
 #include "exchange.hpp"
 #include "wire/proto/cookies.hpp"
 #include "worker.hpp"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "../loop/deferred_deletion.hpp"
+#include "loop/deferred_deletion.hpp"
 #include "connection.hpp"
 #include "exchange.hpp"
 #include "observer.hpp"

@@ -1,7 +1,7 @@
 // Messages of all sessions of one loop, as far as their owner wants them counted.
 #pragma once
 
-#include "../base/counter.hpp"
+#include "base/counter.hpp"
 
 namespace wire::ws::detail {
 

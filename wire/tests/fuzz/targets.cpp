@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "../../src/proto/http_transcript.hpp"
+#include "http_transcript.hpp"
 #include "harness.hpp"
 #include "wire/proto/base64.hpp"
 #include "wire/proto/compression.hpp"

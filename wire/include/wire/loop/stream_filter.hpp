@@ -9,14 +9,16 @@
 
 #include "wire/base/buffer.hpp"
 #include "wire/base/result.hpp"
+#include "wire/loop/detail/filter_state.hpp"
 
 namespace wire {
 
 // One for one connection: given to stream::set_filter() before it is attached or connects,
 // destroyed when it closes. After a failed call nothing but its destructor is called; what it had
 // appended (an alert) is still sent if the socket takes it at once.
-class stream_filter {
+class stream_filter : public detail::filter_state {
 public:
+    // What one call of receive() did, in bytes.
     struct step {
         std::size_t consumed = 0;  // of `raw`
         std::size_t produced = 0;  // at the front of `plain`
@@ -25,7 +27,7 @@ public:
     stream_filter() noexcept = default;
     stream_filter(const stream_filter&) = delete;
     stream_filter& operator=(const stream_filter&) = delete;
-    virtual ~stream_filter();
+    virtual ~stream_filter() = default;
 
     // The TCP connection stands. Appends what has to be said first, if anything.
     virtual result<void> begin(buffer& to_peer) = 0;
@@ -47,17 +49,6 @@ public:
     virtual bool is_open() const noexcept = 0;
     // The peer has said, so that nobody else could have, that it will send no more.
     virtual bool has_ended() const noexcept = 0;
-
-private:
-    friend class stream;
-
-    // The stream's own, here so that streams without a filter do not pay for it.
-    buffer to_peer_;         // not yet taken by the socket
-    buffer held_;            // received while the user did not read, not yet given to receive()
-    error failure_;          // found while sending, reported at the end of the turn
-    bool* gone_ = nullptr;   // set when this is destroyed
-    bool more_ = false;      // receive() has to be called before the socket is read again
-    bool finished_ = false;  // finish() was called
 };
 
 }  // namespace wire
