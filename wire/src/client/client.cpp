@@ -6,9 +6,9 @@
 #include <unordered_set>
 #include <vector>
 
-#include "loop/deferred_deletion.hpp"
-#include "loop/blocking_loop.hpp"
 #include "connection.hpp"
+#include "loop/blocking_loop.hpp"
+#include "loop/deferred_deletion.hpp"
 
 namespace wire::http {
 

@@ -6,8 +6,8 @@
 #include <array>
 #include <unordered_map>
 
-#include "loop/deferred_deletion.hpp"
 #include "loop/blocking_loop.hpp"
+#include "loop/deferred_deletion.hpp"
 #include "opener.hpp"
 #include "unix_time.hpp"
 #include "wire/proto/url.hpp"

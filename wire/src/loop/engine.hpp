@@ -95,7 +95,7 @@ protected:
     loop_core& core_;
 };
 
-// Whom a loop serves: anybody, or one caller who blocks (see blocking_loop()).
+// What a loop is for: anything, or one caller that blocks (see blocking_loop()).
 enum class loop_use { any, blocking };
 
 // The only place where an engine is chosen.

@@ -10,7 +10,7 @@
 // eventfd. It is skipped when hooks were queued between two iterations. stop() sets a flag that
 // run() looks at before each iteration.
 //
-//     who            owns
+//     owner          of
 //     event_loop     loop_core: engine, timers, posted work, pool, scratch, eventfd
 //     users          sources, streams, timers, hooks; the loop only links them
 //     any thread     may add to posted_ (under posted_mutex_), set stopping_, write to the eventfd

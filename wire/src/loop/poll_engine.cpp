@@ -63,7 +63,7 @@ void poll_engine::unwatch(io_source& source) noexcept {
 
 std::size_t poll_engine::wait_and_dispatch(clock::duration longest, bool queued) {
     if (longest > clock::duration::zero() && (queued || core_.has_posted())) {
-        // A caller who blocks iterates again at once if this was not what it waits for: that saves
+        // A caller that blocks iterates again at once if this was not what it waits for: that saves
         // a system call.
         core_.refresh_now();
         return 0;

@@ -122,8 +122,7 @@ bool readiness_engine::receive(stream_core& s, int flags) noexcept {
     const bool filtered = s.filter_ != nullptr;
     // With a filter the back half of the scratch is for what comes, the front half for what is made
     // of it.
-    const auto space =
-        filtered ? scratch.subspan(scratch.size() / 2) : s.receive_space(scratch);
+    const auto space = filtered ? scratch.subspan(scratch.size() / 2) : s.receive_space(scratch);
     const ssize_t n = receive_into(s, space, flags);
     if (n > 0) {
         const auto bytes = space.first(static_cast<std::size_t>(n));
@@ -166,9 +165,8 @@ ssize_t readiness_engine::receive_into(stream_core& s, std::span<char> space, in
         return n;
     timespec wall;
     std::memcpy(&wall, CMSG_DATA(note), sizeof wall);
-    core_.arrivals().note(std::chrono::seconds(wall.tv_sec) +
-                              std::chrono::nanoseconds(wall.tv_nsec),
-                          core_.now());
+    core_.arrivals().note(
+        std::chrono::seconds(wall.tv_sec) + std::chrono::nanoseconds(wall.tv_nsec), core_.now());
     return n;
 }
 

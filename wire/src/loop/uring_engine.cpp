@@ -1,3 +1,24 @@
+// io_uring: what one iteration does, and sources that are watched.
+//
+//     wait_and_dispatch()
+//         submit what is queued, wait        unless something waits already
+//         resumed streams                    what was withheld from them
+//         early_                             completions taken out of the ring to make room
+//         completions                        those that are there now, most_ at a time
+//
+//     a completion's kind    goes to
+//     watch                  on_watched(): the source's callback, then the next poll
+//     receive                on_received()
+//     send                   on_sent()
+//     connect                on_connected()
+//     hangup                 on_hangup()
+//     shut_down, closed      frees the slot
+//     ignored                nobody: cancellations, resets
+//
+//     a source is    by                         its poll
+//     watched        watch()                    one under way (armed), renewed after each report
+//     reporting      its completion             none, until the callback returns
+//     unwatched      unwatch()                  cancelled at once; its generation has passed
 #include "uring_engine.hpp"
 
 #include <fcntl.h>
@@ -45,11 +66,11 @@ result<std::unique_ptr<uring_engine>> uring_engine::create(event_loop& loop,
         options.max_streams == 0 ? most : std::min(most, options.max_streams));
     settings.buffers = static_cast<unsigned>(
         std::bit_ceil(std::clamp<std::size_t>(options.receive_buffers, 16, 16'384)));
-    // Room for what some turns can bring: more waits in the kernel, but costs a call.
+    // Room for what some iterations can bring: more waits in the kernel, but costs a call.
     settings.completions = std::min(settings.completions, 16 * settings.buffers);
     auto ring = uring::create(settings);
     if (!ring) return ring.error();
-    // One turn's receives never take more buffers than there are.
+    // One iteration's receives never take more buffers than there are.
     return std::unique_ptr<uring_engine>(new uring_engine(
         loop,
         std::min<std::size_t>(std::max<std::size_t>(options.events_per_wait, 16), settings.buffers),
@@ -103,8 +124,9 @@ void uring_engine::queue(const io_uring_sqe& operation) {
     ring_->queue(operation);
 }
 
-// Submits in the middle of a turn. Sends that are complete give their buffers back at once, so that
-// a burst on all of many connections holds buffers for few; the rest waits for its turn.
+// Submits in the middle of an iteration. Sends that are complete give their buffers back at once,
+// so that a burst on all of many connections holds buffers for few; other completions wait in
+// early_.
 void uring_engine::make_room() noexcept {
     ring_->submit();
     while (ring_->ready() > 0) {
@@ -116,8 +138,8 @@ void uring_engine::make_room() noexcept {
     }
 }
 
-// A slot is free when the kernel says that its socket is closed. One that closes and opens in the
-// same turn, with all others in use, would not find that out before the next.
+// A slot is free when the kernel says that its socket is closed. Closing one connection and opening
+// another in the same iteration, with all other slots in use, has to find that out at once.
 void uring_engine::reclaim_slots() noexcept {
     ring_->work_off();
     while (ring_->ready() > 0) {

@@ -1,5 +1,4 @@
-// What an event loop is when io_uring serves it: readiness of sources by polls, and everything of
-// streams by completions.
+// The engine of io_uring: readiness of sources by polls, and everything of streams by completions.
 //
 // A stream's socket lies in the ring's own table and is no descriptor of the process: how many
 // there can be is bounded by the table of each ring, not by the files of the process. Its place
@@ -9,6 +8,9 @@
 // earlier generation belongs to something that is gone. Bytes that the kernel reads while an
 // operation is under way lie in a record of the engine's, so that streams may be destroyed at any
 // time.
+//
+// uring_engine.cpp has the iteration and the sources, uring_streams.cpp the streams with the states
+// of a slot. All belongs to the thread that first runs the loop; until then another may attach.
 #pragma once
 
 #include <cstdint>

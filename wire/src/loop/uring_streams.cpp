@@ -1,4 +1,31 @@
-// The streams of a uring_engine.
+// The streams of a uring_engine: each has a slot of the ring's table, with these operations.
+//
+//     slot            owner     under way
+//     free            null      nothing
+//     connecting      stream    connect (a record holds the address)
+//     receiving       stream    one multishot receive (receiving); perhaps a send
+//     paused          stream    the receive is cancelled (cancelling); a poll for the end (hangup)
+//     shutting down   any       shutdown (shutting_down), which finds the socket by its slot
+//     leaving         null      the same: closed when that is done (leaving)
+//     closing         null      close; free when it completes
+//
+// Each owner of a slot has its own generation: close() counts it up, and what still completes for
+// an earlier one is dropped.
+//
+//     a send is          by                       next
+//     first try          begin_send()             done; or, when the socket is full, slow
+//     slow               EAGAIN, a part sent      the kernel waits for room; on_drained() when done
+//
+// While a stream does not read, what came already is withheld by slot, and given when it reads
+// again, from the next iteration (resumed_).
+//
+//     owner of            is
+//     a socket            the ring's table, by its slot
+//     bytes being sent    a record, from begin_send() to the completion
+//     a receive buffer    the kernel; the engine while on_received() runs
+//     withheld bytes      the engine
+//
+// All on the loop's thread.
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -162,7 +189,7 @@ void uring_engine::send_record(std::uint32_t number) noexcept {
     e.addr = reinterpret_cast<std::uint64_t>(r.bytes.data());
     e.len = static_cast<std::uint32_t>(r.bytes.size());
     // At first only what the socket takes at once, so that its being full is known in the same
-    // turn.
+    // iteration.
     e.msg_flags = MSG_NOSIGNAL | (r.slow ? 0U : std::uint32_t{MSG_DONTWAIT});
     queue(e);
 }
@@ -319,8 +346,7 @@ bool uring_engine::on_received(std::uint32_t index, std::uint32_t generation,
         } else {
             s.receive_failed(-c.result);
         }
-        if (is_current(index, generation) && !t.receiving &&
-            s.wants_to_read() && c.result != 0) {
+        if (is_current(index, generation) && !t.receiving && s.wants_to_read() && c.result != 0) {
             receive(index);
         }
     }

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "exchange.hpp"
 #include "proto/char_tables.hpp"
 #include "proto/rebase.hpp"
-#include "exchange.hpp"
 #include "wire/proto/cookies.hpp"
 #include "worker.hpp"
 

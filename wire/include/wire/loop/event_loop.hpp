@@ -78,17 +78,17 @@ public:
     // Any thread, and async-signal-safe: run() returns after its present iteration, or, when it is
     // not running, at once when it is next called.
     void stop() noexcept { core_.stop(); }
-    // Any thread: `work` runs once on the loop's thread, in the order of posting; what it posts in
-    // turn runs in the next iteration. It must not throw, and is dropped when the loop ends before
-    // its time. No other call reaches the loop's thread. Throws std::bad_alloc.
+    // Any thread: `work` runs once on the loop's thread, in the order of posting; what it posts
+    // runs in the next iteration. `work` must not throw. It is dropped when the loop is destroyed
+    // first. No other call reaches the loop's thread. Throws std::bad_alloc.
     void post(unique_function<void()> work) { core_.post(std::move(work)); }
     // Any thread: whether the caller is the thread that last ran the loop.
     bool in_loop_thread() const noexcept { return core_.in_loop_thread(); }
 
     // ---- time ----
 
-    // The time at which the present iteration took its events; outside of one, the last one's.
-    // Costs a load, where clock::now() costs some 20 ns.
+    // The time at which the present iteration took its events; outside of one, the last one's. It
+    // asks nobody, unlike clock::now().
     time_point now() const noexcept { return core_.now(); }
     // Reads the clock anew: after a callback that took long, or before arm_after() outside of an
     // iteration.

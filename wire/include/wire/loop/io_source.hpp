@@ -1,5 +1,5 @@
-// A descriptor that an event loop watches for readiness: what sockets other than streams, pipes and
-// eventfds are to a loop.
+// A descriptor that an event loop watches for readiness: a pipe, an eventfd, a socket that is not a
+// stream's.
 #pragma once
 
 #include <cstdint>

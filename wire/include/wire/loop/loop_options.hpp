@@ -36,8 +36,8 @@ struct loop_options {
     // least 1024. One call of stream::on_data() gives no more (with a filter: half of it).
     std::size_t receive_bytes = 64 * 1024;
 
-    // Bytes of each block that event_loop::pool() lends for unsent data; at least 512. A stream that
-    // queues more gets a larger block from the heap.
+    // Bytes of each block that event_loop::pool() lends for unsent data; at least 512. A stream
+    // that queues more gets a larger block from the heap.
     std::size_t block_bytes = 1024;
 };
 

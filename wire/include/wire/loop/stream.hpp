@@ -1,6 +1,6 @@
-// A connected TCP socket on a loop: derive from it. The loop reads and writes; the stream is handed
-// bytes and hands over bytes, so that the way they travel (readiness or completion) is the loop's
-// own affair.
+// A connected TCP socket on a loop: derive from it. The loop reads and writes; the stream is given
+// the bytes that came and queues bytes to send. It looks the same whether the loop's engine works
+// by readiness (epoll) or by completion (io_uring).
 //
 //     struct echo : wire::stream {
 //         void on_data(std::span<char> bytes) override { write({bytes.data(), bytes.size()}); }
@@ -8,8 +8,9 @@
 //         void on_failure(const wire::error&) override { delete this; }
 //     };
 //
-// It owns no receive buffer: bytes arrive in the loop's scratch, and what on_data() does not use up
-// it keeps itself. Storage for bytes to send is lent by the loop's pool until they are gone.
+// It owns no receive buffer: bytes arrive in the loop's scratch, and a derived class copies what it
+// wants to keep beyond on_data(). Storage for bytes to send is lent by the loop's pool until they
+// are gone.
 //
 // All belongs to the loop's thread. Any callback may close() the stream, and may destroy it as the
 // last thing it does. After close(), a failure or destruction no callback comes.

@@ -41,8 +41,8 @@ public:
     // Once, before anything else is asked of the loop.
     void use(std::unique_ptr<detail::engine> engine) noexcept;
     detail::engine& engine() const noexcept { return *engine_; }
-    // Lets post() and stop() end a wait; nothing happens the second time. Blocking clients call it before another
-    // thread may post, and do without it as long as none does.
+    // Lets post() and stop() end a wait; nothing happens the second time. Blocking clients call it
+    // before another thread may post, and do without it as long as none does.
     result<void> make_wakeable();
     // What becomes readable for that; -1 before make_wakeable().
     int wake_descriptor() const noexcept { return wake_fd_; }
@@ -52,7 +52,7 @@ public:
     void run();
     std::size_t run_once(clock::duration longest);
     clock::duration next_timeout() const noexcept;
-    // One iteration but for the events, for those who wait by themselves: begin_iteration(), what
+    // One iteration without its events, for code that waits by itself: begin_iteration(), what
     // came, end_iteration().
     void begin_iteration() noexcept;
     std::size_t end_iteration();
