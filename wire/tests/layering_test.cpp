@@ -1,10 +1,16 @@
 // The layers stay apart: proto/ knows no socket, clock, TLS or loop; nothing below knows what is
 // above it; the library does not print, abort or read the environment.
+//
+// One folder is one layer. A file includes its own folder's private headers by plain name, public
+// headers as "wire/LAYER/NAME", and another layer's private headers as "LAYER/NAME", from wire/src.
+// No other way is allowed, so that each include says which layer it reaches.
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <regex>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -44,6 +50,128 @@ void expect_absent(const std::string& layer, const std::string& pattern) {
 
 constexpr const char* system_headers =
     R"(#include\s*[<"](sys/|netinet/|arpa/|netdb|unistd|poll|fcntl|signal|time\.h|ctime|openssl/))";
+
+// ---- includes ----
+
+// From the lowest to the highest; each may include itself and what is named beside it.
+const std::vector<std::pair<std::string, std::set<std::string>>> layers{
+    {"base", {}},
+    {"proto", {"base"}},
+    {"loop", {"base"}},
+    {"tls", {"base", "loop"}},
+    {"websocket", {"base", "proto", "loop"}},
+    {"server", {"base", "proto", "loop", "tls", "websocket"}},
+    {"client", {"base", "proto", "loop", "tls", "websocket"}},
+};
+// Folders with stand-ins for a part that is left out of the build belong to that part's layer.
+const std::map<std::string, std::string> stand_ins{{"tls_none", "tls"}, {"zlib_none", "proto"}};
+
+struct source_file {
+    fs::path path;
+    std::string folder;  // of src or include/wire
+    bool is_public = false;
+
+    bool is_test() const { return path.filename().string().find("_test.") != std::string::npos; }
+    std::string layer() const {
+        const auto found = stand_ins.find(folder);
+        return found == stand_ins.end() ? folder : found->second;
+    }
+};
+
+const std::set<std::string>* allowed_to(const std::string& layer) {
+    for (const auto& [name, others] : layers) {
+        if (name == layer) return &others;
+    }
+    return nullptr;
+}
+
+// What is wrong with this include in this file; empty: nothing.
+std::string objection(const source_file& file, const std::string& included) {
+    const fs::path root(WIRE_SOURCE_DIR);
+    if (included.find("..") != std::string::npos) return "climbs out of its folder";
+    std::string reached;
+    if (included.starts_with("wire/")) {
+        reached = included.substr(5, included.find('/', 5) - 5);
+        if (!fs::exists(root / "include" / included)) return "there is no such public header";
+    } else if (file.is_public) {
+        return "a public header includes a private one";
+    } else if (included.find('/') == std::string::npos) {
+        if (fs::exists(root / "src" / file.folder / included)) return "";
+        if (file.is_test() && fs::exists(root / "tests" / included)) return "";
+        return "a plain name that its own folder does not hold";
+    } else {
+        reached = included.substr(0, included.find('/'));
+        if (reached == file.folder) return "its own folder's headers go by their plain names";
+        if (!fs::exists(root / "src" / included)) return "there is no such private header";
+    }
+    if (allowed_to(reached) == nullptr) return "not in a layer";
+    if (file.is_test() || reached == file.layer()) return "";
+    return allowed_to(file.layer())->contains(reached) ? "" : "its layer may not know that one";
+}
+
+std::vector<source_file> all_files() {
+    std::vector<source_file> out;
+    for (const bool is_public : {false, true}) {
+        const fs::path top = fs::path(WIRE_SOURCE_DIR) / (is_public ? "include/wire" : "src");
+        for (const auto& entry : fs::recursive_directory_iterator(top)) {
+            if (!entry.is_regular_file()) continue;
+            const fs::path below = fs::relative(entry.path(), top);
+            out.push_back({entry.path(), below.begin()->string(), is_public});
+        }
+    }
+    return out;
+}
+
+TEST(layering, every_folder_is_a_layer_that_knows_only_lower_ones) {
+    std::set<std::string> lower;
+    for (const auto& [name, others] : layers) {
+        for (const std::string& other : others) EXPECT_TRUE(lower.contains(other)) << name;
+        lower.insert(name);
+    }
+    for (const source_file& file : all_files())
+        EXPECT_NE(allowed_to(file.layer()), nullptr) << file.path << " is in no layer";
+}
+TEST(layering, every_include_says_which_layer_it_reaches_and_may) {
+    const std::regex quoted(R"re(^\s*#\s*include\s*"([^"]+)")re");
+    const std::regex bracketed(R"re(^\s*#\s*include\s*<((?:wire/|\.\.)[^>]+)>)re");
+    int includes = 0;
+    for (const source_file& file : all_files()) {
+        std::ifstream in(file.path);
+        std::string line;
+        for (int number = 1; std::getline(in, line); ++number) {
+            std::smatch found;
+            if (!std::regex_search(line, found, quoted) &&
+                !std::regex_search(line, found, bracketed))
+                continue;
+            ++includes;
+            EXPECT_EQ(objection(file, found[1]), "")
+                << file.path.string() << ":" << number << ": " << line;
+        }
+    }
+    EXPECT_GT(includes, 400);
+}
+TEST(layering, an_include_that_breaks_the_rules_is_seen) {
+    const source_file loop{"src/loop/stream.cpp", "loop", false};
+    EXPECT_EQ(objection(loop, "engine.hpp"), "");
+    EXPECT_EQ(objection(loop, "wire/base/buffer.hpp"), "");
+    EXPECT_EQ(objection(loop, "base/counter.hpp"), "");
+    EXPECT_NE(objection(loop, "../base/counter.hpp"), "");
+    EXPECT_NE(objection(loop, "../proto/char_tables.hpp"), "");
+    EXPECT_NE(objection(loop, "proto/char_tables.hpp"), "");
+    EXPECT_NE(objection(loop, "wire/proto/url.hpp"), "");
+    EXPECT_NE(objection(loop, "char_tables.hpp"), "");
+    EXPECT_NE(objection(loop, "loop/engine.hpp"), "");
+    EXPECT_NE(objection(loop, "./../proto/char_tables.hpp"), "");
+    const source_file header{"include/wire/loop/stream.hpp", "loop", true};
+    EXPECT_EQ(objection(header, "wire/loop/detail/nodes.hpp"), "");
+    EXPECT_NE(objection(header, "loop/engine.hpp"), "");
+    EXPECT_NE(objection(header, "engine.hpp"), "");
+    const source_file without_tls{"src/tls_none/contexts.cpp", "tls_none", false};
+    EXPECT_EQ(objection(without_tls, "wire/loop/stream_filter.hpp"), "");
+    EXPECT_NE(objection(without_tls, "wire/server/server.hpp"), "");
+}
+
+// ---- what else a layer may not have ----
 
 TEST(layering, base_knows_only_itself) {
     expect_absent("base", R"(wire/(proto|loop|tls|websocket|server|client)/)");

@@ -5,8 +5,8 @@
 #include <optional>
 #include <utility>
 
-#include "../loop/poll_engine.hpp"
 #include "client_core.hpp"
+#include "loop/blocking_loop.hpp"
 
 namespace wire::http {
 

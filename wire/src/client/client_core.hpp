@@ -29,8 +29,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "../loop/deferred_deletion.hpp"
 #include "connection.hpp"
+#include "loop/deferred_deletion.hpp"
 #include "opener.hpp"
 #include "policy.hpp"
 

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "../proto/rebase.hpp"
+#include "proto/rebase.hpp"
 #include "reply_access.hpp"
 #include "wire/proto/http_writer.hpp"
 

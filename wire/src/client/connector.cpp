@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "../loop/socket_parts.hpp"
+#include "loop/socket_parts.hpp"
 #include "wire/loop/stream.hpp"
 
 namespace wire::detail {

@@ -6,7 +6,7 @@
 
 #include <optional>
 
-#include "../loop/poll_engine.hpp"
+#include "loop/blocking_loop.hpp"
 #include "wire/loop/event_loop.hpp"
 
 namespace wire::detail {

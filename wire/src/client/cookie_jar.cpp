@@ -16,7 +16,7 @@
 #include <charconv>
 #include <tuple>
 
-#include "../proto/char_tables.hpp"
+#include "proto/char_tables.hpp"
 #include "wire/proto/lenient_date.hpp"
 
 namespace wire::http {

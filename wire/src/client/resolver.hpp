@@ -30,7 +30,7 @@ public:
             pool_ = std::make_unique<blocking_pool>(4);
             // Before the threads start: later they may be about to post. If it fails, results are
             // noticed a little later.
-            [[maybe_unused]] const auto prompt = loop_->make_wakeable();
+            [[maybe_unused]] const auto prompt = loop_->core().make_wakeable();
             alive_ = std::make_shared<char>();
         }
         pool_->run([loop = loop_, host, port, how = std::move(how),

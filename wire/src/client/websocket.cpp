@@ -22,11 +22,11 @@
 #include <deque>
 #include <unordered_map>
 
-#include "../loop/deferred_deletion.hpp"
-#include "../loop/poll_engine.hpp"
-#include "../websocket/session_core.hpp"
+#include "loop/blocking_loop.hpp"
+#include "loop/deferred_deletion.hpp"
 #include "opener.hpp"
 #include "unix_time.hpp"
+#include "websocket/session_core.hpp"
 #include "wire/proto/url.hpp"
 #include "wire/proto/ws_handshake.hpp"
 

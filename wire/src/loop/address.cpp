@@ -1,3 +1,4 @@
+// Addresses: literals, and the system's resolver.
 #include "wire/loop/address.hpp"
 
 #include <arpa/inet.h>

@@ -1,3 +1,8 @@
+// The pool's threads: each takes the oldest work, runs it, and waits for more.
+//
+// run() starts a thread when more work waits than threads are idle, up to the limit; a thread ends
+// with the pool only. mutex_ is held while the queue and the counts are touched, never while work
+// runs.
 #include "wire/loop/blocking_pool.hpp"
 
 #include <algorithm>

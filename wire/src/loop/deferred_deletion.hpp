@@ -1,4 +1,5 @@
-// Objects that ended while they may still be on the stack: destroyed at the end of the turn.
+// Objects that ended while they may still be on the stack: destroyed at the end of the loop
+// iteration. The server's connections and the client's end here.
 #pragma once
 
 #include <memory>
@@ -9,14 +10,17 @@
 
 namespace wire::detail {
 
+// One for all objects of a kind on one loop; on its thread. Destroying it destroys what waits.
 template <typename T> class deferred_deletion : private iteration_hook {
 public:
     deferred_deletion() noexcept : iteration_hook(&deferred_deletion::on_iteration_end) {}
 
+    // Takes `dead` over, to be destroyed when no callback of this iteration can touch it any more.
     void defer(event_loop& loop, std::unique_ptr<T> dead) {
         dead_.push_back(std::move(dead));
         loop.at_iteration_end(*this);
     }
+    // Destroys at once all that wait. Not from inside a callback of any of them.
     void clear() noexcept {
         // Destroying one may end others: what they own is the user's.
         while (!dead_.empty()) {

@@ -87,7 +87,7 @@ TEST(event_loop, an_iteration_is_bounded_and_those_left_over_come_next) {
     auto loop = make_loop(options);
     std::vector<std::unique_ptr<bell>> bells;
     for (int i = 0; i < 40; ++i) bells.push_back(std::make_unique<bell>(*loop));
-    for (int turn = 0; turn < 3; ++turn) EXPECT_EQ(loop->run_once(0ms), 16U);
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(loop->run_once(0ms), 16U);
     // Though all stay readable, none is served twice before all were once.
     for (const auto& b : bells) EXPECT_GE(b->count, 1);
 }
@@ -184,7 +184,7 @@ TEST(timers, one_that_rings_may_arm_itself_again_or_destroy_others) {
     auto b = std::make_unique<alarm_clock>(log, 2);
     a.then = [&] {
         b.reset();
-        loop->arm(a.t, loop->now());  // at once, yet not in this turn
+        loop->arm(a.t, loop->now());  // at once, yet not in this iteration
     };
     loop->arm(a.t, loop->now());
     loop->arm(b->t, loop->now());

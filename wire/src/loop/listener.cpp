@@ -1,3 +1,11 @@
+// Accepts connections.
+//
+//     state       watched for    leaves by
+//     closed      -              start()
+//     accepting   read           close(); no descriptor left -> pausing
+//     pausing     nothing        retry_, 100 ms later -> accepting; close()
+//
+// The listener owns its socket; an accepted one belongs to the handler. All on the loop's thread.
 #include "wire/loop/listener.hpp"
 
 #include <sys/socket.h>

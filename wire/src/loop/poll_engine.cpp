@@ -1,6 +1,11 @@
+// poll(): the sources and their pollfd entries lie in two parallel arrays, in any order.
 #include "poll_engine.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "wire/loop/stream.hpp"
 
 namespace wire::detail {
 
@@ -26,7 +31,7 @@ std::size_t poll_engine::place_of(const io_source& source) const noexcept {
                                     sources_.begin());
 }
 
-void poll_engine::watch(event_loop& loop, io_source& source, int fd, ready interest) {
+result<void> poll_engine::watch(io_source& source, int fd, ready interest) {
     const auto free = std::find(sources_.begin(), sources_.end(), nullptr);
     const auto place = static_cast<std::size_t>(free - sources_.begin());
     if (free == sources_.end()) {
@@ -35,9 +40,8 @@ void poll_engine::watch(event_loop& loop, io_source& source, int fd, ready inter
     }
     sources_[place] = &source;
     polled_[place] = {.fd = fd, .events = poll_mask(interest), .revents = 0};
-    source.loop_ = &loop;
-    source.fd_ = fd;
-    source.interest_ = interest;
+    watched(source, fd, interest);
+    return {};
 }
 
 void poll_engine::rewatch(io_source& source, ready interest) noexcept {
@@ -54,19 +58,27 @@ void poll_engine::unwatch(io_source& source) noexcept {
         sources_.pop_back();
         polled_.pop_back();
     }
-    source.loop_ = nullptr;
-    source.fd_ = -1;
-    source.interest_ = ready::none;
+    unwatched(source);
 }
 
-std::size_t poll_engine::turn(event_loop& loop, clock::duration longest) {
+std::size_t poll_engine::wait_and_dispatch(clock::duration longest, bool queued) {
+    if (longest > clock::duration::zero() && (queued || core_.has_posted())) {
+        // A caller that blocks iterates again at once if this was not what it waits for: that saves
+        // a system call.
+        core_.refresh_now();
+        return 0;
+    }
+    if (queued) longest = clock::duration::zero();
+    // Nothing ends the wait when another thread posts: look every now and then.
+    if (core_.wake_descriptor() < 0)
+        longest = std::min<clock::duration>(longest, stream::alone_at_most);
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(longest);
     timespec limit{};
     limit.tv_sec = static_cast<time_t>(seconds.count());
     limit.tv_nsec = static_cast<long>(std::chrono::nanoseconds(longest - seconds).count());
     const int n = ::ppoll(polled_.data(), polled_.size(),
                           longest == event_loop::forever ? nullptr : &limit, nullptr);
-    loop.refresh_now();
+    core_.refresh_now();
     if (n <= 0) return 0;
     // Callbacks may change both ends of it.
     for (std::size_t place = 0; place < polled_.size(); ++place) {

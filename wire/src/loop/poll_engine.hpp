@@ -1,35 +1,32 @@
-// What serves the loop of a blocking client: poll(). Such a loop often lives for one request and
-// watches one socket: to tell the kernel of it, and to make an epoll instance and an eventfd for
-// that, would be as many system calls again as the request has.
+// The engine of a blocking client's loop: poll(). Such a loop often lives for one request and
+// watches one socket. Making an epoll instance and an eventfd for it, and registering the socket,
+// would cost as many system calls again as the request itself.
 #pragma once
 
 #include <poll.h>
 
-#include <memory>
 #include <vector>
 
-#include "wire/loop/event_loop.hpp"
+#include "readiness_engine.hpp"
 
 namespace wire::detail {
 
-// A loop for one thread that waits for one thing after another, and hands the loop to nobody. It
-// cannot be embedded. Who lets another thread post calls event_loop::make_wakeable() before;
-// otherwise the loop may take 50 ms to find out.
-std::unique_ptr<event_loop> blocking_loop();
-
-class poll_engine {
+class poll_engine final : public readiness_engine {
 public:
-    void watch(event_loop& loop, io_source& source, int fd, ready interest);
-    void rewatch(io_source& source, ready interest) noexcept;
-    void unwatch(io_source& source) noexcept;
-    // Waits, takes and serves.
-    std::size_t turn(event_loop& loop, clock::duration longest);
+    explicit poll_engine(event_loop& loop) noexcept : readiness_engine(loop, sockets::blocking) {}
+
+    loop_engine name() const noexcept override { return loop_engine::epoll; }
+    std::size_t wait_and_dispatch(clock::duration longest, bool queued) override;
+    int descriptor() noexcept override { return -1; }
+    result<void> watch(io_source& source, int fd, ready interest) override;
+    void rewatch(io_source& source, ready interest) noexcept override;
+    void unwatch(io_source& source) noexcept override;
 
 private:
     std::size_t place_of(const io_source& source) const noexcept;
 
-    // Parallel. A source that is gone, perhaps in the middle of a turn, leaves its place free:
-    // null, and -1, which poll() passes over.
+    // Parallel. A source that is gone, perhaps in the middle of an iteration, leaves its place
+    // free: null, and -1, which poll() passes over.
     std::vector<io_source*> sources_;
     std::vector<pollfd> polled_;
 };

@@ -1,4 +1,4 @@
-#include "poll_engine.hpp"
+#include "blocking_loop.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>
@@ -74,7 +74,7 @@ TEST(poll_engine, sources_come_and_go_in_the_middle_of_an_iteration) {
     };
     loop->run_once(0ms);
     ASSERT_NE(fresh, nullptr);
-    EXPECT_EQ(fresh->count, 0);  // it was not asked for when the turn began
+    EXPECT_EQ(fresh->count, 0);  // it was not asked for when the iteration began
     for (const std::size_t i : {1U, 2U, 3U, 6U, 7U, 8U}) EXPECT_EQ(bells[i]->count, 1) << i;
     loop->run_once(0ms);
     EXPECT_EQ(fresh->count, 1);

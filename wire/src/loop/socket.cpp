@@ -1,3 +1,4 @@
+// Sockets: listening, and the three ways to begin a connection.
 #include "wire/loop/socket.hpp"
 
 #include <netinet/tcp.h>

@@ -1,4 +1,4 @@
-// What connecting begins with, for those who connect in another way.
+// Sockets that are not connected by connect_tcp(): by io_uring, or by a client that blocks.
 #pragma once
 
 #include <chrono>
@@ -7,12 +7,12 @@
 
 namespace wire::detail {
 
-// The socket of connect_tcp(), bound as asked, not yet connecting.
+// The socket of connect_tcp(), bound as asked, not yet connecting. `blocks`: without O_NONBLOCK.
 result<unique_fd> open_tcp(const address& to, const connect_options& options, bool blocks = false);
 
-// For those who block: a socket that does, too, where a call is not told otherwise. Waits for the
-// connection at most `longest`, which is not 0; where `stands` is false after that, one waits on as
-// with connect_tcp()'s.
+// For callers that block: a socket without O_NONBLOCK. Waits for the connection at most `longest`,
+// which is not 0. Where `stands` is false after that, the socket becomes writable when the
+// connection is decided, as one of connect_tcp() does.
 struct waited_for {
     unique_fd socket;
     bool stands = false;

@@ -1,15 +1,24 @@
-// The part of a stream that only one with a filter needs.
+// The part of a stream that only one with a filter needs. Bytes pass through these places:
+//
+//     socket -> held_ (while the user does not read) -> filter.receive() -> on_data()
+//     out_ -> filter.send(), 64 KiB at a time -> to_peer_ -> socket
+//
+//     filter_state    set when                               what follows
+//     more_           receive() has more to give             hook_callback() goes on
+//     failure_        send() failed                          fail_filtered(), from the loop
+//     finished_       the closing notice was appended,       nothing more is encoded
+//                     or nobody is left to say it to
+//     gone_           a callback runs                        tells that it destroyed the stream
+//
+// The stream owns the filter until it closes; both are the loop's thread's.
 #include "wire/loop/stream_filter.hpp"
 
-#include <sys/socket.h>
-
 #include <algorithm>
-#include <cerrno>
 
-#include "uring_engine.hpp"
+#include "engine.hpp"
 #include "wire/loop/stream.hpp"
 
-namespace wire {
+namespace wire::detail {
 
 namespace {
 
@@ -20,16 +29,12 @@ constexpr std::size_t most_owed = 256 * 1024;
 
 }  // namespace
 
-stream_filter::~stream_filter() {
-    if (gone_ != nullptr) *gone_ = true;
-}
-
-void stream::set_filter(std::unique_ptr<stream_filter> filter) noexcept {
-    close();
+void stream_core::set_filter(std::unique_ptr<stream_filter> filter) noexcept {
+    close(false);
     filter_ = std::move(filter);
 }
 
-void stream::begin_filtered() noexcept {
+void stream_core::begin_filtered() noexcept {
     state_ = state::securing;
     update_interest();
     stream_filter& f = *filter_;
@@ -46,38 +51,21 @@ void stream::begin_filtered() noexcept {
     flush_later();
 }
 
-result<void> stream::secure(std::unique_ptr<stream_filter> filter) {
+result<void> stream_core::secure(std::unique_ptr<stream_filter> filter) {
     filter_ = std::move(filter);
     state_ = state::securing;
     update_interest();
     const auto begun = filter_->begin(filter_->to_peer_);
     if (!begun) {
-        close();
+        close(false);
         return begun;
     }
     flush_later();
     return {};
 }
 
-bool stream::receive_filtered(int flags) noexcept {
-    // The back half of the scratch is for what comes, the front half for what is made of it.
-    const auto scratch = loop()->scratch();
-    const auto space = scratch.subspan(scratch.size() / 2);
-    const ssize_t n = receive_into(space, flags);
-    if (n > 0) {
-        take_raw(space.first(static_cast<std::size_t>(n)));
-    } else if (n == 0) {
-        peer_finished();
-    } else if (errno != EAGAIN && errno != EINTR) {
-        receive_failed(errno);
-    } else {
-        return false;
-    }
-    return true;
-}
-
 // May end with the stream destroyed.
-void stream::take_raw(std::span<const char> raw) noexcept {
+void stream_core::take_raw(std::span<const char> raw) noexcept {
     stream_filter& f = *filter_;
     bool gone = false;
     f.gone_ = &gone;
@@ -130,7 +118,7 @@ void stream::take_raw(std::span<const char> raw) noexcept {
 
 // Moves what is in out() to what travels, a piece at a time, when all earlier pieces have gone.
 // False when the filter failed.
-bool stream::encode_some() noexcept {
+bool stream_core::encode_some() noexcept {
     stream_filter& f = *filter_;
     if (f.failure_) return false;
     if (state_ != state::open || f.to_peer_.size() >= most_at_once) return true;
@@ -150,17 +138,17 @@ bool stream::encode_some() noexcept {
     return true;
 }
 
-void stream::fail_filtered(const error& why) noexcept {
+void stream_core::fail_filtered(const error& why) noexcept {
     // The filter's last bytes (an alert) are for the peer to know why; they go if they go at once.
     if (!waiting_to_write_) send_at_once(filter_->to_peer_);
     const error copy = why;  // it may be the filter's own
     filter_->finished_ = true;
     filter_->to_peer_.clear();
-    close();
+    close(false);
     on_failure(copy);
 }
 
-void stream::say_last_words() noexcept {
+void stream_core::say_last_words() noexcept {
     stream_filter& f = *filter_;
     if (state_ != state::open || f.finished_ || f.failure_ || waiting_to_write_ ||
         failed_errno_ != 0)
@@ -169,13 +157,8 @@ void stream::say_last_words() noexcept {
     send_at_once(f.to_peer_);
 }
 
-void stream::send_at_once(buffer& last) noexcept {
-    if (last.empty()) return;
-    if (loop()->uring_ != nullptr) {
-        loop()->uring_->send_last(*this, last);
-    } else {
-        ::send(fd(), last.data(), last.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-    }
+void stream_core::send_at_once(buffer& last) noexcept {
+    if (!last.empty()) engine().send_at_once(*this, last);
 }
 
-}  // namespace wire
+}  // namespace wire::detail

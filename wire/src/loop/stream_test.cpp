@@ -85,7 +85,7 @@ TEST_F(streams, carry_bytes_both_ways) {
     connect();
     client.write("ping");
     client.write(" and more");
-    EXPECT_EQ(client.sends, 0);  // not before the end of the turn
+    EXPECT_EQ(client.sends, 0);  // not before the end of the iteration
     run_until([&] { return server.received == "ping and more"; });
     EXPECT_EQ(client.sends, 1);
     server.write("pong");

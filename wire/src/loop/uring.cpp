@@ -1,3 +1,4 @@
+// The ring's system calls and its memory: set-up, submission, completions, buffers.
 #include "uring.hpp"
 
 #include <poll.h>
@@ -225,7 +226,7 @@ int uring::enter(unsigned wait_for, unsigned flags, const clock::duration* longe
 
 void uring::submit() noexcept {
     // Bounded: a kernel that takes nothing (a wrong thread, no memory) is asked again in the next
-    // turn.
+    // iteration.
     while (started_ && has_queued() && enter(0, 0, nullptr) > 0) {}
 }
 
@@ -243,8 +244,8 @@ void uring::submit_and_wait(clock::duration longest, std::size_t most) noexcept 
     const bool wait = longest > clock::duration::zero() && ready() == 0;
     enter(wait ? 1 : 0, IORING_ENTER_GETEVENTS,
           wait && longest != clock::duration::max() ? &longest : nullptr);
-    // Kernels since 6.13 work off some twenty completions at a call. All of a turn are taken before
-    // any is served: what is written afterwards then leaves in one large batch.
+    // Kernels since 6.13 work off some twenty completions at a call. All of an iteration are taken
+    // before any is served: what is written afterwards then leaves in one large batch.
     constexpr std::size_t about_all = 16;
     for (std::size_t before = 0, now = ready(); now - before >= about_all && now < most;
          now = ready()) {

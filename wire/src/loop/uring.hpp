@@ -2,8 +2,22 @@
 // of the process, and a ring of buffers that the kernel receives into. Raw system calls; the policy
 // is in uring_engine.
 //
-// Set up as it was measured to pay: one thread submits, completions are worked off only when that
-// thread asks (Linux 6.1).
+//     state       comes about by    allowed
+//     disabled    create()          queue(), install(), from any one thread
+//     started     start()           all, from the thread that called start()
+//
+//     an operation is        by                           owned by
+//     waiting                queue() while it is full     waiting_
+//     queued                 queue()                      the submission ring, not yet the kernel's
+//     under way              submit...()                  the kernel
+//     complete               the kernel                   the completion ring, until take()
+//
+//     a receive buffer is    by
+//     the kernel's           create(), recycle()
+//     ours                   a completion that names it, until recycle()
+//
+// One thread submits, and the kernel works on completions only when that thread asks
+// (DEFER_TASKRUN, Linux 6.1): this is the set-up that was measured to pay.
 #pragma once
 
 #include <linux/io_uring.h>
@@ -44,7 +58,7 @@ public:
     uring(const uring&) = delete;
     uring& operator=(const uring&) = delete;
 
-    // From here on all belongs to the calling thread. Once.
+    // From here on all belongs to the calling thread. Call it once.
     result<void> start();
     bool started() const noexcept { return started_; }
 

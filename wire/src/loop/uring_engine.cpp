@@ -1,7 +1,29 @@
+// io_uring: what one iteration does, and sources that are watched.
+//
+//     wait_and_dispatch()
+//         submit what is queued, wait        unless something waits already
+//         resumed streams                    what was withheld from them
+//         early_                             completions taken out of the ring to make room
+//         completions                        those that are there now, most_ at a time
+//
+//     a completion's kind    goes to
+//     watch                  on_watched(): the source's callback, then the next poll
+//     receive                on_received()
+//     send                   on_sent()
+//     connect                on_connected()
+//     hangup                 on_hangup()
+//     shut_down, closed      frees the slot
+//     ignored                nobody: cancellations, resets
+//
+//     a source is    by                         its poll
+//     watched        watch()                    one under way (armed), renewed after each report
+//     reporting      its completion             none, until the callback returns
+//     unwatched      unwatch()                  cancelled at once; its generation has passed
 #include "uring_engine.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/epoll.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -28,7 +50,7 @@ ready from_poll(int events) noexcept {
 }  // namespace
 
 uring_engine::uring_engine(event_loop& loop, std::size_t most, std::unique_ptr<uring> ring)
-    : loop_(loop), most_(most), ring_(std::move(ring)) {
+    : engine(loop), most_(most), ring_(std::move(ring)) {
     slots_.reset(static_cast<slot*>(std::calloc(ring_->file_slots(), sizeof(slot))));
     if (slots_ == nullptr) throw std::bad_alloc();
 }
@@ -44,25 +66,25 @@ result<std::unique_ptr<uring_engine>> uring_engine::create(event_loop& loop,
         options.max_streams == 0 ? most : std::min(most, options.max_streams));
     settings.buffers = static_cast<unsigned>(
         std::bit_ceil(std::clamp<std::size_t>(options.receive_buffers, 16, 16'384)));
-    // Room for what some turns can bring: more waits in the kernel, but costs a call.
+    // Room for what some iterations can bring: more waits in the kernel, but costs a call.
     settings.completions = std::min(settings.completions, 16 * settings.buffers);
     auto ring = uring::create(settings);
     if (!ring) return ring.error();
-    // One turn's receives never take more buffers than there are.
+    // One iteration's receives never take more buffers than there are.
     return std::unique_ptr<uring_engine>(new uring_engine(
         loop,
         std::min<std::size_t>(std::max<std::size_t>(options.events_per_wait, 16), settings.buffers),
         *std::move(ring)));
 }
 
-std::size_t uring_engine::turn(clock::duration longest) {
+std::size_t uring_engine::wait_and_dispatch(clock::duration longest, bool queued) {
     if (!ring_->started()) {
         // Cannot fail: it was made to be enabled once.
         [[maybe_unused]] const auto enabled = ring_->start();
     }
-    if (!early_.empty() || !resumed_.empty()) longest = clock::duration::zero();
+    if (queued || !early_.empty() || !resumed_.empty()) longest = clock::duration::zero();
     ring_->submit_and_wait(longest, most_);
-    loop_.refresh_now();
+    core_.refresh_now();
     std::size_t served = 0;
     if (!resumed_.empty() && serve_withheld()) ++served;
     if (!early_.empty()) {
@@ -82,13 +104,29 @@ void uring_engine::submit() noexcept {
     if (ring_->has_queued()) ring_->work_off();
 }
 
+// That of completions and that of posts together: what one eventfd makes a ring say to another is
+// told only after an RCU grace period, which is milliseconds.
+int uring_engine::descriptor() noexcept {
+    if (both_) return both_.get();
+    unique_fd both(::epoll_create1(EPOLL_CLOEXEC));
+    if (!both) return -1;
+    for (const int fd : {ring_->descriptor(), core_.wake_descriptor()}) {
+        epoll_event event{};
+        event.events = EPOLLIN;
+        if (::epoll_ctl(both.get(), EPOLL_CTL_ADD, fd, &event) != 0) return -1;
+    }
+    both_ = std::move(both);
+    return both_.get();
+}
+
 void uring_engine::queue(const io_uring_sqe& operation) {
     if (ring_->full() && ring_->started()) make_room();
     ring_->queue(operation);
 }
 
-// Submits in the middle of a turn. Sends that are complete give their buffers back at once, so that
-// a burst on all of many connections holds buffers for few; the rest waits for its turn.
+// Submits in the middle of an iteration. Sends that are complete give their buffers back at once,
+// so that a burst on all of many connections holds buffers for few; other completions wait in
+// early_.
 void uring_engine::make_room() noexcept {
     ring_->submit();
     while (ring_->ready() > 0) {
@@ -100,8 +138,8 @@ void uring_engine::make_room() noexcept {
     }
 }
 
-// A slot is free when the kernel says that its socket is closed. One that closes and opens in the
-// same turn, with all others in use, would not find that out before the next.
+// A slot is free when the kernel says that its socket is closed. Closing one connection and opening
+// another in the same iteration, with all other slots in use, has to find that out at once.
 void uring_engine::reclaim_slots() noexcept {
     ring_->work_off();
     while (ring_->ready() > 0) {
@@ -155,16 +193,14 @@ result<void> uring_engine::watch(io_source& source, int fd, ready interest) {
     if (watched_[index].source != nullptr)
         return system_failure(EEXIST, "cannot watch a descriptor");
     watched_[index].source = &source;
-    source.loop_ = &loop_;
-    source.fd_ = fd;
-    source.interest_ = interest;
+    watched(source, fd, interest);
     arm(fd);
     return {};
 }
 
 // Level-triggered: a poll that reports once, renewed after each report.
 void uring_engine::arm(int fd) {
-    watched& w = watched_[static_cast<std::size_t>(fd)];
+    watch_slot& w = watched_[static_cast<std::size_t>(fd)];
     w.armed = true;
     io_uring_sqe e{};
     e.opcode = IORING_OP_POLL_ADD;
@@ -177,14 +213,14 @@ void uring_engine::arm(int fd) {
 void uring_engine::rewatch(io_source& source, ready interest) noexcept {
     if (source.interest_ == interest) return;
     source.interest_ = interest;
-    const watched& w = watched_[static_cast<std::size_t>(source.fd_)];
+    const watch_slot& w = watched_[static_cast<std::size_t>(source.fd_)];
     if (!w.armed) return;  // its report is being served
     cancel(tag(kind::watch, static_cast<std::uint32_t>(source.fd_), w.generation));
     arm(source.fd_);
 }
 
 void uring_engine::unwatch(io_source& source) noexcept {
-    watched& w = watched_[static_cast<std::size_t>(source.fd_)];
+    watch_slot& w = watched_[static_cast<std::size_t>(source.fd_)];
     if (w.armed) {
         cancel(tag(kind::watch, static_cast<std::uint32_t>(source.fd_), w.generation));
         // At once: until then the kernel keeps the file, so that its owner's close() would not
@@ -194,9 +230,7 @@ void uring_engine::unwatch(io_source& source) noexcept {
     ++w.generation;
     w.armed = false;
     w.source = nullptr;
-    source.loop_ = nullptr;
-    source.fd_ = -1;
-    source.interest_ = ready::none;
+    unwatched(source);
 }
 
 bool uring_engine::on_watched(std::uint32_t fd, std::uint32_t generation, int result) {
@@ -206,7 +240,7 @@ bool uring_engine::on_watched(std::uint32_t fd, std::uint32_t generation, int re
     if (result != -ECANCELED)
         source.on_ready_(source, result < 0 ? ready::failed : from_poll(result));
     // The callback may have unwatched or destroyed it, or another may be watched there by now.
-    watched& w = watched_[fd];
+    watch_slot& w = watched_[fd];
     if (w.generation == generation && !w.armed) arm(static_cast<int>(fd));
     return true;
 }

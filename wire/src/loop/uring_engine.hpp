@@ -1,5 +1,4 @@
-// What an event loop is when io_uring serves it: readiness of sources by polls, and everything of
-// streams by completions.
+// The engine of io_uring: readiness of sources by polls, and everything of streams by completions.
 //
 // A stream's socket lies in the ring's own table and is no descriptor of the process: how many
 // there can be is bounded by the table of each ring, not by the files of the process. Its place
@@ -9,6 +8,9 @@
 // earlier generation belongs to something that is gone. Bytes that the kernel reads while an
 // operation is under way lie in a record of the engine's, so that streams may be destroyed at any
 // time.
+//
+// uring_engine.cpp has the iteration and the sources, uring_streams.cpp the streams with the states
+// of a slot. All belongs to the thread that first runs the loop; until then another may attach.
 #pragma once
 
 #include <cstdint>
@@ -18,58 +20,41 @@
 #include <unordered_map>
 #include <vector>
 
+#include "engine.hpp"
 #include "uring.hpp"
 #include "wire/base/buffer.hpp"
-#include "wire/loop/event_loop.hpp"
-#include "wire/loop/socket.hpp"
-
-namespace wire {
-class stream;
-}
 
 namespace wire::detail {
 
-class uring_engine {
+class uring_engine final : public engine {
 public:
+    // Fails where the host forbids io_uring, and says what does.
     static result<std::unique_ptr<uring_engine>> create(event_loop& loop,
                                                         const loop_options& options);
 
-    // ---- for the loop ----
-
-    // Waits, takes and serves; how many completions were of interest to anybody outside.
-    std::size_t turn(clock::duration longest);
-    // Hands the kernel what is queued. A running loop does so when it next waits.
-    void submit() noexcept;
-    int descriptor() noexcept { return ring_->descriptor(); }
-    // There is something to do that the kernel will not announce: what it was not yet handed, or
-    // what a turn has left.
-    bool wants_iteration() const noexcept {
+    loop_engine name() const noexcept override { return loop_engine::io_uring; }
+    std::size_t wait_and_dispatch(clock::duration longest, bool queued) override;
+    void submit() noexcept override;
+    bool wants_iteration() const noexcept override {
         return !ring_->started() || ring_->has_queued() || !early_.empty() || !resumed_.empty() ||
                ring_->has_work();
     }
+    int descriptor() noexcept override;
+    result<void> watch(io_source& source, int fd, ready interest) override;
+    void rewatch(io_source& source, ready interest) noexcept override;
+    void unwatch(io_source& source) noexcept override;
 
-    result<void> watch(io_source& source, int fd, ready interest);
-    void rewatch(io_source& source, ready interest) noexcept;
-    void unwatch(io_source& source) noexcept;
-
-    // ---- for streams ----
-
-    result<void> attach(stream& s, unique_fd socket);
-    result<void> connect(stream& s, unique_fd socket, const address& to);
-    // The stream is about to forget its loop.
-    void close(stream& s, bool reset) noexcept;
-    // Begins to send what is unsent, unless sending is under way. False when the filter failed.
-    bool send(stream& s) noexcept;
-    // Sends `last` after all that is under way, if it goes at once; for a stream that is about to
-    // close.
-    void send_last(stream& s, buffer& last) noexcept;
-    // Whoever asks is told by on_drained() when it has gone: a stream that nobody asks about is
-    // spared the call.
-    std::size_t under_way(const stream& s) noexcept;
-    // The stream's wish to read has changed.
-    void update_reading(stream& s) noexcept;
-    // Whether nothing has come for it that it was not given.
-    bool quiet(const stream& s) noexcept;
+    result<void> attach(stream_core& s, unique_fd socket) override;
+    result<void> connect(stream_core& s, const address& to,
+                         const connect_options& options) override;
+    void close(stream_core& s, bool reset) noexcept override;
+    // Begins to send what is unsent, unless sending is under way.
+    bool send(stream_core& s, int& number) noexcept override;
+    // Sends `last` after all that is under way.
+    void send_at_once(stream_core& s, buffer& last) noexcept override;
+    std::size_t under_way(const stream_core& s) noexcept override;
+    void update_interest(stream_core& s) noexcept override;
+    bool quiet(const stream_core& s) noexcept override;
 
 private:
     enum class kind : std::uint8_t {
@@ -83,13 +68,13 @@ private:
         closed
     };
 
-    struct watched {
+    struct watch_slot {
         io_source* source = nullptr;
         std::uint32_t generation = 0;
         bool armed = false;
     };
     struct slot {
-        stream* owner;
+        stream_core* owner;
         std::uint32_t generation;
         std::uint32_t link;  // of a stream: its record + 1; of a free slot: the next free one + 1
         bool receiving;      // a receive is under way, perhaps being cancelled
@@ -122,7 +107,7 @@ private:
         return std::uint64_t{generation} << 32 | std::uint64_t{index} << 8 |
                static_cast<std::uint64_t>(k);
     }
-    static std::uint32_t slot_of(const stream& s) noexcept;
+    static std::uint32_t slot_of(const stream_core& s) noexcept;
     bool is_current(std::uint32_t index, std::uint32_t generation) const noexcept {
         return slots_[index].generation == generation;
     }
@@ -136,7 +121,7 @@ private:
     void arm(int fd);
     bool on_watched(std::uint32_t fd, std::uint32_t generation, int result);
 
-    result<std::uint32_t> take_slot(stream& s, const unique_fd& socket);
+    result<std::uint32_t> take_slot(stream_core& s, const unique_fd& socket);
     std::uint32_t take_record(std::uint32_t index);
     void drop_record(std::uint32_t number) noexcept;
     void send_record(std::uint32_t number) noexcept;
@@ -154,11 +139,13 @@ private:
     bool on_connected(std::uint32_t number, int result);
     bool on_hangup(std::uint32_t index, std::uint32_t generation, const uring::completion& c);
 
-    event_loop& loop_;
-    std::size_t most_;  // completions served in one turn
+    bool begin_send(stream_core& s) noexcept;
+
+    std::size_t most_;  // completions served in one iteration
     std::unique_ptr<uring> ring_;
-    std::vector<uring::completion> early_;  // taken out of the ring before their turn, to make room
-    std::vector<watched> watched_;          // by descriptor
+    std::vector<uring::completion> early_;  // taken out of the ring early, to make room
+    std::vector<watch_slot> watched_;       // by descriptor
+    unique_fd both_;                        // what descriptor() is, once asked for
 
     std::unique_ptr<slot[], released> slots_;  // untouched pages cost nothing
     std::uint32_t used_slots_ = 0;             // those beyond were never used

@@ -1,4 +1,31 @@
-// The streams of a uring_engine.
+// The streams of a uring_engine: each has a slot of the ring's table, with these operations.
+//
+//     slot            owner     under way
+//     free            null      nothing
+//     connecting      stream    connect (a record holds the address)
+//     receiving       stream    one multishot receive (receiving); perhaps a send
+//     paused          stream    the receive is cancelled (cancelling); a poll for the end (hangup)
+//     shutting down   any       shutdown (shutting_down), which finds the socket by its slot
+//     leaving         null      the same: closed when that is done (leaving)
+//     closing         null      close; free when it completes
+//
+// Each owner of a slot has its own generation: close() counts it up, and what still completes for
+// an earlier one is dropped.
+//
+//     a send is          by                       next
+//     first try          begin_send()             done; or, when the socket is full, slow
+//     slow               EAGAIN, a part sent      the kernel waits for room; on_drained() when done
+//
+// While a stream does not read, what came already is withheld by slot, and given when it reads
+// again, from the next iteration (resumed_).
+//
+//     owner of            is
+//     a socket            the ring's table, by its slot
+//     bytes being sent    a record, from begin_send() to the completion
+//     a receive buffer    the kernel; the engine while on_received() runs
+//     withheld bytes      the engine
+//
+// All on the loop's thread.
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -6,6 +33,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "socket_parts.hpp"
 #include "uring_engine.hpp"
 #include "wire/loop/stream.hpp"
 
@@ -24,13 +52,13 @@ io_uring_sqe on_file(io_uring_op what, std::uint32_t index, std::uint64_t user_d
 
 }  // namespace
 
-std::uint32_t uring_engine::slot_of(const stream& s) noexcept {
-    return static_cast<std::uint32_t>(-2 - s.io_source::fd_);
+std::uint32_t uring_engine::slot_of(const stream_core& s) noexcept {
+    return static_cast<std::uint32_t>(-2 - s.fd_);
 }
 
 // ---- beginning and end ----
 
-result<std::uint32_t> uring_engine::take_slot(stream& s, const unique_fd& socket) {
+result<std::uint32_t> uring_engine::take_slot(stream_core& s, const unique_fd& socket) {
     if (free_slot_ == 0 && used_slots_ == ring_->file_slots()) reclaim_slots();
     const bool fresh = free_slot_ == 0;
     if (fresh && used_slots_ == ring_->file_slots()) {
@@ -48,26 +76,29 @@ result<std::uint32_t> uring_engine::take_slot(stream& s, const unique_fd& socket
     t.owner = &s;
     t.link = 0;
     t.receiving = t.cancelling = t.hangup = t.tell = t.shutting_down = t.leaving = false;
-    s.io_source::loop_ = &loop_;
-    s.io_source::fd_ = -2 - static_cast<int>(index);
+    s.loop_ = &loop_;
+    s.fd_ = -2 - static_cast<int>(index);
     return index;
 }
 
-result<void> uring_engine::attach(stream& s, unique_fd socket) {
+result<void> uring_engine::attach(stream_core& s, unique_fd socket) {
     const auto index = take_slot(s, socket);
     if (!index) return index.error();
     receive(*index);
     return {};
 }
 
-result<void> uring_engine::connect(stream& s, unique_fd socket, const address& to) {
-    const auto index = take_slot(s, socket);
+result<void> uring_engine::connect(stream_core& s, const address& to,
+                                   const connect_options& options) {
+    auto socket = open_tcp(to, options);
+    if (!socket) return socket.error();
+    const auto index = take_slot(s, *socket);
     if (!index) return index.error();
     const std::uint32_t number = take_record(*index);
     slots_[*index].link = number + 1;
     record& r = records_[number];
     r.connect = true;
-    loop_.pool().lend(r.bytes);
+    core_.pool().lend(r.bytes);
     r.bytes.append({reinterpret_cast<const char*>(to.raw()), to.size()});
     auto e = on_file(IORING_OP_CONNECT, *index, tag(kind::connect, number, 0));
     e.addr = reinterpret_cast<std::uint64_t>(r.bytes.data());
@@ -76,7 +107,7 @@ result<void> uring_engine::connect(stream& s, unique_fd socket, const address& t
     return {};
 }
 
-void uring_engine::close(stream& s, bool reset) noexcept {
+void uring_engine::close(stream_core& s, bool reset) noexcept {
     const std::uint32_t index = slot_of(s);
     slot& t = slots_[index];
     if (reset) {
@@ -106,9 +137,9 @@ void uring_engine::close(stream& s, bool reset) noexcept {
     } else {
         free_socket(index);
     }
-    s.io_source::loop_ = nullptr;
-    s.io_source::fd_ = -1;
-    if (!loop_.in_iteration_) submit();
+    s.loop_ = nullptr;
+    s.fd_ = -1;
+    if (!core_.in_iteration()) submit();
 }
 
 void uring_engine::free_socket(std::uint32_t index) noexcept {
@@ -125,7 +156,7 @@ bool uring_engine::on_connected(std::uint32_t number, int result) {
     drop_record(number);
     if (!current) return false;
     slots_[index].link = 0;
-    stream& s = *slots_[index].owner;
+    stream_core& s = *slots_[index].owner;
     if (result == 0) receive(index);
     s.connected(-result);
     return true;
@@ -148,7 +179,7 @@ std::uint32_t uring_engine::take_record(std::uint32_t index) {
 }
 
 void uring_engine::drop_record(std::uint32_t number) noexcept {
-    loop_.pool().reclaim(records_[number].bytes);
+    core_.pool().reclaim(records_[number].bytes);
     free_records_.push_back(number);
 }
 
@@ -158,43 +189,45 @@ void uring_engine::send_record(std::uint32_t number) noexcept {
     e.addr = reinterpret_cast<std::uint64_t>(r.bytes.data());
     e.len = static_cast<std::uint32_t>(r.bytes.size());
     // At first only what the socket takes at once, so that its being full is known in the same
-    // turn.
+    // iteration.
     e.msg_flags = MSG_NOSIGNAL | (r.slow ? 0U : std::uint32_t{MSG_DONTWAIT});
     queue(e);
 }
 
-bool uring_engine::send(stream& s) noexcept {
+bool uring_engine::send(stream_core& s, int&) noexcept { return begin_send(s); }
+
+bool uring_engine::begin_send(stream_core& s) noexcept {
     const std::uint32_t index = slot_of(s);
     slot& t = slots_[index];
     if (s.sending_) return true;
     if (s.filter_ != nullptr && !s.encode_some()) return false;
     buffer& raw = s.raw_out();
-    if (s.out_.empty()) loop_.pool().reclaim(s.out_);
+    if (s.out_.empty()) core_.pool().reclaim(s.out_);
     if (raw.empty()) {
-        loop_.pool().reclaim(raw);
-        if (s.shutdown_wanted_ && s.state_ == stream::state::open) {
+        core_.pool().reclaim(raw);
+        if (s.shutdown_wanted_ && s.state_ == stream_core::state::open) {
             s.shutdown_wanted_ = false;
             shut_down(index);
         }
         return true;
     }
-    if (s.state_ == stream::state::open) s.before_send();
+    if (s.state_ == stream_core::state::open) s.before_send();
     const std::uint32_t number = take_record(index);
     records_[number].bytes.swap(raw);
     t.link = number + 1;
     s.sending_ = true;
     send_record(number);
-    if (!loop_.in_iteration_) submit();
+    if (!core_.in_iteration()) submit();
     return true;
 }
 
-void uring_engine::send_last(stream& s, buffer& last) noexcept {
+void uring_engine::send_at_once(stream_core& s, buffer& last) noexcept {
     const std::uint32_t number = take_record(slot_of(s));
     records_[number].bytes.swap(last);
     send_record(number);
 }
 
-std::size_t uring_engine::under_way(const stream& s) noexcept {
+std::size_t uring_engine::under_way(const stream_core& s) noexcept {
     slot& t = slots_[slot_of(s)];
     t.tell = true;
     return records_[t.link - 1].bytes.size();
@@ -210,7 +243,7 @@ bool uring_engine::on_sent(std::uint32_t number, int result, bool may_call) {
         return !may_call;
     }
     slot& t = slots_[index];
-    stream& s = *t.owner;
+    stream_core& s = *t.owner;
     const bool more = !s.out_.empty() || !s.raw_out().empty() || s.shutdown_wanted_;
     if (!may_call && (!whole || t.tell || s.waiting_to_write_ || more)) return false;
     if (!whole) {
@@ -222,7 +255,7 @@ bool uring_engine::on_sent(std::uint32_t number, int result, bool may_call) {
         }
         if (result > 0) r.bytes.consume(static_cast<std::size_t>(result));
         r.slow = s.waiting_to_write_ = true;
-        if (s.state_ == stream::state::open) s.before_send();
+        if (s.state_ == stream_core::state::open) s.before_send();
         send_record(number);
         return false;
     }
@@ -231,11 +264,11 @@ bool uring_engine::on_sent(std::uint32_t number, int result, bool may_call) {
     s.sending_ = false;
     const bool tell = t.tell || s.waiting_to_write_;
     s.waiting_to_write_ = t.tell = false;
-    if (more && !send(s)) {
+    if (more && !begin_send(s)) {
         s.fail(0, "send");
         return true;
     }
-    if (!tell || s.state_ != stream::state::open) return !may_call;
+    if (!tell || s.state_ != stream_core::state::open) return !may_call;
     if (s.sending_) {
         t.tell = true;
         return false;
@@ -249,7 +282,7 @@ void uring_engine::shut_down(std::uint32_t index) noexcept {
     auto e = on_file(IORING_OP_SHUTDOWN, index, tag(kind::shut_down, index, 0));
     e.len = SHUT_WR;
     queue(e);
-    if (!loop_.in_iteration_) submit();
+    if (!core_.in_iteration()) submit();
 }
 
 // ---- receiving ----
@@ -264,11 +297,11 @@ void uring_engine::receive(std::uint32_t index) noexcept {
     queue(e);
 }
 
-void uring_engine::update_reading(stream& s) noexcept {
+void uring_engine::update_interest(stream_core& s) noexcept {
     const std::uint32_t index = slot_of(s);
     slot& t = slots_[index];
     if (s.reading_ && has_withheld(index)) resumed_.push_back(index);
-    if ((s.reading_ || s.state_ == stream::state::securing) && !s.ended_) {
+    if (s.wants_to_read()) {
         // One that is being cancelled is renewed when its end is reported.
         if (!t.receiving) receive(index);
         return;
@@ -294,7 +327,7 @@ bool uring_engine::on_received(std::uint32_t index, std::uint32_t generation,
     bool served = false;
     if (is_current(index, generation)) {
         slot& t = slots_[index];
-        stream& s = *t.owner;
+        stream_core& s = *t.owner;
         if ((c.flags & IORING_CQE_F_MORE) == 0) t.receiving = t.cancelling = false;
         served = true;
         if (s.ended_ && c.result >= 0) {
@@ -302,7 +335,7 @@ bool uring_engine::on_received(std::uint32_t index, std::uint32_t generation,
         } else if (c.result > 0) {
             deliver(index, generation, ring_->buffer(id).first(static_cast<std::size_t>(c.result)));
         } else if (c.result == 0) {
-            if ((s.reading_ || s.state_ != stream::state::open) && !has_withheld(index)) {
+            if ((s.reading_ || s.state_ != stream_core::state::open) && !has_withheld(index)) {
                 s.peer_finished();
             } else {
                 withhold(index, {}, true);
@@ -313,8 +346,7 @@ bool uring_engine::on_received(std::uint32_t index, std::uint32_t generation,
         } else {
             s.receive_failed(-c.result);
         }
-        if (is_current(index, generation) && !t.receiving &&
-            (s.reading_ || s.state_ == stream::state::securing) && !s.ended_ && c.result != 0) {
+        if (is_current(index, generation) && !t.receiving && s.wants_to_read() && c.result != 0) {
             receive(index);
         }
     }
@@ -324,7 +356,7 @@ bool uring_engine::on_received(std::uint32_t index, std::uint32_t generation,
 
 // May end with the stream closed or destroyed.
 void uring_engine::deliver(std::uint32_t index, std::uint32_t generation, std::span<char> bytes) {
-    stream& s = *slots_[index].owner;
+    stream_core& s = *slots_[index].owner;
     if (s.filter_ != nullptr) {
         s.take_raw(bytes);  // withholds in its own way
         return;
@@ -334,7 +366,7 @@ void uring_engine::deliver(std::uint32_t index, std::uint32_t generation, std::s
             withhold(index, bytes, false);
             return;
         }
-        const auto scratch = loop_.scratch();
+        const auto scratch = core_.scratch();
         const auto space = s.receive_space(scratch);
         if (space.data() == scratch.data()) {
             s.on_data(bytes);
@@ -382,19 +414,18 @@ bool uring_engine::on_hangup(std::uint32_t index, std::uint32_t generation,
                              const uring::completion& c) {
     if (!is_current(index, generation)) return false;
     if ((c.flags & IORING_CQE_F_MORE) == 0) slots_[index].hangup = false;
-    stream& s = *slots_[index].owner;
+    stream_core& s = *slots_[index].owner;
     if (c.result > 0 && (c.result & (POLLERR | POLLHUP)) == 0) return false;
     if (s.reading_ && !s.ended_) return false;  // the receive reports it
     if (c.result > 0 && (c.result & POLLERR) == 0 && s.ended_) {
-        s.close();
-        s.on_failure(error(errc::none, "both directions have finished"));
+        s.both_finished();
     } else {
         s.fail(ECONNRESET, "connection");
     }
     return true;
 }
 
-bool uring_engine::quiet(const stream& s) noexcept {
+bool uring_engine::quiet(const stream_core& s) noexcept {
     const std::uint32_t index = slot_of(s);
     ring_->work_off();
     const std::uint64_t wanted = tag(kind::receive, index, slots_[index].generation);

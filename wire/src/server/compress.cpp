@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "../proto/char_tables.hpp"
 #include "exchange.hpp"
+#include "proto/char_tables.hpp"
 #include "wire/proto/accept_encoding.hpp"
 #include "wire/proto/compression.hpp"
 

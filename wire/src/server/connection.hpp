@@ -6,9 +6,9 @@
 #include <memory>
 #include <span>
 
-#include "../websocket/session_core.hpp"
 #include "loop_metrics.hpp"
 #include "peers.hpp"
+#include "websocket/session_core.hpp"
 #include "wire/loop/stream.hpp"
 #include "wire/proto/http_parser.hpp"
 

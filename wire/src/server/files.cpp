@@ -16,9 +16,9 @@
 #include <memory>
 #include <optional>
 
-#include "../proto/char_tables.hpp"
 #include "connection.hpp"
 #include "file_body.hpp"
+#include "proto/char_tables.hpp"
 #include "wire/proto/accept_encoding.hpp"
 #include "wire/proto/conditional.hpp"
 #include "wire/proto/http_writer.hpp"

@@ -1,7 +1,7 @@
 // Queries, forms and cookies: the parsers of proto, applied to a request.
 #include "wire/server/forms.hpp"
 
-#include "../proto/char_tables.hpp"
+#include "proto/char_tables.hpp"
 
 namespace wire::http {
 

@@ -4,8 +4,8 @@
 #include <array>
 #include <cstdint>
 
-#include "../base/counter.hpp"
-#include "../websocket/traffic.hpp"
+#include "base/counter.hpp"
+#include "websocket/traffic.hpp"
 #include "wire/proto/http_types.hpp"
 
 namespace wire::http::detail {

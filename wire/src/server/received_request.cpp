@@ -1,7 +1,7 @@
 // A request's copies of what it was received as, and its route's parameters.
 #include "received_request.hpp"
 
-#include "../proto/rebase.hpp"
+#include "proto/rebase.hpp"
 #include "wire/proto/url.hpp"
 
 namespace wire::http {

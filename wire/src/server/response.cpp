@@ -4,8 +4,9 @@
 
 #include <algorithm>
 
-#include "../proto/char_tables.hpp"
 #include "exchange.hpp"
+#include "proto/char_tables.hpp"
+#include "proto/rebase.hpp"
 #include "wire/proto/cookies.hpp"
 #include "worker.hpp"
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "../loop/deferred_deletion.hpp"
 #include "connection.hpp"
 #include "exchange.hpp"
+#include "loop/deferred_deletion.hpp"
 #include "observer.hpp"
 #include "wire/loop/listener.hpp"
 #include "wire/loop/task.hpp"

@@ -1,7 +1,7 @@
 // Counts of the messages of one loop's sessions, kept where the server has metrics.
 #pragma once
 
-#include "../base/counter.hpp"
+#include "base/counter.hpp"
 
 namespace wire::ws::detail {
 

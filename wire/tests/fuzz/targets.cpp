@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "../../src/proto/http_transcript.hpp"
 #include "harness.hpp"
+#include "http_transcript.hpp"
 #include "wire/proto/base64.hpp"
 #include "wire/proto/compression.hpp"
 #include "wire/proto/cookies.hpp"

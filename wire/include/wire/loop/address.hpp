@@ -13,17 +13,26 @@
 
 namespace wire {
 
+// A plain value, 28 bytes. Ports are in host byte order throughout.
 class address {
 public:
-    address() noexcept;  // 0.0.0.0:0
+    // 0.0.0.0:0
+    address() noexcept;
 
-    // A literal, such as "127.0.0.1" or "::1"; no look-up.
+    // From a literal, such as "127.0.0.1" or "::1", without brackets; no look-up. Anything else is
+    // errc::bad_argument.
     static result<address> parse(std::string_view literal, std::uint16_t port);
+    // 0.0.0.0: all IPv4 addresses of this host, to listen on.
     static address any_v4(std::uint16_t port) noexcept;
+    // 127.0.0.1
     static address loopback_v4(std::uint16_t port) noexcept;
+    // A copy of what the system gave, which must be as large as its family says. 0.0.0.0:0 for
+    // families other than AF_INET and AF_INET6.
     static address from(const sockaddr* raw) noexcept;
 
+    // AF_INET or AF_INET6.
     int family() const noexcept { return storage_.v4.sin_family; }
+    // 0 where the system is to choose.
     std::uint16_t port() const noexcept;
     void set_port(std::uint16_t port) noexcept;
     // "127.0.0.1", "::1".
@@ -31,7 +40,9 @@ public:
     // "127.0.0.1:80", "[::1]:80".
     std::string to_string() const;
 
+    // For system calls: valid as long as this object is, and is not changed.
     const sockaddr* raw() const noexcept { return reinterpret_cast<const sockaddr*>(&storage_); }
+    // Bytes of raw() that count.
     socklen_t size() const noexcept {
         return family() == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
     }
@@ -43,7 +54,10 @@ private:
     } storage_;
 };
 
-// All addresses of a host: at once for a literal, else by the system's resolver, which BLOCKS.
+// All addresses of a host, in the order in which the system prefers them; not empty. At once for a
+// literal, else by the system's resolver, which BLOCKS, for seconds when no name server answers:
+// call it from a blocking_pool, not from a loop. Any thread. errc::not_resolved when the name has
+// no address, or nobody answers.
 result<std::vector<address>> resolve(std::string_view host, std::uint16_t port);
 
 }  // namespace wire

@@ -7,17 +7,30 @@
 
 namespace wire {
 
+// One listening socket. All belongs to the loop's thread, and the listener must end before the
+// loop. Several loops can share a port: see listen_options::reuse_port.
 class listener {
 public:
-    // Given each new connection: non-blocking and close-on-exec.
+    // Given each new connection, non-blocking and close-on-exec, and who connected; on the loop's
+    // thread. Attach the socket to a stream, or let it close. It must not throw.
     using accept_handler = unique_function<void(unique_fd, const address& peer)>;
 
+    // Closed.
     listener() noexcept;
+    // Closes.
     ~listener();
 
-    // Starts accepting. The handler may close() the listener but not destroy it.
+    // Closes what it had, and starts accepting on `listening`, which listen_tcp() gave, and which
+    // it owns from now on. The handler may close() the listener but not destroy it. Fails, and
+    // stays closed, when the loop cannot watch the socket.
+    //
+    // One loop iteration accepts at most 512 connections, so that open ones are served under a
+    // storm of new ones. When the process has no descriptor left, it tries again every 100 ms.
     result<void> start(event_loop& loop, unique_fd listening, accept_handler on_accept);
+    // Stops accepting and closes the socket. Accepted connections stay open. Nothing happens when
+    // it is closed.
     void close() noexcept;
+    // Whether it accepts.
     bool open() const noexcept { return static_cast<bool>(fd_); }
 
 private:

@@ -1,4 +1,4 @@
-// Work that blocks, for coroutines: on a pool's thread, while the loop goes on.
+// Work that blocks, for coroutines: it runs on a pool's thread while the loop goes on.
 //
 //     auto work = [name] { return read_file(name); };
 //     const std::string page = co_await wire::run_in(pool, loop, std::move(work));
@@ -22,21 +22,30 @@ namespace wire {
 
 namespace detail {
 
-struct nothing {};
+struct nothing {};  // the result of work that returns void
 
 }  // namespace detail
 
-// What `work` returns, or throws, comes out of co_await, on the loop's thread. A coroutine that is
-// destroyed meanwhile does not stop the work, which must own what it uses; its result is dropped.
-// The pool must outlive those who wait: work that it drops wakes nobody.
+// `co_await run_in(pool, loop, work)` from a coroutine on the loop's thread; the co_await needs an
+// object of `Work` that can be called without arguments and moved.
+//
+// `work` is called once, on a thread of the pool. What it returns, or throws, comes out of
+// co_await, on the loop's thread. A coroutine that is destroyed meanwhile does not stop the work,
+// which must own what it uses; its result is then dropped.
+//
+// The loop must outlive the wait, and so must the pool: work that an ending pool drops resumes
+// nobody.
 template <typename Work> class [[nodiscard]] run_in {
 public:
+    // What co_await gives.
     using value = std::invoke_result_t<Work&>;
 
+    // Nothing runs before co_await.
     run_in(blocking_pool& pool, event_loop& loop, Work work)
         : pool_(&pool), loop_(&loop), work_(std::move(work)) {}
     run_in(const run_in&) = delete;
     run_in& operator=(const run_in&) = delete;
+    // Called for a coroutine that is destroyed while it waits, too.
     ~run_in() {
         if (shared_ == nullptr) return;
         const std::lock_guard lock(shared_->mutex);
@@ -64,6 +73,7 @@ public:
     }
 
 private:
+    // Outlives whichever of the coroutine and the work ends first.
     struct shared {
         std::mutex mutex;
         event_loop* loop = nullptr;       // guarded by mutex; null once nobody waits

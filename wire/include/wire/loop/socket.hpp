@@ -1,4 +1,6 @@
 // Sockets without a loop: descriptors that close themselves, listening, connecting.
+//
+// Any thread may call these functions. None of them waits for the network.
 #pragma once
 
 #include <optional>
@@ -9,11 +11,15 @@
 
 namespace wire {
 
+// Owns a descriptor and closes it. -1 stands for none.
 class unique_fd {
 public:
+    // None.
     unique_fd() noexcept = default;
+    // Owns `fd` from now on.
     explicit unique_fd(int fd) noexcept : fd_(fd) {}
     unique_fd(unique_fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+    // Closes what it had.
     unique_fd& operator=(unique_fd&& other) noexcept {
         if (this != &other) {
             reset();
@@ -23,39 +29,56 @@ public:
     }
     ~unique_fd() { reset(); }
 
+    // -1 when there is none. Still owned.
     int get() const noexcept { return fd_; }
+    // The same, and no longer owned.
     int release() noexcept { return std::exchange(fd_, -1); }
+    // Closes it.
     void reset() noexcept;
+    // Whether there is one.
     explicit operator bool() const noexcept { return fd_ >= 0; }
 
 private:
     int fd_ = -1;
 };
 
+// How to listen.
 struct listen_options {
-    int backlog = 4096;       // the kernel cuts it at net.core.somaxconn
-    bool reuse_port = false;  // several loops, one port, the kernel spreads connections
+    // Connections that wait to be accepted; the kernel cuts it at net.core.somaxconn.
+    int backlog = 4096;
+    // SO_REUSEPORT: several sockets, one for each loop, listen on one port, and the kernel spreads
+    // connections over them. All of them must set it.
+    bool reuse_port = false;
+    // IPV6_V6ONLY: a socket on "::" takes no IPv4.
     bool v6_only = false;
 };
 
-// A non-blocking listening socket: SO_REUSEADDR, and TCP_NODELAY for what it accepts.
+// A non-blocking listening socket: SO_REUSEADDR, and TCP_NODELAY for what it accepts. With port 0
+// the system chooses one, and local_address() says which. errc::address_in_use when somebody else
+// listens there; errc::system_error otherwise, such as for a port below 1024 without the right.
 result<unique_fd> listen_tcp(const address& at, const listen_options& options = {});
 
+// How to connect.
 struct connect_options {
     // Bind here first. With port 0 the port is chosen at connect time (IP_BIND_ADDRESS_NO_PORT), so
     // that a port may serve again toward another destination; with a port given, the kernel does
     // not have to search for a free one.
     std::optional<address> source;
-    bool no_delay = true;  // TCP_NODELAY
+    // TCP_NODELAY: small writes leave at once.
+    bool no_delay = true;
 };
 
 // A non-blocking socket on which a connection was begun (or made): it is writable when that is
-// decided, and take_socket_error() says how.
+// decided, and take_socket_error() says how. Fails when the process may open no more descriptors,
+// when options.source cannot be bound, and when the kernel knows at once that there is no way
+// (errc::unreachable, errc::address_in_use, on loopback errc::refused).
 result<unique_fd> connect_tcp(const address& to, const connect_options& options = {});
 
-// SO_ERROR as an error, or none.
+// SO_ERROR as an error, or errc::none. Reading it clears it in the kernel.
 errc take_socket_error(int fd) noexcept;
 
+// Where a socket is bound, and to whom it is connected. errc::system_error when it is not, or `fd`
+// is no socket.
 result<address> local_address(int fd);
 result<address> peer_address(int fd);
 

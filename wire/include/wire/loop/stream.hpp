@@ -1,176 +1,182 @@
-// A connected TCP socket on a loop: derive from it. The loop reads and writes; the stream is handed
-// bytes and hands over bytes, so that the way they travel (readiness or completion) is the loop's
-// own affair.
+// A connected TCP socket on a loop: derive from it. The loop reads and writes; the stream is given
+// the bytes that came and queues bytes to send. It looks the same whether the loop's engine works
+// by readiness (epoll) or by completion (io_uring).
 //
-// It owns no receive buffer: bytes arrive in the loop's scratch, and what on_data() does not use up
-// it keeps itself. Storage for bytes to send is lent by the loop's pool until they are gone.
+//     struct echo : wire::stream {
+//         void on_data(std::span<char> bytes) override { write({bytes.data(), bytes.size()}); }
+//         void on_end() override { shutdown_write(); }
+//         void on_failure(const wire::error&) override { delete this; }
+//     };
 //
-// Any callback may close() the stream, and may destroy it as the last thing it does. After close(),
-// a failure or destruction no callback comes. Not movable: the loop knows its address.
+// It owns no receive buffer: bytes arrive in the loop's scratch, and a derived class copies what it
+// wants to keep beyond on_data(). Storage for bytes to send is lent by the loop's pool until they
+// are gone.
+//
+// All belongs to the loop's thread. Any callback may close() the stream, and may destroy it as the
+// last thing it does. After close(), a failure or destruction no callback comes.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <span>
 #include <string_view>
 
 #include "wire/base/buffer.hpp"
 #include "wire/base/result.hpp"
+#include "wire/loop/detail/stream_core.hpp"
 #include "wire/loop/event_loop.hpp"
 #include "wire/loop/socket.hpp"
 #include "wire/loop/stream_filter.hpp"
 
 namespace wire {
 
-class stream : private io_source, private iteration_hook {
+// Not copyable or movable: the loop keeps its address. It may be used again after it was closed.
+class stream : private detail::stream_core {
 public:
+    // Closed.
     stream() noexcept;
-    virtual ~stream();  // closes
+    // Closes; no callback comes.
+    ~stream() override;
     stream(const stream&) = delete;
     stream& operator=(const stream&) = delete;
+
+    // ---- beginning ----
 
     // Closes, and lets the next connection of this stream, and only that, run through `filter`:
     // out() then holds, and on_data() gives, what is behind it. The stream opens, and sends what is
     // in out(), when the filter's handshake is complete.
-    void set_filter(std::unique_ptr<stream_filter> filter) noexcept;
-    // Null when there is none, and once closed.
+    void set_filter(std::unique_ptr<stream_filter> filter) noexcept {
+        stream_core::set_filter(std::move(filter));
+    }
+    // Null when there is none, and once closed. Owned by the stream.
     stream_filter* filter() const noexcept { return filter_.get(); }
 
-    // Takes over a connected, non-blocking socket. With a filter on_open() or on_failure() follows.
-    result<void> attach(event_loop& loop, unique_fd socket);
+    // Closes, then takes over a connected, non-blocking socket: the stream is open at once. With a
+    // filter on_open() or on_failure() follows. `loop` must outlive the connection. Fails, and
+    // stays closed, when the loop cannot watch the socket or can hold no more streams, or when the
+    // filter refuses to begin.
+    result<void> attach(event_loop& loop, unique_fd socket) {
+        return stream_core::attach(loop, std::move(socket));
+    }
     // Lets what follows on an open stream run through `filter`, whose handshake begins now:
     // on_open() or on_failure() follows. Precondition: is_open(), without a filter, and nothing
-    // unsent.
-    result<void> secure(std::unique_ptr<stream_filter> filter);
-    // Begins to connect; on_open() or on_failure() follows from the loop, never from inside this
-    // call.
-    result<void> connect(event_loop& loop, const address& to, const connect_options& options = {});
+    // unsent. Fails, and closes, when the filter refuses to begin.
+    result<void> secure(std::unique_ptr<stream_filter> filter) {
+        return stream_core::secure(std::move(filter));
+    }
+    // Closes, then begins to connect; on_open() or on_failure() follows from the loop, never from
+    // inside this call. There is no time limit but the kernel's, which is minutes: arm a timer.
+    // `loop` must outlive the connection. Fails, and stays closed, when no socket can be had or
+    // bound, or when the kernel knows at once that there is no way.
+    result<void> connect(event_loop& loop, const address& to, const connect_options& options = {}) {
+        return stream_core::connect(loop, to, options);
+    }
 
+    // ---- what it is now ----
+
+    // Connected, with the filter's handshake complete: bytes may flow both ways.
     bool is_open() const noexcept { return state_ == state::open; }
+    // Before the first connection, and after close() or a failure.
     bool is_closed() const noexcept { return state_ == state::closed; }
     // Null once closed.
     event_loop* loop() const noexcept { return io_source::loop(); }
-    // -1 also where the loop's engine is io_uring: the socket is then no descriptor of the process.
+    // The socket, for getsockopt() and the like; owned by the stream. -1 once closed, and where the
+    // loop's engine is io_uring: the socket is then no descriptor of the process.
     int fd() const noexcept { return io_source::fd() < 0 ? -1 : io_source::fd(); }
     // Whether nothing has come that was not handed over yet: no bytes, no end, no failure. Asks the
-    // kernel. Precondition: is_open().
-    bool quiet() const noexcept;
+    // kernel: a system call. Precondition: is_open().
+    bool quiet() const noexcept { return stream_core::quiet(); }
+
+    // ---- sending ----
 
     // Bytes to send. Append to the buffer, then call flush_later(): they leave at the end of the
-    // turn, together with those of all other streams. write() does both.
-    buffer& out();
-    void flush_later() noexcept;
+    // iteration, together with those of all other streams. Unbounded: see unsent(). What is
+    // appended while connecting leaves when the stream opens; closing drops it.
+    buffer& out() { return stream_core::out(); }
+    // Sends what is in out() at the end of the iteration. A stream that is closed or connecting
+    // does nothing.
+    void flush_later() noexcept { stream_core::flush_later(); }
+    // Both: queues a copy of `bytes`. Throws std::bad_alloc.
     void write(std::string_view bytes) {
         out().append(bytes);
         flush_later();
     }
     // Sends now what can be sent; nothing while the socket is known to be full. False when the
     // stream is closed or broken; on_failure() then comes from the loop. With io_uring bytes are
-    // under way from here to the next turn, and count as unsent.
-    bool flush() noexcept;
-    // With a filter, what it has to say by itself counts only once the socket is full: it leaves
-    // with the next bytes.
-    std::size_t unsent() const noexcept {
-        return out_.size() +
-               (filter_ != nullptr && waiting_to_write_ ? filter_->to_peer_.size() : 0) +
-               (sending_ ? under_way() : 0);
-    }
+    // under way from here to the next iteration, and count as unsent.
+    bool flush() noexcept { return stream_core::flush(); }
+    // Bytes that the kernel has not taken. Stop producing while it is large, and go on from
+    // on_drained(). With a filter, what it has to say by itself counts only once the socket is
+    // full: it leaves with the next bytes.
+    std::size_t unsent() const noexcept { return stream_core::unsent(); }
+    // Sends FIN (after the filter's closing notice) once what is unsent has gone. Receiving goes
+    // on.
+    void shutdown_write() noexcept { stream_core::shutdown_write(); }
 
-    // A turn of the loop that waits for this stream alone, in recv() itself: two system calls for a
-    // request and its answer where a turn has three. For those who block for just this answer, not
-    // from inside a callback. False when nothing came: at the latest after alone_at_most, and at
-    // once where waiting so will not do (with io_uring, while bytes are unsent, when a timer is due
-    // sooner or `longest` is shorter); then run a turn.
-    bool run_alone(clock::duration longest = event_loop::forever) noexcept;
-    // Not shorter: a wait that the kernel must end within a few ticks costs it 2 to 3 us more (5%
-    // of a round trip on loopback).
-    static constexpr std::chrono::milliseconds alone_at_most{50};
+    // ---- receiving ----
+
+    // Backpressure toward the peer: no on_data() and no on_end() until resume_reading(). The end of
+    // the connection is still noticed, as on_failure().
+    void pause_reading() noexcept { stream_core::pause_reading(); }
+    // on_data() comes again from the loop, never from inside this call.
+    void resume_reading() noexcept { stream_core::resume_reading(); }
+    // Not paused. True for a new connection.
+    bool reading() const noexcept { return reading_; }
 
     // Lets the kernel note when bytes come, for arrival(); until the stream closes. Receiving costs
     // 0.1 to 0.2 us more. False where it does not: with io_uring. Precondition: is_open(), or with
     // a filter on_connected() was called.
-    bool note_arrivals() noexcept;
+    bool note_arrivals() noexcept { return stream_core::note_arrivals(); }
     // When the last of the bytes that on_data() is being given came to this host, on the loop's
-    // clock: not when we came to look, which is later by as long as this thread waited for its
-    // core. Precondition: note_arrivals() was true.
-    time_point arrival() const noexcept { return loop()->arrived_; }
+    // clock: not when this thread looked, which is later by as long as it waited for its core.
+    // Precondition: note_arrivals() was true.
+    time_point arrival() const noexcept { return loop()->core().arrivals().arrived(); }
 
-    // Backpressure toward the peer.
-    void pause_reading() noexcept;
-    void resume_reading() noexcept;
-    bool reading() const noexcept { return reading_; }
+    // An iteration of the loop that waits for this stream alone, in recv() itself: two system calls
+    // for a request and its answer where an ordinary iteration has three. For callers that block
+    // for just this answer, not from inside a callback. False when nothing came: at the latest
+    // after alone_at_most, and at once where such a wait will not do (with io_uring, while bytes
+    // are unsent, when a timer is due sooner or `longest` is shorter); then call run_once().
+    bool run_alone(clock::duration longest = event_loop::forever) noexcept {
+        return stream_core::run_alone(longest);
+    }
+    // Not shorter: a wait that the kernel must end within a few ticks costs it 2 to 3 us more (5%
+    // of a round trip on loopback).
+    static constexpr std::chrono::milliseconds alone_at_most = detail::longest_alone;
 
-    // Sends FIN (after the filter's last words) once what is unsent has gone.
-    void shutdown_write() noexcept;
-    // Drops what is unsent and closes at once. With `reset` the peer sees RST, and the port does
-    // not linger in TIME_WAIT.
-    void close(bool reset = false) noexcept;
+    // ---- ending ----
+
+    // Drops what is unsent and closes at once, after the filter's closing notice if that goes at
+    // once. With `reset` the peer sees RST, and the port does not linger in TIME_WAIT. Nothing
+    // happens when it is closed.
+    void close(bool reset = false) noexcept { stream_core::close(reset); }
 
 protected:
+    // Callbacks, on the loop's thread. They must not throw.
+
     // Only with a filter: the TCP connection stands, the handshake begins.
-    virtual void on_connected() {}
-    virtual void on_open() {}
-    // `bytes` may be changed in place; they die when this returns.
-    virtual void on_data(std::span<char> bytes) = 0;
+    void on_connected() override {}
+    // It connected, or the filter's handshake is complete. Not called for attach() without a
+    // filter.
+    void on_open() override {}
+    // `bytes` may be changed in place; they die when this returns. Not empty.
+    void on_data(std::span<char> bytes) override = 0;
     // Where to receive next: the loop's scratch, or storage of one's own, into which a large body
-    // then comes without a copy. Not empty.
-    virtual std::span<char> receive_space(std::span<char> scratch) { return scratch; }
+    // then comes without a copy. Not empty; it must live until on_data() or the end.
+    std::span<char> receive_space(std::span<char> scratch) override { return scratch; }
     // The peer will send no more. The stream stays open for writing until close(). With a filter, a
     // FIN without the filter's own end is not this but a failure, errc::truncated: anybody on the
     // way could have sent it.
-    virtual void on_end() = 0;
+    void on_end() override = 0;
     // It broke, could not connect, or (errc::none) both directions have finished; already closed.
-    virtual void on_failure(const error& why) = 0;
+    void on_failure(const error& why) override = 0;
     // Just before bytes are handed to the kernel (again for what it left over): the moment for a
     // send time-stamp.
-    virtual void before_send() {}
+    void before_send() override {}
     // All bytes have gone, after some had to wait: the socket was full, or (io_uring) unsent() was
     // asked while they were under way.
-    virtual void on_drained() {}
-
-private:
-    friend class detail::uring_engine;
-
-    // Securing: the filter's handshake.
-    enum class state : std::uint8_t { closed, connecting, securing, open };
-
-    static void ready_callback(io_source& source, ready what) noexcept;
-    static void hook_callback(iteration_hook& hook) noexcept;
-    void on_connect_ready() noexcept;
-    // What both engines have to say: how connecting ended, that the peer sent FIN, that receiving
-    // failed.
-    void connected(int number) noexcept;
-    void peer_finished() noexcept;
-    void receive_failed(int number) noexcept;
-    bool receive_some(int flags) noexcept;
-    ssize_t receive_into(std::span<char> space, int flags) noexcept;
-    void fail(int number, std::string_view what) noexcept;
-    bool send_some(int& number) noexcept;
-    // What travels: out(), or what the filter makes of it.
-    buffer& raw_out() noexcept { return filter_ != nullptr ? filter_->to_peer_ : out_; }
-    std::size_t under_way() const noexcept;
-    // With a filter (stream_filter.cpp).
-    void begin_filtered() noexcept;
-    bool receive_filtered(int flags) noexcept;
-    void take_raw(std::span<const char> raw) noexcept;
-    bool encode_some() noexcept;
-    void fail_filtered(const error& why) noexcept;
-    void say_last_words() noexcept;
-    void send_at_once(buffer& last) noexcept;
-    void update_interest() noexcept;
-
-    buffer out_;
-    std::unique_ptr<stream_filter> filter_;
-    int failed_errno_ = 0;  // found by flush(), reported at the end of the turn
-    state state_ = state::closed;
-    bool reading_ = true;
-    bool waiting_to_write_ = false;
-    bool ended_ = false;  // the peer's FIN was seen
-    bool shutdown_wanted_ = false;
-    bool sending_ = false;  // io_uring: the kernel has bytes to send
-    bool notes_arrivals_ = false;
-    bool blocking_ = false;  // the socket blocks where it is not told otherwise: run_alone()
+    void on_drained() override {}
 };
 
 }  // namespace wire

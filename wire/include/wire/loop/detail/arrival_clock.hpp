@@ -1,0 +1,27 @@
+// When received bytes came to this host, on the loop's clock. Not for users: stream::arrival() is.
+#pragma once
+
+#include <chrono>
+
+#include "wire/loop/clock.hpp"
+
+namespace wire::detail {
+
+// The kernel stamps arrivals on CLOCK_REALTIME; loops count on clock. This converts, reading both
+// clocks once for each loop iteration. One thread's.
+class arrival_clock {
+public:
+    // Bytes that the kernel stamped with `wall` were received in the iteration that began at `now`.
+    void note(std::chrono::nanoseconds wall, time_point now) noexcept;
+    // Bytes without a stamp were received: they had come by `now`.
+    void note_unstamped(time_point now) noexcept { arrived_ = now; }
+    // Of the bytes received last.
+    time_point arrived() const noexcept { return arrived_; }
+
+private:
+    time_point arrived_{};
+    time_point read_at_{};          // the iteration in which wall_ahead_ was found
+    clock::duration wall_ahead_{};  // of CLOCK_REALTIME before clock
+};
+
+}  // namespace wire::detail

@@ -1,0 +1,114 @@
+// The inside of a stream: its state, and what engines tell it. Not for users: stream is, which
+// derives from this privately and says what each call does.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "wire/base/buffer.hpp"
+#include "wire/base/result.hpp"
+#include "wire/loop/event_loop.hpp"
+#include "wire/loop/socket.hpp"
+#include "wire/loop/stream_filter.hpp"
+
+namespace wire::detail {
+
+// stream::alone_at_most.
+constexpr std::chrono::milliseconds longest_alone{50};
+
+// One thread's, the loop's. src/loop/stream.cpp has the table of its states.
+class stream_core : public io_source, public iteration_hook {
+public:
+    // Securing: the filter's handshake.
+    enum class state : std::uint8_t { closed, connecting, securing, open };
+
+    stream_core() noexcept;
+    virtual ~stream_core();
+
+    // ---- what a stream's user calls ----
+
+    void set_filter(std::unique_ptr<stream_filter> filter) noexcept;
+    result<void> attach(event_loop& loop, unique_fd socket);
+    result<void> secure(std::unique_ptr<stream_filter> filter);
+    result<void> connect(event_loop& loop, const address& to, const connect_options& options);
+    bool quiet() const noexcept;
+    buffer& out();
+    void flush_later() noexcept;
+    bool flush() noexcept;
+    std::size_t unsent() const noexcept {
+        return out_.size() +
+               (filter_ != nullptr && waiting_to_write_ ? filter_->to_peer_.size() : 0) +
+               (sending_ ? under_way() : 0);
+    }
+    bool run_alone(clock::duration longest) noexcept;
+    bool note_arrivals() noexcept;
+    void pause_reading() noexcept;
+    void resume_reading() noexcept;
+    void shutdown_write() noexcept;
+    void close(bool reset) noexcept;
+
+    // ---- what a stream's user is told ----
+
+    virtual void on_connected() = 0;
+    virtual void on_open() = 0;
+    virtual void on_data(std::span<char> bytes) = 0;
+    virtual std::span<char> receive_space(std::span<char> scratch) = 0;
+    virtual void on_end() = 0;
+    virtual void on_failure(const error& why) = 0;
+    virtual void before_send() = 0;
+    virtual void on_drained() = 0;
+
+    // ---- what engines say; may end with the stream destroyed ----
+
+    // How connecting ended: 0, or an errno.
+    void connected(int number) noexcept;
+    // The peer sent FIN.
+    void peer_finished() noexcept;
+    // Nothing happens any more: FIN was sent and received.
+    void both_finished() noexcept;
+    void receive_failed(int number) noexcept;
+    // `number`: an errno; 0 for the filter's own failure. `what` failed.
+    void fail(int number, std::string_view what) noexcept;
+    // Bytes came, for the filter.
+    void take_raw(std::span<const char> raw) noexcept;
+
+    // ---- what engines ask ----
+
+    bool wants_to_read() const noexcept {
+        return (reading_ || state_ == state::securing) && !ended_;
+    }
+    // What travels: out(), or what the filter makes of it.
+    buffer& raw_out() noexcept { return filter_ != nullptr ? filter_->to_peer_ : out_; }
+    // Fills raw_out() from out(). False when the filter failed.
+    bool encode_some() noexcept;
+
+    // ---- state; engines change what the comment says ----
+
+    buffer out_;
+    std::unique_ptr<stream_filter> filter_;
+    int failed_errno_ = 0;  // found by flush(), reported at the end of the iteration
+    state state_ = state::closed;
+    bool reading_ = true;            // the user's wish
+    bool waiting_to_write_ = false;  // the socket is full (engine)
+    bool ended_ = false;             // the peer's FIN was seen, or the filter's end
+    bool shutdown_wanted_ = false;   // FIN follows what is unsent (cleared by the engine)
+    bool sending_ = false;           // io_uring: the kernel has bytes to send (engine)
+    bool notes_arrivals_ = false;
+    bool blocking_ = false;  // the socket blocks where it is not told otherwise (engine)
+
+private:
+    static void hook_callback(iteration_hook& hook) noexcept;
+    detail::engine& engine() const noexcept { return loop()->core().engine(); }
+    std::size_t under_way() const noexcept;
+    void begin_filtered() noexcept;
+    void fail_filtered(const error& why) noexcept;
+    void say_last_words() noexcept;
+    void send_at_once(buffer& last) noexcept;
+    void update_interest() noexcept;
+};
+
+}  // namespace wire::detail
