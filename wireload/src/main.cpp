@@ -15,16 +15,16 @@
 
 #include <fmt/format.h>
 
-#include "document.hpp"
-#include "histogram_log.hpp"
-#include "live_view.hpp"
-#include "options.hpp"
-#include "plan.hpp"
-#include "print_request.hpp"
-#include "process_watch.hpp"
-#include "run.hpp"
-#include "series_csv.hpp"
-#include "summary.hpp"
+#include "output/document.hpp"
+#include "output/histogram_log.hpp"
+#include "output/live_view.hpp"
+#include "plan/options.hpp"
+#include "plan/plan.hpp"
+#include "output/print_request.hpp"
+#include "measure/process_watch.hpp"
+#include "engine/run.hpp"
+#include "output/series_csv.hpp"
+#include "output/summary.hpp"
 
 namespace {
 

@@ -8,17 +8,17 @@
 #include <string>
 #include <vector>
 
-#include "arrivals.hpp"
-#include "duration.hpp"
-#include "expectations.hpp"
+#include "plan/arrivals.hpp"
+#include "base/duration.hpp"
+#include "plan/expectations.hpp"
 #include "fuzz/harness.hpp"
-#include "json_path.hpp"
-#include "options.hpp"
-#include "plan.hpp"
-#include "request_file.hpp"
+#include "plan/json_path.hpp"
+#include "plan/options.hpp"
+#include "plan/plan.hpp"
+#include "plan/request_file.hpp"
 #include "targets.hpp"
-#include "text_template.hpp"
-#include "threshold.hpp"
+#include "plan/text_template.hpp"
+#include "plan/threshold.hpp"
 
 namespace wireload::fuzz {
 

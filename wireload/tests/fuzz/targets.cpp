@@ -6,10 +6,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "count_reply.hpp"
+#include "plan/count_reply.hpp"
 #include "fuzz/harness.hpp"
-#include "json_path.hpp"
-#include "reply_checks.hpp"
+#include "plan/json_path.hpp"
+#include "plan/reply_checks.hpp"
 #include "wire/proto/http_parser.hpp"
 #include "wire/proto/utf8.hpp"
 

@@ -1,0 +1,12 @@
+// What an error usually means, for somebody who sees it for the first time.
+#pragma once
+
+#include <string_view>
+
+#include "measure/error_kind.hpp"
+
+namespace wireload {
+
+std::string_view advice_on(error_kind kind);
+
+}  // namespace wireload
