@@ -1,4 +1,4 @@
-#include "plan/options.hpp"
+#include "base/version.hpp"
 
 namespace wireload {
 

@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "base/version.hpp"
 #include "command_line/option_table.hpp"
-#include "plan/options.hpp"
 
 namespace wireload {
 namespace {

@@ -7,9 +7,9 @@
 
 #include <gtest/gtest.h>
 
+#include "command_line/command_line.hpp"
 #include "command_line/completion.hpp"
 #include "command_line/option_table.hpp"
-#include "plan/options.hpp"
 
 namespace wireload {
 namespace {

@@ -8,31 +8,26 @@
 #include <string_view>
 #include <utility>
 
+#include "engine/connection_host.hpp"
 #include "measure/tally.hpp"
 #include "wire/loop/stream.hpp"
-#include "engine/worker.hpp"
 
 namespace wireload {
 
 class connection : public wire::stream {
 public:
-    // `number`: among all connections of the run. `times`: a ring of worker::ring_mask() + 1
-    // numbers that outlives the connection, and in an open loop twice as many again; null for one
+    // `number`: among all connections of the run. `times`: a ring of connection_host::ring_mask() +
+    // 1 numbers that outlives the connection, and in an open loop twice as many again; null for one
     // in flight in a closed loop.
-    connection(worker& w, std::uint32_t number, nanos* times);
+    connection(connection_host& host, std::uint32_t number, nanos* times);
 
     // Opens without a request in mind (the connect phase).
     void open();
     bool is_idle() const { return phase_ == phase::idle; }
 
     void begin_load(std::uint64_t quota);
-    bool has_quota() const { return quota_ != 0; }
-    void use_quota() { --quota_; }
-
-    // Whether it has to be put in line for the end of the turn; not a second time.
-    bool become_due() { return !std::exchange(due_, true); }
-    // At the end of a turn: sends what may be sent, opening the connection first where that is
-    // needed.
+    // At the end of an iteration: sends what may be sent, opening the connection first where that
+    // is needed.
     void serve_due();
     void serve_retry();
     // Fails what has waited too long. Returns the moment at which to look again.
@@ -42,7 +37,7 @@ public:
     // Adds its requests in flight to `out`; those sent before `long_ago` are starved.
     void add_in_flight(nanos at, nanos long_ago, flight& out) const;
 
-    // ---- open loop, see pacer.hpp ----
+    // ---- open loop, see open_loop_gate.hpp ----
 
     // Gets in line for a request if it can take one and does not stand there already.
     void offer(nanos since);
@@ -100,11 +95,11 @@ protected:
                times_[counter & ring_mask()] != 0;
     }
     // The counters in flight lie within this distance of the oldest.
-    std::uint32_t ring_mask() const { return worker_.ring_mask(); }
+    std::uint32_t ring_mask() const { return host_.ring_mask(); }
     // Whether what happens to request `counter` counts: in an open loop not, when it was due before
     // the window.
     bool is_counted(std::uint64_t counter) {
-        return worker_.pacing() == nullptr || is_scheduled_in_window(counter);
+        return host_.gate() == nullptr || is_scheduled_in_window(counter);
     }
     // Request `counter` was answered rightly or wrongly; the connection goes on.
     void answered(std::uint64_t counter, nanos at);
@@ -124,7 +119,7 @@ private:
     bool due_ = false;
     bool in_line_ = false;
     bool finished_ : 1 = true;
-    // A turn was taken, its request not begun: it waits for the connection.
+    // A request may be begun that is not yet: it waits for the connection.
     bool owed_ : 1 = false;
     bool to_write_ : 1 = false;  // begun (its latency includes connecting), not written yet
     bool notes_arrivals_ : 1 = false;
@@ -133,7 +128,7 @@ protected:
     // Of permessage-deflate: the window that the server allows, 8 to 15; 0: it was not agreed on.
     // Here because there is room.
     std::uint8_t agreed_bits_ : 4 = 0;
-    worker& worker_;
+    connection_host& host_;
 
 private:
     void on_connected() final;
@@ -151,6 +146,14 @@ private:
         } while (open_ != 0 && times_[oldest() & ring_mask()] == 0);
     }
     void first_byte_came();
+    // Gets in line to be served at the end of the iteration.
+    void become_due() {
+        if (!std::exchange(due_, true)) host_.due(*this);
+    }
+    // Whether one more request may be begun; it then must.
+    bool may_begin();
+    // Requests in flight are about to be answered or lost.
+    void release(nanos at);
     void send_some();
     void finish();
     void recovered();

@@ -14,7 +14,7 @@ std::size_t http_connection::append_request(wire::buffer& out, std::uint64_t cou
     const prepared_request& r = request(counter);
     if (!r.constant()) {
         const std::size_t reached =
-            r.pattern.walk(worker_.the_plan().values_of(number(), counter), offset, most,
+            r.pattern.walk(host_.the_plan().values_of(number(), counter), offset, most,
                            [&](std::string_view piece, std::size_t) { out.append(piece); });
         return reached - offset < most ? 0 : reached;
     }
@@ -29,24 +29,23 @@ std::size_t http_connection::append_request(wire::buffer& out, std::uint64_t cou
 
 std::string http_connection::sent_text(std::uint64_t counter) const {
     const prepared_request& r = request(counter);
-    return (r.constant() ? r.bytes
-                         : r.pattern.text(worker_.the_plan().values_of(number(), counter)))
+    return (r.constant() ? r.bytes : r.pattern.text(host_.the_plan().values_of(number(), counter)))
         .substr(0, 600);
 }
 
 std::string http_connection::expected_text(std::uint64_t counter) const {
-    return request(counter).checks.expected(worker_.the_plan().values_of(number(), counter));
+    return request(counter).checks.expected(host_.the_plan().values_of(number(), counter));
 }
 
 void http_connection::on_data(std::span<char> bytes) {
-    worker_.count_in(bytes.size());
+    host_.window().count_in(bytes.size());
     reply_begins();
     const std::string_view in(bytes.data(), bytes.size());
     if (unfinished_ == nullptr) {
         const nanos at = reply_time(bytes.size(), false);
         const std::string_view unknown = consume_known(in, at);
         if (unknown.empty()) return;
-        reply r(worker_.the_plan());
+        reply r(host_.the_plan());
         const std::string_view rest = consume(r, unknown, at);
         if (is_open() && !(rest.empty() && r.parser.between_messages())) {
             r.whole = false;
@@ -69,13 +68,13 @@ void http_connection::on_data(std::span<char> bytes) {
 std::string_view http_connection::consume_known(std::string_view in, nanos at) {
     while (in_flight() != 0) {
         const prepared_request& request = asked();
-        const worker::known_reply& known = worker_.known(request);
+        const known_replies::reply& known = host_.known().to(request);
         if (known.text.empty() || !in.starts_with(known.text)) break;
         in.remove_prefix(known.text.size());
-        worker_.advance(at);
+        host_.window().advance(at);
         if (is_counted(oldest())) {
-            worker_.count_status(known.status);
-            worker_.count_request(request, true);
+            host_.window().count_status(known.status);
+            host_.window().count_request(request, true);
         }
         answered(oldest(), at);
         next_request(true);
@@ -85,7 +84,7 @@ std::string_view http_connection::consume_known(std::string_view in, nanos at) {
 
 std::string_view http_connection::consume(reply& r, std::string_view in, nanos at) {
     std::string_view text = in;  // from the start of the reply, as far as it is at hand
-    wire::http::response_head& head = worker_.head_scratch();
+    wire::http::response_head& head = host_.head_scratch();
     while (true) {
         if (in_flight() == 0 && !in.empty()) {
             fail(error_kind::protocol,
@@ -102,7 +101,7 @@ std::string_view http_connection::consume(reply& r, std::string_view in, nanos a
             r.status = head.status;
             r.keep_alive = head.keep_alive;
             if (asked().checks.varies())
-                asked().checks.begin(r.checked, worker_.the_plan().values_of(number(), oldest()));
+                asked().checks.begin(r.checked, host_.the_plan().values_of(number(), oldest()));
             asked().checks.head(r.checked, head);
             break;
         case event::body: asked().checks.body(r.checked, step.data); break;
@@ -120,10 +119,10 @@ std::string_view http_connection::consume(reply& r, std::string_view in, nanos a
 }
 
 bool http_connection::complete(reply& r, std::string_view text, nanos at) {
-    const options& o = worker_.the_plan().asked;
-    worker_.advance(at);
+    const options& o = host_.the_plan().asked;
+    host_.window().advance(at);
     const bool counts = is_counted(oldest());
-    if (counts) worker_.count_status(r.status);
+    if (counts) host_.window().count_status(r.status);
     if (r.parser.upgraded()) {
         fail(error_kind::protocol, "a switch of protocols that nobody asked for");
         return false;
@@ -131,19 +130,18 @@ bool http_connection::complete(reply& r, std::string_view text, nanos at) {
     const prepared_request& request = asked();
     if (const auto failed = request.checks.finish(r.checked, r.status)) {
         const auto right = [&] {
-            return request.checks.expected(*failed,
-                                           worker_.the_plan().values_of(number(), oldest()));
+            return request.checks.expected(*failed, host_.the_plan().values_of(number(), oldest()));
         };
         answered_wrongly(oldest(), at, failed->as_error(), text,
-                         worker_.wants_report() ? right() : std::string());
-        if (counts) worker_.count_request(request, false);
+                         host_.wants_report() ? right() : std::string());
+        if (counts) host_.window().count_request(request, false);
     } else {
         answered(oldest(), at);
-        if (counts) worker_.count_request(request, true);
+        if (counts) host_.window().count_request(request, true);
         // Remembered if it came whole, with its own end, leaves the connection open, and would be
         // right again.
         if (r.whole && r.keep_alive && o.keep_alive && !request.checks.varies())
-            worker_.remember(request, text, r.status);
+            host_.known().remember(request, text, r.status);
     }
     const bool keep = may_stay() && r.keep_alive;
     r.checked = {};

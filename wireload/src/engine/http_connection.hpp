@@ -34,7 +34,7 @@ private:
     // The oldest in flight, which the next reply answers. Precondition: in_flight() != 0.
     const prepared_request& asked() const { return request(oldest()); }
     const prepared_request& request(std::uint64_t counter) const {
-        return worker_.the_plan().request_of(number(), counter);
+        return host_.the_plan().request_of(number(), counter);
     }
 
     void begin_session() override { session_ready(); }

@@ -11,10 +11,8 @@
 #include <fmt/format.h>
 
 #include "engine/control.hpp"
-#include "measure/generator_meter.hpp"
-#include "output/live_view.hpp"
-#include "engine/pacer.hpp"
 #include "engine/worker.hpp"
+#include "measure/generator_meter.hpp"
 
 namespace wireload {
 namespace {
@@ -42,13 +40,13 @@ std::uint32_t share_of(std::uint32_t total, std::uint32_t parts, std::uint32_t i
 
 class runner {
 public:
-    runner(const plan& p, process_watch* watch, std::optional<live_screen> live)
+    runner(const plan& p, process_watch* watch, const view_maker& make_view)
         : plan_(p),
           watch_(watch),
           sources_(p.sources, p.choose_ports, p.ports, static_cast<std::uint64_t>(unix_now())),
           series_(std::make_unique<series_collector>(
               p.asked.threads, p.asked.ramp || !p.asked.hdr_log_path.empty())) {
-        if (live) view_ = std::make_unique<live_view>(p, *series_, live->fd, live->style);
+        if (make_view) view_ = make_view(*series_);
     }
 
     std::variant<run_result, std::string> run() {
@@ -66,8 +64,8 @@ public:
         for (auto& w : workers_) w->join();
         view_.reset();
         for (const auto& w : workers_) {
-            out_.tls.add(w->tls());
-            out_.deflate.add(w->deflated());
+            out_.tls.add(w->opened().tls());
+            out_.deflate.add(w->opened().deflated());
         }
         series_->finish();
         out_.series = std::move(series_);
@@ -151,15 +149,15 @@ private:
         elapsed = 0;
         failures = 0;
         for (const auto& w : workers_) {
-            const connect_tally& c = w->connects();
+            const connect_tally& c = w->opened().counts();
             open_now += c.open_now;
             last = std::max(last, c.last_opened);
             failures += c.errors.total();
             out_.connect.attempted += c.attempted;
             out_.connect.opened += c.opened;
             out_.connect.failed += c.errors.total();
-            out_.connect.latency.merge(w->connect_latencies());
-            out_.connect.phases.merge(w->phases());
+            out_.connect.latency.merge(w->opened().latencies());
+            out_.connect.phases.merge(w->opened().phases());
             tally failed;
             failed.errors = c.errors;
             failed.first_error = c.first_error;
@@ -305,9 +303,9 @@ private:
 
         const tally counts = gather();
         for (const auto& w : workers_) {
-            open.counts.add(w->pacing()->counts());
-            open.lag.merge(w->pacing()->lag());
-            open.service.merge(w->pacing()->service());
+            open.counts.add(w->gate().counts());
+            open.lag.merge(w->gate().lag());
+            open.service.merge(w->gate().service());
         }
         out_.generator.take_spinning(static_cast<std::uint64_t>(open.counts.spun),
                                      end - metered_from, used_cpus());
@@ -354,9 +352,9 @@ private:
         idle_result& idle = out_.idle.emplace();
         idle.opened = out_.connect.opened;
         for (const auto& w : workers_) {
-            idle.held += w->open_now();
-            idle.pings += w->pings();
-            idle.messages += w->unasked();
+            idle.held += w->sessions().open;
+            idle.pings += w->sessions().pings;
+            idle.messages += w->sessions().unasked;
         }
         // Those that were lost while others were still being opened.
         const std::uint64_t known = idle.held + counts.errors.total();
@@ -367,11 +365,11 @@ private:
     // Without keep-alive, connecting is a part of the window.
     void note_connects_of_window() {
         for (const auto& w : workers_) {
-            const connect_tally& c = w->connects();
+            const connect_tally& c = w->opened().counts();
             out_.connect.attempted += c.attempted;
             out_.connect.opened += c.opened;
-            out_.connect.latency.merge(w->connect_latencies());
-            out_.connect.phases.merge(w->phases());
+            out_.connect.latency.merge(w->opened().latencies());
+            out_.connect.phases.merge(w->opened().phases());
         }
         out_.connect.failed = out_.counts.errors[error_kind::connect_refused] +
                               out_.counts.errors[error_kind::connect_timeout] +
@@ -453,7 +451,7 @@ private:
     control control_;  // before the threads: they inherit its signal mask
     source_ports sources_;
     std::unique_ptr<series_collector> series_;
-    std::unique_ptr<live_view> view_;  // null: none is drawn
+    std::unique_ptr<progress_view> view_;  // null: none is drawn
     std::vector<std::unique_ptr<worker>> workers_;
     std::optional<stop_reason> cut_;
     run_result out_;
@@ -461,47 +459,9 @@ private:
 
 }  // namespace
 
-std::string_view name_of(stop_reason reason) {
-    switch (reason) {
-    case stop_reason::duration: return "duration";
-    case stop_reason::requests: return "requests";
-    case stop_reason::signal: return "signal";
-    case stop_reason::error: break;
-    }
-    return "error";
-}
-
-void generator_usage::take_spinning(std::uint64_t spun_ns, nanos elapsed, unsigned cpus) {
-    const std::uint64_t used = cpu_user_ns + cpu_system_ns;
-    spin_ns = std::min(spun_ns, used);
-    if (elapsed > 0)
-        cpu_share = static_cast<double>(used - spin_ns) / (static_cast<double>(elapsed) * cpus);
-}
-
-double run_result::rate_per_s() const {
-    if (elapsed <= 0) return 0;
-    const bool by_clock = open_loop && stopped_by == stop_reason::duration;
-    const std::uint64_t right =
-        by_clock ? std::min(open_loop->counts.answered_in_window, counts.ok) : counts.ok;
-    return static_cast<double>(right) / (static_cast<double>(elapsed) / 1e9);
-}
-
-std::optional<double> run_result::little_ratio() const {
-    const histogram& all = series->total();
-    if (!in_flight_mean || *in_flight_mean <= 0 || elapsed <= 0 || all.empty()) return std::nullopt;
-    const double spent = *all.mean_ns() * static_cast<double>(all.count()) + counts.more_in_flight;
-    return spent / static_cast<double>(elapsed) / *in_flight_mean;
-}
-
-bool run_result::nothing_measured() const {
-    if (idle) return idle->opened == 0;
-    const error_counts& e = counts.errors;
-    return counts.ok == 0 && e[error_kind::bad_status] == 0 && e[error_kind::bad_body] == 0;
-}
-
 std::variant<run_result, std::string> run(const plan& p, process_watch* watch,
-                                          std::optional<live_screen> live) {
-    return runner(p, watch, live).run();
+                                          const view_maker& make_view) {
+    return runner(p, watch, make_view).run();
 }
 
 }  // namespace wireload

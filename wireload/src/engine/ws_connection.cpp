@@ -20,15 +20,16 @@ constexpr std::size_t most_unsent_for_pong = 16 * 1024;
 
 }  // namespace
 
-ws_connection::unfinished::unfinished(worker& w, int agreed_bits)
-    : reader(wire::ws::role::client, w.the_plan().limits,
-             agreed_bits == 0
-                 ? nullptr
-                 : &deflate.emplace(wire::ws::role::client, deflater::agreement(agreed_bits),
-                                    deflate_asked, w.deflating().pool(), w.the_plan().limits)) {}
+ws_connection::unfinished::unfinished(connection_host& host, int agreed_bits)
+    : reader(wire::ws::role::client, host.the_plan().limits,
+             agreed_bits == 0 ? nullptr
+                              : &deflate.emplace(wire::ws::role::client,
+                                                 deflater::agreement(agreed_bits), deflate_asked,
+                                                 host.deflating().pool(), host.the_plan().limits)) {
+}
 
 wire::ws::mask_key ws_connection::key_for(std::uint64_t number) const {
-    const auto bits = static_cast<std::uint32_t>(mix(secret_ + number * 0x9e3779b97f4a7c15U));
+    const auto bits = static_cast<std::uint32_t>(mix(secret_ + number * golden_gamma));
     wire::ws::mask_key key;
     std::memcpy(key.data(), &bits, key.size());
     return key;
@@ -42,9 +43,9 @@ std::string ws_connection::handshake_key() const {
 }
 
 void ws_connection::begin_session() {
-    const plan& p = worker_.the_plan();
+    const plan& p = host_.the_plan();
     const target& t = p.target_of(number());
-    secret_ = worker_.random();
+    secret_ = host_.random();
     enter_handshake();
     // Target, host and fields were checked when the command line was read.
     (void)wire::ws::write_upgrade_request(out(), t.url.target, t.url.authority(), handshake_key(),
@@ -54,14 +55,14 @@ void ws_connection::begin_session() {
 
 std::size_t ws_connection::append_request(wire::buffer& out, std::uint64_t counter,
                                           std::size_t offset, std::size_t most) {
-    const plan& p = worker_.the_plan();
+    const plan& p = host_.the_plan();
     if (agreed_bits_ != 0) [[unlikely]] {
-        deflater& d = worker_.deflating();
+        deflater& d = host_.deflating();
         const std::size_t reached =
             d.append_frame(out, number(), counter, agreed_bits_, key_for(counter), offset, most);
         if (offset == 0)
-            worker_.count_payload_out(p.message.content().size(p.values_of(number(), counter)),
-                                      d.compressed());
+            host_.window().count_payload_out(
+                p.message.content().size(p.values_of(number(), counter)), d.compressed());
         return reached;
     }
     return p.message.append_frame(out, p.values_of(number(), counter), key_for(counter), offset,
@@ -73,12 +74,12 @@ void ws_connection::append_goodbye(wire::buffer& out) {
 }
 
 std::string ws_connection::sent_text(std::uint64_t counter) const {
-    const plan& p = worker_.the_plan();
+    const plan& p = host_.the_plan();
     return p.message.content().text(p.values_of(number(), counter));
 }
 
 std::string ws_connection::expected_text(std::uint64_t counter) const {
-    switch (worker_.the_plan().asked.check) {
+    switch (host_.the_plan().asked.check) {
     case reply_check::echo: return "the same message";
     case reply_check::count: return fmt::format("JSON with \"c\":{} and a number \"ts\"", counter);
     case reply_check::none: break;
@@ -87,7 +88,7 @@ std::string ws_connection::expected_text(std::uint64_t counter) const {
 }
 
 void ws_connection::on_data(std::span<char> in) {
-    worker_.count_in(in.size());
+    host_.window().count_in(in.size());
     const nanos at = reply_time(in.size(), unfinished_ != nullptr);
     if (is_handshaking()) {
         in = take_handshake(in);
@@ -99,12 +100,12 @@ void ws_connection::on_data(std::span<char> in) {
 }
 
 std::span<char> ws_connection::take_handshake(std::span<char> in) {
-    if (unfinished_ == nullptr) unfinished_ = std::make_unique<unfinished>(worker_, 0);
+    if (unfinished_ == nullptr) unfinished_ = std::make_unique<unfinished>(host_, 0);
     std::string& bytes = unfinished_->bytes;
     const std::size_t before = bytes.size();
     bytes.append(in.data(), in.size());
-    wire::http::response_parser parser(worker_.the_plan().limits);
-    wire::http::response_head& head = worker_.head_scratch();
+    wire::http::response_parser parser(host_.the_plan().limits);
+    wire::http::response_head& head = host_.head_scratch();
     std::string_view rest = bytes;
     while (true) {
         const wire::http::step step = parser.parse(rest, head);
@@ -117,7 +118,7 @@ std::span<char> ws_connection::take_handshake(std::span<char> in) {
         }
         if (step.what == wire::http::event::head) break;
     }
-    const options& asked = worker_.the_plan().asked;
+    const options& asked = host_.the_plan().asked;
     const std::string& offered = asked.subprotocols;
     std::optional<wire::ws::deflate_agreement> deflate;
     const auto accepted = wire::ws::check_upgrade_response(
@@ -134,7 +135,7 @@ std::span<char> ws_connection::take_handshake(std::span<char> in) {
         return {};
     }
     agreed_bits_ = (deflate ? deflate->client.window_bits : 0) & 15U;
-    if (asked.deflate) worker_.count_deflate(deflate.has_value());
+    if (asked.deflate) host_.meter().count_deflate(deflate.has_value());
     const std::size_t used = bytes.size() - rest.size() - before;  // the head ended in this read
     unfinished_.reset();
     session_ready();
@@ -149,7 +150,7 @@ std::span<char> ws_connection::take_whole_messages(std::span<char> in, nanos at)
         const bool whole = step.error == wire::errc::none && step.size != 0 && frame.fin &&
                            frame.length <= in.size() - step.size &&
                            (frame.op == opcode::text || frame.op == opcode::binary) &&
-                           frame.length <= worker_.the_plan().limits.max_message_bytes;
+                           frame.length <= host_.the_plan().limits.max_message_bytes;
         if (!whole) break;  // the reader has the rest of the rules
         const std::string_view text(in.data() + step.size, static_cast<std::size_t>(frame.length));
         in = in.subspan(step.size + text.size());
@@ -166,7 +167,7 @@ std::span<char> ws_connection::take_whole_messages(std::span<char> in, nanos at)
 void ws_connection::take_pieces(std::span<char> in, nanos at) {
     // Held here: what is called below may end in forget().
     std::unique_ptr<unfinished> held = std::move(unfinished_);
-    if (held == nullptr) held = std::make_unique<unfinished>(worker_, int{agreed_bits_});
+    if (held == nullptr) held = std::make_unique<unfinished>(host_, int{agreed_bits_});
     if (!held->bytes.empty()) {
         held->bytes.append(in.data(), in.size());
         in = held->bytes;
@@ -183,7 +184,7 @@ void ws_connection::take_pieces(std::span<char> in, nanos at) {
         between = false;
         switch (step.what) {
         case wire::ws::event::message:
-            if (agreed_bits_ != 0) worker_.count_payload_in(step.data.size());
+            if (agreed_bits_ != 0) host_.window().count_payload_in(step.data.size());
             if (!on_message(step.op, step.data, at)) return;
             between = true;
             break;
@@ -191,8 +192,8 @@ void ws_connection::take_pieces(std::span<char> in, nanos at) {
             // Not to one who takes no answers: a pong for the latest ping is enough (RFC 6455
             // section 5.5.3).
             if (unsent() > most_unsent_for_pong) break;
-            worker_.count_ping();
-            wire::ws::append_frame(out(), opcode::pong, step.data, key_for(worker_.random()));
+            host_.count_ping();
+            wire::ws::append_frame(out(), opcode::pong, step.data, key_for(host_.random()));
             // At once: what waits to be sent would keep the next message waiting. On failure
             // on_failure() follows.
             (void)flush();
@@ -216,7 +217,7 @@ void ws_connection::take_pieces(std::span<char> in, nanos at) {
 }
 
 bool ws_connection::find_echoed(std::string_view text, std::uint64_t& counter) const {
-    const plan& p = worker_.the_plan();
+    const plan& p = host_.the_plan();
     const text_template& sent = p.message.content();
     if (sent.equals(text, p.values_of(number(), counter))) return true;
     if (in_flight() == 1 || sent.is_constant()) return false;
@@ -236,9 +237,9 @@ bool ws_connection::find_echoed(std::string_view text, std::uint64_t& counter) c
 }
 
 bool ws_connection::on_message(opcode op, std::string_view text, nanos at) {
-    const plan& p = worker_.the_plan();
+    const plan& p = host_.the_plan();
     if (p.asked.idle) {
-        worker_.count_unasked();
+        host_.count_unasked();
         return true;
     }
     if (in_flight() == 0) {
@@ -259,9 +260,8 @@ bool ws_connection::on_message(opcode op, std::string_view text, nanos at) {
     if (!right) {
         answered_wrongly(counter, at, error_kind::bad_body, text);
     } else if (const auto failed = p.message_checks.message(text)) {
-        answered_wrongly(
-            counter, at, failed->as_error(), text,
-            worker_.wants_report() ? p.message_checks.expected(*failed) : std::string());
+        answered_wrongly(counter, at, failed->as_error(), text,
+                         host_.wants_report() ? p.message_checks.expected(*failed) : std::string());
     } else {
         answered(counter, at);
     }

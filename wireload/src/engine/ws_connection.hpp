@@ -23,7 +23,7 @@ private:
     // ones need it while they are read.
     struct unfinished {
         // `agreed_bits`: as in connection.
-        unfinished(worker& w, int agreed_bits);
+        unfinished(connection_host& host, int agreed_bits);
         std::optional<wire::ws::permessage_deflate> deflate;
         wire::ws::message_reader reader;
         std::string bytes;  // not used up

@@ -56,8 +56,4 @@ struct error_report {
     std::string received;
 };
 
-// At most `limit` bytes of `bytes`, with everything that is not printable ASCII escaped as in C
-// ("\r\n", "\x00").
-std::string printable(std::string_view bytes, std::size_t limit = 512);
-
 }  // namespace wireload

@@ -3,12 +3,28 @@
 
 #include <sys/resource.h>
 
+#include <cstdint>
 #include <fstream>
 #include <string>
 
-#include "engine/run.hpp"
+#include "base/clock.hpp"
 
 namespace wireload {
+
+struct generator_usage {
+    std::uint64_t cpu_user_ns = 0;
+    std::uint64_t cpu_system_ns = 0;
+    // Of the time of its threads' CPUs, without spinning; 1 means that the generator could do no
+    // more.
+    double cpu_share = 0;
+    // Of the CPU time: looking for events without sleeping, and finding none.
+    std::uint64_t spin_ns = 0;
+    std::uint64_t rss_peak_bytes = 0;
+    std::uint64_t voluntary_switches = 0;
+    std::uint64_t involuntary_switches = 0;
+
+    void take_spinning(std::uint64_t spun_ns, nanos elapsed, unsigned cpus);
+};
 
 class generator_meter {
 public:

@@ -3,29 +3,16 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "measure/error_kind.hpp"
 #include "measure/histogram.hpp"
-#include "wire/loop/event_loop.hpp"
 
 namespace wireload {
-
-// Nanoseconds of the steady clock: one number to store for each request in flight.
-using nanos = std::int64_t;
-inline constexpr nanos never = INT64_MAX;
-
-inline nanos to_nanos(wire::time_point t) {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(t.time_since_epoch()).count();
-}
-inline wire::time_point to_time_point(nanos t) {
-    return wire::time_point(std::chrono::nanoseconds(t));
-}
-inline nanos clock_now() { return to_nanos(wire::clock::now()); }
 
 // Replies to one of several requests in rotation.
 struct request_counts {

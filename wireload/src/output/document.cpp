@@ -2,10 +2,12 @@
 
 #include <cmath>
 
-#include "plan/host_limits.hpp"
-#include "output/histogram_log.hpp"
+#include "base/version.hpp"
 #include "measure/omission.hpp"
+#include "output/histogram_log.hpp"
+#include "output/judgement.hpp"
 #include "output/open_loop_report.hpp"
+#include "plan/host_limits.hpp"
 
 namespace wireload {
 namespace {

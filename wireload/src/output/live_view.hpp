@@ -7,10 +7,10 @@
 #include <deque>
 #include <string>
 
-#include "plan/plan.hpp"
-#include "output/screen.hpp"
+#include "measure/progress_view.hpp"
 #include "measure/series.hpp"
-#include "measure/tally.hpp"
+#include "output/screen.hpp"
+#include "plan/plan.hpp"
 
 namespace wireload {
 
@@ -19,22 +19,19 @@ namespace wireload {
 // `allowed`: CPUs that the process may use.
 bool view_is_free(const options& asked, unsigned allowed);
 
-class live_view {
+class live_view final : public progress_view {
 public:
     static constexpr nanos draw_every = 200'000'000;
 
     // Draws on `fd`; hides the cursor until destruction, which also takes the view away.
     live_view(const plan& p, series_collector& series, int fd, screen_style style);
-    ~live_view();
+    ~live_view() override;
     live_view(const live_view&) = delete;
     live_view& operator=(const live_view&) = delete;
 
-    // A part of the run begins: "connecting", "warming up", "measuring". Either end may be unknown
-    // (never, 0).
-    void begin(std::string_view phase, nanos start, nanos end, std::uint64_t count = 0);
-    nanos next_draw() const { return next_draw_; }
-    // Draws when it is time to.
-    void tick(nanos now);
+    void begin(std::string_view phase, nanos start, nanos end, std::uint64_t count = 0) override;
+    nanos next_draw() const override { return next_draw_; }
+    void tick(nanos now) override;
 
     // The lines as they would be drawn, without control sequences but for colours. For tests.
     std::string lines(nanos now, std::size_t columns);

@@ -7,8 +7,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "measure/run_result.hpp"
 #include "plan/plan.hpp"
-#include "engine/run.hpp"
 
 namespace wireload {
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "command_line/command_line.hpp"
+
 #include "wire/proto/ws_frame.hpp"
 
 namespace wireload {

@@ -3,7 +3,8 @@
 
 #include <ostream>
 
-#include "engine/run.hpp"
+#include "measure/run_result.hpp"
+#include "plan/plan.hpp"
 
 namespace wireload {
 

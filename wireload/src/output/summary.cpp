@@ -8,9 +8,10 @@
 #include <fmt/format.h>
 
 #include "base/duration.hpp"
-#include "output/error_advice.hpp"
-#include "output/latency_picture.hpp"
 #include "measure/omission.hpp"
+#include "output/error_advice.hpp"
+#include "output/judgement.hpp"
+#include "output/latency_picture.hpp"
 #include "output/open_loop_report.hpp"
 
 namespace wireload {

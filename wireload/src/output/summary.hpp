@@ -3,9 +3,9 @@
 
 #include <string>
 
-#include "plan/plan.hpp"
-#include "engine/run.hpp"
+#include "measure/run_result.hpp"
 #include "output/screen.hpp"
+#include "plan/plan.hpp"
 
 namespace wireload {
 

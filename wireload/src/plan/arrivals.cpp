@@ -8,17 +8,11 @@
 #include <fmt/format.h>
 
 #include "base/duration.hpp"
+#include "base/printable.hpp"
+#include "base/random.hpp"
 
 namespace wireload {
 namespace {
-
-// SplitMix64 (Steele, Lea and Flood, Fast Splittable Pseudorandom Number Generators, 2014).
-std::uint64_t next_random(std::uint64_t& state) {
-    std::uint64_t x = state += 0x9e3779b97f4a7c15U;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
-    return x ^ (x >> 31);
-}
 
 // The rate in thousandths times 1 ns, in units of a request: rate / 1e3 / 1e9 * 2e12 = 2 * rate.
 request_count count_of(const rate_piece& p) {

@@ -15,7 +15,7 @@
 #include <variant>
 #include <vector>
 
-#include "measure/tally.hpp"
+#include "base/clock.hpp"
 
 namespace wireload {
 

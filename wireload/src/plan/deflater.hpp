@@ -15,9 +15,6 @@
 
 namespace wireload {
 
-// Every message is tried: a threshold would hide from the server what it is to be measured with.
-inline constexpr wire::ws::deflate_options deflate_asked{.min_bytes = 1};
-
 class deflater {
 public:
     // `p` must outlive it.

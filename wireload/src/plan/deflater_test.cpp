@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "command_line/command_line.hpp"
+
 #include "wire/proto/ws_reader.hpp"
 
 namespace wireload {

@@ -6,9 +6,14 @@
 
 #include "plan/text_template.hpp"
 #include "wire/base/buffer.hpp"
+#include "wire/proto/ws_deflate.hpp"
 #include "wire/proto/ws_frame.hpp"
 
 namespace wireload {
+
+// What --deflate offers. Every message is tried: a threshold would hide from the server what it is
+// to be measured with.
+inline constexpr wire::ws::deflate_options deflate_asked{.min_bytes = 1};
 
 // What connections send. "{c}" stands for the counter, beside the values of every template.
 class message_template {

@@ -1,4 +1,4 @@
-// The command line: what the user asked for, checked, before anything is opened.
+// What the user asked for, checked: the plain data that the command line fills and the rest reads.
 #pragma once
 
 #include <chrono>
@@ -6,7 +6,6 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "plan/expectations.hpp"
@@ -15,13 +14,6 @@
 #include "plan/threshold.hpp"
 
 namespace wireload {
-
-// Exit codes, as --help states them.
-inline constexpr int exit_ok = 0;
-inline constexpr int exit_with_errors = 1;
-inline constexpr int exit_nothing_measured = 2;
-inline constexpr int exit_threshold = 3;
-inline constexpr int exit_usage = 64;
 
 enum class reply_check : std::uint8_t { none, echo, count };
 enum class engine_choice : std::uint8_t { automatic, epoll, io_uring };
@@ -104,20 +96,5 @@ struct options {
 
     std::vector<std::string> command;  // argv, for the document
 };
-
-// The command line asked for text (--help, --version), or was wrong.
-struct early_exit {
-    int code = exit_ok;
-    std::string text;  // for standard output when `code` is 0, else for standard error
-};
-
-// `allowed_cpus`: how many the process may run on, the default number of threads.
-std::variant<options, early_exit> parse_command_line(const std::vector<std::string>& argv,
-                                                     unsigned allowed_cpus);
-
-// "0-2,5" as {0,1,2,5}; absent when malformed.
-std::optional<std::vector<int>> parse_cpu_list(std::string_view text);
-
-std::string_view version_text();
 
 }  // namespace wireload

@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "plan/deflater.hpp"
 #include "plan/host_limits.hpp"
 #include "wire/loop/socket.hpp"
 

@@ -9,7 +9,7 @@
 #include "plan/message.hpp"
 #include "plan/options.hpp"
 #include "plan/rotation.hpp"
-#include "engine/source_ports.hpp"
+#include "plan/source_addresses.hpp"
 #include "wire/base/limits.hpp"
 #include "wire/loop/address.hpp"
 #include "wire/loop/event_loop.hpp"
@@ -60,7 +60,7 @@ struct plan {
     }
     // What the values in its texts are drawn from.
     template_values values_of(std::uint32_t connection, std::uint64_t counter) const {
-        return {mix(asked.seed + (connection + 1) * 0x9e3779b97f4a7c15U), counter};
+        return {mix(asked.seed + (connection + 1) * golden_gamma), counter};
     }
 
     plan() = default;

@@ -8,6 +8,8 @@
 #include <re2/re2.h>
 #include <nlohmann/json.hpp>
 
+#include "base/printable.hpp"
+
 namespace wireload {
 namespace {
 

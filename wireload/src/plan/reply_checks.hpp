@@ -15,8 +15,8 @@
 #include "measure/error_kind.hpp"
 #include "plan/expectations.hpp"
 #include "plan/json_path.hpp"
-#include "sha256.hpp"
 #include "plan/text_template.hpp"
+#include "sha256.hpp"
 #include "wire/proto/http_parser.hpp"
 
 namespace re2 {

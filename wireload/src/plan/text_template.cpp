@@ -150,14 +150,14 @@ bool text_template::has_counter() const {
 std::string_view text_template::drawn(const piece& p, template_values v, value_text& room) const {
     if (p.what == kind::length_of_rest) return number(size_from(p.place + 2, v), room);
     const std::uint64_t bits =
-        mix(v.seed + v.counter * 0x9e3779b97f4a7c15U + p.place * 0xd1342543de82ef95U);
+        mix(v.seed + v.counter * golden_gamma + p.place * 0xd1342543de82ef95U);
     if (p.what == kind::random) {
         // The range scaled by 64 random bits (Lemire 2019): uniform to one part in 2^64 / range.
         __extension__ using wide = unsigned __int128;
         return number(p.low + static_cast<std::uint64_t>((wide{bits} * (wide{p.span} + 1)) >> 64),
                       room);
     }
-    const std::uint64_t words[] = {bits, mix(bits + 0x9e3779b97f4a7c15U)};
+    const std::uint64_t words[] = {bits, mix(bits + golden_gamma)};
     char* to = room.bytes;
     for (int i = 0; i < 16; ++i) {
         auto byte = static_cast<unsigned>(words[i / 8] >> (8 * (i % 8)) & 0xff);

@@ -23,14 +23,9 @@
 #include <variant>
 #include <vector>
 
-namespace wireload {
+#include "base/random.hpp"
 
-// SplitMix64's finaliser (Steele, Lea and Flood 2014): numbers in, random-looking numbers out.
-constexpr std::uint64_t mix(std::uint64_t x) {
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
-    return x ^ (x >> 31);
-}
+namespace wireload {
 
 // What the values of one request are drawn from.
 struct template_values {

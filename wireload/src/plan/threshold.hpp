@@ -1,23 +1,11 @@
-// "--fail-if 'p99>20ms'": conditions under which a run has failed.
-//
-//   condition = metric operator value
-//   metric    = pN (0 < N < 100, such as p50 or p99.99) | min | mean | max        of latency; the
-//   value is a time
-//             | lag_ or service_ before one of these: of an open loop's lag (the generator's own
-//             lateness) or service time | errors a count, or a share with % | ok a count | rate
-//             right replies a second | generator its share of its CPUs; the value with %
-//   operator  = > | >= | < | <=
+// A condition under which a run has failed: a metric, an operator and a limit.
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
-#include <variant>
 
 namespace wireload {
-
-struct run_result;
 
 enum class threshold_metric : std::uint8_t {
     percentile,
@@ -53,21 +41,5 @@ struct threshold {
     // "ns", "%", "1/s" or "1".
     std::string_view unit() const;
 };
-
-// The string says what is wrong, where, and what would be right.
-std::variant<threshold, std::string> parse_threshold(std::string_view text);
-
-struct judgement {
-    // In the unit of the threshold; absent when there is none, or too few samples for it.
-    std::optional<double> value;
-    std::optional<bool> holds;  // absent: not decided
-    std::string why_undecided;  // for a person
-};
-
-// A percentile with fewer than 10 samples beyond it is not decided.
-judgement judge(const threshold& t, const run_result& r);
-
-// What cannot be decided fails as well: a gate that could not look must not open.
-inline bool fails(const judgement& j) { return j.holds.value_or(true); }
 
 }  // namespace wireload

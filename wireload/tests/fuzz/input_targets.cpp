@@ -8,17 +8,17 @@
 #include <string>
 #include <vector>
 
-#include "plan/arrivals.hpp"
 #include "base/duration.hpp"
-#include "plan/expectations.hpp"
+#include "command_line/command_line.hpp"
+#include "command_line/threshold_parser.hpp"
 #include "fuzz/harness.hpp"
+#include "plan/arrivals.hpp"
+#include "plan/expectations.hpp"
 #include "plan/json_path.hpp"
-#include "plan/options.hpp"
 #include "plan/plan.hpp"
 #include "plan/request_file.hpp"
-#include "targets.hpp"
 #include "plan/text_template.hpp"
-#include "plan/threshold.hpp"
+#include "targets.hpp"
 
 namespace wireload::fuzz {
 

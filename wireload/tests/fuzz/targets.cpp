@@ -6,8 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "plan/count_reply.hpp"
 #include "fuzz/harness.hpp"
+#include "plan/count_reply.hpp"
 #include "plan/json_path.hpp"
 #include "plan/reply_checks.hpp"
 #include "wire/proto/http_parser.hpp"

@@ -1,4 +1,4 @@
-#include "plan/open_loop.hpp"
+#include "measure/open_loop_tally.hpp"
 
 #include <fmt/format.h>
 

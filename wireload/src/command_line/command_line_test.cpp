@@ -1,4 +1,4 @@
-#include "plan/options.hpp"
+#include "command_line/command_line.hpp"
 
 #include <algorithm>
 #include <cstdio>

@@ -1,4 +1,4 @@
-#include "measure/error_kind.hpp"
+#include "base/printable.hpp"
 
 #include <fmt/format.h>
 
