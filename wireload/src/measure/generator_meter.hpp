@@ -4,8 +4,6 @@
 #include <sys/resource.h>
 
 #include <cstdint>
-#include <fstream>
-#include <string>
 
 #include "base/clock.hpp"
 
@@ -30,37 +28,9 @@ class generator_meter {
 public:
     void begin() { getrusage(RUSAGE_SELF, &before_); }
     // Since begin(), `elapsed` ago; the threads had `cpus` CPUs.
-    generator_usage end(nanos elapsed, unsigned cpus) const {
-        rusage now{};
-        getrusage(RUSAGE_SELF, &now);
-        generator_usage out;
-        out.cpu_user_ns = in_ns(now.ru_utime) - in_ns(before_.ru_utime);
-        out.cpu_system_ns = in_ns(now.ru_stime) - in_ns(before_.ru_stime);
-        if (elapsed > 0) {
-            out.cpu_share = static_cast<double>(out.cpu_user_ns + out.cpu_system_ns) /
-                            (static_cast<double>(elapsed) * cpus);
-        }
-        out.rss_peak_bytes = peak_memory();
-        out.voluntary_switches = static_cast<std::uint64_t>(now.ru_nvcsw - before_.ru_nvcsw);
-        out.involuntary_switches = static_cast<std::uint64_t>(now.ru_nivcsw - before_.ru_nivcsw);
-        return out;
-    }
+    generator_usage end(nanos elapsed, unsigned cpus) const;
 
 private:
-    // Not ru_maxrss: that is handed on by exec, so it may be the peak of the program that started
-    // us (proc(5): VmHWM is not).
-    static std::uint64_t peak_memory() {
-        std::ifstream status("/proc/self/status");
-        for (std::string word; status >> word;) {
-            std::uint64_t kib = 0;
-            if (word == "VmHWM:" && status >> kib) return kib * 1024;
-        }
-        return 0;
-    }
-    static std::uint64_t in_ns(const timeval& t) {
-        return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 +
-               static_cast<std::uint64_t>(t.tv_usec) * 1'000;
-    }
     rusage before_{};
 };
 

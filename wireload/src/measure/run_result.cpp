@@ -14,13 +14,6 @@ std::string_view name_of(stop_reason reason) {
     return "error";
 }
 
-void generator_usage::take_spinning(std::uint64_t spun_ns, nanos elapsed, unsigned cpus) {
-    const std::uint64_t used = cpu_user_ns + cpu_system_ns;
-    spin_ns = std::min(spun_ns, used);
-    if (elapsed > 0)
-        cpu_share = static_cast<double>(used - spin_ns) / (static_cast<double>(elapsed) * cpus);
-}
-
 double run_result::rate_per_s() const {
     if (elapsed <= 0) return 0;
     const bool by_clock = open_loop && stopped_by == stop_reason::duration;

@@ -1,12 +1,11 @@
 #include "plan/json_path.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <span>
+#include <utility>
 
-#include <nlohmann/json.hpp>
-
-#include "plan/json_scan.hpp"
-#include "wire/proto/utf8.hpp"
+#include "plan/json_events.hpp"
 
 namespace wireload {
 namespace {
@@ -21,75 +20,92 @@ std::optional<std::uint64_t> index_from(std::string_view text) {
     return index;
 }
 
-// "~1" is "/" and "~0" is "~" (RFC 6901 section 4). Absent when another character follows a "~".
-std::optional<std::string> unescaped(std::string_view text) {
-    std::string out;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        if (text[i] != '~') {
-            out += text[i];
-            continue;
-        }
-        if (++i == text.size() || (text[i] != '0' && text[i] != '1')) return std::nullopt;
-        out += text[i] == '0' ? '~' : '/';
-    }
-    return out;
-}
+// Builds the value at the end of a path and nothing else.
+class value_finder final : public json_events {
+public:
+    explicit value_finder(std::span<const json_path::step> path) : path_(path) {}
 
-// Reads one value; what stands at the end of `path` inside it goes to `found`.
-bool seek(json_scanner& in, std::span<const json_path::step> path, std::string_view& found,
-          int depth) {
-    found = {};
-    const char* const start = in.position();
-    if (path.empty()) {
-        if (!in.value(depth)) return false;
-        found = {start, static_cast<std::size_t>(in.position() - start)};
+    std::shared_ptr<const json> found() const { return found_; }
+
+private:
+    // An object or array that is open.
+    struct level {
+        bool object;
+        bool on_path;             // the path leads into it
+        std::uint64_t index = 0;  // of an array: of the next value
+    };
+    enum class place : std::uint8_t { elsewhere, on_path, target };
+
+    // Where the value stands that begins now.
+    place next_place() {
+        if (levels_.empty()) return path_.empty() ? place::target : place::on_path;
+        level& in = levels_.back();
+        const std::uint64_t index = in.index++;
+        if (!in.on_path) return place::elsewhere;
+        const json_path::step& step = path_[levels_.size() - 1];
+        if (in.object ? step.name != key_ : step.index != index) return place::elsewhere;
+        found_ = nullptr;  // what an earlier member of this name had
+        return levels_.size() == path_.size() ? place::target : place::on_path;
+    }
+
+    // Adds a value to the one that is being built.
+    json& add(json&& value) {
+        json& into = *building_.back();
+        if (into.is_object()) return into[key_] = std::move(value);
+        into.push_back(std::move(value));
+        return into.back();
+    }
+
+    bool on_start(bool object) override {
+        const place at = next_place();
+        json empty = object ? json::object() : json::array();
+        if (!building_.empty()) {
+            building_.push_back(&add(std::move(empty)));
+        } else if (at == place::target) {
+            found_ = std::make_shared<json>(std::move(empty));
+            building_.push_back(found_.get());
+        }
+        levels_.push_back({object, at == place::on_path});
         return true;
     }
-    if (depth > json_scanner::deepest) return false;
-    const json_path::step& step = path.front();
-    const bool object = step.name && in.take('{');
-    if (!object && !(step.index && in.take('['))) return in.value(depth);
-    const char close = object ? '}' : ']';
-    in.space();
-    if (in.take(close)) return true;
-    for (std::uint64_t i = 0;; ++i) {
-        bool here = !object && i == *step.index;
-        in.space();
-        if (object) {
-            std::string_view name;
-            if (!in.string(name)) return false;
-            here = spells(name, *step.name);
-            in.space();
-            if (!in.take(':')) return false;
-            in.space();
-        }
-        if (here ? !seek(in, path.subspan(1), found, depth + 1) : !in.value(depth + 1))
-            return false;
-        in.space();
-        if (in.take(close)) return true;
-        if (!in.take(',')) return false;
+    bool on_end() override {
+        levels_.pop_back();
+        if (!building_.empty()) building_.pop_back();
+        return true;
     }
-}
+    bool on_key(std::string& name) override {
+        key_ = std::move(name);
+        return true;
+    }
+    bool on_value(json&& value) override {
+        const place at = next_place();
+        if (!building_.empty()) {
+            add(std::move(value));
+        } else if (at == place::target) {
+            found_ = std::make_shared<json>(std::move(value));
+        }
+        return true;
+    }
+
+    std::span<const json_path::step> path_;
+    std::vector<level> levels_;
+    std::string key_;
+    std::shared_ptr<json> found_;
+    std::vector<json*> building_;  // inside found_, from the outermost to the one that is open
+};
 
 }  // namespace
-
-bool spells_with_escapes(std::string_view raw, std::string_view name) {
-    if (raw.size() > 6 * name.size()) return false;  // the longest spelling of a byte is \u00XX
-    const json text = json::parse('"' + std::string(raw) + '"', nullptr, false);
-    return text.is_string() && text.get_ref<const std::string&>() == name;
-}
 
 std::optional<json_path> json_path::parse(std::string_view text) {
     json_path out;
     if (text.starts_with('/')) {
-        while (!text.empty()) {
-            text.remove_prefix(1);
-            const std::string_view part = text.substr(0, text.find('/'));
-            auto name = unescaped(part);
-            if (!name) return std::nullopt;
-            out.steps_.push_back({std::move(*name), index_from(part)});
-            text.remove_prefix(part.size());
+        try {
+            for (json::json_pointer p{std::string(text)}; !p.empty(); p.pop_back())
+                out.steps_.push_back({p.back(), index_from(p.back())});
+        } catch (const json::parse_error&) {
+            return std::nullopt;
         }
+        std::reverse(out.steps_.begin(), out.steps_.end());
         return out;
     }
     bool first = true;
@@ -118,24 +134,9 @@ std::optional<json_path> json_path::parse(std::string_view text) {
 }
 
 json_path::answer json_path::find(std::string_view text) const {
-    answer out;
-    if (!wire::is_utf8(text)) return out;
-    json_scanner in(text);
-    in.space();
-    std::string_view found;
-    if (!seek(in, steps_, found, 0)) return out;
-    in.space();
-    if (!in.done()) return out;
-    out.valid = true;
-    out.value = found;
-    return out;
-}
-
-bool same_json(std::string_view a, std::string_view b) {
-    if (a == b) return true;
-    const json left = json::parse(a, nullptr, false);
-    const json right = json::parse(b, nullptr, false);
-    return !left.is_discarded() && left == right;
+    value_finder finder(steps_);
+    if (!finder.read(text)) return {};
+    return {true, finder.found()};
 }
 
 }  // namespace wireload

@@ -2,10 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <nlohmann/json_fwd.hpp>
 
 namespace wireload {
 
@@ -15,12 +18,10 @@ public:
     static std::optional<json_path> parse(std::string_view text);
 
     struct answer {
-        bool valid = false;  // the text is one JSON value
-        std::string_view
-            value;  // what stands at the place, as it is written; empty when there is nothing
+        bool valid = false;                           // the text is one JSON value
+        std::shared_ptr<const nlohmann::json> value;  // null when nothing stands at the place
     };
-    // Of members of the same name the last counts, as in most libraries. Allocates only for names
-    // with escapes.
+    // Of members of the same name the last counts, as in most libraries.
     answer find(std::string_view text) const;
 
     // A member name, or an index, or (in a pointer) either.
@@ -32,8 +33,5 @@ public:
 private:
     std::vector<step> steps_;
 };
-
-// Whether two JSON values are equal: numbers by value, members in any order.
-bool same_json(std::string_view a, std::string_view b);
 
 }  // namespace wireload

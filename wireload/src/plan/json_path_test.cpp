@@ -1,6 +1,9 @@
 #include "plan/json_path.hpp"
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "plan/reply_checks.hpp"
 
 namespace wireload {
 namespace {
@@ -9,9 +12,7 @@ std::string at(std::string_view path, std::string_view text) {
     const auto parsed = json_path::parse(path);
     if (!parsed) return "no path";
     const auto answer = parsed->find(text);
-    return !answer.valid          ? "not JSON"
-           : answer.value.empty() ? "nothing"
-                                  : std::string(answer.value);
+    return !answer.valid ? "not JSON" : answer.value == nullptr ? "nothing" : answer.value->dump();
 }
 
 TEST(JsonPath, FindsWhatIsThere) {
@@ -19,7 +20,7 @@ TEST(JsonPath, FindsWhatIsThere) {
         R"( {"a":{"b":[ {"c":1}, {"c" : [2, 3]} ]}, "x/y~":true, "e":""} )";
     EXPECT_EQ(at("a.b[0].c", text), "1");
     EXPECT_EQ(at("a.b[1].c[1]", text), "3");
-    EXPECT_EQ(at("a.b[1].c", text), "[2, 3]");
+    EXPECT_EQ(at("a.b[1].c", text), "[2,3]");
     EXPECT_EQ(at("/a/b/1/c/0", text), "2");
     EXPECT_EQ(at("/x~1y~0", text), "true");
     EXPECT_EQ(at("e", text), "\"\"");
@@ -53,6 +54,14 @@ TEST(JsonPath, RefusesWhatIsNoPath) {
     for (const char* path :
          {"", ".a", "a.", "a..b", "a[", "a[]", "a[x]", "a[0", "a]b", "/a~2", "/a~"})
         EXPECT_FALSE(json_path::parse(path)) << path;
+}
+
+// Whether --expect-json with the value `a` takes `b`.
+bool same_json(const std::string& a, const std::string& b) {
+    expectations asked;
+    asked.json = {"v=" + a};
+    const auto checks = std::get<reply_checks>(reply_checks::compile(asked));
+    return !checks.message(R"({"v":)" + b + "}");
 }
 
 TEST(SameJson, ComparesValues) {

@@ -13,6 +13,8 @@
 namespace wireload {
 namespace {
 
+using nlohmann::json;
+
 using kind = reply_checks::failure::kind;
 
 // Memory for one expression's automaton; beyond it RE2 goes on with a slower one that needs none.
@@ -96,10 +98,8 @@ std::variant<reply_checks, std::string> reply_checks::compile(const expectations
         if (equals != std::string::npos) {
             const std::string value = text.substr(equals + 1);
             // What is not JSON by itself is a string: name=bob needs no quotes.
-            check.value = nlohmann::json::accept(value)
-                              ? value
-                              : nlohmann::json(value).dump(
-                                    -1, ' ', false, nlohmann::json::error_handler_t::replace);
+            check.value = std::make_shared<const json>(json::accept(value) ? json::parse(value)
+                                                                           : json(value));
         }
         out.json_.push_back(std::move(check));
     }
@@ -164,7 +164,7 @@ std::optional<reply_checks::failure> reply_checks::check_text(std::string_view t
     for (std::size_t i = 0; i < json_.size(); ++i) {
         if (!whole) return failure{kind::json, i};
         const auto [valid, value] = json_[i].path.find(text);
-        if (!valid || value.empty() || (json_[i].value && !same_json(value, *json_[i].value)))
+        if (!valid || value == nullptr || (json_[i].value && *value != *json_[i].value))
             return failure{kind::json, i};
     }
     return std::nullopt;

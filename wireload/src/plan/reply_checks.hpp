@@ -102,7 +102,7 @@ private:
     };
     struct json_check {
         json_path path;
-        std::optional<std::string> value;  // as JSON; any when absent
+        std::shared_ptr<const nlohmann::json> value;  // any when null
     };
 
     void check_headers(progress& p, const wire::http::response_head& head) const;

@@ -1,66 +1,59 @@
-#include "sha256.hpp"
-
-#include <new>
+#include "plan/sha256.hpp"
 
 #ifdef WIRELOAD_OPENSSL
+
+#include <new>
+#include <string>
+
 #include <openssl/evp.h>
-#endif
 
 namespace wireload {
 
+bool sha256::available() noexcept { return true; }
+
 std::optional<sha256::digest> sha256::parse(std::string_view hex) {
     digest out{};
-    if (hex.size() != 2 * out.size()) return std::nullopt;
-    for (std::size_t i = 0; i < hex.size(); ++i) {
-        const char c = hex[i];
-        const int value = c >= '0' && c <= '9'   ? c - '0'
-                          : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                          : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                                 : -1;
-        if (value < 0) return std::nullopt;
-        out[i / 2] = static_cast<std::uint8_t>(out[i / 2] << 4 | value);
-    }
+    std::size_t size = 0;
+    // '\0': no separator between the bytes.
+    if (hex.size() != 2 * out.size() ||
+        OPENSSL_hexstr2buf_ex(out.data(), out.size(), &size, std::string(hex).c_str(), '\0') != 1 ||
+        size != out.size())
+        return std::nullopt;
     return out;
 }
 
-#ifdef WIRELOAD_OPENSSL
-
-struct sha256::context {
-    EVP_MD_CTX* evp = EVP_MD_CTX_new();
-};
-
-bool sha256::available() noexcept { return true; }
-
-void sha256::release::operator()(context* c) const noexcept {
-    EVP_MD_CTX_free(c->evp);
-    delete c;
-}
-
-sha256::sha256() : context_(new context) {
-    if (context_->evp == nullptr || EVP_DigestInit_ex(context_->evp, EVP_sha256(), nullptr) != 1)
+sha256::sha256() : context_(EVP_MD_CTX_new()) {
+    if (context_ == nullptr || EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) != 1)
         throw std::bad_alloc();
 }
 
+void sha256::release::operator()(evp_md_ctx_st* context) const noexcept {
+    EVP_MD_CTX_free(context);
+}
+
 void sha256::add(std::string_view piece) {
-    EVP_DigestUpdate(context_->evp, piece.data(), piece.size());
+    EVP_DigestUpdate(context_.get(), piece.data(), piece.size());
 }
 
 sha256::digest sha256::finish() {
     digest out{};
-    EVP_DigestFinal_ex(context_->evp, out.data(), nullptr);
+    EVP_DigestFinal_ex(context_.get(), out.data(), nullptr);
     return out;
 }
 
+}  // namespace wireload
+
 #else
 
-struct sha256::context {};
+namespace wireload {
 
 bool sha256::available() noexcept { return false; }
-void sha256::release::operator()(context* c) const noexcept { delete c; }
+std::optional<sha256::digest> sha256::parse(std::string_view) { return std::nullopt; }
 sha256::sha256() = default;
+void sha256::release::operator()(evp_md_ctx_st*) const noexcept {}
 void sha256::add(std::string_view) {}
 sha256::digest sha256::finish() { return {}; }
 
-#endif
-
 }  // namespace wireload
+
+#endif

@@ -1,4 +1,4 @@
-// SHA-256 (FIPS 180-4) of bytes that come in pieces. OpenSSL's, which uses the processor's
+// SHA-256 (FIPS 180-4) of bytes that come in pieces, by OpenSSL, which uses the processor's
 // instructions for it.
 #pragma once
 
@@ -7,6 +7,8 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+
+struct evp_md_ctx_st;  // OpenSSL's EVP_MD_CTX
 
 namespace wireload {
 
@@ -24,11 +26,10 @@ public:
     digest finish();
 
 private:
-    struct context;
     struct release {
-        void operator()(context* c) const noexcept;
+        void operator()(evp_md_ctx_st* context) const noexcept;
     };
-    std::unique_ptr<context, release> context_;
+    std::unique_ptr<evp_md_ctx_st, release> context_;
 };
 
 }  // namespace wireload

@@ -4,8 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "plan/json_scan.hpp"
-
 namespace wireload {
 namespace {
 
@@ -23,6 +21,8 @@ bool is_placeholder(std::string_view name, bool short_counter) {
     return name == "counter" || name == "random" || name == "uuid" || name.starts_with("random:") ||
            (short_counter && name == "c");
 }
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 bool parse_number(std::string_view text, std::uint64_t& out) {
     const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), out);
@@ -202,7 +202,7 @@ std::uint64_t text_template::counter_in(std::string_view received) const {
     if (first >= pieces_.size() || pieces_[first].what != kind::counter) return 0;
     // What follows must not look like a part of it.
     if (first + 1 < pieces_.size() &&
-        (pieces_[first + 1].what != kind::literal || is_json_digit(pieces_[first + 1].literal[0])))
+        (pieces_[first + 1].what != kind::literal || is_digit(pieces_[first + 1].literal[0])))
         return 0;
     if (first == 1) {
         if (!received.starts_with(pieces_[0].literal)) return 0;
