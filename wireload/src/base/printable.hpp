@@ -1,4 +1,4 @@
-// Bytes of a peer or a user, made safe to show to a person.
+// Makes bytes of a peer or a user safe to show to a person.
 #pragma once
 
 #include <cstddef>

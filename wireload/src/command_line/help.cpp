@@ -19,15 +19,13 @@ constexpr std::string_view target =
     "before anything is timed.";
 
 constexpr std::string_view description[] = {
-    "Keeps a number of connections busy: each sends its next request when the reply to the one "
-    "before has come (a closed "
-    "loop), for a time or a count. Every reply is parsed and checked; what is wrong is an error, "
-    "never a result. Latency is "
-    "recorded in an HdrHistogram of 3 significant digits.",
-    "First all connections are opened (the connect phase, timed apart), then comes the warm-up, "
-    "then the measured window. "
-    "A reply or error counts when it arrives inside the window. Requests in flight when the window "
-    "ends do not count.",
+    "Keeps a number of connections busy for a time or a count. Each connection sends its next "
+    "request when it has the reply to the previous one (a closed loop). Every reply is parsed and "
+    "checked; a wrong reply counts as an error, never as a result. Latency is recorded in an "
+    "HdrHistogram with 3 significant digits.",
+    "All connections are opened first (the connect phase, timed apart). Then comes the warm-up, "
+    "then the measured window. A reply or error counts when it arrives inside the window. Requests "
+    "in flight when the window ends do not count.",
 };
 
 struct pair {

@@ -1,4 +1,4 @@
-// What wireload says of itself: the help in two lengths and the manual page, from one text and the
+// The help in two lengths and the manual page, from one text and the
 // table of options.
 #pragma once
 

@@ -37,7 +37,7 @@ constexpr option_row load_rows[] = {
      &raw::each},
     {"--warmup",
      "TIME",
-     "load before the window, not counted (default 0s)",
+     "send load for this long before the window, without counting it (default 0s)",
      &raw::warmup,
      {},
      completes::nothing,
@@ -53,10 +53,11 @@ constexpr option_row load_rows[] = {
      "open the connections and hold them for the duration; nothing is sent, pings are answered",
      &raw::idle},
     {"--timeout", "TIME",
-     "a request without a reply after this is an error (default 5s; 30s in a ramp)", &raw::timeout},
+     "count a request without a reply after this time as an error (default 5s; 30s in a ramp)",
+     &raw::timeout},
     {"--correct-omission", "TIME",
-     "closed loop: also estimate the latencies as if each connection had had a request due this "
-     "often (HdrHistogram's correction for coordinated omission). A guess, and shown apart; --rate "
+     "closed loop: also estimate the latencies for a request due this often on each connection "
+     "(HdrHistogram's correction for coordinated omission). The estimate is shown apart; --rate "
      "measures instead",
      &raw::correct_omission},
 };
@@ -80,13 +81,13 @@ constexpr option_row open_rows[] = {
      "requests in flight in all, at most (default: as many as the connections take)",
      &raw::max_in_flight},
     {"--deadline", "TIME",
-     "a request not answered this long after it was due is an error, and is not sent any more; an "
-     "answer that comes later is kept among the latencies",
+     "count a request as an error when it is not answered this long after it was due, and do not "
+     "send it any more. The latency of a later answer is still recorded",
      &raw::deadline},
     {"--spin", "WHEN",
-     "look for events without sleeping in the last 60us before a request is due: auto (default: on "
-     "CPUs given with --cpu), always or never. It uses up a CPU at high rates, and is not counted "
-     "as load of the generator",
+     "poll for events without sleeping in the last 60us before a request is due: auto (default: on "
+     "CPUs given with --cpu), always or never. At high rates this keeps a CPU busy; the time does "
+     "not count as load of the generator",
      &raw::spin, "auto,always,never"},
 };
 
@@ -109,11 +110,12 @@ constexpr option_row http_rows[] = {
      &raw::requests_file,
      {},
      completes::files},
-    {"--expect-status", "S", "statuses that are right, such as 200 or 200,204 or 2xx (default 2xx)",
+    {"--expect-status", "S",
+     "statuses that count as right, such as 200 or 200,204 or 2xx (default 2xx)",
      &raw::expect_status},
     {"--expect-body", "TEXT",
-     "the only body that is right (default: any); {counter}, {random} and {uuid} in it are those "
-     "of the request",
+     "the exact body to expect (default: any); {counter}, {random} and {uuid} in it have the "
+     "values of the request",
      &raw::expect_body},
     {"--expect-body-file",
      "FILE",
@@ -122,8 +124,8 @@ constexpr option_row http_rows[] = {
      {},
      completes::files},
     {"--expect-header", "'K: V'",
-     "the reply has this field; 'K' alone: with any value; 'K: V*': beginning with V. May be "
-     "repeated",
+     "expect this field; 'K' alone: with any value; 'K: V*': with a value that begins with V. May "
+     "be repeated",
      &raw::expect_header},
 };
 
@@ -146,16 +148,15 @@ constexpr option_row ws_rows[] = {
      "{\"c\":{c}} with --check count)",
      &raw::message},
     {"--message-file", "FILE", "the same, from a file", &raw::message_file, {}, completes::files},
-    {"--message-size", "N", "instead: N bytes of letters", &raw::message_size},
+    {"--message-size", "N", "send N bytes of letters instead", &raw::message_size},
     {"--subprotocol", "LIST",
-     "subprotocols to ask for, separated by commas; the server has to choose one",
-     &raw::subprotocol},
+     "subprotocols to request, separated by commas; the server must choose one", &raw::subprotocol},
     {"--binary", "", "send binary messages instead of text", &raw::binary},
     {"--deflate", "",
-     "offer permessage-deflate (RFC 7692) and send messages compressed, except those that would "
-     "not become shorter; a server may decline, which is counted. Without context takeover in "
-     "either direction, so that one compressor and one decompressor for each thread serve all its "
-     "connections, and connections take no memory for it but while a reply has come in part",
+     "offer permessage-deflate (RFC 7692), and compress messages that become shorter. A server may "
+     "decline; this is counted. There is no context takeover in either direction: each thread has "
+     "one compressor and one decompressor for all its connections, and a connection needs memory "
+     "for it only while a reply is incomplete",
      &raw::deflate},
     {"--check", "KIND",
      "echo: the reply equals the message (default); count: the reply is JSON with the same number "
@@ -170,7 +171,7 @@ constexpr option_row tls_rows[] = {
      &raw::cacert,
      {},
      completes::files},
-    {"--insecure", "", "accept every certificate, also a forged one", &raw::insecure},
+    {"--insecure", "", "accept every certificate, even a forged one", &raw::insecure},
     {"--cert",
      "FILE",
      "certificate to show to a server that asks for one (PEM, with the chain); needs --key",
@@ -179,9 +180,10 @@ constexpr option_row tls_rows[] = {
      completes::files},
     {"--key", "FILE", "its key (PEM, without a password)", &raw::key, {}, completes::files},
     {"--sni", "NAME",
-     "the name to ask for and to find in the certificate (default: the URL's host)", &raw::sni},
+     "the server name to send, and to expect in the certificate (default: the URL's host)",
+     &raw::sni},
     {"--tls-session", "HOW",
-     "new: a full handshake for every connection (default); reuse: take up earlier sessions, as "
+     "new: a full handshake for every connection (default); reuse: resume earlier sessions, as "
      "browsers do",
      &raw::tls_session, "new,reuse"},
     {"--tls-max-version", "V", "offer no newer version of TLS: 1.2 or 1.3 (default 1.3)",
@@ -209,8 +211,8 @@ constexpr option_row place_rows[] = {
      true},
     {"--cpu", "LIST", "pin to these CPUs, such as 1 or 0-3,6; one thread for each", &raw::cpu},
     {"--engine", "NAME",
-     "auto: epoll, and beyond the limit of open files io_uring, with as many threads as that needs "
-     "(default); epoll; io_uring",
+     "auto: epoll, or io_uring with as many threads as it needs where connections exceed the limit "
+     "of open files (default); epoll; io_uring",
      &raw::engine, "auto,epoll,io_uring"},
     {"--source", "LIST", "connect from these local addresses, separated by commas", &raw::source},
     {"--seed", "N", "seed of all random choices (default 1)", &raw::seed},
@@ -262,18 +264,19 @@ constexpr option_row output_rows[] = {
     {"--color", "WHEN", "auto: colours on a terminal (default); always; never", &raw::color,
      "auto,always,never"},
     {"--live", "WHEN",
-     "a view of what happens now, on a terminal's standard error. auto (default): when there is a "
-     "CPU for it that nothing measured uses; always: also on shared CPUs; never",
+     "show progress on a terminal's standard error. auto (default): when a CPU is free that "
+     "nothing "
+     "measured uses; always: even on shared CPUs; never",
      &raw::live, "auto,always,never"},
-    {"-q,--quiet", "", "no summary", &raw::quiet},
+    {"-q,--quiet", "", "print no summary", &raw::quiet},
 };
 
 constexpr option_row help_rows[] = {
-    {"-h", "", "the options used most, on one screen", &raw::short_help},
-    {"--help", "", "everything", &raw::help},
+    {"-h", "", "show the most used options on one screen", &raw::short_help},
+    {"--help", "", "show all options", &raw::help},
     {"--print", "WHAT",
-     "request: print what would be sent, send nothing. Of a WebSocket the handshake and the first "
-     "message's frame",
+     "request: print the request instead of sending it; for a WebSocket, the handshake and the "
+     "frame of the first message",
      &raw::print, "request"},
     {"--manual", "", "print the manual page, for man -l -", &raw::manual},
     {"--completion", "SHELL", "print a completion script: bash, zsh or fish", &raw::completion,
@@ -284,10 +287,12 @@ constexpr option_row help_rows[] = {
 constexpr option_section sections[] = {
     {"LOAD", "", load_rows},
     {"OPEN LOOP",
-     "With one of the first four, requests are due by a schedule, whatever the server does. One "
-     "that is due goes out on a free connection, or waits for one; its latency runs from the "
-     "schedule, less what the generator itself was late. Whatever was due in the window is "
-     "measured, and waited for after its end for the time of --timeout (or --deadline, if longer).",
+     "With one of the first four options, requests are due by a schedule, whatever the server "
+     "does. "
+     "A request that is due goes out on a free connection, or waits for one. Its latency runs from "
+     "the time at which it was due, less the time by which the generator itself was late. All "
+     "requests that were due in the window are measured; wireload waits for them after its end for "
+     "the time of --timeout (or --deadline, if longer).",
      open_rows},
     {"REQUEST AND REPLY, http", "", http_rows},
     {"MESSAGE AND REPLY, ws", "", ws_rows},

@@ -11,7 +11,7 @@
 
 namespace wireload {
 
-// What was given, as text, and which options that were: an empty text may have been given.
+// The options as text, and the names of those that were given: a given text may be empty.
 struct given_options {
     raw_options raw;
     std::set<std::string, std::less<>> names;  // "--connections"

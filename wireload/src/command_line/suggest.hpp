@@ -1,4 +1,4 @@
-// "Did you mean ...?"
+// Suggestions for misspelt words and for the flags of other load generators.
 #pragma once
 
 #include <string>

@@ -201,7 +201,7 @@ void connection::send_some() {
 
 nanos connection::reply_time(std::size_t bytes_read, bool continued) const {
     if (notes_arrivals_) return to_nanos(arrival());
-    // Beyond it the last bytes may be younger than the turn.
+    // Beyond it the last bytes may be younger than the iteration.
     constexpr std::size_t one_arrival = 16 * 1024;
     return continued || ring_mask() != 0 || bytes_read > one_arrival ? clock_now()
                                                                      : host_.iteration_time();

@@ -1,5 +1,17 @@
 // One connection slot: opens a socket, keeps it busy, opens another when it is lost. The protocols
 // derive from it.
+//
+//            open()            connected            TLS done             session_ready()
+//   idle ------------> connecting -----> securing -------> handshaking ------------> open
+//    ^                     |                |                   |                      |
+//    +---------------------+----------------+-------------------+----------------------+
+//        back_to_idle(): fail(), a reply that closes, the end of the run
+//
+// Without TLS `securing` is passed over, and for http `handshaking` as well. After fail() the slot
+// waits for its delay (retry_queue.hpp), 10 ms to 1 s, unless the load is over for it.
+//
+// A request is owed (may be begun, but the connection is not open), begun (its time runs), in
+// flight, and answered. The worker's slab owns the slots; all of it belongs to the worker's thread.
 #pragma once
 
 #include <cstdint>
@@ -108,7 +120,7 @@ protected:
                           std::string_view received, std::string_view expected = {});
     // After the reply: the next request, on this socket or a new one.
     void next_request(bool keep);
-    // The connection is of no use any more: all that is in flight failed.
+    // Closes the connection: all requests in flight failed.
     void fail(error_kind kind, std::string_view received, bool reset = true);
 
 private:

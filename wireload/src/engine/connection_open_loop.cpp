@@ -1,5 +1,5 @@
-// What a connection does in an open loop only: it offers itself to the gate, sends what it is
-// granted, and answers by the schedule.
+// The part of a connection that only an open loop uses: it gets in line at the gate, sends the
+// request that it is granted, and measures latency from the schedule.
 #include <algorithm>
 
 #include <fmt/format.h>

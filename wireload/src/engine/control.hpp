@@ -1,4 +1,4 @@
-// Where the main thread waits: for workers, for the clock, for the user.
+// The main thread waits here for workers, for the clock and for the user's signals.
 #pragma once
 
 #include <functional>

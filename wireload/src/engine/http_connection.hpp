@@ -1,4 +1,13 @@
 // HTTP/1.1 requests and the checking of their replies.
+//
+// Received bytes are handled in this order, on the worker's thread:
+//
+//   bytes received              are                                    kept until the next read
+//   -------------------------   ------------------------------------   ------------------------
+//   a reply seen right before   compared: consume_known()              nothing
+//   a whole reply               parsed where they lie: consume()       nothing
+//   a part of a reply           parsed as far as they go               unfinished
+//   beyond the last request     an error: the connection fails         nothing
 #pragma once
 
 #include <memory>

@@ -1,17 +1,17 @@
-// What one thread counts of one load, and the moments at which that begins, is sampled and ends.
+// Counts one load in one thread, and passes the moments at which that begins, is sampled and ends.
 //
 //   state     entered by                    replies and errors
 //   -------   ---------------------------   -----------------------------------------------
 //   no load   start; end()                  count nowhere
-//   warm-up   begin()                       forgotten when the window opens; errors told if
-//                                           it never does
+//   warm-up   begin()                       forgotten when the window opens; its errors are
+//                                           reported if it never does
 //   window    the edge `window_start`       counted; in flight sampled (closed loop); one
 //                                           histogram handed in at the end of each interval
 //
 // end() leaves a load from either state: at the edge `window_end`, when all requests are answered,
-// or when the main thread cuts it. Beside that `send_until` ends the sending, and nothing else.
+// or when the main thread cuts it. The edge `send_until` only ends the sending.
 //
-// How latency is kept truthful with few clock readings: a request's time is read just before its
+// Few clock readings keep latency truthful. A request's time is read just before its
 // bytes are handed to the kernel. A reply's time is the one at which the loop took the iteration's
 // events, since a reply that made its socket ready had arrived by then; replies that need more than
 // one read, or that come several to a read, are timed after the read.
@@ -34,10 +34,10 @@
 
 namespace wireload {
 
-// Whoever owns the window: it knows the connections. Called at edges, never for a reply.
+// The owner of a window, which knows the connections. Called at edges, never for a reply.
 class window_owner {
 public:
-    // What is in flight; requests sent before `long_ago` are starved.
+    // Counts the requests in flight; requests sent before `long_ago` are starved.
     virtual flight in_flight_at(nanos at, nanos long_ago) const = 0;
     virtual void window_opened() = 0;
     // The window's end has come; requests may still wait for their replies. load_ended() follows.
@@ -110,10 +110,10 @@ public:
     }
     // Open loop: the request was due at `due` and will not be sent any more.
     void never_sent(nanos due, nanos now);
-    // Requests that will get no reply any more.
+    // These requests will get no reply any more.
     void unanswered(std::uint64_t count) { tally_.errors[error_kind::read_timeout] += count; }
 
-    // ---- what they were made of ----
+    // ---- bytes, statuses, connections ----
 
     // Grows with whatever is done for connections.
     std::uint64_t work_done() const {

@@ -1,5 +1,5 @@
-// What a connection asks in an open loop: whether it may send, what it sends, and when that was
-// due. The pacer opens the gate for one connection at a time.
+// Tells the connections of an open loop when they may send, and when the request was due. The pacer
+// opens the gate for one connection at a time.
 //
 //   a connection is    enters by               leaves by
 //   ----------------   ---------------------   ---------------------------------------

@@ -1,21 +1,21 @@
 // A whole run: open, warm up, measure, stop; or a ramp in rounds.
+//
+// The main thread runs run(), draws the view and watches the server. The load is sent by one thread
+// for each worker (worker.hpp), which takes its orders from here and notifies `control`.
+//
+//   --ramp-rounds -> run_ramp.cpp     --rate and the like -> run_open_loop.cpp
+//   --idle        -> run_idle.cpp     everything else     -> run_closed_loop.cpp
 #pragma once
 
-#include <functional>
-#include <memory>
 #include <string>
 #include <variant>
 
 #include "measure/process_watch.hpp"
 #include "measure/progress_view.hpp"
 #include "measure/run_result.hpp"
-#include "measure/series.hpp"
 #include "plan/plan.hpp"
 
 namespace wireload {
-
-// Makes the view of a run that begins; called once, before its threads are started.
-using view_maker = std::function<std::unique_ptr<progress_view>(series_collector&)>;
 
 // Runs to the end. `watch` may be null; without `make_view` nothing is shown meanwhile. The string
 // says why the run could not begin.

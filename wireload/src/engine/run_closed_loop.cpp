@@ -87,7 +87,8 @@ void run_closed_loop(run_steps& steps) {
         if (watch != nullptr) watch->begin();
         meter.begin();
     };
-    // Where the window begins at once its meters are read before, so that nothing of it is missed.
+    // Without a warm-up in the same order the window begins at once: the meters are read before it,
+    // so that they miss nothing of it.
     const nanos lead = counted ? 0 : o.warmup.count();
     if (lead == 0) begin_meters();
     const load_order order = make_order(o, clock_now() + lead, budget);

@@ -16,9 +16,12 @@
 #include <vector>
 
 #include "engine/control.hpp"
-#include "engine/run.hpp"
 #include "engine/source_ports.hpp"
 #include "engine/worker.hpp"
+#include "measure/process_watch.hpp"
+#include "measure/progress_view.hpp"
+#include "measure/run_result.hpp"
+#include "measure/series.hpp"
 
 namespace wireload {
 
@@ -33,7 +36,7 @@ public:
     run_steps(const run_steps&) = delete;
     run_steps& operator=(const run_steps&) = delete;
 
-    // What is wrong, or nothing.
+    // Returns what is wrong, or an empty text.
     std::string start();
     // Opens connections up to `total`, and notes how that went. Returns how many are open then.
     struct opening {

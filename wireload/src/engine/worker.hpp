@@ -2,13 +2,13 @@
 //
 // The main thread gives orders, one after another:
 //
-//   order           the thread                                     done when
-//   -------------   --------------------------------------------   --------------------------------
-//   order_open()    makes connections and opens them, so many at   each is open or has failed;
-//                   a time                                         without keep-alive at once
-//   order_load()    sends requests and counts replies              the window ended
-//   (load_window.hpp) order_cut()     ends either of these                           in the next
-//   loop iteration order_end()     closes all connections and ends                join() returns
+//   order          the thread                               done when
+//   ------------   --------------------------------------   -----------------------------------
+//   order_open()   makes connections and opens them, so     each is open or has failed; without
+//                  many at a time                           keep-alive at once
+//   order_load()   sends requests and counts replies        the window ended: load_window.hpp
+//   order_cut()    ends either of these                     in the next loop iteration
+//   order_end()    closes all connections and ends          join() returns
 //
 // Orders are posted to the loop; when one is done, done() is true and `control` is notified. The
 // thread's results may then be read until the next order.

@@ -1,4 +1,16 @@
 // WebSocket messages and the checking of their replies.
+//
+// Received bytes are handled in this order, on the worker's thread:
+//
+//   state         bytes received                 are                               kept
+//   -----------   ----------------------------   -------------------------------   ----------
+//   handshaking   the reply to the handshake     gathered: take_handshake()        unfinished
+//   open          whole messages, one frame      checked where they lie:           nothing
+//                 each, not compressed           take_whole_messages()
+//   open          parts, control frames,         read by wire's message reader:    unfinished
+//                 compressed messages            take_pieces()
+//
+// A close frame, a broken rule or an answer to nothing fails the connection.
 #pragma once
 
 #include <memory>
@@ -18,7 +30,7 @@ public:
     using connection::connection;
 
 private:
-    // What came in part: of the handshake's reply, or of a message. Most messages come whole and in
+    // An incomplete handshake reply or message. Most messages come whole and in
     // one frame: they are checked where they were received, and none of this exists. Compressed
     // ones need it while they are read.
     struct unfinished {

@@ -1,4 +1,4 @@
-// What one thread notes of the connections that it opens: how many, how long each step took, and
+// Counts and times the connections that one thread opens: how many, how long each step took, and
 // what the handshakes agreed on.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What can go wrong with a request, by kind, and the first case of it in full.
+// The kinds of errors, their counts, and the first error of a run in full.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// What the generator itself costs.
+// Measures what the generator itself costs: CPU time, memory, context switches.
 #pragma once
 
 #include <sys/resource.h>

@@ -1,5 +1,5 @@
-// What a closed loop might have seen if it had gone on sending while it waited: an estimate, and
-// never a measurement.
+// Estimates the latencies that a closed loop missed because it did not send while it waited. An
+// estimate is not a measurement.
 #pragma once
 
 #include <cstdint>

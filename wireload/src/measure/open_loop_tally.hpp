@@ -1,4 +1,4 @@
-// What an open loop tells beside the latencies.
+// The figures of an open loop besides its latencies.
 #pragma once
 
 #include <algorithm>

@@ -1,8 +1,18 @@
-// What a server costs: CPU and memory of a process with all its descendants, or of a cgroup v2
-// folder, over a window.
+// Measures what a server costs: CPU and memory of a process with all its descendants, or of a
+// cgroup v2 folder, over a window.
 //
 // CPU is read at the edges of the window; it is never derived from RUSAGE_CHILDREN, which knows
 // only the dead.
+//
+//   call       when                             reads
+//   --------   ------------------------------   -------------------------------------------
+//   open()     before the run                   whether the process or folder is there
+//   find()     shortly before the window        the processes (milliseconds)
+//   begin()    at the start of the window       their CPU time and memory
+//   sample()   about every 100 ms inside it     their memory, for the peak
+//   end()      at the end of the window         CPU time and memory; processes found anew
+//
+// The main thread makes all calls, in this order; find() to end() again for each round of a ramp.
 #pragma once
 
 #include <sys/types.h>

@@ -1,10 +1,13 @@
-// What a run tells whoever shows its progress. Called on the main thread only.
+// The interface to a view of a run in progress. Called on the main thread only.
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string_view>
 
 #include "base/clock.hpp"
+#include "measure/series.hpp"
 
 namespace wireload {
 
@@ -19,5 +22,8 @@ public:
     // Draws when it is time to.
     virtual void tick(nanos now) = 0;
 };
+
+// Makes the view of a run that begins; called once, before its threads are started.
+using view_maker = std::function<std::unique_ptr<progress_view>(series_collector&)>;
 
 }  // namespace wireload

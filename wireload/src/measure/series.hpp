@@ -1,4 +1,11 @@
 // Results by interval (or by round of a ramp), put together from all threads in bounded memory.
+//
+//   an interval is   when                                    holds
+//   --------------   -------------------------------------   ------------------------------
+//   not known        before the first thread submits it      nothing
+//   open             some threads have submitted it          one histogram
+//   closed           all have, or finish() was called        a record; its histogram is used
+//                                                            again, or kept if asked
 #pragma once
 
 #include <cstdint>
@@ -21,7 +28,7 @@ struct interval_record {
     std::optional<std::uint64_t> max_ns;
 };
 
-// What came since somebody looked last.
+// The intervals that were completed since the last call of take_new().
 struct live_slice {
     histogram latencies;
     std::uint64_t ok = 0;

@@ -1,4 +1,4 @@
-// What one thread counted in one window.
+// The counts of one thread in one window.
 #pragma once
 
 #include <algorithm>

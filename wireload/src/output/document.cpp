@@ -240,23 +240,43 @@ json unanswered(const run_result& r) {
             {"starved", left.starved}};
 }
 
-}  // namespace
-
-json to_document(const plan& p, const run_result& r) {
+json status_codes(const run_result& r) {
     json statuses = json::object();
     for (std::size_t i = 0; i < r.counts.statuses.size(); ++i) {
         if (r.counts.statuses[i] != 0) statuses[std::to_string(i + 100)] = r.counts.statuses[i];
     }
-    json first = nullptr;
-    if (const auto& e = r.counts.first_error) {
-        first = {{"kind", name_of(e->kind)},
-                 {"sent", e->sent},
-                 {"expected", e->expected},
-                 {"received", e->received}};
-    }
-    const double rate = r.rate_per_s();
+    return statuses;
+}
+
+json first_error(const run_result& r) {
+    const auto& e = r.counts.first_error;
+    if (!e) return nullptr;
+    return {{"kind", name_of(e->kind)},
+            {"sent", e->sent},
+            {"expected", e->expected},
+            {"received", e->received}};
+}
+
+json idle(const std::optional<idle_result>& r) {
+    if (!r) return nullptr;
+    return {
+        {"opened", r->opened}, {"held", r->held}, {"pings", r->pings}, {"messages", r->messages}};
+}
+
+json generator(const generator_usage& g) {
+    return {{"cpu_user_ns", g.cpu_user_ns},
+            {"cpu_system_ns", g.cpu_system_ns},
+            {"cpu_share", g.cpu_share},
+            {"spin_ns", g.spin_ns},
+            {"rss_peak_bytes", g.rss_peak_bytes},
+            {"voluntary_switches", g.voluntary_switches},
+            {"involuntary_switches", g.involuntary_switches}};
+}
+
+}  // namespace
+
+json to_document(const plan& p, const run_result& r) {
     const histogram& all = r.series->total();
-    std::uint64_t samples = r.counts.in_flight_samples;
 
     return {
         {"schema", "wireload/1"},
@@ -290,35 +310,24 @@ json to_document(const plan& p, const run_result& r) {
          {{"sent", r.counts.sent},
           {"ok", r.counts.ok},
           {"errors", r.counts.errors.total()},
-          {"rate_per_s", rate},
+          {"rate_per_s", r.rate_per_s()},
           {"bytes_in", r.counts.bytes_in},
           {"bytes_out", r.counts.bytes_out},
           {"connections_opened", r.connections_opened}}},
         {"errors", errors(r.counts.errors)},
-        {"first_error", first},
-        {"status_codes", statuses},
+        {"first_error", first_error(r)},
+        {"status_codes", status_codes(r)},
         {"latency", latency(all, p.asked.keep_histogram)},
         {"latency_estimate", latency_estimate(p, all)},
         {"little",
          {{"in_flight_mean", or_null(r.in_flight_mean)},
-          {"samples", samples},
+          {"samples", r.counts.in_flight_samples},
           {"ratio", or_null(r.little_ratio())}}},
         {"open_loop",
          open_loop_document(
              p, r, [&](const histogram& h) { return latency(h, p.asked.keep_histogram); })},
-        {"idle", r.idle ? json{{"opened", r.idle->opened},
-                               {"held", r.idle->held},
-                               {"pings", r.idle->pings},
-                               {"messages", r.idle->messages}}
-                        : json(nullptr)},
-        {"generator",
-         {{"cpu_user_ns", r.generator.cpu_user_ns},
-          {"cpu_system_ns", r.generator.cpu_system_ns},
-          {"cpu_share", r.generator.cpu_share},
-          {"spin_ns", r.generator.spin_ns},
-          {"rss_peak_bytes", r.generator.rss_peak_bytes},
-          {"voluntary_switches", r.generator.voluntary_switches},
-          {"involuntary_switches", r.generator.involuntary_switches}}},
+        {"idle", idle(r.idle)},
+        {"generator", generator(r.generator)},
         {"server", server(r.server)},
         {"thresholds", thresholds(p, r)},
         {"series", p.asked.ramp ? json(nullptr) : series(r)},

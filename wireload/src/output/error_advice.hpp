@@ -1,4 +1,4 @@
-// What an error usually means, for somebody who sees it for the first time.
+// Explains each kind of error to somebody who sees it for the first time.
 #pragma once
 
 #include <string_view>

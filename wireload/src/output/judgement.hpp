@@ -19,7 +19,7 @@ struct judgement {
 // A percentile with fewer than 10 samples beyond it is not decided.
 judgement judge(const threshold& t, const run_result& r);
 
-// What cannot be decided fails as well: a gate that could not look must not open.
+// An undecided condition fails as well: a gate must not open when it could not look.
 inline bool fails(const judgement& j) { return j.holds.value_or(true); }
 
 }  // namespace wireload

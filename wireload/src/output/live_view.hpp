@@ -1,6 +1,5 @@
-// What happens now, on a terminal, while a run goes on. Drawn by the main thread alone, five times
-// a second at most; the threads that measure only hand over each interval's histogram, as they do
-// anyway.
+// Shows the progress of a run on a terminal. The main thread draws it, at most five times a second;
+// the measuring threads only hand over the histogram of each interval, as they do anyway.
 #pragma once
 
 #include <cstdint>

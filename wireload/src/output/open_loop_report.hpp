@@ -1,4 +1,4 @@
-// What an open loop adds to the document and to the summary.
+// The parts of the document and of the summary that only an open loop has.
 #pragma once
 
 #include <functional>
@@ -21,7 +21,7 @@ nlohmann::ordered_json open_loop_document(
 std::string open_loop_plan_text(const options& asked);
 // Lines for the summary; empty for other loads.
 std::string open_loop_lines(const run_result& r);
-// What the reader must not miss: a rate that was not kept, and a window that is void.
+// Warnings: a rate that was not kept, and a window that is void.
 std::vector<std::string> open_loop_warnings(const plan& p, const run_result& r);
 
 }  // namespace wireload

@@ -220,6 +220,81 @@ std::vector<std::string> warnings(const plan& p, const run_result& r) {
     return out;
 }
 
+// How connecting went: its phases, what TLS and --deflate agreed on.
+std::string connect_lines(const plan& p, const run_result& r) {
+    std::string connect = fmt::format("Connect    {} of {} open in {}", grouped(r.connect.opened),
+                                      grouped(r.connect.attempted),
+                                      format_duration(static_cast<double>(r.connect.elapsed)));
+    if (!r.connect.latency.empty()) {
+        connect +=
+            fmt::format(" (p50 {}, max {})", time_or_dash(r.connect.latency.percentile_ns(50)),
+                        time_or_dash(r.connect.latency.max_ns()));
+    }
+    if (!p.asked.keep_alive && !r.connect.phases.tcp.empty()) {
+        if (r.elapsed > 0)
+            connect +=
+                fmt::format(", {}/s", grouped(static_cast<std::uint64_t>(std::llround(
+                                          static_cast<double>(r.connect.opened) / seconds_of(r)))));
+        connect += fmt::format("\nPhases     p50: tcp {}",
+                               time_or_dash(r.connect.phases.tcp.percentile_ns(50)));
+        const auto phase = [&](std::string_view name, const histogram& h) {
+            if (!h.empty())
+                connect += fmt::format(", {} {}", name, time_or_dash(h.percentile_ns(50)));
+        };
+        phase("tls", r.connect.phases.tls);
+        phase("upgrade", r.connect.phases.upgrade);
+        phase("first byte", r.connect.phases.first_byte);
+        connect +=
+            fmt::format("; name looked up in {}", format_duration(static_cast<double>(p.name_ns)));
+    }
+    for (const auto& k : r.tls.kinds) {
+        connect += fmt::format("\nTLS        {}, {}: {} handshakes", k.version, k.cipher,
+                               grouped(k.count));
+        if (&k == &r.tls.kinds.front() && r.tls.resumed != 0)
+            connect += fmt::format(" ({} of all resumed)", grouped(r.tls.resumed));
+    }
+    if (p.asked.deflate) connect += "\n" + deflate_line(r);
+    return connect;
+}
+
+std::string result_line(const run_result& r, const painter& paint) {
+    if (!r.idle) {
+        return fmt::format(
+            "{}   {} right in {}: {}\n", paint.bold("Requests"), grouped(r.counts.ok),
+            format_duration(static_cast<double>(r.elapsed)),
+            paint.bold(fmt::format(
+                "{}/s", grouped(static_cast<std::uint64_t>(std::llround(r.rate_per_s()))))));
+    }
+    std::string out =
+        fmt::format("{}       {} of {} connections for {}; {} pings answered\n", paint.bold("Held"),
+                    grouped(r.idle->held), grouped(r.idle->opened),
+                    format_duration(static_cast<double>(r.elapsed)), grouped(r.idle->pings));
+    if (r.idle->messages != 0)
+        out += fmt::format("Messages   {} came unasked\n", grouped(r.idle->messages));
+    return out;
+}
+
+std::string traffic_line(const run_result& r) {
+    if (r.elapsed <= 0) return {};
+    const auto flow = [&](std::uint64_t n) {
+        return fmt::format("{} ({}/s)", bytes_text(static_cast<double>(n)),
+                           bytes_text(static_cast<double>(n) / seconds_of(r)));
+    };
+    return fmt::format("Traffic    in {}, out {}\n", flow(r.counts.bytes_in),
+                       flow(r.counts.bytes_out));
+}
+
+std::string estimate_lines(const plan& p, const histogram& all, const painter& paint) {
+    if (!p.asked.correct_omission || all.empty()) return {};
+    const auto interval = p.asked.correct_omission->count();
+    return paint.faint(fmt::format(
+               "An ESTIMATE, not measured: latency if each connection had had a request due every "
+               "{}\n",
+               format_duration(static_cast<double>(interval)))) +
+           latency_table(corrected_for_omission(all, static_cast<std::uint64_t>(interval)), paint) +
+           "\n";
+}
+
 }  // namespace
 
 std::string what_was_asked(const plan& p) {
@@ -260,79 +335,20 @@ std::string summary(const plan& p, const run_result& r, screen_style style) {
     std::string out = fmt::format("{}  {}\n{}\n\n", paint.bold(cut(p.asked.url, 56)),
                                   paint.faint(p.server.to_string()), what_was_asked(p));
 
-    std::string connect = fmt::format("Connect    {} of {} open in {}", grouped(r.connect.opened),
-                                      grouped(r.connect.attempted),
-                                      format_duration(static_cast<double>(r.connect.elapsed)));
-    if (!r.connect.latency.empty()) {
-        connect +=
-            fmt::format(" (p50 {}, max {})", time_or_dash(r.connect.latency.percentile_ns(50)),
-                        time_or_dash(r.connect.latency.max_ns()));
-    }
-    if (!p.asked.keep_alive && !r.connect.phases.tcp.empty()) {
-        if (r.elapsed > 0)
-            connect +=
-                fmt::format(", {}/s", grouped(static_cast<std::uint64_t>(std::llround(
-                                          static_cast<double>(r.connect.opened) / seconds_of(r)))));
-        connect += fmt::format("\nPhases     p50: tcp {}",
-                               time_or_dash(r.connect.phases.tcp.percentile_ns(50)));
-        const auto phase = [&](std::string_view name, const histogram& h) {
-            if (!h.empty())
-                connect += fmt::format(", {} {}", name, time_or_dash(h.percentile_ns(50)));
-        };
-        phase("tls", r.connect.phases.tls);
-        phase("upgrade", r.connect.phases.upgrade);
-        phase("first byte", r.connect.phases.first_byte);
-        connect +=
-            fmt::format("; name looked up in {}", format_duration(static_cast<double>(p.name_ns)));
-    }
-    for (const auto& k : r.tls.kinds) {
-        connect += fmt::format("\nTLS        {}, {}: {} handshakes", k.version, k.cipher,
-                               grouped(k.count));
-        if (&k == &r.tls.kinds.front() && r.tls.resumed != 0)
-            connect += fmt::format(" ({} of all resumed)", grouped(r.tls.resumed));
-    }
-    if (p.asked.deflate) connect += "\n" + deflate_line(r);
+    const std::string connect = connect_lines(p, r);
     if (r.nothing_measured()) {
         out += connect + "\n" +
                paint.red(fmt::format("Nothing measured: not one complete reply came ({}).\n",
                                      name_of(r.stopped_by)));
         return out + error_lines(r, paint);
     }
-    if (r.idle) {
-        out += fmt::format("{}       {} of {} connections for {}; {} pings answered\n",
-                           paint.bold("Held"), grouped(r.idle->held), grouped(r.idle->opened),
-                           format_duration(static_cast<double>(r.elapsed)), grouped(r.idle->pings));
-        if (r.idle->messages != 0)
-            out += fmt::format("Messages   {} came unasked\n", grouped(r.idle->messages));
-    } else
-        out += fmt::format(
-            "{}   {} right in {}: {}\n", paint.bold("Requests"), grouped(r.counts.ok),
-            format_duration(static_cast<double>(r.elapsed)),
-            paint.bold(fmt::format(
-                "{}/s", grouped(static_cast<std::uint64_t>(std::llround(r.rate_per_s()))))));
+    out += result_line(r, paint);
     if (const std::string codes = statuses(r, paint); !codes.empty())
         out += fmt::format("Statuses   {}\n", codes);
-    if (r.elapsed > 0) {
-        const auto flow = [&](std::uint64_t n) {
-            return fmt::format("{} ({}/s)", bytes_text(static_cast<double>(n)),
-                               bytes_text(static_cast<double>(n) / seconds_of(r)));
-        };
-        out += fmt::format("Traffic    in {}, out {}\n", flow(r.counts.bytes_in),
-                           flow(r.counts.bytes_out));
-    }
+    out += traffic_line(r);
     out += connect + "\n\n";
     if (!all.empty()) out += latency_table(all, paint) + latency_picture(all, paint) + "\n";
-    if (p.asked.correct_omission && !all.empty()) {
-        out += paint.faint(
-            fmt::format("An ESTIMATE, not measured: latency if each connection had had a request "
-                        "due every {}\n",
-                        format_duration(static_cast<double>(p.asked.correct_omission->count()))));
-        out +=
-            latency_table(corrected_for_omission(
-                              all, static_cast<std::uint64_t>(p.asked.correct_omission->count())),
-                          paint) +
-            "\n";
-    }
+    out += estimate_lines(p, all, paint);
     out += open_loop_lines(r);
     if (!r.rounds.empty()) out += rounds_table(r, paint) + "\n";
     if (r.server) out += server_line(r);

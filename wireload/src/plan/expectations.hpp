@@ -1,4 +1,4 @@
-// What makes a reply right, as asked for.
+// The conditions that make a reply right, as the user gave them.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ struct expectations {
     std::vector<std::string> match;  // regular expressions (RE2) that match somewhere in the body
     std::vector<std::string> json;   // "path" or "path=value"
 
-    // Those that a WebSocket message can be held to as well.
+    // Whether there are checks that apply to a WebSocket message as well.
     bool of_content() const { return length || !sha256.empty() || !match.empty() || !json.empty(); }
 };
 

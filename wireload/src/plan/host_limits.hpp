@@ -1,4 +1,4 @@
-// Which of the kernel's interfaces carries the load, and whether the host can hold it.
+// The limits of the host: chooses epoll or io_uring for the load, and says why neither can hold it.
 //
 // A process may open so many files (RLIMIT_NOFILE), and every connection is one, unless io_uring
 // keeps it in a table of its own. Such a table holds as many as the process may open files, but
@@ -15,7 +15,7 @@
 
 namespace wireload {
 
-// What is known of the host; taken by read(), and given by tests.
+// Limits of this host. read() finds them; tests make their own.
 struct host_limits {
     std::uint64_t files = 0;       // that this process may open
     std::uint64_t memory = 0;      // bytes available; 0: not known

@@ -11,11 +11,12 @@
 
 namespace wireload {
 
-// What --deflate offers. Every message is tried: a threshold would hide from the server what it is
-// to be measured with.
+// The extension that --deflate offers. Messages of every size are compressed: with a lower limit
+// the server would not get the load that it is to be measured with.
 inline constexpr wire::ws::deflate_options deflate_asked{.min_bytes = 1};
 
-// What connections send. "{c}" stands for the counter, beside the values of every template.
+// The message that connections send. "{c}" stands for the counter, beside the values of every
+// template.
 class message_template {
 public:
     message_template() = default;

@@ -1,4 +1,4 @@
-// What was asked of an open loop.
+// The options of an open loop.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// What the user asked for, checked: the plain data that the command line fills and the rest reads.
+// The options of a run, checked: plain data that the command line fills and all else reads.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,12 @@
-// What all threads of a run share and none of them changes: the options made concrete.
+// The plan of a run: the options made concrete. All threads share it, and none changes it.
+//
+// make_plan() goes through these steps, on the main thread, and stops at the first that fails:
+//
+//   options -> requests or messages, with their checks
+//           -> targets: names looked up, one address each
+//           -> rotations: which connection sends what, in which order
+//           -> TLS context -> engine and threads (host_limits.hpp)
+//           -> local addresses and ports (source_addresses.hpp) -> limits
 #pragma once
 
 #include <memory>

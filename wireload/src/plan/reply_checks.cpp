@@ -39,17 +39,34 @@ std::variant<reply_checks, std::string> reply_checks::compile(const expectations
                                                               const text_template* request) {
     reply_checks out;
     out.asked_ = asked;
-    if (asked.body && request != nullptr) {
-        auto parsed = text_template::parse(*asked.body);
+    std::string problem = request != nullptr ? out.compile_body(*request) : std::string();
+    if (problem.empty()) problem = out.compile_headers();
+    if (problem.empty()) problem = out.compile_digest();
+    if (problem.empty()) problem = out.compile_match();
+    if (problem.empty()) problem = out.compile_json();
+    if (!problem.empty()) return problem;
+    out.keeps_body_ = !out.match_.empty() || !out.json_.empty();
+    out.looks_at_body_ = asked.body || out.digest_ || out.keeps_body_;
+    out.has_more_ = out.looks_at_body_ || asked.length || !out.headers_.empty();
+    return out;
+}
+
+std::string reply_checks::compile_body(const text_template& request) {
+    if (asked_.body) {
+        auto parsed = text_template::parse(*asked_.body);
         if (const auto* wrong = std::get_if<std::string>(&parsed))
             return fmt::format("--expect-body: {}", *wrong);
-        out.body_ = std::get<text_template>(std::move(parsed));
-        if (const auto wrong = out.body_.take_values_of(*request))
+        body_ = std::get<text_template>(std::move(parsed));
+        if (const auto wrong = body_.take_values_of(request))
             return fmt::format("--expect-body: {}", *wrong);
-        out.varies_ = !out.body_.is_constant();
-        if (!out.varies_) out.asked_.body = out.body_.text({});
+        varies_ = !body_.is_constant();
+        if (!varies_) asked_.body = body_.text({});
     }
-    for (const std::string& text : asked.headers) {
+    return {};
+}
+
+std::string reply_checks::compile_headers() {
+    for (const std::string& text : asked_.headers) {
         const std::size_t colon = text.find(':');
         header_check check{.name = std::string(trimmed(std::string_view(text).substr(0, colon)))};
         if (!wire::http::is_token(check.name)) {
@@ -61,21 +78,29 @@ std::variant<reply_checks, std::string> reply_checks::compile(const expectations
             check.begins = check.value->ends_with('*');
             if (check.begins) check.value->pop_back();
         }
-        out.headers_.push_back(std::move(check));
+        headers_.push_back(std::move(check));
     }
-    if (!asked.sha256.empty()) {
+    return {};
+}
+
+std::string reply_checks::compile_digest() {
+    if (!asked_.sha256.empty()) {
         if (!sha256::available()) {
-            return std::string(
-                "--expect-sha256: this wireload was built without OpenSSL; install libssl-dev and "
-                "build it again");
+            return "--expect-sha256: this wireload was built without OpenSSL; install libssl-dev "
+                   "and "
+                   "build it again";
         }
-        out.digest_ = sha256::parse(asked.sha256);
-        if (!out.digest_)
+        digest_ = sha256::parse(asked_.sha256);
+        if (!digest_)
             return fmt::format(
                 "--expect-sha256 {}: give 64 hexadecimal digits, as sha256sum prints them",
-                asked.sha256);
+                asked_.sha256);
     }
-    for (const std::string& text : asked.match) {
+    return {};
+}
+
+std::string reply_checks::compile_match() {
+    for (const std::string& text : asked_.match) {
         re2::RE2::Options options;
         options.set_log_errors(false);
         options.set_max_mem(automaton_bytes);
@@ -85,9 +110,13 @@ std::variant<reply_checks, std::string> reply_checks::compile(const expectations
                 "--expect-match '{}': {}; the syntax is RE2's (no look-around, no back references)",
                 text, compiled->error());
         }
-        out.match_.push_back(std::move(compiled));
+        match_.push_back(std::move(compiled));
     }
-    for (const std::string& text : asked.json) {
+    return {};
+}
+
+std::string reply_checks::compile_json() {
+    for (const std::string& text : asked_.json) {
         const std::size_t equals = text.find('=');
         const auto path = json_path::parse(trimmed(std::string_view(text).substr(0, equals)));
         if (!path)
@@ -101,12 +130,9 @@ std::variant<reply_checks, std::string> reply_checks::compile(const expectations
             check.value = std::make_shared<const json>(json::accept(value) ? json::parse(value)
                                                                            : json(value));
         }
-        out.json_.push_back(std::move(check));
+        json_.push_back(std::move(check));
     }
-    out.keeps_body_ = !out.match_.empty() || !out.json_.empty();
-    out.looks_at_body_ = asked.body || out.digest_ || out.keeps_body_;
-    out.has_more_ = out.looks_at_body_ || asked.length || !out.headers_.empty();
-    return out;
+    return {};
 }
 
 void reply_checks::check_headers(progress& p, const wire::http::response_head& head) const {

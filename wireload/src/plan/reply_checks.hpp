@@ -15,8 +15,8 @@
 #include "measure/error_kind.hpp"
 #include "plan/expectations.hpp"
 #include "plan/json_path.hpp"
+#include "plan/sha256.hpp"
 #include "plan/text_template.hpp"
-#include "sha256.hpp"
 #include "wire/proto/http_parser.hpp"
 
 namespace re2 {
@@ -104,6 +104,13 @@ private:
         json_path path;
         std::shared_ptr<const nlohmann::json> value;  // any when null
     };
+
+    // Each returns what is wrong, or nothing. `request`: see compile().
+    std::string compile_body(const text_template& request);
+    std::string compile_headers();
+    std::string compile_digest();
+    std::string compile_match();
+    std::string compile_json();
 
     void check_headers(progress& p, const wire::http::response_head& head) const;
     void check_piece(progress& p, std::string_view piece) const;

@@ -2,13 +2,15 @@
 //
 //     url | path    http://host/path, or a path at each URL of the command line
 //     method        default: the command line's
-//     headers       {"Name": "value"}: added to the command line's, or instead of those of the same
-//     name body          text, or any JSON body_file     a file, seen from the folder of this one
+//     headers       {"Name": "value"}: added to the command line's, or instead of those of the
+//                   same name
+//     body          text, or any JSON
+//     body_file     a file, seen from the folder of this one
 //     weight        how often, beside the others (1 to 1000; default 1)
-//     expect        {status, header, body, body_file, length, sha256, match, json}: as the flags of
-//     these names
+//     expect        {status, header, body, body_file, length, sha256, match, json}: as the flags
+//                   of these names
 //
-// What an entry does not say comes from the command line.
+// The command line gives all that an entry leaves out.
 #pragma once
 
 #include <string>

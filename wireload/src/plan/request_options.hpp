@@ -22,9 +22,9 @@ struct request_options {
     std::string where;  // for messages: "requests.json: [2]"; empty for the command line's
 };
 
-// What is wrong with a header field that a user wants to send; empty when nothing is.
+// Says what is wrong with a header field that a user wants to send; empty when nothing is.
 std::string header_problem(std::string_view name, std::string_view value);
-// What is wrong with a method; empty when nothing is.
+// Says what is wrong with a method; empty when nothing is.
 std::string method_problem(std::string_view method);
 
 }  // namespace wireload

@@ -1,4 +1,4 @@
-// Where requests go and in which order.
+// The servers that requests go to, and the order of the requests.
 //
 // Connections are spread over the targets, and each goes round the requests of its own target,
 // beginning at another place than its neighbours. Which request a connection's n-th is, is a

@@ -1,4 +1,4 @@
-// From which local addresses and ports the run connects.
+// Chooses the local addresses and ports that the run connects from.
 //
 // One local address has some 28,000 ports toward one server, and the kernel's search for a free one
 // grows slow long before they are gone. Choosing address and port ourselves is some twenty times

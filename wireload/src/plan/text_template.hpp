@@ -27,7 +27,7 @@
 
 namespace wireload {
 
-// What the values of one request are drawn from.
+// The seed and counter that the values of one request are made from.
 struct template_values {
     std::uint64_t seed = 0;  // of the connection
     std::uint64_t counter = 0;
