@@ -15,16 +15,18 @@
 
 #include <fmt/format.h>
 
-#include "document.hpp"
-#include "histogram_log.hpp"
-#include "live_view.hpp"
-#include "options.hpp"
-#include "plan.hpp"
-#include "print_request.hpp"
-#include "process_watch.hpp"
-#include "run.hpp"
-#include "series_csv.hpp"
-#include "summary.hpp"
+#include "base/version.hpp"
+#include "command_line/command_line.hpp"
+#include "engine/run.hpp"
+#include "measure/process_watch.hpp"
+#include "output/document.hpp"
+#include "output/histogram_log.hpp"
+#include "output/judgement.hpp"
+#include "output/live_view.hpp"
+#include "output/print_request.hpp"
+#include "output/series_csv.hpp"
+#include "output/summary.hpp"
+#include "plan/plan.hpp"
 
 namespace {
 
@@ -78,7 +80,8 @@ bool good_terminal(int fd) {
 }
 
 // The live view goes to standard error, so that standard output can be kept.
-std::optional<live_screen> live_on(const options& o) {
+view_maker live_on(const plan& p) {
+    const options& o = p.asked;
     if (o.live == live_choice::never || !good_terminal(STDERR_FILENO)) return {};
     if (o.live == live_choice::automatic) {
         if (o.quiet) return {};
@@ -89,7 +92,10 @@ std::optional<live_screen> live_on(const options& o) {
             return {};
         }
     }
-    return live_screen{STDERR_FILENO, style_for(STDERR_FILENO, o.color)};
+    return [&p](series_collector& series) {
+        return std::make_unique<live_view>(p, series, STDERR_FILENO,
+                                           style_for(STDERR_FILENO, p.asked.color));
+    };
 }
 
 int exit_code(const plan& p, const run_result& r) {
@@ -137,7 +143,7 @@ int load(options asked) {
         watch = std::get<process_watch>(std::move(opened));
     }
 
-    auto outcome = run(p, watch ? &*watch : nullptr, live_on(p.asked));
+    auto outcome = run(p, watch ? &*watch : nullptr, live_on(p));
     if (const auto* problem = std::get_if<std::string>(&outcome)) {
         complain(*problem);
         return exit_nothing_measured;

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "duration.hpp"
+#include "base/duration.hpp"
 
 namespace truth {
 namespace {

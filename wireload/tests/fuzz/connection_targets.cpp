@@ -8,9 +8,9 @@
 #include <string>
 #include <thread>
 
+#include "engine/run.hpp"
 #include "fuzz/harness.hpp"
-#include "plan.hpp"
-#include "run.hpp"
+#include "plan/plan.hpp"
 #include "targets.hpp"
 #include "wire/loop/socket.hpp"
 #include "wire/proto/ws_handshake.hpp"

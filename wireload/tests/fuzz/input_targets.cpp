@@ -8,17 +8,17 @@
 #include <string>
 #include <vector>
 
-#include "arrivals.hpp"
-#include "duration.hpp"
-#include "expectations.hpp"
+#include "base/duration.hpp"
+#include "command_line/command_line.hpp"
+#include "command_line/threshold_parser.hpp"
 #include "fuzz/harness.hpp"
-#include "json_path.hpp"
-#include "options.hpp"
-#include "plan.hpp"
-#include "request_file.hpp"
+#include "plan/arrivals.hpp"
+#include "plan/expectations.hpp"
+#include "plan/json_path.hpp"
+#include "plan/plan.hpp"
+#include "plan/request_file.hpp"
+#include "plan/text_template.hpp"
 #include "targets.hpp"
-#include "text_template.hpp"
-#include "threshold.hpp"
 
 namespace wireload::fuzz {
 

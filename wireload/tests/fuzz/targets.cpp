@@ -6,10 +6,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "count_reply.hpp"
 #include "fuzz/harness.hpp"
-#include "json_path.hpp"
-#include "reply_checks.hpp"
+#include "plan/count_reply.hpp"
+#include "plan/json_path.hpp"
+#include "plan/reply_checks.hpp"
 #include "wire/proto/http_parser.hpp"
 #include "wire/proto/utf8.hpp"
 
@@ -33,30 +33,23 @@ bool is_deep(std::string_view text) {
     return most > 60;
 }
 
-// nlohmann/json refuses numbers that no double holds; RFC 8259 section 6 allows them.
-bool has_huge_numbers(std::string_view text) {
-    std::size_t run = 0;
-    for (const char c : text) {
-        if (c == 'e' || c == 'E' || (c >= '0' && c <= '9' && ++run > 300)) return true;
-        if (c < '0' || c > '9') run = 0;
-    }
-    return false;
-}
-
-// RFC 8259's grammar has halves of surrogate pairs (section 8.2); nlohmann/json refuses them.
-bool has_surrogates(std::string_view text) {
-    for (std::size_t at = text.find("\\u"); at != text.npos; at = text.find("\\u", at + 1)) {
-        if (at + 3 < text.size() && (text[at + 2] == 'd' || text[at + 2] == 'D') &&
-            text[at + 3] >= '8')
-            return true;
-    }
-    return false;
-}
-
-// For nlohmann/json a zero byte ends the text; in JSON none may stand.
+// For nlohmann/json a zero byte ends the text, and a byte order mark is nothing; in JSON neither
+// may stand.
 document parsed(std::string_view text) {
-    return text.find('\0') == text.npos ? document::parse(text, nullptr, false)
-                                        : document(document::value_t::discarded);
+    return text.find('\0') == text.npos && !text.starts_with('\xef')
+               ? document::parse(text, nullptr, false)
+               : document(document::value_t::discarded);
+}
+
+// What is right for the library's document; of members of the same name that shows the last only.
+bool is_count_reply(std::string_view text, const document& whole) {
+    const auto once = [&](std::string_view name) {
+        const std::size_t at = text.find(name);
+        return at != text.npos && text.find(name, at + 1) == text.npos;
+    };
+    return whole.is_object() && whole.contains("c") && whole.contains("ts") && once("\"c\"") &&
+           once("\"ts\"") && text.find('\\') == text.npos && whole["c"].is_number_unsigned() &&
+           whole["ts"].is_number();
 }
 
 struct place {
@@ -171,8 +164,11 @@ void count(std::string_view input) {
     exact_copy copy(input);
     const std::string_view text = copy;
     const auto found = parse_count_reply(text);
-    if (!found || !wire::is_utf8(text) || has_huge_numbers(text)) return;
     const document other = parsed(text);
+    if (!found) {
+        require(is_deep(text) || !is_count_reply(text, other), "a right count was refused");
+        return;
+    }
     require(other.is_object() && other.contains("c") && other.contains("ts"),
             "a count in what is not such an object");
     require(other["ts"].is_number() && other["c"].is_number_unsigned(),
@@ -188,17 +184,15 @@ void json(std::string_view input) {
         const auto [valid, value] = one.path.find(text);
         if (valid) {
             require(wire::is_utf8(text), "valid, although not UTF-8");
-            require(!other.is_discarded() || has_huge_numbers(text) || has_surrogates(text),
-                    "valid for us only");
+            require(!other.is_discarded(), "valid for us only");
         } else {
             require(other.is_discarded() || is_deep(text), "valid for another only");
         }
         if (!valid || other.is_discarded()) continue;
         const document* const there = one.in(other);
-        require(value.empty() == (there == nullptr), "there for one of two");
+        require((value == nullptr) == (there == nullptr), "there for one of two");
         if (there == nullptr) continue;
-        require(document::parse(value, nullptr, false) == *there, "another value");
-        require(same_json(value, value), "not equal to itself");
+        require(*value == *there, "another value");
     }
 }
 

@@ -1,0 +1,34 @@
+#include "base/duration.hpp"
+
+#include <gtest/gtest.h>
+
+namespace wireload {
+namespace {
+
+TEST(ParseDuration, KnowsEveryUnit) {
+    EXPECT_EQ(parse_duration("7ns")->count(), 7);
+    EXPECT_EQ(parse_duration("20us")->count(), 20'000);
+    EXPECT_EQ(parse_duration("500ms")->count(), 500'000'000);
+    EXPECT_EQ(parse_duration("10s")->count(), 10'000'000'000);
+    EXPECT_EQ(parse_duration("1.5h")->count(), 5'400'000'000'000);
+    EXPECT_EQ(parse_duration("1m30s")->count(), 90'000'000'000);
+    EXPECT_EQ(parse_duration("0s")->count(), 0);
+}
+
+TEST(ParseDuration, RefusesTheRest) {
+    for (const char* text :
+         {"", "10", "s", "-1s", "10 s", "1d", "10sec", "1e3s", "99999999h", "infs", "nan"}) {
+        EXPECT_FALSE(parse_duration(text).has_value()) << text;
+    }
+}
+
+TEST(FormatDuration, KeepsThreeDigits) {
+    EXPECT_EQ(format_duration(854), "854 ns");
+    EXPECT_EQ(format_duration(12'345), "12.3 us");
+    EXPECT_EQ(format_duration(1'234'567), "1.23 ms");
+    EXPECT_EQ(format_duration(999'600'000), "1.00 s");
+    EXPECT_EQ(format_duration(150e9), "2.50 min");
+}
+
+}  // namespace
+}  // namespace wireload

@@ -1,0 +1,107 @@
+// Reads how much is sent and when it ends: the options of LOAD and RAMP.
+#include <chrono>
+
+#include "base/clock.hpp"
+#include "command_line/readers.hpp"
+#include "command_line/usage.hpp"
+
+namespace wireload {
+namespace {
+
+using std::chrono::nanoseconds;
+
+void read_ramp(const given_options& given, options& out) {
+    for (const char* name : {"--connections", "--requests", "--each", "--duration", "--warmup",
+                             "--pipeline", "--no-keepalive"}) {
+        if (given.has(name)) {
+            refuse(
+                "{} has no meaning in a ramp; its load is --ramp-rounds, --ramp-add, "
+                "--ramp-messages and --ramp-pacing",
+                name);
+        }
+    }
+    ramp_options ramp;
+    ramp.rounds = number32("--ramp-rounds", given.raw.ramp_rounds, 1, 100'000);
+    if (given.has("--ramp-add"))
+        ramp.add = number32("--ramp-add", given.raw.ramp_add, 1, 1'000'000);
+    if (given.has("--ramp-messages")) {
+        ramp.messages = number32("--ramp-messages", given.raw.ramp_messages, 1, 65'536);
+    }
+    if (given.has("--ramp-pacing")) {
+        one_of("--ramp-pacing", given.raw.ramp_pacing);
+        ramp.pacing = given.raw.ramp_pacing == "burst" ? ramp_pacing::burst : ramp_pacing::serial;
+    }
+    if (std::uint64_t{ramp.rounds} * ramp.add > 1'000'000) {
+        refuse("--ramp-rounds {} with --ramp-add {} ends at {} connections; the most is 1000000",
+               ramp.rounds, ramp.add, std::uint64_t{ramp.rounds} * ramp.add);
+    }
+    out.connections = ramp.rounds * ramp.add;
+    out.in_flight = ramp.pacing == ramp_pacing::burst ? ramp.messages : 1;
+    if (!given.has("--timeout")) out.timeout = std::chrono::seconds(30);
+    out.ramp = ramp;
+}
+
+}  // namespace
+
+void read_load(const given_options& given, options& out) {
+    if (given.has("--connections")) {
+        out.connections = number32("--connections", given.raw.connections, 1, 1'000'000);
+    }
+    if (given.has("--requests"))
+        out.requests = number("--requests", given.raw.requests, 1, UINT64_MAX / 4);
+    if (given.has("--each"))
+        out.each = number("--each", given.raw.each, 1, UINT64_MAX / 4 / 1'000'000);
+    if (given.has("--duration"))
+        out.duration = duration("--duration", given.raw.duration, std::chrono::milliseconds(1));
+    if (given.has("--warmup")) out.warmup = duration("--warmup", given.raw.warmup, nanoseconds(0));
+    if (given.has("--timeout"))
+        out.timeout = duration("--timeout", given.raw.timeout, std::chrono::milliseconds(1));
+    if (given.has("--pipeline"))
+        out.in_flight = number32("--pipeline", given.raw.pipeline, 1, 65'536);
+    out.keep_alive = !given.raw.no_keepalive;
+    if (out.requests && out.each)
+        refuse("--requests is a total and --each a count for one connection; give one of them");
+    if (!out.keep_alive && out.in_flight > 1) {
+        refuse(
+            "--pipeline needs connections that stay open; leave out --no-keepalive or --pipeline");
+    }
+
+    read_open_loop(given, out);
+    for (const char* name : {"--ramp-add", "--ramp-messages", "--ramp-pacing"}) {
+        if (given.has(name) && !given.has("--ramp-rounds"))
+            refuse("{} belongs to a ramp; say how many rounds with --ramp-rounds", name);
+    }
+    if (given.has("--ramp-rounds")) {
+        read_ramp(given, out);
+    } else {
+        const bool ends = out.open_loop && out.open_loop->arrivals.length() != never;
+        if (!out.requests && !out.each && !out.duration && !ends)
+            out.duration = std::chrono::seconds(10);
+    }
+}
+
+// After the rest of the load: what does not go together with it.
+void read_connection_use(const given_options& given, options& out) {
+    if (given.has("--per-connection")) {
+        if (out.keep_alive) refuse("--per-connection belongs to --no-keepalive; give both");
+        if (out.open_loop)
+            refuse(
+                "--per-connection has no meaning in an open loop, where a request without "
+                "keep-alive opens its own connection");
+        out.per_connection = number32("--per-connection", given.raw.per_connection, 1, UINT32_MAX);
+    }
+    out.idle = given.raw.idle;
+    if (!out.idle) return;
+    for (const char* name :
+         {"--requests", "--each", "--warmup", "--pipeline", "--no-keepalive", "--ramp-rounds",
+          "--rate", "--arrivals", "--rate-steps", "--rate-ramp", "--requests-file", "--message",
+          "--message-file", "--message-size", "--check"}) {
+        if (given.has(name))
+            refuse(
+                "{} has no meaning with --idle, which sends nothing; how long is said by "
+                "--duration",
+                name);
+    }
+}
+
+}  // namespace wireload

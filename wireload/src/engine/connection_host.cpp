@@ -1,0 +1,99 @@
+#include "engine/connection_host.hpp"
+
+#include "base/random.hpp"
+
+namespace wireload {
+
+connection_host::connection_host(const plan& p, source_ports& sources, series_collector& series,
+                                 control& main, unsigned index, worker& w, window_owner& owner,
+                                 callbacks to)
+    : plan_(p),
+      sources_(sources),
+      main_(main),
+      index_(index),
+      random_(p.asked.seed * golden_gamma + index),
+      known_(p.requests.size()),
+      iteration_end_(to.at_iteration_end, w),
+      retry_timer_(to.retry, &w),
+      window_(p, series, random_, owner) {}
+
+void connection_host::start(std::unique_ptr<wire::event_loop> loop, std::uint32_t connections,
+                            std::uint32_t ring_mask) {
+    loop_ = std::move(loop);
+    ring_mask_ = ring_mask;
+    if (plan_.asked.deflate) deflater_ = std::make_unique<deflater>(plan_);
+    if (plan_.asked.open_loop)
+        gate_ = std::make_unique<open_loop_gate>(plan_, window_, index_, connections);
+}
+
+wire::connect_options connection_host::connect_options(const wire::address& to) {
+    wire::connect_options out;
+    // The addresses were chosen for the first target; one of another family does without.
+    if (!sources_.kernel_chooses() && to.family() == plan_.server.family())
+        out.source = sources_.next();
+    return out;
+}
+
+void connection_host::begin_opening(std::uint32_t connections, std::uint32_t at_once) {
+    connections_ = connections;
+    meter_.clear();
+    if (at_once == 0) return;
+    opening_.begin(at_once);
+    meter_.count(true);
+    at_iteration_end();
+}
+
+void connection_host::end_opening() {
+    opening_.end();
+    meter_.count(false);
+}
+
+void connection_host::begin_load(const load_order& order) {
+    active_ = connections_;
+    quota_.begin(order, plan_.asked.threads);
+    meter_.count(!plan_.asked.keep_alive);
+    window_.begin(order);
+}
+
+void connection_host::session_opened(nanos latency, nanos at) {
+    ++sessions_.open;
+    window_.count_connection();
+    meter_.session_opened(latency, at);
+    if (!opening_.active()) return;
+    opening_.decided();
+    at_iteration_end();
+}
+
+void connection_host::open_failed(error_kind kind) {
+    meter_.failed(kind);
+    opening_.decided();
+    at_iteration_end();
+}
+
+void connection_host::retry_later(connection& c, nanos delay) {
+    retries_.push(c, clock_now() + delay);
+    loop_->arm(retry_timer_, to_time_point(retries_.next()));
+}
+
+connection* connection_host::next_retry() {
+    connection* const c = retries_.pop_due(iteration_time());
+    if (c == nullptr && retries_.next() != never)
+        loop_->arm(retry_timer_, to_time_point(retries_.next()));
+    return c;
+}
+
+void connection_host::broke() {
+    if (++broken_ < connections_) return;
+    dead_.store(true, std::memory_order_relaxed);
+    main_.notify();
+}
+
+void connection_host::report(error_report&& first, nanos at) {
+    if (in_opening_phase()) {
+        meter_.report(std::move(first));
+    } else {
+        window_.report(std::move(first), at);
+    }
+}
+
+}  // namespace wireload

@@ -1,0 +1,58 @@
+#include "engine/control.hpp"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+namespace wireload {
+namespace {
+
+sigset_t ending_signals() {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    return set;
+}
+
+}  // namespace
+
+control::control() {
+    const sigset_t set = ending_signals();
+    pthread_sigmask(SIG_BLOCK, &set, nullptr);
+    signals_ = wire::unique_fd(signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC));
+    notified_ = wire::unique_fd(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+}
+
+control::~control() {
+    const sigset_t set = ending_signals();
+    pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+}
+
+void control::notify() noexcept {
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const auto n = write(notified_.get(), &one, sizeof one);
+}
+
+void control::wait(nanos until, const std::function<bool()>& done) {
+    while (!interrupted_ && !done()) {
+        timespec limit{};
+        if (until != never) {
+            const nanos left = until - clock_now();
+            if (left <= 0) return;
+            limit.tv_sec = static_cast<time_t>(left / 1'000'000'000);
+            limit.tv_nsec = static_cast<long>(left % 1'000'000'000);
+        }
+        pollfd sources[] = {{.fd = notified_.get(), .events = POLLIN, .revents = 0},
+                            {.fd = signals_.get(), .events = POLLIN, .revents = 0}};
+        if (ppoll(sources, 2, until == never ? nullptr : &limit, nullptr) <= 0) continue;
+        std::uint64_t count = 0;
+        signalfd_siginfo info{};
+        [[maybe_unused]] const auto notes = read(notified_.get(), &count, sizeof count);
+        if (read(signals_.get(), &info, sizeof info) == sizeof info) interrupted_ = true;
+    }
+}
+
+}  // namespace wireload

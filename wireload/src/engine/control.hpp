@@ -1,0 +1,34 @@
+// The main thread waits here for workers, for the clock and for the user's signals.
+#pragma once
+
+#include <functional>
+
+#include "measure/tally.hpp"
+#include "wire/loop/socket.hpp"
+
+namespace wireload {
+
+class control {
+public:
+    // Blocks SIGINT and SIGTERM in this thread and all that it starts later; they are read here
+    // instead.
+    control();
+    ~control();
+    control(const control&) = delete;
+    control& operator=(const control&) = delete;
+
+    // Any thread.
+    void notify() noexcept;
+
+    // Returns when `done` says so, which is asked at each notification, at `until`, or when a
+    // signal has come.
+    void wait(nanos until, const std::function<bool()>& done);
+    bool interrupted() const { return interrupted_; }
+
+private:
+    wire::unique_fd notified_;
+    wire::unique_fd signals_;
+    bool interrupted_ = false;
+};
+
+}  // namespace wireload

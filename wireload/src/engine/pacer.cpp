@@ -1,0 +1,114 @@
+#include "engine/pacer.hpp"
+
+#include "engine/connection.hpp"
+
+namespace wireload {
+namespace {
+
+// Requests sent in one loop iteration at most. Replies are looked at once an iteration, so a longer
+// one would see them late.
+constexpr int sends_per_iteration = 32;
+
+// How long before a request is due the loop asks for events without sleeping: a sleeping thread is
+// woken some 5 to 60 us late, by the timer's interrupt, by the core's way out of idle and by the
+// scheduler.
+constexpr nanos spin_before = 60'000;
+
+bool may_spin(const options& o) {
+    switch (o.open_loop->spin) {
+    case spin_mode::always: return true;
+    case spin_mode::never: return false;
+    case spin_mode::automatic: break;
+    }
+    // Only on CPUs that were given to the threads, one each: elsewhere it would take time from the
+    // server.
+    return !o.cpus.empty() && o.threads <= o.cpus.size();
+}
+
+}  // namespace
+
+pacer::pacer(connection_host& host, open_loop_gate& gate)
+    : host_(host),
+      gate_(gate),
+      spin_(may_spin(host.the_plan().asked) ? spin_before : 0),
+      due_timer_(wire::timer::calling<&pacer::on_due>(this)) {}
+
+void pacer::begin(const load_order& order) {
+    spinning_since_ = 0;
+    gate_.begin(order);
+}
+
+connection* pacer::take_free() {
+    while (connection* const c = gate_.next_in_line()) {
+        if (c->taken_from_line()) return c;
+    }
+    return nullptr;
+}
+
+void pacer::pump() {
+    if (!gate_.running()) return;
+    nanos now = clock_now();
+    load_window& window = host_.window();
+    window.advance(now);
+    if (!gate_.running()) return;
+    if (spinning_since_ != 0 && window.work_done() == work_then_)
+        gate_.note_spinning(now - spinning_since_);
+    gate_.skip_expired(now);
+    send_due(now);
+    gate_.note_backlog(now);
+    const due_schedule& schedule = gate_.schedule();
+    if (schedule.due() == never && window.in_flight() == 0 &&
+        (schedule.end() == never || now >= schedule.end())) {
+        window.end(clock_now());
+        return;
+    }
+    arm(now);
+}
+
+void pacer::send_due(nanos& now) {
+    for (int sent = 0;
+         gate_.schedule().due() <= now && sent < sends_per_iteration && gate_.may_send_more();
+         ++sent) {
+        connection* const c = take_free();
+        if (c == nullptr) break;
+        gate_.grant();
+        c->send_granted();
+        gate_.close_gate();
+        now = clock_now();
+        c->offer(now);
+    }
+}
+
+void pacer::arm(nanos now) {
+    spinning_since_ = 0;
+    wire::event_loop& loop = host_.loop();
+    const nanos due = gate_.schedule().due();
+    const nanos end = gate_.schedule().end();
+    if (due == never) {
+        if (end != never && now < end) loop.arm(due_timer_, to_time_point(end));
+        return;
+    }
+    // Otherwise the next event, a reply, finds us.
+    if (gate_.line_is_empty() || !gate_.may_send_more()) return;
+    if (due - now > spin_) {
+        loop.arm(due_timer_, to_time_point(due - spin_));
+        return;
+    }
+    loop.arm(due_timer_, to_time_point(now + 1));  // the next iteration does not wait
+    if (due <= now) return;
+    spinning_since_ = now;
+    work_then_ = host_.window().work_done();
+}
+
+void pacer::on_due() { host_.at_iteration_end(); }
+
+void pacer::end(bool settle) {
+    if (!gate_.running()) return;
+    gate_.stop();
+    host_.loop().disarm(due_timer_);
+    if (!settle) return;
+    gate_.note_backlog(gate_.schedule().end());
+    while (gate_.schedule().due() != never) gate_.drop_due();
+}
+
+}  // namespace wireload

@@ -1,0 +1,112 @@
+// A closed loop: each connection sends its next request when the reply to the one before has come.
+//
+//   ends by   connect phase   warm-up                          window
+//   -------   -------------   ------------------------------   -----------------------------------
+//   time      apart           the same order, before the       from one edge to the other; what is
+//                             window                           in flight at its end does not count
+//   count     apart           an order of its own, so that     until the last reply
+//                             nothing is in flight after it
+#include <algorithm>
+#include <atomic>
+#include <optional>
+
+#include "engine/run_kinds.hpp"
+#include "measure/generator_meter.hpp"
+
+namespace wireload {
+namespace {
+
+// False when the run is over with it.
+bool warm_up_apart(run_steps& steps) {
+    load_order warm_up;
+    warm_up.window_start = never;
+    warm_up.send_until = clock_now() + steps.asked().warmup.count();
+    steps.order(warm_up);
+    steps.show("warming up", clock_now(), warm_up.send_until);
+    steps.wait_for_orders(false);
+    if (!steps.cut()) return true;
+    steps.out().counts.add(steps.gather());
+    steps.out().stopped_by = *steps.cut();
+    return false;
+}
+
+load_order make_order(const options& o, nanos window_start, std::atomic<std::int64_t>& budget) {
+    load_order order;
+    order.window_start = window_start;
+    if (o.duration) order.window_end = order.window_start + o.duration->count();
+    order.kind = o.requests ? load_order::quota::shared
+                 : o.each   ? load_order::quota::each
+                            : load_order::quota::endless;
+    order.each = o.each.value_or(0);
+    order.shared = &budget;
+    order.interval = o.interval.count();
+    return order;
+}
+
+// Each thread samples at moments of its own; the sum of their means is the mean of the sum.
+std::optional<double> mean_in_flight(const run_steps& steps) {
+    double mean = 0;
+    for (const auto& w : steps.workers()) {
+        const tally& counts = w->result();
+        if (counts.in_flight_samples == 0) return std::nullopt;
+        mean += static_cast<double>(counts.in_flight_sum) /
+                static_cast<double>(counts.in_flight_samples);
+    }
+    return mean;
+}
+
+void note_result(run_steps& steps, const load_order& order, nanos end) {
+    run_result& out = steps.out();
+    const tally counts = steps.gather();
+    out.stopped_by = steps.cut()               ? *steps.cut()
+                     : order.window_end <= end ? stop_reason::duration
+                                               : stop_reason::requests;
+    // A count is over with its last reply, not when we hear of it.
+    if (out.stopped_by == stop_reason::requests)
+        out.elapsed = std::max<nanos>(0, counts.last_done - order.window_start);
+    out.interval = order.interval;
+    out.counts.add(counts);
+    steps.note_opened(counts);
+    out.in_flight_mean = mean_in_flight(steps);
+    out.unanswered = counts.at_end;
+}
+
+}  // namespace
+
+void run_closed_loop(run_steps& steps) {
+    const options& o = steps.asked();
+    run_result& out = steps.out();
+    if (!steps.open_all()) return;
+    const bool counted = o.requests || o.each;
+    if (counted && o.warmup.count() > 0 && !warm_up_apart(steps)) return;
+    process_watch* const watch = steps.watch();
+    if (watch != nullptr) watch->find();
+    std::atomic<std::int64_t> budget{static_cast<std::int64_t>(o.requests.value_or(0))};
+    generator_meter meter;
+    const auto begin_meters = [&] {
+        if (watch != nullptr) watch->begin();
+        meter.begin();
+    };
+    // Without a warm-up in the same order the window begins at once: the meters are read before it,
+    // so that they miss nothing of it.
+    const nanos lead = counted ? 0 : o.warmup.count();
+    if (lead == 0) begin_meters();
+    const load_order order = make_order(o, clock_now() + lead, budget);
+    steps.order(order);
+    if (lead != 0) {
+        steps.show("warming up", clock_now(), order.window_start);
+        steps.wait_until(order.window_start);
+        begin_meters();
+    }
+    out.window_start_unix_ns = unix_now() - (clock_now() - order.window_start);
+    steps.show("measuring", order.window_start, order.window_end,
+               o.requests.value_or(o.each.value_or(0) * o.connections));
+    steps.wait_for_orders(true);
+    const nanos end = std::min(clock_now(), order.window_end);
+    out.elapsed = std::max<nanos>(0, end - order.window_start);
+    out.generator = meter.end(out.elapsed, steps.used_cpus());
+    if (watch != nullptr) out.server = watch->end();
+    note_result(steps, order, end);
+}
+
+}  // namespace wireload

@@ -1,0 +1,50 @@
+// Connections that are held for the duration and not used: what they cost, and how many last.
+#include <algorithm>
+
+#include "engine/run_kinds.hpp"
+#include "measure/generator_meter.hpp"
+
+namespace wireload {
+
+void run_idle(run_steps& steps) {
+    const options& o = steps.asked();
+    run_result& out = steps.out();
+    if (!steps.open_all()) return;
+    process_watch* const watch = steps.watch();
+    if (watch != nullptr) {
+        watch->find();
+        watch->begin();
+    }
+    generator_meter meter;
+    meter.begin();
+    load_order order;
+    order.idle = true;
+    order.window_start = clock_now();
+    order.window_end = order.window_start + o.duration->count();
+    order.interval = o.interval.count();
+    steps.order(order);
+    out.window_start_unix_ns = unix_now() - (clock_now() - order.window_start);
+    steps.show("holding", order.window_start, order.window_end);
+    steps.wait_for_orders(true);
+    const nanos end = std::min(clock_now(), order.window_end);
+    out.elapsed = std::max<nanos>(0, end - order.window_start);
+    out.generator = meter.end(out.elapsed, steps.used_cpus());
+    if (watch != nullptr) out.server = watch->end();
+    out.stopped_by = steps.cut().value_or(stop_reason::duration);
+    out.interval = order.interval;
+    tally counts = steps.gather();
+    out.connections_opened = out.connect.opened;
+    idle_result& idle = out.idle.emplace();
+    idle.opened = out.connect.opened;
+    for (const auto& w : steps.workers()) {
+        idle.held += w->sessions().open;
+        idle.pings += w->sessions().pings;
+        idle.messages += w->sessions().unasked;
+    }
+    // Those that were lost while others were still being opened.
+    const std::uint64_t known = idle.held + counts.errors.total();
+    if (known < idle.opened) counts.errors[error_kind::closed_early] += idle.opened - known;
+    out.counts.add(counts);
+}
+
+}  // namespace wireload

@@ -1,0 +1,88 @@
+// An open loop: requests are due by a schedule, whatever the server does.
+//
+// The window is a part of the schedule. Whatever was due in it is measured, and waited for after
+// its end: a server that stands still then would otherwise hide its worst.
+//
+//   schedule_start      window_start           schedule_end              window_end
+//         |--- warm-up ------|------ the window ------|--- last replies ------|
+#include <algorithm>
+
+#include "engine/run_kinds.hpp"
+#include "measure/generator_meter.hpp"
+
+namespace wireload {
+namespace {
+
+// How far ahead the schedule begins.
+constexpr nanos begin_ahead = 5'000'000;
+
+load_order make_order(const options& o) {
+    load_order order;
+    // Far enough ahead for all threads to be at work by then.
+    order.schedule_start = clock_now() + begin_ahead + o.connections * nanos{200};
+    order.window_start = order.schedule_start + o.warmup.count();
+    if (o.duration) {
+        order.schedule_end = order.window_start + o.duration->count();
+        order.window_end = order.schedule_end +
+                           std::max(o.timeout, o.open_loop->deadline.value_or(o.timeout)).count();
+    }
+    order.most = o.requests.value_or(UINT64_MAX);
+    order.interval = o.interval.count();
+    return order;
+}
+
+void note_result(run_steps& steps, const load_order& order, nanos metered_from, nanos end) {
+    run_result& out = steps.out();
+    open_loop_result& open = *out.open_loop;
+    const tally counts = steps.gather();
+    for (const auto& w : steps.workers()) {
+        open.counts.add(w->gate().counts());
+        open.lag.merge(w->gate().lag());
+        open.service.merge(w->gate().service());
+    }
+    out.generator.take_spinning(static_cast<std::uint64_t>(open.counts.spun), end - metered_from,
+                                steps.used_cpus());
+    out.stopped_by = steps.cut()                                           ? *steps.cut()
+                     : steps.asked().duration && end >= order.schedule_end ? stop_reason::duration
+                                                                           : stop_reason::requests;
+    const nanos last = out.stopped_by == stop_reason::duration   ? order.schedule_end
+                       : out.stopped_by == stop_reason::requests ? counts.last_done
+                                                                 : end;
+    out.elapsed = std::max<nanos>(0, last - order.window_start);
+    open.drain = std::max<nanos>(0, counts.last_done - last);
+    out.interval = order.interval;
+    out.counts.add(counts);
+    steps.note_opened(counts);
+}
+
+}  // namespace
+
+void run_open_loop(run_steps& steps) {
+    const options& o = steps.asked();
+    run_result& out = steps.out();
+    if (!steps.open_all()) return;
+    process_watch* const watch = steps.watch();
+    if (watch != nullptr) watch->find();
+    const load_order order = make_order(o);
+    steps.order(order);
+    if (o.warmup.count() > 0) steps.show("warming up", order.schedule_start, order.window_start);
+    steps.wait_for_orders(false, order.window_start);
+    if (watch != nullptr) watch->begin();
+    generator_meter meter;
+    meter.begin();
+    const nanos metered_from = clock_now();
+    out.window_start_unix_ns = unix_now() - (metered_from - order.window_start);
+    steps.show("measuring", order.window_start, order.schedule_end, o.requests.value_or(0));
+    steps.wait_for_orders(true, order.schedule_end);
+    const nanos end = clock_now();
+    out.open_loop.emplace();
+    out.generator = meter.end(end - metered_from, steps.used_cpus());
+    if (watch != nullptr) out.server = watch->end();
+    if (!steps.cut() && !steps.all_done()) {
+        steps.show("waiting for the last", end, order.window_end);
+        steps.wait_for_orders(false);
+    }
+    note_result(steps, order, metered_from, end);
+}
+
+}  // namespace wireload

@@ -1,0 +1,74 @@
+#include "engine/source_ports.hpp"
+
+#include <set>
+
+#include <gtest/gtest.h>
+
+namespace wireload {
+namespace {
+
+constexpr port_range small{40'000, 40'079};  // 80 ports, of which 70 are used
+
+options asking(std::uint32_t connections, bool keep_alive = true) {
+    options o;
+    o.connections = connections;
+    o.keep_alive = keep_alive;
+    return o;
+}
+
+std::size_t addresses(const options& o, const char* server) {
+    const auto chosen = choose_sources(o, *wire::address::parse(server, 80), small);
+    return std::get<std::vector<wire::address>>(chosen).size();
+}
+
+std::string refusal(const options& o, const char* server) {
+    const auto chosen = choose_sources(o, *wire::address::parse(server, 80), small);
+    const auto* text = std::get_if<std::string>(&chosen);
+    return text == nullptr ? "accepted" : *text;
+}
+
+TEST(SourcePorts, FewConnectionsAreLeftToTheKernel) {
+    EXPECT_EQ(addresses(asking(20), "127.0.0.1"), 0U);
+    EXPECT_FALSE(should_choose_ports(asking(20), small));
+}
+
+TEST(SourcePorts, ManyOnLoopbackSpreadOverAddresses) {
+    EXPECT_EQ(addresses(asking(30), "127.0.0.1"), 16U);
+    EXPECT_EQ(addresses(asking(141), "127.0.0.1"), 18U);
+    EXPECT_TRUE(should_choose_ports(asking(30), small));
+    EXPECT_GT(addresses(asking(1, false), "127.0.0.1"), 1U);
+    EXPECT_FALSE(should_choose_ports(asking(30, false), small));
+}
+
+TEST(SourcePorts, ElsewhereOnlyWhatTheUserNames) {
+    EXPECT_EQ(addresses(asking(60), "192.0.2.1"), 0U);
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "--source", refusal(asking(71), "192.0.2.1"));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "ip_local_port_range", refusal(asking(71), "::1"));
+    options two = asking(71);
+    two.sources = {"192.0.2.7", "192.0.2.8"};
+    EXPECT_EQ(addresses(two, "192.0.2.1"), 2U);
+    two.sources = {"here"};
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "--source here", refusal(two, "192.0.2.1"));
+    two.sources = {"::1"};
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "same family", refusal(two, "192.0.2.1"));
+}
+
+TEST(SourcePorts, EveryPairComesOnceBeforeAnyComesAgain) {
+    source_ports ports(
+        {*wire::address::parse("127.0.0.2", 0), *wire::address::parse("127.0.0.3", 0)}, true, small,
+        7);
+    std::set<std::string> seen;
+    for (int i = 0; i < 160; ++i) seen.insert(ports.next().to_string());
+    EXPECT_EQ(seen.size(), 160U);
+    EXPECT_EQ(seen.count(ports.next().to_string()), 1U);
+}
+
+TEST(SourcePorts, WithoutChoosingThePortIsTheKernels) {
+    source_ports ports({*wire::address::parse("192.0.2.7", 0)}, false, small, 7);
+    EXPECT_EQ(ports.next().to_string(), "192.0.2.7:0");
+}
+
+TEST(SourcePorts, ReadsTheKernelsRange) { EXPECT_GE(local_port_range().size(), 1U); }
+
+}  // namespace
+}  // namespace wireload

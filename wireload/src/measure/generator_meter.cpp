@@ -1,0 +1,50 @@
+#include "measure/generator_meter.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <string>
+
+namespace wireload {
+namespace {
+
+// Not ru_maxrss: that is handed on by exec, so it may be the peak of the program that started
+// us (proc(5): VmHWM is not).
+std::uint64_t peak_memory() {
+    std::ifstream status("/proc/self/status");
+    for (std::string word; status >> word;) {
+        std::uint64_t kib = 0;
+        if (word == "VmHWM:" && status >> kib) return kib * 1024;
+    }
+    return 0;
+}
+std::uint64_t in_ns(const timeval& t) {
+    return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 +
+           static_cast<std::uint64_t>(t.tv_usec) * 1'000;
+}
+
+}  // namespace
+
+void generator_usage::take_spinning(std::uint64_t spun_ns, nanos elapsed, unsigned cpus) {
+    const std::uint64_t used = cpu_user_ns + cpu_system_ns;
+    spin_ns = std::min(spun_ns, used);
+    if (elapsed > 0)
+        cpu_share = static_cast<double>(used - spin_ns) / (static_cast<double>(elapsed) * cpus);
+}
+
+generator_usage generator_meter::end(nanos elapsed, unsigned cpus) const {
+    rusage now{};
+    getrusage(RUSAGE_SELF, &now);
+    generator_usage out;
+    out.cpu_user_ns = in_ns(now.ru_utime) - in_ns(before_.ru_utime);
+    out.cpu_system_ns = in_ns(now.ru_stime) - in_ns(before_.ru_stime);
+    if (elapsed > 0) {
+        out.cpu_share = static_cast<double>(out.cpu_user_ns + out.cpu_system_ns) /
+                        (static_cast<double>(elapsed) * cpus);
+    }
+    out.rss_peak_bytes = peak_memory();
+    out.voluntary_switches = static_cast<std::uint64_t>(now.ru_nvcsw - before_.ru_nvcsw);
+    out.involuntary_switches = static_cast<std::uint64_t>(now.ru_nivcsw - before_.ru_nivcsw);
+    return out;
+}
+
+}  // namespace wireload

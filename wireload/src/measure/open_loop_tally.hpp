@@ -1,0 +1,50 @@
+// The figures of an open loop besides its latencies.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "measure/histogram.hpp"
+
+namespace wireload {
+
+// What one thread counted. Of requests that were due inside the window, whenever they were
+// answered.
+struct open_loop_tally {
+    std::uint64_t scheduled = 0;
+    std::uint64_t not_sent = 0;  // no connection was free before the deadline or the end
+    std::uint64_t late = 0;      // answered rightly, after the deadline
+    std::uint64_t backlog_max = 0;
+    // By the clock: of whatever schedule, inside the window.
+    std::uint64_t sent_in_window = 0;
+    std::uint64_t answered_in_window = 0;
+    std::int64_t spun = 0;  // ns between two looks at nothing
+
+    void add(const open_loop_tally& other) {
+        scheduled += other.scheduled;
+        not_sent += other.not_sent;
+        late += other.late;
+        // At most: the threads' largest need not be of one moment.
+        backlog_max += other.backlog_max;
+        sent_in_window += other.sent_in_window;
+        answered_in_window += other.answered_in_window;
+        spun += other.spun;
+    }
+};
+
+struct open_loop_result {
+    open_loop_tally counts;
+    // Sent - the moment from which it could have been: due, a connection free, in flight allowed.
+    // In no latency.
+    histogram lag;
+    histogram service;       // answered - sent
+    std::int64_t drain = 0;  // ns from the window's end until the last request was decided
+};
+
+// A window is void when the generator itself was late: p99 of the lag above 50 us and above 5% of
+// the median latency. What is wrong, for a person to read; absent when nothing is.
+std::optional<std::string> why_void(const histogram& lag, const histogram& latency);
+
+}  // namespace wireload

@@ -1,0 +1,229 @@
+#include "measure/process_watch.hpp"
+
+#include <dirent.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+#include <fmt/format.h>
+
+namespace wireload {
+namespace {
+
+std::optional<std::string> read_file(const std::string& path) {
+    std::ifstream in(path);
+    if (!in) return std::nullopt;
+    std::ostringstream content;
+    content << in.rdbuf();
+    return content.str();
+}
+
+std::vector<std::uint64_t> numbers(const std::string& text) {
+    std::vector<std::uint64_t> out;
+    std::istringstream in(text);
+    for (std::uint64_t n = 0; in >> n;) out.push_back(n);
+    return out;
+}
+
+// The value after `key` in lines of "key value" or "key: value kB".
+std::optional<std::uint64_t> field(const std::string& text, const std::string& key) {
+    std::istringstream in(text);
+    for (std::string line; std::getline(in, line);) {
+        if (!line.starts_with(key)) continue;
+        const std::size_t digit = line.find_first_of("0123456789", key.size());
+        if (digit == std::string::npos) return std::nullopt;
+        std::uint64_t value = 0;
+        std::from_chars(line.data() + digit, line.data() + line.size(), value);
+        return value;
+    }
+    return std::nullopt;
+}
+
+// The fields of /proc/<pid>/stat after the command's closing bracket: index 0 is the state
+// (proc(5), field 3).
+std::vector<std::string> stat_fields(pid_t pid) {
+    const auto text = read_file(fmt::format("/proc/{}/stat", pid));
+    std::vector<std::string> out;
+    if (!text || text->rfind(')') == std::string::npos) return out;
+    std::istringstream in(text->substr(text->rfind(')') + 1));
+    for (std::string word; in >> word;) out.push_back(word);
+    return out;
+}
+
+std::vector<pid_t> all_pids() {
+    std::vector<pid_t> out;
+    DIR* const proc = opendir("/proc");
+    if (proc == nullptr) return out;
+    while (const dirent* entry = readdir(proc)) {
+        const std::string name = entry->d_name;
+        if (name.find_first_not_of("0123456789") == std::string::npos)
+            out.push_back(static_cast<pid_t>(std::stol(name)));
+    }
+    closedir(proc);
+    return out;
+}
+
+// By the parent of every process: right also where the kernel was built without
+// /proc/<pid>/task/<tid>/children.
+std::vector<pid_t> tree_of(pid_t root) {
+    std::multimap<pid_t, pid_t> children;
+    for (const pid_t pid : all_pids()) {
+        const auto fields = stat_fields(pid);
+        if (fields.size() > 1) children.emplace(static_cast<pid_t>(std::stol(fields[1])), pid);
+    }
+    std::vector<pid_t> out{root};
+    for (std::size_t i = 0; i < out.size(); ++i) {
+        const auto [first, last] = children.equal_range(out[i]);
+        for (auto child = first; child != last; ++child) out.push_back(child->second);
+    }
+    return out;
+}
+
+void processes_in(const std::string& cgroup, std::vector<pid_t>& out) {
+    for (const std::uint64_t pid : numbers(read_file(cgroup + "/cgroup.procs").value_or(""))) {
+        out.push_back(static_cast<pid_t>(pid));
+    }
+    DIR* const folder = opendir(cgroup.c_str());
+    if (folder == nullptr) return;
+    while (const dirent* entry = readdir(folder)) {
+        const std::string name = entry->d_name;
+        if (entry->d_type == DT_DIR && name != "." && name != "..")
+            processes_in(cgroup + "/" + name, out);
+    }
+    closedir(folder);
+}
+
+}  // namespace
+
+std::variant<process_watch, std::string> process_watch::open(const std::string& what) {
+    process_watch watch;
+    if (!what.empty() && what.find_first_not_of("0123456789") == std::string::npos) {
+        const auto [end, failure] =
+            std::from_chars(what.data(), what.data() + what.size(), watch.root_);
+        if (failure != std::errc() || stat_fields(watch.root_).empty()) {
+            return fmt::format(
+                "--watch {}: there is no such process; give the id of the running server", what);
+        }
+        return watch;
+    }
+    if (!read_file(what + "/cgroup.procs") || !read_file(what + "/cpu.stat")) {
+        return fmt::format(
+            "--watch {}: not a process id, and not a cgroup v2 folder (it has no readable "
+            "cgroup.procs and cpu.stat)",
+            what);
+    }
+    watch.cgroup_ = what;
+    return watch;
+}
+
+std::vector<pid_t> process_watch::processes() const {
+    if (cgroup_.empty()) return tree_of(root_);
+    std::vector<pid_t> out;
+    processes_in(cgroup_, out);
+    return out;
+}
+
+process_watch::cpu_by_process process_watch::cpu_of(const std::vector<pid_t>& pids) {
+    cpu_by_process out;
+    const auto tick_ns =
+        1'000'000'000ULL / static_cast<std::uint64_t>(std::max(1L, sysconf(_SC_CLK_TCK)));
+    for (const pid_t pid : pids) {
+        const auto fields = stat_fields(pid);
+        if (fields.size() < 13) continue;  // it ended meanwhile
+        cpu used{std::stoull(fields[11]) * tick_ns, std::stoull(fields[12]) * tick_ns};
+        // Ticks are 10 ms; the process's CPU clock is exact. It gives the sum, the ticks how it
+        // divides.
+        clockid_t clock{};
+        timespec exact{};
+        if (clock_getcpuclockid(pid, &clock) == 0 && clock_gettime(clock, &exact) == 0) {
+            const std::uint64_t total = static_cast<std::uint64_t>(exact.tv_sec) * 1'000'000'000 +
+                                        static_cast<std::uint64_t>(exact.tv_nsec);
+            const std::uint64_t ticks = used.user_ns + used.system_ns;
+            const double user =
+                ticks == 0 ? 0.5 : static_cast<double>(used.user_ns) / static_cast<double>(ticks);
+            used.user_ns = static_cast<std::uint64_t>(static_cast<double>(total) * user);
+            used.system_ns = total - used.user_ns;
+        }
+        out[pid] = used;
+    }
+    return out;
+}
+
+process_watch::cpu process_watch::read_cgroup() const {
+    const std::string text = read_file(cgroup_ + "/cpu.stat").value_or("");
+    return {field(text, "user_usec").value_or(0) * 1000,
+            field(text, "system_usec").value_or(0) * 1000};
+}
+
+std::uint64_t process_watch::resident_bytes() const {
+    static const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+    std::uint64_t total = 0;
+    for (const pid_t pid : known_) {
+        const auto pages = numbers(read_file(fmt::format("/proc/{}/statm", pid)).value_or(""));
+        if (pages.size() > 1) total += pages[1] * page;
+    }
+    return total;
+}
+
+void process_watch::find() { known_ = processes(); }
+
+void process_watch::begin() {
+    if (cgroup_.empty()) {
+        at_begin_ = cpu_of(known_);
+    } else {
+        cgroup_at_begin_ = read_cgroup();
+    }
+    peak_ = resident_bytes();
+}
+
+void process_watch::sample() { peak_ = std::max(peak_, resident_bytes()); }
+
+server_usage process_watch::end() {
+    server_usage out;
+    // CPU first: the figures of the window, before our own look-ups.
+    if (cgroup_.empty()) {
+        cpu_by_process at_end = cpu_of(known_);
+        known_ = processes();
+        std::vector<pid_t> newer;
+        std::copy_if(known_.begin(), known_.end(), std::back_inserter(newer),
+                     [&](pid_t pid) { return !at_end.contains(pid); });
+        at_end.merge(cpu_of(newer));
+        const auto add = [](std::uint64_t& sum, std::uint64_t now, std::uint64_t before) {
+            sum += now > before ? now - before : 0;
+        };
+        for (const auto& [pid, now] : at_end) {
+            // Absent: it began in the window, and all it used counts.
+            const auto before = at_begin_.find(pid);
+            add(out.cpu_user_ns, now.user_ns,
+                before == at_begin_.end() ? 0 : before->second.user_ns);
+            add(out.cpu_system_ns, now.system_ns,
+                before == at_begin_.end() ? 0 : before->second.system_ns);
+        }
+    } else {
+        const cpu now = read_cgroup();
+        out.cpu_user_ns = now.user_ns - cgroup_at_begin_.user_ns;
+        out.cpu_system_ns = now.system_ns - cgroup_at_begin_.system_ns;
+        known_ = processes();
+    }
+    out.rss_bytes = resident_bytes();
+    out.rss_peak_bytes = std::max(peak_, out.rss_bytes);
+    std::uint64_t proportional = 0;
+    bool known = false;
+    for (const pid_t pid : known_) {
+        const auto rollup = read_file(fmt::format("/proc/{}/smaps_rollup", pid));
+        const auto pss = field(rollup.value_or(""), "Pss:");
+        if (pss) proportional += *pss * 1024;
+        known = known || pss.has_value();
+        if (!stat_fields(pid).empty()) ++out.processes;
+    }
+    if (known) out.pss_bytes = proportional;
+    return out;
+}
+
+}  // namespace wireload

@@ -1,0 +1,72 @@
+// Measures what a server costs: CPU and memory of a process with all its descendants, or of a
+// cgroup v2 folder, over a window.
+//
+// CPU is read at the edges of the window; it is never derived from RUSAGE_CHILDREN, which knows
+// only the dead.
+//
+//   call       when                             reads
+//   --------   ------------------------------   -------------------------------------------
+//   open()     before the run                   whether the process or folder is there
+//   find()     shortly before the window        the processes (milliseconds)
+//   begin()    at the start of the window       their CPU time and memory
+//   sample()   about every 100 ms inside it     their memory, for the peak
+//   end()      at the end of the window         CPU time and memory; processes found anew
+//
+// The main thread makes all calls, in this order; find() to end() again for each round of a ramp.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace wireload {
+
+struct server_usage {
+    std::uint64_t cpu_user_ns = 0;
+    std::uint64_t cpu_system_ns = 0;
+    std::uint64_t rss_bytes = 0;  // at the end
+    std::uint64_t rss_peak_bytes =
+        0;  // the largest sum that was seen: at both edges and at each sample()
+    std::optional<std::uint64_t> pss_bytes;  // at the end; absent where the kernel does not tell
+    std::uint32_t processes = 0;             // at the end
+};
+
+class process_watch {
+public:
+    // `what` is a process id or the path of a cgroup v2 folder. The string says what is wrong.
+    static std::variant<process_watch, std::string> open(const std::string& what);
+
+    // Looks for the processes, which takes milliseconds; shortly before begin().
+    void find();
+    // Reads their CPU: at the moment at which the window begins.
+    void begin();
+    // Memory between the edges; cheap.
+    void sample();
+    server_usage end();
+
+private:
+    struct cpu {
+        std::uint64_t user_ns = 0;
+        std::uint64_t system_ns = 0;
+    };
+    using cpu_by_process = std::map<pid_t, cpu>;
+
+    std::vector<pid_t> processes() const;
+    static cpu_by_process cpu_of(const std::vector<pid_t>& pids);
+    cpu read_cgroup() const;
+    std::uint64_t resident_bytes() const;
+
+    pid_t root_ = 0;
+    std::string cgroup_;  // empty: by process
+    cpu_by_process at_begin_;
+    cpu cgroup_at_begin_;
+    std::vector<pid_t> known_;  // found last
+    std::uint64_t peak_ = 0;
+};
+
+}  // namespace wireload

@@ -1,0 +1,123 @@
+#include "measure/process_watch.hpp"
+
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include <gtest/gtest.h>
+
+namespace wireload {
+namespace {
+
+std::uint64_t own_cpu_ns() {
+    timespec t{};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 +
+           static_cast<std::uint64_t>(t.tv_nsec);
+}
+
+void burn(std::uint64_t ns) {
+    const std::uint64_t end = own_cpu_ns() + ns;
+    while (own_cpu_ns() < end) {}
+}
+
+// A child that, told by a byte, works in a child of its own, says so, and waits to be ended.
+struct family {
+    pid_t child = 0;
+    int to[2]{}, from[2]{};
+
+    family() {
+        if (pipe(to) != 0 || pipe(from) != 0) std::abort();
+        child = fork();
+        if (child == 0) {
+            char byte = 0;
+            const pid_t grandchild = fork();
+            if (grandchild == 0) {
+                if (read(to[0], &byte, 1) != 1) _exit(1);
+                burn(30'000'000);
+                if (write(from[1], "x", 1) != 1) _exit(1);
+                close(to[1]);
+                (void)!read(to[0], &byte, 1);
+                _exit(0);
+            }
+            close(to[1]);
+            waitpid(grandchild, nullptr, 0);
+            _exit(0);
+        }
+        close(to[0]);
+        close(from[1]);
+    }
+    void work() {
+        char byte = 'x';
+        ASSERT_EQ(write(to[1], &byte, 1), 1);
+        ASSERT_EQ(read(from[0], &byte, 1), 1);
+    }
+    ~family() {
+        close(to[1]);
+        close(from[0]);
+        waitpid(child, nullptr, 0);
+    }
+};
+
+TEST(ProcessWatch, CountsTheCpuOfDescendantsInTheWindowOnly) {
+    family f;
+    auto opened = process_watch::open(std::to_string(f.child));
+    ASSERT_TRUE(std::holds_alternative<process_watch>(opened));
+    auto& watch = std::get<process_watch>(opened);
+    watch.find();
+    watch.begin();
+    f.work();
+    watch.sample();
+    const server_usage used = watch.end();
+    EXPECT_EQ(used.processes, 2U);
+    EXPECT_GE(used.cpu_user_ns + used.cpu_system_ns, 29'000'000U);
+    EXPECT_GT(used.rss_bytes, 0U);
+    EXPECT_GE(used.rss_peak_bytes, used.rss_bytes);
+    ASSERT_TRUE(used.pss_bytes.has_value());
+    EXPECT_LE(*used.pss_bytes, used.rss_bytes);
+
+    watch.find();
+    watch.begin();  // a second window knows nothing of the first
+    const server_usage idle = watch.end();
+    EXPECT_LT(idle.cpu_user_ns + idle.cpu_system_ns, 10'000'000U);
+}
+
+TEST(ProcessWatch, ReadsACgroupFolder) {
+    // A folder of that form: the real one needs rights that a test may not have.
+    const std::string folder = testing::TempDir() + "wireload_cgroup_test";
+    std::filesystem::create_directories(folder + "/inner");
+    std::ofstream(folder + "/cgroup.procs") << getpid() << "\n";
+    std::ofstream(folder + "/inner/cgroup.procs") << getppid() << "\n";
+    std::ofstream(folder + "/cpu.stat") << "usage_usec 30\nuser_usec 10\nsystem_usec 20\n";
+    auto opened = process_watch::open(folder);
+    ASSERT_TRUE(std::holds_alternative<process_watch>(opened));
+    auto& watch = std::get<process_watch>(opened);
+    watch.find();
+    watch.begin();
+    std::ofstream(folder + "/cpu.stat") << "usage_usec 50\nuser_usec 14\nsystem_usec 36\n";
+    const server_usage used = watch.end();
+    EXPECT_EQ(used.cpu_user_ns, 4'000U);
+    EXPECT_EQ(used.cpu_system_ns, 16'000U);
+    EXPECT_EQ(used.processes, 2U);
+    EXPECT_GT(used.rss_bytes, 0U);
+    std::filesystem::remove_all(folder);
+}
+
+TEST(ProcessWatch, SaysWhatIsWrong) {
+    const auto refusal = [](const std::string& what) {
+        const auto opened = process_watch::open(what);
+        const auto* text = std::get_if<std::string>(&opened);
+        return text == nullptr ? "accepted" : *text;
+    };
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "no such process", refusal("2147483646"));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "no such process", refusal("99999999999999999999"));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "not a cgroup v2 folder", refusal("/nonexistent"));
+}
+
+}  // namespace
+}  // namespace wireload

@@ -1,0 +1,38 @@
+#include "measure/run_result.hpp"
+
+#include <algorithm>
+
+namespace wireload {
+
+std::string_view name_of(stop_reason reason) {
+    switch (reason) {
+    case stop_reason::duration: return "duration";
+    case stop_reason::requests: return "requests";
+    case stop_reason::signal: return "signal";
+    case stop_reason::error: break;
+    }
+    return "error";
+}
+
+double run_result::rate_per_s() const {
+    if (elapsed <= 0) return 0;
+    const bool by_clock = open_loop && stopped_by == stop_reason::duration;
+    const std::uint64_t right =
+        by_clock ? std::min(open_loop->counts.answered_in_window, counts.ok) : counts.ok;
+    return static_cast<double>(right) / (static_cast<double>(elapsed) / 1e9);
+}
+
+std::optional<double> run_result::little_ratio() const {
+    const histogram& all = series->total();
+    if (!in_flight_mean || *in_flight_mean <= 0 || elapsed <= 0 || all.empty()) return std::nullopt;
+    const double spent = *all.mean_ns() * static_cast<double>(all.count()) + counts.more_in_flight;
+    return spent / static_cast<double>(elapsed) / *in_flight_mean;
+}
+
+bool run_result::nothing_measured() const {
+    if (idle) return idle->opened == 0;
+    const error_counts& e = counts.errors;
+    return counts.ok == 0 && e[error_kind::bad_status] == 0 && e[error_kind::bad_body] == 0;
+}
+
+}  // namespace wireload

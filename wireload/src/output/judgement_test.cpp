@@ -1,0 +1,80 @@
+#include "output/judgement.hpp"
+
+#include <stdexcept>
+
+#include <gtest/gtest.h>
+
+#include "command_line/threshold_parser.hpp"
+
+namespace wireload {
+namespace {
+
+threshold good(std::string_view text) {
+    auto parsed = parse_threshold(text);
+    if (const auto* problem = std::get_if<std::string>(&parsed)) throw std::runtime_error(*problem);
+    return std::get<threshold>(std::move(parsed));
+}
+
+// A thousand replies in two seconds, of 1 to 1000 us; 10 errors beside them.
+run_result measured() {
+    run_result r;
+    r.series = std::make_unique<series_collector>(1, false);
+    histogram h;
+    for (std::uint64_t us = 1; us <= 1000; ++us) h.record(us * 1000);
+    r.series->submit(0, h, 1000, 10);
+    r.counts.ok = 1000;
+    r.counts.errors[error_kind::bad_body] = 10;
+    r.elapsed = 2'000'000'000;
+    r.generator.cpu_share = 0.5;
+    return r;
+}
+
+TEST(Threshold, IsJudgedByWhatWasMeasured) {
+    const run_result r = measured();
+    for (const auto& [text, holds] : std::initializer_list<std::pair<const char*, bool>>{
+             {"p50>499us", true},      {"p50>502us", false},     {"p99<1ms", true},
+             {"max>=1ms", true},       {"max>1ms", false},       {"min<=1us", true},
+             {"min<1us", false},       {"mean>500us", true},     {"mean>501us", false},
+             {"errors>9", true},       {"errors>10", false},     {"errors>=10", true},
+             {"errors>0.99%", true},   {"errors>1%", false},     {"rate<501", true},
+             {"rate<500", false},      {"ok<1000", false},       {"ok<1001", true},
+             {"generator>=50%", true}, {"generator>50%", false},
+         }) {
+        const judgement j = judge(good(text), r);
+        ASSERT_TRUE(j.holds.has_value()) << text;
+        EXPECT_EQ(*j.holds, holds) << text;
+        EXPECT_EQ(fails(j), holds) << text;
+    }
+}
+
+TEST(Threshold, OfAnOpenLoopLagAndServiceTimeAsWell) {
+    run_result r = measured();
+    EXPECT_EQ(judge(good("lag_p99<1h"), r).why_undecided, "only an open loop (--rate) has it");
+    r.open_loop.emplace();
+    for (int i = 0; i < 1000; ++i) r.open_loop->lag.record(5'000);
+    for (int i = 0; i < 1000; ++i) r.open_loop->service.record(70'000);
+    EXPECT_TRUE(*judge(good("lag_p99<6us"), r).holds);
+    EXPECT_FALSE(*judge(good("lag_p99>6us"), r).holds);
+    EXPECT_TRUE(*judge(good("service_max>69us"), r).holds);
+    EXPECT_TRUE(*judge(good("service_mean<71us"), r).holds);
+    EXPECT_FALSE(judge(good("lag_p99.9>1us"), r).holds.has_value());
+}
+
+TEST(Threshold, WithTooFewSamplesItIsNotDecidedAndFails) {
+    const run_result r = measured();
+    EXPECT_TRUE(judge(good("p99>1h"), r).holds.has_value());
+    const judgement j = judge(good("p99.9>1h"), r);
+    EXPECT_FALSE(j.holds.has_value());
+    EXPECT_FALSE(j.value.has_value());
+    EXPECT_EQ(j.why_undecided, "1000 samples, it takes 10000");
+    EXPECT_TRUE(fails(j));
+
+    run_result nothing;
+    nothing.series = std::make_unique<series_collector>(1, false);
+    for (const char* text : {"max>1h", "mean>1h", "errors>1%", "rate<0", "generator>1%"})
+        EXPECT_TRUE(fails(judge(good(text), nothing))) << text;
+    EXPECT_FALSE(fails(judge(good("errors>0"), nothing)));
+}
+
+}  // namespace
+}  // namespace wireload

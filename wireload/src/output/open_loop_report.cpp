@@ -1,0 +1,159 @@
+#include "output/open_loop_report.hpp"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "base/duration.hpp"
+#include "output/screen.hpp"
+
+namespace wireload {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+// Below this share of what was asked for, the rate was not kept.
+constexpr double kept = 0.99;
+
+std::string whole(double rate) { return grouped(static_cast<std::uint64_t>(std::llround(rate))); }
+
+std::string rate_text(std::uint64_t milli) {
+    return fmt::format("{:.10g}/s", static_cast<double>(milli) / 1e3);
+}
+
+struct rates {
+    double asked = 0;  // a second
+    double sent = 0;
+    double answered = 0;
+};
+
+rates rates_of(const run_result& r) {
+    const double seconds = static_cast<double>(r.elapsed) / 1e9;
+    if (seconds <= 0) return {};
+    const open_loop_tally& c = r.open_loop->counts;
+    return {static_cast<double>(c.scheduled) / seconds,
+            static_cast<double>(c.sent_in_window) / seconds, r.rate_per_s()};
+}
+
+// By count, the window ends with the last reply: then the rate is kept if the backlog stayed small,
+// which nobody can say without a limit of their own; the latencies tell.
+bool rate_was_kept(const run_result& r) {
+    const open_loop_tally& c = r.open_loop->counts;
+    return r.stopped_by != stop_reason::duration ||
+           static_cast<double>(c.sent_in_window) >= kept * static_cast<double>(c.scheduled);
+}
+
+std::string percentiles(const histogram& h) {
+    std::string out;
+    for (const double percent : {50.0, 99.0, 99.9}) {
+        const auto value = h.supported_percentile_ns(percent);
+        if (value)
+            out += fmt::format("{}p{} {}", out.empty() ? "" : ", ", percentile_name(percent),
+                               format_duration(static_cast<double>(*value)));
+    }
+    if (const auto most = h.max_ns())
+        out += fmt::format("{}max {}", out.empty() ? "" : ", ",
+                           format_duration(static_cast<double>(*most)));
+    return out.empty() ? "-" : out;
+}
+
+json pieces(const arrival_plan& plan) {
+    json out = json::array();
+    for (const rate_piece& p : plan.pieces) {
+        out.push_back({{"from_per_s", static_cast<double>(p.from_milli) / 1e3},
+                       {"to_per_s", static_cast<double>(p.to_milli) / 1e3},
+                       {"length_ns", p.length == never ? json(nullptr) : json(p.length)}});
+    }
+    return out;
+}
+
+}  // namespace
+
+json open_loop_document(const plan& p, const run_result& r,
+                        const std::function<json(const histogram&)>& latency) {
+    if (!r.open_loop) return nullptr;
+    const open_loop_options& o = *p.asked.open_loop;
+    const open_loop_result& open = *r.open_loop;
+    const rates rate = rates_of(r);
+    const auto wrong = why_void(open.lag, r.series->total());
+    return {
+        {"arrivals", o.name},
+        {"rate", rate.asked},
+        {"rates", pieces(o.arrivals)},
+        {"max_in_flight", o.max_in_flight ? json(*o.max_in_flight) : json(nullptr)},
+        {"deadline_ns", o.deadline ? json(o.deadline->count()) : json(nullptr)},
+        {"scheduled", open.counts.scheduled},
+        {"sent", r.counts.sent},
+        {"not_sent", open.counts.not_sent},
+        {"late", open.counts.late},
+        {"sent_per_s", rate.sent},
+        {"answered_per_s", rate.answered},
+        {"rate_kept", rate_was_kept(r)},
+        {"backlog_max", open.counts.backlog_max},
+        {"drain_ns", open.drain},
+        {"reply_times", p.engine == wire::loop_engine::io_uring ? "loop" : "kernel"},
+        {"lag", latency(open.lag)},
+        {"service", latency(open.service)},
+        {"void", wrong ? json(*wrong) : json(nullptr)},
+    };
+}
+
+std::string open_loop_plan_text(const options& asked) {
+    const open_loop_options& o = *asked.open_loop;
+    if (o.arrivals.kind == arrival_kind::recorded)
+        return fmt::format("open loop, arrivals of {}", o.name);
+    const std::vector<rate_piece>& pieces = o.arrivals.pieces;
+    const rate_piece &first = pieces.front(), &last = pieces.back();
+    std::string rate = rate_text(first.from_milli);
+    if (pieces.size() > 1)
+        rate = fmt::format("{} to {} in {} steps", rate, rate_text(last.to_milli), pieces.size());
+    else if (first.from_milli != first.to_milli)
+        rate = fmt::format("{} to {}", rate, rate_text(last.to_milli));
+    return fmt::format("open loop, {}{}", rate,
+                       o.arrivals.kind == arrival_kind::poisson ? " (poisson)" : "");
+}
+
+std::string open_loop_lines(const run_result& r) {
+    if (!r.open_loop) return {};
+    const open_loop_result& open = *r.open_loop;
+    const rates rate = rates_of(r);
+    const bool by_clock = r.stopped_by == stop_reason::duration;
+    std::string out =
+        fmt::format("Schedule   {} due, {}/s; ", grouped(open.counts.scheduled), whole(rate.asked));
+    out += by_clock ? fmt::format("sent {}/s; ", whole(rate.sent)) : std::string();
+    out += fmt::format("{} waited at most\n", grouped(open.counts.backlog_max));
+    out += fmt::format("Service    {} from sending\n", percentiles(open.service));
+    return out + fmt::format("Lag        {} by the generator\n", percentiles(open.lag));
+}
+
+std::vector<std::string> open_loop_warnings(const plan& p, const run_result& r) {
+    if (!r.open_loop) return {};
+    std::vector<std::string> out;
+    const open_loop_tally& c = r.open_loop->counts;
+    const auto wrong = why_void(r.open_loop->lag, r.series->total());
+    if (wrong) out.push_back(fmt::format("VOID: {}", *wrong));
+    if (!rate_was_kept(r)) {
+        const auto most = p.asked.open_loop->max_in_flight;
+        const rates rate = rates_of(r);
+        out.push_back(fmt::format(
+            "asked {}/s, sent {}/s: {}", whole(rate.asked), whole(rate.sent),
+            wrong ? "the generator could not do more"
+            : most
+                ? fmt::format("the server is too slow for that with {} in flight", grouped(*most))
+                : fmt::format("the server is too slow for that with {} connections",
+                              grouped(p.asked.connections))));
+    }
+    if (c.not_sent != 0)
+        out.push_back(
+            fmt::format("{} never sent: no connection was free before the deadline or the end",
+                        grouped(c.not_sent)));
+    if (c.late != 0) {
+        out.push_back(fmt::format(
+            "{} answered after the deadline of {}: errors, and among the latencies",
+            grouped(c.late),
+            format_duration(static_cast<double>(p.asked.open_loop->deadline->count()))));
+    }
+    return out;
+}
+
+}  // namespace wireload

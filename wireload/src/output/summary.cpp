@@ -1,0 +1,362 @@
+#include "output/summary.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/duration.hpp"
+#include "measure/omission.hpp"
+#include "output/error_advice.hpp"
+#include "output/judgement.hpp"
+#include "output/latency_picture.hpp"
+#include "output/open_loop_report.hpp"
+
+namespace wireload {
+namespace {
+
+// Of the time of its CPUs; beyond it, what was measured is the generator.
+constexpr double busy_generator = 0.8;
+
+// Of Little's ratio, which would be 1 but for the sampling of the number in flight.
+constexpr double little_tolerance = 0.05;
+
+std::string plural(std::uint64_t n, std::string_view word) {
+    return fmt::format("{} {}{}", grouped(n), word, n == 1 ? "" : "s");
+}
+
+double seconds_of(const run_result& r) { return static_cast<double>(r.elapsed) / 1e9; }
+
+std::string cut(const std::string& text, std::size_t most) {
+    return text.size() <= most ? text : text.substr(0, most - 3) + "...";
+}
+
+std::string rounds_table(const run_result& r, const painter& paint) {
+    std::string out =
+        paint.bold(fmt::format("  {:>5} {:>8} {:>8} {:>9} {:>10} {:>9} {:>9} {:>9}\n", "round",
+                               "clients", "open", "connect", "answered", "success", "p50", "p99"));
+    // A long ramp is thinned out to fit a screen; its last round is always there.
+    const std::size_t step = (r.rounds.size() + 9) / 10;
+    for (std::size_t i = 0; i < r.rounds.size(); ++i) {
+        if ((r.rounds.size() - 1 - i) % step != 0) continue;
+        const round_result& round = r.rounds[i];
+        const histogram* h = r.series->latencies_of(i);
+        const std::string success =
+            fmt::format("{:>9}", fmt::format("{:.2f}%", round.success_ratio * 100));
+        out += fmt::format(
+            "  {:>5} {:>8} {:>8} {:>9} {:>10} {} {:>9} {:>9}\n", i + 1, round.clients, round.opened,
+            format_duration(static_cast<double>(round.connect_elapsed)), grouped(round.counts.ok),
+            round.success_ratio < 1 ? paint.red(success) : success,
+            time_or_dash(h != nullptr ? h->percentile_ns(50) : std::nullopt),
+            time_or_dash(h != nullptr ? h->supported_percentile_ns(99) : std::nullopt));
+    }
+    return out;
+}
+
+std::string latency_table(const histogram& h, const painter& paint) {
+    std::string names = fmt::format("{:>10}", "mean"),
+                values = fmt::format("{:>10}", format_duration(*h.mean_ns()));
+    for (const double percent : reported_percentiles) {
+        names += fmt::format("{:>9}", "p" + percentile_name(percent));
+        values += fmt::format("{:>9}", time_or_dash(h.supported_percentile_ns(percent)));
+    }
+    names += fmt::format("{:>9}", "max");
+    values += fmt::format("{:>9}", time_or_dash(h.max_ns()));
+    return fmt::format("{}{}\n       {}\n", paint.bold("Latency"), paint.faint(names), values);
+}
+
+std::string deflate_line(const run_result& r) {
+    return fmt::format("Deflate    {} of {} connections; payload in {}, out {}",
+                       grouped(r.deflate.with), grouped(r.deflate.with + r.deflate.without),
+                       bytes_text(static_cast<double>(r.counts.payload_in)),
+                       bytes_text(static_cast<double>(r.counts.payload_out)));
+}
+
+std::string statuses(const run_result& r, const painter& paint) {
+    std::string out;
+    for (std::size_t i = 0; i < r.counts.statuses.size(); ++i) {
+        if (r.counts.statuses[i] == 0) continue;
+        const std::string one = fmt::format("{} x {}", i + 100, grouped(r.counts.statuses[i]));
+        out += fmt::format("{}{}", out.empty() ? "" : ", ", i >= 300 ? paint.yellow(one) : one);
+    }
+    return out;
+}
+
+std::string error_lines(const run_result& r, const painter& paint) {
+    const std::uint64_t total = r.counts.errors.total();
+    if (total == 0) return {};
+    const double share =
+        100 * static_cast<double>(total) / static_cast<double>(total + r.counts.ok);
+    std::string out = fmt::format("{}     {} {}", paint.red("Errors"), paint.bad(),
+                                  paint.red(fmt::format("{} ({:.3g}%)", grouped(total), share)));
+    for (std::size_t i = 0; i < error_names.size(); ++i) {
+        if (r.counts.errors.by_kind[i] != 0)
+            out += fmt::format(", {} {}", error_names[i], grouped(r.counts.errors.by_kind[i]));
+    }
+    out += "\n";
+    if (const auto& e = r.counts.first_error) {
+        out += fmt::format("  the first, {}:\n    {}\n", name_of(e->kind), advice_on(e->kind));
+        for (const auto& [name, text] :
+             {std::pair("sent", &e->sent), std::pair("expected", &e->expected),
+              std::pair("received", &e->received)}) {
+            out += fmt::format("    {:<8}  {}\n", name, cut(*text, 64));
+        }
+    }
+    return out;
+}
+
+std::string value_text(const threshold& t, const judgement& j) {
+    if (!j.value) return fmt::format("not decided: {}", j.why_undecided);
+    if (t.is_time()) return format_duration(*j.value);
+    if (t.is_share()) return fmt::format("{:.3g}%", *j.value);
+    return t.unit() == "1/s" ? fmt::format("{:.1f}/s", *j.value)
+                             : grouped(static_cast<std::uint64_t>(*j.value));
+}
+
+std::string threshold_lines(const plan& p, const run_result& r, const painter& paint) {
+    std::string out;
+    for (const threshold& t : p.asked.thresholds) {
+        const judgement j = judge(t, r);
+        const std::string sign = fmt::format("{:<4}", fails(j) ? paint.bad() : paint.good());
+        out += fmt::format("{} {} {:<24} {}\n", out.empty() ? paint.bold("Fail if ") : "        ",
+                           fails(j) ? paint.red(sign) : paint.green(sign), t.text,
+                           fails(j) ? paint.red(value_text(t, j)) : value_text(t, j));
+    }
+    return out;
+}
+
+std::string generator_line(const plan& p, const run_result& r, const painter& paint) {
+    const unsigned cpus = p.cpus;
+    const bool busy = r.generator.cpu_share > busy_generator;
+    std::string out = fmt::format(
+        "Generator  {:.0f}% of its {}, {} at most: {}\n", r.generator.cpu_share * 100,
+        cpus == 1 ? "core" : fmt::format("{} cores", cpus),
+        bytes_text(static_cast<double>(r.generator.rss_peak_bytes)),
+        busy ? paint.yellow("generator-bound, the server may do more") : "it was not the limit");
+    if (const auto ratio = r.little_ratio()) {
+        const bool fits = std::abs(*ratio - 1) <= little_tolerance;
+        out += fmt::format("Little     rate x latency / in flight = {:.3f}{}\n", *ratio,
+                           fits ? "" : paint.yellow(", not 1: do not trust the figures"));
+    }
+    return out;
+}
+
+std::string server_line(const run_result& r) {
+    const double cpu = static_cast<double>(r.server->cpu_user_ns + r.server->cpu_system_ns);
+    return fmt::format(
+        "Server     {} CPU a request, {:.0f}% of a core, {} in {} process{}\n",
+        r.counts.ok == 0 ? "-" : format_duration(cpu / static_cast<double>(r.counts.ok)),
+        r.elapsed > 0 ? cpu / seconds_of(r) / 1e7 : 0,
+        bytes_text(static_cast<double>(r.server->rss_bytes)), r.server->processes,
+        r.server->processes == 1 ? "" : "es");
+}
+
+// Requests without an answer for half of the window. Where answers are quick otherwise, the server
+// leaves some of its connections aside.
+std::string starving(const plan& p, const run_result& r) {
+    const flight& left = *r.unanswered;
+    const std::string oldest = format_duration(static_cast<double>(left.oldest));
+    const auto usual = r.series->total().percentile_ns(50);
+    const std::string what = p.asked.in_flight == 1
+                                 ? fmt::format("{} of {} connections", grouped(left.starved),
+                                               grouped(p.asked.connections))
+                                 : fmt::format("{} requests", grouped(left.starved));
+    if (usual && 4 * *usual < static_cast<std::uint64_t>(left.oldest)) {
+        return fmt::format(
+            "{} waited for more than half of the window ({} at most): the server starves them",
+            what, oldest);
+    }
+    return fmt::format(
+        "{} had no answer for half of the window ({} at most): too short a window (-d)", what,
+        oldest);
+}
+
+// Broken at spaces so that it fits 80 columns when it begins at column `indent`, where further
+// lines begin as well.
+std::string in_lines(std::string_view text, std::size_t indent) {
+    const std::size_t width = 80 - indent;
+    std::string out;
+    while (text.size() > width) {
+        std::size_t end = text.rfind(' ', width);
+        if (end == std::string_view::npos || end == 0) end = width;
+        out += fmt::format("{}\n{}", text.substr(0, end), std::string(indent, ' '));
+        text.remove_prefix(std::min(end + (text[end] == ' ' ? 1 : 0), text.size()));
+    }
+    return out + std::string(text);
+}
+
+// What a reader should know before believing the figures: cause, effect, remedy.
+std::vector<std::string> warnings(const plan& p, const run_result& r) {
+    std::vector<std::string> out;
+    if (r.stopped_by == stop_reason::signal)
+        out.emplace_back("interrupted: these are the figures up to then");
+    if (r.stopped_by == stop_reason::error)
+        out.emplace_back("stopped early: nothing worked any more");
+    if (r.unanswered && r.unanswered->starved != 0) out.push_back(starving(p, r));
+    for (std::string& one : open_loop_warnings(p, r)) out.push_back(std::move(one));
+    if (r.generator.cpu_share > busy_generator) {
+        out.emplace_back(
+            "the generator was near its limit: give it more CPUs or threads (-t, --cpu)");
+    }
+    if (r.deflate.without != 0) {
+        out.push_back(fmt::format(
+            "permessage-deflate declined on {} of {}: messages went uncompressed there; the server "
+            "has it off, or wants another offer",
+            grouped(r.deflate.without), plural(r.deflate.with + r.deflate.without, "connection")));
+    }
+    if (r.counts.payload_out != 0 && r.counts.sent_compressed == 0) {
+        out.emplace_back(
+            "no message became shorter when compressed, so all went as they are: give a longer one "
+            "(--message)");
+    }
+    if (p.asked.keep_alive && !p.asked.ramp && r.connections_opened > p.asked.connections &&
+        r.counts.ok > 0) {
+        out.push_back(
+            fmt::format("{} opened again: the server closes connections that could be kept",
+                        plural(r.connections_opened - p.asked.connections, "connection")));
+    }
+    return out;
+}
+
+// How connecting went: its phases, what TLS and --deflate agreed on.
+std::string connect_lines(const plan& p, const run_result& r) {
+    std::string connect = fmt::format("Connect    {} of {} open in {}", grouped(r.connect.opened),
+                                      grouped(r.connect.attempted),
+                                      format_duration(static_cast<double>(r.connect.elapsed)));
+    if (!r.connect.latency.empty()) {
+        connect +=
+            fmt::format(" (p50 {}, max {})", time_or_dash(r.connect.latency.percentile_ns(50)),
+                        time_or_dash(r.connect.latency.max_ns()));
+    }
+    if (!p.asked.keep_alive && !r.connect.phases.tcp.empty()) {
+        if (r.elapsed > 0)
+            connect +=
+                fmt::format(", {}/s", grouped(static_cast<std::uint64_t>(std::llround(
+                                          static_cast<double>(r.connect.opened) / seconds_of(r)))));
+        connect += fmt::format("\nPhases     p50: tcp {}",
+                               time_or_dash(r.connect.phases.tcp.percentile_ns(50)));
+        const auto phase = [&](std::string_view name, const histogram& h) {
+            if (!h.empty())
+                connect += fmt::format(", {} {}", name, time_or_dash(h.percentile_ns(50)));
+        };
+        phase("tls", r.connect.phases.tls);
+        phase("upgrade", r.connect.phases.upgrade);
+        phase("first byte", r.connect.phases.first_byte);
+        connect +=
+            fmt::format("; name looked up in {}", format_duration(static_cast<double>(p.name_ns)));
+    }
+    for (const auto& k : r.tls.kinds) {
+        connect += fmt::format("\nTLS        {}, {}: {} handshakes", k.version, k.cipher,
+                               grouped(k.count));
+        if (&k == &r.tls.kinds.front() && r.tls.resumed != 0)
+            connect += fmt::format(" ({} of all resumed)", grouped(r.tls.resumed));
+    }
+    if (p.asked.deflate) connect += "\n" + deflate_line(r);
+    return connect;
+}
+
+std::string result_line(const run_result& r, const painter& paint) {
+    if (!r.idle) {
+        return fmt::format(
+            "{}   {} right in {}: {}\n", paint.bold("Requests"), grouped(r.counts.ok),
+            format_duration(static_cast<double>(r.elapsed)),
+            paint.bold(fmt::format(
+                "{}/s", grouped(static_cast<std::uint64_t>(std::llround(r.rate_per_s()))))));
+    }
+    std::string out =
+        fmt::format("{}       {} of {} connections for {}; {} pings answered\n", paint.bold("Held"),
+                    grouped(r.idle->held), grouped(r.idle->opened),
+                    format_duration(static_cast<double>(r.elapsed)), grouped(r.idle->pings));
+    if (r.idle->messages != 0)
+        out += fmt::format("Messages   {} came unasked\n", grouped(r.idle->messages));
+    return out;
+}
+
+std::string traffic_line(const run_result& r) {
+    if (r.elapsed <= 0) return {};
+    const auto flow = [&](std::uint64_t n) {
+        return fmt::format("{} ({}/s)", bytes_text(static_cast<double>(n)),
+                           bytes_text(static_cast<double>(n) / seconds_of(r)));
+    };
+    return fmt::format("Traffic    in {}, out {}\n", flow(r.counts.bytes_in),
+                       flow(r.counts.bytes_out));
+}
+
+std::string estimate_lines(const plan& p, const histogram& all, const painter& paint) {
+    if (!p.asked.correct_omission || all.empty()) return {};
+    const auto interval = p.asked.correct_omission->count();
+    return paint.faint(fmt::format(
+               "An ESTIMATE, not measured: latency if each connection had had a request due every "
+               "{}\n",
+               format_duration(static_cast<double>(interval)))) +
+           latency_table(corrected_for_omission(all, static_cast<std::uint64_t>(interval)), paint) +
+           "\n";
+}
+
+}  // namespace
+
+std::string what_was_asked(const plan& p) {
+    const options& o = p.asked;
+    std::string out;
+    if (o.ramp) {
+        out = fmt::format("ramp, {} of {} more connections, {} messages on each ({})",
+                          plural(o.ramp->rounds, "round"), o.ramp->add, o.ramp->messages,
+                          o.ramp->pacing == ramp_pacing::burst ? "burst" : "serial");
+    } else {
+        out = fmt::format("{}, {}",
+                          o.idle        ? "held idle"
+                          : o.open_loop ? open_loop_plan_text(o)
+                                        : "closed loop",
+                          plural(o.connections, "connection"));
+        if (!o.keep_alive)
+            out += o.per_connection == 1
+                       ? ", a new one for each request"
+                       : fmt::format(", a new one for every {} requests", o.per_connection);
+        if (o.in_flight > 1) out += fmt::format(", {} in flight on each", o.in_flight);
+        if (o.warmup.count() > 0)
+            out +=
+                fmt::format(", warm-up {}", format_duration(static_cast<double>(o.warmup.count())));
+    }
+    out += fmt::format(", {}", plural(o.threads, "thread"));
+    if (p.engine == wire::loop_engine::io_uring) {
+        out += o.engine == engine_choice::io_uring
+                   ? ", io_uring"
+                   : ", io_uring (more connections than this process may open files; each thread "
+                     "holds a table of them)";
+    }
+    return out;
+}
+
+std::string summary(const plan& p, const run_result& r, screen_style style) {
+    const painter paint(style);
+    const histogram& all = r.series->total();
+    std::string out = fmt::format("{}  {}\n{}\n\n", paint.bold(cut(p.asked.url, 56)),
+                                  paint.faint(p.server.to_string()), what_was_asked(p));
+
+    const std::string connect = connect_lines(p, r);
+    if (r.nothing_measured()) {
+        out += connect + "\n" +
+               paint.red(fmt::format("Nothing measured: not one complete reply came ({}).\n",
+                                     name_of(r.stopped_by)));
+        return out + error_lines(r, paint);
+    }
+    out += result_line(r, paint);
+    if (const std::string codes = statuses(r, paint); !codes.empty())
+        out += fmt::format("Statuses   {}\n", codes);
+    out += traffic_line(r);
+    out += connect + "\n\n";
+    if (!all.empty()) out += latency_table(all, paint) + latency_picture(all, paint) + "\n";
+    out += estimate_lines(p, all, paint);
+    out += open_loop_lines(r);
+    if (!r.rounds.empty()) out += rounds_table(r, paint) + "\n";
+    if (r.server) out += server_line(r);
+    out += generator_line(p, r, paint);
+    for (const std::string& warning : warnings(p, r))
+        out += fmt::format("{}    {}\n", paint.yellow("Warning"), in_lines(warning, 11));
+    out += error_lines(r, paint);
+    return out + threshold_lines(p, r, paint);
+}
+
+}  // namespace wireload

@@ -1,0 +1,41 @@
+// The conditions that make a reply right, as the user gave them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace wireload {
+
+// Statuses that count as right: single ones and whole classes ("200,204", "2xx").
+class status_set {
+public:
+    // Absent when `text` is not such a list.
+    static std::optional<status_set> parse(std::string_view text);
+    bool contains(int status) const noexcept {
+        return status >= 100 && status <= 599 && allowed_[static_cast<std::size_t>(status - 100)];
+    }
+    const std::string& text() const noexcept { return text_; }
+
+private:
+    std::vector<bool> allowed_ = std::vector<bool>(500, false);
+    std::string text_;
+};
+
+// Each field is a check that a reply has to pass; those that are empty are not made.
+struct expectations {
+    status_set status = *status_set::parse("2xx");
+    std::vector<std::string> headers;     // "Name", "Name: value" or "Name: beginning*"
+    std::optional<std::string> body;      // all of it
+    std::optional<std::uint64_t> length;  // of the body, in bytes
+    std::string sha256;                   // of the body, in hexadecimal
+    std::vector<std::string> match;  // regular expressions (RE2) that match somewhere in the body
+    std::vector<std::string> json;   // "path" or "path=value"
+
+    // Whether there are checks that apply to a WebSocket message as well.
+    bool of_content() const { return length || !sha256.empty() || !match.empty() || !json.empty(); }
+};
+
+}  // namespace wireload

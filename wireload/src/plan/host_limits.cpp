@@ -1,0 +1,136 @@
+#include "plan/host_limits.hpp"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include <fmt/format.h>
+
+namespace wireload {
+namespace {
+
+// Descriptors that are not connections: standard streams, and for each thread a loop; a few to
+// spare.
+std::uint64_t other_files(std::uint32_t threads) { return 32 + 4 * std::uint64_t{threads}; }
+
+std::uint64_t most_with_epoll(const options& asked, std::uint64_t files) {
+    return files > other_files(asked.threads) ? files - other_files(asked.threads) : 0;
+}
+
+// Kernel memory of an established socket with empty buffers, measured on Linux 6.18: 3.4 KiB; what
+// receives and sends for it is extra.
+constexpr std::uint64_t socket_bytes = 3'500;
+// Ours, with its place in all tables.
+constexpr std::uint64_t connection_bytes = 350;
+
+bool is_loopback(const wire::address& a) {
+    if (a.family() == AF_INET6)
+        return IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6*>(a.raw())->sin6_addr);
+    return (ntohl(reinterpret_cast<const sockaddr_in*>(a.raw())->sin_addr.s_addr) >> 24) == 127;
+}
+
+std::uint64_t available_memory() {
+    std::ifstream in("/proc/meminfo");
+    std::string name, unit;
+    for (std::uint64_t kib = 0; in >> name >> kib; std::getline(in, unit)) {
+        if (name == "MemAvailable:") return kib * 1024;
+    }
+    return 0;
+}
+
+std::string memory_problem(const options& asked, const wire::address& server,
+                           std::uint64_t available) {
+    const std::uint64_t each = socket_bytes * (is_loopback(server) ? 2 : 1) + connection_bytes;
+    if (available == 0 || asked.connections * each <= available) return {};
+    return fmt::format(
+        "{} connections need some {} MiB of memory, mostly the kernel's for sockets{}, and {} MiB "
+        "are available. Give at most {} with -c",
+        asked.connections, asked.connections * each >> 20,
+        is_loopback(server) ? ", those of the server on this host among them" : "", available >> 20,
+        available / each);
+}
+
+}  // namespace
+
+host_limits host_limits::read(bool try_io_uring) {
+    host_limits out;
+    rlimit files{};
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+        files.rlim_cur = files.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &files);
+        getrlimit(RLIMIT_NOFILE, &files);
+        out.files = files.rlim_cur;
+    }
+    out.memory = available_memory();
+    if (try_io_uring) {
+        wire::loop_options options;
+        options.engine = wire::loop_engine::io_uring;
+        options.max_streams = 16;
+        if (const auto loop = wire::event_loop::create(options); !loop)
+            out.io_uring_problem = loop.error().message;
+    }
+    return out;
+}
+
+bool may_need_io_uring(const options& asked, std::uint64_t files) {
+    return asked.engine == engine_choice::io_uring ||
+           (asked.engine == engine_choice::automatic &&
+            asked.connections > most_with_epoll(asked, files));
+}
+
+std::variant<engine_plan, std::string> choose_engine(const options& asked,
+                                                     const wire::address& server,
+                                                     const host_limits& host) {
+    if (std::string problem = memory_problem(asked, server, host.memory); !problem.empty())
+        return problem;
+    const std::uint64_t most = most_with_epoll(asked, host.files);
+    const std::string need =
+        fmt::format("{} connections need {} open files and this process may have {}",
+                    asked.connections, asked.connections + other_files(asked.threads), host.files);
+    const std::string raise =
+        fmt::format("raise the limit: ulimit -n {} (as root, or in /etc/security/limits.conf)",
+                    asked.connections + other_files(asked.threads));
+    if (asked.engine == engine_choice::epoll ||
+        (asked.engine == engine_choice::automatic && asked.connections <= most)) {
+        if (asked.connections <= most) return engine_plan{wire::loop_engine::epoll, asked.threads};
+        return fmt::format(
+            "{}. Give at most {} with -c, leave out --engine epoll (io_uring needs no files), or "
+            "{}",
+            need, most, raise);
+    }
+    if (!host.io_uring_problem.empty()) {
+        if (asked.engine == engine_choice::io_uring) {
+            return fmt::format(
+                "--engine io_uring: {}. Allow it, or leave --engine out: epoll serves up to {} "
+                "connections here",
+                host.io_uring_problem, most);
+        }
+        return fmt::format(
+            "{}, and io_uring, which needs none, is not to be had: {}. Give at most {} with -c, "
+            "allow io_uring, or {}",
+            need, host.io_uring_problem, most, raise);
+    }
+    if (host.files < 16)
+        return fmt::format("this process may open {} files; raise the limit: ulimit -n 1024",
+                           host.files);
+    const auto tables = (asked.connections + host.files - 1) / host.files;
+    // Each thread has its ring, an eventfd, and a moment's descriptor for a socket that is being
+    // opened.
+    if (other_files(static_cast<std::uint32_t>(std::min<std::uint64_t>(tables, UINT32_MAX))) >
+        host.files) {
+        return fmt::format(
+            "{} connections need {} tables of {} files, more than there may be files; {}",
+            asked.connections, tables, host.files, raise);
+    }
+    return engine_plan{wire::loop_engine::io_uring,
+                       std::max(asked.threads, static_cast<std::uint32_t>(tables))};
+}
+
+std::string_view name_of(wire::loop_engine engine) {
+    return engine == wire::loop_engine::io_uring ? "io_uring" : "epoll";
+}
+
+}  // namespace wireload

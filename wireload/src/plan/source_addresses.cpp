@@ -1,0 +1,80 @@
+#include "plan/source_addresses.hpp"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include <fmt/format.h>
+
+namespace wireload {
+namespace {
+
+// A part of the range stays for everybody else on this host.
+std::uint32_t usable(port_range range) { return range.size() - range.size() / 8; }
+
+bool is_loopback_v4(const wire::address& a) {
+    if (a.family() != AF_INET) return false;
+    const auto* v4 = reinterpret_cast<const sockaddr_in*>(a.raw());
+    return (ntohl(v4->sin_addr.s_addr) >> 24) == 127;
+}
+
+}  // namespace
+
+port_range local_port_range() {
+    std::ifstream in("/proc/sys/net/ipv4/ip_local_port_range");
+    port_range out;
+    unsigned first = 0, last = 0;
+    if (in >> first >> last && first > 0 && last >= first && last <= 65535) {
+        out.first = static_cast<std::uint16_t>(first);
+        out.last = static_cast<std::uint16_t>(last);
+    }
+    return out;
+}
+
+bool should_choose_ports(const options& asked, port_range range) {
+    return asked.keep_alive && asked.connections > range.size() / 4;
+}
+
+std::variant<std::vector<wire::address>, std::string> choose_sources(const options& asked,
+                                                                     const wire::address& server,
+                                                                     port_range range) {
+    std::vector<wire::address> out;
+    for (const std::string& text : asked.sources) {
+        auto parsed = wire::address::parse(text, 0);
+        if (!parsed)
+            return fmt::format(
+                "--source {}: give the address of an interface of this host, such as 192.0.2.7",
+                text);
+        if (parsed->family() != server.family()) {
+            return fmt::format(
+                "--source {}: not of the same family (IPv4 or IPv6) as the server, {}", text,
+                server.to_string());
+        }
+        out.push_back(*parsed);
+    }
+    if (out.empty() && is_loopback_v4(server) &&
+        (!asked.keep_alive || should_choose_ports(asked, range))) {
+        // One address for each share of the ports, and more: ports of connections that were closed,
+        // in this run or the one before, rest for up to a minute before they can be used again
+        // (TIME_WAIT).
+        const std::uint32_t wanted = asked.connections / usable(range) + 16;
+        for (std::uint32_t i = 0; i < std::min(wanted, 250U); ++i) {
+            // From 127.0.0.2: 127.0.0.1 stays with everybody else.
+            out.push_back(*wire::address::parse(fmt::format("127.0.0.{}", i + 2), 0));
+        }
+    }
+    const std::uint64_t room = std::uint64_t{usable(range)} * std::max<std::size_t>(1, out.size());
+    if (asked.connections > room) {
+        return fmt::format(
+            "{} connections need more local ports than there are: {} to one server from {} "
+            "address(es). Lower -c, give more "
+            "addresses of this host with --source, or widen the range: sysctl "
+            "net.ipv4.ip_local_port_range",
+            asked.connections, room, std::max<std::size_t>(1, out.size()));
+    }
+    return out;
+}
+
+}  // namespace wireload

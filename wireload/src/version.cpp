@@ -1,7 +1,0 @@
-#include "options.hpp"
-
-namespace wireload {
-
-std::string_view version_text() { return WIRELOAD_VERSION; }
-
-}  // namespace wireload
