@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -73,6 +73,10 @@ class Bench(Protocol):
 
     def is_built(self, contestant: Contestant) -> bool:
         """Whether building it will take no time, as far as can be said."""
+        ...
+
+    def begin_builds(self, contestants: Iterable[Contestant]) -> None:
+        """Begin to build them, several at once; ``build()`` then waits for one of them."""
         ...
 
     def build(self, contestant: Contestant) -> Built: ...

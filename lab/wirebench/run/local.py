@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from wirebench.build import LOG, build, builds_folder, resolve_command
+from wirebench.build import LOG, Builds, builds_folder, resolve_command
 from wirebench.build.cache import build_key
 from wirebench.catalog.errors import CatalogError
 from wirebench.catalog.model import Contestant, Role
@@ -47,7 +47,7 @@ class LocalBench:
 
     def __init__(self, *, root: Path, jobs: int) -> None:
         self._root = root
-        self._jobs = jobs
+        self._builds = Builds(root, jobs=jobs)
         self._generator = find_generator()
         self._supervisor = Supervisor()
         self._folders: dict[str, Path] = {}
@@ -63,7 +63,10 @@ class LocalBench:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._supervisor.__exit__(kind, error, trace)
+        try:
+            self._builds.close()
+        finally:
+            self._supervisor.__exit__(kind, error, trace)
 
     @property
     def hardware_threads(self) -> int:
@@ -105,8 +108,11 @@ class LocalBench:
         )
         return (folder / LOG).exists()
 
+    def begin_builds(self, contestants: Iterable[Contestant]) -> None:
+        self._builds.begin(contestants)
+
     def build(self, contestant: Contestant) -> Built:
-        result = build(contestant, self._root, jobs=self._jobs)
+        result = self._builds.wait(contestant)
         if result.folder is None:
             received = result.log_tail or None
             kind = "not_installed" if result.status == "not_installed" else "build_failed"

@@ -241,6 +241,7 @@ class Session:
         )
 
     def _build(self, needed: Mapping[str, Contestant]) -> None:
+        self.bench.begin_builds(needed.values())
         for number, (name, contestant) in enumerate(needed.items(), start=1):
             check()
             self.reporter.building(name, number, len(needed))
