@@ -77,7 +77,7 @@ if(WIREBENCH_SANITIZE)
   target_compile_definitions(wire_soak PRIVATE WIRE_SANITIZED)
 endif()
 add_test(NAME wire_soak_smoke COMMAND wire_soak --seconds 20)
-set_tests_properties(wire_soak_smoke PROPERTIES PROCESSORS 2)
+set_tests_properties(wire_soak_smoke PROPERTIES PROCESSORS 2 COST 20)
 
 # The examples of the documentation: they have to compile. A test of the lab sees that the guide quotes them.
 file(GLOB wire_examples CONFIGURE_DEPENDS examples/*.cpp)
