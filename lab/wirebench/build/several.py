@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -23,7 +24,14 @@ class Builds:
         self._root = root
         self._jobs = jobs
         self._cancelled = threading.Event()
-        self._pool = ThreadPoolExecutor(min(jobs, AT_ONCE), thread_name_prefix="wirebench-build")
+        # Contestants that are built are checked meanwhile, and go first. In Linux each thread has a
+        # niceness of its own, which what it starts inherits.
+        self._pool = ThreadPoolExecutor(
+            min(jobs, AT_ONCE),
+            thread_name_prefix="wirebench-build",
+            initializer=os.nice,
+            initargs=(10,),
+        )
         self._begun: dict[str, Future[BuildResult]] = {}
 
     def begin(self, contestants: Iterable[Contestant]) -> None:
