@@ -19,6 +19,25 @@ if(WIREBENCH_SANITIZE)
   add_link_options(-fsanitize=${WIREBENCH_SANITIZE})
 endif()
 
+# Compiles a target's tests quickly, with GoogleTest precompiled: they are most of what a developer waits for. They are not optimised,
+# while what they test is as its build type says. `from`: an earlier target whose precompiled headers serve for this one too.
+function(compile_tests_quickly target)
+  cmake_parse_arguments(PARSE_ARGV 1 tests "" "FROM" "")
+  if(NOT CMAKE_BUILD_TYPE STREQUAL "Release")
+    target_compile_options(${target} PRIVATE -O0)
+  endif()
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(${target} PRIVATE --param=ggc-min-heapsize=1048576)  # KiB before GCC collects its garbage
+  endif()
+  if(tests_FROM)
+    target_precompile_headers(${target} REUSE_FROM ${tests_FROM})
+  else()
+    target_precompile_headers(${target} PRIVATE <gtest/gtest.h> <algorithm> <array> <atomic> <charconv> <chrono> <deque> <fstream>
+      <functional> <future> <map> <memory> <mutex> <optional> <span> <sstream> <string> <string_view> <thread> <unordered_map>
+      <utility> <variant> <vector>)
+  endif()
+endfunction()
+
 # The libFuzzer programs <prefix>_fuzz_<name>, one for each folder of tests/fuzz/corpus and the function of that name in
 # tests/fuzz/*targets.cpp. They and what they link are instrumented; `fuzzers` builds all. `./test fuzz` runs them.
 if(WIREBENCH_FUZZ)

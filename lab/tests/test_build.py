@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from conftest import MANIFEST, RUN, Project
-from wirebench.build import BuildEvent, BuildResult, build, resolve_command
+from wirebench.build import BuildEvent, BuildResult, Builds, build, resolve_command
 from wirebench.catalog import CatalogError
 
 
@@ -206,5 +206,28 @@ def test_an_interrupted_build_leaves_no_process_and_is_not_taken_for_built(
     assert process.returncode == 130, said
     assert "Traceback" not in said
     assert [pid for pid in pids if alive(pid)] == []
+    project.add("sh/mine", steps("true"))
+    assert made(project).status == "ok"
+
+
+def test_several_are_built_at_once(project: Project) -> None:
+    for name, other in (("one", "two"), ("two", "one")):
+        meet = f"touch {{root}}/{name}; until [ -e {{root}}/{other} ]; do sleep 0.01; done"
+        project.add(f"sh/{name}", steps(meet))
+    both = [project.contestant(name) for name in ("sh/one", "sh/two")]
+    builds = Builds(project.root, jobs=2)
+    builds.begin(both)
+    assert [builds.wait(one).status for one in both] == ["ok", "ok"]
+    assert [builds.wait(one).cached for one in both] == [False, False], "each is built once"
+    builds.close()
+
+
+def test_builds_that_nobody_waits_for_are_ended(project: Project) -> None:
+    project.add("sh/mine", steps("setsid sleep 1000 & echo $! >{root}/child.pid; wait; sleep 1000"))
+    builds = Builds(project.root, jobs=1)
+    builds.begin([project.contestant("sh/mine")])
+    child = int(wait_for(project.root / "child.pid"))
+    builds.close()
+    assert not alive(child)
     project.add("sh/mine", steps("true"))
     assert made(project).status == "ok"

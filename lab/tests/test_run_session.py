@@ -4,7 +4,7 @@ does.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -74,6 +74,9 @@ class FakeBench:
 
     def is_built(self, contestant: Contestant) -> bool:
         return contestant.identity in self.built
+
+    def begin_builds(self, contestants: Iterable[Contestant]) -> None:
+        pass
 
     def build(self, contestant: Contestant) -> Built:
         self.built.append(contestant.identity)

@@ -6,6 +6,7 @@ add_executable(wireload_test ${wireload_tests} tests/fuzz/corpus_test.cpp tests/
 target_include_directories(wireload_test PRIVATE tests/fuzz "${PROJECT_SOURCE_DIR}/wire/tests")
 target_compile_definitions(wireload_test PRIVATE WIRELOAD_SOURCE_DIR="${CMAKE_CURRENT_SOURCE_DIR}")
 target_link_libraries(wireload_test PRIVATE wireload_core GTest::gtest_main ZLIB::ZLIB)
+compile_tests_quickly(wireload_test FROM wire_loop_tests)
 gtest_discover_tests(wireload_test PROPERTIES TIMEOUT 60)
 
 add_fuzzers(wireload wireload_core)
@@ -18,13 +19,16 @@ foreach(suite IN ITEMS http requests checks broken uring websocket deflate outpu
   set_tests_properties(wireload_${suite} PROPERTIES TIMEOUT 120 ENVIRONMENT "WIRELOAD=$<TARGET_FILE:wireload>")
 endforeach()
 
+# The longest first: the short ones fill what is left beside them.
+set_tests_properties(wireload_broken wireload_open_loop wireload_websocket PROPERTIES COST 15)
+
 # Servers that answer with anything. The sanitizers need memory of their own, and keep some of what was given back.
 set(wireload_most_memory 48)
 if(WIREBENCH_SANITIZE)
   set(wireload_most_memory 512)
 endif()
 add_test(NAME wireload_hostile COMMAND ${WIRELOAD_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/hostile_test.py)
-set_tests_properties(wireload_hostile PROPERTIES TIMEOUT 240 ENVIRONMENT
+set_tests_properties(wireload_hostile PROPERTIES TIMEOUT 240 COST 30 ENVIRONMENT
   "WIRELOAD=$<TARGET_FILE:wireload>;WIRELOAD_MOST_MEMORY_MIB=${wireload_most_memory}")
 
 # The sanitizers' own memory would be measured with it.

@@ -11,12 +11,14 @@ from wirebench.build.builder import (
     builds_folder,
     resolve_command,
 )
+from wirebench.build.several import Builds
 
 __all__ = [
     "LOG",
     "BuildEvent",
     "BuildResult",
     "BuildStatus",
+    "Builds",
     "build",
     "builds_folder",
     "resolve_command",

@@ -10,6 +10,7 @@ import os
 import re
 import shlex
 import shutil
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -60,9 +61,17 @@ OnEvent = Callable[[BuildEvent], None]
 
 
 def build(
-    contestant: Contestant, root: Path, *, jobs: int, on_event: OnEvent | None = None
+    contestant: Contestant,
+    root: Path,
+    *,
+    jobs: int,
+    on_event: OnEvent | None = None,
+    cancelled: threading.Event | None = None,
 ) -> BuildResult:
-    """Build a contestant, or find an earlier build from the same inputs."""
+    """Build a contestant, or find an earlier build from the same inputs.
+
+    ``cancelled``, set by another thread, ends it with ``StepCancelledError``.
+    """
     if contestant.disabled is not None:
         since = contestant.disabled.since.isoformat()
         return _unbuilt(
@@ -81,7 +90,9 @@ def build(
     with _locked(folder):
         if (folder / _DONE).exists():
             return BuildResult(contestant=contestant, status="ok", folder=folder, cached=True)
-        message = _run_steps(contestant, root, folder, jobs=jobs, on_event=on_event)
+        message = _run_steps(
+            contestant, root, folder, jobs=jobs, on_event=on_event, cancelled=cancelled
+        )
         if not message:
             (folder / _DONE).touch()
             _remove_older(folder)
@@ -134,7 +145,13 @@ def _unbuilt(contestant: Contestant, status: BuildStatus, message: str) -> Build
 
 
 def _run_steps(
-    contestant: Contestant, root: Path, folder: Path, *, jobs: int, on_event: OnEvent | None
+    contestant: Contestant,
+    root: Path,
+    folder: Path,
+    *,
+    jobs: int,
+    on_event: OnEvent | None,
+    cancelled: threading.Event | None,
 ) -> str:
     """Returns the error message; empty if all steps succeeded."""
     shutil.rmtree(folder, ignore_errors=True)
@@ -154,7 +171,14 @@ def _run_steps(
             if shutil.which(argv[0], path=env["PATH"]) is None and not (folder / argv[0]).exists():
                 return f"{where}: expected the program {argv[0]}, got none in PATH"
             try:
-                status = run_step(argv, cwd=folder, env=env, log=log, timeout_s=STEP_TIMEOUT_S)
+                status = run_step(
+                    argv,
+                    cwd=folder,
+                    env=env,
+                    log=log,
+                    timeout_s=STEP_TIMEOUT_S,
+                    cancelled=cancelled,
+                )
             except StepTimeoutError as error:
                 return f"{where}: {error}"
             if status != 0:

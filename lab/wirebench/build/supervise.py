@@ -8,6 +8,7 @@ import os
 import shutil
 import signal
 import subprocess
+import threading
 import time
 import uuid
 from collections.abc import Mapping, Sequence
@@ -20,8 +21,16 @@ _GRACE_S = 2.0
 """Time between SIGTERM and SIGKILL."""
 
 
+_LOOK_S = 0.2
+"""How often a step that runs beside others looks whether it is to end."""
+
+
 class StepTimeoutError(Exception):
     """A step exceeded its time limit."""
+
+
+class StepCancelledError(Exception):
+    """A step was ended because nobody waits for it any more."""
 
 
 @functools.cache
@@ -31,11 +40,18 @@ def _dies_with_us() -> tuple[str, ...]:
 
 
 def run_step(
-    argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], log: BinaryIO, timeout_s: float
+    argv: Sequence[str],
+    *,
+    cwd: Path,
+    env: Mapping[str, str],
+    log: BinaryIO,
+    timeout_s: float,
+    cancelled: threading.Event | None = None,
 ) -> int:
     """Run a command in its own session, with its output to ``log``. Returns its exit status.
 
     Every process that the command started has ended when this returns, also after an interruption.
+    ``cancelled``, set by another thread, ends the call with ``StepCancelledError``.
     """
     mark = f"{_MARK}={uuid.uuid4().hex}"
     process: subprocess.Popen[bytes] | None = None
@@ -49,11 +65,24 @@ def run_step(
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-        return process.wait(timeout=timeout_s)
-    except subprocess.TimeoutExpired:
-        raise StepTimeoutError(f"still running after {timeout_s:.0f} s") from None
+        return _wait(process, timeout_s=timeout_s, cancelled=cancelled)
     finally:
         _end_marked(mark.encode(), process)
+
+
+def _wait(
+    process: subprocess.Popen[bytes], *, timeout_s: float, cancelled: threading.Event | None
+) -> int:
+    deadline = time.monotonic() + timeout_s
+    while True:
+        left_s = deadline - time.monotonic()
+        try:
+            return process.wait(left_s if cancelled is None else min(left_s, _LOOK_S))
+        except subprocess.TimeoutExpired:
+            if cancelled is not None and cancelled.is_set():
+                raise StepCancelledError("cancelled") from None
+            if time.monotonic() >= deadline:
+                raise StepTimeoutError(f"still running after {timeout_s:.0f} s") from None
 
 
 def _end_marked(mark: bytes, process: subprocess.Popen[bytes] | None) -> None:

@@ -4,7 +4,7 @@ use fakes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -74,6 +74,10 @@ class Bench(Protocol):
 
     def is_built(self, contestant: Contestant) -> bool:
         """Whether the build will probably take no time."""
+        ...
+
+    def begin_builds(self, contestants: Iterable[Contestant]) -> None:
+        """Begin to build them, several at once; ``build()`` then waits for one of them."""
         ...
 
     def build(self, contestant: Contestant) -> Built: ...

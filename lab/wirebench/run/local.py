@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from wirebench.build import LOG, build, builds_folder, resolve_command
+from wirebench.build import LOG, Builds, builds_folder, resolve_command
 from wirebench.build.cache import build_key
 from wirebench.catalog.errors import CatalogError
 from wirebench.catalog.model import Contestant, Role
@@ -50,7 +50,7 @@ class LocalBench:
 
     def __init__(self, *, root: Path, jobs: int) -> None:
         self._root = root
-        self._jobs = jobs
+        self._builds = Builds(root, jobs=jobs)
         self._generator = find_generator()
         self._supervisor = Supervisor()
         self._folders: dict[str, Path] = {}
@@ -61,7 +61,10 @@ class LocalBench:
         return self
 
     def __exit__(self, *_error: object) -> None:
-        self._supervisor.close()
+        try:
+            self._builds.close()
+        finally:
+            self._supervisor.close()
 
     @property
     def hardware_threads(self) -> int:
@@ -106,8 +109,11 @@ class LocalBench:
         )
         return (folder / LOG).exists()
 
+    def begin_builds(self, contestants: Iterable[Contestant]) -> None:
+        self._builds.begin(contestants)
+
     def build(self, contestant: Contestant) -> Built:
-        result = build(contestant, self._root, jobs=self._jobs)
+        result = self._builds.wait(contestant)
         if result.folder is None:
             received = result.log_tail or None
             kind = "not_installed" if result.status == "not_installed" else "build_failed"

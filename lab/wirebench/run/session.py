@@ -5,7 +5,7 @@ starts a run or resumes one.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -63,6 +63,7 @@ class Session:
             (one.contestant, one.workload): one
             for one in (self.before.verified if self.before else ())
         }
+        self._waited: set[str] = set()
         self._unbuildable: dict[str, FailureRecord] = {}
         self._keys: dict[str, str] = {}
 
@@ -76,12 +77,14 @@ class Session:
         """
         stored = self.before.plan if self.before else None
         needed = self.scope.needed
-        self._build(
-            {name: one for name, one in needed.items() if stored is None or name in stored.builds}
-        )
+        wanted = [one for name, one in needed.items() if stored is None or name in stored.builds]
+        self.bench.begin_builds(wanted)
+        if stored is None:
+            self._verify(builds=len(wanted))
+        for contestant in wanted:
+            self._wait_for_build(contestant, count=len(wanted))
         if stored is not None:
             return stored
-        self._verify()
         plan = self._plan()
         for cell in self.scope.cells:
             self._note_excluded(cell)
@@ -120,26 +123,32 @@ class Session:
             else ALL_MEASURED
         )
 
-    def _build(self, needed: Mapping[str, Contestant]) -> None:
-        for number, (name, contestant) in enumerate(needed.items(), start=1):
+    def _wait_for_build(self, contestant: Contestant, *, count: int) -> bool:
+        """Whether it could be built."""
+        name = contestant.identity
+        if name not in self._waited:
             check()
-            self.reporter.building(name, number, len(needed))
+            self._waited.add(name)
+            self.reporter.building(name, len(self._waited), count)
             built = self.bench.build(contestant)
             if built.failure is not None:
                 self._unbuildable[name] = built.failure
             elif built.key is not None:
                 self._keys[name] = built.key
             self.reporter.built(name, built.failure)
+        return name not in self._unbuildable
 
-    def _verify(self) -> None:
-        checks = [
-            one
-            for one in checks_of(self.scope.cells)
-            if one.key not in self._verified
-            and one.contestant.identity not in self._unbuildable
-            and (one.server is None or one.server.identity not in self._unbuildable)
-        ]
+    def _verify(self, *, builds: int) -> None:
+        """Check what is built while other contestants are still being built.
+
+        A check requires a reply within seconds, or not before a delay. A busy machine changes
+        neither.
+        """
+        checks = [one for one in checks_of(self.scope.cells) if one.key not in self._verified]
         for number, one in enumerate(checks, start=1):
+            needed = (one.contestant, *([one.server] if one.server is not None else []))
+            if not all(self._wait_for_build(it, count=builds) for it in needed):
+                continue
             check()
             name, workload = one.key
             self.reporter.verifying(name, workload, number, len(checks))

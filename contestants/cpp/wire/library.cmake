@@ -1,0 +1,28 @@
+# wire::wire. The build of the environment has made it, from the same sources; where compiler and flags are the same too, it is
+# brought up to date and taken from there, which saves most of this contestant's build. Else it is built here.
+function(environment_with_the_same_flags result)
+  set(${result} "" PARENT_SCOPE)
+  file(GLOB caches "${WIREBENCH_ROOT}/build/native/*/CMakeCache.txt")
+  foreach(cache IN LISTS caches)
+    get_filename_component(folder "${cache}" DIRECTORY)
+    load_cache("${folder}" READ_WITH_PREFIX its_ CMAKE_HOME_DIRECTORY CMAKE_CXX_COMPILER CMAKE_BUILD_TYPE CMAKE_CXX_FLAGS
+      CMAKE_CXX_FLAGS_RELEASE)
+    file(REAL_PATH "${its_CMAKE_CXX_COMPILER}" its_compiler)
+    file(REAL_PATH "${CMAKE_CXX_COMPILER}" compiler)
+    set(its "${its_CMAKE_HOME_DIRECTORY}|${its_compiler}|${its_CMAKE_BUILD_TYPE}|${its_CMAKE_CXX_FLAGS}|${its_CMAKE_CXX_FLAGS_RELEASE}")
+    set(ours "${WIREBENCH_ROOT}|${compiler}|${CMAKE_BUILD_TYPE}|${CMAKE_CXX_FLAGS}|${CMAKE_CXX_FLAGS_RELEASE}")
+    if(its STREQUAL ours AND EXISTS "${folder}/wire/wire-targets.cmake")
+      set(${result} "${folder}" PARENT_SCOPE)
+    endif()
+  endforeach()
+endfunction()
+
+environment_with_the_same_flags(environment)
+if(environment)
+  execute_process(COMMAND ${CMAKE_COMMAND} --build ${environment} --target wire RESULT_VARIABLE status)
+endif()
+if(environment AND status EQUAL 0)
+  find_package(wire REQUIRED NO_DEFAULT_PATH HINTS "${environment}/wire")
+else()
+  add_subdirectory(${WIREBENCH_ROOT}/wire wire EXCLUDE_FROM_ALL)
+endif()

@@ -1,0 +1,52 @@
+"""Several builds at once: linkers, and sources of a single file, keep one core busy."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+from wirebench.build.builder import BuildResult, build
+from wirebench.catalog import Contestant
+
+AT_ONCE = 3
+"""At most. Each may run a job on every core, and compilers of C++ take up to 1 GiB."""
+
+
+class Builds:
+    """Builds contestants in threads. ``close()`` ends those that are under way, and all they
+    started.
+    """
+
+    def __init__(self, root: Path, *, jobs: int) -> None:
+        self._root = root
+        self._jobs = jobs
+        self._cancelled = threading.Event()
+        # Contestants that are built are checked meanwhile, and go first. In Linux each thread has a
+        # niceness of its own, which what it starts inherits.
+        self._pool = ThreadPoolExecutor(
+            min(jobs, AT_ONCE),
+            thread_name_prefix="wirebench-build",
+            initializer=os.nice,
+            initargs=(10,),
+        )
+        self._begun: dict[str, Future[BuildResult]] = {}
+
+    def begin(self, contestants: Iterable[Contestant]) -> None:
+        """Build these, in this order. Returns at once."""
+        for one in contestants:
+            if one.identity not in self._begun:
+                self._begun[one.identity] = self._pool.submit(
+                    build, one, self._root, jobs=self._jobs, cancelled=self._cancelled
+                )
+
+    def wait(self, contestant: Contestant) -> BuildResult:
+        """The result, when it is there. Signals are let through meanwhile."""
+        self.begin([contestant])
+        return self._begun[contestant.identity].result()
+
+    def close(self) -> None:
+        self._cancelled.set()
+        self._pool.shutdown(wait=True, cancel_futures=True)
