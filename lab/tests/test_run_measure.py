@@ -30,6 +30,8 @@ class FakeLab:
     ran: list[str] = field(default_factory=list)
     left: list[int] = field(default_factory=list)
     die_after: int | None = None
+    disturbed: Callable[[str, int], bool] = lambda _cell, _block: False
+    """Whether the host disturbs this block of the cell."""
 
     def clock_ns(self) -> int:
         return self.now_ns
@@ -77,6 +79,7 @@ class FakeLab:
             run_trial=self.run_trial,
             keep=self.kept.append,
             settled=settled,
+            dropped=lambda block: self.disturbed(block[0].cell, block[0].block),
             clock_ns=self.clock_ns,
             pace=Pace(
                 estimated={
@@ -184,6 +187,37 @@ def test_cells_stop_each_by_its_own_precision() -> None:
     result = lab.measure(plan(max_blocks=19), settled=settled)
     assert result.blocks == {"concurrency.c50": 6, "concurrency.c1000": 9}
     assert not result.out_of_budget
+
+
+def test_a_dropped_block_is_run_again_and_does_not_count() -> None:
+    lab = FakeLab(disturbed=lambda cell, block: (cell, block) in {("c50", 2), ("c50", 7)})
+    result = lab.measure(plan())
+    assert result.blocks == {"concurrency.c50": 6, "concurrency.c1000": 6}
+    blocks = {(record.cell, record.block) for record in lab.kept}
+    assert max(block for cell, block in blocks if cell == "c50") == 8
+    assert max(block for cell, block in blocks if cell == "c1000") == 6
+
+
+def test_a_host_that_is_always_disturbed_ends_too() -> None:
+    lab = FakeLab(disturbed=lambda *_: True)
+    result = lab.measure(plan())
+    assert result.blocks == {"concurrency.c50": 6, "concurrency.c1000": 6}
+    assert max(record.block for record in lab.kept) == 12
+
+
+def test_a_resumed_run_remembers_which_blocks_were_dropped() -> None:
+    def disturbed(cell: str, block: int) -> bool:
+        return cell == "c1000" and block in (1, 4)
+
+    whole = FakeLab(disturbed=disturbed)
+    whole.measure(plan())
+    for cut in range(0, len(whole.ran), 5):
+        first = FakeLab(die_after=cut, disturbed=disturbed)
+        with contextlib.suppress(KilledError):
+            first.measure(plan())
+        second = FakeLab(disturbed=disturbed)
+        second.measure(plan(), done=tuple(first.kept))
+        assert first.ran + second.ran == whole.ran
 
 
 def test_the_budget_ends_the_run_between_blocks() -> None:

@@ -176,6 +176,15 @@ def test_a_block_with_steal_goes_as_a_whole_and_says_why() -> None:
     assert "9% of a core" in dropped[0].reason
 
 
+def test_three_clock_ticks_of_steal_drop_no_block_however_short_its_trials() -> None:
+    """A trial of 100 ms has ten ticks: one of them is already a tenth of a core."""
+    short = [
+        replace(trial(block), elapsed_ns=100_000_000, covariates={"steal_ns": ticks * 10_000_000})
+        for block, ticks in ((1, 1), (2, 3), (3, 4))
+    ]
+    assert [one.block for one in dropped_blocks(short)] == [3]
+
+
 def rated(block: int, rate: float, cpu: float = 0.5) -> TrialView:
     return trial(block, metrics={"throughput_per_s": rate}, validity={"generator_cpu_share": cpu})
 

@@ -206,8 +206,15 @@ class _Execution:
                 plan = session.prepare()
         else:
             plan = session.prepare()
+        from wirebench.stats import dropped_blocks
+
         with watcher_for(plan, out) as watcher:
-            measured = session.measure(plan, settled=_settled(session, plan), watcher=watcher)
+            measured = session.measure(
+                plan,
+                settled=_settled(session, plan),
+                dropped=lambda block: bool(dropped_blocks(block)),
+                watcher=watcher,
+            )
         if measured.out_of_budget:
             fewest = min(measured.blocks.values())
             out.print(

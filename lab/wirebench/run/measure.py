@@ -7,7 +7,7 @@ Processes and the clock are arguments, so that the tests can use fakes.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -33,6 +33,8 @@ class Watcher(Protocol):
 
 
 RunTrial = Callable[[PlannedTrial, PlannedCell], TrialRecord]
+Dropped = Callable[[Sequence[TrialRecord]], bool]
+"""Whether limits declared beforehand drop a block with these trials. The outcome plays no part."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +42,29 @@ class Measured:
     """The result of the loop: why it ended, and the blocks of each cell."""
 
     blocks: dict[str, int]
+    """The blocks that count. A dropped block that was run again does not."""
     out_of_budget: bool
+
+
+@dataclass(kw_only=True)
+class _Progress:
+    """How far a cell has come.
+
+    A dropped block is run again under the next number, at most ``min_blocks`` times in a cell, so
+    that the run also ends on a host that is always disturbed.
+    """
+
+    cell: PlannedCell
+    run: int = 0
+    dropped: int = 0
+
+    @property
+    def blocks(self) -> int:
+        return self.run - min(self.dropped, self.cell.min_blocks)
+
+    def ended(self, *, dropped: bool) -> None:
+        self.run += 1
+        self.dropped += dropped
 
 
 @dataclass(kw_only=True)
@@ -70,26 +94,28 @@ def measure(
     run_trial: RunTrial,
     keep: Callable[[TrialRecord], None],
     settled: Settled,
+    dropped: Dropped,
     clock_ns: Callable[[], int],
     pace: Pace,
     watcher: Watcher,
 ) -> Measured:
     """Run every trial of the plan that is not in ``done``. ``keep`` stores each trial before the
-    next one starts.
+    next one starts. A block that ``dropped`` refuses is run again.
     """
     failures = _Failures()
     finished: set[str] = set()
+    before: dict[tuple[str, int], list[TrialRecord]] = {}
     spent_before = 0
     for record in done:
+        before.setdefault((f"{record.study}.{record.cell}", record.block), []).append(record)
         failures.add(record)
         finished.add(record.trial)
         spent_before += record.elapsed_ns
         if record.status != "not_run":
             pace.add(f"{record.study}.{record.cell}", record.entry, record.elapsed_ns)
     begun = clock_ns()
-    blocks = {cell.key: 0 for cell in plan.cells}
+    progress = {cell.key: _Progress(cell=cell) for cell in plan.cells}
     active = [cell for cell in plan.cells if cell.entries]
-    number = 0
     out_of_budget = False
     while active:
         active = [
@@ -97,14 +123,15 @@ def measure(
             for cell in active
             if wants_more(
                 cell.key,
-                done=blocks[cell.key],
+                done=progress[cell.key].blocks,
                 min_blocks=cell.min_blocks,
                 max_blocks=cell.max_blocks,
                 settled=settled,
             )
         ]
-        number += 1
         for cell in active:
+            own = progress[cell.key]
+            number = own.run + 1
             trials = [
                 trial for trial in cell.block(number, seed=plan.seed) if trial.id not in finished
             ]
@@ -113,8 +140,9 @@ def measure(
                 if spent_before + clock_ns() - begun + needs > plan.budget_ns:
                     out_of_budget = True
                     continue
+            block = before.get((cell.key, number), [])
             for index, trial in enumerate(trials):
-                left = _left(plan, active, number, cell, trials[index:], pace)
+                left = _left(active, progress, cell, trials[index:], pace)
                 kind = failures.gives_up(cell.key, trial.entry.name)
                 if kind is None:
                     watcher.before(trial, left_ns=left)
@@ -125,14 +153,17 @@ def measure(
                         else run_trial(trial, cell)
                     )
                     keep(record)
+                block.append(record)
                 if kind is None:
                     pace.add(cell.key, trial.entry.name, record.elapsed_ns)
                 failures.add(record)
                 watcher.after(record, left_ns=left - pace.trial(cell.key, trial.entry.name))
-            blocks[cell.key] = number
+            own.ended(dropped=dropped(block))
         if out_of_budget:
             break
-    return Measured(blocks=blocks, out_of_budget=out_of_budget)
+    return Measured(
+        blocks={key: one.blocks for key, one in progress.items()}, out_of_budget=out_of_budget
+    )
 
 
 def given_up(trial: PlannedTrial, kind: str) -> FailureRecord:
@@ -165,23 +196,17 @@ def not_run(
 
 
 def _left(
-    plan: Plan,
     active: list[PlannedCell],
-    number: int,
+    progress: dict[str, _Progress],
     at: PlannedCell,
     here: list[PlannedTrial],
     pace: Pace,
 ) -> int:
-    """The estimated time of the remaining mandatory blocks. Blocks that the stop rule may add are
-    not counted.
+    """The estimated time of the remaining mandatory blocks. Blocks that the stop rule or a dropped
+    block may add are not counted.
     """
     total = sum(pace.trial(at.key, trial.entry.name) for trial in here)
-    passed = True
     for cell in active:
-        if cell.key == at.key:
-            passed = False
-            blocks = cell.min_blocks - number
-        else:
-            blocks = cell.min_blocks - number + (0 if passed else 1)
+        blocks = cell.min_blocks - progress[cell.key].blocks - (1 if cell.key == at.key else 0)
         total += max(0, blocks) * sum(pace.trial(cell.key, entry.name) for entry in cell.entries)
     return total

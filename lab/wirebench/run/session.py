@@ -18,7 +18,7 @@ from wirebench.plan.model import Plan, PlannedCell, StudyText
 from wirebench.plan.stop import Settled
 from wirebench.process.interrupt import check, hold
 from wirebench.run.bench import Bench, check_name, threads_of
-from wirebench.run.measure import Measured, Watcher, measure, not_run
+from wirebench.run.measure import Dropped, Measured, Watcher, measure, not_run
 from wirebench.run.scope import Scope, checks_of
 from wirebench.store.records import RunInfo, VerifyRecord
 from wirebench.store.rundir import RunDirectory, StoredRun
@@ -91,13 +91,16 @@ class Session:
         self.directory.write_plan(plan)
         return plan
 
-    def measure(self, plan: Plan, *, settled: Settled, watcher: Watcher) -> Measured:
+    def measure(
+        self, plan: Plan, *, settled: Settled, dropped: Dropped, watcher: Watcher
+    ) -> Measured:
         return measure(
             plan,
             done=self.trials,
             run_trial=self._run_trial,
             keep=self._keep,
             settled=settled,
+            dropped=dropped,
             clock_ns=time.monotonic_ns,
             pace=Pace(
                 estimated={

@@ -17,6 +17,7 @@ from wirebench.stats.types import (
     TwinRecord,
     Verdict,
 )
+from wirebench.stats.validity import dropped_blocks
 
 __all__ = [
     "DEFAULT",
@@ -31,6 +32,7 @@ __all__ = [
     "TwinRecord",
     "Verdict",
     "analyse",
+    "dropped_blocks",
     "load_history",
     "settled",
 ]

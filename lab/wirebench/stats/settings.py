@@ -17,6 +17,10 @@ class Settings:
     """Fewer blocks give no interval and no verdict (Hoefler & Belli, SC 2015, rule on
     non-parametric intervals).
     """
+    trim: float = 0.2
+    """Share of the blocks that the trimmed mean leaves out on each side (Wilcox 2012 recommends a
+    fifth).
+    """
     min_noise: float = 0.03
     """The noise band is never narrower than 1 +/- this."""
     noise_percentile: float = 95.0
@@ -35,12 +39,18 @@ class Settings:
     little_tolerance: float = 0.05
     steal_share: float = 0.05
     """A block is dropped when the hypervisor took more than this share of one core in any of its
-    trials.
+    trials, and more than ``steal_ticks``.
 
     Steal is the only covariate with a limit, because no contestant can cause it. Pressure,
     involuntary switches and retransmits depend on the contestant, so dropping by them would be
     dropping by outcome; they are published instead.
     """
+    steal_ticks: int = 3
+    """Clock ticks of steal that a trial may have whatever its length. A trial of 100 ms has only
+    ten ticks, and a single one is no evidence.
+    """
+    tick_ns: int = 10_000_000
+    """The kernel counts steal in units of 1 / USER_HZ (proc(5))."""
     pelt_penalty: float = 15.0
     """The penalty, as a multiple of ln n (Barrett et al., OOPSLA 2017)."""
     min_intervals: int = 12

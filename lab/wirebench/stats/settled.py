@@ -19,9 +19,8 @@ def settled(
     """Whether every entry's ratio to the floor is known within 1 +/- ``cell.precision``, which the
     stop rule asks.
 
-    Only widths count, not which entry leads (Kalibera & Jones, ISMM 2013). An entry that never
-    succeeded, or has too few blocks because it keeps failing, does not hold up the cell: more
-    blocks would not help it.
+    Only widths count, not which entry leads (Kalibera & Jones, ISMM 2013). Nothing is settled
+    without an interval, except an entry that keeps failing: more blocks would not help it.
     """
     data = CellData.of(
         cell,
@@ -31,9 +30,13 @@ def settled(
     if data.floor is None:
         return True
     for name in data.valid:
-        ratio = ratio_of(data.log_ratios(name, data.floor, cell.cell.primary), settings=settings)
-        if name == data.floor or ratio is None or ratio.low is None or ratio.high is None:
+        if name == data.floor:
             continue
+        ratio = ratio_of(data.log_ratios(name, data.floor, cell.cell.primary), settings=settings)
+        if ratio is None or ratio.low is None or ratio.high is None:
+            if any(trial.status != "ok" for trial in data.trials[name]):
+                continue
+            return False
         if (
             ratio.high / ratio.estimate > 1 + cell.precision
             or ratio.low / ratio.estimate < 1 - cell.precision

@@ -8,6 +8,7 @@ from itertools import combinations
 import numpy as np
 
 from wirebench.stats.cell import CellData
+from wirebench.stats.moderated import table_p_values
 from wirebench.stats.ranks import Place
 from wirebench.stats.ratio import median, ratio_of
 from wirebench.stats.settings import Settings
@@ -18,7 +19,7 @@ from wirebench.stats.types import (
     Standing,
     Verdict,
 )
-from wirebench.stats.verdict import holm, judge, p_beyond
+from wirebench.stats.verdict import holm, judge, log_edges
 
 
 def order_of(data: CellData, names: Sequence[str], metric: str) -> list[str]:
@@ -54,10 +55,7 @@ def pairs_of(
     """
     couples = list(combinations(names, 2))
     logs = [data.log_ratios(a, b, metric) for a, b in couples]
-    raw = [
-        p_beyond(values, d, settings=settings) if len(values) >= settings.min_blocks else 1.0
-        for values in logs
-    ]
+    raw = table_p_values(logs, [log_edges(d)] * len(logs), entries=len(names), settings=settings)
     found = []
     for (a, b), values, p in zip(couples, logs, holm(raw), strict=True):
         for one, other, oriented in ((a, b, values), (b, a, -values)):
@@ -104,7 +102,9 @@ def ratios_to_floor(
         return {}
     names = [name for name in data.trials if name != data.floor and data.values(name, metric)]
     logs = [data.log_ratios(name, data.floor, metric) for name in names]
-    adjusted = holm([p_beyond(one, d, settings=settings) if len(one) else 1.0 for one in logs])
+    raw = table_p_values(
+        logs, [log_edges(d)] * len(logs), entries=len(names) + 1, settings=settings
+    )
     return {
         name: (
             ratio_of(values, settings=settings),
@@ -117,7 +117,7 @@ def ratios_to_floor(
                 settings=settings,
             ),
         )
-        for name, values, p in zip(names, logs, adjusted, strict=True)
+        for name, values, p in zip(names, logs, holm(raw), strict=True)
     }
 
 

@@ -119,7 +119,10 @@ def dropped_blocks(
         if steal is None or trial.elapsed_ns <= 0:
             continue
         share = steal / trial.elapsed_ns
-        if share > settings.steal_share and share > worst.get(trial.block, (0.0, ""))[0]:
+        ticks = settings.steal_ticks * settings.tick_ns
+        if steal <= max(settings.steal_share * trial.elapsed_ns, ticks):
+            continue
+        if share > worst.get(trial.block, (0.0, ""))[0]:
             worst[trial.block] = (share, trial.entry)
     return tuple(
         DroppedBlock(

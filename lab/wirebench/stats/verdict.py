@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from wirebench.stats.ratio import Floats, bca_interval, bootstrap_median, median
+from wirebench.stats.ratio import Floats, bca_interval, median
 from wirebench.stats.settings import DEFAULT, Settings
 from wirebench.stats.types import NoiseBand, Verdict
 
@@ -64,29 +64,9 @@ def log_edge(d: float, *, above: bool) -> float:
     return math.log1p(-d) if d < 1 else -math.inf
 
 
-def p_beyond(log_ratios: Floats, d: float, *, settings: Settings = DEFAULT) -> float:
-    """Two-sided p that the ratio is within 1 +/- d, on the side of its median; 1 if the median is
-    inside.
-
-    This is the larger of the bootstrap's and of Student's t test against the band's edge. A
-    bootstrap of n blocks never sees beyond its extreme block, so its tail is too short for the
-    small levels that Holm asks of many pairs (Hesterberg, The American Statistician 2015). The t
-    test knows by how many deviations the edge is cleared.
-    """
-    n = len(log_ratios)
-    centre = median(log_ratios)
-    edge = log_edge(d, above=centre > 0)
-    cleared = abs(centre) - abs(edge)
-    if n < 2 or cleared <= 0:
-        return 1.0
-    medians = bootstrap_median(log_ratios, settings=settings)
-    level = medians.level(edge)
-    one_sided = level if centre > 0 else 1 - level
-    one_sided = max(one_sided, 1 / (settings.resamples + 1))
-    deviation = float(np.std(log_ratios, ddof=1))
-    if deviation > 0:
-        one_sided = max(one_sided, float(special.stdtr(n - 1, -cleared * math.sqrt(n) / deviation)))
-    return min(1.0, 2 * one_sided)
+def log_edges(d: float) -> tuple[float, float]:
+    """The logarithms of the band's edges, 1 - d and 1 + d."""
+    return log_edge(d, above=False), log_edge(d, above=True)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
