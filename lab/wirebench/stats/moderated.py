@@ -1,7 +1,7 @@
 """The p-values of a whole table of comparisons: a trimmed t test with a moderated variance.
 
-Three properties decide the choice, in simulated tables of 12 and 30
-entries in calm, heavy-tailed and two-speed worlds (``lab/tests/test_stats_moderated.py``):
+Three properties decide the choice, in simulated tables of 12 and 30 entries in calm, heavy-tailed
+and two-speed worlds (``lab/tests/test_stats_moderated.py``):
 
 - A bootstrap's p has a floor, and the exact one claims too much below ten blocks: of tables whose
   entries all sit on the edge of the band, a third made a false claim at six blocks.
@@ -83,7 +83,8 @@ def shared_variance(found: Sequence[Trimmed]) -> Prior:
     if len(usable) > 1:
         spread = float(np.var(e, ddof=1) - np.mean(special.polygamma(1, half)))
     if spread <= 0:
-        return Prior(variance=float(np.exp(np.mean(e))), degrees=math.inf)
+        pooled = sum(one.degrees * one.variance for one in usable)
+        return Prior(variance=pooled / sum(one.degrees for one in usable), degrees=math.inf)
     degrees = 2 * _trigamma_inverse(spread)
     variance = float(np.exp(np.mean(e) + special.digamma(degrees / 2) - math.log(degrees / 2)))
     return Prior(variance=variance, degrees=degrees)
