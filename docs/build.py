@@ -1,8 +1,8 @@
 """Builds the documentation site and checks it: ``python docs/build.py``, without the network.
 
 The site is ``build/docs/site/index.html``. A broken link, a picture that does not belong to its
-source, a decision without its parts or a long line fails the build. Exit codes: 0 built, 1 something
-is wrong, 69 a package is missing (printed with the line that installs it; ``--install`` runs it).
+source, a decision without its parts or a long line fails the build. Exit codes: 0 built, 1
+something is wrong, 69 a package is missing (printed with the line that installs it; ``--install`` runs it).
 """
 
 from __future__ import annotations
@@ -110,7 +110,8 @@ def build_site(reference: Path | None) -> None:
         shutil.copytree(reference, SITE / "wire-reference")
     (SITE / "index.html").write_text(
         '<!doctype html><meta charset="utf-8"><title>wirebench</title>'
-        '<meta http-equiv="refresh" content="0; url=README.html"><a href="README.html">wirebench</a>\n',
+        '<meta http-equiv="refresh" content="0; url=README.html">'
+        '<a href="README.html">wirebench</a>\n',
         encoding="utf-8",
     )
 

@@ -222,7 +222,8 @@ def make_environment() -> None:
     for name in PROGRAMS:
         if not (VENV / "bin" / name).exists():
             say(
-                f"expected the installation to make .venv/bin/{name}, got none; log: {LOG.relative_to(ROOT)}"
+                f"expected the installation to make .venv/bin/{name}, got none; "
+                f"log: {LOG.relative_to(ROOT)}"
             )
             sys.exit(BROKEN)
     _write_stamp(wanted)

@@ -1,4 +1,4 @@
-"""Draws each .dot file beside this one as an SVG: ``python docs/pictures/draw.py`` (needs Graphviz).
+"""Draws each .dot file here as an SVG: ``python docs/pictures/draw.py`` (needs Graphviz).
 
 The SVG names the SHA-256 of its source. ``stale()`` compares these, so a check that SVG and source
 belong together needs no Graphviz and does not depend on its version.

@@ -111,11 +111,11 @@ def tails(random: np.random.Generator, entries: int, blocks: int) -> Array:
 
 def phases(random: np.random.Generator, entries: int, blocks: int) -> Array:
     """The machine has two speeds, and one trial in twenty falls into the other one."""
-    of_block = math.log(0.75) * (random.random(blocks) < 0.5)
-    other = (random.random((entries, blocks)) < 0.05) * math.log(0.75)
-    return (
-        calm(random, entries, blocks) + of_block + other * random.choice([-1, 1], (entries, blocks))
-    )
+    slow = math.log(0.75)
+    speeds = calm(random, entries, blocks)
+    speeds += slow * (random.random(blocks) < 0.5)
+    speeds += slow * (random.random((entries, blocks)) < 0.05) * random.choice([-1, 1])
+    return speeds
 
 
 World = Callable[[np.random.Generator, int, int], Array]

@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
+from wirebench.stats.moderated import table_p_values
 from wirebench.stats.ranks import places
 from wirebench.stats.settings import DEFAULT
-from wirebench.stats.moderated import table_p_values
 from wirebench.stats.verdict import Twin, holm, judge, log_edges, more_blocks, noise_band
 
 

@@ -69,7 +69,8 @@ class WebSocket:
         opcode, size = first & 0x0F, second & 0x7F
         if first & 0x70:
             raise PeerError(
-                f"a frame with reserved bits set (first byte {first:#04x}), though no extension was agreed on"
+                f"a frame with reserved bits set (first byte {first:#04x}), "
+                "though no extension was agreed on"
             )
         if opcode not in _NAMES:
             raise PeerError(f"a frame with the unknown opcode {opcode:#x}")
@@ -98,7 +99,8 @@ class WebSocket:
                 return frame
             elif (frame.opcode == CONTINUATION) == (opcode < 0):
                 raise PeerError(
-                    f"a {_NAMES[frame.opcode]} frame {'outside' if opcode < 0 else 'inside'} a fragmented message"
+                    f"a {_NAMES[frame.opcode]} frame {'outside' if opcode < 0 else 'inside'} "
+                    "a fragmented message"
                 )
             else:
                 opcode = frame.opcode if opcode < 0 else opcode
