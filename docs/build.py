@@ -1,8 +1,10 @@
 """Builds the documentation site and checks it: ``python docs/build.py``, without the network.
 
 The site is ``build/docs/site/index.html``. A broken link, a picture that does not belong to its
-source, a decision without its parts or a long line fails the build. Exit codes: 0 built, 1
-something is wrong, 69 a package is missing (printed with the line that installs it; ``--install`` runs it).
+source, a decision without its parts or a long line fails the build.
+
+Exit codes: 0 built, 1 something is wrong, 69 a package is missing (printed with the line that
+installs it; ``--install`` runs it).
 """
 
 from __future__ import annotations

@@ -290,7 +290,7 @@ def lean() -> Count:
 
 
 def docs() -> Count:
-    """The documentation site: links, pictures, decisions and wire's reference, warnings as errors."""
+    """The documentation site with wire's reference: links, pictures, decisions. Strict."""
     return _one(run([str(VENV / "bin" / "python"), "docs/build.py", "--install"]))
 
 
