@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from wirebench.catalog.studies import Cell, ClosedLoad, EachLoad
+from wirebench.stats.dropped_blocks import dropped_blocks
 from wirebench.stats.summary import mean, summarise
 from wirebench.stats.types import Starvation, TrialView
 from wirebench.stats.validity import (
     breaks_little,
-    dropped_blocks,
     generator_bound,
     little_check,
     starvation,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from wirebench.stats.analyse import analyse
+from wirebench.stats.dropped_blocks import dropped_blocks
 from wirebench.stats.history import load_history
 from wirebench.stats.settings import DEFAULT, Settings
 from wirebench.stats.settled import settled
@@ -17,7 +18,6 @@ from wirebench.stats.types import (
     TwinRecord,
     Verdict,
 )
-from wirebench.stats.validity import dropped_blocks
 
 __all__ = [
     "DEFAULT",

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from wirebench.plan.model import PlannedCell
+from wirebench.stats.dropped_blocks import dropped_blocks
 from wirebench.stats.ratio import Floats, block_log_ratios
 from wirebench.stats.settings import Settings
 from wirebench.stats.types import DroppedBlock, TrialView
-from wirebench.stats.validity import breaks_little, dropped_blocks, number
+from wirebench.stats.validity import breaks_little, number
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ from wirebench.catalog.model import Role
 from wirebench.catalog.studies import Cell, EachLoad
 from wirebench.stats.settings import DEFAULT, Settings
 from wirebench.stats.summary import is_rate
-from wirebench.stats.types import DroppedBlock, GeneratorBound, LittleCheck, Starvation, TrialView
+from wirebench.stats.types import GeneratorBound, LittleCheck, Starvation, TrialView
 
 _STARVED = 4
 """A request counts as starved when it has waited this many times the median answer. Our own choice.
@@ -101,38 +101,6 @@ def little_check(trials: Sequence[TrialView], *, settings: Settings = DEFAULT) -
         median=float(np.median(ratios)),
         worst=max(ratios, key=lambda ratio: abs(ratio - 1)),
         voided=sum(1 for trial in trials if breaks_little(trial, settings=settings)),
-    )
-
-
-def dropped_blocks(
-    trials: Sequence[TrialView], *, settings: Settings = DEFAULT
-) -> tuple[DroppedBlock, ...]:
-    """The blocks of a cell in which the hypervisor took too much from any trial, whatever that
-    trial's figures.
-
-    The limit is fixed beforehand (``Settings.steal_share``). The whole block is dropped, so that no
-    entry loses only its bad trials.
-    """
-    worst: dict[int, tuple[float, str]] = {}
-    for trial in trials:
-        steal = number(trial.covariates.get("steal_ns"))
-        if steal is None or trial.elapsed_ns <= 0:
-            continue
-        share = steal / trial.elapsed_ns
-        ticks = settings.steal_ticks * settings.tick_ns
-        if steal <= max(settings.steal_share * trial.elapsed_ns, ticks):
-            continue
-        if share > worst.get(trial.block, (0.0, ""))[0]:
-            worst[trial.block] = (share, trial.entry)
-    return tuple(
-        DroppedBlock(
-            block=block,
-            reason=(
-                f"the hypervisor took {share:.0%} of a core during {entry} (limit"
-                f" {settings.steal_share:.0%})"
-            ),
-        )
-        for block, (share, entry) in sorted(worst.items())
     )
 
 

@@ -1,4 +1,4 @@
-// Headers in every length, masks at every offset, close frames.
+// Headers in every length, masks at every offset.
 #include "wire/proto/ws_frame.hpp"
 
 #include <gtest/gtest.h>
@@ -6,7 +6,6 @@
 #include <string>
 
 #include "pieces.hpp"
-#include "wire/proto/utf8.hpp"
 
 namespace wire::ws {
 namespace {
@@ -95,35 +94,6 @@ TEST(frame_header, refused_at_the_earliest_byte) {
     EXPECT_EQ(refused_after("\x82\x7E\x00\x7D"s, role::client), 4);  // not the shortest form
     EXPECT_EQ(refused_after("\x82\x7F\x00\x00\x00\x00\x00\x00\xFF\xFF"s, role::client), 10);
     EXPECT_EQ(refused_after("\x82\x7F\x80"s, role::client), 3);  // 2^63 and more
-}
-TEST(close, codes) {
-    for (const int code : {1000, 1001, 1002, 1003, 1007, 1008, 1009, 1010, 1011, 1012, 1013, 1014,
-                           3000, 3999, 4000, 4999}) {
-        EXPECT_TRUE(is_valid_close_code(static_cast<std::uint16_t>(code))) << code;
-    }
-    for (const int code : {0, 999, 1004, 1005, 1006, 1015, 1016, 1100, 2000, 2999, 5000, 65535}) {
-        EXPECT_FALSE(is_valid_close_code(static_cast<std::uint16_t>(code))) << code;
-    }
-    EXPECT_EQ(close_code_for(errc::bad_utf8), 1007);
-    EXPECT_EQ(close_code_for(errc::message_too_large), 1009);
-    EXPECT_EQ(close_code_for(errc::bad_frame), 1002);
-}
-TEST(close, frames) {
-    buffer out;
-    append_close(out, 1000, "bye");
-    EXPECT_EQ(out.view(), "\x88\x05\x03\xE8"s + "bye");
-    out.clear();
-    append_close(out, close_code::none_given, "ignored");
-    EXPECT_EQ(out.view(), "\x88\x00"s);
-    // A long reason ends before the character that would be cut.
-    for (std::size_t ascii = 118; ascii < 124; ++ascii) {
-        out.clear();
-        append_close(out, 1000, std::string(ascii, 'a') + "\xE2\x82\xAC\xE2\x82\xAC\xE2\x82\xAC");
-        const std::string_view reason = out.view().substr(4);
-        EXPECT_LE(reason.size(), 123U);
-        EXPECT_GT(reason.size(), 120U);
-        EXPECT_TRUE(is_utf8(reason)) << ascii;
-    }
 }
 
 }  // namespace

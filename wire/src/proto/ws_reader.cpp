@@ -22,6 +22,7 @@
 
 #include <algorithm>
 
+#include "wire/proto/ws_close.hpp"
 #include "wire/proto/ws_deflate.hpp"
 
 namespace wire::ws {
@@ -45,14 +46,10 @@ step message_reader::control(std::size_t consumed, opcode op, std::string_view p
         return s;
     }
     s.what = event::close;
-    s.code = close_code::none_given;
-    if (payload.empty()) return s;
-    if (payload.size() == 1) return fail(errc::bad_close_code);
-    s.code = static_cast<std::uint16_t>(static_cast<unsigned char>(payload[0]) << 8 |
-                                        static_cast<unsigned char>(payload[1]));
-    s.data = payload.substr(2);
-    if (!is_valid_close_code(s.code)) return fail(errc::bad_close_code);
-    if (!is_utf8(s.data)) return fail(errc::bad_utf8);
+    close_payload got;
+    if (const errc error = parse_close(payload, got); error != errc::none) return fail(error);
+    s.code = got.code;
+    s.data = got.reason;
     return s;
 }
 

@@ -1,5 +1,5 @@
-// WebSocket frames (RFC 6455 section 5), both roles: headers, masks, close codes. What assembles
-// messages from them is wire/proto/ws_reader.hpp.
+// WebSocket frames (RFC 6455 section 5), both roles: headers and masks. Close frames have more in
+// wire/proto/ws_close.hpp; wire/proto/ws_reader.hpp assembles messages.
 //
 //     wire::ws::append_frame(out, wire::ws::opcode::text, "hello");       // as a server
 //     wire::ws::append_frame(out, wire::ws::opcode::text, "hello", key);  // as a client
@@ -83,31 +83,5 @@ std::size_t write_frame_header(std::span<char, max_frame_header_bytes> to, opcod
 // its server cannot foresee (section 5.3), a server must give none.
 void append_frame(buffer& out, opcode op, std::string_view payload,
                   std::optional<mask_key> key = {}, bool fin = true, bool compressed = false);
-
-// Close codes (section 7.4). Applications have 3000 to 4999.
-namespace close_code {
-constexpr std::uint16_t normal = 1000;           // the purpose is fulfilled
-constexpr std::uint16_t going_away = 1001;       // a server stops, or a page is left
-constexpr std::uint16_t protocol_error = 1002;   // the peer broke the protocol
-constexpr std::uint16_t unsupported = 1003;      // this type of message is not taken
-constexpr std::uint16_t none_given = 1005;       // never sent: the close frame had no code
-constexpr std::uint16_t abnormal = 1006;         // never sent: the connection broke without one
-constexpr std::uint16_t bad_data = 1007;         // text that is not UTF-8, for example
-constexpr std::uint16_t policy = 1008;           // refused for a reason that no other code names
-constexpr std::uint16_t too_big = 1009;          // a message larger than is taken
-constexpr std::uint16_t internal_error = 1011;   // the server cannot go on
-constexpr std::uint16_t try_again_later = 1013;  // overload; registered later, as 1012 and 1014
-}  // namespace close_code
-
-// Whether the code may stand in a close frame: 1000-1003, 1007-1014 (those registered), 3000-4999.
-bool is_valid_close_code(std::uint16_t code) noexcept;
-
-// The code with which to close after an error of one's own, such as message_reader's.
-std::uint16_t close_code_for(errc error) noexcept;
-
-// Appends a close frame; `none_given` makes one without a body. The reason is cut to 123 bytes, at
-// a character's end.
-void append_close(buffer& out, std::uint16_t code, std::string_view reason,
-                  std::optional<mask_key> key = {});
 
 }  // namespace wire::ws

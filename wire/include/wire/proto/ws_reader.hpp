@@ -33,6 +33,7 @@
 #include "wire/base/limits.hpp"
 #include "wire/base/result.hpp"
 #include "wire/proto/utf8.hpp"
+#include "wire/proto/ws_close.hpp"
 #include "wire/proto/ws_frame.hpp"
 
 namespace wire::ws {
