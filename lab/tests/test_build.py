@@ -4,6 +4,7 @@ behind.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -14,7 +15,14 @@ from pathlib import Path
 import pytest
 
 from conftest import MANIFEST, RUN, Project
-from wirebench.build import BuildEvent, BuildResult, Builds, build, resolve_command
+from wirebench.build import (
+    BuildEvent,
+    BuildResult,
+    Builds,
+    build,
+    builds_folder,
+    resolve_command,
+)
 from wirebench.catalog import CatalogError
 
 
@@ -230,4 +238,19 @@ def test_builds_that_nobody_waits_for_are_ended(project: Project) -> None:
     builds.close()
     assert not alive(child)
     project.add("sh/mine", steps("true"))
+    assert made(project).status == "ok"
+
+
+def test_closing_does_not_wait_for_a_lock_that_another_process_holds(project: Project) -> None:
+    project.add("sh/mine", steps("true"))
+    contestant = project.contestant("sh/mine")
+    folder = builds_folder(contestant, project.root)
+    folder.mkdir(parents=True)
+    with (folder / ".mine.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        builds = Builds(project.root, jobs=1)
+        builds.begin([contestant])
+        time.sleep(0.1)
+        assert builds.running()
+        builds.close()
     assert made(project).status == "ok"

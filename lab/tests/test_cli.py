@@ -160,8 +160,9 @@ def test_every_language_has_an_example_whose_copy_is_built_as_it_is(
 ) -> None:
     """The same steps on the same files, so that it works if the example does."""
     shutil.copytree(REAL_ROOT / "contestants", project.root / "contestants", dirs_exist_ok=True)
-    for folder in ("wire", "studies"):
+    for folder in ("cmake", "wire", "studies"):
         (project.root / folder).mkdir(exist_ok=True)
+    (project.root / "CMakeLists.txt").touch()
     assert run_app(["new", f"{language}/mine"]) == 0
     said = capsys.readouterr().out
     mine = project.contestant(f"{language}/mine")
@@ -176,7 +177,7 @@ def test_every_language_has_an_example_whose_copy_is_built_as_it_is(
         if path.is_file() and path.name != "manifest.toml":
             assert copied.read_bytes() == path.read_bytes()
     for line in said.splitlines():
-        if line.startswith("  ") and not line.endswith("made anew by the package manager"):
+        if line.startswith("  ") and "run there: " not in line:
             place, number, _ = line.strip().split(":", 2)
             assert len((project.root / place).read_text().splitlines()) >= int(number)
     assert f"contestants/{language}/mine/manifest.toml:2: library = " in said

@@ -62,6 +62,10 @@ class FakeBench:
     checked: list[tuple[str, str]] = field(default_factory=list)
     ran: list[TrialSpec] = field(default_factory=list)
     cut_after: int | None = None
+    building_for: int = 0
+    """How many checks take place before all builds have ended."""
+    right_when_quiet: set[tuple[str, str]] = field(default_factory=set)
+    """Checks that fail only while something is built."""
 
     def host(self) -> Mapping[str, Any]:
         return {"host_id": self.host_id}
@@ -74,6 +78,9 @@ class FakeBench:
 
     def is_built(self, contestant: Contestant) -> bool:
         return contestant.identity in self.built
+
+    def building(self) -> bool:
+        return len(self.checked) < self.building_for
 
     def begin_builds(self, contestants: Iterable[Contestant]) -> None:
         pass
@@ -88,10 +95,11 @@ class FakeBench:
         return Built(key=self.build_key(contestant), failure=None)
 
     def verify(self, check: Check) -> VerifyRecord:
+        busy = self.building()
         self.checked.append(check.key)
         name, workload = check.key
         failure = None
-        if check.key in self.wrong:
+        if check.key in self.wrong or (busy and check.key in self.right_when_quiet):
             failure = FailureRecord(
                 kind="nonconformant",
                 phase="verify",
@@ -267,6 +275,19 @@ def test_a_wrong_contestant_is_reported_and_never_timed_and_the_others_stand(
         "python/mine",
         "python/mine~twin",
     }, "the twin is one that can be measured"
+
+
+def test_a_check_that_fails_while_others_are_built_is_repeated_afterwards(tmp_path: Path) -> None:
+    slow, wrong = ("node/http", "http.hello"), ("go/net-http", "http.hello")
+    bench = FakeBench(building_for=3, right_when_quiet={slow}, wrong={wrong})
+    one = session(tmp_path, bench, selection())
+    assert carry_out(one) == 1
+    run = read_run(one.directory.path)
+    assert "node/http" in names(run)
+    assert names(run, "failed") == {"go/net-http"}
+    results = [(record.contestant, record.status) for record in run.verified]
+    assert ("node/http", "failed") not in results, "only the result that stands is kept"
+    assert results.count(("go/net-http", "failed")) == 1
 
 
 def test_one_wrong_workload_leaves_the_other_one_measured(tmp_path: Path) -> None:

@@ -174,6 +174,28 @@ def test_an_entry_with_a_voided_trial_needs_another_block() -> None:
     assert not settled(make_trials(quiet, plan), plan.cells[0])
 
 
+def test_one_failure_does_not_settle_an_entry_but_a_dead_floor_settles_all() -> None:
+    quiet = World(noise=0.002, samples=5)
+    plan = make_plan(quiet)
+    cell = plan.cells[1]
+    trials = make_trials(quiet, plan)
+
+    def failing(entry: str, blocks: range) -> bool:
+        return settled(
+            [
+                replace(one, status="failed", metrics={})
+                if (one.entry, one.cell) == (entry, cell.cell.id) and one.block in blocks
+                else one
+                for one in trials
+            ],
+            cell,
+        )
+
+    assert not failing("rust/axum", range(1, 2)), "another block gives it its interval"
+    assert failing("rust/axum", range(1, 3)), "it is given up"
+    assert failing("cpp/floor", range(1, 7)), "no block gives a ratio to it"
+
+
 def test_nothing_is_settled_without_an_interval() -> None:
     quiet = World(noise=0.002, samples=5)
     plan = make_plan(quiet)

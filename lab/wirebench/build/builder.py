@@ -15,10 +15,10 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TextIO
 
 from wirebench.build.cache import build_key, source_digest
-from wirebench.build.supervise import StepTimeoutError, run_step
+from wirebench.build.supervise import StepCancelledError, StepTimeoutError, run_step
 from wirebench.catalog import CatalogError, Contestant, Role
 from wirebench.host.commands import search_path
 from wirebench.host.installed import presence
@@ -57,6 +57,9 @@ class BuildEvent:
     command: str
 
 
+_LOCK_PAUSE_S = 0.2
+"""Between two tries to take a lock that another process holds."""
+
 OnEvent = Callable[[BuildEvent], None]
 
 
@@ -87,7 +90,7 @@ def build(
     if (folder / _DONE).exists():
         return BuildResult(contestant=contestant, status="ok", folder=folder, cached=True)
     began = time.monotonic()
-    with _locked(folder):
+    with _locked(folder, cancelled):
         if (folder / _DONE).exists():
             return BuildResult(contestant=contestant, status="ok", folder=folder, cached=True)
         message = _run_steps(
@@ -206,15 +209,28 @@ def build_environment(root: Path) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[None]:
+def _locked(folder: Path, cancelled: threading.Event | None) -> Iterator[None]:
     """Allow one build of a contestant at a time, across processes. The lock is released when its
-    holder exits.
+    holder exits. ``cancelled`` ends the wait for it with ``StepCancelledError``.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     name = folder.name.rpartition("-")[0]
     with (folder.parent / f".{name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        if cancelled is None:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        else:
+            while not _try_to_lock(lock):
+                if cancelled.wait(_LOCK_PAUSE_S):
+                    raise StepCancelledError("cancelled")
         yield
+
+
+def _try_to_lock(lock: TextIO) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _remove_older(folder: Path) -> None:

@@ -12,7 +12,7 @@ from wirebench.build.builder import BuildResult, build
 from wirebench.catalog import Contestant
 
 AT_ONCE = 3
-"""At most. Each may run a job on every core, and compilers of C++ take up to 1 GiB."""
+"""At most. They share the jobs, and compilers of C++ take up to 1 GiB each."""
 
 
 class Builds:
@@ -21,13 +21,15 @@ class Builds:
     """
 
     def __init__(self, root: Path, *, jobs: int) -> None:
+        workers = min(jobs, AT_ONCE)
         self._root = root
-        self._jobs = jobs
+        self._jobs = -(-jobs // workers)
         self._cancelled = threading.Event()
-        # Contestants that are built are checked meanwhile, and go first. In Linux each thread has a
-        # niceness of its own, which what it starts inherits.
+        # Contestants that are built are checked meanwhile. In Linux each thread has a niceness of
+        # its own, which what it starts inherits. Where the kernel groups processes by session
+        # (sched(7), autogroup) it has little effect.
         self._pool = ThreadPoolExecutor(
-            min(jobs, AT_ONCE),
+            workers,
             thread_name_prefix="wirebench-build",
             initializer=os.nice,
             initargs=(10,),
@@ -46,6 +48,10 @@ class Builds:
         """The result, when it is there. Signals are let through meanwhile."""
         self.begin([contestant])
         return self._begun[contestant.identity].result()
+
+    def running(self) -> bool:
+        """Whether a build that was begun has not ended."""
+        return not all(one.done() for one in self._begun.values())
 
     def close(self) -> None:
         self._cancelled.set()

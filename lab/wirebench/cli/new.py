@@ -37,8 +37,12 @@ _EDIT = {
 }
 """The keys of a manifest that the copy keeps, in this order, and what to do about them."""
 _TABLES = ("build", "run")
-_LOCK_FILES = frozenset({"Cargo.lock", "go.sum", "package-lock.json"})
-"""Nobody edits them: the language's package manager makes them anew."""
+_LOCK_FILES = {
+    "Cargo.lock": "cargo generate-lockfile",
+    "go.sum": "go mod tidy",
+    "package-lock.json": "npm install --package-lock-only",
+}
+"""The command that writes each lock file again. Builds refuse outdated ones."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +78,8 @@ def new(
         out.print(shown, markup=False, soft_wrap=True)
     for path in sorted(_files(folder)):
         if path.name in _LOCK_FILES:
-            out.print(f"  {path.relative_to(root)}: made anew by the package manager", markup=False)
+            shown = f"  {path.relative_to(root)}: after a change of versions, run there:"
+            out.print(f"{shown} {_LOCK_FILES[path.name]}", markup=False, soft_wrap=True)
     out.print(f"then: wirebench verify {identity}", markup=False)
 
 

@@ -76,6 +76,10 @@ class Bench(Protocol):
         """Whether the build will probably take no time."""
         ...
 
+    def building(self) -> bool:
+        """Whether a build that was begun has not ended."""
+        ...
+
     def begin_builds(self, contestants: Iterable[Contestant]) -> None:
         """Begin to build them, several at once; ``build()`` then waits for one of them."""
         ...

@@ -109,6 +109,9 @@ class LocalBench:
         )
         return (folder / LOG).exists()
 
+    def building(self) -> bool:
+        return self._builds.running()
+
     def begin_builds(self, contestants: Iterable[Contestant]) -> None:
         self._builds.begin(contestants)
 

@@ -17,7 +17,7 @@ from wirebench.plan.estimate import Pace, block_ns, trial_ns
 from wirebench.plan.model import Plan, PlannedCell, StudyText
 from wirebench.plan.stop import Settled
 from wirebench.process.interrupt import check, hold
-from wirebench.run.bench import Bench, check_name, threads_of
+from wirebench.run.bench import Bench, Check, check_name, threads_of
 from wirebench.run.measure import Dropped, Measured, Watcher, measure, not_run
 from wirebench.run.scope import Scope, checks_of
 from wirebench.store.records import RunInfo, VerifyRecord
@@ -79,10 +79,11 @@ class Session:
         needed = self.scope.needed
         wanted = [one for name, one in needed.items() if stored is None or name in stored.builds]
         self.bench.begin_builds(wanted)
-        if stored is None:
-            self._verify(builds=len(wanted))
+        again = self._verify(builds=len(wanted)) if stored is None else []
         for contestant in wanted:
             self._wait_for_build(contestant, count=len(wanted))
+        for number, one in enumerate(again, start=1):
+            self._check(one, number, len(again))
         if stored is not None:
             return stored
         plan = self._plan()
@@ -141,25 +142,35 @@ class Session:
             self.reporter.built(name, built.failure)
         return name not in self._unbuildable
 
-    def _verify(self, *, builds: int) -> None:
+    def _verify(self, *, builds: int) -> list[Check]:
         """Check what is built while other contestants are still being built.
 
-        A check requires a reply within seconds, or not before a delay. A busy machine changes
-        neither.
+        Returns the checks that failed meanwhile: they are due again when no build takes the cores
+        any more, since some of them end after two seconds.
         """
+        again = []
         checks = [one for one in checks_of(self.scope.cells) if one.key not in self._verified]
         for number, one in enumerate(checks, start=1):
             needed = (one.contestant, *([one.server] if one.server is not None else []))
             if not all(self._wait_for_build(it, count=builds) for it in needed):
                 continue
-            check()
-            name, workload = one.key
-            self.reporter.verifying(name, workload, number, len(checks))
-            with hold():
-                record = self.bench.verify(one)
-                self.directory.append_verify(record)
-            self._verified[one.key] = record
-            self.reporter.verified(record)
+            if not self._check(one, number, len(checks), final=not self.bench.building()):
+                again.append(one)
+        return again
+
+    def _check(self, one: Check, number: int, count: int, *, final: bool = True) -> bool:
+        """Whether the result stands. A failure that is not ``final`` is not kept."""
+        check()
+        name, workload = one.key
+        self.reporter.verifying(name, workload, number, count)
+        with hold():
+            record = self.bench.verify(one)
+            if record.status == "failed" and not final:
+                return False
+            self.directory.append_verify(record)
+        self._verified[one.key] = record
+        self.reporter.verified(record)
+        return True
 
     def _trouble(self, cell: Chosen, contestant: Contestant) -> FailureRecord | None:
         """Why the contestant is in no block of the cell; None if it takes part."""

@@ -156,8 +156,13 @@ def table_p_values(
         [values for values, one in zip(samples, found, strict=True) if one is not None],
         entries=entries,
     )
+    usable = sum(one.degrees for one in known if one.variance > 0)
     return [
-        1.0 if one is None else _p_beyond(one, values, edge, prior, inflation, entries)
+        1.0
+        if one is None
+        else _p_beyond(
+            one, values, edge, prior, inflation, min(usable, one.degrees * max(1, entries - 1))
+        )
         for values, one, edge in zip(samples, found, edges, strict=True)
     ]
 
@@ -168,14 +173,14 @@ def _p_beyond(
     edge: tuple[float, float],
     prior: Prior,
     inflation: float,
-    entries: int,
+    most: int,
 ) -> float:
+    """``most``: degrees of freedom that all comparisons have together."""
     low, high = edge
     centre = median(values)
     cleared = one.mean - high if centre > 0 else low - one.mean
     if low <= centre <= high or cleared <= 0:
         return 1.0
-    most = one.degrees * max(1, entries - 1)
     if math.isinf(prior.degrees):
         variance, degrees = prior.variance, float(most)
     else:

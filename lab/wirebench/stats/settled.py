@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from wirebench.plan.model import PlannedCell
+from wirebench.run.measure import GIVE_UP_AFTER
 from wirebench.stats.cell import CellData
 from wirebench.stats.ratio import ratio_of
 from wirebench.stats.settings import DEFAULT, Settings
@@ -20,21 +21,21 @@ def settled(
     stop rule asks.
 
     Only widths count, not which entry leads (Kalibera & Jones, ISMM 2013). Nothing is settled
-    without an interval, except an entry that keeps failing: more blocks would not help it.
+    without an interval, except an entry that more blocks would not help (``_hopeless``).
     """
     data = CellData.of(
         cell,
         [trial for trial in trials if (trial.study, trial.cell) == (cell.study, cell.cell.id)],
         settings,
     )
-    if data.floor is None:
+    if data.floor is None or _hopeless(data, data.floor):
         return True
     for name in data.valid:
         if name == data.floor:
             continue
         ratio = ratio_of(data.log_ratios(name, data.floor, cell.cell.primary), settings=settings)
         if ratio is None or ratio.low is None or ratio.high is None:
-            if any(trial.status != "ok" for trial in data.trials[name]):
+            if _hopeless(data, name):
                 continue
             return False
         if (
@@ -43,3 +44,9 @@ def settled(
         ):
             return False
     return True
+
+
+def _hopeless(data: CellData, name: str) -> bool:
+    """Whether the entry failed as often as it takes to be given up, or never had a figure."""
+    failures = sum(trial.status != "ok" for trial in data.trials[name])
+    return failures >= GIVE_UP_AFTER or not data.values(name, data.planned.cell.primary)

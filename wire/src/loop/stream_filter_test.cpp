@@ -143,7 +143,7 @@ protected:
             EXPECT_TRUE(server.attach(*loop, std::move(fd)));
         }));
     }
-    // Turns until `done`; a test that hangs is ended by its runner.
+    // Iterates until `done`; a test that hangs is ended by its runner.
     void run_until(const std::function<bool()>& done) {
         while (!done()) loop->run_once(100ms);
     }

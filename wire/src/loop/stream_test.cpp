@@ -45,7 +45,7 @@ protected:
         ASSERT_TRUE(made);
         loop = *std::move(made);
     }
-    // Turns until `done`; a test that hangs is ended by its runner.
+    // Iterates until `done`; a test that hangs is ended by its runner.
     void run_until(const std::function<bool()>& done) {
         while (!done()) loop->run_once(100ms);
     }

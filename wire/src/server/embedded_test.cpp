@@ -42,7 +42,7 @@ bool is_readable(event_loop& loop) {
     return ::poll(&p, 1, 0) > 0;
 }
 
-// Turns until there is nothing to do: what an engine has to say to the kernel at first.
+// Iterates until there is nothing to do: what an engine has to say to the kernel at first.
 void settle(event_loop& loop) {
     for (int i = 0; i < 10 && (loop.next_timeout() == 0ns || is_readable(loop)); ++i)
         loop.run_once(0ms);
@@ -62,7 +62,7 @@ TEST(embedded, timers_shorten_the_wait) {
     timer t([](void* p) { *static_cast<bool*>(p) = true; }, &rang);
     loop->arm(t, clock::now() + 20ms);
     EXPECT_LE(loop->next_timeout(), 20ms);
-    for (int turns = 0; !rang && turns < 100; ++turns) {
+    for (int iterations = 0; !rang && iterations < 100; ++iterations) {
         ASSERT_TRUE(wait_as_asked(*loop));
         loop->run_once(0ms);
     }
@@ -132,13 +132,13 @@ TEST(embedded, a_server_answers_within_a_foreign_loop) {
         over = true;
         s.stop();
     });
-    int turns = 0;
+    int iterations = 0;
     while (s.run_once(0ms)) {
-        ++turns;
+        ++iterations;
         if (!wait_as_asked(s)) break;
     }
     EXPECT_TRUE(over) << "nothing announced the next request";
-    EXPECT_GE(turns, 50);
+    EXPECT_GE(iterations, 50);
     EXPECT_FALSE(s.run_once(0ms));  // still over
     peer.join();
 }

@@ -8,7 +8,7 @@
 //   has sent and got all of its share   finished()      not any more in this load
 //
 // The worker owns the host and calls the connections back. All of it belongs to the worker's
-// thread, except sessions() and opened(), which are the main thread's between orders, and dead().
+// thread, except opened(), which is the main thread's between orders, and dead().
 #pragma once
 
 #include <atomic>

@@ -75,6 +75,11 @@ bool open_loop_gate::lose_waiting(nanos now) {
 }
 
 bool open_loop_gate::right_reply(nanos due, nanos latency, nanos sent_at, nanos at) {
+    // The load ended just now: the request was counted as unanswered, and the main thread reads.
+    if (!running_) {
+        window_.uncounted_reply();
+        return false;
+    }
     releasing(at);
     if (schedule_.in_window(at)) ++counts_.answered_in_window;
     if (!is_measured(due)) {

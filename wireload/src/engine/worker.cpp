@@ -267,6 +267,7 @@ void worker::window_expired() {
 void worker::load_ended() {
     if (pacer_ != nullptr) pacer_->end(false);
     host_.end_load();
+    sessions_ = host_.sessions();  // which go on changing while the main thread reads
     order_finished();
 }
 

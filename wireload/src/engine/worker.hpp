@@ -55,7 +55,8 @@ public:
     bool dead() const { return host_.dead(); }
 
     const connect_meter& opened() const { return host_.meter(); }
-    const session_counts& sessions() const { return host_.sessions(); }
+    // As the last load ended.
+    const session_counts& sessions() const { return sessions_; }
     const tally& result() const { return host_.window().result(); }
     // Precondition: the loop is open.
     const open_loop_gate& gate() const { return *host_.gate(); }
@@ -100,6 +101,7 @@ private:
     connection_slab connections_;
     std::unique_ptr<pacer> pacer_;  // null in a closed loop
     std::vector<connection*> serving_;
+    session_counts sessions_;
     wire::timer deadline_timer_;
     wire::timer edge_timer_;
 };

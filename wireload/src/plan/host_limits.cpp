@@ -109,7 +109,7 @@ std::variant<engine_plan, std::string> choose_engine(const options& asked,
                 host.io_uring_problem, most);
         }
         return fmt::format(
-            "{}, and io_uring, which needs none, is not to be had: {}. Give at most {} with -c, "
+            "{}, and io_uring, which needs none, is not available: {}. Give at most {} with -c, "
             "allow io_uring, or {}",
             need, host.io_uring_problem, most, raise);
     }

@@ -49,7 +49,7 @@ TEST(engine, as_asked) {
 TEST(engine, what_is_in_the_way_is_named) {
     EXPECT_EQ(show(choose_engine(asking(30'000), local, host(20'000, "sysctl says no"))),
               "30000 connections need 30040 open files and this process may have 20000, and "
-              "io_uring, which needs none, is not to be had: sysctl "
+              "io_uring, which needs none, is not available: sysctl "
               "says no. Give at most 19960 with -c, allow io_uring, or raise the limit: ulimit -n "
               "30040 (as root, or in /etc/security/limits.conf)");
     EXPECT_EQ(show(choose_engine(asking(10, engine_choice::io_uring), local,

@@ -87,8 +87,7 @@ std::string reply_checks::compile_digest() {
     if (!asked_.sha256.empty()) {
         if (!sha256::available()) {
             return "--expect-sha256: this wireload was built without OpenSSL; install libssl-dev "
-                   "and "
-                   "build it again";
+                   "and build it again";
         }
         digest_ = sha256::parse(asked_.sha256);
         if (!digest_)
