@@ -428,7 +428,7 @@ SUITES: dict[str, Callable[[], Count]] = {
     "soak": soak,
 }
 DEFAULT = ("lint", "types", "cpp", "python")
-"""What ``./test`` runs: some six minutes on two cores. ``.ci/run`` adds the others, but the soak,
+"""What ``./test`` runs: some seven minutes on two cores. ``.ci/run`` adds the others, but the soak,
 and the fuzzing, which may find something in any change.
 """
 BESIDE_CPP = ("lint", "types", "python")
