@@ -46,7 +46,8 @@ TEST(close, payloads) {
     close_payload got;
     EXPECT_EQ(parse_close("", got), errc::none);
     EXPECT_EQ(got.code, close_code::none_given);
-    EXPECT_EQ(parse_close("\x03\xE8"s + "bye", got), errc::none);
+    const std::string bye = "\x03\xE8"s + "bye";  // the reason is a view of it
+    EXPECT_EQ(parse_close(bye, got), errc::none);
     EXPECT_EQ(got.code, 1000);
     EXPECT_EQ(got.reason, "bye");
     EXPECT_EQ(parse_close("\x03"s, got), errc::bad_close_code);
