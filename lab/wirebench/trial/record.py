@@ -47,6 +47,8 @@ class TrialRecord:
     built, or its replies are wrong.
     """
     position: int
+    repeat: int = 1
+    """The repeat of the study that the block belongs to, counted from 1."""
     entry: str
     contestant: str
     twin_of: str | None
