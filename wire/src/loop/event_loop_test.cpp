@@ -177,6 +177,19 @@ TEST(timers, can_be_pushed_on_pulled_in_and_disarmed) {
     run_until(*loop, log, 3);
     EXPECT_EQ(log.back(), 3);
 }
+TEST(timers, pushed_on_ring_in_order_when_the_loop_is_late) {
+    auto loop = make_loop();
+    std::vector<int> log;
+    alarm_clock a(log, 1);
+    alarm_clock b(log, 2);
+    const time_point start = clock::now();
+    loop->arm(a.t, start + 1ms);
+    loop->arm(a.t, start + 5ms);
+    loop->arm(b.t, start + 3ms);
+    std::this_thread::sleep_until(start + 6ms);
+    run_until(*loop, log, 2);
+    EXPECT_EQ(log, (std::vector<int>{2, 1}));
+}
 TEST(timers, one_that_rings_may_arm_itself_again_or_destroy_others) {
     auto loop = make_loop();
     std::vector<int> log;
