@@ -339,7 +339,9 @@ class Csv(unittest.TestCase):
 
 class Screen(unittest.TestCase):
     def test_fits_one_screen_and_has_no_colour_in_a_pipe(self) -> None:
-        with serving(http_replies(lambda n: reply(b"x" if n % 9 else b"y"))) as server:
+        # Long enough for the number in flight to be sampled, which Little's law needs.
+        replies = http_replies(lambda n: reply(b"x" if n % 9 else b"y"), after_s=lambda n: 0.001)
+        with serving(replies) as server:
             words = [
                 *typed("-n 200 --expect-body x --watch"),
                 str(os.getpid()),
