@@ -69,6 +69,7 @@ void live_view::begin(std::string_view phase, nanos start, nanos end, std::uint6
     ok_in_second_ = 0;
     last_take_ = start;
     next_draw_ = 0;
+    tick(start);  // a phase that ends at once is seen too
 }
 
 void live_view::tick(nanos now) {

@@ -1,6 +1,7 @@
 #include "output/live_view.hpp"
 
 #include <fcntl.h>
+#include <unistd.h>
 
 #include <gtest/gtest.h>
 
@@ -45,6 +46,23 @@ TEST(LiveView, ShowsTheLastSecondAndWhatIsLeft) {
     const std::string later = f.view->lines(6 * second, 79);
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "requests/s           70", later);
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "right 507, errors 10", later);
+}
+
+TEST(LiveView, DrawsEachPhaseAsItBegins) {
+    int ends[2];
+    ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+    const wire::unique_fd reading(ends[0]);
+    fixture f;
+    f.out = wire::unique_fd(ends[1]);
+    f.view.emplace(f.p, f.series, f.out.get(), screen_style{});
+    f.view->begin("connecting", 0, never);
+    f.view->begin("measuring", 1, 10 * second);
+    std::string text(4096, '\0');
+    const ssize_t n = read(reading.get(), text.data(), text.size());
+    ASSERT_GT(n, 0);
+    text.resize(static_cast<std::size_t>(n));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "connecting 0.0 s", text);
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "measuring 0.0 s, 10 s left", text);
 }
 
 TEST(LiveView, WebSocketsAnswerMessages) {
