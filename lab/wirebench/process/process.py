@@ -27,6 +27,8 @@ MAX_OPEN_FILES = 1_048_576
 """Some runtimes loop over every descriptor they may open. A hard limit of billions would stall
 them.
 """
+_LONGEST_PAUSE_S = 0.02
+"""How soon a process that is being stopped notices the user's second signal."""
 _PR_SET_PDEATHSIG = 1  # prctl(2)
 
 # Runs in the new process: enter the cgroup first, so that all CPU time of the program is counted
@@ -81,6 +83,8 @@ class Process:
     started_ns: int
     """On the monotonic clock."""
     group: Path | None
+    alone: bool
+    """It starts no processes of its own."""
     output: Tail
     """Standard output, and standard error too unless ``errors`` has it."""
     errors: Tail | None
@@ -100,6 +104,8 @@ class Process:
 
     def pids(self) -> set[int]:
         """The living processes of the tree."""
+        if self.alone:
+            return {self.pid} if self._popen.poll() is None else set()
         # The marker finds those whose parents are gone and that have a session of their own.
         found = (
             set(cgroup.members(self.group))
@@ -122,18 +128,26 @@ class Process:
                 return None
 
     def _wait(self, timeout_s: float) -> int:
-        # Popen.wait with a timeout polls, possibly on a measured core; a pidfd does not.
+        if not self._await_exit(timeout_s):
+            return self._popen.wait(timeout_s)
+        return self._popen.wait(0)
+
+    def _await_exit(self, timeout_s: float) -> bool:
+        """Sleep until it exits or the time is over. False at once where this host has no pidfd.
+
+        Popen.wait with a timeout polls, possibly on a measured core; a pidfd does not.
+        """
         try:
             descriptor = os.pidfd_open(self.pid)
         except OSError:
-            return self._popen.wait(timeout_s)
+            return False
         try:
             poller = select.poll()
             poller.register(descriptor, select.POLLIN)
             poller.poll(max(0.0, timeout_s) * 1000)
         finally:
             os.close(descriptor)
-        return self._popen.wait(0)
+        return True
 
     def signal(self, number: signal.Signals) -> None:
         if self._popen.poll() is None:
@@ -156,8 +170,10 @@ class Process:
                 if time.monotonic() > deadline or interrupt.impatient():
                     self._ignored_sigterm = True
                     break
-                time.sleep(pause_s)
-                pause_s = min(pause_s * 2, 0.02)
+                # Its own exit ends the pause; that of a descendant cannot be waited for.
+                if self._popen.poll() is not None or not self._await_exit(_LONGEST_PAUSE_S):
+                    time.sleep(pause_s)
+                    pause_s = min(pause_s * 2, _LONGEST_PAUSE_S)
             self._kill()
             self._stopped = True
         return not self._ignored_sigterm
@@ -180,10 +196,9 @@ class Process:
         """Reap its dead descendants. They became children of the lab and stay in the process table
         until it waits for them.
         """
-        own = os.getpid()
-        for pid in list(procfs.pids()):
+        for pid in procfs.own_children():
             found = procfs.stat(pid)
-            if found is None or found.parent != own or found.state != "Z" or pid == self.pid:
+            if found is None or found.state != "Z" or pid == self.pid:
                 continue
             if pid in self._seen or found.session == self.pid:
                 with suppress(ChildProcessError):
@@ -200,6 +215,7 @@ def spawn(
     group: Path | None,
     marker: str,
     merge_output: bool,
+    alone: bool,
 ) -> Process:
     """Only for ``Scope.start``, which owns the result. The caller holds signals back."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
@@ -233,6 +249,7 @@ def spawn(
         pid=popen.pid,
         started_ns=started_ns,
         group=group,
+        alone=alone,
         output=Tail(popen.stdout),
         errors=Tail(popen.stderr) if popen.stderr is not None else None,
         _popen=popen,

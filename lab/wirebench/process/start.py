@@ -15,6 +15,10 @@ from wirebench.process.types import Failure, Program
 
 START_TIMEOUT_NS = 20_000_000_000
 """A JIT-compiling runtime on a busy core needs a few seconds."""
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.0005, 0.002
+"""Between attempts to connect. An attempt costs this program, which runs on another core than the
+server, some 0.05 ms.
+"""
 _PORT_TRIES = 3
 _TAKEN = ("address already in use", "eaddrinuse", "errno 98", "os error 98", "address in use")
 _TAIL_CHARACTERS = 2000
@@ -115,7 +119,7 @@ def start_server(
 def _wait_ready(process: Process, port: int, timeout_ns: int) -> int | Failure | None:
     """Nanoseconds to the first connection, the failure, or None if another program has the port."""
     deadline = process.started_ns + timeout_ns
-    pause_s = 0.0005
+    pause_s = _FIRST_PAUSE_S
     while True:
         if ports.accepts(port):
             ready_ns = time.monotonic_ns() - process.started_ns
@@ -146,7 +150,7 @@ def _wait_ready(process: Process, port: int, timeout_ns: int) -> int | Failure |
             )
         with interrupt.waiting():
             time.sleep(pause_s)
-        pause_s = min(pause_s * 1.5, 0.01)
+        pause_s = min(pause_s * 1.5, _LONGEST_PAUSE_S)
 
 
 def _port_was_taken(process: Process, port: int) -> bool:

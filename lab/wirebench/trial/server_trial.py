@@ -96,7 +96,9 @@ def _run_generator(
     scope: Scope, command: list[str], *, cores: tuple[int, ...], limit_ns: int
 ) -> _Run:
     """Run the generator to its end. One that still runs at the limit is told to stop."""
-    process = scope.start(command, name="generator", cwd=scope.folder, env={}, cores=cores)
+    process = scope.start(
+        command, name="generator", cwd=scope.folder, env={}, cores=cores, alone=True
+    )
     code = process.wait(limit_ns / 1e9)
     hung = code is None
     if hung:

@@ -47,28 +47,11 @@ void buffer::append_number(std::uint64_t value) {
 
 buffer_pool::buffer_pool(std::size_t block_bytes, std::size_t max_kept)
     : block_bytes_(block_bytes), max_kept_(max_kept) {
-    blocks_.reserve(max_kept);  // so that reclaim() cannot throw
+    blocks_.reserve(max_kept);
 }
 
-buffer_pool::~buffer_pool() = default;
-
-void buffer_pool::lend(buffer& b) {
-    if (b.capacity() != 0) return;
-    if (blocks_.empty()) {
-        b.prepare(block_bytes_);
-    } else {
-        b.swap(blocks_.back());
-        blocks_.pop_back();
-    }
-}
-
-void buffer_pool::reclaim(buffer& b) noexcept {
-    if (b.capacity() != block_bytes_ || blocks_.size() == max_kept_) {
-        b.release();
-        return;
-    }
-    b.clear();
-    blocks_.push_back(std::move(b));
+buffer_pool::~buffer_pool() {
+    for (char* const block : blocks_) std::free(block);
 }
 
 }  // namespace wire

@@ -34,7 +34,7 @@ private:
     static void on_connect_ready(stream_core& s) noexcept;
     static void on_unread_ready(stream_core& s, ready what) noexcept;
     bool receive(stream_core& s, int flags) noexcept;
-    ssize_t receive_into(stream_core& s, std::span<char> space, int flags) noexcept;
+    ssize_t receive_noting_arrival(stream_core& s, std::span<char> space, int flags) noexcept;
     bool let_block(stream_core& s) noexcept;
 
     const sockets sockets_;

@@ -123,7 +123,9 @@ bool readiness_engine::receive(stream_core& s, int flags) noexcept {
     // With a filter the back half of the scratch is for what comes, the front half for what is made
     // of it.
     const auto space = filtered ? scratch.subspan(scratch.size() / 2) : s.receive_space(scratch);
-    const ssize_t n = receive_into(s, space, flags);
+    const ssize_t n = s.notes_arrivals_ ? receive_noting_arrival(s, space, flags)
+                                        : ::recv(s.fd_, space.data(), space.size(), flags);
+    if (flags == 0) core_.refresh_now();  // it may have waited
     if (n > 0) {
         const auto bytes = space.first(static_cast<std::size_t>(n));
         if (filtered) {
@@ -142,13 +144,8 @@ bool readiness_engine::receive(stream_core& s, int flags) noexcept {
 }
 
 // As recv() does, errno included.
-ssize_t readiness_engine::receive_into(stream_core& s, std::span<char> space, int flags) noexcept {
-    ssize_t n = 0;
-    if (!s.notes_arrivals_) [[likely]] {
-        n = ::recv(s.fd_, space.data(), space.size(), flags);
-        if (flags == 0) core_.refresh_now();  // it may have waited
-        return n;
-    }
+ssize_t readiness_engine::receive_noting_arrival(stream_core& s, std::span<char> space,
+                                                 int flags) noexcept {
     iovec bytes{space.data(), space.size()};
     alignas(cmsghdr) char notes[CMSG_SPACE(sizeof(timespec))];
     msghdr message{};
@@ -156,7 +153,7 @@ ssize_t readiness_engine::receive_into(stream_core& s, std::span<char> space, in
     message.msg_iovlen = 1;
     message.msg_control = notes;
     message.msg_controllen = sizeof notes;
-    n = ::recvmsg(s.fd_, &message, flags);
+    const ssize_t n = ::recvmsg(s.fd_, &message, flags);
     if (flags == 0) core_.refresh_now();
     if (n <= 0) return n;
     core_.arrivals().note_unstamped(core_.now());  // of bytes that came before the kernel was asked

@@ -150,15 +150,6 @@ void stream_core::fail(int number, std::string_view what) noexcept {
     on_failure(system_failure(number, what));
 }
 
-buffer& stream_core::out() {
-    if (state_ != state::closed) loop()->pool().lend(out_);
-    return out_;
-}
-
-void stream_core::flush_later() noexcept {
-    if (state_ >= state::securing) loop()->at_iteration_end(*this);
-}
-
 void stream_core::hook_callback(iteration_hook& hook) noexcept {
     auto& s = static_cast<stream_core&>(hook);
     if (s.filter_ != nullptr) {

@@ -19,21 +19,6 @@ result<std::string> request::decoded_param(std::string_view name) const {
 
 namespace detail {
 
-namespace {
-
-// Storage above this goes back to the heap between requests.
-constexpr std::size_t kept_bytes = 16 * 1024;
-
-}  // namespace
-
-void empty(std::string& text) noexcept {
-    if (text.capacity() > kept_bytes) {
-        text = {};
-    } else {
-        text.clear();
-    }
-}
-
 void received_request::keep(std::string_view raw) {
     raw_.assign(raw);
     const rebase move(raw, raw_.data());

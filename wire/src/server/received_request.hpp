@@ -1,6 +1,10 @@
 // A request as the server fills it: what handlers see, and the bytes that it points to.
 #pragma once
 
+#include <cstddef>
+#include <string>
+#include <string_view>
+
 #include "wire/server/request.hpp"
 
 namespace wire::http::detail {
@@ -23,7 +27,16 @@ private:
     std::string tls_text_;  // what tls_ points to
 };
 
-// Empties `text`, and gives storage above 16 KiB back to the heap.
-void empty(std::string& text) noexcept;
+// Storage above this goes back to the heap between requests.
+constexpr std::size_t kept_bytes = 16 * 1024;
+
+// Empties `text`, and gives storage above kept_bytes back to the heap.
+inline void empty(std::string& text) noexcept {
+    if (text.capacity() > kept_bytes) {
+        text = {};
+    } else {
+        text.clear();
+    }
+}
 
 }  // namespace wire::http::detail

@@ -25,7 +25,11 @@ class buffer {
 public:
     buffer() noexcept = default;
     // The buffer that was moved from is empty, without storage.
-    buffer(buffer&& other) noexcept { swap(other); }
+    buffer(buffer&& other) noexcept
+        : data_(std::exchange(other.data_, nullptr)),
+          begin_(std::exchange(other.begin_, 0)),
+          end_(std::exchange(other.end_, 0)),
+          capacity_(std::exchange(other.capacity_, 0)) {}
     buffer& operator=(buffer&& other) noexcept {
         buffer moved(static_cast<buffer&&>(other));
         swap(moved);
@@ -33,7 +37,9 @@ public:
     }
     buffer(const buffer&) = delete;
     buffer& operator=(const buffer&) = delete;
-    ~buffer() { release(); }
+    ~buffer() {
+        if (data_ != nullptr) release();
+    }
 
     // Bytes that wait to be consumed.
     std::size_t size() const noexcept { return end_ - begin_; }
@@ -91,6 +97,8 @@ public:
     }
 
 private:
+    friend class buffer_pool;  // takes storage and gives it
+
     // Makes `n` bytes of room behind the last byte, in new storage if necessary.
     void make_room(std::size_t n);
 
@@ -114,10 +122,27 @@ public:
 
     // Gives `b` storage if it has none. The buffer owns it from here on: it may grow beyond the
     // loan, and need not come back. Throws std::bad_alloc.
-    void lend(buffer& b);
+    void lend(buffer& b) {
+        if (b.capacity_ != 0) return;
+        if (blocks_.empty()) {
+            b.prepare(block_bytes_);
+            return;
+        }
+        b.data_ = blocks_.back();
+        b.capacity_ = static_cast<std::uint32_t>(block_bytes_);
+        blocks_.pop_back();
+    }
     // Takes the storage of `b` and drops its bytes. Storage of another size than block_bytes() is
     // freed.
-    void reclaim(buffer& b) noexcept;
+    void reclaim(buffer& b) noexcept {
+        if (b.capacity_ != block_bytes_ || blocks_.size() == max_kept_) {
+            if (b.data_ != nullptr) b.release();
+            return;
+        }
+        blocks_.push_back(b.data_);
+        b.data_ = nullptr;
+        b.begin_ = b.end_ = b.capacity_ = 0;
+    }
 
     // Blocks that are here to be lent.
     std::size_t kept() const noexcept { return blocks_.size(); }
@@ -126,7 +151,7 @@ public:
 private:
     std::size_t block_bytes_;
     std::size_t max_kept_;
-    std::vector<buffer> blocks_;
+    std::vector<char*> blocks_;  // from malloc(); its room is reserved: push_back() cannot throw
 };
 
 }  // namespace wire

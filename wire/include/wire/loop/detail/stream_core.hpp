@@ -36,8 +36,13 @@ public:
     result<void> secure(std::unique_ptr<stream_filter> filter);
     result<void> connect(event_loop& loop, const address& to, const connect_options& options);
     bool quiet() const noexcept;
-    buffer& out();
-    void flush_later() noexcept;
+    buffer& out() {
+        if (state_ != state::closed) loop()->pool().lend(out_);
+        return out_;
+    }
+    void flush_later() noexcept {
+        if (state_ >= state::securing) loop()->at_iteration_end(*this);
+    }
     bool flush() noexcept;
     std::size_t unsent() const noexcept {
         return out_.size() +
