@@ -359,11 +359,19 @@ def _with_load(
         histogram=_histogram(world, mean, random),
         validity={
             "little_ratio": 0.91 if voided else 0.998,
-            "generator_cpu_share": min(0.97, rate / 150_000),
+            **_cpu_shares(base, rate),
             "completed": True,
         },
         load={"plan": {"connections": connections}},
     )
+
+
+def _cpu_shares(base: TrialRecord, rate: float) -> dict[str, float | int]:
+    """A generator that can send 100,000 requests in a second, to a server with one core."""
+    generator = min(0.99, rate / 100_000)
+    delayed = "-t" in base.cell and not base.cell.endswith("-t0")
+    server = 0.02 if delayed else 0.85 if generator == 0.99 else 0.998
+    return {"server_cpu_share": server, "generator_cpu_share": generator, "server_cores": 1}
 
 
 def _ramp(
@@ -425,7 +433,7 @@ def _ramp(
         rounds=tuple(rounds),
         warnings=warnings,
         histogram=_histogram(world, float(rounds[-1]["latency"]["mean_ns"]), random),
-        validity={"little_ratio": None, "generator_cpu_share": 0.5 / cost, "completed": True},
+        validity={"little_ratio": None, **_cpu_shares(base, 50_000 / cost), "completed": True},
     )
 
 

@@ -16,7 +16,13 @@ from wirebench.catalog.units import exact_duration
 from wirebench.catalog.workloads import payload, request_of
 from wirebench.process.cores import choose_cores
 from wirebench.trial import watchdog, wireload
-from wirebench.trial.server_metrics import failure_of, judge, metrics, partial_errors
+from wirebench.trial.server_metrics import (
+    failure_of,
+    judge,
+    metrics,
+    partial_errors,
+    server_cpu_share,
+)
 from wirebench.trial.wireload import (
     Aim,
     Document,
@@ -118,6 +124,15 @@ def test_what_is_not_known_is_null() -> None:
     found = metrics(parse(server=None), CLOSED, ready_ns=1, idle_rss_bytes=1)
     assert "cpu_per_request_ns" not in found
     assert found["p99_ns"] is None
+
+
+def test_the_servers_share_is_of_the_cores_that_it_was_given() -> None:
+    busy = {"cpu_user_ns": SECOND // 4, "cpu_system_ns": SECOND // 4}
+    assert server_cpu_share(parse(server=busy), cores=1) == 1.0
+    assert server_cpu_share(parse(server=busy), cores=4) == 0.25
+    assert server_cpu_share(parse(server=None), cores=1) is None
+    assert server_cpu_share(parse(server={"cpu_user_ns": 3}), cores=1) is None
+    assert server_cpu_share(parse(server=busy, window={"elapsed_ns": None}), cores=1) is None
 
 
 def test_figures_of_producers() -> None:

@@ -69,9 +69,10 @@ def cell_table(cell: CellAnalysis, *, width: int = WIDTH) -> RenderableType:
         for column in zip(("", "rank", "contestant", RATIO), *leading, strict=True)
     )
     room -= min(MAX_REMARK, max((len(remark) for remark in remarks), default=0)) + 2
-    shown = _fitting(
-        [(_title(cell, metric), _figures(cell, metric)) for metric in COLUMNS[cell.kind]], room
-    )
+    first, *others = [
+        (_title(cell, metric), _figures(cell, metric)) for metric in COLUMNS[cell.kind]
+    ]
+    shown = _fitting([first, *_cpu_shares(cell), *others], room)
     table = Table(box=None, padding=(0, 1), header_style="bold", show_edge=False)
     for title, justify in (
         ("", "left"),
@@ -117,10 +118,17 @@ def _figures(cell: CellAnalysis, metric: str) -> list[str]:
     for entry in cell.entries:
         summary = entry.summary.metrics.get(metric)
         text = figure(metric, summary.median if summary else None)
-        values.append(
-            f"≥ {text}" if text and entry.generator.bound and metric == "throughput_per_s" else text
-        )
+        values.append(figures.figure_sign(entry, metric) + text if text else text)
     return values
+
+
+def _cpu_shares(cell: CellAnalysis) -> list[tuple[str, list[str]]]:
+    """The columns that show who was at its limit; blank in a client study."""
+    found = [entry.bottleneck for entry in cell.entries]
+    return [
+        ("server", [figures.cpu_share(one.server_share) if one else "" for one in found]),
+        ("generator", [figures.cpu_share(one.generator_share) if one else "" for one in found]),
+    ]
 
 
 def _fitting(columns: Sequence[tuple[str, list[str]]], room: int) -> list[tuple[str, list[str]]]:
@@ -152,7 +160,9 @@ def _rank(entry: EntryAnalysis) -> str:
 def _ratio(entry: EntryAnalysis) -> str:
     if entry.is_floor:
         return "the floor"
-    return str(entry.standing.ratio) if entry.standing.ratio else ""
+    if entry.standing.ratio is None:
+        return ""
+    return figures.bound_sign(entry.standing.bound) + str(entry.standing.ratio)
 
 
 def _remarks(entry: EntryAnalysis) -> str:
@@ -169,7 +179,7 @@ def _remarks(entry: EntryAnalysis) -> str:
         and not entry.unranked.startswith(entry.warm_up)
     ):
         remarks.append(entry.unranked)
-    if entry.generator.bound:
+    if entry.generator_bound:
         remarks.append("generator-bound")
     if entry.starvation is not None:
         remarks.append(
@@ -221,7 +231,8 @@ def run_tables(
     yield Text(
         f"{SIGNS['best']} best and {SIGNS['worst']} worst of the groups that differ, {SIGNS['tie']}"
         " no difference shown; ranks are ranges. Ratios: median over the blocks, with the 95%"
-        " interval.",
+        " interval. Server and generator: share of the CPU time of their cores."
+        f" {figures.BOUNDS_LEGEND}",
         style="bright_black",
     )
 

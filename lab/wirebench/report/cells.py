@@ -46,7 +46,9 @@ def cell_view(
         if any(metric in entry.summary.metrics for entry in cell.entries)
     ]
     ideal = ideal_ns(planned.cell)
-    columns = [title(metric, cell.unit) for metric in wanted] + (["of the ideal"] if ideal else [])
+    columns = [title(metric, cell.unit) for metric in wanted]
+    columns += ["server CPU", "generator CPU"] if cell.role == "server" else []
+    columns += ["of the ideal"] if ideal else []
     rows = [table_row(entry, wanted, ideal, facts, checked) for entry in cell.entries]
     return CellView(
         id=cell.cell,

@@ -64,7 +64,11 @@ class Check:
     entry: str
     trials: str
     little: str
+    server: str
+    """Its share of the CPU time of its cores."""
     generator: str
+    bottleneck: str
+    """Who limited the figures."""
     warm_up: str
     remarks: str
     doubt: bool

@@ -15,12 +15,14 @@ from wirebench.catalog.studies import Kind
 from wirebench.trial.record import TrialRecord as TrialView
 
 __all__ = [
+    "Bottleneck",
+    "BottleneckKind",
+    "Bound",
     "CellAnalysis",
     "DroppedBlock",
     "EntryAnalysis",
     "EntrySummary",
     "FailureCount",
-    "GeneratorBound",
     "LittleCheck",
     "Mark",
     "MetricSummary",
@@ -38,6 +40,11 @@ __all__ = [
     "WarmUp",
 ]
 
+BottleneckKind = Literal["server-bound", "generator-bound", "neither", "unknown"]
+Bound = Literal["at least", "at most", "no bound"]
+"""What a measured ratio says about the true one where the generator was a limit. ``no bound``: it
+limited both sides, so the ratio says nothing.
+"""
 VerdictKind = Literal["faster", "slower", "equivalent", "undecided"]
 Mark = Literal["best", "worst", "middle", "tie"]
 WarmUp = Literal["flat", "warms up", "slows down", "never steady", "too short"]
@@ -119,6 +126,8 @@ class Standing:
     """``best``: nobody beats it, and it beats somebody. ``worst``: the other way round. ``tie``:
     neither.
     """
+    bound: Bound | None = None
+    """What the generator's limit leaves of the ratio; None: it is the ratio of the two servers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,6 +140,8 @@ class Pair:
     p: float | None
     """Holm-adjusted: that the difference is not beyond the noise band."""
     verdict: Verdict
+    bound: Bound | None = None
+    """As in ``Standing``."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,13 +161,14 @@ class FailureCount:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GeneratorBound:
-    bound: bool
-    share_of_floor: float | None
-    """Throughput over the floor's, median over blocks."""
-    generator_cpu: float | None
-    """Share of a core the generator used, median over trials."""
-    reason: str | None
+class Bottleneck:
+    """Who limited an entry's figures, by CPU."""
+
+    kind: BottleneckKind
+    server_share: float | None
+    """Share of the CPU time of its cores that the server used, median over trials."""
+    generator_share: float | None
+    """The same of the generator."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,7 +207,8 @@ class EntryAnalysis:
     """By each metric of the decision table, the primary one among them."""
     unranked: str | None
     """Why the entry has no rank; None when it has one."""
-    generator: GeneratorBound
+    bottleneck: Bottleneck | None
+    """None in a client study, which has no generator."""
     little: LittleCheck
     warm_up: WarmUp
     starvation: Starvation | None = None
@@ -205,6 +218,11 @@ class EntryAnalysis:
     @property
     def mark(self) -> Mark | None:
         return self.standing.mark
+
+    @property
+    def generator_bound(self) -> bool:
+        """Its rates are lower bounds, and its times upper bounds, of what the server can do."""
+        return self.bottleneck is not None and self.bottleneck.kind == "generator-bound"
 
 
 @dataclass(frozen=True, kw_only=True)

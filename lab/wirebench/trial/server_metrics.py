@@ -57,6 +57,18 @@ def metrics(
     return found
 
 
+def server_cpu_share(document: Document, *, cores: int) -> float | None:
+    """The share of the CPU time of its cores that the server used: 1 means that it could do no
+    more. None where its CPU time or the window is not known.
+
+    In a ramp both are of the rounds' exchanges, without the time to connect.
+    """
+    server, elapsed_ns = document.server, document.window.elapsed_ns
+    if server is None or server.cpu_ns is None or not elapsed_ns:
+        return None
+    return server.cpu_ns / (elapsed_ns * cores)
+
+
 def _held_open(document: Document, load: ServerLoad) -> int:
     """Connections that are all open when the window ends."""
     if isinstance(load, EachLoad):

@@ -76,7 +76,15 @@ def server_trial(
     )
     outcome.load, outcome.series, outcome.rounds = measured.load, measured.series, measured.rounds
     outcome.histogram = document.latency.histogram
-    _judge(spec, load, outcome, document, run, output=tail_of(server.process))
+    _judge(
+        spec,
+        load,
+        outcome,
+        document,
+        run,
+        server_cores=len(ready.cores.contestant),
+        output=tail_of(server.process),
+    )
 
 
 def _aim(spec: TrialSpec, ready: Ready, *, timeout_ns: int, json_file: Path) -> wireload.Aim:
@@ -112,6 +120,7 @@ def _judge(
     document: wireload.Document,
     run: _Run,
     *,
+    server_cores: int,
     output: str,
 ) -> None:
     """Say how far the figures count. ``TrialError`` if they do not."""
@@ -122,6 +131,8 @@ def _judge(
     outcome.validity = {
         "little_ratio": document.little.ratio if document.little is not None else None,
         "generator_cpu_share": document.generator.cpu_share,
+        "server_cpu_share": server_metrics.server_cpu_share(document, cores=server_cores),
+        "server_cores": server_cores,
         "completed": judgement == "right",
     }
     if judgement == "partly":
