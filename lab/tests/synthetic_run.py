@@ -275,7 +275,10 @@ def _measured(
             "throughput_per_s": rate,
             "cpu_per_request_ns": 5_000 * cost,
             "server_rss_peak_bytes": 4_000_000 + 4_000 * load.connections * cost,
-            "memory_per_connection_bytes": None if load.connections < 100 else 4_000 * cost,
+            "server_rss_bytes": 4_000_000 + 4_200 * load.connections * cost,
+            "server_pss_bytes": 3_000_000 + 4_000 * load.connections * cost,
+            "server_kernel_bytes": None,
+            "host_kernel_growth_bytes": 400_000 + 5_600 * load.connections,
             "connect_ns": 12_000_000,
         }
         return _with_load(world, base, metrics, mean, rate, random, connections=load.connections)
@@ -420,7 +423,6 @@ def _ramp(
         "throughput_per_s": rate,
         "cpu_per_request_ns": 7_000 * cost,
         "server_rss_peak_bytes": 9_000_000 * cost,
-        "memory_per_connection_bytes": 6_000 * cost,
         "connect_ns": sum(one["connect_elapsed_ns"] for one in rounds),
         "success_ratio": answered / sum(one["sent"] for one in rounds),
     }

@@ -66,6 +66,8 @@ BOUNDS_LEGEND = (
     " true figure or ratio is at least or at most this. Where that holds of the floor, the distance"
     " to it is at least what is printed; ? says that it holds of both."
 )
+MEMORY_PER_CONNECTION = "memory_per_connection_bytes"
+"""A column, and no metric of a trial: the slope over the study's rungs."""
 SIGNS = {"best": "▲", "worst": "▼", "tie": "≈", "middle": ""}
 
 
@@ -125,6 +127,14 @@ def figure_sign(entry: EntryAnalysis, metric: str) -> str:
             higher_is_better=higher_is_better(metric),
         )
     )
+
+
+def value_of(entry: EntryAnalysis, metric: str) -> float | None:
+    """An entry's figure in a table: a median over its trials, or a slope over the study's rungs."""
+    if metric == MEMORY_PER_CONNECTION:
+        return entry.memory.own.estimate if entry.memory and entry.memory.own else None
+    summary = entry.summary.metrics.get(metric)
+    return summary.median if summary is not None else None
 
 
 def cpu_share(share: float | None) -> str:

@@ -112,6 +112,14 @@ class Matrix:
 
 
 @dataclass(frozen=True, kw_only=True)
+class MemoryView:
+    heading: str
+    basis: str
+    rows: tuple[tuple[str, str, str], ...]
+    """Entry, the server's part, the kernel's."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class StudyView:
     name: str
     title: str
@@ -121,6 +129,7 @@ class StudyView:
     matrix: Matrix | None
     charts: tuple[ChartView, ...]
     cells: tuple[CellView, ...]
+    memory: tuple[MemoryView, ...]
 
 
 @dataclass(frozen=True, kw_only=True)

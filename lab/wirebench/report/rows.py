@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from wirebench.catalog.units import duration
 from wirebench.report.facts import Conformance, Facts
 from wirebench.report.figures import (
+    MEMORY_PER_CONNECTION,
     SIGNS,
     bound_sign,
     cpu_share,
@@ -14,6 +15,7 @@ from wirebench.report.figures import (
     figure_sign,
     rank_text,
     ratio_text,
+    value_of,
 )
 from wirebench.report.model import Check, Figure, Row
 from wirebench.stats.types import (
@@ -84,13 +86,16 @@ def _ratio(standing: Standing, entry: EntryAnalysis) -> Figure:
 
 
 def _figure(entry: EntryAnalysis, metric: str) -> Figure:
-    summary = entry.summary.metrics.get(metric)
-    if summary is None:
-        return Figure(text="", blank="too few samples" if metric.startswith("p") else "not known")
+    value = value_of(entry, metric)
+    if value is None:
+        blank = "too few samples" if metric.startswith("p") else "not known"
+        if metric == MEMORY_PER_CONNECTION and entry.memory is not None and entry.memory.reason:
+            blank = entry.memory.reason
+        return Figure(text="", blank=blank)
     standing = entry.standings.get(metric)
     mark = standing.mark if standing is not None and standing.mark in ("best", "worst") else None
     return Figure(
-        text=figure_sign(entry, metric) + figure(metric, summary.median),
+        text=figure_sign(entry, metric) + figure(metric, value),
         sign=SIGNS[mark] if mark else "",
         mark=mark or "",
     )

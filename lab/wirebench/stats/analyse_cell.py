@@ -31,7 +31,6 @@ TABLE_METRICS = (
     "throughput_per_s",
     "p99_ns",
     "cpu_per_request_ns",
-    "memory_per_connection_bytes",
     "round_trip_p99_ns",
     "cpu_per_operation_ns",
     "success_ratio",

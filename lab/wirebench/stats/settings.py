@@ -36,6 +36,10 @@ class Settings:
     """A server or generator that used at least this share of the CPU time of its cores was at its
     limit.
     """
+    rung_factor: float = 2.0
+    """Memory per connection is a slope over rungs of which the largest has at least this many times
+    the connections of the smallest.
+    """
     little_tolerance: float = 0.05
     steal_share: float = 0.05
     """A block is dropped when the hypervisor took more than this share of one core in any of its

@@ -19,17 +19,20 @@ __all__ = [
     "BottleneckKind",
     "Bound",
     "CellAnalysis",
+    "ConnectionMemory",
     "DroppedBlock",
     "EntryAnalysis",
     "EntrySummary",
     "FailureCount",
     "LittleCheck",
     "Mark",
+    "MemoryTable",
     "MetricSummary",
     "NoiseBand",
     "Pair",
     "Ratio",
     "RunAnalysis",
+    "Slope",
     "Standing",
     "Starvation",
     "TrialView",
@@ -195,6 +198,28 @@ class Starvation:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Slope:
+    """Bytes for each further connection: the median over the blocks of each block's own slope."""
+
+    estimate: float
+    low: float | None
+    high: float | None
+    """None with too few blocks for an interval."""
+    blocks: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConnectionMemory:
+    """What one connection costs one entry in memory."""
+
+    own: Slope | None
+    """Of the server's processes."""
+    kernel: Slope | None
+    reason: str | None
+    """Why ``own`` is not known."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class EntryAnalysis:
     entry: str
     contestant: str
@@ -212,6 +237,8 @@ class EntryAnalysis:
     little: LittleCheck
     warm_up: WarmUp
     starvation: Starvation | None = None
+    memory: ConnectionMemory | None = None
+    """Over all rungs of the cell's study; None where connections are not what the cell sets."""
     failures: tuple[FailureCount, ...] = ()
     warnings: Mapping[str, int] = field(default_factory=dict)
 
@@ -314,6 +341,23 @@ class CellAnalysis:
 
 
 @dataclass(frozen=True, kw_only=True)
+class MemoryTable:
+    """Memory per connection over cells that differ only in their connections (rungs)."""
+
+    study: str
+    cells: tuple[str, ...]
+    connections: tuple[int, ...]
+    """Of each cell, fewest first."""
+    tls: bool
+    in_flight: int
+    measure: Literal["PSS", "RSS"]
+    """RSS where the kernel tells no PSS."""
+    kernel_of: Literal["server", "host"]
+    """``host``: no cgroup tells, so the kernel's part has both ends of each connection in it."""
+    entries: Mapping[str, ConnectionMemory]
+
+
+@dataclass(frozen=True, kw_only=True)
 class RunAnalysis:
     cells: tuple[CellAnalysis, ...]
     """In the order of the plan."""
@@ -322,6 +366,10 @@ class RunAnalysis:
     """Over this host's lifetime, this run included."""
     twin_trials: int
     """The number of twins behind ``false_alarms``."""
+    memory: tuple[MemoryTable, ...] = ()
 
     def of_study(self, study: str) -> tuple[CellAnalysis, ...]:
         return tuple(cell for cell in self.cells if cell.study == study)
+
+    def memory_of(self, study: str) -> tuple[MemoryTable, ...]:
+        return tuple(table for table in self.memory if table.study == study)

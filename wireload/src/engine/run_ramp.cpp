@@ -15,6 +15,8 @@ void add_usage(server_usage& sum, const server_usage& round) {
     sum.rss_bytes = round.rss_bytes;
     sum.rss_peak_bytes = std::max(sum.rss_peak_bytes, round.rss_peak_bytes);
     sum.pss_bytes = round.pss_bytes;
+    sum.kernel_bytes = round.kernel_bytes;
+    sum.host_kernel_growth_bytes = round.host_kernel_growth_bytes;
     sum.processes = round.processes;
 }
 
