@@ -187,8 +187,22 @@ def test_generator_bound_figures_say_at_least(view: PageView) -> None:
     assert "generator-bound" in " ".join(axum.remarks)
     assert "The generator, not the server, was the limit of rust/" in cell.sentence.text
     assert any("floor (cpp/floor)" in change for change in cell.sentence.changes)
+    assert not any("was busy" in change for change in cell.sentence.changes)
     delayed = next(study for study in view.studies if study.name == "rest").cells[1]
+    assert not any("was busy" in change for change in delayed.sentence.changes), "it waits"
     assert not any(sign in row.ratio.text for row in delayed.rows for sign in "≤≥?")
+
+
+def test_a_closed_loop_in_which_nothing_was_busy_says_so(tmp_path: Path) -> None:
+    path = write_run(tmp_path, replace(WORLD, studies=("concurrency",), samples=5))
+    stored = read_run(path)
+    shares = {"server_cpu_share": 0.4, "generator_cpu_share": 0.3}
+    idle = tuple(replace(one, validity={**one.validity, **shares}) for one in stored.trials)
+    stored = replace(stored, trials=idle)
+    (study,) = page_view(stored, analyse_run(stored)).studies
+    (said,) = (one for one in study.cells[0].sentence.changes if "was busy" in one)
+    assert "rust/axum" in said
+    assert "other programs" in said
 
 
 def test_the_validity_table_says_who_was_the_limit_of_each_entry(view: PageView, text: str) -> None:

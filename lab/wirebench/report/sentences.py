@@ -117,8 +117,18 @@ def _changes(cell: CellAnalysis, ranked: Sequence[EntryAnalysis], *, preset: str
     floor = next((entry for entry in cell.entries if entry.is_floor), None)
     if floor is not None and floor.generator_bound:
         yield (
-            f"The generator was the limit of the floor ({floor.entry}) too: the others are at least"
-            " as far from it as printed. Compare CPU per request instead."
+            f"The generator was the limit of the floor ({floor.entry}): the others are at least as"
+            " far from it as printed. Compare CPU per request instead."
+        )
+    idle = [
+        entry.entry
+        for entry in cell.entries
+        if cell.kind == "closed" and entry.bottleneck and entry.bottleneck.kind == "neither"
+    ]
+    if idle:
+        yield (
+            f"{names(idle)}: neither the server nor the generator was busy. Something else set the"
+            " pace: other programs on their cores, locks, or cores that the server does not use."
         )
     few = [entry for entry in cell.entries if entry.unranked and "a rank needs" in entry.unranked]
     if few and ranked:

@@ -38,8 +38,9 @@ def kind_of(
 ) -> BottleneckKind:
     """The verdict from the two shares of CPU time, each of the cores its process was given.
 
-    ``neither`` was busy: something else sets the pace, such as a delay, a link, few connections, or
-    a server that does not use all of its cores. A share that is not known gives ``unknown``.
+    ``neither`` was busy: something else sets the pace, such as a delay, a link, few connections,
+    other programs on the cores, or a server that does not use all of its own. A share that is not
+    known gives ``unknown``.
     """
     if server is None or generator is None:
         return "unknown"
@@ -62,7 +63,7 @@ def bottleneck(
     trials: Collection[TrialView], *, role: Role, settings: Settings = DEFAULT
 ) -> Bottleneck | None:
     """The verdict on an entry from its valid trials: by the medians of both shares, over the trials
-    that have both. Nothing else is judged for the floor, nor with a delay.
+    that have both. The floor is judged like the rest.
 
     None for a client study: its client is what is measured, and nothing generates a load.
     """
