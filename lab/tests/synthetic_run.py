@@ -275,7 +275,10 @@ def _measured(
             "throughput_per_s": rate,
             "cpu_per_request_ns": 5_000 * cost,
             "server_rss_peak_bytes": 4_000_000 + 4_000 * load.connections * cost,
-            "memory_per_connection_bytes": None if load.connections < 100 else 4_000 * cost,
+            "server_rss_bytes": 4_000_000 + 4_200 * load.connections * cost,
+            "server_pss_bytes": 3_000_000 + 4_000 * load.connections * cost,
+            "server_kernel_bytes": None,
+            "host_kernel_growth_bytes": 400_000 + 5_600 * load.connections,
             "connect_ns": 12_000_000,
         }
         return _with_load(world, base, metrics, mean, rate, random, connections=load.connections)
@@ -359,11 +362,19 @@ def _with_load(
         histogram=_histogram(world, mean, random),
         validity={
             "little_ratio": 0.91 if voided else 0.998,
-            "generator_cpu_share": min(0.97, rate / 150_000),
+            **_cpu_shares(base, rate),
             "completed": True,
         },
         load={"plan": {"connections": connections}},
     )
+
+
+def _cpu_shares(base: TrialRecord, rate: float) -> dict[str, float | int]:
+    """A generator that can send 100,000 requests in a second, to a server with one core."""
+    generator = min(0.99, rate / 100_000)
+    delayed = "-t" in base.cell and not base.cell.endswith("-t0")
+    server = 0.02 if delayed else 0.85 if generator == 0.99 else 0.998
+    return {"server_cpu_share": server, "generator_cpu_share": generator, "server_cores": 1}
 
 
 def _ramp(
@@ -412,7 +423,6 @@ def _ramp(
         "throughput_per_s": rate,
         "cpu_per_request_ns": 7_000 * cost,
         "server_rss_peak_bytes": 9_000_000 * cost,
-        "memory_per_connection_bytes": 6_000 * cost,
         "connect_ns": sum(one["connect_elapsed_ns"] for one in rounds),
         "success_ratio": answered / sum(one["sent"] for one in rounds),
     }
@@ -425,7 +435,7 @@ def _ramp(
         rounds=tuple(rounds),
         warnings=warnings,
         histogram=_histogram(world, float(rounds[-1]["latency"]["mean_ns"]), random),
-        validity={"little_ratio": None, "generator_cpu_share": 0.5 / cost, "completed": True},
+        validity={"little_ratio": None, **_cpu_shares(base, 50_000 / cost), "completed": True},
     )
 
 

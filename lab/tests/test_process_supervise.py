@@ -290,7 +290,6 @@ def test_counters_of_the_host_grow() -> None:
     assert tcp["PassiveOpens"] >= 0
     assert tcp["RetransSegs"] >= 0
     assert (procfs.steal_ns() or 0) >= 0
-    assert procfs.resident_bytes([os.getpid()]) > 1_000_000
     assert procfs.involuntary_switches([os.getpid()]) >= 0
     own = procfs.stat(os.getpid())
     assert own is not None

@@ -179,9 +179,59 @@ def test_what_is_counted_is_named_by_the_workload(view: PageView) -> None:
 def test_generator_bound_figures_say_at_least(view: PageView) -> None:
     cell = view.studies[0].cells[0]
     axum = next(row for row in cell.rows if row.entry == "rust/axum")
-    assert axum.ratio.text.startswith("≥ ")
+    assert axum.figures[0].text.startswith("≥ ")
+    assert axum.ratio.text.startswith("? "), "the generator limited the floor as well"
+    node = next(row for row in cell.rows if row.entry == "node/http")
+    assert node.ratio.text.startswith("≤ "), "at least this far from the floor"
+    assert not node.figures[0].text.startswith("≥ ")
     assert "generator-bound" in " ".join(axum.remarks)
-    assert any("generator" in change for change in cell.sentence.changes)
+    assert "The generator, not the server, was the limit of rust/" in cell.sentence.text
+    assert any("floor (cpp/floor)" in change for change in cell.sentence.changes)
+    assert not any("was busy" in change for change in cell.sentence.changes)
+    delayed = next(study for study in view.studies if study.name == "rest").cells[1]
+    assert not any("was busy" in change for change in delayed.sentence.changes), "it waits"
+    assert not any(sign in row.ratio.text for row in delayed.rows for sign in "≤≥?")
+
+
+def test_a_closed_loop_in_which_nothing_was_busy_says_so(tmp_path: Path) -> None:
+    path = write_run(tmp_path, replace(WORLD, studies=("concurrency",), samples=5))
+    stored = read_run(path)
+    shares = {"server_cpu_share": 0.4, "generator_cpu_share": 0.3}
+    idle = tuple(replace(one, validity={**one.validity, **shares}) for one in stored.trials)
+    stored = replace(stored, trials=idle)
+    (study,) = page_view(stored, analyse_run(stored)).studies
+    (said,) = (one for one in study.cells[0].sentence.changes if "was busy" in one)
+    assert "rust/axum" in said
+    assert "other programs" in said
+
+
+def test_the_validity_table_says_who_was_the_limit_of_each_entry(view: PageView, text: str) -> None:
+    checks = {check.entry: check for check in view.studies[0].cells[0].checks}
+    assert (checks["rust/axum"].server, checks["rust/axum"].generator) == ("85%", "99%")
+    assert checks["cpp/floor"].bottleneck.startswith("the generator")
+    assert checks["node/http"].bottleneck == "the server"
+    rest, roundtrip = view.studies[1], view.studies[2]
+    assert {one.bottleneck for one in rest.cells[1].checks} == {"neither was busy"}
+    assert {one.bottleneck for one in roundtrip.cells[0].checks} == {""}, "no generator"
+    words = "".join(_Reader(text).words)
+    assert words.count("the distance to it is at least what is printed") == 1
+    assert "From 95% on" in words
+
+
+def test_both_cpu_shares_are_columns_of_the_decision_table(view: PageView) -> None:
+    cell = view.studies[0].cells[0]
+    assert cell.columns[-2:] == ("server CPU", "generator CPU")
+    floor = next(row for row in cell.rows if row.entry == "cpp/floor")
+    assert [one.text for one in floor.figures[-2:]] == ["85%", "99%"]
+    assert "server CPU" not in view.studies[2].cells[0].columns
+
+
+def test_a_chart_s_data_say_which_ratios_are_bounds(view: PageView) -> None:
+    data = json.dumps(spec_of(view.charts["concurrency.c50.ratios"]), ensure_ascii=False)
+    assert '"entry": "? rust/axum"' in data
+    assert re.search(r'"entry": "≤ node/http".*?"bound": "at most", "text": "≤ ', data)
+    delayed = next(name for name in view.charts if "-t20.ratios" in name)
+    assert '"bound": "' not in json.dumps(spec_of(view.charts[delayed]))
 
 
 def test_undecided_says_what_would_decide(tmp_path: Path) -> None:

@@ -18,6 +18,12 @@ from wirebench.stats import Ratio, analyse
 from wirebench.trial.record import FailureRecord, TrialRecord
 
 RATES = {"cpp/floor": 100_000.0, "go/fast": 80_000.0, "go/same": 80_100.0, "python/slow": 9_000.0}
+SHARES = {
+    "cpp/floor": {"server_cpu_share": 0.991, "generator_cpu_share": 0.93},
+    "go/fast": {"server_cpu_share": 0.88, "generator_cpu_share": 0.984},
+    "go/same": {"server_cpu_share": 0.97, "generator_cpu_share": 0.98},
+    "python/slow": {"server_cpu_share": 0.999, "generator_cpu_share": 0.12},
+}
 FAILURE = FailureRecord(
     kind="wrong_reply",
     phase="load",
@@ -48,6 +54,7 @@ def trials() -> list[TrialRecord]:
                 entry=entry.name,
                 contestant=entry.contestant,
                 twin_of=entry.twin_of,
+                validity=SHARES.get(entry.contestant, {}),
                 metrics={
                     "throughput_per_s": RATES.get(entry.contestant, 1.0) * wobble,
                     "p99_ns": 1_250_000,
@@ -84,12 +91,34 @@ def test_a_row_has_rank_ratio_with_interval_figures_and_a_sign() -> None:
     assert "0.089x [0.089, 0.093]" in slow
     assert "9,000" in slow
     assert "1.25 ms" in slow
-    assert "≥ 80,000" in row(text, "go/fast"), (
-        "beyond 70% of the floor the generator may be the limit"
-    )
+    assert "≥ 80,000" in row(text, "go/fast"), "the generator was at its limit, the server was not"
     assert "generator-bound" in row(text, "go/fast")
     fast = row(text, "go/fast")
     assert fast.split()[:2] == ["▲", "1-2"], "two that cannot be told apart share a range of ranks"
+
+
+def test_both_cpu_shares_are_columns_for_the_floor_too() -> None:
+    text = drawn(trials())
+    (heading,) = (line for line in text.splitlines() if "contestant" in line)
+    assert heading.split().index("generator") == heading.split().index("server") + 1
+    assert "99%        93%" in row(text, "cpp/floor")
+    assert "88%        98%" in row(text, "go/fast")
+    assert "100%        12%" in row(text, "python/slow")
+    old = drawn([replace(one, validity={"generator_cpu_share": 0.5}) for one in trials()])
+    assert "50%" in row(old, "go/fast"), "a run without the server's share shows the generator's"
+    assert "generator-bound" not in old
+
+
+def test_a_ratio_to_a_floor_that_the_generator_limited_is_marked_as_a_bound() -> None:
+    limited = {"server_cpu_share": 0.8, "generator_cpu_share": 0.99}
+    text = drawn(
+        [replace(one, validity=limited) if one.entry == "cpp/floor" else one for one in trials()]
+    )
+    assert "≥ 100,000" in row(text, "cpp/floor")
+    assert "≤ 0.089x [0.089, 0.093]" in row(text, "python/slow")
+    assert "? 0.78x [0.78, 0.82]" in row(text, "go/fast"), "both were limited"
+    assert text.count("the distance to it is at least what is") == 1
+    assert "≤ 0.089x" not in drawn(trials())
 
 
 def test_websocket_cells_count_messages() -> None:

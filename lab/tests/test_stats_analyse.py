@@ -70,12 +70,72 @@ def test_equals_are_not_told_apart_by_a_generator_at_its_limit(analysis: RunAnal
     for name in ("rust/axum", "rust/hyper"):
         entry = cell.entry(name)
         assert entry is not None
-        assert entry.generator.bound
+        assert entry.generator_bound
         assert (entry.standing.rank_low, entry.standing.rank_high) == (1, 2)
     pair = cell.pair("rust/axum", "rust/hyper")
     assert pair is not None
     assert pair.verdict.reason is not None
     assert "generator-bound" in pair.verdict.reason
+
+
+def limited_by_the_generator(*names: str) -> RunAnalysis:
+    """``rest``, where the generator was at its limit with these entries."""
+    world = World(studies=("rest",), samples=5)
+    plan = make_plan(world)
+    shares = {"server_cpu_share": 0.7, "generator_cpu_share": 0.99}
+    return analyse(
+        [
+            replace(one, validity={**one.validity, **shares}) if one.entry in names else one
+            for one in make_trials(world, plan)
+        ],
+        plan,
+    )
+
+
+def test_a_generator_bound_entry_beats_those_behind_it_and_loses_to_nobody() -> None:
+    cell = limited_by_the_generator("go/net-http").cells[0]
+    go, axum = cell.entry("go/net-http"), cell.entry("rust/axum")
+    assert go is not None
+    assert axum is not None
+    assert (go.standing.rank_low, go.standing.rank_high) == (1, 2), "its own limit was not seen"
+    assert (axum.standing.rank_low, axum.standing.rank_high) == (1, 2)
+    ahead, behind = (cell.pair("go/net-http", other) for other in ("node/http", "rust/axum"))
+    assert ahead is not None
+    assert behind is not None
+    assert (ahead.verdict.kind, ahead.bound) == ("faster", "at most"), "a time: at most this"
+    assert (behind.verdict.kind, behind.verdict.blocks_needed) == ("undecided", None)
+    assert behind.verdict.reason is not None
+    assert "at least this fast" in behind.verdict.reason
+    assert go.standing.verdict is not None
+    assert go.standing.verdict.kind == "undecided", "nor is it slower than the floor"
+    cpu = go.standings["cpu_per_request_ns"]
+    assert (cpu.rank_low, cpu.rank_high, cpu.bound) == (2, 2, None), "its CPU time is its own"
+
+
+def test_where_the_floor_is_generator_bound_the_distance_to_it_is_at_least_what_is_shown() -> None:
+    cell = limited_by_the_generator(FLOOR).cells[0]
+    assert cell.metric == "makespan_ns"
+    for entry in cell.entries:
+        if entry.standing.ratio is not None:
+            assert entry.standing.bound == "at least", "over a time of the floor that is at most so"
+            assert entry.standing.verdict is not None
+            assert entry.standing.verdict.kind == "slower"
+    floor = cell.entry(FLOOR)
+    assert floor is not None
+    assert floor.generator_bound
+    axum = cell.entry("rust/axum")
+    assert axum is not None
+    assert (axum.standing.rank_low, axum.standing.rank_high) == (1, 1), "ranks need no floor"
+
+
+def test_cells_that_wait_and_client_studies_are_ranked_as_ever(analysis: RunAnalysis) -> None:
+    delayed = analysis.of_study("rest")[1]
+    assert {one.bottleneck.kind for one in delayed.entries if one.bottleneck is not None} == {
+        "neither",
+        "unknown",  # never measured
+    }
+    assert all(one.bottleneck is None for one in analysis.of_study("roundtrip")[0].entries)
+    assert delayed.entries[0].standing.rank_low is not None
 
 
 def test_a_failed_block_is_missing_for_that_entry_only(analysis: RunAnalysis) -> None:

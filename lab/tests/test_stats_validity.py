@@ -1,4 +1,4 @@
-"""Warm-up classes, Little's law, the generator's headroom, dropped blocks and summaries."""
+"""Warm-up classes, Little's law, dropped blocks and summaries."""
 
 from __future__ import annotations
 
@@ -7,34 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from wirebench.catalog.studies import Cell, ClosedLoad, EachLoad
 from wirebench.stats.dropped_blocks import dropped_blocks
 from wirebench.stats.summary import mean, summarise
 from wirebench.stats.types import Starvation, TrialView
 from wirebench.stats.validity import (
     breaks_little,
-    generator_bound,
     little_check,
     starvation,
 )
 from wirebench.stats.warmup import change_points, combine, warm_up_class
-
-CLOSED = Cell(
-    id="c50",
-    title="50 connections",
-    kind="closed",
-    primary="throughput_per_s",
-    workload="http.hello",
-    load=ClosedLoad(connections=50, warmup_ns=1, window_ns=1),
-)
-DELAYED = Cell(
-    id="t20",
-    title="delayed",
-    kind="each",
-    primary="makespan_ns",
-    workload="rest",
-    load=EachLoad(producers=10, messages=10, delay_ms=20, policy="reuse", threads=4),
-)
 
 
 def trial(block: int = 1, entry: str = "go/x", **changes: object) -> TrialView:
@@ -183,34 +164,6 @@ def test_three_clock_ticks_of_steal_drop_no_block_however_short_its_trials() -> 
         for block, ticks in ((1, 1), (2, 3), (3, 4))
     ]
     assert [one.block for one in dropped_blocks(short)] == [3]
-
-
-def rated(block: int, rate: float, cpu: float = 0.5) -> TrialView:
-    return trial(block, metrics={"throughput_per_s": rate}, validity={"generator_cpu_share": cpu})
-
-
-@pytest.mark.parametrize(("rate", "bound"), [(71.0, True), (69.0, False)])
-def test_beyond_seventy_percent_of_the_floor_is_generator_bound(rate: float, bound: bool) -> None:
-    floor = {block: rated(block, 100.0) for block in (1, 2, 3)}
-    own = {block: rated(block, rate) for block in (2, 3, 4)}
-    found = generator_bound(own, floor, cell=CLOSED, role="server", is_floor=False)
-    assert found.bound is bound
-    assert found.share_of_floor == pytest.approx(rate / 100)
-    assert not generator_bound(own, floor, cell=CLOSED, role="client", is_floor=False).bound
-
-
-def test_a_busy_generator_matters_where_time_is_measured() -> None:
-    own = {1: trial(metrics={"makespan_ns": 5e8}, validity={"generator_cpu_share": 0.85})}
-    assert generator_bound(own, {}, cell=DELAYED, role="server", is_floor=False).bound
-    assert not generator_bound(
-        {1: rated(1, 10.0, 0.99)}, {}, cell=CLOSED, role="server", is_floor=False
-    ).bound
-
-
-def test_a_delay_is_no_generator_limit() -> None:
-    own = {1: trial(metrics={"makespan_ns": 5.0e8}, validity={"generator_cpu_share": 0.1})}
-    floor = {1: trial(metrics={"makespan_ns": 5.0e8}, validity={"generator_cpu_share": 0.1})}
-    assert not generator_bound(own, floor, cell=DELAYED, role="server", is_floor=False).bound
 
 
 def test_rates_have_a_harmonic_mean_and_costs_an_arithmetic_one() -> None:

@@ -16,7 +16,13 @@ from wirebench.catalog.units import exact_duration
 from wirebench.catalog.workloads import payload, request_of
 from wirebench.process.cores import choose_cores
 from wirebench.trial import watchdog, wireload
-from wirebench.trial.server_metrics import failure_of, judge, metrics, partial_errors
+from wirebench.trial.server_metrics import (
+    failure_of,
+    judge,
+    metrics,
+    partial_errors,
+    server_cpu_share,
+)
 from wirebench.trial.wireload import (
     Aim,
     Document,
@@ -87,7 +93,7 @@ def parse(**changes: Any) -> Document:
 
 
 def test_figures_of_a_closed_loop() -> None:
-    found = metrics(parse(), CLOSED, ready_ns=77, idle_rss_bytes=4_000_000)
+    found = metrics(parse(), CLOSED, ready_ns=77)
     assert found == {
         "throughput_per_s": 400.0,
         "p50_ns": 5,
@@ -100,40 +106,50 @@ def test_figures_of_a_closed_loop() -> None:
         "success_ratio": 1.0,
         "server_rss_peak_bytes": 6_000_000,
         "cpu_per_request_ns": 5.0,
-        "memory_per_connection_bytes": 1000.0,
+        "server_rss_bytes": 5_000_000,
+        "server_pss_bytes": None,
+        "server_kernel_bytes": None,
+        "host_kernel_growth_bytes": None,
         "ready_ns": 77,
     }
 
 
-def test_memory_is_not_divided_among_few_connections_nor_among_gone_ones() -> None:
-    few = parse(connect={"attempted": 50, "opened": 50, "failed": 0})
-    assert "memory_per_connection_bytes" not in metrics(few, CLOSED, ready_ns=1, idle_rss_bytes=1)
-    assert "memory_per_connection_bytes" not in metrics(parse(), EACH, ready_ns=1, idle_rss_bytes=1)
-    assert "memory_per_connection_bytes" not in metrics(
-        parse(), CLOSED, ready_ns=1, idle_rss_bytes=None
-    )
+def test_memory_is_that_of_the_windows_end_and_of_the_kernel_for_it() -> None:
+    server = {"rss_bytes": 5, "pss_bytes": 4, "kernel_bytes": 3, "host_kernel_growth_bytes": -2}
+    found = metrics(parse(server=server), CLOSED, ready_ns=1)
+    assert (found["server_rss_bytes"], found["server_pss_bytes"]) == (5, 4)
+    assert (found["server_kernel_bytes"], found["host_kernel_growth_bytes"]) == (3, -2)
 
 
 def test_what_is_not_known_is_null() -> None:
-    found = metrics(parse(server=None), CLOSED, ready_ns=1, idle_rss_bytes=1)
+    found = metrics(parse(server=None), CLOSED, ready_ns=1)
     assert "cpu_per_request_ns" not in found
     assert found["p99_ns"] is None
 
 
+def test_the_servers_share_is_of_the_cores_that_it_was_given() -> None:
+    busy = {"cpu_user_ns": SECOND // 4, "cpu_system_ns": SECOND // 4}
+    assert server_cpu_share(parse(server=busy), cores=1) == 1.0
+    assert server_cpu_share(parse(server=busy), cores=4) == 0.25
+    assert server_cpu_share(parse(server=None), cores=1) is None
+    assert server_cpu_share(parse(server={"cpu_user_ns": 3}), cores=1) is None
+    assert server_cpu_share(parse(server=busy, window={"elapsed_ns": None}), cores=1) is None
+
+
 def test_figures_of_producers() -> None:
-    found = metrics(parse(), EACH, ready_ns=1, idle_rss_bytes=None)
+    found = metrics(parse(), EACH, ready_ns=1)
     assert found["makespan_ns"] == SECOND // 2
     assert found["success_ratio"] == 1.0
     assert found["connect_ns"] is None, "connecting goes on throughout"
 
 
 def test_figures_of_a_ramp() -> None:
-    whole = metrics(parse(rounds=rounds(15, 30)), RAMP, ready_ns=1, idle_rss_bytes=None)
+    whole = metrics(parse(rounds=rounds(15, 30)), RAMP, ready_ns=1)
     assert whole["throughput_per_s"] == pytest.approx(45 / 2000 * 1e9)
     assert whole["connect_ns"] == 20
     assert whole["makespan_ns"] == 2020
     assert whole["success_ratio"] == 1.0
-    broken = metrics(parse(rounds=rounds(15)), RAMP, ready_ns=1, idle_rss_bytes=None)
+    broken = metrics(parse(rounds=rounds(15)), RAMP, ready_ns=1)
     assert broken["success_ratio"] == pytest.approx(15 / 45), (
         "rounds that were never reached count as unanswered"
     )

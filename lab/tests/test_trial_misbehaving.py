@@ -69,9 +69,15 @@ def test_one_that_does_all_right_has_its_figures(supervisor: Supervisor, tmp_pat
     assert (result.metrics["throughput_per_s"] or 0) > 0
     assert result.metrics["success_ratio"] == 1.0
     assert result.metrics["ready_ns"] == result.ready_ns
-    assert result.validity == {"little_ratio": 1.0, "generator_cpu_share": 0.5, "completed": True}
     assert result.series is not None
     assert result.load is not None
+    assert result.validity == {
+        "little_ratio": 1.0,
+        "generator_cpu_share": 0.5,
+        "server_cpu_share": 2000 / result.load["window"]["elapsed_ns"],
+        "server_cores": 1,
+        "completed": True,
+    }
     assert "series" not in result.load
     assert "histogram" not in result.load["latency"]
     assert result.environment_bytes == 100

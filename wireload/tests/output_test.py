@@ -178,6 +178,8 @@ class Document(unittest.TestCase):
         self.assertGreaterEqual(usage["cpu_user_ns"] + usage["cpu_system_ns"], 60_000_000)
         self.assertGreaterEqual(usage["processes"], 1)
         self.assertGreater(usage["rss_bytes"], 1 << 20)
+        self.assertIsNone(usage["kernel_bytes"], "a process has no cgroup of its own")
+        self.assertIsInstance(usage["host_kernel_growth_bytes"], int)
 
     def test_files_and_standard_output(self) -> None:
         with (

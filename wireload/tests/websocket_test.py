@@ -476,8 +476,11 @@ class Ramp(unittest.TestCase):
                 self.assertEqual([r["success_ratio"] for r in rounds], [1, 1, 1])
                 self.assertEqual(run.document["requests"]["ok"], 120)
                 self.assertEqual(run.document["latency"]["count"], 120)
-                self.assertEqual(
-                    run.document["window"]["elapsed_ns"], sum(r["elapsed_ns"] for r in rounds)
+                elapsed_ns = run.document["window"]["elapsed_ns"]
+                self.assertEqual(elapsed_ns, sum(r["elapsed_ns"] for r in rounds))
+                own = run.document["generator"]
+                self.assertAlmostEqual(
+                    own["cpu_share"], (own["cpu_user_ns"] + own["cpu_system_ns"]) / elapsed_ns
                 )
 
     def test_serial_keeps_one_in_flight_and_burst_sends_all(self) -> None:

@@ -12,8 +12,9 @@ from rich.text import Text
 from wirebench.catalog.studies import HIGHER_IS_BETTER, Kind
 from wirebench.catalog.units import BYTES, Units, scaled
 from wirebench.plan.model import StudyText
-from wirebench.report import figures
-from wirebench.stats.types import CellAnalysis, EntryAnalysis, RunAnalysis
+from wirebench.report import figures, memory
+from wirebench.stats.memory import NEEDS_RUNGS
+from wirebench.stats.types import CellAnalysis, EntryAnalysis, MemoryTable, RunAnalysis
 
 WIDTH = 140
 RATIO = "to the floor"
@@ -69,9 +70,10 @@ def cell_table(cell: CellAnalysis, *, width: int = WIDTH) -> RenderableType:
         for column in zip(("", "rank", "contestant", RATIO), *leading, strict=True)
     )
     room -= min(MAX_REMARK, max((len(remark) for remark in remarks), default=0)) + 2
-    shown = _fitting(
-        [(_title(cell, metric), _figures(cell, metric)) for metric in COLUMNS[cell.kind]], room
-    )
+    first, *others = [
+        (_title(cell, metric), _figures(cell, metric)) for metric in COLUMNS[cell.kind]
+    ]
+    shown = _fitting([first, *_cpu_shares(cell), *others], room)
     table = Table(box=None, padding=(0, 1), header_style="bold", show_edge=False)
     for title, justify in (
         ("", "left"),
@@ -99,6 +101,21 @@ def cell_table(cell: CellAnalysis, *, width: int = WIDTH) -> RenderableType:
     )
 
 
+def memory_table(found: MemoryTable) -> RenderableType:
+    """Memory per connection of each entry; nothing where none has a slope."""
+    rows = memory.rows(found)
+    if not rows:
+        return Text("", end="")
+    table = Table(box=None, padding=(0, 1), header_style="bold", show_edge=False)
+    for title in ("", "contestant", "server", "kernel"):
+        table.add_column(title, no_wrap=True)
+    for name, own, kernel in rows:
+        table.add_row("", Text(name), Text(own), Text(kernel))
+    heading = Text.assemble((found.study, "bold"), f"  {memory.heading(found)}.")
+    basis = Text(f"  {memory.basis(found)}", style="bright_black")
+    return Group(heading, table, basis, Text(""))
+
+
 def _title(cell: CellAnalysis, metric: str) -> str:
     short = SHORT_TITLES.get(metric)
     return short.format(unit=cell.unit) if short else figures.title(metric, cell.unit)
@@ -115,12 +132,18 @@ def _figures(cell: CellAnalysis, metric: str) -> list[str]:
     """The column of a metric: medians over the trials. A lower bound is marked as one."""
     values = []
     for entry in cell.entries:
-        summary = entry.summary.metrics.get(metric)
-        text = figure(metric, summary.median if summary else None)
-        values.append(
-            f"≥ {text}" if text and entry.generator.bound and metric == "throughput_per_s" else text
-        )
+        text = figure(metric, figures.value_of(entry, metric))
+        values.append(figures.figure_sign(entry, metric) + text if text else text)
     return values
+
+
+def _cpu_shares(cell: CellAnalysis) -> list[tuple[str, list[str]]]:
+    """The columns that show who was at its limit; blank in a client study."""
+    found = [entry.bottleneck for entry in cell.entries]
+    return [
+        ("server", [figures.cpu_share(one.server_share) if one else "" for one in found]),
+        ("generator", [figures.cpu_share(one.generator_share) if one else "" for one in found]),
+    ]
 
 
 def _fitting(columns: Sequence[tuple[str, list[str]]], room: int) -> list[tuple[str, list[str]]]:
@@ -152,7 +175,9 @@ def _rank(entry: EntryAnalysis) -> str:
 def _ratio(entry: EntryAnalysis) -> str:
     if entry.is_floor:
         return "the floor"
-    return str(entry.standing.ratio) if entry.standing.ratio else ""
+    if entry.standing.ratio is None:
+        return ""
+    return figures.bound_sign(entry.standing.bound) + str(entry.standing.ratio)
 
 
 def _remarks(entry: EntryAnalysis) -> str:
@@ -169,7 +194,7 @@ def _remarks(entry: EntryAnalysis) -> str:
         and not entry.unranked.startswith(entry.warm_up)
     ):
         remarks.append(entry.unranked)
-    if entry.generator.bound:
+    if entry.generator_bound:
         remarks.append("generator-bound")
     if entry.starvation is not None:
         remarks.append(
@@ -201,6 +226,8 @@ def _footnotes(cell: CellAnalysis) -> Iterable[str]:
             else ""
         )
         yield f"twin {cell.twin.contestant}: {cell.twin.ratio}, {cell.twin.verdict.kind}{alarm}"
+    if any(entry.memory and entry.memory.reason == NEEDS_RUNGS for entry in cell.entries):
+        yield f"memory per connection: {NEEDS_RUNGS}"
     if cell.server is not None:
         yield f"served by {cell.server}"
     if cell.dropped:
@@ -218,10 +245,12 @@ def run_tables(
             continue
         yield Text.assemble((study.title, "bold underline"), f"\n{study.question}\n")
         yield from (cell_table(cell, width=width) for cell in cells)
+        yield from (memory_table(found) for found in analysis.memory_of(study.name))
     yield Text(
         f"{SIGNS['best']} best and {SIGNS['worst']} worst of the groups that differ, {SIGNS['tie']}"
         " no difference shown; ranks are ranges. Ratios: median over the blocks, with the 95%"
-        " interval.",
+        " interval. Server and generator: share of the CPU time of their cores."
+        f" {figures.BOUNDS_LEGEND}",
         style="bright_black",
     )
 

@@ -118,17 +118,6 @@ def living_tree(roots: Iterable[int], *, marker: str | None = None) -> set[int]:
     return {pid for pid in members if pid in stats and stats[pid].state not in "ZX"} - {os.getpid()}
 
 
-def resident_bytes(pids: Iterable[int]) -> int:
-    """The sum of resident memory. A page shared by several processes counts once for each."""
-    page = os.sysconf("SC_PAGE_SIZE")
-    total = 0
-    for pid in pids:
-        data = _read(PROC / str(pid) / "statm")
-        if data:
-            total += int(data.split()[1]) * page
-    return total
-
-
 def involuntary_switches(pids: Iterable[int]) -> int:
     """How often the kernel preempted a thread of these processes."""
     total = 0

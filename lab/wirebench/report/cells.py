@@ -10,7 +10,14 @@ from wirebench.plan.model import PlannedCell
 from wirebench.report.charts import Style, curve_chart, forest, percentiles
 from wirebench.report.curves import percentile_curves, ramp_curves
 from wirebench.report.facts import Conformance, Facts
-from wirebench.report.figures import COLUMNS, noun, ratio_text, title
+from wirebench.report.figures import (
+    COLUMNS,
+    MEMORY_PER_CONNECTION,
+    noun,
+    ratio_text,
+    title,
+    value_of,
+)
 from wirebench.report.model import HOW_CURVES, CellView, ChartView
 from wirebench.report.rows import table_row, validity_row
 from wirebench.report.sentences import cell_sentence
@@ -43,10 +50,13 @@ def cell_view(
     wanted = [
         metric
         for metric in COLUMNS[cell.kind]
-        if any(metric in entry.summary.metrics for entry in cell.entries)
+        if any(value_of(entry, metric) is not None for entry in cell.entries)
+        or (metric == MEMORY_PER_CONNECTION and any(entry.memory for entry in cell.entries))
     ]
     ideal = ideal_ns(planned.cell)
-    columns = [title(metric, cell.unit) for metric in wanted] + (["of the ideal"] if ideal else [])
+    columns = [title(metric, cell.unit) for metric in wanted]
+    columns += ["server CPU", "generator CPU"] if cell.role == "server" else []
+    columns += ["of the ideal"] if ideal else []
     rows = [table_row(entry, wanted, ideal, facts, checked) for entry in cell.entries]
     return CellView(
         id=cell.cell,

@@ -11,10 +11,10 @@ from typing import Any, Literal
 
 import altair as alt
 
-from wirebench.report.figures import noun, ratio_text, times
+from wirebench.report.figures import bound_sign, noun, ratio_text, times
 from wirebench.report.histograms import MEDIAN, Point
 from wirebench.report.palette import MARKS, Look
-from wirebench.stats.types import CellAnalysis, EntryAnalysis, Ratio
+from wirebench.stats.types import Bound, CellAnalysis, Ratio
 
 Rows = list[dict[str, Any]]
 Target = Literal["page", "file"]
@@ -103,24 +103,23 @@ def forest_rows(cell: CellAnalysis) -> Rows:
         ratio = entry.standing.ratio
         if ratio is None or entry.twin_of is not None:
             continue
-        rows.append(_forest_row(_label(entry), ratio, entry.mark or "reference"))
+        rows.append(
+            _forest_row(entry.entry, ratio, entry.mark or "reference", entry.standing.bound)
+        )
     if cell.twin is not None and cell.twin.ratio is not None:
         rows.append(_forest_row(f"twin: {cell.twin.contestant}", cell.twin.ratio, "reference"))
     return rows
 
 
-def _label(entry: EntryAnalysis) -> str:
-    return f"≥ {entry.entry}" if entry.generator.bound else entry.entry
-
-
-def _forest_row(name: str, ratio: Ratio, mark: str) -> dict[str, Any]:
+def _forest_row(name: str, ratio: Ratio, mark: str, bound: Bound | None = None) -> dict[str, Any]:
     return {
-        "entry": name,
+        "entry": bound_sign(bound) + name,
         "ratio": ratio.estimate,
         "low": ratio.low if ratio.low is not None else ratio.estimate,
         "high": ratio.high if ratio.high is not None else ratio.estimate,
         "mark": mark,
-        "text": f"{ratio_text(ratio)}, {ratio.blocks} blocks",
+        "bound": bound,
+        "text": f"{bound_sign(bound)}{ratio_text(ratio)}, {ratio.blocks} blocks",
     }
 
 

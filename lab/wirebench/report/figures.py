@@ -8,7 +8,9 @@ from datetime import UTC, datetime
 from wirebench.catalog.model import Unit
 from wirebench.catalog.studies import Kind
 from wirebench.catalog.units import BYTES, duration, scaled
-from wirebench.stats.types import Ratio, Standing
+from wirebench.stats.bottleneck import LIMITED_METRICS, bound_of
+from wirebench.stats.summary import higher_is_better
+from wirebench.stats.types import Bound, EntryAnalysis, Ratio, Standing
 
 COLUMNS: Mapping[Kind, tuple[str, ...]] = {
     "closed": (
@@ -57,6 +59,15 @@ _NOUNS = {
     "makespan_ns": "time for all {unit}s",
     "round_trip_ns": "round trip",
 }
+BOUNDS: Mapping[Bound, str] = {"at least": "≥ ", "at most": "≤ ", "no bound": "? "}
+"""Signs before a ratio or figure that the generator's limit made a bound."""
+BOUNDS_LEGEND = (
+    "≥ and ≤ stand before a bound: the load generator, not the server, was at its limit, so the"
+    " true figure or ratio is at least or at most this. Where that holds of the floor, the distance"
+    " to it is at least what is printed; ? says that it holds of both."
+)
+MEMORY_PER_CONNECTION = "memory_per_connection_bytes"
+"""A column, and no metric of a trial: the slope over the study's rungs."""
 SIGNS = {"best": "▲", "worst": "▼", "tie": "≈", "middle": ""}
 
 
@@ -101,6 +112,33 @@ def ratio_text(ratio: Ratio) -> str:
         return times(ratio.estimate)
     low, high = times(ratio.low)[:-1], times(ratio.high)[:-1]
     return f"{times(ratio.estimate)} [{low}, {high}]"
+
+
+def bound_sign(bound: Bound | None) -> str:
+    return BOUNDS[bound] if bound is not None else ""
+
+
+def figure_sign(entry: EntryAnalysis, metric: str) -> str:
+    """The sign before an entry's own figure."""
+    return bound_sign(
+        bound_of(
+            limited=entry.generator_bound and metric in LIMITED_METRICS,
+            other_limited=False,
+            higher_is_better=higher_is_better(metric),
+        )
+    )
+
+
+def value_of(entry: EntryAnalysis, metric: str) -> float | None:
+    """An entry's figure in a table: a median over its trials, or a slope over the study's rungs."""
+    if metric == MEMORY_PER_CONNECTION:
+        return entry.memory.own.estimate if entry.memory and entry.memory.own else None
+    summary = entry.summary.metrics.get(metric)
+    return summary.median if summary is not None else None
+
+
+def cpu_share(share: float | None) -> str:
+    return f"{share:.0%}" if share is not None else ""
 
 
 def rank_text(standing: Standing) -> str:

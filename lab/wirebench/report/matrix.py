@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from wirebench.report.figures import SIGNS, figure, noun, ratio_text
+from wirebench.report.figures import SIGNS, bound_sign, figure, figure_sign, noun, times
 from wirebench.report.model import Matrix, MatrixField
 from wirebench.stats.types import (
     CellAnalysis,
@@ -55,10 +55,13 @@ def _matrix_field(entry: EntryAnalysis | None, metric: str, heat: float) -> Matr
         reason = (entry.unranked or "not run").split(":")[0]
         return MatrixField(text="✕", under=reason, sign="", mark="failed", heat=0.0)
     ratio = entry.standing.ratio
-    bound = "≥ " if entry.generator.bound else ""
     return MatrixField(
-        text=bound + figure(metric, summary.median),
-        under=f"{bound}{ratio_text(ratio).split(' ')[0]} of the floor" if ratio is not None else "",
+        text=figure_sign(entry, metric) + figure(metric, summary.median),
+        under=(
+            f"{bound_sign(entry.standing.bound)}{times(ratio.estimate)} of the floor"
+            if ratio is not None
+            else ""
+        ),
         sign=SIGNS[entry.mark] if entry.mark else "",
         mark=entry.mark or "",
         heat=round(heat, 3),

@@ -64,7 +64,11 @@ class Check:
     entry: str
     trials: str
     little: str
+    server: str
+    """Its share of the CPU time of its cores."""
     generator: str
+    bottleneck: str
+    """Who limited the figures."""
     warm_up: str
     remarks: str
     doubt: bool
@@ -108,6 +112,14 @@ class Matrix:
 
 
 @dataclass(frozen=True, kw_only=True)
+class MemoryView:
+    heading: str
+    basis: str
+    rows: tuple[tuple[str, str, str], ...]
+    """Entry, the server's part, the kernel's."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class StudyView:
     name: str
     title: str
@@ -117,6 +129,7 @@ class StudyView:
     matrix: Matrix | None
     charts: tuple[ChartView, ...]
     cells: tuple[CellView, ...]
+    memory: tuple[MemoryView, ...]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,9 +18,10 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from wirebench.report.charts import AnyChart
-from wirebench.report.figures import visible
+from wirebench.report.figures import BOUNDS_LEGEND, visible
 from wirebench.report.model import PageView
 from wirebench.report.palette import ON_DARK
+from wirebench.stats.settings import DEFAULT
 
 _FILES = resources.files("wirebench.report") / "template"
 
@@ -52,6 +53,8 @@ def render(page: PageView, *, cache: Path | None = None) -> str:
         policy="; ".join(("default-src 'none'", *allowed)),
         style=Markup(_text("style.css")),  # noqa: S704  # our own file
         on_dark=dict(ON_DARK),
+        bounds_legend=BOUNDS_LEGEND,
+        busy_share=DEFAULT.busy_share,
         specs=Markup(_as_json(page.charts)),  # noqa: S704  # has no "<"
         bundle=Markup(bundle),  # noqa: S704  # has no "</script"
         script=Markup(script),  # noqa: S704  # our own file

@@ -6,12 +6,30 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from wirebench.catalog.units import duration
 from wirebench.report.facts import Conformance, Facts
-from wirebench.report.figures import SIGNS, figure, rank_text, ratio_text
+from wirebench.report.figures import (
+    MEMORY_PER_CONNECTION,
+    SIGNS,
+    bound_sign,
+    cpu_share,
+    figure,
+    figure_sign,
+    rank_text,
+    ratio_text,
+    value_of,
+)
 from wirebench.report.model import Check, Figure, Row
 from wirebench.stats.types import (
+    BottleneckKind,
     EntryAnalysis,
     Standing,
 )
+
+BOTTLENECKS: Mapping[BottleneckKind, str] = {
+    "server-bound": "the server",
+    "generator-bound": "the generator: at least this fast",
+    "neither": "neither was busy",
+    "unknown": "unknown: a CPU share was not stored",
+}
 
 
 def table_row(
@@ -23,6 +41,11 @@ def table_row(
 ) -> Row:
     known, check = facts.get(entry.contestant), checked.get(entry.contestant)
     figures = [_figure(entry, metric) for metric in metrics]
+    if entry.bottleneck is not None:
+        figures += [
+            Figure(text=cpu_share(share), blank="not known")
+            for share in (entry.bottleneck.server_share, entry.bottleneck.generator_share)
+        ]
     if ideal:
         made = entry.summary.metrics.get("makespan_ns")
         figures.append(
@@ -59,24 +82,28 @@ def _ratio(standing: Standing, entry: EntryAnalysis) -> Figure:
             text="1 by definition" if entry.is_floor else "",
             blank="no block in common with the floor",
         )
-    text = ("≥ " if entry.generator.bound else "") + ratio_text(standing.ratio)
-    return Figure(text=text, blank="")
+    return Figure(text=bound_sign(standing.bound) + ratio_text(standing.ratio))
 
 
 def _figure(entry: EntryAnalysis, metric: str) -> Figure:
-    summary = entry.summary.metrics.get(metric)
-    if summary is None:
-        return Figure(text="", blank="too few samples" if metric.startswith("p") else "not known")
+    value = value_of(entry, metric)
+    if value is None:
+        blank = "too few samples" if metric.startswith("p") else "not known"
+        if metric == MEMORY_PER_CONNECTION and entry.memory is not None and entry.memory.reason:
+            blank = entry.memory.reason
+        return Figure(text="", blank=blank)
     standing = entry.standings.get(metric)
     mark = standing.mark if standing is not None and standing.mark in ("best", "worst") else None
     return Figure(
-        text=figure(metric, summary.median), sign=SIGNS[mark] if mark else "", mark=mark or ""
+        text=figure_sign(entry, metric) + figure(metric, value),
+        sign=SIGNS[mark] if mark else "",
+        mark=mark or "",
     )
 
 
 def _remarks(entry: EntryAnalysis) -> Iterable[str]:
-    if entry.generator.bound and entry.generator.reason is not None:
-        yield f"generator-bound: {entry.generator.reason}"
+    if entry.generator_bound:
+        yield "generator-bound: at least this fast"
     if entry.starvation is not None:
         left = entry.starvation
         yield (
@@ -100,7 +127,7 @@ def _tried(entry: EntryAnalysis) -> int:
 
 def validity_row(entry: EntryAnalysis) -> Check:
     little = entry.little
-    busy = entry.generator.generator_cpu
+    shares = entry.bottleneck
     summary = entry.summary
     trials = f"{summary.trials} valid"
     trials += f", {summary.failed} failed" if summary.failed else ""
@@ -113,7 +140,9 @@ def validity_row(entry: EntryAnalysis) -> Check:
             if little.median is None or little.worst is None
             else f"{little.median:.3f} (worst {little.worst:.3f})"
         ),
-        generator=f"{busy:.0%}" if busy is not None else "",
+        server=cpu_share(shares.server_share) if shares else "",
+        generator=cpu_share(shares.generator_share) if shares else "",
+        bottleneck=BOTTLENECKS[shares.kind] if shares else "",
         warm_up=entry.warm_up,
         remarks="; ".join(_remarks(entry)),
         doubt=bool(

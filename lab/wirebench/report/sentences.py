@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from wirebench.report.figures import amount, names, noun, ratio_text
+from wirebench.report.figures import amount, bound_sign, figure_sign, names, noun, ratio_text
 from wirebench.stats.types import CellAnalysis, EntryAnalysis, Pair, RunAnalysis
 
 Tone = Literal["decided", "open", "nothing"]
@@ -37,14 +37,23 @@ def cell_sentence(cell: CellAnalysis, *, preset: str) -> Sentence:
     if not best:
         text = (
             f"No difference can be shown between {names([entry.entry for entry in ranked])} by"
-            f" {_measure(cell)}."
+            f" {_measure(cell)}.{_limited(ranked)}"
         )
         return Sentence(text=text, tone="open", changes=changes)
     worst = [entry for entry in ranked if entry.mark == "worst"]
     text = _lead(cell, best, ranked) + (
         f" Last: {names([entry.entry for entry in worst])}." if worst else ""
     )
+    text += _limited(best)
     return Sentence(text=text, tone="decided" if len(best) == 1 else "open", changes=changes)
+
+
+def _limited(entries: Sequence[EntryAnalysis]) -> str:
+    """A sentence on those whose figures the generator limited."""
+    found = [entry.entry for entry in entries if entry.generator_bound]
+    if not found:
+        return ""
+    return f" The generator, not the server, was the limit of {names(found)}: at least this fast."
 
 
 def _measure(cell: CellAnalysis) -> str:
@@ -65,7 +74,7 @@ def _lead(
 ) -> str:
     first = best[0]
     value = first.summary.metrics[cell.metric].median
-    shown = f"{'≥ ' if first.generator.bound else ''}{amount(cell.metric, value)}"
+    shown = figure_sign(first, cell.metric) + amount(cell.metric, value)
     what = f"{_measure(cell)} {shown}"
     if len(best) > 1:
         others = names([entry.entry for entry in best[1:]])
@@ -78,14 +87,15 @@ def _lead(
 
 def _of(cell: CellAnalysis, pair: Pair) -> str:
     assert pair.ratio is not None
-    return f"{ratio_text(pair.ratio)} the {_measure(cell)} of {pair.b}, the next"
+    ratio = bound_sign(pair.bound) + ratio_text(pair.ratio)
+    return f"{ratio} the {_measure(cell)} of {pair.b}, the next"
 
 
 def _against_floor(cell: CellAnalysis, entry: EntryAnalysis) -> str:
     value = amount(cell.metric, entry.summary.metrics[cell.metric].median)
-    ratio = entry.standing.ratio
-    floor = f", {ratio_text(ratio)} that of the floor" if ratio is not None else ""
-    return f"{_measure(cell)} {value}{floor}"
+    ratio, sign = entry.standing.ratio, bound_sign(entry.standing.bound)
+    floor = f", {sign}{ratio_text(ratio)} that of the floor" if ratio is not None else ""
+    return f"{_measure(cell)} {figure_sign(entry, cell.metric)}{value}{floor}"
 
 
 def _changes(cell: CellAnalysis, ranked: Sequence[EntryAnalysis], *, preset: str) -> Iterator[str]:
@@ -97,12 +107,28 @@ def _changes(cell: CellAnalysis, ranked: Sequence[EntryAnalysis], *, preset: str
     bound = [
         entry
         for entry in cell.entries
-        if entry.generator.bound and not entry.is_floor and entry.twin_of is None
+        if entry.generator_bound and not entry.is_floor and entry.twin_of is None
     ]
     if bound:
         yield (
             f"{names([entry.entry for entry in bound])}: generator-bound: at least this fast. "
             "A generator with more cores, or on its own machine, would show their limit."
+        )
+    floor = next((entry for entry in cell.entries if entry.is_floor), None)
+    if floor is not None and floor.generator_bound:
+        yield (
+            f"The generator was the limit of the floor ({floor.entry}): the others are at least as"
+            " far from it as printed. Compare CPU per request instead."
+        )
+    idle = [
+        entry.entry
+        for entry in cell.entries
+        if cell.kind == "closed" and entry.bottleneck and entry.bottleneck.kind == "neither"
+    ]
+    if idle:
+        yield (
+            f"{names(idle)}: neither the server nor the generator was busy. Something else set the"
+            " pace: other programs on their cores, locks, or cores that the server does not use."
         )
     few = [entry for entry in cell.entries if entry.unranked and "a rank needs" in entry.unranked]
     if few and ranked:
@@ -112,7 +138,8 @@ def _changes(cell: CellAnalysis, ranked: Sequence[EntryAnalysis], *, preset: str
         for above, below in pairwise(ranked)
         if (pair := cell.pair(above.entry, below.entry)) is not None
         and pair.verdict.kind == "undecided"
-        and not (above.generator.bound and below.generator.bound)
+        # One that is behind only by its generator's limit: more blocks would not show more.
+        and not below.generator_bound
     ]
     for above, below, pair in undecided[:MAX_CHANGES]:
         needed = pair.verdict.blocks_needed

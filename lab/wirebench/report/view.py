@@ -8,13 +8,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from wirebench.catalog.studies import Cell
 from wirebench.catalog.units import rough_duration
 from wirebench.plan.model import Plan, StudyText
+from wirebench.report import memory
 from wirebench.report.cells import cell_view
 from wirebench.report.charts import Style, Target, curve_chart
 from wirebench.report.curves import ladder_curves
 from wirebench.report.facts import Facts, conformance, facts_of
 from wirebench.report.figures import moment
 from wirebench.report.matrix import matrix_of
-from wirebench.report.model import HOW_CURVES, ChartView, PageView, StudyView
+from wirebench.report.model import HOW_CURVES, ChartView, MemoryView, PageView, StudyView
 from wirebench.report.palette import looks
 from wirebench.report.provenance import failures_of, host_rows, status_note
 from wirebench.report.sentences import twin_sentence
@@ -100,6 +101,11 @@ def _study(
             _ladder(study.name, [(cell, planned[cell.cell].cell) for cell in cells], style)
         ),
         cells=tuple(views),
+        memory=tuple(
+            MemoryView(heading=memory.heading(table), basis=memory.basis(table), rows=tuple(rows))
+            for table in analysis.memory_of(study.name)
+            if (rows := memory.rows(table))
+        ),
     )
 
 

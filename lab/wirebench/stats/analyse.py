@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from wirebench.plan.model import Plan
 from wirebench.stats.analyse_cell import analyse_cell
 from wirebench.stats.cell import CellData
+from wirebench.stats.memory import memory_tables, with_memory
 from wirebench.stats.settings import DEFAULT, Settings
 from wirebench.stats.twin import twin_counts, twin_ratio
 from wirebench.stats.types import (
@@ -30,7 +31,7 @@ def analyse(
     ignored. Without a plan nothing was measured and the result is empty.
     """
     if plan is None:
-        return RunAnalysis(cells=(), twins=(), **twin_counts((), history))
+        return RunAnalysis(cells=(), twins=(), memory=(), **twin_counts((), history))
     by_cell: dict[tuple[str, str], list[TrialView]] = {}
     for trial in trials:
         by_cell.setdefault((trial.study, trial.cell), []).append(trial)
@@ -52,4 +53,10 @@ def analyse(
         )
         cells.append(analyse_cell(cell, band=band, band_for_twin=band_for_twin, settings=settings))
     twins = tuple(cell.twin for cell in cells if cell.twin is not None)
-    return RunAnalysis(cells=tuple(cells), twins=twins, **twin_counts(twins, history))
+    memory = memory_tables(data, settings=settings)
+    return RunAnalysis(
+        cells=with_memory(cells, memory),
+        twins=twins,
+        memory=memory,
+        **twin_counts(twins, history),
+    )

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from wirebench.catalog.model import unit_of
+from wirebench.stats.bottleneck import (
+    LIMITED_METRICS,
+    bottleneck,
+    bound_of,
+    is_ahead,
+    within_bounds,
+)
 from wirebench.stats.cell import CellData
 from wirebench.stats.entry import entry_analysis, warm_up_of, why_unranked
 from wirebench.stats.ranks import places
@@ -17,15 +26,11 @@ from wirebench.stats.types import (
     Pair,
     Standing,
 )
-from wirebench.stats.validity import (
-    generator_bound,
-)
 
 TABLE_METRICS = (
     "throughput_per_s",
     "p99_ns",
     "cpu_per_request_ns",
-    "memory_per_connection_bytes",
     "round_trip_p99_ns",
     "cpu_per_operation_ns",
     "success_ratio",
@@ -37,21 +42,18 @@ def analyse_cell(
     data: CellData, *, band: NoiseBand, band_for_twin: NoiseBand, settings: Settings
 ) -> CellAnalysis:
     planned, cell = data.planned, data.planned.cell
-    floor_trials = data.valid.get(data.floor, {}) if data.floor is not None else {}
     second = {entry.name: entry.twin_of for entry in planned.entries}
     warm_ups = {
         name: warm_up_of(list(trials.values()), settings) for name, trials in data.valid.items()
     }
-    bounds = {
-        name: generator_bound(
-            trials,
-            floor_trials,
-            cell=cell,
-            role=planned.role,
-            is_floor=name in planned.floors,
-            settings=settings,
-        )
+    bottlenecks = {
+        name: bottleneck(trials.values(), role=planned.role, settings=settings)
         for name, trials in data.valid.items()
+    }
+    generator_bound = {
+        name
+        for name, found in bottlenecks.items()
+        if found is not None and found.kind == "generator-bound"
     }
     unranked = {
         name: why_unranked(
@@ -69,16 +71,19 @@ def analyse_cell(
             for name, reason in unranked.items()
             if reason is None and data.values(name, metric)
         ]
-        tied_by_generator = {name for name in ranked if primary and bounds[name].bound}
-        pairs = pairs_of(data, ranked, metric, band.d, tied_by_generator, settings)
+        limited = generator_bound if metric in LIMITED_METRICS else set()
+        pairs = pairs_of(data, ranked, metric, band.d, limited, settings)
         if primary:
             primary_pairs = pairs
         found = places(order_of(data, ranked, metric), beats(pairs))
         ratios = ratios_to_floor(data, metric, band.d, settings)
         for name in data.trials:
             if data.values(name, metric):
-                standings[name][metric] = standing_of(
-                    found.get(name), *ratios.get(name, (None, None))
+                standings[name][metric] = _bounded(
+                    standing_of(found.get(name), *ratios.get(name, (None, None))),
+                    limited=name in limited,
+                    floor_limited=data.floor in limited,
+                    higher=higher_is_better(metric),
                 )
     none = standing_of(None, None, None)
     entries = [
@@ -89,7 +94,7 @@ def analyse_cell(
             standings=standings[name],
             standing=standings[name].get(cell.primary, none),
             unranked=unranked[name],
-            generator=bounds[name],
+            bottleneck=bottlenecks[name],
             warm_up=warm_ups[name],
             settings=settings,
         )
@@ -117,6 +122,22 @@ def analyse_cell(
         twin=twin_verdict(data, band_for_twin, settings),
         entries=tuple(entries),
         pairs=primary_pairs,
+    )
+
+
+def _bounded(standing: Standing, *, limited: bool, floor_limited: bool, higher: bool) -> Standing:
+    """The standing against the floor, as far as generator-bound figures support it."""
+    if standing.ratio is None or standing.verdict is None:
+        return standing
+    return replace(
+        standing,
+        verdict=within_bounds(
+            standing.verdict,
+            limited=limited,
+            other_limited=floor_limited,
+            ahead=is_ahead(standing.ratio, higher_is_better=higher),
+        ),
+        bound=bound_of(limited=limited, other_limited=floor_limited, higher_is_better=higher),
     )
 
 

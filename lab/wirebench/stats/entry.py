@@ -10,10 +10,10 @@ from wirebench.stats.cell import CellData
 from wirebench.stats.settings import Settings
 from wirebench.stats.summary import summarise
 from wirebench.stats.types import (
+    Bottleneck,
     EntryAnalysis,
     EntrySummary,
     FailureCount,
-    GeneratorBound,
     Standing,
     TrialView,
     WarmUp,
@@ -88,7 +88,7 @@ def entry_analysis(
     standings: Mapping[str, Standing],
     standing: Standing,
     unranked: str | None,
-    generator: GeneratorBound,
+    bottleneck: Bottleneck | None,
     warm_up: WarmUp,
     settings: Settings,
 ) -> EntryAnalysis:
@@ -111,7 +111,7 @@ def entry_analysis(
         standing=standing,
         standings=standings,
         unranked=unranked,
-        generator=generator,
+        bottleneck=bottleneck,
         little=little,
         warm_up=warm_up,
         starvation=starvation(measured),

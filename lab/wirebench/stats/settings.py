@@ -32,10 +32,14 @@ class Settings:
     """The most additional blocks that a report suggests. A pair that needs more is too close to the
     band's edge.
     """
-    bound_share: float = 0.70
-    """A share of the floor's throughput. Beyond it, the generator may be the limit."""
-    bound_cpu: float = 0.80
-    """The generator's share of its core. Beyond it, its latencies are no longer the server's."""
+    busy_share: float = 0.95
+    """A server or generator that used at least this share of the CPU time of its cores was at its
+    limit.
+    """
+    rung_factor: float = 2.0
+    """Memory per connection is a slope over rungs of which the largest has at least this many times
+    the connections of the smallest.
+    """
     little_tolerance: float = 0.05
     steal_share: float = 0.05
     """A block is dropped when the hypervisor took more than this share of one core in any of its

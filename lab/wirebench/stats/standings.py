@@ -7,6 +7,7 @@ from itertools import combinations
 
 import numpy as np
 
+from wirebench.stats.bottleneck import bound_of, is_ahead, within_bounds
 from wirebench.stats.cell import CellData
 from wirebench.stats.moderated import table_p_values
 from wirebench.stats.ranks import Place
@@ -47,7 +48,7 @@ def pairs_of(
     names: Sequence[str],
     metric: str,
     d: float,
-    generator_tied: set[str],
+    generator_bound: set[str],
     settings: Settings,
 ) -> tuple[Pair, ...]:
     """Every pair of the ranked entries in both directions, with Holm's correction over the pairs
@@ -59,28 +60,32 @@ def pairs_of(
     found = []
     for (a, b), values, p in zip(couples, logs, holm(raw), strict=True):
         for one, other, oriented in ((a, b, values), (b, a, -values)):
-            if one in generator_tied and other in generator_tied:
-                verdict = Verdict(
-                    kind="undecided",
-                    reason="both are generator-bound: neither reached its own limit",
-                )
-            else:
-                verdict = judge(
-                    oriented,
-                    d=d,
-                    higher_is_better=higher_is_better(metric),
-                    adjusted_p=p,
-                    pairs=len(couples),
-                    settings=settings,
-                )
+            limited, other_limited = one in generator_bound, other in generator_bound
+            verdict = judge(
+                oriented,
+                d=d,
+                higher_is_better=higher_is_better(metric),
+                adjusted_p=p,
+                pairs=len(couples),
+                settings=settings,
+            )
             ratio = ratio_of(oriented, settings=settings)
+            better = higher_is_better(metric)
             found.append(
                 Pair(
                     a=one,
                     b=other,
                     ratio=ratio,
                     p=p if len(values) >= settings.min_blocks else None,
-                    verdict=verdict,
+                    verdict=within_bounds(
+                        verdict,
+                        limited=limited,
+                        other_limited=other_limited,
+                        ahead=is_ahead(ratio, higher_is_better=better),
+                    ),
+                    bound=bound_of(
+                        limited=limited, other_limited=other_limited, higher_is_better=better
+                    ),
                 )
             )
     return tuple(found)

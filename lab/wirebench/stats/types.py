@@ -15,19 +15,24 @@ from wirebench.catalog.studies import Kind
 from wirebench.trial.record import TrialRecord as TrialView
 
 __all__ = [
+    "Bottleneck",
+    "BottleneckKind",
+    "Bound",
     "CellAnalysis",
+    "ConnectionMemory",
     "DroppedBlock",
     "EntryAnalysis",
     "EntrySummary",
     "FailureCount",
-    "GeneratorBound",
     "LittleCheck",
     "Mark",
+    "MemoryTable",
     "MetricSummary",
     "NoiseBand",
     "Pair",
     "Ratio",
     "RunAnalysis",
+    "Slope",
     "Standing",
     "Starvation",
     "TrialView",
@@ -38,6 +43,11 @@ __all__ = [
     "WarmUp",
 ]
 
+BottleneckKind = Literal["server-bound", "generator-bound", "neither", "unknown"]
+Bound = Literal["at least", "at most", "no bound"]
+"""What a measured ratio says about the true one where the generator was a limit. ``no bound``: it
+limited both sides, so the ratio says nothing.
+"""
 VerdictKind = Literal["faster", "slower", "equivalent", "undecided"]
 Mark = Literal["best", "worst", "middle", "tie"]
 WarmUp = Literal["flat", "warms up", "slows down", "never steady", "too short"]
@@ -119,6 +129,8 @@ class Standing:
     """``best``: nobody beats it, and it beats somebody. ``worst``: the other way round. ``tie``:
     neither.
     """
+    bound: Bound | None = None
+    """What the generator's limit leaves of the ratio; None: it is the ratio of the two servers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,6 +143,8 @@ class Pair:
     p: float | None
     """Holm-adjusted: that the difference is not beyond the noise band."""
     verdict: Verdict
+    bound: Bound | None = None
+    """As in ``Standing``."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,13 +164,14 @@ class FailureCount:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GeneratorBound:
-    bound: bool
-    share_of_floor: float | None
-    """Throughput over the floor's, median over blocks."""
-    generator_cpu: float | None
-    """Share of a core the generator used, median over trials."""
-    reason: str | None
+class Bottleneck:
+    """Who limited an entry's figures, by CPU."""
+
+    kind: BottleneckKind
+    server_share: float | None
+    """Share of the CPU time of its cores that the server used, median over trials."""
+    generator_share: float | None
+    """The same of the generator."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,6 +198,28 @@ class Starvation:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Slope:
+    """Bytes for each further connection: the median over the blocks of each block's own slope."""
+
+    estimate: float
+    low: float | None
+    high: float | None
+    """None with too few blocks for an interval."""
+    blocks: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConnectionMemory:
+    """What one connection costs one entry in memory."""
+
+    own: Slope | None
+    """Of the server's processes."""
+    kernel: Slope | None
+    reason: str | None
+    """Why ``own`` is not known."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class EntryAnalysis:
     entry: str
     contestant: str
@@ -195,16 +232,24 @@ class EntryAnalysis:
     """By each metric of the decision table, the primary one among them."""
     unranked: str | None
     """Why the entry has no rank; None when it has one."""
-    generator: GeneratorBound
+    bottleneck: Bottleneck | None
+    """None in a client study, which has no generator."""
     little: LittleCheck
     warm_up: WarmUp
     starvation: Starvation | None = None
+    memory: ConnectionMemory | None = None
+    """Over all rungs of the cell's study; None where connections are not what the cell sets."""
     failures: tuple[FailureCount, ...] = ()
     warnings: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def mark(self) -> Mark | None:
         return self.standing.mark
+
+    @property
+    def generator_bound(self) -> bool:
+        """Its rates are lower bounds, and its times upper bounds, of what the server can do."""
+        return self.bottleneck is not None and self.bottleneck.kind == "generator-bound"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -296,6 +341,23 @@ class CellAnalysis:
 
 
 @dataclass(frozen=True, kw_only=True)
+class MemoryTable:
+    """Memory per connection over cells that differ only in their connections (rungs)."""
+
+    study: str
+    cells: tuple[str, ...]
+    connections: tuple[int, ...]
+    """Of each cell, fewest first."""
+    tls: bool
+    in_flight: int
+    measure: Literal["PSS", "RSS"]
+    """RSS where the kernel tells no PSS."""
+    kernel_of: Literal["server", "host"]
+    """``host``: no cgroup tells, so the kernel's part has both ends of each connection in it."""
+    entries: Mapping[str, ConnectionMemory]
+
+
+@dataclass(frozen=True, kw_only=True)
 class RunAnalysis:
     cells: tuple[CellAnalysis, ...]
     """In the order of the plan."""
@@ -304,6 +366,10 @@ class RunAnalysis:
     """Over this host's lifetime, this run included."""
     twin_trials: int
     """The number of twins behind ``false_alarms``."""
+    memory: tuple[MemoryTable, ...] = ()
 
     def of_study(self, study: str) -> tuple[CellAnalysis, ...]:
         return tuple(cell for cell in self.cells if cell.study == study)
+
+    def memory_of(self, study: str) -> tuple[MemoryTable, ...]:
+        return tuple(table for table in self.memory if table.study == study)

@@ -1,6 +1,4 @@
-"""Whether a trial is valid: Little's law, the generator's headroom, and interference
-from the host.
-"""
+"""Whether a trial is valid: Little's law, and connections that a server starves."""
 
 from __future__ import annotations
 
@@ -8,11 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from wirebench.catalog.model import Role
-from wirebench.catalog.studies import Cell, EachLoad
 from wirebench.stats.settings import DEFAULT, Settings
-from wirebench.stats.summary import is_rate
-from wirebench.stats.types import GeneratorBound, LittleCheck, Starvation, TrialView
+from wirebench.stats.types import LittleCheck, Starvation, TrialView
 
 _STARVED = 4
 """A request counts as starved when it has waited this many times the median answer. Our own choice.
@@ -101,60 +96,4 @@ def little_check(trials: Sequence[TrialView], *, settings: Settings = DEFAULT) -
         median=float(np.median(ratios)),
         worst=max(ratios, key=lambda ratio: abs(ratio - 1)),
         voided=sum(1 for trial in trials if breaks_little(trial, settings=settings)),
-    )
-
-
-def speed(trial: TrialView, metric: str) -> float | None:
-    """Speed by the cell's primary metric: a rate itself, the inverse of a time."""
-    value = number(trial.metrics.get(metric))
-    if value is None or value <= 0:
-        return None
-    return value if is_rate(metric) else 1 / value
-
-
-def generator_bound(
-    trials: Mapping[int, TrialView],
-    floor: Mapping[int, TrialView],
-    *,
-    cell: Cell,
-    role: Role,
-    is_floor: bool,
-    settings: Settings = DEFAULT,
-) -> GeneratorBound:
-    """Whether the generator, not the entry, may have limited the figure. Both mappings are valid
-    trials by block.
-
-    The floor shows how much load the generator can drive. Beyond 70% of its throughput in the same
-    blocks (median), the entry's own limit is unknown. In a cell that measures time, a generator
-    busier than 80% adds its own queue. A client study has no generator. A cell with a processing
-    delay is limited by that delay, so its floor says nothing about the generator.
-    """
-    cpus = [
-        cpu
-        for trial in trials.values()
-        if (cpu := number(trial.validity.get("generator_cpu_share"))) is not None
-    ]
-    cpu = float(np.median(cpus)) if cpus else None
-    shares = []
-    for block in trials.keys() & floor.keys():
-        own, best = speed(trials[block], cell.primary), speed(floor[block], cell.primary)
-        if own is not None and best is not None:
-            shares.append(own / best)
-    share = float(np.median(shares)) if shares else None
-    reason = None
-    delayed = isinstance(cell.load, EachLoad) and cell.load.delay_ms > 0
-    throughput = is_rate(cell.primary) or cell.primary == "makespan_ns"
-    if role == "server":
-        if (
-            throughput
-            and not delayed
-            and not is_floor
-            and share is not None
-            and share > settings.bound_share
-        ):
-            reason = f"reaches {share:.0%} of the floor's speed (limit {settings.bound_share:.0%})"
-        elif not is_rate(cell.primary) and cpu is not None and cpu > settings.bound_cpu:
-            reason = f"the generator used {cpu:.0%} of its core (limit {settings.bound_cpu:.0%})"
-    return GeneratorBound(
-        bound=reason is not None, share_of_floor=share, generator_cpu=cpu, reason=reason
     )

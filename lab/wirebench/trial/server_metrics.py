@@ -10,11 +10,6 @@ from wirebench.catalog.workloads import HttpRequest, WebSocketMessage
 from wirebench.process.types import Failure, FailureKind
 from wirebench.trial.wireload import Document, ServerLoad
 
-MIN_CONNECTIONS_FOR_MEMORY = 500
-"""With fewer connections, the code and heap that the first requests touch weigh more than the
-connections. Our own choice.
-"""
-
 _BY_KIND: Mapping[str, FailureKind] = {
     "read_timeout": "hung",
     "connect_timeout": "hung",
@@ -30,10 +25,8 @@ _BY_KIND: Mapping[str, FailureKind] = {
 Metrics = dict[str, float | int | None]
 
 
-def metrics(
-    document: Document, load: ServerLoad, *, ready_ns: int, idle_rss_bytes: int | None
-) -> Metrics:
-    """``idle_rss_bytes``: the server's memory before the first request of the load."""
+def metrics(document: Document, load: ServerLoad, *, ready_ns: int) -> Metrics:
+    """The figures of one trial. Memory is that of the window's end, with its connections open."""
     found = (
         _ramp_metrics(document, load)
         if isinstance(load, RampLoad)
@@ -44,24 +37,24 @@ def metrics(
         found["server_rss_peak_bytes"] = server.rss_peak_bytes
         if server.cpu_ns is not None and ok > 0:
             found["cpu_per_request_ns"] = server.cpu_ns / ok
-        connections = _held_open(document, load)
-        if (
-            server.rss_bytes is not None
-            and idle_rss_bytes is not None
-            and connections >= MIN_CONNECTIONS_FOR_MEMORY
-        ):
-            found["memory_per_connection_bytes"] = (
-                max(0, server.rss_bytes - idle_rss_bytes) / connections
-            )
+        found["server_rss_bytes"] = server.rss_bytes
+        found["server_pss_bytes"] = server.pss_bytes
+        found["server_kernel_bytes"] = server.kernel_bytes
+        found["host_kernel_growth_bytes"] = server.host_kernel_growth_bytes
     found["ready_ns"] = ready_ns
     return found
 
 
-def _held_open(document: Document, load: ServerLoad) -> int:
-    """Connections that are all open when the window ends."""
-    if isinstance(load, EachLoad):
-        return load.producers if load.policy == "reuse" else 0
-    return document.connect.opened
+def server_cpu_share(document: Document, *, cores: int) -> float | None:
+    """The share of the CPU time of its cores that the server used: 1 means that it could do no
+    more. None where its CPU time or the window is not known.
+
+    In a ramp both are of the rounds' exchanges, without the time to connect.
+    """
+    server, elapsed_ns = document.server, document.window.elapsed_ns
+    if server is None or server.cpu_ns is None or not elapsed_ns:
+        return None
+    return server.cpu_ns / (elapsed_ns * cores)
 
 
 def _loop_metrics(document: Document, load: ServerLoad) -> Metrics:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from wirebench.catalog.studies import ClientLoad, EachLoad, RampLoad
 from wirebench.catalog.workloads import request_of
-from wirebench.process import procfs
 from wirebench.process.process import Process
 from wirebench.process.start import ServerSettings, describe_end, tail_of
 from wirebench.process.supervise import Scope
@@ -51,7 +50,6 @@ def server_trial(
     ready = start_for_load(spec, outcome, settings, program=program, scope=scope)
     server = ready.server
     outcome.metrics["ready_ns"] = server.ready_ns
-    idle_rss = procfs.resident_bytes(server.process.pids())
 
     document_file = scope.folder / "wireload.json"
     timeout_ns = watchdog.reply_timeout_ns(load, patience_ns=spec.timeout_ns, threads=spec.threads)
@@ -71,12 +69,18 @@ def server_trial(
     document = measured.document
     switches = document.generator.involuntary_switches
     outcome.covariates = host.covariates(generator_switches=switches)
-    outcome.metrics = server_metrics.metrics(
-        document, load, ready_ns=server.ready_ns, idle_rss_bytes=idle_rss or None
-    )
+    outcome.metrics = server_metrics.metrics(document, load, ready_ns=server.ready_ns)
     outcome.load, outcome.series, outcome.rounds = measured.load, measured.series, measured.rounds
     outcome.histogram = document.latency.histogram
-    _judge(spec, load, outcome, document, run, output=tail_of(server.process))
+    _judge(
+        spec,
+        load,
+        outcome,
+        document,
+        run,
+        server_cores=len(ready.cores.contestant),
+        output=tail_of(server.process),
+    )
 
 
 def _aim(spec: TrialSpec, ready: Ready, *, timeout_ns: int, json_file: Path) -> wireload.Aim:
@@ -114,6 +118,7 @@ def _judge(
     document: wireload.Document,
     run: _Run,
     *,
+    server_cores: int,
     output: str,
 ) -> None:
     """Say how far the figures count. ``TrialError`` if they do not."""
@@ -124,6 +129,8 @@ def _judge(
     outcome.validity = {
         "little_ratio": document.little.ratio if document.little is not None else None,
         "generator_cpu_share": document.generator.cpu_share,
+        "server_cpu_share": server_metrics.server_cpu_share(document, cores=server_cores),
+        "server_cores": server_cores,
         "completed": judgement == "right",
     }
     if judgement == "partly":

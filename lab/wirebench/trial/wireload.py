@@ -166,6 +166,10 @@ class ServerUse(_Part):
     rss_bytes: int | None = None
     rss_peak_bytes: int | None = None
     pss_bytes: int | None = None
+    kernel_bytes: int | None = None
+    """Of the server's cgroup; None without one that tells."""
+    host_kernel_growth_bytes: int | None = None
+    """Of the whole host, since before the first connection."""
     processes: int | None = None
 
     @property

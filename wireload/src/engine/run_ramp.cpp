@@ -15,17 +15,22 @@ void add_usage(server_usage& sum, const server_usage& round) {
     sum.rss_bytes = round.rss_bytes;
     sum.rss_peak_bytes = std::max(sum.rss_peak_bytes, round.rss_peak_bytes);
     sum.pss_bytes = round.pss_bytes;
+    sum.kernel_bytes = round.kernel_bytes;
+    sum.host_kernel_growth_bytes = round.host_kernel_growth_bytes;
     sum.processes = round.processes;
 }
 
 // The messages of round `number`; its connections are open.
-void send_round(run_steps& steps, const ramp_options& ramp, std::uint32_t number,
-                round_result& round) {
+// Returns what the generator used for them.
+generator_usage send_round(run_steps& steps, const ramp_options& ramp, std::uint32_t number,
+                           round_result& round) {
     process_watch* const watch = steps.watch();
     if (watch != nullptr) {
         watch->find();
         watch->begin();
     }
+    generator_meter meter;
+    meter.begin();
     load_order order;
     order.window_start = clock_now();
     order.kind = load_order::quota::each;
@@ -34,20 +39,20 @@ void send_round(run_steps& steps, const ramp_options& ramp, std::uint32_t number
     order.first_interval = number - 1;
     steps.order(order);
     steps.wait_for_orders(true);
+    const generator_usage used = meter.end(0, steps.used_cpus());
     if (watch != nullptr) round.server = watch->end();
     round.counts = steps.gather();
     round.elapsed = std::max<nanos>(
         0, (steps.cut() ? clock_now() : round.counts.last_done) - order.window_start);
     round.success_ratio =
         static_cast<double>(round.counts.ok) / (static_cast<double>(round.clients) * ramp.messages);
+    return used;
 }
 
 }  // namespace
 
 void run_ramp(run_steps& steps, const ramp_options& ramp) {
     run_result& out = steps.out();
-    generator_meter meter;
-    meter.begin();
     out.window_start_unix_ns = unix_now();
     out.stopped_by = stop_reason::requests;
     const nanos start = clock_now();
@@ -60,20 +65,21 @@ void run_ramp(run_steps& steps, const ramp_options& ramp) {
         round.connect_elapsed = opened.elapsed;
         round.connect_failures = opened.failures;
         if (steps.cut()) break;
-        send_round(steps, ramp, number, round);
+        const generator_usage used = send_round(steps, ramp, number, round);
         if (round.server) {
             if (!out.server) out.server.emplace();
             add_usage(*out.server, *round.server);
         }
         out.counts.add(round.counts);
         out.elapsed += round.elapsed;
+        // Like the server's: of the exchanges, without the time to connect.
+        out.generator.add(used, out.elapsed, steps.used_cpus());
         const bool works = round.counts.ok > 0;
         out.rounds.push_back(std::move(round));
         if (!works && !steps.cut()) steps.stop_for(stop_reason::error);
     }
     if (steps.cut()) out.stopped_by = *steps.cut();
     out.connections_opened = out.connect.opened;
-    out.generator = meter.end(clock_now() - start, steps.used_cpus());
 }
 
 }  // namespace wireload

@@ -25,10 +25,24 @@ std::uint64_t in_ns(const timeval& t) {
 }  // namespace
 
 void generator_usage::take_spinning(std::uint64_t spun_ns, nanos elapsed, unsigned cpus) {
-    const std::uint64_t used = cpu_user_ns + cpu_system_ns;
-    spin_ns = std::min(spun_ns, used);
-    if (elapsed > 0)
-        cpu_share = static_cast<double>(used - spin_ns) / (static_cast<double>(elapsed) * cpus);
+    spin_ns = std::min(spun_ns, cpu_user_ns + cpu_system_ns);
+    set_share(elapsed, cpus);
+}
+
+void generator_usage::set_share(nanos elapsed, unsigned cpus) {
+    if (elapsed <= 0) return;
+    const std::uint64_t worked = cpu_user_ns + cpu_system_ns - spin_ns;
+    cpu_share = static_cast<double>(worked) / (static_cast<double>(elapsed) * cpus);
+}
+
+void generator_usage::add(const generator_usage& later, nanos elapsed, unsigned cpus) {
+    cpu_user_ns += later.cpu_user_ns;
+    cpu_system_ns += later.cpu_system_ns;
+    spin_ns += later.spin_ns;
+    rss_peak_bytes = std::max(rss_peak_bytes, later.rss_peak_bytes);
+    voluntary_switches += later.voluntary_switches;
+    involuntary_switches += later.involuntary_switches;
+    set_share(elapsed, cpus);
 }
 
 generator_usage generator_meter::end(nanos elapsed, unsigned cpus) const {
@@ -37,10 +51,7 @@ generator_usage generator_meter::end(nanos elapsed, unsigned cpus) const {
     generator_usage out;
     out.cpu_user_ns = in_ns(now.ru_utime) - in_ns(before_.ru_utime);
     out.cpu_system_ns = in_ns(now.ru_stime) - in_ns(before_.ru_stime);
-    if (elapsed > 0) {
-        out.cpu_share = static_cast<double>(out.cpu_user_ns + out.cpu_system_ns) /
-                        (static_cast<double>(elapsed) * cpus);
-    }
+    out.set_share(elapsed, cpus);
     out.rss_peak_bytes = peak_memory();
     out.voluntary_switches = static_cast<std::uint64_t>(now.ru_nvcsw - before_.ru_nvcsw);
     out.involuntary_switches = static_cast<std::uint64_t>(now.ru_nivcsw - before_.ru_nivcsw);

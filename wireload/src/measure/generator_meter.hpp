@@ -22,6 +22,10 @@ struct generator_usage {
     std::uint64_t involuntary_switches = 0;
 
     void take_spinning(std::uint64_t spun_ns, nanos elapsed, unsigned cpus);
+    // Makes this the usage of two windows, `elapsed` long together.
+    void add(const generator_usage& later, nanos elapsed, unsigned cpus);
+    // From the CPU time above, over `elapsed`; it stays as it is where that is 0.
+    void set_share(nanos elapsed, unsigned cpus);
 };
 
 class generator_meter {

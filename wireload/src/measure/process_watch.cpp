@@ -99,10 +99,17 @@ void processes_in(const std::string& cgroup, std::vector<pid_t>& out) {
     closedir(folder);
 }
 
+// Of the whole host: sockets, their files and their places in epoll, but no page of a buffer.
+std::optional<std::uint64_t> unreclaimable_slabs() {
+    const auto kib = field(read_file("/proc/meminfo").value_or(""), "SUnreclaim:");
+    return kib ? std::optional(*kib * 1024) : std::nullopt;
+}
+
 }  // namespace
 
 std::variant<process_watch, std::string> process_watch::open(const std::string& what) {
     process_watch watch;
+    watch.slabs_at_open_ = unreclaimable_slabs();
     if (!what.empty() && what.find_first_not_of("0123456789") == std::string::npos) {
         const auto [end, failure] =
             std::from_chars(what.data(), what.data() + what.size(), watch.root_);
@@ -171,6 +178,19 @@ std::uint64_t process_watch::resident_bytes() const {
     return total;
 }
 
+void process_watch::read_kernel_memory(server_usage& out) const {
+    if (const auto now = unreclaimable_slabs(); now && slabs_at_open_) {
+        out.host_kernel_growth_bytes =
+            static_cast<std::int64_t>(*now) - static_cast<std::int64_t>(*slabs_at_open_);
+    }
+    if (cgroup_.empty()) return;
+    const std::string text = read_file(cgroup_ + "/memory.stat").value_or("");
+    auto own = field(text, "kernel ");
+    if (!own) own = field(text, "slab ");  // before Linux 5.18
+    const auto sockets = field(text, "sock ");
+    if (own && sockets) out.kernel_bytes = *own + *sockets;
+}
+
 void process_watch::find() { known_ = processes(); }
 
 void process_watch::begin() {
@@ -213,6 +233,7 @@ server_usage process_watch::end() {
     }
     out.rss_bytes = resident_bytes();
     out.rss_peak_bytes = std::max(peak_, out.rss_bytes);
+    read_kernel_memory(out);
     std::uint64_t proportional = 0;
     bool known = false;
     for (const pid_t pid : known_) {

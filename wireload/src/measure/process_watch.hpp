@@ -6,7 +6,7 @@
 //
 //   call       when                             reads
 //   --------   ------------------------------   -------------------------------------------
-//   open()     before the run                   whether the process or folder is there
+//   open()     before the run                   whether the process or folder is there; slabs
 //   find()     shortly before the window        the processes (milliseconds)
 //   begin()    at the start of the window       their CPU time and memory
 //   sample()   about every 100 ms inside it     their memory, for the peak
@@ -33,7 +33,12 @@ struct server_usage {
     std::uint64_t rss_peak_bytes =
         0;  // the largest sum that was seen: at both edges and at each sample()
     std::optional<std::uint64_t> pss_bytes;  // at the end; absent where the kernel does not tell
-    std::uint32_t processes = 0;             // at the end
+    // The kernel's memory for it at the end, sockets among it: what the cgroup's memory.stat tells.
+    std::optional<std::uint64_t> kernel_bytes;
+    // What the whole host's unreclaimable slabs grew by since open(), both ends of each connection
+    // among it.
+    std::optional<std::int64_t> host_kernel_growth_bytes;
+    std::uint32_t processes = 0;  // at the end
 };
 
 class process_watch {
@@ -60,6 +65,7 @@ private:
     static cpu_by_process cpu_of(const std::vector<pid_t>& pids);
     cpu read_cgroup() const;
     std::uint64_t resident_bytes() const;
+    void read_kernel_memory(server_usage& out) const;
 
     pid_t root_ = 0;
     std::string cgroup_;  // empty: by process
@@ -67,6 +73,7 @@ private:
     cpu cgroup_at_begin_;
     std::vector<pid_t> known_;  // found last
     std::uint64_t peak_ = 0;
+    std::optional<std::uint64_t> slabs_at_open_;
 };
 
 }  // namespace wireload

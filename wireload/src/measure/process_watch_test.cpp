@@ -1,5 +1,6 @@
 #include "measure/process_watch.hpp"
 
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -8,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -80,6 +82,7 @@ TEST(ProcessWatch, CountsTheCpuOfDescendantsInTheWindowOnly) {
     EXPECT_GE(used.rss_peak_bytes, used.rss_bytes);
     ASSERT_TRUE(used.pss_bytes.has_value());
     EXPECT_LE(*used.pss_bytes, used.rss_bytes);
+    EXPECT_FALSE(used.kernel_bytes.has_value()) << "only a cgroup tells";
 
     watch.find();
     watch.begin();  // a second window knows nothing of the first
@@ -105,7 +108,29 @@ TEST(ProcessWatch, ReadsACgroupFolder) {
     EXPECT_EQ(used.cpu_system_ns, 16'000U);
     EXPECT_EQ(used.processes, 2U);
     EXPECT_GT(used.rss_bytes, 0U);
+    EXPECT_FALSE(used.kernel_bytes.has_value()) << "no memory.stat: the controller is elsewhere";
+
+    std::ofstream(folder + "/memory.stat")
+        << "anon 900\nkernel 5000\nkernel_stack 70\nsock 300\nslab 1200\n";
+    EXPECT_EQ(watch.end().kernel_bytes, 5'300U);
+    std::ofstream(folder + "/memory.stat") << "anon 900\nkernel_stack 70\nsock 300\nslab 1200\n";
+    EXPECT_EQ(watch.end().kernel_bytes, 1'500U) << "before Linux 5.18";
     std::filesystem::remove_all(folder);
+}
+
+TEST(ProcessWatch, SeesTheKernelsMemoryForConnectionsGrow) {
+    auto opened = process_watch::open(std::to_string(getpid()));
+    ASSERT_TRUE(std::holds_alternative<process_watch>(opened));
+    auto& watch = std::get<process_watch>(opened);
+    watch.find();
+    watch.begin();
+    std::vector<int> sockets(900, -1);
+    for (std::size_t i = 0; i + 1 < sockets.size(); i += 2)
+        ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, &sockets[i]), 0);
+    const server_usage used = watch.end();
+    for (const int socket : sockets) close(socket);
+    ASSERT_TRUE(used.host_kernel_growth_bytes.has_value());
+    EXPECT_GT(*used.host_kernel_growth_bytes, 300'000);
 }
 
 TEST(ProcessWatch, SaysWhatIsWrong) {

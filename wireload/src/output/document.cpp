@@ -47,9 +47,14 @@ json errors(const error_counts& counts) {
 json server(const std::optional<server_usage>& usage) {
     if (!usage) return nullptr;
     return {
-        {"cpu_user_ns", usage->cpu_user_ns},      {"cpu_system_ns", usage->cpu_system_ns},
-        {"rss_bytes", usage->rss_bytes},          {"rss_peak_bytes", usage->rss_peak_bytes},
-        {"pss_bytes", or_null(usage->pss_bytes)}, {"processes", usage->processes},
+        {"cpu_user_ns", usage->cpu_user_ns},
+        {"cpu_system_ns", usage->cpu_system_ns},
+        {"rss_bytes", usage->rss_bytes},
+        {"rss_peak_bytes", usage->rss_peak_bytes},
+        {"pss_bytes", or_null(usage->pss_bytes)},
+        {"kernel_bytes", or_null(usage->kernel_bytes)},
+        {"host_kernel_growth_bytes", or_null(usage->host_kernel_growth_bytes)},
+        {"processes", usage->processes},
     };
 }
 

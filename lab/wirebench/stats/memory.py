@@ -1,0 +1,138 @@
+"""Memory per connection: the slope of a server's memory over rungs of connections.
+
+One difference of memory, divided by the connections, has everything in it that a server allocates
+once: code, heap, and what the first requests touch. A slope over rungs leaves that out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from scipy import stats
+
+from wirebench.catalog.studies import Cell, ClosedLoad
+from wirebench.stats.cell import CellData
+from wirebench.stats.ratio import bca_interval, median
+from wirebench.stats.settings import DEFAULT, Settings
+from wirebench.stats.types import CellAnalysis, ConnectionMemory, MemoryTable, Slope
+
+NEEDS_RUNGS = "needs two rungs"
+
+
+def memory_tables(
+    cells: Sequence[CellData], *, settings: Settings = DEFAULT
+) -> tuple[MemoryTable, ...]:
+    """One table for each set of closed-loop cells that differ only in their connections, in the
+    order of the plan. A set of one cell has a table too, which says that it needs another.
+    """
+    ladders: dict[tuple[str, Cell], dict[int, CellData]] = {}
+    for data in cells:
+        cell = data.planned.cell
+        if isinstance(cell.load, ClosedLoad):
+            same = replace(cell, id="", title="", load=replace(cell.load, connections=0))
+            rungs = ladders.setdefault((data.study, same), {})
+            rungs[cell.load.connections] = data
+    return tuple(_table(dict(sorted(rungs.items())), settings) for rungs in ladders.values())
+
+
+def with_memory(
+    cells: Sequence[CellAnalysis], tables: Sequence[MemoryTable]
+) -> tuple[CellAnalysis, ...]:
+    """The cells, each entry with its memory per connection."""
+    known = {(table.study, cell): table for table in tables for cell in table.cells}
+    return tuple(
+        replace(
+            cell,
+            entries=tuple(
+                replace(entry, memory=known[cell.study, cell.cell].entries.get(entry.entry))
+                for entry in cell.entries
+            ),
+        )
+        if (cell.study, cell.cell) in known
+        else cell
+        for cell in cells
+    )
+
+
+def _table(rungs: Mapping[int, CellData], settings: Settings) -> MemoryTable:
+    first = next(iter(rungs.values()))
+    load = first.planned.cell.load
+    assert isinstance(load, ClosedLoad)
+    pss = _any_has(rungs, "server_pss_bytes")
+    own_kernel = _any_has(rungs, "server_kernel_bytes")
+    return MemoryTable(
+        study=first.study,
+        cells=tuple(data.planned.cell.id for data in rungs.values()),
+        connections=tuple(rungs),
+        tls=load.tls,
+        in_flight=load.in_flight,
+        measure="PSS" if pss else "RSS",
+        kernel_of="server" if own_kernel else "host",
+        entries={
+            name: _memory_of(
+                rungs,
+                name,
+                own="server_pss_bytes" if pss else "server_rss_bytes",
+                kernel="server_kernel_bytes" if own_kernel else "host_kernel_growth_bytes",
+                settings=settings,
+            )
+            for name in dict.fromkeys(name for data in rungs.values() for name in data.trials)
+        },
+    )
+
+
+def _any_has(rungs: Mapping[int, CellData], metric: str) -> bool:
+    return any(data.values(name, metric) for data in rungs.values() for name in data.trials)
+
+
+def _memory_of(
+    rungs: Mapping[int, CellData], name: str, *, own: str, kernel: str, settings: Settings
+) -> ConnectionMemory:
+    found = slope_of(_by_block(rungs, name, own), settings=settings)
+    reason = None
+    if found is None and max(rungs) < settings.rung_factor * min(rungs):
+        reason = NEEDS_RUNGS
+    elif found is None:
+        reason = "no block has its memory at two rungs"
+    return ConnectionMemory(
+        own=found,
+        kernel=slope_of(_by_block(rungs, name, kernel), settings=settings),
+        reason=reason,
+    )
+
+
+def _by_block(rungs: Mapping[int, CellData], name: str, metric: str) -> dict[int, dict[int, float]]:
+    """The metric by block and connections."""
+    found: dict[int, dict[int, float]] = {}
+    for connections, data in rungs.items():
+        for block, value in data.values(name, metric).items():
+            found.setdefault(block, {})[connections] = value
+    return found
+
+
+def slope_of(
+    blocks: Mapping[int, Mapping[int, float]], *, settings: Settings = DEFAULT
+) -> Slope | None:
+    """Bytes per connection, from bytes by block and connections.
+
+    Each block with rungs far enough apart has its own slope: the median of the slopes between all
+    pairs of its rungs (Theil 1950; Sen, JASA 1968), which one rung with a grown heap does not move.
+    The estimate is their median, with its BCa interval; no interval below ``min_blocks``. A server
+    that gives memory back may have a negative one. None where no block has such rungs.
+    """
+    slopes = np.array(
+        [
+            float(stats.theilslopes(list(values.values()), list(values)).slope)
+            for _, values in sorted(blocks.items())
+            if max(values) >= settings.rung_factor * min(values)
+        ],
+        dtype=np.float64,
+    )
+    if not len(slopes):
+        return None
+    if len(slopes) < settings.min_blocks:
+        return Slope(estimate=median(slopes), low=None, high=None, blocks=len(slopes))
+    interval = bca_interval(slopes, settings=settings)
+    return Slope(estimate=median(slopes), low=interval.low, high=interval.high, blocks=len(slopes))
