@@ -10,7 +10,9 @@ from test_store import plan as small_plan
 from wirebench.plan.blocks import PlannedTrial, entries_of
 from wirebench.plan.estimate import Pace
 from wirebench.plan.model import Plan, PlannedCell
+from wirebench.plan.stop import Look, Standstill
 from wirebench.run.measure import Measured, measure
+from wirebench.store.records import LeftRecord
 from wirebench.trial.record import FailureRecord, TrialRecord
 
 TRIAL_NS = 1_000_000_000
@@ -27,6 +29,7 @@ class FakeLab:
     fails: Callable[[PlannedTrial], str | None] = lambda _: None
     now_ns: int = 0
     kept: list[TrialRecord] = field(default_factory=list)
+    gone: list[LeftRecord] = field(default_factory=list)
     ran: list[str] = field(default_factory=list)
     left: list[int] = field(default_factory=list)
     die_after: int | None = None
@@ -72,13 +75,18 @@ class FakeLab:
         *,
         done: tuple[TrialRecord, ...] = (),
         settled: Callable[[str, int], bool] = lambda *_: True,
+        look: Look | None = None,
     ) -> Measured:
+        def all_or_none(key: str, blocks: int, present: frozenset[str]) -> Standstill:
+            return Standstill(settled=dict.fromkeys(present if settled(key, blocks) else (), "x"))
+
         return measure(
             plan,
             done=done,
             run_trial=self.run_trial,
             keep=self.kept.append,
-            settled=settled,
+            leave=self.gone.append,
+            look=look or all_or_none,
             dropped=lambda block: self.disturbed(block[0].cell, block[0].block),
             clock_ns=self.clock_ns,
             pace=Pace(

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from synthetic_run import FLOOR, World, make_plan, make_trials, write_run
-from wirebench.stats import RunAnalysis, TwinRecord, analyse, load_history, settled
+from wirebench.plan.model import Plan, PlannedCell
+from wirebench.stats import RunAnalysis, TrialView, TwinRecord, analyse, load_history, standstill
 from wirebench.stats.history import TWINS_FILE
 from wirebench.store.rundir import read_run
 
@@ -159,19 +161,27 @@ def test_nothing_measured_gives_an_empty_analysis() -> None:
     assert all(entry.summary.trials == 0 for cell in empty.cells for entry in cell.entries)
 
 
+def settled(trials: Sequence[TrialView], plan: Plan, cell: PlannedCell) -> bool:
+    """Whether more blocks would help nobody in the cell."""
+    names = {entry.name for entry in cell.entries}
+    found = standstill(trials, plan, cell.key, block=99, present=names)
+    judged = {entry.name for entry in cell.entries if entry.twin_of is None} - set(cell.floors)
+    return judged <= set(found.settled) | found.hopeless
+
+
 def test_settled_when_intervals_are_narrow() -> None:
     quiet, loud = World(noise=0.002, samples=5), World(noise=0.2, samples=5)
     plan = make_plan(quiet)
     cell = plan.cells[1]
-    assert settled(make_trials(quiet, plan), cell)
-    assert not settled(make_trials(loud, plan), cell)
+    assert settled(make_trials(quiet, plan), plan, cell)
+    assert not settled(make_trials(loud, plan), plan, cell)
 
 
 def test_an_entry_with_a_voided_trial_needs_another_block() -> None:
     """node/http's figures contradict Little's law in one of the six blocks of the first cell."""
     quiet = World(noise=0.002, samples=5)
     plan = make_plan(quiet)
-    assert not settled(make_trials(quiet, plan), plan.cells[0])
+    assert not settled(make_trials(quiet, plan), plan, plan.cells[0])
 
 
 def test_one_failure_does_not_settle_an_entry_but_a_dead_floor_settles_all() -> None:
@@ -188,6 +198,7 @@ def test_one_failure_does_not_settle_an_entry_but_a_dead_floor_settles_all() -> 
                 else one
                 for one in trials
             ],
+            plan,
             cell,
         )
 
@@ -204,7 +215,7 @@ def test_nothing_is_settled_without_an_interval() -> None:
         replace(one, covariates={"steal_ns": one.elapsed_ns}) if one.block == 2 else one
         for one in make_trials(quiet, plan)
     ]
-    assert not settled(trials, cell), "five blocks are left, and five give no interval"
+    assert not settled(trials, plan, cell), "five blocks are left, and five give no interval"
 
 
 def record(ratio: float, *, alarm: bool = False) -> TwinRecord:

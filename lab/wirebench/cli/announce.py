@@ -63,7 +63,7 @@ def announce(scope: Scope, path: Path, before: StoredRun | None, out: Console) -
             f"figures of {count_of(selection.blocks, 'block')}, but no verdicts: those need"
             f" {MIN_BLOCKS}"
         )
-    for note in scope_notes(scope):
+    for note in (*untimely_lines(scope), *scope_notes(scope)):
         out.print(f"  {note}", markup=False, highlight=False, soft_wrap=True)
     out.print(
         f"  into       {path} (Ctrl-C keeps what is done)",
@@ -71,6 +71,17 @@ def announce(scope: Scope, path: Path, before: StoredRun | None, out: Console) -
         highlight=False,
         soft_wrap=True,
     )
+
+
+def untimely_lines(scope: Scope) -> Iterable[str]:
+    """Which cells the time budget has no room for."""
+    from wirebench.catalog.units import rough_duration
+
+    if scope.untimely and scope.budget_ns is not None:
+        yield (
+            f"without {', '.join(scope.untimely)}: {rough_duration(scope.budget_ns)} do not hold"
+            " the mandatory blocks of every cell"
+        )
 
 
 def scope_notes(scope: Scope) -> Iterable[str]:

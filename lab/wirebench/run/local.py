@@ -51,12 +51,12 @@ class LocalBench:
     def __init__(self, *, root: Path, jobs: int) -> None:
         self._root = root
         self._builds = Builds(root, jobs=jobs)
-        self._generator = find_generator()
         self._supervisor = Supervisor()
         self._folders: dict[str, Path] = {}
         self._host: Mapping[str, Any] | None = None
 
     def __enter__(self) -> LocalBench:
+        self._generator = find_generator()
         self._supervisor.__enter__()
         return self
 
