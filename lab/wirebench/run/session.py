@@ -313,6 +313,7 @@ def finish(
         status=status,  # type: ignore[arg-type]
         ended_unix_ns=now_unix_ns(),
         exit_code=exit_code,
+        notes=tuple(dict.fromkeys((*session.info.notes, *session.bench.notes()))),
     )
     session.directory.write_info(info)
     return info
