@@ -207,6 +207,63 @@ def test_one_failure_does_not_settle_an_entry_but_a_dead_floor_settles_all() -> 
     assert failing("cpp/floor", range(1, 7)), "no block gives a ratio to it"
 
 
+def test_an_entry_is_settled_by_its_pairs_or_by_a_narrow_interval() -> None:
+    world = World(noise=0.1, samples=5)
+    plan = make_plan(world)
+    cell = next(one for one in plan.cells if one.key == "websocket.burst-small")
+    wide = replace(plan, cells=tuple(replace(one, precision=1e-9) for one in plan.cells))
+    names = {entry.name for entry in cell.entries}
+    trials = make_trials(world, plan)
+    analysis = analyse(trials, replace(plan, cells=(cell,))).cells[0]
+    open_ = {pair.a for pair in analysis.pairs if pair.verdict.kind == "undecided"} | {
+        entry.entry
+        for entry in analysis.entries
+        if entry.standing.verdict is not None and entry.standing.verdict.kind == "undecided"
+    }
+    ranked = {entry.entry for entry in analysis.entries if entry.unranked is None}
+    assert open_ & ranked, "the world has a pair too close for six blocks"
+    found = standstill(trials, wide, cell.key, block=99, present=names)
+    assert set(found.settled) & ranked == ranked - open_
+    assert set(found.settled.values()) == {"all its pairs were decided"}
+    coarse = replace(plan, cells=tuple(replace(one, precision=0.9) for one in plan.cells))
+    found = standstill(trials, coarse, cell.key, block=99, present=names)
+    assert set(found.settled) >= ranked
+    assert {found.settled[name] for name in open_ & ranked} == {"its interval is within 90%"}
+
+
+def test_a_pair_with_an_entry_that_left_keeps_nobody() -> None:
+    world = World(noise=0.1, samples=5)
+    plan = make_plan(world)
+    plan = replace(plan, cells=tuple(replace(one, precision=1e-9) for one in plan.cells))
+    cell = next(one for one in plan.cells if one.key == "websocket.burst-small")
+    names = {entry.name for entry in cell.entries}
+    trials = make_trials(world, plan)
+    analysis = analyse(trials, replace(plan, cells=(cell,))).cells[0]
+    a, b = next((one.a, one.b) for one in analysis.pairs if one.verdict.kind == "undecided")
+    others = {
+        one.b
+        for one in analysis.pairs
+        if one.a == a and one.verdict.kind == "undecided" and one.b != b
+    }
+    assert a not in standstill(trials, plan, cell.key, block=99, present=names).settled
+    present = names - {b} - others
+    assert a in standstill(trials, plan, cell.key, block=99, present=present).settled
+
+
+def test_later_blocks_of_an_interrupted_run_do_not_decide_an_earlier_look() -> None:
+    quiet = World(noise=0.002, samples=5)
+    plan = make_plan(quiet)
+    cell = plan.cells[1]
+    names = {entry.name for entry in cell.entries}
+    trials = make_trials(quiet, plan)
+    assert standstill(trials, plan, cell.key, block=6, present=names).settled
+    assert not standstill(trials, plan, cell.key, block=5, present=names).settled
+    early = [trial for trial in trials if trial.block <= 5]
+    assert standstill(early, plan, cell.key, block=6, present=names) == standstill(
+        trials, plan, cell.key, block=5, present=names
+    )
+
+
 def test_nothing_is_settled_without_an_interval() -> None:
     quiet = World(noise=0.002, samples=5)
     plan = make_plan(quiet)

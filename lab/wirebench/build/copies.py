@@ -43,6 +43,7 @@ class Copies:
         place = self._own / f"{repeat}-{'x' * filler}" / folder.parent.name / folder.name
         if size > shutil.disk_usage(folder).free // 2:
             raise CannotCopyError("the disk has too little room for a copy")
+        self.remove(place)
         try:
             place.parent.mkdir(parents=True, exist_ok=True)
             shutil.copytree(folder, place, symlinks=True)

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 from wirebench import __version__
 from wirebench.catalog import Catalog, CatalogError
 from wirebench.catalog.contestants import STUDIES
-from wirebench.cli.announce import announce, count_of, too_few
+from wirebench.cli.announce import announce, ending_lines
 from wirebench.cli.arguments import default_jobs, open_catalog
 from wirebench.cli.console import console
+from wirebench.cli.forecast import expected_widths, print_forecast
 from wirebench.cli.publish import conclude, publish
 
 # Everything of the later stages is imported where it is used: it takes most of a second, and --help
@@ -152,7 +153,6 @@ class _Execution:
         self, selection: Selection, before: StoredRun | None, out: Console
     ) -> int:
         """``--dry-run``: nothing is built, started or written."""
-        from wirebench.cli.forecast import print_forecast
         from wirebench.run.local import LocalBench
 
         bench = LocalBench(root=self.catalog.root, jobs=default_jobs(self.request.jobs))
@@ -196,7 +196,8 @@ class _Execution:
         point_latest(directory.path)
         if before is None or not before.host:
             directory.write_host(bench.host())
-        announce(scope, directory.path, before, out)
+        widths = expected_widths(scope, self.results, host_id=str(bench.host().get("host_id", "")))
+        announce(scope, directory.path, before, out, widths=widths)
         return Session(
             directory=directory,
             info=info,
@@ -238,12 +239,8 @@ class _Execution:
                 dropped=lambda block: bool(dropped_blocks(block)),
                 watcher=watcher,
             )
-        if measured.out_of_budget:
-            fewest = min(measured.blocks.values())
-            out.print(
-                f"the time budget is used up after {count_of(fewest, 'block')}{too_few(fewest)}",
-                highlight=False,
-            )
+        for line in ending_lines(measured):
+            out.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def _command(request: Request, selection: Selection) -> tuple[str, ...]:

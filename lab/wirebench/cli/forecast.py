@@ -28,17 +28,20 @@ def print_forecast(
     host: Mapping[str, Any],
     now_unix_s: float | None = None,
 ) -> None:
-    """Print the cells with their entries, blocks and seconds, the total, and the end by the
-    clock.
+    """Print the cells with their entries, blocks and seconds, the total, and the end by the clock;
+    and where this host has run a cell before, the widest interval to expect of the mandatory
+    blocks.
     """
     from wirebench.catalog.units import rough_duration
 
     table = Table(box=None, padding=(0, 1), header_style="bold", show_edge=False)
     for title in ("study", "cell"):
         table.add_column(title)
-    for title in ("entries", "blocks", "a block", "mandatory"):
+    for title in ("entries", "blocks", "a block", "mandatory", "expected"):
         table.add_column(title, justify="right", no_wrap=True)
+    widths = expected_widths(scope, results, host_id=str(host.get("host_id", "")))
     for cell in scope.forecasts:
+        width = widths.get(cell.planned.key)
         table.add_row(
             cell.planned.study,
             cell.planned.cell.id,
@@ -46,6 +49,7 @@ def print_forecast(
             blocks_of(cell),
             seconds(cell.block_ns),
             seconds(cell.mandatory_ns),
+            f"±{width:.1%}" if width is not None else "",
         )
     out.print(table)
 
@@ -75,6 +79,30 @@ def print_forecast(
         say(f"resumed    {done} trials of this run are done and are not repeated")
     for note in scope_notes(scope):
         say(note)
+
+
+def expected_widths(scope: Scope, results: Path, *, host_id: str) -> dict[str, float]:
+    """The half width of the widest interval that the mandatory blocks will probably give, by
+    ``study.cell``, where an earlier run on this host says so.
+    """
+    from wirebench.stats.precision import expected_half_width, remembered
+
+    records = remembered(results)
+    presets = {study.name: preset.name for study, preset in scope.studies}
+    found = {}
+    for cell in scope.forecasts:
+        planned = cell.planned
+        width = expected_half_width(
+            records,
+            host_id=host_id,
+            study=planned.study,
+            cell=planned.cell.id,
+            preset=presets[planned.study],
+            blocks=planned.min_blocks,
+        )
+        if width is not None:
+            found[planned.key] = width
+    return found
 
 
 def blocks_of(cell: CellForecast) -> str:

@@ -6,24 +6,19 @@ Processes and the clock are arguments, so that the tests can use fakes.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Protocol
 
-from wirebench.plan.blocks import Entry, PlannedTrial
+from wirebench.plan.blocks import PlannedTrial
 from wirebench.plan.estimate import Pace
 from wirebench.plan.fit import cells_that_fit
 from wirebench.plan.model import Plan, PlannedCell
 from wirebench.plan.stop import Look, is_look
 from wirebench.process.interrupt import hold
+from wirebench.run.tally import GIVE_UP_AFTER, CellTally, Failures
 from wirebench.store.records import LeftRecord
 from wirebench.trial.record import FailureRecord, Status, TrialRecord
-
-GIVE_UP_AFTER = 2
-"""After this many blocks in which an entry failed in the same way, the cell's other blocks leave it
-out. Our own choice.
-"""
 
 
 class Watcher(Protocol):
@@ -48,85 +43,6 @@ class Measured:
     out_of_budget: bool
     given_up: tuple[str, ...] = ()
     """Cells (``study.cell``) that ended before their mandatory blocks, for lack of time."""
-
-
-@dataclass(kw_only=True)
-class _Progress:
-    """How far a cell has come.
-
-    A dropped block is run again under the next number, at most ``min_blocks`` times in a cell, so
-    that the run also ends on a host that is always disturbed.
-    """
-
-    cell: PlannedCell
-    run: int = 0
-    dropped: int = 0
-    left: set[str] = field(default_factory=set)
-    """The entries that need no more blocks."""
-
-    @property
-    def blocks(self) -> int:
-        return self.run - min(self.dropped, self.cell.min_blocks)
-
-    @property
-    def owed(self) -> int:
-        """The mandatory blocks that it does not have yet."""
-        return max(0, self.cell.min_blocks - self.blocks)
-
-    @property
-    def entries(self) -> list[Entry]:
-        return [entry for entry in self.cell.entries if entry.name not in self.left]
-
-    def ended(self, *, dropped: bool) -> None:
-        self.run += 1
-        self.dropped += dropped
-
-    def look(self, look: Look) -> list[LeftRecord]:
-        """The entries that leave the cell now. A cell without an open entry is left by all."""
-        cell = self.cell
-        present = frozenset(entry.name for entry in self.entries)
-        found = look(cell.key, self.run, present)
-        pair = {cell.twin} | {entry.name for entry in cell.entries if entry.twin_of is not None}
-        judged = present - set(cell.floors) - (pair - {cell.twin})
-        if judged <= set(found.settled) | found.hopeless:
-            self.left.update(present)
-            return []
-        leaving = [
-            entry.name
-            for entry in self.entries
-            if entry.name in found.settled and entry.name not in {*cell.floors, *pair}
-        ]
-        self.left.update(leaving)
-        return [
-            LeftRecord(
-                study=cell.study,
-                cell=cell.cell.id,
-                entry=name,
-                blocks=self.blocks,
-                reason=found.settled[name],
-            )
-            for name in leaving
-        ]
-
-
-@dataclass(kw_only=True)
-class _Failures:
-    """Failures by cell, entry and kind, over the blocks of this run and of the interrupted run
-    before it.
-    """
-
-    counts: Counter[tuple[str, str, str]] = field(default_factory=Counter)
-
-    def add(self, record: TrialRecord) -> None:
-        if record.status == "failed" and record.failure is not None and record.block > 0:
-            self.counts[f"{record.study}.{record.cell}", record.entry, record.failure.kind] += 1
-
-    def gives_up(self, cell: str, entry: str) -> str | None:
-        """The kind of failure for which the cell leaves the entry out; None if it still runs."""
-        for (at_cell, at_entry, kind), count in self.counts.items():
-            if (at_cell, at_entry) == (cell, entry) and count >= GIVE_UP_AFTER:
-                return kind
-        return None
 
 
 def measure(
@@ -177,13 +93,13 @@ class _Measuring:
     watcher: Watcher
 
     def __post_init__(self) -> None:
-        self._failures = _Failures()
+        self._failures = Failures()
         self._finished: set[str] = set()
         self._before: dict[tuple[str, int], list[TrialRecord]] = {}
         self._spent_before = 0
         self._timed = 0
         self._begun = self.clock_ns()
-        self._progress = {cell.key: _Progress(cell=cell) for cell in self.plan.cells}
+        self._progress = {cell.key: CellTally(cell=cell) for cell in self.plan.cells}
         self._given_up: list[str] = []
         self._out_of_budget = False
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from wirebench.plan.model import Plan
 from wirebench.plan.stop import Standstill
-from wirebench.run.measure import GIVE_UP_AFTER
+from wirebench.run.tally import GIVE_UP_AFTER
 from wirebench.stats.analyse import analyse
 from wirebench.stats.settings import DEFAULT, Settings
 from wirebench.stats.types import CellAnalysis, EntryAnalysis, Ratio, TrialView, TwinRecord, Verdict
