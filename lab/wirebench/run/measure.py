@@ -214,9 +214,12 @@ class _Measuring:
     def _left(
         self, active: Sequence[PlannedCell], at: PlannedCell, here: list[PlannedTrial]
     ) -> int:
-        """The estimated time of the remaining mandatory blocks. Blocks that the stop rule or a
-        dropped block may add are not counted.
+        """The estimated time of the remaining mandatory blocks; after them, the rest of the budget.
+        Other blocks that the stop rule or a dropped block may add are not counted.
         """
+        owing = any(self._progress[cell.key].owed for cell in active)
+        if not owing and self.plan.budget_ns is not None:
+            return max(0, self.plan.budget_ns - self._spent())
         total = sum(self.pace.trial(at.key, trial.entry.name) for trial in here)
         for cell in active:
             blocks = self._progress[cell.key].owed - (1 if cell.key == at.key else 0)
