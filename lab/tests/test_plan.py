@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 from wirebench.catalog.model import Contestant
@@ -11,7 +12,9 @@ from wirebench.catalog.studies import Cell, ClientLoad, ClosedLoad, EachLoad, Ra
 from wirebench.plan.blocks import MAX_ENVIRONMENT_BYTES, Entry, choose_twin, draw_block, entries_of
 from wirebench.plan.choose import choose, plan_cell
 from wirebench.plan.estimate import Pace, block_ns, trial_ns
-from wirebench.plan.stop import wants_more
+from wirebench.plan.fit import cells_that_fit
+from wirebench.plan.repeats import order_of_cells, path_filler, repeat_of
+from wirebench.plan.stop import is_look, looks
 
 NAMES = ("cpp/floor", "go/net-http", "node/http", "python/aiohttp")
 ENTRIES = entries_of(NAMES, twin="node/http")
@@ -62,27 +65,46 @@ def test_the_twin_is_never_the_floor_unless_it_is_alone() -> None:
     assert twin(()) is None
 
 
-def looks_taken(*, max_blocks: int, narrow_after: int) -> tuple[int, list[int]]:
-    asked: list[int] = []
-
-    def settled(_: str, blocks: int) -> bool:
-        asked.append(blocks)
-        return blocks >= narrow_after
-
-    done = 0
-    while wants_more("c", done=done, min_blocks=6, max_blocks=max_blocks, settled=settled):
-        done += 1
-    return done, asked
+def test_looks_are_taken_at_fixed_numbers_of_blocks() -> None:
+    assert list(islice(looks(), 7)) == [6, 9, 13, 19, 28, 41, 59]
+    assert [blocks for blocks in range(1, 30) if is_look(blocks)] == [6, 9, 13, 19, 28]
 
 
-def test_a_cell_stops_at_the_first_look_at_which_its_intervals_are_narrow() -> None:
-    assert looks_taken(max_blocks=28, narrow_after=6) == (6, [6])
-    assert looks_taken(max_blocks=28, narrow_after=10) == (13, [6, 9, 13])
-    assert looks_taken(max_blocks=28, narrow_after=99) == (28, [6, 9, 13, 19])
+def test_mandatory_blocks_are_spread_over_the_repeats_and_others_go_on() -> None:
+    def repeats(min_blocks: int, repeats: int, blocks: int) -> list[int]:
+        return [
+            repeat_of(block, min_blocks=min_blocks, repeats=repeats)
+            for block in range(1, blocks + 1)
+        ]
+
+    assert repeats(6, 3, 10) == [1, 1, 2, 2, 3, 3, 4, 4, 5, 5]
+    assert repeats(9, 3, 10) == [1, 1, 1, 2, 2, 2, 3, 3, 3, 4]
+    assert repeats(7, 3, 9) == [1, 1, 1, 2, 2, 2, 3, 3, 3]
+    assert repeats(6, 1, 28) == [1] * 28
+    assert repeats(2, 3, 3) == [1, 2, 3], "fewer blocks than repeats"
 
 
-def test_a_fixed_number_of_blocks_asks_nothing() -> None:
-    assert looks_taken(max_blocks=6, narrow_after=0) == (6, [])
+def test_each_repeat_has_its_own_order_of_cells_and_path() -> None:
+    cells = [f"c{number}" for number in range(10)]
+    orders = [order_of_cells(cells, seed=5, repeat=repeat) for repeat in range(1, 6)]
+    assert orders[0] == cells, "the first repeat keeps the order of the plan"
+    assert all(sorted(order) == cells for order in orders)
+    assert len({tuple(order) for order in orders}) == len(orders)
+    assert orders[2] == order_of_cells(cells, seed=5, repeat=3)
+    assert orders[2] != order_of_cells(cells, seed=6, repeat=3)
+    lengths = [path_filler(seed=5, repeat=repeat) for repeat in range(2, 12)]
+    assert len(set(lengths)) > 5
+    assert min(lengths) >= 1
+    assert max(lengths) <= 160
+
+
+def test_without_time_the_study_that_takes_most_loses_its_last_cell() -> None:
+    costs = [("a", 10), ("a", 10), ("a", 10), ("b", 40), ("b", 5), ("c", 1)]
+    assert cells_that_fit(costs, 76) == [0, 1, 2, 3, 4, 5]
+    assert cells_that_fit(costs, 75) == [0, 1, 2, 3, 5], "b takes most"
+    assert cells_that_fit(costs, 65) == [0, 1, 3, 5], "b has one cell left, so a pays"
+    assert cells_that_fit(costs, 0) == [0, 3, 5], "each study keeps its first cell"
+    assert cells_that_fit([], 0) == []
 
 
 def cell(load: ClosedLoad | EachLoad | RampLoad | ClientLoad) -> Cell:

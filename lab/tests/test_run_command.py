@@ -113,3 +113,50 @@ def test_wrong_usage_is_one_line_and_64(
     assert re.search(message, output), output
     assert "Traceback" not in output
     assert not (project.root / "results").exists()
+
+
+def test_a_dry_run_says_what_would_run_and_leaves_nothing(project: Project) -> None:
+    code, output = project.run("run", "all", "--quick", "--dry-run")
+    assert code == 0, output
+    assert re.search(r"concurrency +c2 +3 +6 +\d+\.\d s +\d+\.\d s", output), output
+    assert "total: 1 cell, 3 entries, 18 trials" in output
+    assert re.search(r"ends +about \w{3} \d\d:\d\d", output)
+    assert not (project.root / "results").exists()
+    assert not (project.root / "build").exists()
+    assert project.started() == []
+    code, output = project.run("quick", "--dry-run", "--budget", "1m")
+    assert code == 0, output
+    assert "6-200" in output
+    assert "what is undecided then goes on to 1 min 00 s" in output
+
+
+def test_a_dry_run_needs_no_generator(project: Project) -> None:
+    (project.root / "bin" / "wireload").unlink()
+    code, output = project.run("run", "concurrency", "--quick", "--dry-run")
+    assert code == 0, output
+
+
+def test_repeats_run_from_copies_and_who_cannot_move_runs_in_place(project: Project) -> None:
+    noting = (
+        "import os, pathlib\n"
+        f"with pathlib.Path({str(project.root / 'where')!r}).open('a') as file:\n"
+        "    file.write(os.getcwd() + '\\n')\n"
+    )
+    project.add("mover", server=noting + SERVER)
+    staying = "import os\nif '/copies/' in os.getcwd():\n    raise SystemExit('not here')\n"
+    project.add("stayer", server=staying + SERVER)
+    code, output = project.run(
+        "run", "concurrency", "--quick", "--blocks", "2", "--repeats", "2", "--seed", "1"
+    )
+    assert code == 0, output
+    where = (project.root / "where").read_text().splitlines()
+    assert any("/build/contestants/" in line for line in where)
+    assert any("/build/copies/" in line for line in where)
+    assert len({len(line) for line in where}) > 1, "paths of other lengths"
+    run = read_run(project.only_run())
+    assert {(record.block, record.repeat) for record in run.trials} == {(1, 1), (2, 2)}
+    assert {record.status for record in run.trials} == {"ok"}
+    (note,) = (one for one in run.info.notes if "same folder" in one)
+    assert note.startswith("python/stayer ran from the same folder in every repeat: its build does")
+    assert not (project.root / "build" / "copies").exists()
+    assert run.info.command[-4:] == ("--repeats", "2", "--seed", "1")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
@@ -10,7 +11,9 @@ from test_store import plan as small_plan
 from wirebench.plan.blocks import PlannedTrial, entries_of
 from wirebench.plan.estimate import Pace
 from wirebench.plan.model import Plan, PlannedCell
+from wirebench.plan.stop import Look, Standstill
 from wirebench.run.measure import Measured, measure
+from wirebench.store.records import LeftRecord
 from wirebench.trial.record import FailureRecord, TrialRecord
 
 TRIAL_NS = 1_000_000_000
@@ -27,6 +30,7 @@ class FakeLab:
     fails: Callable[[PlannedTrial], str | None] = lambda _: None
     now_ns: int = 0
     kept: list[TrialRecord] = field(default_factory=list)
+    gone: list[LeftRecord] = field(default_factory=list)
     ran: list[str] = field(default_factory=list)
     left: list[int] = field(default_factory=list)
     die_after: int | None = None
@@ -72,13 +76,18 @@ class FakeLab:
         *,
         done: tuple[TrialRecord, ...] = (),
         settled: Callable[[str, int], bool] = lambda *_: True,
+        look: Look | None = None,
     ) -> Measured:
+        def all_or_none(key: str, blocks: int, present: frozenset[str]) -> Standstill:
+            return Standstill(settled=dict.fromkeys(present if settled(key, blocks) else (), "x"))
+
         return measure(
             plan,
             done=done,
             run_trial=self.run_trial,
             keep=self.kept.append,
-            settled=settled,
+            leave=self.gone.append,
+            look=look or all_or_none,
             dropped=lambda block: self.disturbed(block[0].cell, block[0].block),
             clock_ns=self.clock_ns,
             pace=Pace(
@@ -237,3 +246,137 @@ def test_the_budget_counts_what_an_interrupted_run_has_spent() -> None:
     second = FakeLab()
     second.measure(budget, done=tuple(first.kept), settled=lambda *_: False)
     assert len(first.ran) + len(second.ran) == 45
+
+
+def decided_after(blocks: int, *names: str) -> Look:
+    """A look that finds these entries decided from the given block on, and the others never."""
+
+    def look(_key: str, block: int, present: frozenset[str]) -> Standstill:
+        return Standstill(
+            settled={name: "all its pairs were decided" for name in names if block >= blocks}
+        )
+
+    return look
+
+
+def blocks_of(lab: FakeLab, cell: str) -> dict[str, int]:
+    return Counter(record.entry for record in lab.kept if record.cell == cell)
+
+
+def test_an_entry_leaves_when_it_is_decided_and_the_floor_and_both_twins_stay() -> None:
+    lab = FakeLab()
+    everybody = ("cpp/floor", "go/x", "node/y~twin")
+    result = lab.measure(plan(max_blocks=13), look=decided_after(9, *everybody))
+    assert result.blocks == {"concurrency.c50": 9, "concurrency.c1000": 13}
+    assert blocks_of(lab, "c1000") == {
+        "cpp/floor": 13,
+        "go/x": 9,
+        "node/y": 13,
+        "node/y~twin": 13,
+    }
+    gone = {(one.cell, one.entry, one.blocks, one.reason) for one in lab.gone}
+    assert ("c1000", "go/x", 9, "all its pairs were decided") in gone
+    assert {entry for cell, entry, *_ in gone if cell == "c1000"} == {"go/x"}
+    assert len(lab.gone) == len(gone), "noted once"
+
+
+def test_a_cell_ends_for_all_when_nobody_in_it_is_open() -> None:
+    lab = FakeLab()
+    result = lab.measure(plan(max_blocks=28), look=decided_after(9, "go/x", "node/y"))
+    assert result.blocks["concurrency.c1000"] == 9
+    assert set(blocks_of(lab, "c1000").values()) == {9}
+    assert [one for one in lab.gone if one.cell == "c1000"] == [], "it ended, nobody left it early"
+
+
+def test_a_hopeless_entry_neither_leaves_nor_keeps_the_cell_going() -> None:
+    def look(_key: str, block: int, present: frozenset[str]) -> Standstill:
+        return Standstill(
+            settled={"node/y": "x"} if block >= 9 else {}, hopeless=frozenset({"go/x"})
+        )
+
+    lab = FakeLab()
+    lab.measure(plan(max_blocks=28), look=look)
+    assert set(blocks_of(lab, "c1000").values()) == {9}
+
+
+def test_a_resumed_run_lets_the_same_entries_leave() -> None:
+    def look(key: str, block: int, present: frozenset[str]) -> Standstill:
+        gone = {"go/x": "x"} if block >= 6 else {}
+        return Standstill(settled=gone | ({"node/y": "x"} if block >= 13 else {}))
+
+    whole = FakeLab()
+    whole.measure(plan(max_blocks=28), look=look)
+    assert len(whole.ran) < 13 * 7
+    for cut in range(0, len(whole.ran), 7):
+        first = FakeLab(die_after=cut)
+        with contextlib.suppress(KilledError):
+            first.measure(plan(max_blocks=28), look=look)
+        second = FakeLab()
+        second.measure(plan(max_blocks=28), done=tuple(first.kept), look=look)
+        assert first.ran + second.ran == whole.ran
+        assert second.gone == whole.gone
+
+
+def test_trials_know_their_repeat_and_repeats_differ_in_the_order_of_cells() -> None:
+    base = plan()
+    third = replace(base.cells[0], cell=replace(base.cells[0].cell, id="c5000"))
+    repeated = replace(
+        base, cells=tuple(replace(cell, repeats=3) for cell in (*base.cells, third)), seed=3
+    )
+    lab = FakeLab()
+    lab.measure(repeated)
+    assert {(record.block, record.repeat) for record in lab.kept} == {
+        (1, 1), (2, 1), (3, 2), (4, 2), (5, 3), (6, 3),
+    }  # fmt: skip
+    orders = {
+        repeat: list(
+            dict.fromkeys(record.cell for record in lab.kept if record.block == 2 * repeat)
+        )
+        for repeat in (1, 2, 3)
+    }
+    assert orders[1] == ["c50", "c1000", "c5000"], "the first keeps the order of the plan"
+    assert len({tuple(order) for order in orders.values()}) > 1
+    assert lab.ran == [trial.id for trial in repeated.blocks(range(1, 7))]
+    assert {record.repeat for record in _ran_once().kept} == {1}
+
+
+def _ran_once() -> FakeLab:
+    lab = FakeLab()
+    lab.measure(plan())
+    return lab
+
+
+def test_without_time_for_all_mandatory_blocks_the_last_cells_end_and_the_others_have_theirs() -> (
+    None
+):
+    lab = FakeLab()
+    result = lab.measure(plan(budget_ns=30 * TRIAL_NS))
+    assert result.given_up == ("concurrency.c1000",)
+    assert result.blocks["concurrency.c50"] == 6
+    assert result.blocks["concurrency.c1000"] == 1
+    assert not result.out_of_budget
+
+
+def test_time_between_trials_counts_when_cells_are_fitted() -> None:
+    class SlowLab(FakeLab):
+        def after(self, record: TrialRecord, *, left_ns: int) -> None:
+            super().after(record, left_ns=left_ns)
+            self.now_ns += TRIAL_NS // 2
+
+    assert FakeLab().measure(plan(budget_ns=50 * TRIAL_NS)).given_up == ()
+    result = SlowLab().measure(plan(budget_ns=50 * TRIAL_NS))
+    assert result.given_up == ("concurrency.c1000",)
+    assert result.blocks["concurrency.c50"] == 6
+
+
+def test_what_is_left_of_the_budget_goes_to_those_who_are_open() -> None:
+    def look(key: str, block: int, present: frozenset[str]) -> Standstill:
+        names = present if key == "concurrency.c50" else {"go/x"}
+        return Standstill(settled=dict.fromkeys(names, "x"))
+
+    lab = FakeLab()
+    result = lab.measure(plan(max_blocks=200, budget_ns=60 * TRIAL_NS), look=look)
+    assert result.out_of_budget
+    # 42 mandatory trials; go/x leaves, and the floor and the twins take three trials a block
+    assert result.blocks == {"concurrency.c50": 6, "concurrency.c1000": 12}
+    assert lab.now_ns == 60 * TRIAL_NS

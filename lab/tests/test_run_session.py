@@ -16,6 +16,7 @@ from wirebench.catalog.model import Contestant
 from wirebench.catalog.studies import Study, load_studies
 from wirebench.cli.announce import scope_notes
 from wirebench.plan.blocks import PlannedTrial
+from wirebench.plan.stop import Standstill
 from wirebench.run.bench import Absence, Built, Check
 from wirebench.run.resume import check_resumable
 from wirebench.run.scope import Scope, scope_of
@@ -199,10 +200,14 @@ def session(
     )
 
 
+def all_settled(_key: str, _block: int, present: frozenset[str]) -> Standstill:
+    return Standstill(settled=dict.fromkeys(present, "all its pairs were decided"))
+
+
 def carry_out(one: Session) -> int:
     try:
         plan = one.prepare()
-        one.measure(plan, settled=lambda *_: True, dropped=lambda _: False, watcher=Quiet())
+        one.measure(plan, look=all_settled, dropped=lambda _: False, watcher=Quiet())
         return one.exit_code()
     finally:
         one.directory.close()

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from synthetic_run import FLOOR, World, make_plan, make_trials, write_run
-from wirebench.stats import RunAnalysis, TwinRecord, analyse, load_history, settled
+from wirebench.plan.model import Plan, PlannedCell
+from wirebench.stats import RunAnalysis, TrialView, TwinRecord, analyse, load_history, standstill
 from wirebench.stats.history import TWINS_FILE
 from wirebench.store.rundir import read_run
 
@@ -219,19 +221,27 @@ def test_nothing_measured_gives_an_empty_analysis() -> None:
     assert all(entry.summary.trials == 0 for cell in empty.cells for entry in cell.entries)
 
 
+def settled(trials: Sequence[TrialView], plan: Plan, cell: PlannedCell) -> bool:
+    """Whether more blocks would help nobody in the cell."""
+    names = {entry.name for entry in cell.entries}
+    found = standstill(trials, plan, cell.key, block=99, present=names)
+    judged = {entry.name for entry in cell.entries if entry.twin_of is None} - set(cell.floors)
+    return judged <= set(found.settled) | found.hopeless
+
+
 def test_settled_when_intervals_are_narrow() -> None:
     quiet, loud = World(noise=0.002, samples=5), World(noise=0.2, samples=5)
     plan = make_plan(quiet)
     cell = plan.cells[1]
-    assert settled(make_trials(quiet, plan), cell)
-    assert not settled(make_trials(loud, plan), cell)
+    assert settled(make_trials(quiet, plan), plan, cell)
+    assert not settled(make_trials(loud, plan), plan, cell)
 
 
 def test_an_entry_with_a_voided_trial_needs_another_block() -> None:
     """node/http's figures contradict Little's law in one of the six blocks of the first cell."""
     quiet = World(noise=0.002, samples=5)
     plan = make_plan(quiet)
-    assert not settled(make_trials(quiet, plan), plan.cells[0])
+    assert not settled(make_trials(quiet, plan), plan, plan.cells[0])
 
 
 def test_one_failure_does_not_settle_an_entry_but_a_dead_floor_settles_all() -> None:
@@ -248,12 +258,70 @@ def test_one_failure_does_not_settle_an_entry_but_a_dead_floor_settles_all() -> 
                 else one
                 for one in trials
             ],
+            plan,
             cell,
         )
 
     assert not failing("rust/axum", range(1, 2)), "another block gives it its interval"
     assert failing("rust/axum", range(1, 3)), "it is given up"
     assert failing("cpp/floor", range(1, 7)), "no block gives a ratio to it"
+
+
+def test_an_entry_is_settled_by_its_pairs_or_by_a_narrow_interval() -> None:
+    world = World(noise=0.1, samples=5)
+    plan = make_plan(world)
+    cell = next(one for one in plan.cells if one.key == "websocket.burst-small")
+    wide = replace(plan, cells=tuple(replace(one, precision=1e-9) for one in plan.cells))
+    names = {entry.name for entry in cell.entries}
+    trials = make_trials(world, plan)
+    analysis = analyse(trials, replace(plan, cells=(cell,))).cells[0]
+    open_ = {pair.a for pair in analysis.pairs if pair.verdict.kind == "undecided"} | {
+        entry.entry
+        for entry in analysis.entries
+        if entry.standing.verdict is not None and entry.standing.verdict.kind == "undecided"
+    }
+    ranked = {entry.entry for entry in analysis.entries if entry.unranked is None}
+    assert open_ & ranked, "the world has a pair too close for six blocks"
+    found = standstill(trials, wide, cell.key, block=99, present=names)
+    assert set(found.settled) & ranked == ranked - open_
+    assert set(found.settled.values()) == {"all its pairs were decided"}
+    coarse = replace(plan, cells=tuple(replace(one, precision=0.9) for one in plan.cells))
+    found = standstill(trials, coarse, cell.key, block=99, present=names)
+    assert set(found.settled) >= ranked
+    assert {found.settled[name] for name in open_ & ranked} == {"its interval is within 90%"}
+
+
+def test_a_pair_with_an_entry_that_left_keeps_nobody() -> None:
+    world = World(noise=0.1, samples=5)
+    plan = make_plan(world)
+    plan = replace(plan, cells=tuple(replace(one, precision=1e-9) for one in plan.cells))
+    cell = next(one for one in plan.cells if one.key == "websocket.burst-small")
+    names = {entry.name for entry in cell.entries}
+    trials = make_trials(world, plan)
+    analysis = analyse(trials, replace(plan, cells=(cell,))).cells[0]
+    a, b = next((one.a, one.b) for one in analysis.pairs if one.verdict.kind == "undecided")
+    others = {
+        one.b
+        for one in analysis.pairs
+        if one.a == a and one.verdict.kind == "undecided" and one.b != b
+    }
+    assert a not in standstill(trials, plan, cell.key, block=99, present=names).settled
+    present = names - {b} - others
+    assert a in standstill(trials, plan, cell.key, block=99, present=present).settled
+
+
+def test_later_blocks_of_an_interrupted_run_do_not_decide_an_earlier_look() -> None:
+    quiet = World(noise=0.002, samples=5)
+    plan = make_plan(quiet)
+    cell = plan.cells[1]
+    names = {entry.name for entry in cell.entries}
+    trials = make_trials(quiet, plan)
+    assert standstill(trials, plan, cell.key, block=6, present=names).settled
+    assert not standstill(trials, plan, cell.key, block=5, present=names).settled
+    early = [trial for trial in trials if trial.block <= 5]
+    assert standstill(early, plan, cell.key, block=6, present=names) == standstill(
+        trials, plan, cell.key, block=5, present=names
+    )
 
 
 def test_nothing_is_settled_without_an_interval() -> None:
@@ -264,7 +332,7 @@ def test_nothing_is_settled_without_an_interval() -> None:
         replace(one, covariates={"steal_ns": one.elapsed_ns}) if one.block == 2 else one
         for one in make_trials(quiet, plan)
     ]
-    assert not settled(trials, cell), "five blocks are left, and five give no interval"
+    assert not settled(trials, plan, cell), "five blocks are left, and five give no interval"
 
 
 def record(ratio: float, *, alarm: bool = False) -> TwinRecord:

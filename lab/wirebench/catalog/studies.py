@@ -144,8 +144,11 @@ class Preset:
     min_blocks: int
     max_blocks: int
     budget_ns: int | None
+    """The time of a run of this preset, whether of one study or of several that share it."""
     precision: float
-    """Blocks are added until the interval of every ratio to the floor is within 1 +/- this."""
+    """An entry whose interval is within 1 +/- this needs no more blocks."""
+    repeats: int = 1
+    """Over how many repeats the mandatory blocks are spread (``wirebench.plan.repeats``)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -259,6 +262,7 @@ class _Preset(_Table):
     max_blocks: Annotated[int, Field(ge=6)] = 6
     budget: Duration | None = None
     precision: Annotated[float, Field(gt=0, lt=1)] = 0.02
+    repeats: Count = 1
     warmup: Duration = 500_000_000
     window: Duration = 2_000_000_000
     change: dict[str, dict[str, Any]] = Field(default_factory=dict)
@@ -384,6 +388,7 @@ def _preset(
         max_blocks=preset.max_blocks,
         budget_ns=preset.budget,
         precision=preset.precision,
+        repeats=preset.repeats,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from wirebench.cli.console import say_warning
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from wirebench.run.measure import Measured
     from wirebench.run.scope import Scope
     from wirebench.store.rundir import StoredRun
 
@@ -29,8 +30,17 @@ def too_few(blocks: int) -> str:
     return f": verdicts need {MIN_BLOCKS}" if blocks < MIN_BLOCKS else ""
 
 
-def announce(scope: Scope, path: Path, before: StoredRun | None, out: Console) -> None:
-    """Print what will be measured and how long it will take."""
+def announce(
+    scope: Scope,
+    path: Path,
+    before: StoredRun | None,
+    out: Console,
+    *,
+    widths: Mapping[str, float],
+) -> None:
+    """Print what will be measured and how long it will take. ``widths``: the half widths of the
+    widest intervals to expect, where they are known.
+    """
     from wirebench.catalog.units import rough_duration
 
     selection = scope.selection
@@ -49,6 +59,13 @@ def announce(scope: Scope, path: Path, before: StoredRun | None, out: Console) -
     out.print(
         f"  measuring  about {rough_duration(scope.measuring_ns)} ({trials})", highlight=False
     )
+    if widths:
+        widest, narrowest = max(widths.values()), min(widths.values())
+        out.print(
+            f"  expecting  widest intervals of ±{narrowest:.1%} to ±{widest:.1%} by cell after the"
+            " mandatory blocks, from earlier runs on this host",
+            highlight=False,
+        )
     if before is not None:
         done = sum(1 for record in before.trials if record.block > 0)
         out.print(
@@ -63,7 +80,7 @@ def announce(scope: Scope, path: Path, before: StoredRun | None, out: Console) -
             f"figures of {count_of(selection.blocks, 'block')}, but no verdicts: those need"
             f" {MIN_BLOCKS}"
         )
-    for note in scope_notes(scope):
+    for note in (*untimely_lines(scope), *scope_notes(scope)):
         out.print(f"  {note}", markup=False, highlight=False, soft_wrap=True)
     out.print(
         f"  into       {path} (Ctrl-C keeps what is done)",
@@ -71,6 +88,17 @@ def announce(scope: Scope, path: Path, before: StoredRun | None, out: Console) -
         highlight=False,
         soft_wrap=True,
     )
+
+
+def untimely_lines(scope: Scope) -> Iterable[str]:
+    """Which cells the time budget has no room for."""
+    from wirebench.catalog.units import rough_duration
+
+    if scope.untimely and scope.budget_ns is not None:
+        yield (
+            f"without {', '.join(scope.untimely)}: {rough_duration(scope.budget_ns)} do not hold"
+            " the mandatory blocks of every cell"
+        )
 
 
 def scope_notes(scope: Scope) -> Iterable[str]:
@@ -91,3 +119,16 @@ def scope_notes(scope: Scope) -> Iterable[str]:
                 f"without {', '.join(spared)}: left out by this preset to save time; --only or"
                 " another preset measures them"
             )
+
+
+def ending_lines(measured: Measured) -> Iterable[str]:
+    """What the time budget did not hold."""
+    if measured.given_up:
+        yield (
+            f"ended early, since the mandatory blocks of every cell take more than the time budget:"
+            f" {', '.join(measured.given_up)}"
+        )
+    if measured.out_of_budget:
+        whole = [number for key, number in measured.blocks.items() if key not in measured.given_up]
+        fewest = min(whole, default=0)
+        yield f"the time budget is used up after {count_of(fewest, 'block')}{too_few(fewest)}"

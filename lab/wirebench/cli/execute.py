@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 from wirebench import __version__
 from wirebench.catalog import Catalog, CatalogError
 from wirebench.catalog.contestants import STUDIES
-from wirebench.cli.announce import announce, count_of, too_few
+from wirebench.cli.announce import announce, ending_lines
 from wirebench.cli.arguments import default_jobs, open_catalog
 from wirebench.cli.console import console
+from wirebench.cli.forecast import expected_widths, print_forecast
 from wirebench.cli.publish import conclude, publish
 
 # Everything of the later stages is imported where it is used: it takes most of a second, and --help
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from wirebench.catalog.studies import Study
     from wirebench.plan.model import Plan
+    from wirebench.plan.stop import Look
     from wirebench.run.bench import Bench
     from wirebench.run.scope import Scope
     from wirebench.run.session import Session
@@ -50,6 +52,8 @@ class Request:
     out: Path | None
     resume: str | None
     budget: str | None
+    repeats: int | None
+    dry_run: bool
     force: bool
     jobs: int | None
 
@@ -89,6 +93,8 @@ class _Execution:
             publish(before.path, out)
             return before.info.exit_code or 0
         selection = before.info.selection if before is not None else self._selection()
+        if self.request.dry_run:
+            return self._say_what_would_run(selection, before, out)
         session, status, code = None, "failed", 1
         with (
             interruptible(),
@@ -139,17 +145,23 @@ class _Execution:
             cells=request.cells,
             blocks=request.blocks,
             budget_ns=budget_ns,
+            repeats=request.repeats,
             seed=request.seed if request.seed is not None else secrets.randbelow(2**31),
         )
 
-    def _open(
-        self, selection: Selection, before: StoredRun | None, bench: Bench, out: Console
-    ) -> Session:
-        from wirebench.run.progress import Steps
-        from wirebench.run.resume import check_resumable
+    def _say_what_would_run(
+        self, selection: Selection, before: StoredRun | None, out: Console
+    ) -> int:
+        """``--dry-run``: nothing is built, started or written."""
+        from wirebench.run.local import LocalBench
+
+        bench = LocalBench(root=self.catalog.root, jobs=default_jobs(self.request.jobs))
+        scope = self._scope(selection, bench)
+        print_forecast(scope, out, before=before, results=self.results, host=bench.host())
+        return 0
+
+    def _scope(self, selection: Selection, bench: Bench) -> Scope:
         from wirebench.run.scope import scope_of
-        from wirebench.run.session import Session
-        from wirebench.store.rundir import RunDirectory, point_latest
 
         wanted = self.catalog.select(selection.only)
         everybody = dict(self.catalog.contestants)
@@ -162,6 +174,17 @@ class _Execution:
                 f"--only: expected contestants that take part in {', '.join(selection.studies)},"
                 f" got {who}"
             )
+        return scope
+
+    def _open(
+        self, selection: Selection, before: StoredRun | None, bench: Bench, out: Console
+    ) -> Session:
+        from wirebench.run.progress import Steps
+        from wirebench.run.resume import check_resumable
+        from wirebench.run.session import Session
+        from wirebench.store.rundir import RunDirectory, point_latest
+
+        scope = self._scope(selection, bench)
         if before is not None:
             check_resumable(before, scope=scope, bench=bench, force=self.request.force)
             directory = RunDirectory(before.path)
@@ -173,7 +196,8 @@ class _Execution:
         point_latest(directory.path)
         if before is None or not before.host:
             directory.write_host(bench.host())
-        announce(scope, directory.path, before, out)
+        widths = expected_widths(scope, self.results, host_id=str(bench.host().get("host_id", "")))
+        announce(scope, directory.path, before, out, widths=widths)
         return Session(
             directory=directory,
             info=info,
@@ -211,16 +235,12 @@ class _Execution:
         with watcher_for(plan, out) as watcher:
             measured = session.measure(
                 plan,
-                settled=_settled(session, plan),
+                look=_look(session, plan),
                 dropped=lambda block: bool(dropped_blocks(block)),
                 watcher=watcher,
             )
-        if measured.out_of_budget:
-            fewest = min(measured.blocks.values())
-            out.print(
-                f"the time budget is used up after {count_of(fewest, 'block')}{too_few(fewest)}",
-                highlight=False,
-            )
+        for line in ending_lines(measured):
+            out.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def _command(request: Request, selection: Selection) -> tuple[str, ...]:
@@ -240,12 +260,18 @@ def _command(request: Request, selection: Selection) -> tuple[str, ...]:
         words += ["--blocks", str(selection.blocks)]
     if request.budget is not None:
         words += ["--budget", request.budget]
+    if selection.repeats is not None:
+        words += ["--repeats", str(selection.repeats)]
     return (*words, "--seed", str(selection.seed))
 
 
-def _settled(session: Session, plan: Plan) -> Callable[[str, int], bool]:
-    """Whether the intervals of a cell are narrow enough, by the trials so far."""
-    from wirebench.stats import settled
+def _look(session: Session, plan: Plan) -> Look:
+    """Whom of a cell more blocks would not help, by the trials so far."""
+    from wirebench.report import history_of
+    from wirebench.stats import standstill
+    from wirebench.store.rundir import read_run
 
-    cells = {cell.key: cell for cell in plan.cells}
-    return lambda key, _blocks: settled(session.trials, cells[key])
+    history = history_of(read_run(session.directory.path))
+    return lambda key, block, present: standstill(
+        session.trials, plan, key, block=block, present=present, history=history
+    )

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from wirebench.run.session import Session
+    from wirebench.stats.types import RunAnalysis
+    from wirebench.store.rundir import StoredRun
     from wirebench.trial.record import FailureRecord, TrialRecord
 
 
@@ -41,6 +43,7 @@ def publish(path: Path, out: Console) -> None:
     """Write the tables to the terminal and the run's directory, and write the report."""
     from wirebench.cli.table import run_tables, write_tables
     from wirebench.report import analyse_run, write_report
+    from wirebench.stats.precision import precision_records, remember
     from wirebench.store.rundir import TABLE_FILE, read_run
 
     run = read_run(path)
@@ -50,11 +53,25 @@ def publish(path: Path, out: Console) -> None:
     def draw(console: Console) -> None:
         for part in run_tables(analysis, studies, width=console.width):
             console.print(part)
+        for line in precision_lines(run, analysis):
+            console.print(line, markup=False, highlight=False, soft_wrap=True)
 
+    if run.info.status == "complete":
+        remember(path.parent, precision_records(run, analysis))
     write_tables(path / TABLE_FILE, draw)
     draw(out)
     report = write_report(path)
     out.print(f"report: {report}", markup=False, highlight=False, soft_wrap=True)
+
+
+def precision_lines(run: StoredRun, analysis: RunAnalysis) -> Iterable[str]:
+    """How precise each cell is, who left it early, and what stayed open."""
+    from wirebench.report.precision import precision_text
+
+    for cell in analysis.cells:
+        text = precision_text(cell, run.left)
+        if text:
+            yield f"{cell.study} {cell.cell}: {text}"
 
 
 def failure_lines(trials: Iterable[TrialRecord]) -> Iterable[str]:

@@ -7,7 +7,19 @@ import typer
 from wirebench.cli.arguments import Jobs, open_catalog
 from wirebench.cli.console import error_console
 from wirebench.cli.execute import Request, execute
-from wirebench.cli.run import Blocks, Budget, Cells, Force, Only, Out, Resume, Seed, split_words
+from wirebench.cli.run import (
+    Blocks,
+    Budget,
+    Cells,
+    DryRun,
+    Force,
+    Only,
+    Out,
+    Repeats,
+    Resume,
+    Seed,
+    split_words,
+)
 from wirebench.host import ensure_libraries
 
 
@@ -23,6 +35,8 @@ def quick(
     out: Out = None,
     resume: Resume = None,
     budget: Budget = None,
+    repeats: Repeats = None,
+    dry_run: DryRun = False,
     force: Force = False,
     jobs: Jobs = None,
 ) -> None:
@@ -34,7 +48,8 @@ def quick(
     """
     # Cheap packages only: libraries of those whose compilers and runtimes are here. Without root
     # nothing is installed.
-    ensure_libraries(open_catalog(warn=False).select(only or ()), say=error_console().print)
+    if not dry_run:
+        ensure_libraries(open_catalog(warn=False).select(only or ()), say=error_console().print)
     request = Request(
         label="quick",
         studies=(),
@@ -46,6 +61,8 @@ def quick(
         out=out,
         resume=resume,
         budget=budget,
+        repeats=repeats,
+        dry_run=dry_run,
         force=force,
         jobs=jobs,
     )

@@ -13,6 +13,7 @@ from wirebench.cli.arguments import SELECTOR_HELP, Jobs
 from wirebench.cli.execute import Request, execute
 
 MAX_SEED = 2**31
+ALL = "all"
 
 Only = Annotated[
     list[str] | None, typer.Option("--only", metavar="CONTESTANTS", help=SELECTOR_HELP)
@@ -53,7 +54,29 @@ Budget = Annotated[
     typer.Option(
         "--budget",
         metavar="TIME",
-        help="Time budget, such as 5m: start no block that would exceed it.",
+        help=(
+            "Time for measuring, such as 30m: first the mandatory blocks of as many cells as fit,"
+            " then blocks of what is still undecided. No block starts that would exceed it."
+        ),
+    ),
+]
+Repeats = Annotated[
+    int | None,
+    typer.Option(
+        "--repeats",
+        min=1,
+        metavar="K",
+        help=(
+            "Spread the blocks over K repeats, which differ in what should not matter. Default: as"
+            " the preset has it (1 in 'quick', 3 in longer ones)."
+        ),
+    ),
+]
+DryRun = Annotated[
+    bool,
+    typer.Option(
+        "--dry-run",
+        help="Print cells, entries, blocks, their time and the end by the clock; measure nothing.",
     ),
 ]
 Force = Annotated[
@@ -67,9 +90,12 @@ def register(app: typer.Typer) -> None:
 
 
 def run_study(
-    study: Annotated[
-        str | None,
-        typer.Argument(metavar="STUDY", help="roundtrip, concurrency, rest or websocket."),
+    studies: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[STUDY]...",
+            help="roundtrip, concurrency, rest, websocket; or all of them: all.",
+        ),
     ] = None,
     only: Only = None,
     quick: Annotated[
@@ -77,7 +103,13 @@ def run_study(
     ] = False,
     preset: Annotated[
         str | None,
-        typer.Option("--preset", help="The preset of the study. Default: 'full'."),
+        typer.Option(
+            "--preset",
+            help=(
+                "quick, hour, evening (4 hours), published, full, or another of the study."
+                " Default: 'full'."
+            ),
+        ),
     ] = None,
     blocks: Blocks = None,
     cells: Cells = None,
@@ -85,12 +117,16 @@ def run_study(
     out: Out = None,
     resume: Resume = None,
     budget: Budget = None,
+    repeats: Repeats = None,
+    dry_run: DryRun = False,
     force: Force = False,
     jobs: Jobs = None,
 ) -> None:
-    """Measure one study in interleaved blocks and write its report.
+    """Measure one or more studies in interleaved blocks and write the report.
 
-    Builds what is not built, checks every contestant's replies, then measures.
+    Builds what is not built, checks every contestant's replies, then measures. A preset's time is
+    that of the run: several studies share it. Where it does not hold six blocks of every cell, the
+    study that takes most of it loses its last cell, until the rest fits.
 
     Exit code 0: all measured. 1: a contestant failed (named at the end; the others' results stand).
     3: nothing valid was measured. 64: wrong usage. 130, 143: interrupted; every finished trial is
@@ -99,14 +135,14 @@ def run_study(
     """
     if quick and preset not in (None, "quick"):
         raise CatalogError(f"--quick: expected no other --preset with it, got {preset!r}")
-    if resume is None and study is None:
+    if resume is None and not studies:
         raise CatalogError(
             "STUDY: expected a study or --resume RUN, got neither; 'wirebench run --help' shows"
             " both"
         )
     request = Request(
-        label=study or "resumed",
-        studies=(study,) if study is not None else (),
+        label=label_of(studies or ()),
+        studies=() if ALL in (studies or ()) else tuple(dict.fromkeys(studies or ())),
         preset="quick" if quick else preset or "full",
         only=tuple(only or ()),
         blocks=blocks,
@@ -115,10 +151,17 @@ def run_study(
         out=out,
         resume=resume,
         budget=budget,
+        repeats=repeats,
+        dry_run=dry_run,
         force=force,
         jobs=jobs,
     )
     raise typer.Exit(execute(request))
+
+
+def label_of(studies: Sequence[str]) -> str:
+    """What the run's directory is called after its time."""
+    return ALL if ALL in studies else "-".join(dict.fromkeys(studies)) or "resumed"
 
 
 def split_words(values: Sequence[str] | None) -> tuple[str, ...]:

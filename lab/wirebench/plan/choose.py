@@ -84,10 +84,27 @@ def choose(
     return tuple(chosen)
 
 
+MOST_BLOCKS = 200
+"""With a time budget of the user's, the budget ends the run, and this is the limit of a cell. Our
+own choice.
+"""
+
+
 def plan_cell(
-    chosen: Chosen, *, usable: Collection[str], server: str | None, seed: int, blocks: int | None
+    chosen: Chosen,
+    *,
+    usable: Collection[str],
+    server: str | None,
+    seed: int,
+    blocks: int | None,
+    repeats: int | None = None,
+    budgeted: bool = False,
 ) -> PlannedCell:
-    """The planned cell: its usable contestants (built, with correct replies) and the twin."""
+    """The planned cell: its usable contestants (built, with correct replies) and the twin.
+
+    ``blocks`` and ``repeats`` replace those of the preset. ``budgeted``: the user gave a time
+    budget, which takes the place of the preset's most blocks.
+    """
     members = [one for one in chosen.contestants if one.identity in usable]
     floors = tuple(one.identity for one in members if one.tier == "floor")
     names = [one.identity for one in members]
@@ -103,6 +120,8 @@ def plan_cell(
         twin=twin,
         server=server,
         min_blocks=blocks or chosen.preset.min_blocks,
-        max_blocks=blocks or chosen.preset.max_blocks,
+        max_blocks=blocks
+        or (max(MOST_BLOCKS, chosen.preset.max_blocks) if budgeted else chosen.preset.max_blocks),
         precision=chosen.preset.precision,
+        repeats=repeats or chosen.preset.repeats,
     )

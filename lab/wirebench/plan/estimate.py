@@ -1,7 +1,7 @@
 """Estimate the time of a run from its plan, before anything is measured.
 
-The figures below are our own, measured on two cores; only the estimate uses them. Once trials are
-done, :class:`Pace` uses their durations.
+The figures below are our own, from a run of ``quick`` on two cores; only the estimate uses them.
+Once trials are done, :class:`Pace` uses their durations.
 """
 
 from __future__ import annotations
@@ -10,23 +10,28 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from wirebench.catalog.studies import Cell, ClientLoad, ClosedLoad, EachLoad, RampLoad
+from wirebench.plan.repeats import repeat_of
 
 MS = 1_000_000
 
-TRIAL_OVERHEAD_NS = 100 * MS
+TRIAL_OVERHEAD_NS = 70 * MS
 """Time to start and stop the two processes of a trial and to read their output, without their own
 start-up.
 """
-START_NS = {"python": 300 * MS, "node": 120 * MS, "java": 350 * MS}
-"""From the start of a contestant's process to its first connection, by language."""
+START_NS = {"bun": 45 * MS, "java": 1_200 * MS, "node": 205 * MS, "python": 200 * MS}
+"""From the start of a contestant's process to its first connection, by language, with what a
+just-in-time compiler takes from the first requests.
+"""
 OTHER_START_NS = 20 * MS
-SLOWNESS = {"python": 5.0, "node": 2.5}
+SLOWNESS = {"go": 1.5, "node": 2.0, "python": 3.0, "rust": 1.2}
 """The factor of a language to the figures below, which are for native contestants. 1 for languages
 not listed.
 """
-CONNECT_NS = 60_000
-REQUEST_NS = {"reuse": 30_000, "new": 120_000}
-RAMP_MESSAGE_NS = 15_000
+CONNECT_NS = 15_000
+REQUEST_NS = {"reuse": 20_000, "new": 40_000}
+RAMP_MESSAGE_NS = {"serial": 8_000, "burst": 4_000}
+MOVE_NS = 1_500 * MS
+"""Time to copy a build, and to check that it works where it is then."""
 VERIFY_NS = {"server": 700 * MS, "client": 1_500 * MS}
 """Time to check one workload of one contestant."""
 BUILD_NS = {"rust": 90_000 * MS, "cpp": 25_000 * MS, "java": 25_000 * MS, "go": 20_000 * MS}
@@ -48,9 +53,11 @@ def trial_ns(cell: Cell, *, language: str, hardware_threads: int) -> int:
             return start + round(waiting + serving)
         case RampLoad() as load:
             connecting = load.rounds * load.add * CONNECT_NS
-            return start + connecting + round(load.total_messages * RAMP_MESSAGE_NS * slowness)
+            each = RAMP_MESSAGE_NS[load.pacing] * slowness
+            return start + connecting + round(load.total_messages * each)
         case ClientLoad() as load:
-            return start + round((load.warmup + load.operations) * load.typical_ns * slowness)
+            operations = load.warmup + load.operations
+            return start + OTHER_START_NS + round(operations * load.typical_ns * slowness)
 
 
 def block_ns(cell: Cell, contestants: Sequence[str], *, hardware_threads: int) -> int:
@@ -59,6 +66,14 @@ def block_ns(cell: Cell, contestants: Sequence[str], *, hardware_threads: int) -
         trial_ns(cell, language=name.split("/")[0], hardware_threads=hardware_threads)
         for name in contestants
     )
+
+
+def moving_ns(contestants: int, *, min_blocks: int, repeats: int) -> int:
+    """Estimated time to move the builds of the contestants for each repeat of the mandatory blocks
+    but the first.
+    """
+    last = repeat_of(min_blocks, min_blocks=min_blocks, repeats=repeats)
+    return (last - 1) * contestants * MOVE_NS
 
 
 def build_ns(contestants: Iterable[str]) -> int:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from wirebench.catalog.model import Role
 from wirebench.catalog.studies import Cell
 from wirebench.plan.blocks import Entry, PlannedTrial, draw_block
+from wirebench.plan.repeats import order_of_cells, repeat_of
 
 SCHEMA = 1
 
@@ -29,6 +30,11 @@ class PlannedCell:
     min_blocks: int
     max_blocks: int
     precision: float
+    repeats: int = 1
+
+    def repeat(self, block: int) -> int:
+        """The repeat that a block of this cell belongs to."""
+        return repeat_of(block, min_blocks=self.min_blocks, repeats=self.repeats)
 
     @property
     def key(self) -> str:
@@ -73,5 +79,10 @@ class Plan:
         interrupted run with about as many blocks of each.
         """
         for number in numbers:
-            for cell in self.cells:
+            for cell in self.in_turn(self.cells, number):
                 yield from cell.block(number, seed=self.seed)
+
+    def in_turn(self, cells: Sequence[PlannedCell], number: int) -> list[PlannedCell]:
+        """These cells in the order they take turns in, in the given round of blocks."""
+        repeat = min((cell.repeat(number) for cell in cells), default=1)
+        return order_of_cells(cells, seed=self.seed, repeat=repeat)

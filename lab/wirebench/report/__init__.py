@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from wirebench.stats import RunAnalysis, analyse, load_history
+from wirebench.stats import RunAnalysis, TwinRecord, analyse, load_history
 from wirebench.store.rundir import REPORT_FILE, StoredRun, read_run
 
-__all__ = ["analyse_run", "export_charts", "write_report"]
+__all__ = ["analyse_run", "export_charts", "history_of", "write_report"]
 
 
 def analyse_run(run: StoredRun) -> RunAnalysis:
     """The analysis of a run, with the twins of this host's earlier runs."""
-    history = load_history(
+    return analyse(run.trials, run.plan, history_of(run))
+
+
+def history_of(run: StoredRun) -> tuple[TwinRecord, ...]:
+    """The twins of this host's runs before this one."""
+    return load_history(
         run.path.parent,
         host_id=str(run.host.get("host_id", "")),
         before_unix_ns=run.info.started_unix_ns,
     )
-    return analyse(run.trials, run.plan, history)
 
 
 def write_report(path: Path, *, out: Path | None = None) -> Path:

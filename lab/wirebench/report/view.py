@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from wirebench.catalog.studies import Cell
 from wirebench.catalog.units import rough_duration
@@ -17,6 +18,7 @@ from wirebench.report.figures import moment
 from wirebench.report.matrix import matrix_of
 from wirebench.report.model import HOW_CURVES, ChartView, MemoryView, PageView, StudyView
 from wirebench.report.palette import looks
+from wirebench.report.precision import precision_text
 from wirebench.report.provenance import failures_of, host_rows, status_note
 from wirebench.report.sentences import twin_sentence
 from wirebench.report.standards import standards
@@ -88,7 +90,9 @@ def _study(
     views = []
     for cell in cells:
         own = [trial for trial in trials if trial.cell == cell.cell]
-        views.append(cell_view(cell, planned[cell.cell], own, study.preset, facts, checked, style))
+        view = cell_view(cell, planned[cell.cell], own, study.preset, facts, checked, style)
+        precision = precision_text(cell, run.left)
+        views.append(replace(view, basis=f"{view.basis} {precision}." if precision else view.basis))
     names = sorted({entry.contestant for cell in planned.values() for entry in cell.entries})
     return StudyView(
         name=study.name,

@@ -11,11 +11,13 @@ from typing import Any
 
 from wirebench.build import LOG, Builds, builds_folder, resolve_command
 from wirebench.build.cache import build_key
+from wirebench.build.copies import CannotCopyError, Copies
 from wirebench.catalog.errors import CatalogError
-from wirebench.catalog.model import Contestant, Role
+from wirebench.catalog.model import Contestant, Role, Workload
 from wirebench.conformance.contestant import read_results
 from wirebench.host import can_keep_awake, capture, cores_awake, presence, presences
 from wirebench.host.debian import install_line
+from wirebench.plan.repeats import path_filler
 from wirebench.process.cores import choose_cores
 from wirebench.process.supervise import Supervisor
 from wirebench.process.types import Program
@@ -51,12 +53,16 @@ class LocalBench:
     def __init__(self, *, root: Path, jobs: int) -> None:
         self._root = root
         self._builds = Builds(root, jobs=jobs)
-        self._generator = find_generator()
         self._supervisor = Supervisor()
         self._folders: dict[str, Path] = {}
+        self._copies = Copies(root)
+        self._places: dict[tuple[str, int], Path] = {}
+        self._unmoved: dict[str, str] = {}
+        """Contestants that run in place in every repeat, and why."""
         self._host: Mapping[str, Any] | None = None
 
     def __enter__(self) -> LocalBench:
+        self._generator = find_generator()
         self._supervisor.__enter__()
         return self
 
@@ -65,6 +71,7 @@ class LocalBench:
             self._builds.close()
         finally:
             self._supervisor.close()
+            self._copies.close()
 
     @property
     def hardware_threads(self) -> int:
@@ -147,15 +154,17 @@ class LocalBench:
         )
 
     def run_trial(self, spec: TrialSpec) -> TrialRecord:
+        program = self._moved(spec.contestant, spec.role, spec)
+        server_program = (
+            self._moved(spec.server, "server", spec) if spec.server is not None else None
+        )
         with cores_awake():
             return run_trial(
                 spec,
-                program=self._program(spec.contestant, spec.role),
+                program=program,
                 supervisor=self._supervisor,
                 wireload=self._generator,
-                server_program=(
-                    self._program(spec.server, "server") if spec.server is not None else None
-                ),
+                server_program=server_program,
             )
 
     def notes(self) -> tuple[str, ...]:
@@ -167,8 +176,52 @@ class LocalBench:
                 "idle cores may sleep: their wake-up time is part of every round trip ('wirebench"
                 " doctor' shows how to keep them awake)"
             )
+        notes += [
+            f"{name} ran from the same folder in every repeat: {why}"
+            for name, why in sorted(self._unmoved.items())
+        ]
         return tuple(notes)
 
-    def _program(self, contestant: Contestant, role: Role) -> Program:
-        folder = self._folders[contestant.identity]
+    def _moved(self, contestant: Contestant, role: Role, spec: TrialSpec) -> Program:
+        """The contestant as it runs in the trial's repeat: from the second on from a copy of its
+        build, made before its first trial there and checked like the build itself.
+        """
+        name, repeat = contestant.identity, spec.repeat
+        if repeat == 1 or name in self._unmoved:
+            return self._program(contestant, role)
+        place = self._places.get((name, repeat))
+        if place is None or not place.is_dir():
+            try:
+                place = self._copies.copy(
+                    self._folders[name],
+                    repeat=repeat,
+                    filler=path_filler(seed=spec.seed, repeat=repeat),
+                )
+                self._check_copy(contestant, role, spec.workload, place)
+            except CannotCopyError as error:
+                self._unmoved[name] = str(error)
+                return self._program(contestant, role)
+            self._places[name, repeat] = place
+        return self._program(contestant, role, place)
+
+    def _check_copy(
+        self, contestant: Contestant, role: Role, workload: Workload, place: Path
+    ) -> None:
+        program = self._program(contestant, role, place)
+        verdict = verify(
+            contestant.identity,
+            role,
+            workload,
+            program,
+            self._supervisor,
+            schemes=contestant.calls,
+        )
+        if not verdict.passed:
+            self._copies.remove(place)
+            why = verdict.failure.message if verdict.failure is not None else "its check failed"
+            raise CannotCopyError(f"its build does not work elsewhere: {why}")
+
+    def _program(self, contestant: Contestant, role: Role, folder: Path | None = None) -> Program:
+        if folder is None:
+            folder = self._folders[contestant.identity]
         return Program(argv=tuple(resolve_command(contestant, folder, role)), folder=folder)

@@ -6,22 +6,19 @@ Processes and the clock are arguments, so that the tests can use fakes.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from wirebench.plan.blocks import PlannedTrial
 from wirebench.plan.estimate import Pace
+from wirebench.plan.fit import cells_that_fit
 from wirebench.plan.model import Plan, PlannedCell
-from wirebench.plan.stop import Settled, wants_more
+from wirebench.plan.stop import Look, is_look
 from wirebench.process.interrupt import hold
+from wirebench.run.tally import GIVE_UP_AFTER, CellTally, Failures
+from wirebench.store.records import LeftRecord
 from wirebench.trial.record import FailureRecord, Status, TrialRecord
-
-GIVE_UP_AFTER = 2
-"""After this many blocks in which an entry failed in the same way, the cell's other blocks leave it
-out. Our own choice.
-"""
 
 
 class Watcher(Protocol):
@@ -44,47 +41,8 @@ class Measured:
     blocks: dict[str, int]
     """The blocks that count. A dropped block that was run again does not."""
     out_of_budget: bool
-
-
-@dataclass(kw_only=True)
-class _Progress:
-    """How far a cell has come.
-
-    A dropped block is run again under the next number, at most ``min_blocks`` times in a cell, so
-    that the run also ends on a host that is always disturbed.
-    """
-
-    cell: PlannedCell
-    run: int = 0
-    dropped: int = 0
-
-    @property
-    def blocks(self) -> int:
-        return self.run - min(self.dropped, self.cell.min_blocks)
-
-    def ended(self, *, dropped: bool) -> None:
-        self.run += 1
-        self.dropped += dropped
-
-
-@dataclass(kw_only=True)
-class _Failures:
-    """Failures by cell, entry and kind, over the blocks of this run and of the interrupted run
-    before it.
-    """
-
-    counts: Counter[tuple[str, str, str]] = field(default_factory=Counter)
-
-    def add(self, record: TrialRecord) -> None:
-        if record.status == "failed" and record.failure is not None and record.block > 0:
-            self.counts[f"{record.study}.{record.cell}", record.entry, record.failure.kind] += 1
-
-    def gives_up(self, cell: str, entry: str) -> str | None:
-        """The kind of failure for which the cell leaves the entry out; None if it still runs."""
-        for (at_cell, at_entry, kind), count in self.counts.items():
-            if (at_cell, at_entry) == (cell, entry) and count >= GIVE_UP_AFTER:
-                return kind
-        return None
+    given_up: tuple[str, ...] = ()
+    """Cells (``study.cell``) that ended before their mandatory blocks, for lack of time."""
 
 
 def measure(
@@ -93,77 +51,180 @@ def measure(
     done: Iterable[TrialRecord],
     run_trial: RunTrial,
     keep: Callable[[TrialRecord], None],
-    settled: Settled,
+    leave: Callable[[LeftRecord], None],
+    look: Look,
     dropped: Dropped,
     clock_ns: Callable[[], int],
     pace: Pace,
     watcher: Watcher,
 ) -> Measured:
     """Run every trial of the plan that is not in ``done``. ``keep`` stores each trial before the
-    next one starts. A block that ``dropped`` refuses is run again.
+    next one starts, ``leave`` each entry that leaves its cell. A block that ``dropped`` refuses is
+    run again.
+
+    Cells take turns block by block. Each gets its mandatory blocks first. Then it goes on, with the
+    entries that are not decided, to its most blocks or the end of the time budget.
     """
-    failures = _Failures()
-    finished: set[str] = set()
-    before: dict[tuple[str, int], list[TrialRecord]] = {}
-    spent_before = 0
-    for record in done:
-        before.setdefault((f"{record.study}.{record.cell}", record.block), []).append(record)
-        failures.add(record)
-        finished.add(record.trial)
-        spent_before += record.elapsed_ns
+    return _Measuring(
+        plan=plan,
+        run_trial=run_trial,
+        keep=keep,
+        leave=leave,
+        look=look,
+        dropped=dropped,
+        clock_ns=clock_ns,
+        pace=pace,
+        watcher=watcher,
+    ).measure(done)
+
+
+@dataclass(kw_only=True)
+class _Measuring:
+    """The state of the loop."""
+
+    plan: Plan
+    run_trial: RunTrial
+    keep: Callable[[TrialRecord], None]
+    leave: Callable[[LeftRecord], None]
+    look: Look
+    dropped: Dropped
+    clock_ns: Callable[[], int]
+    pace: Pace
+    watcher: Watcher
+
+    def __post_init__(self) -> None:
+        self._failures = Failures()
+        self._finished: set[str] = set()
+        self._before: dict[tuple[str, int], list[TrialRecord]] = {}
+        self._spent_before = 0
+        self._timed = 0
+        self._begun = self.clock_ns()
+        self._progress = {cell.key: CellTally(cell=cell) for cell in self.plan.cells}
+        self._given_up: list[str] = []
+        self._out_of_budget = False
+
+    def measure(self, done: Iterable[TrialRecord]) -> Measured:
+        for record in done:
+            self._remember(record)
+        active = [cell for cell in self.plan.cells if cell.entries]
+        number = 0
+        while active and not self._out_of_budget:
+            number += 1
+            active = self._affordable([cell for cell in active if self._wants_more(cell)])
+            for cell in self.plan.in_turn(active, number):
+                self._run_block(cell, active)
+        return Measured(
+            blocks={key: one.blocks for key, one in self._progress.items()},
+            out_of_budget=self._out_of_budget,
+            given_up=tuple(self._given_up),
+        )
+
+    def _remember(self, record: TrialRecord) -> None:
+        """A trial of the interrupted run that this one resumes."""
+        key = f"{record.study}.{record.cell}"
+        self._before.setdefault((key, record.block), []).append(record)
+        self._failures.add(record)
+        self._finished.add(record.trial)
+        self._spent_before += record.elapsed_ns
         if record.status != "not_run":
-            pace.add(f"{record.study}.{record.cell}", record.entry, record.elapsed_ns)
-    begun = clock_ns()
-    progress = {cell.key: _Progress(cell=cell) for cell in plan.cells}
-    active = [cell for cell in plan.cells if cell.entries]
-    out_of_budget = False
-    while active:
-        active = [
-            cell
-            for cell in active
-            if wants_more(
-                cell.key,
-                done=progress[cell.key].blocks,
-                min_blocks=cell.min_blocks,
-                max_blocks=cell.max_blocks,
-                settled=settled,
-            )
+            self.pace.add(key, record.entry, record.elapsed_ns)
+
+    def _wants_more(self, cell: PlannedCell) -> bool:
+        own = self._progress[cell.key]
+        if own.blocks < cell.min_blocks:
+            return True
+        if own.blocks >= cell.max_blocks:
+            return False
+        if is_look(own.blocks):
+            for record in own.look(self.look):
+                self.leave(record)
+        return bool(own.entries)
+
+    def _affordable(self, active: list[PlannedCell]) -> list[PlannedCell]:
+        """The cells whose mandatory blocks fit into what is left of the budget, and those that have
+        them.
+
+        The plan fitted by its estimate; this fits by the trials so far.
+        """
+        budget = self.plan.budget_ns
+        owing = [cell for cell in active if self._progress[cell.key].owed]
+        if budget is None or not self._timed or not owing:
+            return active
+        # What passes between trials, such as moving builds, goes on passing.
+        factor = max(1.0, (self.clock_ns() - self._begun) / self._timed)
+        costs = [
+            (cell.study, round(factor * self._progress[cell.key].owed * self._block_ns(cell)))
+            for cell in owing
         ]
+        kept = cells_that_fit(costs, budget - self._spent())
+        cut = {cell.key for place, cell in enumerate(owing) if place not in kept}
+        self._given_up += [cell.key for cell in owing if cell.key in cut]
+        return [cell for cell in active if cell.key not in cut]
+
+    def _spent(self) -> int:
+        return self._spent_before + self.clock_ns() - self._begun
+
+    def _block_ns(self, cell: PlannedCell) -> int:
+        return sum(
+            self.pace.trial(cell.key, entry.name) for entry in self._progress[cell.key].entries
+        )
+
+    def _run_block(self, cell: PlannedCell, active: Sequence[PlannedCell]) -> None:
+        own = self._progress[cell.key]
+        number = own.run + 1
+        trials = [
+            trial
+            for trial in cell.block(number, seed=self.plan.seed)
+            if trial.id not in self._finished and trial.entry.name not in own.left
+        ]
+        if self.plan.budget_ns is not None and trials and number > 1:
+            needs = sum(self.pace.trial(cell.key, trial.entry.name) for trial in trials)
+            if self._spent() + needs > self.plan.budget_ns:
+                self._out_of_budget = True
+                return
+        block = self._before.get((cell.key, number), [])
+        for index, trial in enumerate(trials):
+            left = self._left(active, cell, trials[index:])
+            record, was_run = self._run_trial(trial, cell, left_ns=left)
+            block.append(record)
+            if was_run:
+                self.pace.add(cell.key, trial.entry.name, record.elapsed_ns)
+                self._timed += record.elapsed_ns
+            self._failures.add(record)
+            self.watcher.after(record, left_ns=left - self.pace.trial(cell.key, trial.entry.name))
+        own.ended(dropped=self.dropped(block))
+
+    def _run_trial(
+        self, trial: PlannedTrial, cell: PlannedCell, *, left_ns: int
+    ) -> tuple[TrialRecord, bool]:
+        """The stored record, and whether the trial took place."""
+        kind = self._failures.gives_up(cell.key, trial.entry.name)
+        if kind is None:
+            self.watcher.before(trial, left_ns=left_ns)
+        with hold():  # a finished trial is always stored
+            record = (
+                not_run(trial, given_up(trial, kind))
+                if kind is not None
+                else self.run_trial(trial, cell)
+            )
+            record = replace(record, repeat=cell.repeat(trial.block))
+            self.keep(record)
+        return record, kind is None
+
+    def _left(
+        self, active: Sequence[PlannedCell], at: PlannedCell, here: list[PlannedTrial]
+    ) -> int:
+        """The estimated time of the remaining mandatory blocks; after them, the rest of the budget.
+        Other blocks that the stop rule or a dropped block may add are not counted.
+        """
+        owing = any(self._progress[cell.key].owed for cell in active)
+        if not owing and self.plan.budget_ns is not None:
+            return max(0, self.plan.budget_ns - self._spent())
+        total = sum(self.pace.trial(at.key, trial.entry.name) for trial in here)
         for cell in active:
-            own = progress[cell.key]
-            number = own.run + 1
-            trials = [
-                trial for trial in cell.block(number, seed=plan.seed) if trial.id not in finished
-            ]
-            if plan.budget_ns is not None and trials and number > 1:
-                needs = sum(pace.trial(cell.key, trial.entry.name) for trial in trials)
-                if spent_before + clock_ns() - begun + needs > plan.budget_ns:
-                    out_of_budget = True
-                    continue
-            block = before.get((cell.key, number), [])
-            for index, trial in enumerate(trials):
-                left = _left(active, progress, cell, trials[index:], pace)
-                kind = failures.gives_up(cell.key, trial.entry.name)
-                if kind is None:
-                    watcher.before(trial, left_ns=left)
-                with hold():  # a finished trial is always stored
-                    record = (
-                        not_run(trial, given_up(trial, kind))
-                        if kind is not None
-                        else run_trial(trial, cell)
-                    )
-                    keep(record)
-                block.append(record)
-                if kind is None:
-                    pace.add(cell.key, trial.entry.name, record.elapsed_ns)
-                failures.add(record)
-                watcher.after(record, left_ns=left - pace.trial(cell.key, trial.entry.name))
-            own.ended(dropped=dropped(block))
-        if out_of_budget:
-            break
-    return Measured(
-        blocks={key: one.blocks for key, one in progress.items()}, out_of_budget=out_of_budget
-    )
+            blocks = self._progress[cell.key].owed - (1 if cell.key == at.key else 0)
+            total += max(0, blocks) * self._block_ns(cell)
+        return total
 
 
 def given_up(trial: PlannedTrial, kind: str) -> FailureRecord:
@@ -193,20 +254,3 @@ def not_run(
         started_unix_ns=at_unix_ns,
         elapsed_ns=0,
     )
-
-
-def _left(
-    active: list[PlannedCell],
-    progress: dict[str, _Progress],
-    at: PlannedCell,
-    here: list[PlannedTrial],
-    pace: Pace,
-) -> int:
-    """The estimated time of the remaining mandatory blocks. Blocks that the stop rule or a dropped
-    block may add are not counted.
-    """
-    total = sum(pace.trial(at.key, trial.entry.name) for trial in here)
-    for cell in active:
-        blocks = cell.min_blocks - progress[cell.key].blocks - (1 if cell.key == at.key else 0)
-        total += max(0, blocks) * sum(pace.trial(cell.key, entry.name) for entry in cell.entries)
-    return total

@@ -91,10 +91,11 @@ class Lines:
             return
         self._shown.add((key, trial.block))
         cell = self._cells[key]
+        # Later blocks are without those who left.
+        trials = f"{len(cell.entries)} trials, " if trial.block <= cell.min_blocks else ""
         self._say(
             f"{trial.study} {trial.cell}: block {trial.block} of"
-            f" {max(cell.min_blocks, trial.block)}, {len(cell.entries)} trials, about"
-            f" {rough_duration(left_ns)} left"
+            f" {max(cell.min_blocks, trial.block)}, {trials}about {rough_duration(left_ns)} left"
         )
 
     def after(self, record: TrialRecord, *, left_ns: int) -> None:

@@ -8,9 +8,25 @@ from dataclasses import dataclass, replace
 from wirebench.catalog.model import Contestant
 from wirebench.catalog.studies import Preset, Study, select_cells
 from wirebench.plan.choose import Chosen, choose, plan_cell
-from wirebench.plan.estimate import VERIFY_NS, block_ns, build_ns
+from wirebench.plan.estimate import VERIFY_NS, block_ns, build_ns, moving_ns
+from wirebench.plan.fit import ESTIMATE_SHARE, cells_that_fit
+from wirebench.plan.model import PlannedCell
 from wirebench.run.bench import Absence, Bench, Check
 from wirebench.store.records import AbsentRecord, Selection
+
+
+@dataclass(frozen=True, kw_only=True)
+class CellForecast:
+    """The blocks of a cell and their time, assuming that all its contestants pass their checks."""
+
+    planned: PlannedCell
+    block_ns: int
+    moving_ns: int
+    """For the copies of builds that its repeats run from."""
+
+    @property
+    def mandatory_ns(self) -> int:
+        return self.planned.min_blocks * self.block_ns + self.moving_ns
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,6 +37,10 @@ class Scope:
     studies: tuple[tuple[Study, Preset], ...]
     cells: tuple[Chosen, ...]
     """With the contestants that can run here."""
+    forecasts: tuple[CellForecast, ...]
+    """Of the same cells, in the same order."""
+    untimely: tuple[str, ...]
+    """Cells (``study.cell``) of the preset that the time budget has no room for."""
     needed: Mapping[str, Contestant]
     """Every contestant to build: those of the cells, and the servers of the client studies."""
     absent: tuple[AbsentRecord, ...]
@@ -57,42 +77,58 @@ def scope_of(
         )
         for cell in cells
     )
+    budget_ns = selection.budget_ns
+    if budget_ns is None:
+        # The time of a preset is that of a run, however many studies share it.
+        budget_ns = max((preset.budget_ns or 0 for _, preset in chosen_studies), default=0) or None
+    forecasts = [
+        _forecast(cell, selection, hardware_threads=bench.hardware_threads) for cell in here
+    ]
+    kept = list(range(len(here)))
+    if budget_ns is not None:
+        costs = [(cell.planned.study, cell.mandatory_ns) for cell in forecasts]
+        kept = cells_that_fit(costs, budget_ns * ESTIMATE_SHARE)
+    untimely = tuple(cell.key for place, cell in enumerate(here) if place not in kept)
+    here = tuple(here[place] for place in kept)
     needed = {one.identity: one for cell in here for one in (*cell.contestants, *cell.servers)}
     unbuilt = tuple(name for name, one in needed.items() if not bench.is_built(one))
-    budgets = [preset.budget_ns for _, preset in chosen_studies if preset.budget_ns is not None]
     checks = checks_of(here)
     return Scope(
         selection=selection,
         studies=tuple(chosen_studies),
         cells=here,
+        forecasts=tuple(forecasts[place] for place in kept),
+        untimely=untimely,
         needed=needed,
         absent=_absences(cells, gone),
         unbuilt=unbuilt,
-        budget_ns=(
-            selection.budget_ns if selection.budget_ns is not None else (sum(budgets) or None)
-        ),
-        measuring_ns=sum(
-            (selection.blocks or cell.preset.min_blocks)
-            * block_ns(
-                cell.cell,
-                _likely_entries(cell, seed=selection.seed),
-                hardware_threads=bench.hardware_threads,
-            )
-            for cell in here
-        ),
+        budget_ns=budget_ns,
+        measuring_ns=sum(forecasts[place].mandatory_ns for place in kept),
         building_ns=build_ns(unbuilt),
         verifying_ns=sum(VERIFY_NS[one.role] for one in checks),
     )
 
 
-def _likely_entries(cell: Chosen, *, seed: int) -> list[str]:
-    """The contestants of a cell with the twin's second entry, assuming that all pass
-    their checks.
-    """
+def _forecast(cell: Chosen, selection: Selection, *, hardware_threads: int) -> CellForecast:
     planned = plan_cell(
-        cell, usable={one.identity for one in cell.contestants}, server=None, seed=seed, blocks=None
+        cell,
+        usable={one.identity for one in cell.contestants},
+        server=cell.servers[0].identity if cell.servers else None,
+        seed=selection.seed,
+        blocks=selection.blocks,
+        repeats=selection.repeats,
+        budgeted=selection.budget_ns is not None,
     )
-    return [entry.contestant for entry in planned.entries]
+    names = [entry.contestant for entry in planned.entries]
+    return CellForecast(
+        planned=planned,
+        block_ns=block_ns(cell.cell, names, hardware_threads=hardware_threads),
+        moving_ns=moving_ns(
+            len({*names, *(one.identity for one in cell.servers)}),
+            min_blocks=planned.min_blocks,
+            repeats=planned.repeats,
+        ),
+    )
 
 
 def _absences(cells: Sequence[Chosen], gone: Mapping[str, Absence]) -> tuple[AbsentRecord, ...]:

@@ -15,12 +15,12 @@ from wirebench.plan.blocks import PlannedTrial
 from wirebench.plan.choose import Chosen, plan_cell
 from wirebench.plan.estimate import Pace, block_ns, trial_ns
 from wirebench.plan.model import Plan, PlannedCell, StudyText
-from wirebench.plan.stop import Settled
+from wirebench.plan.stop import Look
 from wirebench.process.interrupt import check, hold
 from wirebench.run.bench import Bench, Check, check_name, threads_of
 from wirebench.run.measure import Dropped, Measured, Watcher, measure, not_run
 from wirebench.run.scope import Scope, checks_of
-from wirebench.store.records import RunInfo, VerifyRecord
+from wirebench.store.records import LeftRecord, RunInfo, VerifyRecord
 from wirebench.store.rundir import RunDirectory, StoredRun
 from wirebench.trial.record import FailureRecord, Status, TrialRecord
 from wirebench.trial.types import TrialSpec
@@ -58,6 +58,7 @@ class Session:
 
     def __post_init__(self) -> None:
         self._trials: list[TrialRecord] = list(self.before.trials) if self.before else []
+        self._left = list(self.before.left) if self.before else []
         self._known = {record.trial for record in self._trials}
         self._verified = {
             (one.contestant, one.workload): one
@@ -92,15 +93,14 @@ class Session:
         self.directory.write_plan(plan)
         return plan
 
-    def measure(
-        self, plan: Plan, *, settled: Settled, dropped: Dropped, watcher: Watcher
-    ) -> Measured:
+    def measure(self, plan: Plan, *, look: Look, dropped: Dropped, watcher: Watcher) -> Measured:
         return measure(
             plan,
             done=self.trials,
             run_trial=self._run_trial,
             keep=self._keep,
-            settled=settled,
+            leave=self._note_left,
+            look=look,
             dropped=dropped,
             clock_ns=time.monotonic_ns,
             pace=Pace(
@@ -196,14 +196,25 @@ class Session:
         return record.failure if record is not None and record.status == "failed" else None
 
     def _plan(self) -> Plan:
-        seed, blocks = self.scope.selection.seed, self.scope.selection.blocks
+        selection = self.scope.selection
+        seed = selection.seed
         cells = []
         for chosen in self.scope.cells:
             usable = {
                 one.identity for one in chosen.contestants if self._trouble(chosen, one) is None
             }
             server = chosen.servers[0].identity if chosen.servers else None
-            cells.append(plan_cell(chosen, usable=usable, server=server, seed=seed, blocks=blocks))
+            cells.append(
+                plan_cell(
+                    chosen,
+                    usable=usable,
+                    server=server,
+                    seed=seed,
+                    blocks=selection.blocks,
+                    repeats=selection.repeats,
+                    budgeted=selection.budget_ns is not None,
+                )
+            )
         threads = self.bench.hardware_threads
         plan = Plan(
             seed=seed,
@@ -256,6 +267,7 @@ class Session:
                 cell=trial.cell,
                 block=trial.block,
                 position=trial.position,
+                repeat=cell.repeat(trial.block),
                 entry=trial.entry.name,
                 twin_of=trial.entry.twin_of,
                 contestant=everybody[trial.entry.contestant],
@@ -269,6 +281,11 @@ class Session:
                 seed=self.scope.selection.seed,
             )
         )
+
+    def _note_left(self, record: LeftRecord) -> None:
+        if record not in self._left:
+            self.directory.append_left(record)
+            self._left.append(record)
 
     def _keep(self, record: TrialRecord) -> None:
         self.directory.append_trial(record)
@@ -296,6 +313,7 @@ def finish(
         status=status,  # type: ignore[arg-type]
         ended_unix_ns=now_unix_ns(),
         exit_code=exit_code,
+        notes=tuple(dict.fromkeys((*session.info.notes, *session.bench.notes()))),
     )
     session.directory.write_info(info)
     return info

@@ -6,7 +6,7 @@ from wirebench.stats.analyse import analyse
 from wirebench.stats.dropped_blocks import dropped_blocks
 from wirebench.stats.history import load_history
 from wirebench.stats.settings import DEFAULT, Settings
-from wirebench.stats.settled import settled
+from wirebench.stats.settled import standstill
 from wirebench.stats.types import (
     CellAnalysis,
     EntryAnalysis,
@@ -34,5 +34,5 @@ __all__ = [
     "analyse",
     "dropped_blocks",
     "load_history",
-    "settled",
+    "standstill",
 ]

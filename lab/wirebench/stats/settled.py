@@ -1,52 +1,96 @@
-"""When the intervals of a cell are narrow enough for the stop rule."""
+"""Whom of a cell more blocks would not help: what the stop rule asks (``wirebench.plan.stop``)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 
-from wirebench.plan.model import PlannedCell
-from wirebench.run.measure import GIVE_UP_AFTER
-from wirebench.stats.cell import CellData
-from wirebench.stats.ratio import ratio_of
+from wirebench.plan.model import Plan
+from wirebench.plan.stop import Standstill
+from wirebench.run.tally import GIVE_UP_AFTER
+from wirebench.stats.analyse import analyse
 from wirebench.stats.settings import DEFAULT, Settings
-from wirebench.stats.types import (
-    TrialView,
-)
+from wirebench.stats.types import CellAnalysis, EntryAnalysis, Ratio, TrialView, TwinRecord, Verdict
+
+DECIDED = "all its pairs were decided"
 
 
-def settled(
-    trials: Iterable[TrialView], cell: PlannedCell, *, settings: Settings = DEFAULT
-) -> bool:
-    """Whether every entry's ratio to the floor is known within 1 +/- ``cell.precision``, which the
-    stop rule asks.
+def standstill(
+    trials: Iterable[TrialView],
+    plan: Plan,
+    key: str,
+    *,
+    block: int,
+    present: Collection[str],
+    history: Sequence[TwinRecord] = (),
+    settings: Settings = DEFAULT,
+) -> Standstill:
+    """Whom of the cell ``key`` more blocks would not help, by its blocks up to ``block``.
 
-    Only widths count, not which entry leads (Kalibera & Jones, ISMM 2013). Nothing is settled
-    without an interval, except an entry that more blocks would not help (``_hopeless``).
+    An entry is settled when it is decided against the floor and against every entry that is still
+    ``present``, or when its ratio to the floor is known within 1 +/- ``precision``. Which entry
+    leads plays no part (Kalibera & Jones, ISMM 2013). Nothing is settled without an interval.
+    Later trials of an interrupted run are not looked at, so that a resumed run decides alike.
     """
-    data = CellData.of(
-        cell,
-        [trial for trial in trials if (trial.study, trial.cell) == (cell.study, cell.cell.id)],
-        settings,
+    planned = next(cell for cell in plan.cells if cell.key == key)
+    own = [
+        trial
+        for trial in trials
+        if (trial.study, trial.cell) == (planned.study, planned.cell.id) and trial.block <= block
+    ]
+    (cell,) = analyse(own, replace(plan, cells=(planned,)), history, settings=settings).cells
+    judged = [
+        entry
+        for entry in cell.entries
+        if entry.entry in present and not entry.is_floor and entry.twin_of is None
+    ]
+    floor = cell.entry(cell.floor) if cell.floor is not None else None
+    if floor is None or _hopeless(cell, floor):  # no block would give a ratio to it
+        return Standstill(hopeless=frozenset(entry.entry for entry in judged))
+    settled = {}
+    for entry in judged:
+        ratio = entry.standing.ratio
+        if _decided(cell, entry, present):
+            settled[entry.entry] = DECIDED
+        elif ratio is not None and _within(ratio, planned.precision):
+            settled[entry.entry] = f"its interval is within {planned.precision:.0%}"
+    return Standstill(
+        settled=settled,
+        hopeless=frozenset(entry.entry for entry in judged if _hopeless(cell, entry)),
     )
-    if data.floor is None or _hopeless(data, data.floor):
-        return True
-    for name in data.valid:
-        if name == data.floor:
+
+
+def _decided(cell: CellAnalysis, entry: EntryAnalysis, present: Collection[str]) -> bool:
+    """Whether no verdict on the entry could still change; a pair that more blocks cannot decide
+    does not count.
+    """
+    verdicts: list[tuple[Ratio | None, Verdict]] = []
+    if entry.standing.verdict is not None:
+        verdicts.append((entry.standing.ratio, entry.standing.verdict))
+    for pair in cell.pairs:
+        other = cell.entry(pair.b)
+        if pair.a != entry.entry or pair.b not in present or other is None:
             continue
-        ratio = ratio_of(data.log_ratios(name, data.floor, cell.cell.primary), settings=settings)
-        if ratio is None or ratio.low is None or ratio.high is None:
-            if _hopeless(data, name):
-                continue
-            return False
-        if (
-            ratio.high / ratio.estimate > 1 + cell.precision
-            or ratio.low / ratio.estimate < 1 - cell.precision
-        ):
-            return False
-    return True
+        if entry.generator.bound and other.generator.bound:
+            continue
+        verdicts.append((pair.ratio, pair.verdict))
+    return bool(verdicts) and all(
+        ratio is not None and ratio.low is not None and verdict.kind != "undecided"
+        for ratio, verdict in verdicts
+    )
 
 
-def _hopeless(data: CellData, name: str) -> bool:
+def _within(ratio: Ratio, precision: float) -> bool:
+    return (
+        ratio.low is not None
+        and ratio.high is not None
+        and ratio.high / ratio.estimate <= 1 + precision
+        and ratio.low / ratio.estimate >= 1 - precision
+    )
+
+
+def _hopeless(cell: CellAnalysis, entry: EntryAnalysis) -> bool:
     """Whether the entry failed as often as it takes to be given up, or never had a figure."""
-    failures = sum(trial.status != "ok" for trial in data.trials[name])
-    return failures >= GIVE_UP_AFTER or not data.values(name, data.planned.cell.primary)
+    summary = entry.summary
+    failures = summary.failed + summary.not_run
+    return failures >= GIVE_UP_AFTER or cell.metric not in summary.metrics

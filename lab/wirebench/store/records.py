@@ -50,7 +50,23 @@ class Selection:
     cells: tuple[str, ...] = ()
     blocks: int | None = None
     budget_ns: int | None = None
+    repeats: int | None = None
+    """None: as the preset has it."""
     seed: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeftRecord:
+    """An entry that left its cell because more blocks would not change its verdicts."""
+
+    schema: int = SCHEMA
+    study: str
+    cell: str
+    entry: str
+    blocks: int
+    """After this many blocks, without the dropped ones."""
+    reason: str
+    """Such as ``all its pairs were decided``."""
 
 
 RunStatus = Literal["running", "interrupted", "complete", "failed"]

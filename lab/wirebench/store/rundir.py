@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from wirebench.plan.model import Plan
 from wirebench.store.jsonl import LineFile, StoreError, read_lines, read_whole, write_whole
-from wirebench.store.records import RunInfo, VerifyRecord
+from wirebench.store.records import LeftRecord, RunInfo, VerifyRecord
 from wirebench.trial.record import SCHEMA, TrialRecord
 
 RUN_FILE = "run.json"
@@ -22,6 +22,7 @@ HOST_FILE = "host.json"
 PLAN_FILE = "plan.json"
 TRIALS_FILE = "trials.jsonl"
 VERIFY_FILE = "verify.jsonl"
+LEFT_FILE = "left.jsonl"
 TABLE_FILE = "table.txt"
 REPORT_FILE = "report.html"
 LATEST = "latest"
@@ -33,6 +34,7 @@ _RUN = TypeAdapter(RunInfo)
 _PLAN = TypeAdapter(Plan)
 _TRIAL = TypeAdapter(TrialRecord)
 _VERIFY = TypeAdapter(VerifyRecord)
+_LEFT = TypeAdapter(LeftRecord)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +47,8 @@ class StoredRun:
     plan: Plan | None
     trials: tuple[TrialRecord, ...]
     verified: tuple[VerifyRecord, ...]
+    left: tuple[LeftRecord, ...] = ()
+    """The entries that left their cell before its end."""
 
 
 class RunDirectory:
@@ -64,6 +68,7 @@ class RunDirectory:
             ) from None
         self._trials = LineFile(path / TRIALS_FILE)
         self._verify = LineFile(path / VERIFY_FILE)
+        self._left = LineFile(path / LEFT_FILE)
 
     @classmethod
     def create(cls, results: Path, *, label: str, now: datetime | None = None) -> RunDirectory:
@@ -94,9 +99,13 @@ class RunDirectory:
     def append_verify(self, record: VerifyRecord) -> None:
         self._verify.append(_VERIFY.dump_python(record, mode="json"))
 
+    def append_left(self, record: LeftRecord) -> None:
+        self._left.append(_LEFT.dump_python(record, mode="json"))
+
     def close(self) -> None:
         self._trials.close()
         self._verify.close()
+        self._left.close()
         self._lock.close()
 
 
@@ -124,6 +133,7 @@ def read_run(path: Path) -> StoredRun:
         plan=plan,
         trials=_lines(_TRIAL, path / TRIALS_FILE),
         verified=_lines(_VERIFY, path / VERIFY_FILE),
+        left=_lines(_LEFT, path / LEFT_FILE),
     )
 
 

@@ -14,7 +14,7 @@ from wirebench.catalog.studies import Load
 
 @dataclass(frozen=True, kw_only=True)
 class TrialSpec:
-    """One trial. The first seven fields are its name."""
+    """One trial. The first eight fields are its name."""
 
     trial: str
     study: str
@@ -23,6 +23,7 @@ class TrialSpec:
     position: int
     entry: str
     twin_of: str | None = None
+    repeat: int = 1
 
     contestant: Contestant
     role: Role
