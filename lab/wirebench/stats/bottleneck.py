@@ -115,7 +115,7 @@ def within_bounds(verdict: Verdict, *, limited: bool, other_limited: bool, ahead
         return verdict
     if limited and other_limited:
         reason = "both are generator-bound: neither reached its own limit"
-        return Verdict(kind="undecided", reason=reason)
+        return Verdict(kind="undecided", beyond_blocks=True, reason=reason)
     if verdict.kind == ("faster" if limited else "slower"):
         return verdict
     if verdict.kind == "undecided" and ahead == limited:
@@ -125,4 +125,4 @@ def within_bounds(verdict: Verdict, *, limited: bool, other_limited: bool, ahead
         f"the {bound} is generator-bound: it is at least this fast, so nothing shows that the"
         f" {other} is as fast or faster"
     )
-    return Verdict(kind="undecided", reason=reason)
+    return Verdict(kind="undecided", beyond_blocks=True, reason=reason)

@@ -67,15 +67,15 @@ def _decided(cell: CellAnalysis, entry: EntryAnalysis, present: Collection[str])
     verdicts: list[tuple[Ratio | None, Verdict]] = []
     if entry.standing.verdict is not None:
         verdicts.append((entry.standing.ratio, entry.standing.verdict))
-    for pair in cell.pairs:
-        other = cell.entry(pair.b)
-        if pair.a != entry.entry or pair.b not in present or other is None:
-            continue
-        if entry.generator.bound and other.generator.bound:
-            continue
-        verdicts.append((pair.ratio, pair.verdict))
+    verdicts += [
+        (pair.ratio, pair.verdict)
+        for pair in cell.pairs
+        if pair.a == entry.entry and pair.b in present
+    ]
     return bool(verdicts) and all(
-        ratio is not None and ratio.low is not None and verdict.kind != "undecided"
+        ratio is not None
+        and ratio.low is not None
+        and (verdict.kind != "undecided" or verdict.beyond_blocks)
         for ratio, verdict in verdicts
     )
 

@@ -83,6 +83,8 @@ class Verdict:
     """For ``undecided``: the additional blocks that would probably decide. None if unknown or too
     many.
     """
+    beyond_blocks: bool = False
+    """For ``undecided``: no number of blocks would decide it."""
     reason: str | None = None
 
 
