@@ -267,7 +267,7 @@ class Waiting(OpenLoop):
         self.assertFalse(run.document["open_loop"]["rate_kept"])
         self.assertEqual(run.document["open_loop"]["limited_by"], "server")
         self.assertIn("asked 100/s, sent", run.screen)
-        self.assertIn("the server could not keep up with 2 connections", run.screen)
+        self.assertIn("the server could not keep up with 2", run.screen)
         self.assertEqual(run.document["requests"]["ok"], 50)
         self.assert_accounted(run)
 

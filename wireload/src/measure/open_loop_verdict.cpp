@@ -14,13 +14,14 @@ namespace {
 constexpr double kept = 0.995;
 
 // Lateness is seen to matter where a percentile of all requests and the same one of the undisturbed
-// requests differ by more than 5% and more than 50 us, as far as displacement can explain it: a
+// requests differ by more than 5% and more than 50 us, and displacement can explain that: a
 // server's own bursts make the generator late too, just when latencies are long.
 constexpr double compared_percentiles[] = {50, 90, 99};
 constexpr double differing_share = 0.05;
 constexpr double differing_floor_ns = 50'000;
 constexpr double explaining_percentile = 99.9;
-// With fewer undisturbed requests than this share there is nothing to compare with.
+// With fewer undisturbed requests than this share there is nothing to compare with: what
+// displacement may have changed then counts as changed.
 constexpr double least_undisturbed = 0.5;
 
 // Lateness may matter unseen where the generator waits for a CPU that the server has: it is then
@@ -56,24 +57,23 @@ load_limit limit_of(const run_result& r) {
 }
 
 std::optional<std::string> seen_to_matter(const open_loop_result& open, const histogram& all) {
-    const histogram& undisturbed = open.undisturbed;
     const auto explained =
         static_cast<double>(open.displacement.percentile_ns(explaining_percentile).value_or(0));
-    if (static_cast<double>(undisturbed.count()) <
-        least_undisturbed * static_cast<double>(all.count())) {
-        return fmt::format(
-            "the generator sent late: {:.0f}% of the requests met another queue; {}",
-            100 - 100 * static_cast<double>(undisturbed.count()) / static_cast<double>(all.count()),
-            remedy);
-    }
+    const double undisturbed = static_cast<double>(open.undisturbed.count()) /
+                               static_cast<double>(std::max<std::uint64_t>(all.count(), 1));
     for (const double percent : compared_percentiles) {
         const auto of_all = all.supported_percentile_ns(percent);
-        const auto without = undisturbed.supported_percentile_ns(percent);
-        if (!of_all || !without) continue;
+        if (!of_all) continue;
         const auto printed = static_cast<double>(*of_all);
-        const double differs =
-            std::min(explained, std::abs(printed - static_cast<double>(*without)));
-        if (differs <= std::max(differing_floor_ns, differing_share * printed)) continue;
+        const double limit = std::max(differing_floor_ns, differing_share * printed);
+        if (explained <= limit) continue;
+        if (undisturbed < least_undisturbed) {
+            return fmt::format(
+                "the generator sent late: {:.0f}% of the requests met another queue for it; {}",
+                100 * (1 - undisturbed), remedy);
+        }
+        const auto without = open.undisturbed.supported_percentile_ns(percent);
+        if (!without || std::abs(printed - static_cast<double>(*without)) <= limit) continue;
         return fmt::format(
             "the generator sent late: p{:.0f} is {}, and {} without the requests that met another "
             "queue for it; {}",

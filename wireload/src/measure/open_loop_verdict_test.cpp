@@ -76,6 +76,14 @@ TEST(OpenLoopVerdict, VoidWhereMostRequestsWereDisplaced) {
     EXPECT_TRUE(says(w.judged(), "60% of the requests met another queue"));
 }
 
+// Many connections come back from a server without rest: they wait for each other in the generator
+// for a millisecond, and have waited for the server for seconds.
+TEST(OpenLoopVerdict, ADisplacementThatIsSmallBesideTheLatenciesIsNoMatter) {
+    world w;
+    w.add(10'000, 2'000 * ms, 3 * ms, 3 * ms);
+    EXPECT_EQ(w.judged().why_void, std::nullopt);
+}
+
 TEST(OpenLoopVerdict, VoidWhereTheGeneratorStoodStill) {
     world w;
     w.add(9'600, 200 * us, 0, 0);
