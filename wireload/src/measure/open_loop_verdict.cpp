@@ -35,11 +35,13 @@ constexpr const char* remedy =
     "give it a CPU of its own (--cpu), another number of threads (-t) or a lower rate";
 
 // Little's law: connections that are never free carry one request in each (service + lag). Without
-// the lag they would carry one in each service.
+// the lag they would carry one in each service, which may reach the rate. Where it does not, the
+// limit is whatever takes more of that time.
 bool lag_was_the_limit(const open_loop_result& open) {
     const double lag = open.lag.mean_ns().value_or(0);
     const double service = open.service.mean_ns().value_or(0);
     if (service <= 0) return false;
+    if (lag > service) return true;
     return static_cast<double>(open.counts.sent_in_window) * (1 + lag / service) >=
            kept * static_cast<double>(open.counts.scheduled);
 }
@@ -104,8 +106,9 @@ open_loop_verdict judge_open_loop(const run_result& r) {
     open_loop_verdict out{.limit = limit_of(r), .why_void = {}};
     if (out.limit == load_limit::generator) {
         out.why_void = fmt::format(
-            "the generator could not send more: {} of {} requests left in time, while connections "
-            "were free; {}",
+            "the generator could not send more: {} of {} requests left in time, and the others "
+            "waited "
+            "for the generator more than for the server; {}",
             open.counts.sent_in_window, open.counts.scheduled, remedy);
     } else {
         const histogram& all = r.series->total();

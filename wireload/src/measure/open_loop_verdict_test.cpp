@@ -115,6 +115,17 @@ TEST(OpenLoopVerdict, AGeneratorThatCannotKeepUpIs) {
     EXPECT_TRUE(says(v, "8000 of 10000 requests left in time"));
 }
 
+// Neither could: the larger part of the time decides.
+TEST(OpenLoopVerdict, TheLimitIsWhateverTakesMoreOfTheTime) {
+    for (const auto& [lag, limit] : std::initializer_list<std::pair<std::uint64_t, load_limit>>{
+             {190 * us, load_limit::server}, {210 * us, load_limit::generator}}) {
+        world w;
+        w.r.open_loop->counts.scheduled = 100'000;
+        w.add(10'000, 200 * us, lag, 0);
+        EXPECT_EQ(w.judged().limit, limit) << lag;
+    }
+}
+
 TEST(OpenLoopVerdict, TheRateIsKeptWithinHalfAPerCentOrOneRequest) {
     for (const auto& [due, sent, kept] : std::initializer_list<std::tuple<int, int, bool>>{
              {10'000, 9'949, true}, {10'000, 9'940, false}, {20, 19, true}, {20, 18, false}}) {
