@@ -209,15 +209,6 @@ class Waiting(OpenLoop):
         self.assertLess(open_loop["service"]["max_ns"], 200 * MS)
         self.assertIn("sent late", open_loop["void"])
 
-    def test_a_rate_that_one_connection_cannot_carry_is_the_servers_limit(self) -> None:
-        with serving(http_replies(lambda n: reply(), after_s=lambda n: 0.001)) as server:
-            run = load(server, "--rate", "2000000", "-d", "5ms", "-c", "1", "--deadline", "50ms")
-        open_loop = run.document["open_loop"]
-        self.assertFalse(open_loop["rate_kept"])
-        self.assertEqual(open_loop["limited_by"], "server")
-        self.assertGreater(open_loop["not_sent"], 0)
-        self.assert_accounted(run)
-
     def test_says_whether_it_keeps_the_cores_awake(self) -> None:
         with serving(http_replies(lambda n: reply())) as server:
             run = load(server, "--rate", "100", "-n", "10")
