@@ -5,6 +5,7 @@ request is accounted for.
 from __future__ import annotations
 
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -208,6 +209,13 @@ class Waiting(OpenLoop):
         self.assertLess(open_loop["service"]["max_ns"], 200 * MS)
         self.assertIn("sent late", open_loop["void"])
 
+    def test_says_whether_it_keeps_the_cores_awake(self) -> None:
+        with serving(http_replies(lambda n: reply())) as server:
+            run = load(server, "--rate", "100", "-n", "10")
+        self.assertEqual(
+            run.document["open_loop"]["cores_awake"], os.access("/dev/cpu_dma_latency", os.W_OK)
+        )
+
     def test_waits_for_the_tail_after_the_end(self) -> None:
         with serving(http_replies(lambda n: reply(), after_s=lambda n: 0.3)) as server:
             run = load(server, "--rate", "50", "-d", "100ms", "-c", "5")
@@ -248,7 +256,9 @@ class Waiting(OpenLoop):
         with serving(http_replies(lambda n: reply(), after_s=lambda n: 0.05)) as server:
             run = load(server, "--rate", "100", "-d", "500ms", "-c", "2")
         self.assertFalse(run.document["open_loop"]["rate_kept"])
+        self.assertEqual(run.document["open_loop"]["limited_by"], "server")
         self.assertIn("asked 100/s, sent", run.screen)
+        self.assertIn("the server could not keep up with 2", run.screen)
         self.assertEqual(run.document["requests"]["ok"], 50)
         self.assert_accounted(run)
 

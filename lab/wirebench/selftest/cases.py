@@ -196,9 +196,9 @@ def fitted(case: Case, load: Load) -> Case:
 
     Opening one again takes the generator's core for some 35 us at best (close, socket, connect);
     requests that are due meanwhile leave late, and what that costs is not known from any law. With
-    every 100th dropped they are 1% of the requests and more: p99 of the lag, which decides whether
-    a window is void, and the latency's are then the price of an opening. It must lie beyond p99.9.
-    A closed loop has no schedule to be late for, and keeps the 1%.
+    every 100th dropped they are 1% of the requests and more: the queue that these meet, which
+    decides whether a window is void, and p99 are then the price of an opening. It must lie beyond
+    p99.9. A closed loop has no schedule to be late for, and keeps the 1%.
     """
     if isinstance(case.law, Drift):
         return replace(case, law=replace(case.law, over_s=load.seconds))

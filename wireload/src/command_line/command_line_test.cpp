@@ -98,6 +98,14 @@ TEST(Options, ThreadsNeverExceedConnections) {
     EXPECT_EQ(good({"--cpu", "1", "http://h/"}).threads, 1U);
 }
 
+TEST(Options, AnOpenLoopLeavesACpuToTheServer) {
+    EXPECT_EQ(good({"--rate", "5", "http://h/"}).threads, 3U);
+    EXPECT_EQ(good({"--rate", "5", "--cpu", "0-3", "http://h/"}).threads, 4U);
+    EXPECT_EQ(good({"--rate", "5", "-t", "4", "http://h/"}).threads, 4U);
+    const auto on_one_cpu = parse_command_line({"wireload", "--rate", "5", "http://h/"}, 1);
+    EXPECT_EQ(std::get<options>(on_one_cpu).threads, 1U);
+}
+
 TEST(Options, RampSetsItsOwnLoad) {
     const options o = good({"--ramp-rounds", "4", "--ramp-add", "25", "--ramp-messages", "20",
                             "--ramp-pacing", "burst", "--check", "count", "ws://h/"});

@@ -86,8 +86,9 @@ constexpr option_row open_rows[] = {
      &raw::deadline},
     {"--spin", "WHEN",
      "poll for events without sleeping in the last 60us before a request is due: auto (default: on "
-     "CPUs given with --cpu), always or never. At high rates this keeps a CPU busy; the time does "
-     "not count as load of the generator",
+     "CPUs given with --cpu; on others while no other task wants them, if one is left to the "
+     "server), always or never. At high rates this keeps a CPU busy; the time does not count as "
+     "load of the generator",
      &raw::spin, "auto,always,never"},
 };
 
@@ -204,7 +205,8 @@ constexpr option_row ramp_rows[] = {
 constexpr option_row place_rows[] = {
     {"-t,--threads",
      "N",
-     "threads (default: one for each usable CPU, never more than connections)",
+     "threads (default: one for each usable CPU, in an open loop without --cpu one fewer; never "
+     "more than connections)",
      &raw::threads,
      {},
      completes::nothing,

@@ -74,16 +74,22 @@ void read_tls(const given_options& given, options& out) {
     out.tls = std::move(tls);
 }
 
+// One for each usable CPU. In an open loop the rate is given, so threads that take all CPUs gain
+// nothing: one CPU is left to the server, and the threads may spin on the others.
+unsigned default_threads(const options& asked, unsigned allowed_cpus) {
+    if (!asked.cpus.empty()) return static_cast<unsigned>(asked.cpus.size());
+    const unsigned left_to_the_server = asked.open_loop ? 1 : 0;
+    return std::max(1U, allowed_cpus - std::min(allowed_cpus, left_to_the_server));
+}
+
 void read_place(const given_options& given, unsigned allowed_cpus, options& out) {
     if (given.has("--cpu")) {
         const auto cpus = parse_cpu_list(given.raw.cpu);
         if (!cpus) refuse("--cpu {}: give CPU numbers such as 1 or 0-3,6", given.raw.cpu);
         out.cpus = *cpus;
     }
-    const auto usable =
-        out.cpus.empty() ? std::max(1U, allowed_cpus) : static_cast<unsigned>(out.cpus.size());
-    out.threads =
-        given.has("--threads") ? number32("--threads", given.raw.threads, 1, 1024) : usable;
+    out.threads = given.has("--threads") ? number32("--threads", given.raw.threads, 1, 1024)
+                                         : default_threads(out, allowed_cpus);
     out.threads = std::min(out.threads, out.ramp ? out.ramp->add : out.connections);
     if (given.has("--engine")) {
         one_of("--engine", given.raw.engine);

@@ -153,7 +153,8 @@ void connection::stamp(nanos now) {
     ++flying_;
     times_[sent_ & ring_mask()] = now;
     host_.window().stamped();
-    if (open_loop_gate* const gate = host_.gate()) scheduled(sent_) = gate->begun(now, lag(sent_));
+    if (open_loop_gate* const gate = host_.gate())
+        scheduled(sent_) = gate->begun(now, lag(sent_), displacement(sent_));
 }
 
 bool connection::may_begin() {

@@ -182,6 +182,10 @@ private:
     nanos& scheduled(std::uint64_t n) { return times_[ring_mask() + 1 + (n & ring_mask())]; }
     // How much later than possible it left, in an open loop.
     nanos& lag(std::uint64_t n) { return times_[2 * (ring_mask() + 1) + (n & ring_mask())]; }
+    // By how much lateness displaced it.
+    nanos& displacement(std::uint64_t n) {
+        return times_[3 * (ring_mask() + 1) + (n & ring_mask())];
+    }
     void answered_on_schedule(std::uint64_t counter, nanos at);
 
     nanos* times_;  // when request n was sent, at n & ring_mask(); 0: not in flight

@@ -65,7 +65,8 @@ void connection::answered_on_schedule(std::uint64_t counter, nanos at) {
     const nanos due = scheduled(counter);
     const nanos latency = std::max<nanos>(0, at - due - lag(counter));
     host_.at_iteration_end();
-    if (host_.gate()->right_reply(due, latency, times_[counter & ring_mask()], at)) {
+    if (host_.gate()->right_reply(due, latency, displacement(counter),
+                                  times_[counter & ring_mask()], at)) {
         report(error_kind::deadline, counter, at,
                fmt::format("a right answer, {} after the request was due",
                            format_duration(static_cast<double>(latency))));

@@ -25,6 +25,9 @@ void open_loop_gate::begin(const load_order& order) {
     counts_ = {};
     lag_.clear();
     service_.clear();
+    displacement_.clear();
+    undisturbed_.clear();
+    displaced_ = {};
     schedule_.begin(order);
 }
 
@@ -54,15 +57,20 @@ void open_loop_gate::skip_expired(nanos now) {
     while (schedule_.due() != never && now - schedule_.due() >= deadline_) drop_due();
 }
 
-nanos open_loop_gate::begun(nanos now, nanos& lag) {
+nanos open_loop_gate::begun(nanos now, nanos& lag, nanos& displacement) {
     const nanos due = schedule_.due();
-    lag = std::max<nanos>(0, now - std::max({due, granted_since_, allowed_since_}));
-    if (!schedule_.warming_up()) {
+    const nanos possible = std::max({due, granted_since_, allowed_since_});
+    lag = std::max<nanos>(0, now - possible);
+    const bool counts = !schedule_.warming_up();
+    if (counts) {
         lag_.record(static_cast<std::uint64_t>(lag));
         window_.count_begun();
     }
     if (schedule_.in_window(now)) ++counts_.sent_in_window;
     advance_schedule();
+    const bool others = window_.in_flight() > 1 || schedule_.due() <= now;
+    displacement = displaced_.sent(possible, now, others);
+    if (counts) displacement_.record(static_cast<std::uint64_t>(displacement));
     return due;
 }
 
@@ -74,7 +82,8 @@ bool open_loop_gate::lose_waiting(nanos now) {
     return counts;
 }
 
-bool open_loop_gate::right_reply(nanos due, nanos latency, nanos sent_at, nanos at) {
+bool open_loop_gate::right_reply(nanos due, nanos latency, nanos displacement, nanos sent_at,
+                                 nanos at) {
     // The load ended just now: the request was counted as unanswered, and the main thread reads.
     if (!running_) {
         window_.uncounted_reply();
@@ -88,6 +97,8 @@ bool open_loop_gate::right_reply(nanos due, nanos latency, nanos sent_at, nanos 
     }
     const bool late = is_late(latency);
     service_.record(static_cast<std::uint64_t>(std::max<nanos>(0, at - sent_at)));
+    if (displacement <= undisturbed_below_ns)
+        undisturbed_.record(static_cast<std::uint64_t>(latency));
     if (late) ++counts_.late;
     window_.scheduled_reply(latency, at, late);
     return late;

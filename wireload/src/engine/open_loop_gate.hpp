@@ -7,7 +7,7 @@
 //   in line            free()                  next_in_line(), the longest free first
 //   granted            grant()                 take_grant() or close_gate()
 //
-// All of it belongs to the worker's thread; counts(), lag() and service() to the main thread
+// All of it belongs to the worker's thread; counts() and the histograms to the main thread
 // between orders.
 #pragma once
 
@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "engine/displacement_meter.hpp"
 #include "engine/due_schedule.hpp"
 #include "engine/load_window.hpp"
 #include "measure/histogram.hpp"
@@ -40,17 +41,19 @@ public:
     void free(connection& c, nanos since) { line_[(first_ + count_++) & line_mask_] = {&c, since}; }
     // Whether a request was granted to the connection that asks; it then has to begin it.
     bool take_grant() { return std::exchange(granted_, false); }
-    // A request is begun at `now`, `lag` later than it could have been. Returns when it was due.
-    nanos begun(nanos now, nanos& lag);
+    // A request is begun at `now`, `lag` later than it could have been, which displaced it by
+    // `displacement`. Returns when it was due.
+    nanos begun(nanos now, nanos& lag, nanos& displacement);
     // A connection could not be opened: the request that has waited for longest is lost with it, if
     // one waits. Returns whether it counts.
     bool lose_waiting(nanos now);
     bool is_measured(nanos scheduled) const { return scheduled >= schedule_.window_start(); }
     // A right reply. Returns whether it came too late and counts.
-    bool right_reply(nanos due, nanos latency, nanos sent_at, nanos at);
+    bool right_reply(nanos due, nanos latency, nanos displacement, nanos sent_at, nanos at);
     // Requests in flight are about to be answered or lost.
     void releasing(nanos at) {
         if (window_.in_flight() >= most_in_flight_) allowed_since_ = at;
+        displaced_.released(at);
     }
 
     // ---- for the pacer ----
@@ -81,6 +84,8 @@ public:
     const open_loop_tally& counts() const { return counts_; }
     const histogram& lag() const { return lag_; }
     const histogram& service() const { return service_; }
+    const histogram& displacement() const { return displacement_; }
+    const histogram& undisturbed() const { return undisturbed_; }
 
 private:
     struct place {
@@ -108,8 +113,11 @@ private:
     std::uint32_t count_ = 0;
 
     open_loop_tally counts_;
+    displacement_meter displaced_;
     histogram lag_;
     histogram service_;
+    histogram displacement_;
+    histogram undisturbed_;  // latencies
 };
 
 }  // namespace wireload

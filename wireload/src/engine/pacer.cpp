@@ -1,5 +1,7 @@
 #include "engine/pacer.hpp"
 
+#include <sys/resource.h>
+
 #include "engine/connection.hpp"
 
 namespace wireload {
@@ -14,15 +16,30 @@ constexpr int sends_per_iteration = 32;
 // scheduler.
 constexpr nanos spin_before = 60'000;
 
-bool may_spin(const options& o) {
-    switch (o.open_loop->spin) {
-    case spin_mode::always: return true;
-    case spin_mode::never: return false;
+// Without sleeping, an empty look takes a microsecond or two. One that took longer was interrupted,
+// by another task or by the host of a virtual machine.
+constexpr nanos interrupted_look = 10'000;
+
+// How long the loop sleeps as others do, after a task took the core from it while it spun.
+constexpr nanos give_way_for = 20'000'000;
+
+spinning spinning_for(const plan& p) {
+    switch (p.asked.open_loop->spin) {
+    case spin_mode::always: return spinning::always;
+    case spin_mode::never: return spinning::never;
     case spin_mode::automatic: break;
     }
-    // Only on CPUs that were given to the threads, one each: elsewhere it would take time from the
-    // server.
-    return !o.cpus.empty() && o.threads <= o.cpus.size();
+    // On CPUs that were given to the threads, one each, nobody else has a claim. On others only
+    // while no other task wants them, and one is left to the server.
+    if (!p.asked.cpus.empty())
+        return p.asked.threads <= p.asked.cpus.size() ? spinning::always : spinning::never;
+    return p.spare_cpus > 0 ? spinning::while_unwanted : spinning::never;
+}
+
+long times_pushed_off() {
+    rusage usage{};
+    getrusage(RUSAGE_THREAD, &usage);
+    return usage.ru_nivcsw;
 }
 
 }  // namespace
@@ -30,11 +47,12 @@ bool may_spin(const options& o) {
 pacer::pacer(connection_host& host, open_loop_gate& gate)
     : host_(host),
       gate_(gate),
-      spin_(may_spin(host.the_plan().asked) ? spin_before : 0),
+      spins_(spinning_for(host.the_plan())),
       due_timer_(wire::timer::calling<&pacer::on_due>(this)) {}
 
 void pacer::begin(const load_order& order) {
     spinning_since_ = 0;
+    pushed_off_ = times_pushed_off();
     gate_.begin(order);
 }
 
@@ -51,8 +69,10 @@ void pacer::pump() {
     load_window& window = host_.window();
     window.advance(now);
     if (!gate_.running()) return;
-    if (spinning_since_ != 0 && window.work_done() == work_then_)
+    if (spinning_since_ != 0 && window.work_done() == work_then_) {
         gate_.note_spinning(now - spinning_since_);
+        notice_others(now);
+    }
     gate_.skip_expired(now);
     send_due(now);
     gate_.note_backlog(now);
@@ -90,14 +110,24 @@ void pacer::arm(nanos now) {
     }
     // Otherwise the next event, a reply, finds us.
     if (gate_.line_is_empty() || !gate_.may_send_more()) return;
-    if (due - now > spin_) {
-        loop.arm(due_timer_, to_time_point(due - spin_));
+    const bool spin = spins_ != spinning::never && now >= spin_again_at_;
+    if (due - now > (spin ? spin_before : 0)) {
+        loop.arm(due_timer_, to_time_point(spin ? due - spin_before : due));
         return;
     }
     loop.arm(due_timer_, to_time_point(now + 1));  // the next iteration does not wait
     if (due <= now) return;
     spinning_since_ = now;
     work_then_ = host_.window().work_done();
+}
+
+// A task that runs where this thread spun was ready to run, and may have waited for it. Tasks that
+// find another core idle go there, so on a machine with a free core this is rare.
+void pacer::notice_others(nanos now) {
+    if (spins_ != spinning::while_unwanted || now - spinning_since_ < interrupted_look) return;
+    const long pushed_off = times_pushed_off();
+    if (pushed_off != pushed_off_) spin_again_at_ = now + give_way_for;
+    pushed_off_ = pushed_off;
 }
 
 void pacer::on_due() { host_.at_iteration_end(); }

@@ -12,7 +12,8 @@
 //   next request           a connection is   the loop
 //   --------------------   ---------------   ------------------------------------------------
 //   due in over spin time  free              sleeps until then: a timer
-//   due sooner             free              polls without sleeping, which counts as spinning
+//   due sooner             free              polls without sleeping, which counts as spinning;
+//                                            where another task wants the core: a timer
 //   any                    not free          sleeps; the next reply wakes it
 //   none, replies missing  any               sleeps; replies, or the schedule's end, wake it
 //   none, none in flight   any               the load is over
@@ -28,6 +29,13 @@
 #include "wire/loop/event_loop.hpp"
 
 namespace wireload {
+
+// Whether the loop stops sleeping shortly before a request is due.
+enum class spinning : std::uint8_t {
+    never,
+    while_unwanted,  // by other tasks of the core
+    always,
+};
 
 class pacer {
 public:
@@ -47,13 +55,16 @@ private:
     connection* take_free();
     void arm(nanos now);
     void on_due();
+    void notice_others(nanos now);
 
     connection_host& host_;
     open_loop_gate& gate_;
-    const nanos spin_;  // before a request is due the loop stops sleeping
+    const spinning spins_;
     wire::timer due_timer_;
     nanos spinning_since_ = 0;  // 0: not
     std::uint64_t work_then_ = 0;
+    long pushed_off_ = 0;      // how often another task took the core, as last seen
+    nanos spin_again_at_ = 0;  // the core is wanted until then
 };
 
 }  // namespace wireload

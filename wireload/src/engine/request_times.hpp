@@ -1,6 +1,6 @@
 // For each connection of a thread a ring of the times at which its requests in flight were sent.
-// Request n stands at n & mask(). In an open loop two more rings follow: when each was due, and
-// how much later than possible it left.
+// Request n stands at n & mask(). In an open loop three more rings follow: when each was due,
+// how much later than possible it left, and by how much that displaced it.
 #pragma once
 
 #include <bit>
@@ -24,7 +24,7 @@ public:
         if (asked.in_flight == 1 && !asked.open_loop) return;
         const std::uint32_t ring = std::bit_ceil(asked.in_flight);
         mask_ = ring - 1;
-        each_ = asked.open_loop ? std::size_t{3} * ring : ring;
+        each_ = asked.open_loop ? std::size_t{4} * ring : ring;
         // Zeroed by the kernel, page by page, as connections use it.
         times_.reset(static_cast<nanos*>(std::calloc(each_ * connections, sizeof(nanos))));
         if (times_ == nullptr) throw std::bad_alloc();

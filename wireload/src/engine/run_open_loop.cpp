@@ -7,6 +7,7 @@
 //         |--- warm-up ------|------ the window ------|--- last replies ------|
 #include <algorithm>
 
+#include "engine/awake_cores.hpp"
 #include "engine/run_kinds.hpp"
 #include "measure/generator_meter.hpp"
 
@@ -39,6 +40,8 @@ void note_result(run_steps& steps, const load_order& order, nanos metered_from, 
         open.counts.add(w->gate().counts());
         open.lag.merge(w->gate().lag());
         open.service.merge(w->gate().service());
+        open.displacement.merge(w->gate().displacement());
+        open.undisturbed.merge(w->gate().undisturbed());
     }
     out.generator.take_spinning(static_cast<std::uint64_t>(open.counts.spun), end - metered_from,
                                 steps.used_cpus());
@@ -60,6 +63,7 @@ void note_result(run_steps& steps, const load_order& order, nanos metered_from, 
 void run_open_loop(run_steps& steps) {
     const options& o = steps.asked();
     run_result& out = steps.out();
+    const awake_cores awake;
     if (!steps.open_all()) return;
     process_watch* const watch = steps.watch();
     if (watch != nullptr) watch->find();
@@ -75,7 +79,7 @@ void run_open_loop(run_steps& steps) {
     steps.show("measuring", order.window_start, order.schedule_end, o.requests.value_or(0));
     steps.wait_for_orders(true, order.schedule_end);
     const nanos end = clock_now();
-    out.open_loop.emplace();
+    out.open_loop.emplace().cores_awake = awake.held();
     out.generator = meter.end(end - metered_from, steps.used_cpus());
     if (watch != nullptr) out.server = watch->end();
     if (!steps.cut() && !steps.all_done()) {

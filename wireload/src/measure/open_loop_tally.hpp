@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <optional>
-#include <string>
 
 #include "measure/histogram.hpp"
 
@@ -34,17 +32,21 @@ struct open_loop_tally {
     }
 };
 
+// A request displaced by no more met the server as if nothing had been late. Where a server is half
+// busy, this adds at most half of it to a latency.
+inline constexpr std::int64_t undisturbed_below_ns = 100'000;
+
 struct open_loop_result {
     open_loop_tally counts;
     // Sent - the moment from which it could have been: due, a connection free, in flight allowed.
     // In no latency.
     histogram lag;
-    histogram service;       // answered - sent
+    histogram service;  // answered - sent
+    // By how much the lag may have changed what a request met at the server.
+    histogram displacement;
+    histogram undisturbed;   // latencies of those that it displaced by undisturbed_below_ns at most
     std::int64_t drain = 0;  // ns from the window's end until the last request was decided
+    bool cores_awake = false;  // held so by this process
 };
-
-// A window is void when the generator itself was late: p99 of the lag above 50 us and above 5% of
-// the median latency. What is wrong, for a person to read; absent when nothing is.
-std::optional<std::string> why_void(const histogram& lag, const histogram& latency);
 
 }  // namespace wireload

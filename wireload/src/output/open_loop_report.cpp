@@ -5,15 +5,13 @@
 #include <fmt/format.h>
 
 #include "base/duration.hpp"
+#include "measure/open_loop_verdict.hpp"
 #include "output/screen.hpp"
 
 namespace wireload {
 namespace {
 
 using json = nlohmann::ordered_json;
-
-// Below this share of what was asked for, the rate was not kept.
-constexpr double kept = 0.99;
 
 std::string whole(double rate) { return grouped(static_cast<std::uint64_t>(std::llround(rate))); }
 
@@ -35,12 +33,13 @@ rates rates_of(const run_result& r) {
             static_cast<double>(c.sent_in_window) / seconds, r.rate_per_s()};
 }
 
-// By count, the window ends with the last reply: then the rate is kept if the backlog stayed small,
-// which nobody can say without a limit of their own; the latencies tell.
-bool rate_was_kept(const run_result& r) {
-    const open_loop_tally& c = r.open_loop->counts;
-    return r.stopped_by != stop_reason::duration ||
-           static_cast<double>(c.sent_in_window) >= kept * static_cast<double>(c.scheduled);
+json name_of(load_limit limit) {
+    switch (limit) {
+    case load_limit::none: return nullptr;
+    case load_limit::server: return "server";
+    case load_limit::generator: break;
+    }
+    return "generator";
 }
 
 std::string percentiles(const histogram& h) {
@@ -75,7 +74,7 @@ json open_loop_document(const plan& p, const run_result& r,
     const open_loop_options& o = *p.asked.open_loop;
     const open_loop_result& open = *r.open_loop;
     const rates rate = rates_of(r);
-    const auto wrong = why_void(open.lag, r.series->total());
+    const open_loop_verdict verdict = judge_open_loop(r);
     return {
         {"arrivals", o.name},
         {"rate", rate.asked},
@@ -88,13 +87,17 @@ json open_loop_document(const plan& p, const run_result& r,
         {"late", open.counts.late},
         {"sent_per_s", rate.sent},
         {"answered_per_s", rate.answered},
-        {"rate_kept", rate_was_kept(r)},
+        {"rate_kept", verdict.rate_kept()},
+        {"limited_by", name_of(verdict.limit)},
         {"backlog_max", open.counts.backlog_max},
         {"drain_ns", open.drain},
         {"reply_times", p.engine == wire::loop_engine::io_uring ? "loop" : "kernel"},
         {"lag", latency(open.lag)},
         {"service", latency(open.service)},
-        {"void", wrong ? json(*wrong) : json(nullptr)},
+        {"displacement", latency(open.displacement)},
+        {"undisturbed", latency(open.undisturbed)},
+        {"cores_awake", open.cores_awake},
+        {"void", verdict.why_void ? json(*verdict.why_void) : json(nullptr)},
     };
 }
 
@@ -130,18 +133,18 @@ std::vector<std::string> open_loop_warnings(const plan& p, const run_result& r) 
     if (!r.open_loop) return {};
     std::vector<std::string> out;
     const open_loop_tally& c = r.open_loop->counts;
-    const auto wrong = why_void(r.open_loop->lag, r.series->total());
-    if (wrong) out.push_back(fmt::format("VOID: {}", *wrong));
-    if (!rate_was_kept(r)) {
+    const open_loop_verdict verdict = judge_open_loop(r);
+    if (verdict.why_void) out.push_back(fmt::format("VOID: {}", *verdict.why_void));
+    if (!verdict.rate_kept()) {
         const auto most = p.asked.open_loop->max_in_flight;
         const rates rate = rates_of(r);
-        out.push_back(fmt::format(
-            "asked {}/s, sent {}/s: {}", whole(rate.asked), whole(rate.sent),
-            wrong ? "the generator could not do more"
-            : most
-                ? fmt::format("the server is too slow for that with {} in flight", grouped(*most))
-                : fmt::format("the server is too slow for that with {} connections",
-                              grouped(p.asked.connections))));
+        const std::string who =
+            verdict.limit == load_limit::generator ? "the generator could not do more"
+            : most ? fmt::format("the server could not keep up with {} in flight", grouped(*most))
+                   : fmt::format("the server could not keep up with {} connections",
+                                 grouped(p.asked.connections));
+        out.push_back(
+            fmt::format("asked {}/s, sent {}/s: {}", whole(rate.asked), whole(rate.sent), who));
     }
     if (c.not_sent != 0)
         out.push_back(

@@ -249,7 +249,9 @@ std::variant<std::unique_ptr<plan>, std::string> make_plan(options asked) {
     if (const auto* problem = std::get_if<std::string>(&engine)) return *problem;
     out->engine = std::get<engine_plan>(engine).engine;
     out->asked.threads = std::get<engine_plan>(engine).threads;
-    out->cpus = std::min(o.threads, usable_cpus(o));
+    const unsigned usable = usable_cpus(o);
+    out->cpus = std::min(o.threads, usable);
+    out->spare_cpus = usable - out->cpus;
 
     out->ports = local_port_range();
     auto sources = choose_sources(o, out->server, out->ports);

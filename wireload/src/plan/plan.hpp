@@ -34,6 +34,7 @@ struct plan {
     wire::limits limits;
     wire::loop_engine engine = wire::loop_engine::epoll;
     unsigned cpus = 1;                               // on which the threads run
+    unsigned spare_cpus = 0;                         // that they could use as well
     std::shared_ptr<wire::tls::client_context> tls;  // null: without TLS
 
     std::vector<target> targets;
