@@ -115,3 +115,19 @@ def test_repeats_of_the_command_line_replace_those_of_the_preset() -> None:
     }
     quick, moved = (scope("rest", preset="quick", repeats=one) for one in (None, 3))
     assert moved.measuring_ns > quick.measuring_ns, "copies of builds take time"
+
+
+def test_a_resumed_run_keeps_the_cells_of_its_plan() -> None:
+    cut = scope(*ALL, preset="hour")
+    assert cut.untimely
+    planned = [cell.key for cell in cut.cells][1:]
+    selection = Selection(studies=ALL, preset="hour", seed=1)
+    again = scope_of(
+        selection,
+        studies=STUDIES,
+        wanted=list(CATALOG.values()),
+        everybody=CATALOG,
+        bench=FakeBench(),
+        planned=planned,
+    )
+    assert [cell.key for cell in again.cells] == planned

@@ -310,6 +310,17 @@ def test_a_pair_with_an_entry_that_left_keeps_nobody() -> None:
     assert a in standstill(trials, plan, cell.key, block=99, present=present).settled
 
 
+def test_what_the_generator_leaves_open_keeps_nobody() -> None:
+    """rust/axum and rust/hyper are generator-bound: no number of blocks separates them."""
+    quiet = World(noise=0.002, samples=5)
+    plan = make_plan(quiet)
+    cell = plan.cells[1]
+    names = {entry.name for entry in cell.entries}
+    found = standstill(make_trials(quiet, plan), plan, cell.key, block=99, present=names)
+    assert found.settled["rust/axum"] == found.settled["rust/hyper"]
+    assert "the generator leaves open" in found.settled["rust/axum"]
+
+
 def test_later_blocks_of_an_interrupted_run_do_not_decide_an_earlier_look() -> None:
     quiet = World(noise=0.002, samples=5)
     plan = make_plan(quiet)

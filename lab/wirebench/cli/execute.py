@@ -156,17 +156,26 @@ class _Execution:
         from wirebench.run.local import LocalBench
 
         bench = LocalBench(root=self.catalog.root, jobs=default_jobs(self.request.jobs))
-        scope = self._scope(selection, bench)
+        scope = self._scope(selection, before, bench)
         print_forecast(scope, out, before=before, results=self.results, host=bench.host())
         return 0
 
-    def _scope(self, selection: Selection, bench: Bench) -> Scope:
+    def _scope(self, selection: Selection, before: StoredRun | None, bench: Bench) -> Scope:
         from wirebench.run.scope import scope_of
 
         wanted = self.catalog.select(selection.only)
         everybody = dict(self.catalog.contestants)
         scope = scope_of(
-            selection, studies=self.studies, wanted=wanted, everybody=everybody, bench=bench
+            selection,
+            studies=self.studies,
+            wanted=wanted,
+            everybody=everybody,
+            bench=bench,
+            planned=(
+                {cell.key for cell in before.plan.cells}
+                if before is not None and before.plan is not None
+                else None
+            ),
         )
         if not scope.needed and not scope.absent:
             who = ", ".join(one.identity for one in wanted)
@@ -184,7 +193,7 @@ class _Execution:
         from wirebench.run.session import Session
         from wirebench.store.rundir import RunDirectory, point_latest
 
-        scope = self._scope(selection, bench)
+        scope = self._scope(selection, before, bench)
         if before is not None:
             check_resumable(before, scope=scope, bench=bench, force=self.request.force)
             directory = RunDirectory(before.path)

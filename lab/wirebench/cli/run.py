@@ -93,7 +93,7 @@ def run_study(
     studies: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[STUDY]...",
+            metavar="STUDY",
             help="roundtrip, concurrency, rest, websocket; or all of them: all.",
         ),
     ] = None,

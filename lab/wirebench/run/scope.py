@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from wirebench.catalog.model import Contestant
@@ -58,9 +58,13 @@ def scope_of(
     wanted: Sequence[Contestant],
     everybody: Mapping[str, Contestant],
     bench: Bench,
+    planned: Collection[str] | None = None,
 ) -> Scope:
     """Determine which contestants will be measured where, which cannot be, and the time it will
     take.
+
+    ``planned``: the cells (``study.cell``) of the run that is resumed. Without it, those that the
+    time budget has room for.
     """
     presets = [
         (studies[name], studies[name].preset(selection.preset)) for name in selection.studies
@@ -85,7 +89,9 @@ def scope_of(
         _forecast(cell, selection, hardware_threads=bench.hardware_threads) for cell in here
     ]
     kept = list(range(len(here)))
-    if budget_ns is not None:
+    if planned is not None:
+        kept = [place for place, cell in enumerate(here) if cell.key in planned]
+    elif budget_ns is not None:
         costs = [(cell.planned.study, cell.mandatory_ns) for cell in forecasts]
         kept = cells_that_fit(costs, budget_ns * ESTIMATE_SHARE)
     untimely = tuple(cell.key for place, cell in enumerate(here) if place not in kept)

@@ -13,6 +13,7 @@ from wirebench.stats.settings import DEFAULT, Settings
 from wirebench.stats.types import CellAnalysis, EntryAnalysis, Ratio, TrialView, TwinRecord, Verdict
 
 DECIDED = "all its pairs were decided"
+AS_FAR_AS_CAN_BE = "more blocks would not decide what the generator leaves open"
 
 
 def standstill(
@@ -27,9 +28,10 @@ def standstill(
 ) -> Standstill:
     """Whom of the cell ``key`` more blocks would not help, by its blocks up to ``block``.
 
-    An entry is settled when it is decided against the floor and against every entry that is still
-    ``present``, or when its ratio to the floor is known within 1 +/- ``precision``. Which entry
-    leads plays no part (Kalibera & Jones, ISMM 2013). Nothing is settled without an interval.
+    An entry is settled when no verdict on it is open, against the floor and against every entry
+    that is still ``present``, or when its ratio to the floor is known within 1 +/- ``precision``.
+    Which entry leads plays no part (Kalibera & Jones, ISMM 2013). Nothing is settled without an
+    interval.
     Later trials of an interrupted run are not looked at, so that a resumed run decides alike.
     """
     planned = next(cell for cell in plan.cells if cell.key == key)
@@ -50,8 +52,10 @@ def standstill(
     settled = {}
     for entry in judged:
         ratio = entry.standing.ratio
-        if _decided(cell, entry, present):
-            settled[entry.entry] = DECIDED
+        verdicts = _verdicts(cell, entry, present)
+        if verdicts and not any(_is_open(*one) for one in verdicts):
+            decided = all(verdict.kind != "undecided" for _, verdict in verdicts)
+            settled[entry.entry] = DECIDED if decided else AS_FAR_AS_CAN_BE
         elif ratio is not None and _within(ratio, planned.precision):
             settled[entry.entry] = f"its interval is within {planned.precision:.0%}"
     return Standstill(
@@ -60,24 +64,25 @@ def standstill(
     )
 
 
-def _decided(cell: CellAnalysis, entry: EntryAnalysis, present: Collection[str]) -> bool:
-    """Whether no verdict on the entry could still change; a pair that more blocks cannot decide
-    does not count.
-    """
-    verdicts: list[tuple[Ratio | None, Verdict]] = []
-    if entry.standing.verdict is not None:
-        verdicts.append((entry.standing.ratio, entry.standing.verdict))
-    verdicts += [
+def _verdicts(
+    cell: CellAnalysis, entry: EntryAnalysis, present: Collection[str]
+) -> list[tuple[Ratio | None, Verdict]]:
+    """The verdicts on the entry against the floor and against the others that are still there."""
+    found = [
         (pair.ratio, pair.verdict)
         for pair in cell.pairs
         if pair.a == entry.entry and pair.b in present
     ]
-    return bool(verdicts) and all(
-        ratio is not None
-        and ratio.low is not None
-        and (verdict.kind != "undecided" or verdict.beyond_blocks)
-        for ratio, verdict in verdicts
-    )
+    if entry.standing.verdict is not None:
+        found.append((entry.standing.ratio, entry.standing.verdict))
+    return found
+
+
+def _is_open(ratio: Ratio | None, verdict: Verdict) -> bool:
+    """Whether more blocks could decide."""
+    if ratio is None or ratio.low is None:
+        return True
+    return verdict.kind == "undecided" and not verdict.beyond_blocks
 
 
 def _within(ratio: Ratio, precision: float) -> bool:
