@@ -10,6 +10,7 @@ import threading
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -117,6 +118,10 @@ REFUSALS = (
     "length_hexadecimal",
     "chunked_not_last",
     "field_without_colon",
+    "absolute_form_without_host",
+    "encoding_malformed",
+    "connect_port_missing",
+    "connect_port_invalid",
 )
 
 
@@ -162,6 +167,36 @@ def test_head_must_have_no_body() -> None:
         outcome("head", lambda data: head if data.startswith(b"HEAD") else GOOD).outcome == "passed"
     )
     assert outcome("head", lambda _: GOOD).outcome == "failed"
+
+
+@pytest.mark.parametrize("what", ["host", "length", "version", "target", "field"])
+def test_a_refusal_of_head_must_have_no_body(what: str) -> None:
+    with_body = BAD.replace(b"Length: 0", b"Length: 2") + b"no"
+    assert outcome(f"head_refused_{what}", lambda _: BAD, closes=True).outcome == "passed"
+    assert outcome(f"head_refused_{what}", lambda _: with_body, closes=True).outcome == "failed"
+    assert outcome(f"head_refused_{what}", lambda _: b"", closes=True).outcome == "closed"
+
+
+def test_a_refusal_of_head_may_leave_the_connection_open() -> None:
+    assert outcome("head_refused_host", lambda _: BAD).outcome == "passed"
+
+
+def test_a_tunnel_begins_behind_the_head() -> None:
+    tunnel = b"HTTP/1.1 200 OK\r\n\r\n"
+    assert outcome("connect", lambda _: tunnel).outcome == "passed"
+    assert outcome("connect", lambda _: BAD).outcome == "passed"
+    assert outcome("connect", lambda _: GOOD).outcome == "failed"
+    assert outcome("connect", lambda _: b"", closes=True).outcome == "closed"
+
+
+def test_an_encoded_path_is_the_same_path() -> None:
+    with server(lambda data: BAD if b"%" in data else GOOD, closes=False) as target:
+        (at_root,) = run_probes(target, [probe("encoded_path")])
+        (below,) = run_probes(replace(target, path="/echo"), [probe("encoded_path")])
+    assert (at_root.outcome, below.outcome) == ("not_applicable", "failed")
+    with server(lambda _: GOOD, closes=False) as target:
+        (same,) = run_probes(replace(target, path="/echo"), [probe("encoded_path")])
+    assert same.outcome == "passed"
 
 
 def test_a_405_must_say_what_is_allowed() -> None:

@@ -24,9 +24,7 @@ int main() {
         if (!cookies || !cookies->find("__Host-name")) res.status(403).send("log in first\n");
     });
     members.get("/{page}", [](http::response res) {
-        const auto page = res.request().decoded_param("page");
-        if (!page) return res.status(400).send();
-        res.send("this is " + *page + "\n");
+        res.send("this is " + std::string(res.request().param("page")) + "\n");
     });
 
     routes.post("/login", [](http::response res) {

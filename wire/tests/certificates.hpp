@@ -26,6 +26,7 @@ public:
         std::string alternatives = {};  // "DNS:localhost,IP:127.0.0.1"
         long valid_from = -3600;        // seconds from now
         long valid_until = 24 * 3600;
+        bool signed_by_other = false;  // by the authority of other_ca_file()
     };
 
     certificates() {
@@ -53,11 +54,13 @@ public:
     }
     // Signed by the authority of ca_file(); `file`: what to call the two files.
     files issue(const std::string& file, const wishes& w) {
+        if (w.signed_by_other) other_ca_file();
+        const authority& by = w.signed_by_other ? other_ : authority_;
         EVP_PKEY* const key = EVP_EC_gen("P-256");
-        X509* const made = begin(w, key, authority_.certificate);
+        X509* const made = begin(w, key, by.certificate);
         if (!w.alternatives.empty())
-            add(made, authority_.certificate, NID_subject_alt_name, w.alternatives.c_str());
-        EXPECT_GT(X509_sign(made, authority_.key, EVP_sha256()), 0);
+            add(made, by.certificate, NID_subject_alt_name, w.alternatives.c_str());
+        EXPECT_GT(X509_sign(made, by.key, EVP_sha256()), 0);
         const files out{path(file + ".pem"), path(file + ".key")};
         write(out.certificate, made);
         write_key(out.key, key, nullptr);

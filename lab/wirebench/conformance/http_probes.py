@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 
 from wirebench.conformance.asking import (
@@ -11,12 +12,13 @@ from wirebench.conformance.asking import (
     connected,
     framed,
     head,
+    is_end,
     plain,
     refusal,
     refused,
     send_and_read,
 )
-from wirebench.conformance.types import NotApplicableError, Probe, Target, probe
+from wirebench.conformance.types import NotApplicableError, Probe, Target, UnspokenError, probe
 from wirebench.verify.checks import Mismatch
 from wirebench.verify.http import PeerError, show
 
@@ -110,6 +112,27 @@ def _request_line() -> Iterator[Probe]:
         lambda t: answered(t, head(t, path=f"http://{t.authority}{t.path}")),
     )
     yield _probe(
+        "absolute_form_without_host",
+        "9110 4.2.1 MUST",
+        "the request target http://:80/, whose host is empty",
+        "400",
+        lambda t: refused(t, head(t, path="http://:80/")),
+    )
+    yield _probe(
+        "encoded_path",
+        "9110 4.2.3 SHOULD",
+        "a path whose last character is percent-encoded",
+        "200, as without the encoding",
+        _encoded_path,
+    )
+    yield _probe(
+        "encoding_malformed",
+        "9112 3 SHOULD",
+        "the request target /%zz",
+        "400",
+        lambda t: refused(t, head(t, path="/%zz"), statuses=(400, 301)),
+    )
+    yield _probe(
         "asterisk_form",
         "9112 3.2.4 MAY",
         "OPTIONS * HTTP/1.1",
@@ -155,6 +178,13 @@ def _either(target: Target, data: bytes) -> str:
                 received=f"200; then {following.describe()}",
             )
     return response.describe()
+
+
+def _encoded_path(target: Target) -> str:
+    path = target.path or "/"
+    if not path[-1].isalnum():
+        raise NotApplicableError(f"its path, {path}, ends in no letter or digit")
+    return answered(target, head(target, path=f"{path[:-1]}%{ord(path[-1]):02X}"))
 
 
 def _asterisk(target: Target) -> str:
@@ -385,10 +415,10 @@ def _chunks() -> Iterator[Probe]:
             lambda t: framed(t, head(t, "Transfer-Encoding: chunked") + body),
         )
 
-    def bad(name: str, what: str, body: bytes) -> Probe:
+    def bad(name: str, what: str, body: bytes, standard: str = "9112 7.1 MUST") -> Probe:
         return _probe(
             name,
-            "9112 7.1 MUST",
+            standard,
             f"a chunked body {what}",
             "a refusal, and the end of the connection",
             lambda t: _bad_chunk(t, head(t, "Transfer-Encoding: chunked") + body),
@@ -417,6 +447,19 @@ def _chunks() -> Iterator[Probe]:
     yield bad("chunk_size_negative", "of size -1", b"-1\r\nhello\r\n0\r\n\r\n")
     yield bad("chunk_size_prefixed", "of size 0x5", b"0x5\r\nhello\r\n0\r\n\r\n")
     yield bad("chunk_size_overflow", "of size 2^64 + 5", b"10000000000000005\r\nhello\r\n0\r\n\r\n")
+    for name, extension in (
+        ("unnamed", ";=b"),
+        ("empty", ";"),
+        ("quote_open", ';a="b'),
+        ("control", ";a=\x01"),
+    ):
+        # Extensions that are not known are to be ignored; no sentence says so of malformed ones.
+        yield bad(
+            f"chunk_extension_{name}",
+            f"whose extension breaks the grammar: {extension!r}",
+            f"5{extension}\r\nhello\r\n0\r\n\r\n".encode(),
+            "9112 7.1.1 MAY",
+        )
     yield bad("chunk_end_missing", "whose chunk is longer than its size", b"5\r\nhelloXX0\r\n\r\n")
 
 
@@ -528,6 +571,37 @@ def _semantics() -> Iterator[Probe]:
     yield _probe(
         "head", "9110 9.3.2 MUST", "HEAD", "200 without a body, and the connection goes on", _head
     )
+    for name, what, first, *lines in (
+        ("host", "without Host", "{path} HTTP/1.1"),
+        ("length", "with two lengths", "{path} HTTP/1.1", "Content-Length: 1", "Content-Length: 2"),
+        ("version", "of version HTTP/9.9", "{path} HTTP/9.9"),
+        ("target", f"of {LONG_TARGET_BYTES} bytes", "/" + "a" * LONG_TARGET_BYTES + " HTTP/1.1"),
+        ("field", f"with a field of {LONG_FIELD_BYTES} bytes", "{path} HTTP/1.1", "X: {long}"),
+    ):
+        yield _probe(
+            f"head_refused_{name}",
+            "9110 9.3.2 MUST",
+            f"HEAD {what}",
+            "a response head, and no body",
+            partial(_head_refused, first=first, lines=lines, host=name != "host"),
+        )
+    yield _probe(
+        "connect",
+        "9110 9.3.6 MUST",
+        "CONNECT to the server itself",
+        "no Content-Length nor Transfer-Encoding in a 2xx response",
+        _connect,
+    )
+    for name, port in (("missing", ""), ("invalid", "99999")):
+        yield _probe(
+            f"connect_port_{name}",
+            "9110 9.3.6 MUST",
+            f"CONNECT localhost:{port}",
+            "a status from 400 to 599",
+            lambda t, port=port: refused(  # type: ignore[misc]
+                t, head(t, method="CONNECT", path=f"localhost:{port}"), statuses=()
+            ),
+        )
     yield _probe("date", "9110 6.6.1 MUST", "GET", "a Date field", _date)
     yield _probe(
         "method_unknown",
@@ -584,6 +658,47 @@ def _head(target: Target) -> str:
         if following.status != 200:
             raise Mismatch(expected="200 to the GET behind it", received=following.describe())
     return f"{status} with {len(headers)} fields; then 200"
+
+
+def _head_refused(target: Target, *, first: str, lines: list[str], host: bool) -> str:
+    long = "a" * LONG_FIELD_BYTES
+    text = [
+        f"HEAD {first}".format(path=target.path),
+        *([f"Host: {target.authority}"] if host else []),
+        *(line.format(long=long) for line in lines),
+    ]
+    with connected(target) as connection:
+        with suppress(PeerError):  # it may refuse before it has read everything
+            connection.send("\r\n".join([*text, "", ""]).encode())
+        try:
+            status, reason, _ = connection.read_head()
+        except PeerError as error:
+            if is_end(error):
+                raise UnspokenError(str(error)) from error
+            raise
+        try:
+            body = connection.read_exactly(1, "a body")
+        except PeerError:
+            return f"{status} {reason}, and nothing after its head"
+    raise Mismatch(
+        expected="no body", received=f"{status} {reason}, and a body that begins with {show(body)}"
+    )
+
+
+def _connect(target: Target) -> str:
+    with connected(target) as connection:
+        connection.send(head(target, method="CONNECT", path=target.authority))
+        try:
+            status, reason, headers = connection.read_head()
+        except PeerError as error:
+            if is_end(error):
+                raise UnspokenError(str(error)) from error
+            raise
+    said = f"{status} {reason}"
+    for name, value in headers:
+        if 200 <= status <= 299 and name in ("content-length", "transfer-encoding"):
+            raise Mismatch(expected="neither field", received=f"{said}, {name}: {value}")
+    return said
 
 
 def _date(target: Target) -> str:

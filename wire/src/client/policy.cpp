@@ -191,6 +191,7 @@ std::optional<error> client_policy::follow(client_job& job, const reply& got,
     if (parsed->scheme != job.url.scheme || parsed->host != job.url.host ||
         parsed->port != job.url.port) {
         drop_fields(r, "authorization", "cookie", "proxy-authorization", "host");
+        for (const std::string& name : options_->credential_fields) drop_fields(r, name);
     }
     change_method(r, got.status());
     plan.redirects.push_back({got.status(), std::exchange(r.url, std::move(to))});

@@ -29,12 +29,15 @@ std::string show(const result<reply>& r) {
              : std::string(to_string(r.code()));
 }
 
-// Answers "/STATUS/TARGET" with that redirect, all else with what it was asked.
+// Answers "/STATUS/TARGET" with that redirect, "~" in TARGET standing for "..", all else with what
+// it was asked.
 void redirecting(response res) {
     const request& r = res.request();
     const std::string path(r.path());
     if (path.size() > 5 && path[1] == '3' && path[4] == '/') {
-        res.status(std::stoi(path.substr(1, 3))).header("Location", path.substr(4));
+        std::string to = path.substr(4);
+        if (const auto up = to.find('~'); up != std::string::npos) to.replace(up, 1, "..");
+        res.status(std::stoi(path.substr(1, 3))).header("Location", to);
         res.send();
         return;
     }
@@ -78,12 +81,12 @@ TEST(redirects, methods_and_bodies) {
 TEST(redirects, tell_where_they_led) {
     served s(redirecting);
     client c = make();
-    const auto got = c.get(root(s) + "/302/307/x/../y?z#f");
+    const auto got = c.get(root(s) + "/302/307/x/~/y?z#f");
     ASSERT_TRUE(got);
     EXPECT_EQ(got->url(), root(s) + "/y#f");
     ASSERT_EQ(got->redirects().size(), 2U);
     EXPECT_EQ(got->redirects()[0].status, 302);
-    EXPECT_EQ(got->redirects()[0].url, root(s) + "/302/307/x/../y?z#f");
+    EXPECT_EQ(got->redirects()[0].url, root(s) + "/302/307/x/~/y?z#f");
     EXPECT_EQ(got->redirects()[1].url, root(s) + "/307/y#f");
     const auto plain = c.get(root(s) + "/a#b");
     EXPECT_EQ(plain->url(), root(s) + "/a#b");
@@ -127,6 +130,31 @@ TEST(redirects, credentials_stay_with_their_origin) {
     r.headers.emplace_back("Cookie", "a=b");
     r.headers.emplace_back("Host", "virtual");
     EXPECT_EQ(show(make().send(r)), "200 POST /there text/plain - 1 body");
+}
+TEST(redirects, named_fields_stay_with_their_origin_too) {
+    const auto seen_by = [](bool other_origin) {
+        const auto show_keys = [](response res) {
+            std::string out;
+            for (const header& h : res.request().headers())
+                if (h.name.starts_with("X-")) out += std::string(h.name) + ";";
+            res.send(out);
+        };
+        served other(show_keys);
+        served s([&](response res) {
+            if (res.request().path() == "/there") return show_keys(std::move(res));
+            res.status(307).header("Location", other_origin ? root(other) + "/there" : "/there");
+            res.send();
+        });
+        client_options options;
+        options.credential_fields = {"x-api-key", "X-Token"};
+        client_request r;
+        r.url = root(s) + "/";
+        for (const auto name : {"X-API-Key", "X-Token", "X-Trace"})
+            r.headers.emplace_back(name, "1");
+        return show(make(options).send(r));
+    };
+    EXPECT_EQ(seen_by(false), "200 X-API-Key;X-Token;X-Trace;");
+    EXPECT_EQ(seen_by(true), "200 X-Trace;");
 }
 TEST(redirects, are_bounded) {
     served s([](response res) { res.status(302).header("Location", "/again").send(); });

@@ -44,5 +44,9 @@ private:
 
 // uri-host [ ":" port ] (RFC 9110 section 7.2); an empty one is well-formed.
 bool is_authority(std::string_view text) noexcept;
+// The same of an http URL, whose host may not be empty (RFC 9110 section 4.2.1).
+inline bool is_authority_of_url(std::string_view text) noexcept {
+    return !text.empty() && text.front() != ':' && is_authority(text);
+}
 
 }  // namespace wire::http::detail

@@ -9,10 +9,11 @@
 //     oversize_body     anything                           broken                   error
 //     close_body        bytes, until the peer closes       the same                 body
 //     chunk_size        hexadecimal digits, then CR,       chunk_size_lf,           -
-//                       ';' or white space                 chunk_extension,
+//                       ';' or white space                 extension_start,
 //                                                          chunk_space
-//     chunk_space       white space, then ';'              chunk_extension          -
-//     chunk_extension   anything, then CR                  chunk_size_lf            -
+//     chunk_space       white space, then ';'              extension_start          -
+//     extension_...     listed at after_extension(),       chunk_size_lf            -
+//                       then CR
 //     chunk_size_lf     LF                                 chunk_data; after size   -
 //                                                          0 trailer
 //     chunk_data        bytes of the chunk                 the same; at its end     body
@@ -166,6 +167,55 @@ step message_parser::parse_body(std::string_view in) noexcept {
     }
 }
 
+// RFC 9112 section 7.1.1: *( BWS ";" BWS token [ BWS "=" BWS ( token / quoted-string ) ] ), where
+// BWS, "bad" white space, is allowed.
+//
+//     state                  white space          token char  ;      =            "       CR
+//     chunk_space            the same             -           start  -            -       -
+//     extension_start        the same             name        -      -            -       -
+//     extension_name         name_space           the same    start  value_start  -       size_lf
+//     extension_name_space   the same             -           start  value_start  -       -
+//     extension_value_start  the same             value       -      -            quoted  -
+//     extension_value        chunk_space          the same    start  -            -       size_lf
+//     extension_quoted_end   chunk_space          -           start  -            -       size_lf
+//
+// extension_quoted takes anything up to '"' but control characters other than tab; after '\\'
+// any one of the same.
+auto message_parser::after_extension(state s, char c) noexcept -> state {
+    if (s == state::extension_quoted || s == state::extension_escaped) {
+        if (is_control_char(c)) return state::broken;
+        if (s == state::extension_escaped) return state::extension_quoted;
+        return c == '"'    ? state::extension_quoted_end
+               : c == '\\' ? state::extension_escaped
+                           : state::extension_quoted;
+    }
+    const bool begins = s == state::extension_start || s == state::extension_value_start;
+    const bool in_token = s == state::extension_name || s == state::extension_value;
+    if (is_token_char(c)) {
+        if (in_token) return s;
+        return s == state::extension_start         ? state::extension_name
+               : s == state::extension_value_start ? state::extension_value
+                                                   : state::broken;
+    }
+    switch (c) {
+    case ' ':
+    case '\t':
+        if (begins) return s;
+        return s == state::extension_name || s == state::extension_name_space
+                   ? state::extension_name_space
+                   : state::chunk_space;
+    case ';': return begins ? state::broken : state::extension_start;
+    case '=':
+        return s == state::extension_name || s == state::extension_name_space
+                   ? state::extension_value_start
+                   : state::broken;
+    case '"': return s == state::extension_value_start ? state::extension_quoted : state::broken;
+    case '\r':
+        return in_token || s == state::extension_quoted_end ? state::chunk_size_lf : state::broken;
+    default: return state::broken;
+    }
+}
+
 // RFC 9112 section 7.1, a byte at a time: chunk framing is short.
 step message_parser::parse_chunk_framing(std::string_view in) noexcept {
     std::size_t at = 0;
@@ -181,32 +231,30 @@ step message_parser::parse_chunk_framing(std::string_view in) noexcept {
             } else if (c == '\r') {
                 state_ = state::chunk_size_lf;
             } else if (c == ';') {
-                state_ = state::chunk_extension;
+                state_ = state::extension_start;
             } else if (c == ' ' || c == '\t') {
                 state_ = state::chunk_space;
             } else {
                 return fail(errc::bad_chunk);
             }
             break;
-        case state::chunk_space:  // only white space before an extension, which is "bad" but
-                                  // allowed
-            if (++extension_bytes_ > limits_->max_chunk_extension_bytes)
-                return fail(errc::chunk_extension_too_large);
-            if (c == ';') {
-                state_ = state::chunk_extension;
-            } else if (c != ' ' && c != '\t') {
-                return fail(errc::bad_chunk);
-            }
-            break;
-        case state::chunk_extension:
-            if (c == '\r') {
-                state_ = state::chunk_size_lf;
-                break;
-            }
-            if (is_control_char(c)) return fail(errc::bad_chunk);
-            if (++extension_bytes_ > limits_->max_chunk_extension_bytes)
+        case state::chunk_space:
+        case state::extension_start:
+        case state::extension_name:
+        case state::extension_name_space:
+        case state::extension_value_start:
+        case state::extension_value:
+        case state::extension_quoted:
+        case state::extension_escaped:
+        case state::extension_quoted_end: {
+            const state next = after_extension(state_, c);
+            if (next == state::broken) return fail(errc::bad_chunk);
+            state_ = next;
+            if (next != state::chunk_size_lf &&
+                ++extension_bytes_ > limits_->max_chunk_extension_bytes)
                 return fail(errc::chunk_extension_too_large);
             break;
+        }
         case state::chunk_size_lf:
             if (c != '\n') return fail(errc::bad_chunk);
             if (remaining_ == 0) {
@@ -280,6 +328,7 @@ int status_for(errc code) noexcept {
     case errc::header_too_large:
     case errc::too_many_headers: return 431;
     case errc::bad_version: return 505;
+    case errc::unsupported_method:
     case errc::unknown_transfer_encoding: return 501;
     case errc::timed_out: return 408;
     case errc::unknown_expectation: return 417;

@@ -11,6 +11,7 @@
 #include "char_tables.hpp"
 #include "field_line.hpp"
 #include "head_scan.hpp"
+#include "path.hpp"
 #include "start_line.hpp"
 #include "wire/proto/http_parser.hpp"
 
@@ -21,38 +22,60 @@ using namespace detail;
 namespace {
 
 // Characters of a request target: visible ASCII, but '#', which would begin a fragment (RFC 9112
-// section 3.2).
-constexpr std::array<bool, 256> make_target_table() {
-    std::array<bool, 256> table{};
-    for (int c = '!'; c <= '~'; ++c) table[static_cast<std::size_t>(c)] = c != '#';
+// section 3.2). Three of them say where a path ends and whether check_path() must look at it.
+enum class target_char : std::uint8_t { none, plain, question_mark, percent, dot };
+constexpr std::array<target_char, 256> make_target_table() {
+    std::array<target_char, 256> table{};
+    for (int c = '!'; c <= '~'; ++c) table[static_cast<std::size_t>(c)] = target_char::plain;
+    table['#'] = target_char::none;
+    table['?'] = target_char::question_mark;
+    table['%'] = target_char::percent;
+    table['.'] = target_char::dot;
     return table;
 }
-constexpr std::array<bool, 256> target_table = make_target_table();
-constexpr bool is_target_char(char c) noexcept {
+constexpr std::array<target_char, 256> target_table = make_target_table();
+constexpr target_char kind_of(char c) noexcept {
     return target_table[static_cast<unsigned char>(c)];
 }
 
-// Splits a path from its query.
-void set_path(std::string_view text, request_head& head) noexcept {
-    std::size_t mark = 0;
-    while (mark < text.size() && text[mark] != '?') ++mark;
-    head.path = text.substr(0, mark);
-    head.query = mark == text.size() ? std::string_view() : text.substr(mark + 1);
+// What was seen on the way through a target.
+struct target_marks {
+    std::size_t question_mark = std::string_view::npos;  // the first
+    bool unplain = false;  // before it, a '%' or a segment that begins with '.'
+};
+
+// Splits a path from its query, the first '?' of `text` being known.
+void set_path(std::string_view text, std::size_t question_mark, request_head& head) noexcept {
+    head.path = text.substr(0, question_mark);
+    if (question_mark != std::string_view::npos) head.query = text.substr(question_mark + 1);
+}
+
+// Whether the path may be decoded.
+bool take_path(request_head& head) noexcept {
+    const path_form form = check_path(head.path);
+    head.path_is_escaped = form == path_form::escaped;
+    return form != path_form::refused;
+}
+
+// Host and port, neither of them missing (RFC 9112 section 3.2.3); port 0 is none to connect to.
+bool is_authority_form(std::string_view t) noexcept {
+    const std::size_t colon = t.rfind(':');
+    return colon != std::string_view::npos && t.back() != ']' && is_authority_of_url(t) &&
+           t.find_first_not_of('0', colon + 1) != std::string_view::npos;
 }
 
 // The four forms of RFC 9112 section 3.2.
-bool read_target(request_head& head) noexcept {
+bool read_target(request_head& head, const target_marks& marks) noexcept {
     const std::string_view t = head.target;
     head.path = head.query = head.authority = {};
+    head.path_is_escaped = false;
     if (head.method == method::connect) {
-        const std::size_t colon = t.rfind(':');
         head.authority = t;
-        return colon != std::string_view::npos && colon > 0 && colon + 1 < t.size() &&
-               is_authority(t);
+        return is_authority_form(t);
     }
     if (t.front() == '/') {
-        set_path(t, head);
-        return true;
+        set_path(t, marks.question_mark, head);
+        return !marks.unplain || take_path(head);
     }
     if (t == "*") {
         head.path = t;
@@ -64,9 +87,12 @@ bool read_target(request_head& head) noexcept {
     if (start == 0) return false;
     const std::size_t end = t.find_first_of("/?", start);
     head.authority = t.substr(start, end == std::string_view::npos ? end : end - start);
-    if (end != std::string_view::npos) set_path(t.substr(end), head);
+    if (end != std::string_view::npos) {
+        const std::string_view rest = t.substr(end);
+        set_path(rest, rest.find('?'), head);
+    }
     if (head.path.empty()) head.path = "/";
-    return !head.authority.empty() && is_authority(head.authority);
+    return is_authority_of_url(head.authority) && take_path(head);
 }
 
 errc interpret(request_head& head) noexcept {
@@ -111,7 +137,10 @@ errc interpret(request_head& head) noexcept {
         default: break;
         }
     }
-    if (hosts > 1 || (hosts == 0 && head.minor_version > 0) || !is_authority(host))
+    // An empty Host is well-formed; ":80" would be an http URL without a host (RFC 9110 section
+    // 4.2.1).
+    if (hosts > 1 || (hosts == 0 && head.minor_version > 0) || !is_authority(host) ||
+        (!host.empty() && host.front() == ':'))
         return errc::bad_host;
     if (head.authority.empty()) head.authority = host;
     if (const errc e = lengths.check(head.minor_version); e != errc::none) return e;
@@ -148,8 +177,20 @@ auto request_parser::scan_request_line(std::string_view in, std::size_t& at,
     const char* const target_limit = static_cast<std::size_t>(end - p) > limits_->max_uri_bytes
                                          ? p + limits_->max_uri_bytes
                                          : end;
-    while (p != target_limit && is_target_char(*p)) ++p;
-    if (p == target_limit && p != end && is_target_char(*p)) return refuse(errc::uri_too_long);
+    target_marks marks;
+    for (; p != target_limit; ++p) {
+        const target_char kind = kind_of(*p);
+        if (kind == target_char::plain) continue;
+        if (kind == target_char::none) break;
+        if (marks.question_mark != std::string_view::npos) continue;
+        if (kind == target_char::question_mark) {
+            marks.question_mark = static_cast<std::size_t>(p - target);
+        } else {
+            marks.unplain = marks.unplain || kind == target_char::percent || p[-1] == '/';
+        }
+    }
+    if (p == target_limit && p != end && kind_of(*p) != target_char::none)
+        return refuse(errc::uri_too_long);
     if (p == end) return scan::incomplete;
     if (*p != ' ') {
         if (*p == '\n') return refuse(errc::bad_line_end);
@@ -168,7 +209,7 @@ auto request_parser::scan_request_line(std::string_view in, std::size_t& at,
     if (++p == end) return scan::incomplete;
     if (*p != '\n') return refuse(errc::bad_line_end);
     head.method = method_from(head.method_text);
-    if (!read_target(head)) return refuse(errc::bad_target);
+    if (!read_target(head, marks)) return refuse(errc::bad_target);
     at = static_cast<std::size_t>(p + 1 - in.data());
     return scan::complete;
 }

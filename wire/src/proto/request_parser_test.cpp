@@ -71,7 +71,7 @@ TEST(request_parser, body_by_length) {
 TEST(request_parser, chunked_body) {
     EXPECT_EQ(
         parse("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: Chunked\r\n\r\n"
-              "5\r\nhello\r\n006;x=\"y\" \r\n world\r\n1 \t;e\r\n!\r\n0\r\n\r\n"),
+              "5\r\nhello\r\n006;x=\"y\"\r\n world\r\n1 \t;e\r\n!\r\n0\r\n\r\n"),
         "head POST / 1.1 [Host=a] [Transfer-Encoding=Chunked] chunked; body hello world!; end");
     EXPECT_EQ(parse("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: , chunked ,\r\n\r\n"
                     "0\r\nTrailer: x\r\nOther: y\r\n\r\n"),
@@ -132,11 +132,74 @@ TEST(request_parser, targets) {
     EXPECT_EQ(split("GET http://x?q"), "/|q|x");
     EXPECT_EQ(split("OPTIONS *"), "*||h");
     EXPECT_EQ(split("CONNECT x.example:443"), "||x.example:443");
-    for (const auto line :
-         {"GET *", "GET a", "GET ftp://x/", "GET http://", "GET http:///a", "GET http://u@h/",
-          "GET /#f", "CONNECT /a", "CONNECT x", "CONNECT :1", "CONNECT x:", "CONNECT x:99999"}) {
+    for (const auto line : {"GET *",
+                            "GET a",
+                            "GET ftp://x/",
+                            "GET http://",
+                            "GET http:///a",
+                            "GET http://u@h/",
+                            "GET /#f",
+                            "CONNECT /a",
+                            "CONNECT x",
+                            "CONNECT :1",
+                            "CONNECT x:",
+                            "CONNECT x:99999",
+                            "CONNECT [::1]",
+                            "CONNECT [::1]:",
+                            "CONNECT x:0",
+                            "CONNECT x:00",
+                            "CONNECT http://x:1/",
+                            "CONNECT *",
+                            "GET http://:80/",
+                            "GET http://:/",
+                            "GET https://:443",
+                            "GET http://?q"}) {
         EXPECT_EQ(split(line), "refused") << line;
     }
+    EXPECT_EQ(split("CONNECT [::1]:443"), "||[::1]:443");
+}
+TEST(request_parser, paths_that_name_one_resource_only) {
+    const auto path_of = [](const std::string& target, bool& escaped) {
+        limits l;
+        request_parser p(l);
+        request_head head;
+        head.path_is_escaped = !escaped;
+        const testing::exact_copy text("GET " + target + " HTTP/1.1\r\nHost: h\r\n\r\n");
+        if (p.parse(text, head).what != event::head) return std::string("refused");
+        escaped = head.path_is_escaped;
+        return std::string(head.path);
+    };
+    bool escaped = false;
+    for (const std::string before : {"", "http://x"}) {
+        for (const std::string plain :
+             {"/", "//", "/a.b", "/.a", "/..a", "/a..", "/...", "/a./b", "//a//", "/a;.."}) {
+            EXPECT_EQ(path_of(before + plain, escaped), plain);
+            EXPECT_FALSE(escaped) << plain;
+            EXPECT_EQ(path_of(before + plain + "?%2F/../%zz%", escaped), plain);
+            EXPECT_FALSE(escaped) << plain;
+        }
+        for (const std::string encoded :
+             {"/%61", "/%C3%a9", "/a%20b", "/%2e%2e%2e", "/%2ea", "/%252F", "/%3F", "/%5C"}) {
+            EXPECT_EQ(path_of(before + encoded, escaped), encoded);
+            EXPECT_TRUE(escaped) << encoded;
+            EXPECT_EQ(path_of(before + encoded + "?..", escaped), encoded);
+        }
+        for (const std::string bad :
+             {"/%",      "/%4",  "/%zz",      "/%4g",  "/a%",     "/%2F",      "/a%2fb", "/%00",
+              "/a%00b",  "/.",   "/..",       "/./",   "/../",    "/a/.",      "/a/..",  "/a/./b",
+              "/a/../b", "/%2e", "/%2E%2e/a", "/.%2e", "/%2e./a", "/a/%2e%2e", "//..",   "/a%?"}) {
+            EXPECT_EQ(path_of(before + bad, escaped), "refused") << before + bad;
+            EXPECT_EQ(path_of(before + bad + "?a", escaped), "refused") << before + bad;
+        }
+    }
+    EXPECT_EQ(fails("GET /%zz HTTP/1.1\r\nHost: a\r\n\r\n"), "malformed request target");
+}
+TEST(request_parser, hosts_refused) {
+    for (const std::string host : {":80", ":", "a:b", "a b", "[::1"})
+        EXPECT_EQ(fails("GET / HTTP/1.1\r\nHost: " + host + "\r\n\r\n"),
+                  "missing, repeated or malformed Host")
+            << host;
+    EXPECT_EQ(parse("GET / HTTP/1.1\r\nHost:\r\n\r\n"), "head GET / 1.1 [Host=]; end");
 }
 TEST(request_parser, request_lines_refused) {
     EXPECT_EQ(fails("GET  / HTTP/1.1\r\n"), "malformed request line");
@@ -226,6 +289,16 @@ TEST(request_parser, ambiguous_length_refused) {
     EXPECT_EQ(fails("GET / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n"),
               "malformed Transfer-Encoding");
 }
+TEST(request_parser, chunk_extensions) {
+    for (const std::string e : {";a", ";a=b", ";a;b", ";a=b;c=d", "  ;a", " \t; \ta \t= \tb",
+                                ";a ;b", ";a=b ; c", ";a=\"\"", ";a=\"b c;\\\"=\\\\\t\xC3\xA9\"",
+                                ";a=\"b\" ;c=\"d\";e", ";!#$%&'*+-.^_`|~=1"}) {
+        EXPECT_EQ(parse("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2" + e +
+                        "\r\nhi\r\n0" + e + "\r\n\r\n"),
+                  "head POST / 1.1 [Host=a] [Transfer-Encoding=chunked] chunked; body hi; end")
+            << e;
+    }
+}
 TEST(request_parser, bad_chunks_refused) {
     const auto with = [](const std::string& body) {
         return fails("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n" + body);
@@ -235,6 +308,19 @@ TEST(request_parser, bad_chunks_refused) {
                                 "1\r\na\n", "1\r\na\rx", "1000000000000000\r\n", ";\r\n"}) {
         EXPECT_EQ(with(c), "malformed chunk") << c;
     }
+    // RFC 9112 section 7.1.1.
+    for (const std::string c :
+         {"1;\r\n",         "1; \r\n",         "1;;\r\n",           "1;a;\r\n",
+          "1;=b\r\n",       "1;a=\r\n",        "1;a= \r\n",         "1;a=;b\r\n",
+          "1;a \r\n",       "1;a=b \r\n",      "1;a b\r\n",         "1;a=b c\r\n",
+          "1;a==b\r\n",     "1;a=b=c\r\n",     "1;a(b\r\n",         "1;a=(\r\n",
+          "1;\"a\"\r\n",    "1;a=b\"c\"\r\n",  "1;a=\"b\r\n",       "1;a=\"b\"c\r\n",
+          "1;a=\"b\" \r\n", "1;a=\"b\\\r\n",   "1;a=\"b\\\"\r\n",   "1;a=\"b\x7F\"\r\n",
+          "1;a=\"\n",       "1;a\n",           "1;a=b\n",           "1;a=\"b\"\n",
+          "1;a\rx",         "1;a\xC3\xA9\r\n", "1;a=\"b\"\"c\"\r\n"}) {
+        EXPECT_EQ(with(c), "malformed chunk") << c;
+    }
+    EXPECT_EQ(with(std::string("1;a=\"\0\"\r\n", 9)), "malformed chunk");
     EXPECT_EQ(with("0\r\nA: b\n"), "a line does not end in CRLF");
     EXPECT_EQ(with("0\r\nA : b\r\n\r\n"), "malformed field name");
     EXPECT_EQ(with("0\r\n x\r\n\r\n"), "folded field line");

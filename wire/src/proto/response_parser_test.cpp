@@ -49,6 +49,16 @@ TEST(response_parser, chunked) {
                     "chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\nT: v\r\n\r\n"),
               "head 200 'OK' 1.1 [Transfer-Encoding=chunked] chunked; body abcde; end");
 }
+TEST(response_parser, chunk_extensions_are_held_to_their_grammar) {
+    const auto with = [](const std::string& extension) {
+        const std::string said = parse("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2" +
+                                       extension + "\r\nhi\r\n0\r\n\r\n");
+        return said.substr(said.find(" chunked; ") + 10);
+    };
+    for (const std::string good : {";a", " ;a = \"b;\" ;c"}) EXPECT_EQ(with(good), "body hi; end");
+    for (const std::string bad : {";", ";a=", ";a b", ";a=\"b", " "})
+        EXPECT_EQ(with(bad), "error malformed chunk") << bad;
+}
 TEST(response_parser, until_close) {
     EXPECT_EQ(parse("HTTP/1.1 200 OK\r\n\r\nabc", method::get, true),
               "head 200 'OK' 1.1 until-close close; body abc; closed end");

@@ -3,6 +3,7 @@
 
 #include "char_tables.hpp"
 #include "field_line.hpp"
+#include "path.hpp"
 #include "percent_coding.hpp"
 
 namespace wire {
@@ -80,6 +81,16 @@ result<std::string> percent_decode(std::string_view text) {
     if (!detail::append_percent_decoded(out, text, '+'))
         return error(errc::bad_url,
                      "\"" + std::string(text) + "\": % without two hexadecimal digits");
+    return out;
+}
+
+result<std::string> canonical_path(std::string_view path) {
+    if (http::detail::check_path(path) == http::detail::path_form::refused)
+        return error(errc::bad_target, "path \"" + std::string(path) +
+                                           "\": a malformed escape, an encoded '/' or NUL, or a "
+                                           "dot segment");
+    std::string out;
+    detail::append_percent_decoded(out, path, '+');
     return out;
 }
 

@@ -43,6 +43,14 @@ TEST(percent_decode, decodes_or_refuses) {
     for (const auto bad : {"%", "%4", "a%zz", "%4g", "100%"})
         EXPECT_FALSE(percent_decode(bad)) << bad;
 }
+TEST(canonical_path, decodes_once_or_refuses) {
+    EXPECT_EQ(*canonical_path("/ech%6F"), "/echo");
+    EXPECT_EQ(*canonical_path("/a%252Fb/%C3%A9+"), "/a%2Fb/\xC3\xA9+");
+    EXPECT_EQ(*canonical_path("//a//.b/..."), "//a//.b/...");
+    EXPECT_EQ(*canonical_path(""), "");
+    for (const auto bad : {"/%zz", "/%2", "/a%2Fb", "/%00", "/..", "/a/%2e/b", "."})
+        EXPECT_EQ(canonical_path(bad).code(), errc::bad_target) << bad;
+}
 
 }  // namespace
 }  // namespace wire

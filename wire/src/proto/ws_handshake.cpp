@@ -4,6 +4,7 @@
 #include "wire/proto/base64.hpp"
 #include "wire/proto/http_writer.hpp"
 #include "wire/proto/sha1.hpp"
+#include "wire/proto/url.hpp"
 
 namespace wire::ws {
 
@@ -106,6 +107,25 @@ upgrade_check check_upgrade_request(const http::request_head& head) {
     // An opening handshake has no body: what follows it are frames.
     if (head.framing == http::framing::chunked || head.content_length > 0) return check;
     return {.wanted = true, .error = errc::none, .refusal = 0, .key = key};
+}
+
+bool is_allowed_origin(const http::request_head& head, bool secure,
+                       std::span<const std::string> allowed) {
+    unsigned count = 0;
+    const std::string_view origin = only_field(head.headers, "Origin", count);
+    if (count == 0) return true;
+    if (count > 1) return false;
+    const auto page = parse_url(origin);
+    const auto is_of = [&page](const result<url>& other) {
+        return page && other && page->scheme == other->scheme && page->host == other->host &&
+               page->port == other->port;
+    };
+    for (const std::string& one : allowed) {
+        if (one == "*" || http::equals_ignoring_case(one, origin) || is_of(parse_url(one)))
+            return true;
+    }
+    if (!page || (secure && !page->secure())) return false;
+    return is_of(parse_url(page->scheme + "://" + std::string(head.authority)));
 }
 
 errc write_upgrade_response(buffer& out, std::string_view key, std::string_view protocol,

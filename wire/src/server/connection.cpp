@@ -36,6 +36,7 @@
 #include <charconv>
 #include <cstring>
 
+#include "proto/char_tables.hpp"
 #include "wire/proto/ws_handshake.hpp"
 #include "worker.hpp"
 
@@ -153,6 +154,12 @@ std::size_t connection::consume(std::span<char> bytes) {
         switch (s.what) {
         case event::head:
             take_head({bytes.data() + at - s.consumed, s.consumed});
+            // This server opens no tunnels, and what follows may not be HTTP (RFC 9110 section
+            // 9.3.6): no handler may answer 2xx by mistake.
+            if (current_->req.head_.method == method::connect) {
+                refuse(errc::unsupported_method);
+                break;
+            }
             if (current_->req.head_.framing != framing::none) begin_body(at == bytes.size());
             break;
         case event::body:
@@ -171,7 +178,7 @@ std::size_t connection::consume(std::span<char> bytes) {
                 take_body_end();
             }
             break;
-        case event::error: refuse(s.error); break;
+        case event::error: refuse(s.error, {bytes.data() + at, bytes.size() - at}); break;
         default: break;
         }
     }
@@ -351,17 +358,29 @@ void connection::observe(const exchange* asked, const exchange& answer, int stat
         o->finish(asked, answer, status, peer());
 }
 
-void connection::refuse(errc why) {
-    if (observer* const o = worker_->observer(); o != nullptr) o->failed(why);
-    refuse(why, status_for(why), std::string(to_string(why)) + "\n");
+namespace {
+
+// Whether a request of which `head` is the beginning has the method HEAD. The empty line that may
+// precede it counts for nothing.
+bool is_head_request(std::string_view head) noexcept {
+    if (head.starts_with("\r\n")) head.remove_prefix(2);
+    return head.starts_with("HEAD") && head.size() > 4 && !is_token_char(head[4]);
 }
 
-void connection::refuse(errc why, int status, std::string_view text) {
+}  // namespace
+
+void connection::refuse(errc why, std::string_view head) {
+    if (observer* const o = worker_->observer(); o != nullptr) o->failed(why);
+    refuse(why, status_for(why), std::string(to_string(why)) + "\n", head);
+}
+
+void connection::refuse(errc why, int status, std::string_view text, std::string_view head) {
     if (answering()) {
         cut_off(why);  // a response has begun
         return;
     }
-    const bool was_head = current_ != nullptr && current_->req.head_.method == method::head;
+    const bool was_head =
+        current_ != nullptr ? current_->req.head_.method == method::head : is_head_request(head);
     exchange& e = worker_->spare();
     e.clear();
     e.fail(status, text);
@@ -386,6 +405,10 @@ bool connection::start_websocket(exchange& e) {
         if (e.status == 426)
             e.fields +=
                 "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n";
+        return false;
+    }
+    if (!ws::is_allowed_origin(e.req.head_, filter() != nullptr, e.accepting.allowed_origins)) {
+        e.fail(403, "This WebSocket is not open to pages of that origin.\n");
         return false;
     }
     std::optional<ws::accepted_deflate> compressed;
@@ -503,7 +526,7 @@ void connection::on_timer() {
     if (unsent() > 0) {
         drop(true);
     } else if (phase_ == phase::head || phase_ == phase::body) {
-        refuse(errc::timed_out);
+        refuse(errc::timed_out, held_.view());
         settle();
     } else if (phase_ == phase::handling) {
         refuse(errc::timed_out, 503, {});

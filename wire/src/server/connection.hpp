@@ -84,8 +84,10 @@ private:
     void take_piece(std::string_view piece);
     void take_body_end();
     void go_on();
-    void refuse(errc why);
-    void refuse(errc why, int status, std::string_view text);
+    // Answers for the handler, and ends the connection. `head`: what has come of a request whose
+    // head is not whole.
+    void refuse(errc why, std::string_view head = {});
+    void refuse(errc why, int status, std::string_view text, std::string_view head = {});
     void observe(const exchange* asked, const exchange& answer, int status);
     bool waits_for_handler() const noexcept;
     timeout_phase timeout() const noexcept;

@@ -12,6 +12,8 @@
 
 #include "raw_peer.hpp"
 #include "wire/client/client.hpp"
+#include "wire/loop/task.hpp"
+#include "wire/server/coroutine.hpp"
 #include "wire/server/server.hpp"
 
 namespace wire::http {
@@ -175,6 +177,71 @@ TEST(embedded, the_drain_has_a_deadline_there_too) {
     s.stop();
     while (s.run_once(0ms)) ASSERT_TRUE(wait_as_asked(s));
     EXPECT_EQ(p.rest(), "");
+}
+
+// Everything that handlers may keep: they must find no server, also on the thread that was its
+// loop's.
+TEST(embedded, what_outlives_a_server_that_has_not_drained_does_no_harm) {
+    for (const bool draining : {false, true}) {
+        std::vector<response> kept;
+        std::optional<body_writer> writer;
+        std::optional<body_reader> reader;
+        std::optional<ws::handle> session;
+        int pieces = 0;
+        {
+            router r;
+            r.get("/kept", [&](response res) { kept.push_back(std::move(res)); });
+            r.get("/written", [&](response res) { writer = res.start_body(); });
+            r.stream(method::post, "/read", [&](response res, body_reader in) {
+                reader = in;
+                kept.push_back(std::move(res));
+            });
+            r.get("/waiting", [](response res) -> task<> {
+                co_await sleep_for(res.loop(), std::chrono::hours(1));
+                res.send("late");
+            });
+            r.websocket("/ws", [&](ws::session& s, const request&) { session = s.handle(); });
+            server_options options;
+            options.host = "127.0.0.1";
+            auto made = server::listen(0, std::move(r), std::move(options));
+            ASSERT_TRUE(made);
+            std::optional<server> s(*std::move(made));
+            const std::string end = " HTTP/1.1\r\nHost: x\r\n";
+            std::vector<std::unique_ptr<testing::raw_peer>> peers;
+            for (const std::string& text : std::vector<std::string>{
+                     "GET /kept" + end, "GET /kept" + end, "GET /kept" + end, "GET /written" + end,
+                     "GET /waiting" + end, "POST /read" + end + "Content-Length: 9\r\n",
+                     "GET /ws" + end +
+                         "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: "
+                         "13\r\n"
+                         "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"}) {
+                peers.push_back(std::make_unique<testing::raw_peer>(s->port()));
+                peers.back()->send(text + "\r\n");
+            }
+            while (kept.size() < 4 || !writer || !reader || !session) {
+                ASSERT_TRUE(wait_as_asked(*s));
+                ASSERT_TRUE(s->run_once(0ms));
+            }
+            if (draining) {
+                s->stop();
+                ASSERT_TRUE(s->run_once(0ms));
+            }
+        }
+        kept[0].send("late");
+        kept[1].on_send([](response& res) { res.body() += "later"; }).send();
+        body_writer late = kept[2].start_body();
+        EXPECT_FALSE(late.write("x"));
+        late.finish();
+        EXPECT_FALSE(writer->write("x"));
+        EXPECT_FALSE(writer->is_open());
+        reader->read([&](std::string_view) { ++pieces; }, [&](errc) { ++pieces; });
+        reader->pause();
+        reader->resume();
+        session->send("late");
+        session->close();
+        kept.clear();  // one unsent
+        EXPECT_EQ(pieces, 0);
+    }
 }
 
 }  // namespace

@@ -41,9 +41,9 @@ class worker;
 struct loop_handle {
     std::mutex mutex;
     event_loop* loop = nullptr;             // guarded by mutex; null once the loop is ending
-    worker* owner = nullptr;                // used on the loop's thread
+    worker* owner = nullptr;                // used where is_here(), and by what is posted
     std::size_t max_unsent_bytes = 0;       // of limits
-    std::atomic<std::thread::id> thread{};  // while the loop runs, else none
+    std::atomic<std::thread::id> thread{};  // while the loop runs; none once it is ending
     error_pages pages;                      // does not change
 
     bool is_here() const noexcept {
@@ -84,8 +84,8 @@ struct exchange {
     bool has_type = false;
     bool refused = false;  // a field was not fit to be sent
     bool close = false;
-    response::open_handler open;  // set: upgrade to WebSocket
-    ws::accept_options accepting;
+    response::open_handler open;                          // set: upgrade to WebSocket
+    ws::accept_options accepting;                         // with `open`
     std::vector<unique_function<void(response&)>> hooks;  // of response::on_send()
 
     // Kept by the connection for the observer.

@@ -98,23 +98,31 @@ struct place {
     bool directory = false;  // it was named with a '/' at its end
 };
 
-// Decoded, and free of what could mean another place: the kernel would see to that, too.
+// `target` is a part of a canonical path, which has no dot segments: the kernel would see to those,
+// too.
 std::optional<place> place_of(std::string_view target, bool hidden) {
-    auto decoded = percent_decode(target);
-    if (!decoded || decoded->find('\0') != std::string::npos) return std::nullopt;
-    place p{.path = *std::move(decoded), .directory = false};
-    if (p.path.empty()) return place{.path = ".", .directory = true};
+    if (target.empty()) return place{.path = ".", .directory = true};
+    place p{.path = std::string(target), .directory = false};
     p.directory = p.path.back() == '/';
     if (p.directory) p.path.pop_back();
     for (std::size_t at = 0; at <= p.path.size();) {
         const std::size_t end = std::min(p.path.find('/', at), p.path.size());
         const std::string_view segment = std::string_view(p.path).substr(at, end - at);
-        if (segment.empty() || segment == "." || segment == ".." ||
-            (!hidden && segment.front() == '.'))
-            return std::nullopt;
+        if (segment.empty() || (!hidden && segment.front() == '.')) return std::nullopt;
         at = end + 1;
     }
     return p;
+}
+
+std::string encode_path(std::string_view path) {
+    std::string out;
+    for (std::size_t at = 0; at < path.size();) {
+        const std::size_t slash = std::min(path.find('/', at), path.size());
+        out += percent_encode(path.substr(at, slash - at));
+        if (slash < path.size()) out += '/';
+        at = slash + 1;
+    }
+    return out;
 }
 
 unique_fd open_below(int directory, const char* path) noexcept {
@@ -209,6 +217,10 @@ void send_regular(response res, unique_fd file, const struct stat& about, const 
 void serve(const root& from, response res) {
     const file_options& options = from.options;
     const request& req = res.request();
+    if (req.method() == method::other) {
+        refuse(std::move(res), 501);
+        return;
+    }
     if (req.method() != method::get && req.method() != method::head) {
         res.header("Allow", "GET, HEAD");
         refuse(std::move(res), 405);
@@ -234,9 +246,9 @@ void serve(const root& from, response res) {
         if (!where->directory) {
             // To where it is: no path of another host ("//") can come out, nor one that the peer
             // did not ask for.
-            std::string to(req.path());
-            if (to.starts_with("//")) to.erase(0, to.find_first_not_of('/') - 1);
-            to += '/';
+            std::string_view path = req.path();
+            if (path.starts_with("//")) path.remove_prefix(path.find_first_not_of('/') - 1);
+            std::string to = encode_path(path) + "/";
             if (!req.query().empty()) to += "?" + std::string(req.query());
             res.header("Location", to);
             refuse(std::move(res), 308);

@@ -91,16 +91,53 @@ TEST_F(file_server, nothing_but_files_below) {
     served s(routes());
     raw_peer p(s.port());
     for (const auto path :
-         {"none",          "../outside", "%2e%2e/outside", "..%2foutside", "sub/../../outside",
-          "sub/../a.txt",  "escape",     "etc/passwd",     "etc",          "/etc/passwd",
-          "%2fetc/passwd", "a.txt%00",   "a.txt/",         "a.txt/x",      "sub//index.html",
-          "./a.txt",       ".hidden",    "sub/.",          "pipe",         "%zz",
-          "a%2",           "%"}) {
+         {"none", "escape", "etc/passwd", "etc", "/etc/passwd", "a.txt/", "a.txt/x",
+          "sub//index.html", "/a.txt", ".hidden", "%2ehidden", "pipe", "%252e%252e/outside"}) {
         p.send(get(path));
         EXPECT_EQ(p.response(), "404 Not Found\n") << path;
     }
+    for (const auto path :
+         {"../outside", "%2e%2e/outside", "..%2foutside", "sub/../../outside", "sub/../a.txt",
+          "%2fetc/passwd", "a.txt%00", "./a.txt", "sub/.", "%zz", "a%2", "%"}) {
+        raw_peer q(s.port());
+        q.send(get(path));
+        EXPECT_EQ(q.response(), "(close) 400 malformed request target\n") << path;
+    }
     p.send("POST /s/a.txt HTTP/1.1\r\nHost: a\r\n\r\n");
     EXPECT_EQ(p.response(), "405 Method Not Allowed\n");
+}
+TEST_F(file_server, no_path_leads_around_a_guard) {
+    std::filesystem::create_directories(directory / "root/private/in");
+    write("root/private/x", "secret");
+    write("root/private/in/index.html", "secret");
+    write("root/privateer", "ship");
+    router r = routes();
+    r.before("/s/private", [](response& res) { res.status(401).send("guarded"); });
+    served s(std::move(r));
+    const auto ask = [&](const std::string& path) {
+        raw_peer p(s.port());
+        p.send(get(path));
+        const std::string said = p.response();
+        return said.starts_with("(close) ") ? said.substr(8) : said;
+    };
+    EXPECT_EQ(ask("privateer"), "200 ship");
+    for (const auto path : {"private/x", "%70rivate/x", "privat%65/x", "%70%72%69vate/x", "private",
+                            "private/in", "private/in/", "/private/x", "private//x", "private/"})
+        EXPECT_EQ(ask(path), "401 guarded") << path;
+    for (const auto path :
+         {"private%2fx", "private%2Fx", "./private/x", "%2e/private/x", "sub/../private/x",
+          "sub/%2e%2e/private/x", "private/x%00", "%2fprivate/x"})
+        EXPECT_EQ(ask(path), "400 malformed request target\n") << path;
+    for (const auto path : {"private%5Cx", "Private/x", "%2570rivate/x", "private%252fx"})
+        EXPECT_EQ(ask(path), "404 Not Found\n") << path;
+}
+TEST_F(file_server, a_directory_with_any_name_is_redirected_to) {
+    std::filesystem::create_directories(directory / "root/a b\n%3f");
+    served s(routes());
+    raw_peer p(s.port());
+    p.send(get("a%20b%0a%253f?x"));
+    EXPECT_EQ(p.response().substr(0, 3), "308");
+    EXPECT_EQ(field(p, "Location"), "/s/a%20b%0A%253f/?x");
 }
 TEST_F(file_server, directories) {
     served s(routes());

@@ -94,8 +94,11 @@ TEST_F(forms, decoded_path_parameters) {
         p.send("GET " + path + " HTTP/1.1\r\nHost: a\r\n\r\n");
         return p.response();
     };
-    EXPECT_EQ(get("/param/a%2Fb+c"), "200 a/b+c");
-    EXPECT_EQ(get("/param/a%2"), "400 malformed URL");
+    EXPECT_EQ(get("/param/a%C3%A9b+c"),
+              "200 a\xC3\xA9"
+              "b+c");
+    EXPECT_EQ(get("/param/a%252Fb"), "200 a%2Fb");  // once
+    EXPECT_EQ(get("/param/a%2"), "(close) 400 malformed request target\n");
 }
 TEST(set_cookie, on_a_response) {
     testing::served s([](response res) {

@@ -65,7 +65,7 @@ TEST(metrics, requests_over_all_loops) {
             "HTTP/1.1\r\nHost: a\r\n\r\n");
         EXPECT_EQ(p.response(), "200 hello");
         EXPECT_EQ(p.response(), "405 Method Not Allowed\n");
-        EXPECT_EQ(p.response(), "404 Not Found\n");
+        EXPECT_EQ(p.response(), "501 Not Implemented\n");
     }
     peers.front().send("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n");
     const std::string answer = peers.front().response();
@@ -77,7 +77,7 @@ TEST(metrics, requests_over_all_loops) {
     EXPECT_EQ(now["wire_connections_accepted_total"], "10");
     EXPECT_EQ(now["wire_requests_total{method=\"GET\",status=\"2xx\"}"], "10");
     EXPECT_EQ(now["wire_requests_total{method=\"PUT\",status=\"4xx\"}"], "10");
-    EXPECT_EQ(now["wire_requests_total{method=\"other\",status=\"4xx\"}"], "10");
+    EXPECT_EQ(now["wire_requests_total{method=\"other\",status=\"5xx\"}"], "10");
     EXPECT_EQ(now["wire_request_duration_seconds_count"], "30");
     EXPECT_EQ(now["wire_request_duration_seconds_bucket{le=\"+Inf\"}"], "30");
     EXPECT_TRUE(now.contains("wire_request_duration_seconds_bucket{le=\"0.0005\"}"));

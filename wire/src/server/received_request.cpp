@@ -1,8 +1,8 @@
 // A request's copies of what it was received as, and its route's parameters.
 #include "received_request.hpp"
 
+#include "proto/percent_coding.hpp"
 #include "proto/rebase.hpp"
-#include "wire/proto/url.hpp"
 
 namespace wire::http {
 
@@ -14,13 +14,15 @@ std::string_view request::param(std::string_view name) const noexcept {
 }
 
 result<std::string> request::decoded_param(std::string_view name) const {
-    return percent_decode(param(name));
+    return std::string(param(name));
 }
 
 namespace detail {
 
 void received_request::keep(std::string_view raw) {
     raw_.assign(raw);
+    // The parser has checked that it can be decoded.
+    if (head_.path_is_escaped) wire::detail::append_percent_decoded(raw_, head_.path, '+');
     const rebase move(raw, raw_.data());
     move(head_.method_text);
     move(head_.target);
@@ -28,6 +30,7 @@ void received_request::keep(std::string_view raw) {
     move(head_.query);
     move(head_.authority);
     move(head_.headers);
+    if (head_.path_is_escaped) head_.path = std::string_view(raw_).substr(raw.size());
 }
 
 void received_request::keep(const wire::tls::connection_info& info) {

@@ -185,7 +185,7 @@ event_loop& response::loop() const noexcept { return *exchange_->handle->loop; }
 
 void response::upgrade(open_handler open, ws::accept_options options) {
     exchange_->open = std::move(open);
-    exchange_->accepting = options;
+    exchange_->accepting = std::move(options);
     exchange_->hooks.clear();
     send();
 }
@@ -215,8 +215,10 @@ void exchange::clear() noexcept {
     empty(fields);
     empty(body);
     has_type = refused = close = false;
-    open = nullptr;
-    accepting = {};
+    if (open) {
+        open = nullptr;
+        accepting = {};
+    }
     hooks.clear();
     bytes_in = bytes_out = head_bytes_out = 0;
     body_bytes = 0;

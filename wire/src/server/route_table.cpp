@@ -1,10 +1,11 @@
 // The tree of routes: how a pattern is added, how a path is searched, and what a router answers by
-// itself (404, 405, OPTIONS).
+// itself (404, 405, 501, OPTIONS).
 #include "route_table.hpp"
 
 #include <stdexcept>
 
 #include "exchange.hpp"
+#include "wire/proto/url.hpp"
 
 namespace wire::http::detail {
 
@@ -12,6 +13,13 @@ namespace {
 
 [[noreturn]] void malformed(std::string_view pattern, std::string_view why) {
     throw std::invalid_argument("route \"" + std::string(pattern) + "\": " + std::string(why));
+}
+
+// Patterns and prefixes are compared with canonical paths, however they are written.
+std::string canonical(std::string_view pattern, std::string_view part) {
+    auto decoded = canonical_path(part);
+    if (!decoded) malformed(pattern, decoded.error().message);
+    return *std::move(decoded);
 }
 
 std::string allow_list(unsigned methods) {
@@ -27,6 +35,19 @@ std::string allow_list(unsigned methods) {
 }
 
 }  // namespace
+
+bool middleware::covers(std::string_view path) const noexcept {
+    std::size_t at = 0;
+    for (const char c : prefix) {
+        if (c != '/') {
+            // Of a run of '/', the prefix has one.
+            while (at != 0 && at < path.size() && path[at] == '/' && path[at - 1] == '/') ++at;
+        }
+        if (at == path.size() || path[at] != c) return false;
+        ++at;
+    }
+    return prefix.empty() || at == path.size() || path[at] == '/';
+}
 
 bool route_match::try_here(route_end& e) {
     seen |= e.methods;
@@ -99,7 +120,7 @@ void route_table::add(method m, std::string_view pattern, handler h, body_plan p
             if (at->param == nullptr) at->param = std::make_unique<route_node>();
             at = at->param.get();
         } else {
-            auto& next = at->fixed[std::string(segment)];
+            auto& next = at->fixed[canonical(pattern, segment)];
             if (next == nullptr) next = std::make_unique<route_node>();
             at = next.get();
         }
@@ -114,9 +135,12 @@ middleware& route_table::add_layer(std::string_view prefix) {
     if (prefix.empty() || prefix.front() != '/') malformed(prefix, "must begin with '/'");
     if (prefix.find_first_of("{}") != std::string_view::npos)
         malformed(prefix, "the prefix of middleware has no parameters");
-    if (prefix.back() == '/') prefix.remove_suffix(1);
-    return *layers.emplace_back(
-        std::make_unique<middleware>(middleware{.prefix = std::string(prefix)}));
+    std::string path;
+    for (const char c : canonical(prefix, prefix)) {
+        if (c != '/' || !path.ends_with('/')) path += c;
+    }
+    if (path.back() == '/') path.pop_back();
+    return *layers.emplace_back(std::make_unique<middleware>(middleware{.prefix = path}));
 }
 
 void route_table::answer(response res, handler* chosen, unsigned seen) {
@@ -126,21 +150,22 @@ void route_table::answer(response res, handler* chosen, unsigned seen) {
     }
     const request& req = res.request();
     const bool asks_for_options = req.method() == method::options;
-    if (seen == 0 && !(asks_for_options && req.path() == "*")) {
-        if (otherwise) {
-            otherwise(std::move(res));
-        } else {
-            response_access::of(res.remove_header("Content-Type")).say(404);
-            res.send();
-        }
+    const bool unknown_path = seen == 0 && !(asks_for_options && req.path() == "*");
+    if (unknown_path && otherwise) {
+        otherwise(std::move(res));
         return;
     }
-    if (asks_for_options) {
+    // RFC 9110 section 9.1: a method that is known nowhere is 501, one that is only not here 405.
+    const int status = req.method() == method::other ? 501
+                       : unknown_path                ? 404
+                       : asks_for_options            ? 204
+                                                     : 405;
+    if (status == 204) {
         res.status(204);
     } else {
-        response_access::of(res.remove_header("Content-Type")).say(405);
+        response_access::of(res.remove_header("Content-Type")).say(status);
     }
-    if (seen != 0) res.header("Allow", allow_list(seen));
+    if (seen != 0 && status != 501) res.header("Allow", allow_list(seen));
     res.send();
 }
 

@@ -52,15 +52,14 @@ private:
 
 // Middleware: one of the three is set.
 struct middleware {
-    std::string prefix;  // without a '/' at its end
+    std::string prefix;  // canonical, without empty segments nor a '/' at its end
     router::editor before{};
     router::editor after{};
     router::wrapper around{};
 
-    bool covers(std::string_view path) const noexcept {
-        return path.starts_with(prefix) &&
-               (path.size() == prefix.size() || prefix.empty() || path[prefix.size()] == '/');
-    }
+    // Whether `path` begins with the prefix, empty segments of `path` apart: what a handler opens
+    // by it may be the same with and without them.
+    bool covers(std::string_view path) const noexcept;
 };
 
 // Shared by the router and each `next` that is under way. Does not change once requests come, so

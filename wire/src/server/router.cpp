@@ -41,7 +41,7 @@ router& router::websocket(std::string_view pattern,
                           ws::accept_options options) {
     auto shared =
         std::make_unique<unique_function<void(ws::session&, const request&)>>(std::move(open));
-    return get(pattern, [open = std::move(shared), options](response res) {
+    return get(pattern, [open = std::move(shared), options = std::move(options)](response res) {
         res.upgrade([&open = *open](ws::session& s, const request& r) { open(s, r); }, options);
     });
 }

@@ -67,7 +67,8 @@ TEST_F(routes, parameters) {
         .get("/f/{name}/raw", says("raw", {"name", "path"}));
     serve(std::move(r));
     EXPECT_EQ(ask("GET /u/7"), "200 user id=7");
-    EXPECT_EQ(ask("GET /u/a%20b"), "200 user id=a%20b");
+    EXPECT_EQ(ask("GET /u/a%20b"), "200 user id=a b");  // decoded, once
+    EXPECT_EQ(ask("GET /u/a%2520b"), "200 user id=a%20b");
     EXPECT_EQ(ask("GET /u/me"), "200 me");
     EXPECT_EQ(ask("GET /u/me/p/3"), "200 post id=me post=3 none=");  // back from the fixed segment
     EXPECT_EQ(ask("GET /u/"), "404 Not Found\n");
@@ -87,7 +88,9 @@ TEST_F(routes, methods_that_are_not_there) {
     serve(std::move(r));
     EXPECT_EQ(ask("DELETE /p"), "200 del");  // the other place that matches has it
     EXPECT_EQ(ask("PATCH /a"), "405 Method Not Allowed\n allow GET, HEAD, PUT, DELETE, OPTIONS");
-    EXPECT_EQ(ask("BREW /a"), "405 Method Not Allowed\n allow GET, HEAD, PUT, DELETE, OPTIONS");
+    EXPECT_EQ(ask("TRACE /a"), "405 Method Not Allowed\n allow GET, HEAD, PUT, DELETE, OPTIONS");
+    for (const auto unknown : {"BREW /a", "get /a", "BREW /a/b"})
+        EXPECT_EQ(ask(unknown), "501 Not Implemented\n");
     EXPECT_EQ(ask("HEAD /a"), "200 ");
     EXPECT_EQ(ask("OPTIONS /p"), "204  allow GET, HEAD, POST, DELETE, OPTIONS");
     EXPECT_EQ(ask("OPTIONS *"), "204 ");
@@ -175,11 +178,55 @@ TEST_F(routes, before_may_answer_by_itself) {
     EXPECT_EQ(reached, 0);
     p.send("GET /private/x HTTP/1.1\r\nHost: a\r\nAuthorization: Basic x\r\n\r\n");
     EXPECT_EQ(p.response(), "200 in");
-    // No way round it: the route does not match either.
+    // No way round it.
     p.send("GET /%70rivate/x HTTP/1.1\r\nHost: a\r\n\r\n");
-    EXPECT_EQ(p.response(), "404 Not Found\n");
+    EXPECT_EQ(p.response(), "401 who?");
     EXPECT_NE(p.head_text.find("X-Request: 1\r\n"), std::string::npos);
     EXPECT_EQ(reached, 1);
+}
+TEST_F(routes, one_path_for_routes_and_middleware) {
+    router r;
+    const auto guard = [](response& res) { res.status(401).send("guarded"); };
+    auto mounted = r.group("/m%6Funt");
+    mounted.group("/private").before(guard);
+    mounted.get("/{path...}", says("file", {"path"}));
+    r.before("/a b//", guard).before("/caf\xC3\xA9", guard);
+    r.get("/ech%6F", says("echo")).get("/x/{id}", says("x", {"id"})).get("/a%20b/c", says("c"));
+    r.get("/caf%C3%A9/{x...}", says("caf")).get("/{any...}", says("any", {"any"}));
+    r.websocket("/w%73", [](ws::session&, const request&) {});
+    serve(std::move(r));
+    EXPECT_EQ(ask("GET /echo"), "200 echo");
+    EXPECT_EQ(ask("GET /%65cho?%zz"), "200 echo");
+    EXPECT_EQ(ask("GET http://a/%65cho"), "200 echo");
+    EXPECT_EQ(ask("GET /ws"), "426 This is a WebSocket.\n");
+    EXPECT_EQ(ask("GET /%77s"), "426 This is a WebSocket.\n");
+    EXPECT_EQ(ask("GET /x/%C3%A9%3F%5C"), "200 x id=\xC3\xA9?\\");
+    EXPECT_EQ(ask("GET /mount/privateer"), "200 file path=privateer");
+    EXPECT_EQ(ask("GET /mount/a%2520b"), "200 file path=a%20b");
+    EXPECT_EQ(ask("GET /mount/private%252Fx"), "200 file path=private%2Fx");
+    for (const std::string path :
+         {"/mount/private", "/mount/private/", "/mount/private/x", "/mount/%70rivate/x",
+          "/m%6funt/privat%65", "//mount/private/x", "/mount//private/x", "/mount///private//x",
+          "//mount/private", "/a%20b/c", "//a%20b", "/caf%c3%a9/x", "http://a/mount/%70rivate"}) {
+        EXPECT_EQ(ask("GET " + path), "401 guarded") << path;
+    }
+    for (const std::string path :
+         {"/mount/private%2fx", "/mount%2Fprivate/x", "/mount/./private/x", "/mount/%2e/private/x",
+          "/mount/y/../private/x", "/mount/y/%2E%2e/private/x", "/mount/private%00", "/%zz", "/%",
+          "/mount/private/.."}) {
+        EXPECT_EQ(ask("GET " + path), "400 malformed request target\n") << path;
+    }
+    EXPECT_EQ(ask("GET //echo"), "200 any any=/echo");  // empty segments count for routes
+}
+TEST_F(routes, the_target_stays_as_it_came) {
+    router r;
+    r.get("/{x}", [](response res) {
+        const request& q = res.request();
+        res.send(std::string(q.target()) + " " + std::string(q.path()) + " " +
+                 std::string(q.query()) + " " + std::string(q.authority()));
+    });
+    serve(std::move(r));
+    EXPECT_EQ(ask("GET /%61%20?b=%63"), "200 /%61%20?b=%63 /a  b=%63 a");
 }
 TEST_F(routes, after_sees_and_changes_all) {
     router r;
@@ -306,14 +353,14 @@ TEST_F(routes, websocket_behind_middleware) {
 }
 TEST(router, malformed_prefixes) {
     router r;
-    for (const auto bad : {"", "a", "/{a}", "/a/{b...}"})
+    for (const auto bad : {"", "a", "/{a}", "/a/{b...}", "/a/..", "/%zz", "/a%2Fb"})
         EXPECT_THROW(r.before(bad, [](response&) {}), std::invalid_argument) << bad;
 }
 TEST(router, malformed_patterns) {
     router r;
     r.get("/a/{id}", says("x"));
     for (const auto bad : {"", "a", "/{}", "/{...}", "/{a}/{a}", "/{a...}/b", "/x{a}", "/{a}x",
-                           "/{a", "/a}", "/a/{other}"}) {
+                           "/{a", "/a}", "/a/{other}", "/a/../b", "/100%", "/a%2Fb"}) {
         EXPECT_THROW(r.get(bad, says("y")), std::invalid_argument) << bad;
     }
     EXPECT_THROW(r.add(method::other, "/", says("y")), std::invalid_argument);

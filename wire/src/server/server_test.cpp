@@ -265,6 +265,128 @@ TEST(server, refuses_what_is_malformed_and_closes) {
     p.send(get("/others"));
     EXPECT_EQ(p.response(), "200 GET /others ");
 }
+TEST(server, responses_outlive_it_on_any_thread) {
+    server_options options;
+    options.loops = 2;
+    options.drain_timeout = 20ms;
+    std::mutex mutex;
+    std::vector<response> kept;
+    std::optional<served> s;
+    s.emplace(
+        [&](response res) {
+            const std::lock_guard lock(mutex);
+            kept.push_back(std::move(res));
+        },
+        options);
+    std::vector<std::unique_ptr<raw_peer>> peers;
+    for (int i = 0; i < 32; ++i) {
+        peers.push_back(std::make_unique<raw_peer>(s->port()));
+        peers.back()->send(get("/"));
+    }
+    const auto count = [&] {
+        const std::lock_guard lock(mutex);
+        return kept.size();
+    };
+    for (int i = 0; i < 1000 && count() < 32; ++i) std::this_thread::sleep_for(5ms);
+    ASSERT_EQ(count(), 32U);
+    // Some while it ends, the rest after its end.
+    std::thread during([&] {
+        for (int i = 0; i < 16; ++i) {
+            std::this_thread::sleep_for(2ms);
+            kept[static_cast<std::size_t>(i)].send("late");
+        }
+    });
+    s.reset();
+    during.join();
+    std::thread after([&] {
+        for (std::size_t i = 16; i < 24; ++i) kept[i].send("late");
+    });
+    after.join();
+    kept.clear();
+}
+// Whether what a refusal says after its head is anything, for each reason to refuse.
+TEST(server, a_refusal_of_head_has_no_body) {
+    server_options options;
+    options.limits.header_timeout = 100ms;
+    options.limits.body_timeout = 100ms;
+    options.limits.handler_timeout = 100ms;
+    std::mutex mutex;
+    std::vector<response> kept;
+    served s(
+        [&](response res) {
+            const std::lock_guard lock(mutex);
+            kept.push_back(std::move(res));
+        },
+        options);
+    const std::string fields = " HTTP/1.1\r\nHost: a\r\n";
+    const std::vector<std::pair<std::string, int>> cases{
+        {"HEAD / HTTP/1.1\r\n\r\n", 400},
+        {"HEAD / HTTP/1.1\nHost: a\n\n", 400},
+        {"HEAD /%zz" + fields + "\r\n", 400},
+        {"\r\nHEAD /a b" + fields + "\r\n", 400},
+        {"HEAD /" + fields + "A : b\r\n\r\n", 400},
+        {"HEAD /" + fields + "Content-Length: 1\r\nContent-Length: 2\r\n\r\n", 400},
+        {"HEAD /" + fields + "Transfer-Encoding: chunked\r\n\r\nx\r\n", 400},
+        {"HEAD /" + fields + "Content-Length: 1048577\r\n\r\n", 413},
+        {"HEAD /" + std::string(9000, 'a') + fields + "\r\n", 414},
+        {"HEAD /" + fields + "Expect: a-miracle\r\n\r\n", 417},
+        {"HEAD /" + fields + "A: " + std::string(17000, 'a') + "\r\n\r\n", 431},
+        {"HEAD / HTTP/3.0\r\nHost: a\r\n\r\n", 505},
+        {"HEAD /" + fields + "Transfer-Encoding: gzip, chunked\r\n\r\n", 501},
+        {"HEAD / HT", 408},
+        {"HEAD /" + fields, 408},
+        {"HEAD /" + fields + "Content-Length: 2\r\n\r\nx", 408},
+        {"HEAD /" + fields + "\r\n", 503},
+    };
+    for (const auto& [text, status] : cases) {
+        for (const bool in_pieces : {false, true}) {
+            raw_peer p(s.port());
+            const std::size_t cut = in_pieces ? 7 : 0;
+            p.send(text.substr(0, cut));
+            if (in_pieces) std::this_thread::sleep_for(5ms);
+            p.send(text.substr(cut));
+            const std::string said = p.rest();
+            const std::string name = text.substr(0, 60);
+            EXPECT_EQ(said.substr(0, 13), "HTTP/1.1 " + std::to_string(status) + " ") << name;
+            EXPECT_EQ(said.find("\r\n\r\n") + 4, said.size()) << name << "\n" << said;
+            EXPECT_NE(said.find("\r\nContent-Length: "), std::string::npos) << name;
+        }
+    }
+    for (const std::string other : {"HEADS / HTTP/1.1\r\n\r\n", "head / HTTP/1.1\r\n\r\n",
+                                    "HEA\r\n", "GET /HEAD HTTP/1.1\r\n\r\n"}) {
+        raw_peer p(s.port());
+        p.send(other);
+        const std::string said = p.rest();
+        EXPECT_LT(said.find("\r\n\r\n") + 4, said.size()) << other;
+    }
+}
+TEST(server, opens_no_tunnels) {
+    std::atomic<int> reached = 0;
+    const auto everything = [&](response res) {
+        ++reached;
+        res.send("hello");
+    };
+    router r;
+    r.add(method::connect, "/{any...}", everything).otherwise(everything);
+    served plain(everything);
+    served routed(std::move(r));
+    for (const auto* s : {&plain, &routed}) {
+        raw_peer p(s->port());
+        p.send("CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n" + get("/smuggled"));
+        EXPECT_EQ(p.response(), "(close) 501 unsupported method\n");
+        p.finish_sending();
+        EXPECT_EQ(p.rest(), "");
+        for (const std::string target : {"/", "*", "a", "http://a:443/", "a:443/", "a:"}) {
+            raw_peer q(s->port());
+            q.send("CONNECT " + target + " HTTP/1.1\r\nHost: a\r\n\r\n");
+            EXPECT_EQ(q.response(), "(close) 400 malformed request target\n") << target;
+        }
+        raw_peer q(s->port());
+        q.send("CONNECT a:443 HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello");
+        EXPECT_EQ(q.response(), "(close) 501 unsupported method\n");
+    }
+    EXPECT_EQ(reached, 0);
+}
 TEST(server, an_error_reply_survives_a_peer_that_keeps_sending) {
     served s(mirror);
     raw_peer p(s.port());

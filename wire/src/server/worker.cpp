@@ -39,6 +39,9 @@ worker::worker(const server_options& options, handler& h, peer_counts* peers)
 }
 
 worker::~worker() {
+    // Also where run_once() has not been called until it returned false: responses and bodies that
+    // outlive the server must find nobody here.
+    handle_->thread.store(std::thread::id(), std::memory_order_relaxed);
     {
         const std::lock_guard lock(handle_->mutex);
         handle_->loop = nullptr;

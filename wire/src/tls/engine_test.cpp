@@ -303,6 +303,67 @@ TEST_F(contexts, protocols) {
     client.protocols.assign(300, std::string(255, 'x'));
     EXPECT_EQ(client_context::create(client).code(), errc::bad_argument);
 }
+// Of the certificate that a client asks for by name, whichever of the server's it is.
+TEST_F(contexts, all_certificates_of_a_server_are_alike_in_all_else) {
+    for (const std::string name : {"second.example", "third.example"}) {
+        const auto more = files.issue(name, {.name = name, .alternatives = "DNS:" + name});
+        server.certificates.push_back({more.certificate, more.key});
+    }
+    const auto me = files.issue("me", {.name = "me"});
+    const auto stranger = files.issue("stranger", {.name = "stranger", .signed_by_other = true});
+    server.protocols = {"b", "a"};
+    server.client_ca_file = files.ca_file();
+    client.protocols = {"a", "b"};
+    for (const auto asked : {client_certificate::not_asked, client_certificate::optional,
+                             client_certificate::required}) {
+        server.client = asked;
+        const auto theirs = a_server();
+        for (const bool reloaded : {false, true}) {
+            if (reloaded) {
+                ASSERT_TRUE(theirs->reload());
+            }
+            for (const version v : {version::tls_1_2, version::tls_1_3}) {
+                client.max_version = v;
+                client.protocols = {"a", "b"};
+                client.certificate_file = me.certificate;
+                client.key_file = me.key;
+                const auto ours = a_client();
+                for (const std::string name : {"localhost", "second.example", "third.example"}) {
+                    const pair first = meet(*ours, *theirs, name);
+                    expect_open(first);
+                    EXPECT_EQ(first.c.tls->info().peer, name);
+                    EXPECT_EQ(first.c.tls->info().protocol, "b");
+                    EXPECT_EQ(first.s.tls->info().protocol, "b");
+                    const std::string_view seen =
+                        asked == client_certificate::not_asked ? "" : "me";
+                    EXPECT_EQ(first.s.tls->info().peer, seen);
+                    const pair again = meet(*ours, *theirs, name);
+                    expect_open(again);
+                    EXPECT_TRUE(again.c.tls->info().resumed) << name;
+                    EXPECT_EQ(again.s.tls->info().peer, seen);
+                    EXPECT_EQ(again.s.tls->info().protocol, "b");
+                }
+                client.certificate_file = client.key_file = "";
+                for (const std::string name : {"localhost", "second.example"}) {
+                    const bool open = meet(*a_client(), *theirs, name).s.tls->is_open();
+                    EXPECT_EQ(open, asked != client_certificate::required) << name;
+                }
+                if (asked != client_certificate::not_asked) {
+                    client.certificate_file = stranger.certificate;
+                    client.key_file = stranger.key;
+                    for (const std::string name : {"localhost", "second.example"})
+                        EXPECT_FALSE(meet(*a_client(), *theirs, name).s.tls->is_open()) << name;
+                }
+                client.protocols = {"c"};
+                client.certificate_file = me.certificate;
+                client.key_file = me.key;
+                for (const std::string name : {"localhost", "third.example"})
+                    expect_refused(meet(*a_client(), *theirs, name),
+                                   "tlsv1 alert no application protocol");
+            }
+        }
+    }
+}
 TEST_F(contexts, versions) {
     server.max_version = version::tls_1_2;
     client.min_version = version::tls_1_3;

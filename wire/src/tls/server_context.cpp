@@ -64,6 +64,45 @@ int choose_protocol(SSL*, const unsigned char** out, unsigned char* size,
     return how == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
+result<void> check_clients(SSL_CTX& ctx, const server_options& o) {
+    if (o.client == client_certificate::not_asked) return {};
+    if (o.client_ca_file.empty())
+        return error(errc::bad_argument,
+                     "to check clients' certificates takes a file of authorities");
+    if (auto r = trust(ctx, o.client_ca_file); !r) return r;
+    STACK_OF(X509_NAME)* const names = SSL_load_client_CA_file(o.client_ca_file.c_str());
+    if (names == nullptr) return failure("cannot use the authorities in " + o.client_ca_file);
+    SSL_CTX_set_client_CA_list(&ctx, names);
+    const bool required = o.client == client_certificate::required;
+    SSL_CTX_set_verify(&ctx, SSL_VERIFY_PEER | (required ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0),
+                       nullptr);
+    return {};
+}
+
+// The context of one certificate. All are made here and alike: a handshake begins with the first,
+// and goes on with what the one for its name says of protocols, authorities and sessions.
+result<ctx_ptr> make_context(const certificate_files& files, const server_options& o,
+                             reading& held) {
+    auto made = new_context(TLS_server_method(), o.min_version, o.max_version);
+    if (!made) return made.error();
+    ctx_ptr ctx = *std::move(made);
+    engine::take_secrets(*ctx);
+    if (auto r = use_certificate(*ctx, files.certificate, files.key); !r) return r.error();
+    if (auto r = check_clients(*ctx, o); !r) return r.error();
+    // Sessions travel in tickets: nothing is kept here for clients that may never come back.
+    SSL_CTX_set_session_cache_mode(ctx.get(), SSL_SESS_CACHE_OFF);
+    if (!o.tickets) {
+        SSL_CTX_set_options(ctx.get(), SSL_OP_NO_TICKET);
+        SSL_CTX_set_num_tickets(ctx.get(), 0);
+    }
+    static constexpr std::array<unsigned char, 4> ours = {'w', 'i', 'r', 'e'};
+    SSL_CTX_set_session_id_context(ctx.get(), ours.data(), ours.size());
+    SSL_CTX_set_tlsext_servername_callback(ctx.get(), choose_certificate);
+    SSL_CTX_set_tlsext_servername_arg(ctx.get(), &held);
+    if (!held.protocols.empty()) SSL_CTX_set_alpn_select_cb(ctx.get(), choose_protocol, &held);
+    return ctx;
+}
+
 result<ctx_ptr> read_files(const server_options& o) {
     if (o.certificates.empty())
         return error(errc::bad_argument, "a TLS server needs at least one certificate");
@@ -73,43 +112,14 @@ result<ctx_ptr> read_files(const server_options& o) {
     held->protocols = *std::move(protocols);
     ctx_ptr first;
     for (const certificate_files& files : o.certificates) {
-        auto made = new_context(TLS_server_method(), o.min_version, o.max_version);
+        auto made = make_context(files, o, *held);
         if (!made) return made.error();
-        ctx_ptr ctx = *std::move(made);
-        engine::take_secrets(*ctx);
-        if (auto r = use_certificate(*ctx, files.certificate, files.key); !r) return r.error();
         if (first != nullptr) {
-            held->others.push_back(ctx.release());
+            held->others.push_back((*std::move(made)).release());
         } else {
-            first = std::move(ctx);
+            first = *std::move(made);
         }
     }
-    if (o.client != client_certificate::not_asked) {
-        if (o.client_ca_file.empty())
-            return error(errc::bad_argument,
-                         "to check clients' certificates takes a file of authorities");
-        if (auto r = trust(*first, o.client_ca_file); !r) return r.error();
-        STACK_OF(X509_NAME)* const names = SSL_load_client_CA_file(o.client_ca_file.c_str());
-        if (names == nullptr) return failure("cannot use the authorities in " + o.client_ca_file);
-        SSL_CTX_set_client_CA_list(first.get(), names);
-        SSL_CTX_set_verify(
-            first.get(),
-            SSL_VERIFY_PEER |
-                (o.client == client_certificate::required ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0),
-            nullptr);
-    }
-    // Sessions travel in tickets: nothing is kept here for clients that may never come back.
-    SSL_CTX_set_session_cache_mode(first.get(), SSL_SESS_CACHE_OFF);
-    if (!o.tickets) {
-        SSL_CTX_set_options(first.get(), SSL_OP_NO_TICKET);
-        SSL_CTX_set_num_tickets(first.get(), 0);
-    }
-    static constexpr std::array<unsigned char, 4> ours = {'w', 'i', 'r', 'e'};
-    SSL_CTX_set_session_id_context(first.get(), ours.data(), ours.size());
-    SSL_CTX_set_tlsext_servername_callback(first.get(), choose_certificate);
-    SSL_CTX_set_tlsext_servername_arg(first.get(), held.get());
-    if (!held->protocols.empty())
-        SSL_CTX_set_alpn_select_cb(first.get(), choose_protocol, held.get());
     if (SSL_CTX_set_ex_data(first.get(), owner_index(), held.get()) != 1)
         return failure("TLS cannot be used");
     held.release();

@@ -39,6 +39,48 @@ http::router echo(ending* end = nullptr) {
     return r;
 }
 
+TEST(ws_session, opens_to_pages_of_its_own_origin_and_of_those_named) {
+    const auto open = [](session&, const http::request&) {};
+    http::router r;
+    r.websocket("/own", open)
+        .websocket("/named", open,
+                   {.allowed_origins = {"https://app.example", "http://dev.example:3000", "null"}})
+        .websocket("/any", open, {.allowed_origins = {"*"}});
+    served s(std::move(r));
+    const auto ask = [&](const std::string& path, const std::string& fields) {
+        testing::raw_peer p(s.port());
+        p.send("GET " + path +
+               " HTTP/1.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+               "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n" +
+               fields + "\r\n");
+        return p.response().substr(0, 3);
+    };
+    const std::string host = "Host: a.example:8080\r\n";
+    for (const std::string path : {"/own", "/named", "/any"}) {
+        EXPECT_EQ(ask(path, host), "101");  // no browser
+        EXPECT_EQ(ask(path, host + "Origin: http://a.example:8080\r\n"), "101");
+        EXPECT_EQ(ask(path, host + "Origin: https://A.example:8080\r\n"), "101");
+        EXPECT_EQ(ask(path, "Host: a.example\r\nOrigin: https://a.example\r\n"), "101");
+        EXPECT_EQ(ask(path, "Host: [::1]:80\r\nOrigin: http://[::1]\r\n"), "101");
+        for (const std::string other :
+             {"http://a.example", "http://a.example:80", "http://b.example:8080", "null", "",
+              "http://a.example:8080.evil", "http://evil/a.example:8080", "a.example:8080",
+              "file://", "http://xa.example:8080", "http://a.example:8080@evil"}) {
+            const bool in = path == "/any" || (path == "/named" && other == "null");
+            EXPECT_EQ(ask(path, host + "Origin: " + other + "\r\n"), in ? "101" : "403")
+                << path << " " << other;
+        }
+        EXPECT_EQ(ask(path, host + "Origin: http://a.example:8080\r\nOrigin: http://b\r\n"), "403");
+        for (const std::string named :
+             {"https://app.example", "https://APP.example:443", "http://dev.example:3000"})
+            EXPECT_EQ(ask(path, host + "Origin: " + named + "\r\n"), path == "/own" ? "403" : "101")
+                << path << " " << named;
+        for (const std::string unnamed : {"http://app.example", "http://dev.example"})
+            EXPECT_EQ(ask(path, host + "Origin: " + unnamed + "\r\n"),
+                      path == "/any" ? "101" : "403")
+                << path << " " << unnamed;
+    }
+}
 TEST(ws_session, echoes_text_binary_and_fragments_however_cut) {
     served s(echo());
     ws_peer p(s.port());

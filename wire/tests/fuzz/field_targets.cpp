@@ -26,6 +26,16 @@ void check_server_handshake(const http::request_head& head) {
     require((asked.error == errc::none) == (asked.refusal == 0), "refused without a status");
     if (!asked.wanted || asked.error != errc::none) return;
     require(ws::extensions_are_well_formed(head.headers), "extensions that break the grammar");
+    static const std::vector<std::string> named{"https://a.example", "null"};
+    static const std::vector<std::string> all{"*"};
+    for (const bool secure : {false, true}) {
+        const bool own = ws::is_allowed_origin(head, secure, {});
+        const bool with_named = ws::is_allowed_origin(head, secure, named);
+        require(!own || with_named, "an origin shut out by a list");
+        require(!with_named || ws::is_allowed_origin(head, secure, all), "an origin beyond all");
+        require(!ws::is_allowed_origin(head, true, {}) || ws::is_allowed_origin(head, false, {}),
+                "an origin that only TLS lets in");
+    }
     buffer answer;
     require(ws::write_upgrade_response(answer, asked.key) == errc::none,
             "a key that cannot be answered");

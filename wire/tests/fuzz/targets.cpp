@@ -65,6 +65,14 @@ void request(std::string_view input) {
     compare_cuts(input, [](const testing::pieces& p) {
         return http<http::request_parser, http::request_head>(p);
     });
+    const limits l = small_limits();
+    http::request_parser parser(l);
+    http::request_head head;
+    const testing::exact_copy copy(input);
+    if (parser.parse(copy, head).what != http::event::head) return;
+    const auto path = canonical_path(head.path);
+    require(path.ok(), "a path that could mean two things");
+    require((*path != head.path) == head.path_is_escaped, "a path that is said to be escaped");
 }
 
 void response(std::string_view input) {
@@ -137,6 +145,21 @@ void text(std::string_view input) {
     }
     if (const auto plain = percent_decode(t))
         require(plain->size() <= t.size(), "decoding made it longer");
+    if (const auto path = canonical_path(t)) {
+        require(path->find('\0') == std::string::npos, "a path with NUL");
+        std::string again;
+        std::string_view rest = *path;
+        for (bool last = false; !last;) {
+            const std::size_t slash = rest.find('/');
+            last = slash == std::string_view::npos;
+            const std::string_view segment = rest.substr(0, slash);
+            require(segment != "." && segment != "..", "a dot segment");
+            again += percent_encode(segment) + (last ? "" : "/");
+            if (!last) rest.remove_prefix(slash + 1);
+        }
+        const auto twice = canonical_path(again);
+        require(twice.ok() && *twice == *path, "a path that means something else encoded");
+    }
     if (const auto bytes = base64_decode(t)) {
         require(base64_encode(
                     {reinterpret_cast<const std::uint8_t*>(bytes->data()), bytes->size()}) == t,

@@ -111,8 +111,13 @@ struct client_options : open_options, client_timeouts {
     //
     // As in Go's net/http, POST becomes GET after 301 and 302, and every method but HEAD becomes
     // GET after 303; 307 and 308 keep method and body. Authorization, Cookie, Proxy-Authorization
-    // and Host fields that the caller gave do not go to another origin.
+    // and Host fields that the caller gave do not go to another origin (scheme, host or port), nor
+    // do `credential_fields`. All other fields do, and so do a kept body and the URL's query, where
+    // the Location has it.
     unsigned max_redirects = 10;
+    // Names, in any case of letters, of further fields that redirects do not take to another
+    // origin: those that hold a secret, such as "X-Api-Key". wire cannot know them.
+    std::vector<std::string> credential_fields = {};
     // Follow redirects from https:// to http://. Otherwise they end with errc::bad_redirect.
     bool allow_https_to_http = false;
     // When failed requests are sent again; off by default.

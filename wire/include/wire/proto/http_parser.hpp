@@ -60,11 +60,13 @@ struct request_head {
     http::method method = http::method::get;
     std::string_view method_text;  // as received; the only name of `method::other`
     std::string_view target;       // as received
-    // Of origin-form and absolute-form targets, not decoded; "*" or "" otherwise.
+    // Of origin-form and absolute-form targets, as received; "*" or "" otherwise. A path that could
+    // mean two things is errc::bad_target: see canonical_path() in url.hpp.
     std::string_view path;
-    std::string_view query;      // after the '?', not decoded
-    std::string_view authority;  // from an absolute or CONNECT target, else from Host
-    int minor_version = 1;       // HTTP/1.x
+    bool path_is_escaped = false;  // `path` has a '%': canonical_path() differs from it
+    std::string_view query;        // after the '?', not decoded
+    std::string_view authority;    // from an absolute or CONNECT target, else from Host
+    int minor_version = 1;         // HTTP/1.x
     header_list headers;
 
     // How the end of the body is found: none, length or chunked.

@@ -39,6 +39,13 @@ result<url> parse_url(std::string_view text);
 // "%41" becomes "A"; '+' stays. errc::bad_url for '%' without two hexadecimal digits.
 result<std::string> percent_decode(std::string_view text);
 
+// What the path of a request target means: each segment percent-decoded, once, so that "/ech%6F" is
+// "/echo" (RFC 3986 section 6.2.2.2, RFC 9110 section 4.2.3) and "/a%252Fb" is "/a%2Fb". Paths that
+// two readers could take for different ones are errc::bad_target: '%' without two hexadecimal
+// digits, an encoded '/' or NUL, and the segments "." and "..", also encoded. Empty segments stay.
+// The result may hold any byte but NUL.
+result<std::string> canonical_path(std::string_view path);
+
 // Encodes everything but the unreserved characters of RFC 3986 section 2.3, as in "%41": fit for
 // one name or value of a query, or for one segment of a path.
 std::string percent_encode(std::string_view text);

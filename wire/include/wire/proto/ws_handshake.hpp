@@ -70,6 +70,13 @@ struct upgrade_check {
 // Sec-WebSocket-Extensions break the grammar asks wrongly too.
 upgrade_check check_upgrade_request(const http::request_head& head);
 
+// Whether the handshake comes from no page of a browser (it has no Origin), from a page of the host
+// that it was sent to, or of one of `allowed`, where "*" stands for all: RFC 6455 section 10.2, and
+// ws::accept_options::allowed_origins. With `secure`, TLS on this connection, the own origin is
+// https; otherwise http or https. More than one Origin is none that is allowed.
+bool is_allowed_origin(const http::request_head& head, bool secure,
+                       std::span<const std::string> allowed);
+
 // Appends the 101. `protocol`: the one chosen of those offered, or none. `extra`: further fields as
 // they are given. Errors are those of http::head_writer.
 [[nodiscard]] errc write_upgrade_response(buffer& out, std::string_view key,

@@ -24,7 +24,7 @@ namespace wire::http {
 // How files are served. Values; nothing is read from the environment or from other files.
 struct file_options {
     // The route's {name...} that holds the path below the directory; where the route has no such
-    // name, the request's whole path is used. It is percent-decoded.
+    // name, the request's whole path is used. A path with an empty segment ("//") is not found.
     std::string parameter = "path";
     // What stands for a directory, which is redirected to its name with '/' when that is missing.
     // Empty: directories are not found.
@@ -45,9 +45,9 @@ struct file_options {
 // A handler for GET and HEAD of the files below `directory`. The directory is opened now and stays
 // open as long as the handler. Whatever the path says, only files below it are opened, also by way
 // of symbolic links: the kernel sees to that (openat2, Linux 5.6 or later). What cannot be opened,
-// or is no regular file, is 404; other methods are 405. Errors: that of the system, with the
-// directory in its message, when it cannot be opened or the kernel has no openat2; bad_argument for
-// a content type that may not stand in a header.
+// or is no regular file, is 404; other methods are 405, unknown ones 501. Errors: that of the
+// system, with the directory in its message, when it cannot be opened or the kernel has no openat2;
+// bad_argument for a content type that may not stand in a header.
 result<handler> serve_files(const std::string& directory, file_options options = {});
 
 }  // namespace wire::http

@@ -35,7 +35,13 @@ public:
     // The request target as received: a path with its query, or one of the other three forms of RFC
     // 9112 section 3.2.
     std::string_view target() const noexcept { return head_.target; }
-    // The target's path, not percent-decoded and with "." and ".." as they came; "*" for OPTIONS *.
+    // The target's path as routes, middleware and serve_files() see it: percent-decoded, once, so
+    // that "/ech%6F" is "/echo"; "*" for OPTIONS *. May hold any byte but NUL, also '%', '?' and
+    // control characters: encode it anew where it goes into a URL (target() is as it came).
+    //
+    // It names one resource only. Requests whose path could be read in two ways have been refused
+    // with 400: '%' without two hexadecimal digits, "%2F" and "%00", and the segments "." and "..",
+    // also encoded. Empty segments ("//") stay: see router.hpp.
     std::string_view path() const noexcept { return head_.path; }
     // What follows '?' in the target, not decoded; "" without one. query() in forms.hpp parses it.
     std::string_view query() const noexcept { return head_.query; }
@@ -63,11 +69,12 @@ public:
     // where one was asked for; null without TLS. Stays when the connection has gone.
     const wire::tls::connection_info* tls() const noexcept { return tls_ ? &*tls_ : nullptr; }
 
-    // What a route's {name} or {name...} matched, as received; "" for a name that the route does
-    // not have, or without a router.
+    // What a route's {name} or {name...} matched in path(), decoded with it ('+' stays): do not
+    // decode it again. "" for a name that the route does not have, or without a router. {name}
+    // never holds '/', as "%2F" is refused: values that need one go into the query, or last, as
+    // {name...}. That one may hold empty segments.
     std::string_view param(std::string_view name) const noexcept;
-    // The same, percent-decoded ('+' stays); errc::bad_url when '%' is not followed by two
-    // hexadecimal digits. The result may hold '/' and NUL: check it before it becomes a file name.
+    // A copy of param(), for code that was written when that was not decoded. Never fails.
     result<std::string> decoded_param(std::string_view name) const;
 
 protected:

@@ -121,13 +121,13 @@ public:
 
     // Answers with 101 and goes on as a WebSocket; `open` sets up the session on the connection's
     // loop, and is given a request that dies when it returns. A request that asks for no WebSocket,
-    // or wrongly, is answered with 426 or 400 instead, and `open` is not called. Afterwards this
-    // object is empty.
+    // or wrongly, is answered with 426 or 400 instead, one of a page whose origin is not allowed
+    // (accept_options) with 403, and `open` is not called. Afterwards this object is empty.
     using open_handler = unique_function<void(ws::session&, const http::request&)>;
     void upgrade(open_handler open, ws::accept_options options = {});
 
     // The server's loop that the request came by, for timers and clients of one's own. Call it on
-    // that loop's thread: in handlers and coroutines.
+    // that loop's thread, in handlers and coroutines, while the server is there.
     event_loop& loop() const noexcept;
 
 private:

@@ -8,11 +8,16 @@
 //
 // A pattern is a path whose segments may be {name}, which matches one non-empty segment, or, as the
 // last, {name...}, which matches all the rest, even nothing. Fixed segments go before {name}, which
-// goes before {name...}. Paths are compared as received, without decoding. The cost of a search
-// grows with the segments of the path, not with the number of routes.
+// goes before {name...}. The cost of a search grows with the segments of the path, not with the
+// number of routes.
+//
+// Everything here looks at one path, request::path(): decoded once, without dot segments and
+// encoded slashes, which are refused with 400 before a router is asked. Patterns and prefixes may
+// be written either way, "/a b" or "/a%20b". Upper and lower case differ.
 //
 // By itself a router answers 404 to unknown paths, 405 with Allow to other methods of known ones,
-// HEAD where there is GET, and OPTIONS with Allow.
+// 501 to methods that http::method has no name for, HEAD where there is GET, and OPTIONS with
+// Allow.
 //
 // Middleware surrounds the handlers of all paths that begin with a prefix, of whole segments:
 // "/api" stands for "/api" and "/api/...", "/" for every request.
@@ -27,10 +32,12 @@
 //
 // Middleware is called in the order in which it was added, whatever its kind: the first is
 // outermost, sees a request first and its response last. It surrounds the router's own answers too
-// (404, 405, OPTIONS), and finds the route's parameters in the request. Prefixes are compared as
-// received, like paths: "/%61dmin" or "/a/../admin" does not begin with "/admin", and no route
-// "/admin/..." matches it either; only a handler that decodes what its {name...} matched must see
-// for itself where that leads.
+// (404, 405, 501, OPTIONS), and finds the route's parameters in the request.
+//
+// A prefix guards what lies below it: "/%61dmin/x" begins with "/admin" as "/admin/x" does, while
+// "/a/../admin" and "/admin%2Fx" are 400. Empty segments count for routes ("//admin" is not
+// "/admin") but not for prefixes: before("/admin", ...) sees "//admin" and "/admin//x" too, so that
+// a {name...} which leads to the same place does not lead around it.
 #pragma once
 
 #include <cstdint>
@@ -86,7 +93,8 @@ public:
     // Calls `h` for requests with method `m` whose path matches `pattern`, once their body is there
     // whole. A later route replaces an earlier one with the same pattern and method. Malformed are
     // patterns without a leading '/', with an unnamed or repeated parameter, with {name...} before
-    // the end, or with another name for a parameter at the same place of another route.
+    // the end, with another name for a parameter at the same place of another route, or which no
+    // path can match (canonical_path() in url.hpp: '%' without two hexadecimal digits, "..").
     router& add(method m, std::string_view pattern, handler h);
     // add() for the usual methods. get() also answers HEAD, unless HEAD has a route of its own.
     router& get(std::string_view pattern, handler h) {
@@ -114,7 +122,7 @@ public:
 
     // A WebSocket: `open` is called on the connection's loop for each session, with the request
     // that opened it, which dies when `open` returns. Requests that are no WebSocket handshake get
-    // 426 or 400.
+    // 426 or 400, those of other sites' pages 403 (ws::accept_options::allowed_origins).
     router& websocket(std::string_view pattern,
                       unique_function<void(ws::session&, const request&)> open,
                       ws::accept_options options = {});
@@ -192,7 +200,7 @@ public:
     route_group& websocket(std::string_view pattern,
                            unique_function<void(ws::session&, const request&)> open,
                            ws::accept_options options = {}) {
-        router_->websocket(prefix_ + std::string(pattern), std::move(open), options);
+        router_->websocket(prefix_ + std::string(pattern), std::move(open), std::move(options));
         return *this;
     }
     route_group& before(router::editor f) {

@@ -83,7 +83,10 @@ public:
 
     server(server&&) noexcept;
     server& operator=(server&&) noexcept;
-    // Closes what is still open. Precondition: run() has returned, or was never called.
+    // Closes what is still open, on the thread that served. Precondition: run() has returned, or
+    // was never called; with run_once() at any time between two calls, also before the drain is
+    // over. Responses and bodies that are still held elsewhere may be used and destroyed
+    // afterwards: what they send is dropped.
     ~server();
 
     // The port that is listened on.

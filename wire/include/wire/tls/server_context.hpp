@@ -37,7 +37,8 @@ struct certificate_files {
 // File names are read by create(), and again by reload().
 struct server_options {
     // At least one. A client that asks for a name (SNI, RFC 6066 section 3) gets the first that is
-    // for it; without a name, or with one that none is for, it gets the first of all.
+    // for it; without a name, or with one that none is for, it gets the first of all. All else
+    // below holds for each of them.
     std::vector<certificate_files> certificates;
     // PEM; the authorities that sign clients' certificates. Needed when those are asked for.
     std::string client_ca_file;

@@ -17,6 +17,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "wire/base/function.hpp"
 #include "wire/base/limits.hpp"
@@ -42,7 +43,20 @@ struct message {
 struct accept_options {
     // Compresses messages with clients that offer permessage-deflate (RFC 7692). Without a value no
     // message is compressed. ws_deflate.hpp says what compression costs in memory.
-    std::optional<deflate_options> deflate;
+    std::optional<deflate_options> deflate = {};
+    // Whose pages may open this WebSocket, besides those of the server's own origin: origins as
+    // browsers send them in Origin ("https://example.org", "http://localhost:3000"; "null" for
+    // pages without one), or "*" for all. Others are answered with 403.
+    //
+    // A browser lets the page of any site open a WebSocket to any server, and sends the server's
+    // cookies along: without this check a foreign page acts as the logged-in user (cross-site
+    // WebSocket hijacking, RFC 6455 section 10.2). Clients that are no browsers send no Origin, and
+    // are let in.
+    //
+    // The own origin is that of the request's host and port; with TLS its scheme is https, without
+    // it http or https, as a proxy may have taken TLS off. A proxy that does not hand on Host makes
+    // all pages foreign: name the origin here.
+    std::vector<std::string> allowed_origins = {};
 };
 
 class handle;

@@ -37,7 +37,14 @@ protected:
         close_body,
         chunk_size,
         chunk_space,
-        chunk_extension,
+        extension_start,
+        extension_name,
+        extension_name_space,
+        extension_value_start,
+        extension_value,
+        extension_quoted,
+        extension_escaped,
+        extension_quoted_end,
         chunk_size_lf,
         chunk_data,
         chunk_data_cr,
@@ -56,6 +63,8 @@ protected:
     // Every state but `start`.
     step parse_body(std::string_view in) noexcept;
     step parse_chunk_framing(std::string_view in) noexcept;
+    // The state behind `c`, a byte of a chunk extension; `broken` when it breaks the grammar.
+    static state after_extension(state s, char c) noexcept;
     step parse_trailer(std::string_view in, std::size_t at) noexcept;
     // Start line and fields. `scan_start_line(in, at)` reads the first line from `at` and leaves
     // `at` behind it; so does scan_head() with the empty line that ends the head. Defined in
