@@ -21,6 +21,7 @@ from wirebench.catalog.studies import (
     ClientLoad,
     ClosedLoad,
     EachLoad,
+    OpenLoad,
     RampLoad,
     Study,
     load_studies,
@@ -99,6 +100,7 @@ class World:
     started_unix_ns: int = 1_769_862_605_000_000_000
     studies: tuple[str, ...] = ("roundtrip", "concurrency", "rest", "websocket")
     samples: int = 400
+    preset: str = "quick"
     scale: Mapping[str, float] | None = None
     """Cost of an entry times this, in every study."""
 
@@ -118,7 +120,7 @@ def make_plan(world: World) -> Plan:
     for study in studies().values():
         if study.name not in world.studies:
             continue
-        preset = study.preset("quick")
+        preset = study.preset(world.preset)
         texts.append(
             StudyText(
                 name=study.name,
@@ -282,6 +284,8 @@ def _measured(
             "connect_ns": 12_000_000,
         }
         return _with_load(world, base, metrics, mean, rate, random, connections=load.connections)
+    if isinstance(load, OpenLoad):
+        return _open(world, base, load, cost, random)
     if isinstance(load, EachLoad):
         per_request = (load.delay_ms * 1e6 if load.delay_ms else 0) + 60_000 * cost
         messages = load.producers * load.messages
@@ -324,6 +328,27 @@ def _measured(
         histogram=_histogram(world, trip, random),
         validity={"completed": True},
     )
+
+
+def _open(
+    world: World, base: TrialRecord, load: OpenLoad, cost: float, random: np.random.Generator
+) -> TrialRecord:
+    """A queue with one server: its delay grows as 1 / (1 - load)."""
+    most = 150_000 / cost
+    offered = load.rate_per_s if load.rate_per_s is not None else (load.share or 0.0) * most
+    kept = offered < most
+    rate = min(offered, most)
+    mean = 1e9 / most / (1 - offered / most) + 20_000 if kept else 400_000_000.0
+    metrics = (dict.fromkeys(_latency(mean)) if load.overload else _latency(mean)) | {
+        "throughput_per_s": rate,
+        "offered_per_s": offered,
+        "cpu_per_request_ns": 5_000 * cost if kept else None,
+        "server_rss_peak_bytes": 4_000_000,
+        "success_ratio": 1.0,
+        "lag_p99_ns": 3_000,
+    }
+    record = _with_load(world, base, metrics, mean, rate, random, connections=load.connections)
+    return replace(record, validity={"completed": True, "kept_up": kept, "void": None})
 
 
 def _latency(mean: float) -> dict[str, float | int | None]:
@@ -521,7 +546,7 @@ def write_run(
             wirebench="0.1.0",
             status=status,  # type: ignore[arg-type]
             command=("wirebench", "quick", "--seed", str(world.seed)),
-            selection=Selection(studies=world.studies, preset="quick", seed=world.seed),
+            selection=Selection(studies=world.studies, preset=world.preset, seed=world.seed),
             started_unix_ns=world.started_unix_ns,
             ended_unix_ns=world.started_unix_ns + 310_000_000_000,
             exit_code=1,

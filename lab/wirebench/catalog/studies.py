@@ -21,18 +21,25 @@ from wirebench.catalog.errors import CatalogError, explain
 from wirebench.catalog.matrix import cells_of
 from wirebench.catalog.model import CALLED, TLS_SCHEMES, Role, Scheme, Workload
 
-Kind = Literal["closed", "each", "ramp", "client"]
+Kind = Literal["closed", "open", "each", "ramp", "client"]
 Policy = Literal["reuse", "new"]
 Pacing = Literal["serial", "burst"]
+Arrivals = Literal["poisson", "constant"]
+Cores = Literal["one", "all"]
+"""What a server may use: one core, or all but the generator's."""
 
 METRICS = (
     "throughput_per_s",
+    "offered_per_s",
     "p50_ns",
     "p90_ns",
     "p99_ns",
     "p999_ns",
     "mean_ns",
     "max_ns",
+    "service_p50_ns",
+    "service_p99_ns",
+    "lag_p99_ns",
     "cpu_per_request_ns",
     "server_rss_peak_bytes",
     "server_rss_bytes",
@@ -63,6 +70,39 @@ class ClosedLoad:
     tls: bool = False
     warmup_ns: int
     window_ns: int
+    cores: Cores = "one"
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpenLoad:
+    """Requests due by a schedule, whatever the server does, over a fixed number of connections. A
+    request that is due while all connections are busy waits for one, and its latency counts from
+    the time at which it was due.
+
+    The rate is the same for every contestant, or a share of the contestant's own capacity.
+    """
+
+    connections: int
+    in_flight: int = 1
+    tls: bool = False
+    arrivals: Arrivals
+    rate_per_s: float | None
+    """None while it is a share of a capacity that a trial is yet to be given."""
+    share: float | None
+    of: str | None
+    """The closed cell whose throughput is the capacity."""
+    warmup_ns: int
+    window_ns: int
+    cores: Cores = "one"
+
+    @property
+    def overload(self) -> bool:
+        """Whether it is meant to be more than the server can take."""
+        return self.share is not None and self.share >= 1
+
+    def at_capacity(self, per_s: float) -> OpenLoad:
+        """With its share of this capacity as its rate."""
+        return self if self.share is None else replace(self, rate_per_s=self.share * per_s)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,7 +150,15 @@ class ClientLoad:
         return self.scheme in TLS_SCHEMES
 
 
-Load = ClosedLoad | EachLoad | RampLoad | ClientLoad
+Load = ClosedLoad | OpenLoad | EachLoad | RampLoad | ClientLoad
+
+
+def over_tls(load: Load) -> bool:
+    return isinstance(load, ClosedLoad | OpenLoad | ClientLoad) and load.tls
+
+
+def on_all_cores(load: Load) -> bool:
+    return isinstance(load, ClosedLoad | OpenLoad) and load.cores == "all"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,6 +243,7 @@ def parse_duration(text: object) -> int:
 Duration = Annotated[int, BeforeValidator(parse_duration)]
 Identifier = Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")]
 Count = Annotated[int, Field(ge=1)]
+Rate = Annotated[float, Field(gt=0)]
 
 
 class _Table(BaseModel):
@@ -215,6 +264,21 @@ class _ClosedCell(_CellBase):
     tls: bool = False
     warmup: Duration | None = None
     window: Duration | None = None
+    cores: Cores = "one"
+
+
+class _OpenCell(_CellBase):
+    kind: Literal["open"]
+    connections: Count
+    in_flight: Count = 1
+    tls: bool = False
+    arrivals: Arrivals = "poisson"
+    rate: Rate | None = None
+    share: Rate | None = None
+    of: str | None = None
+    warmup: Duration | None = None
+    window: Duration | None = None
+    cores: Cores = "one"
 
 
 class _EachCell(_CellBase):
@@ -244,9 +308,10 @@ class _ClientCell(_CellBase):
     typical: Duration
 
 
-_AnyCell = _ClosedCell | _EachCell | _RampCell | _ClientCell
+_AnyCell = _ClosedCell | _OpenCell | _EachCell | _RampCell | _ClientCell
 _CELL_MODELS: dict[str, type[_AnyCell]] = {
     "closed": _ClosedCell,
+    "open": _OpenCell,
     "each": _EachCell,
     "ramp": _RampCell,
     "client": _ClientCell,
@@ -378,6 +443,7 @@ def _preset(
     for wanted in names:
         raw = {**raw_cells[wanted], **preset.change.get(wanted, {})}
         cells.append(_cell(_cell_model(raw, path=path), preset, file=file, path=path))
+    _check_shares(cells, where=f"{path}: {where}")
     return Preset(
         name=name,
         title=preset.title,
@@ -406,6 +472,8 @@ def _cell(model: _AnyCell, preset: _Preset, *, file: _StudyFile, path: Path) -> 
             f"{path}: cells.{model.id}.kind: expected a kind for role {file.role}, "
             f"got {model.kind!r}"
         )
+    if isinstance(model, _OpenCell):
+        _check_rate(model, where=f"{path}: cells.{model.id}")
     return Cell(
         id=model.id,
         title=model.title,
@@ -414,6 +482,42 @@ def _cell(model: _AnyCell, preset: _Preset, *, file: _StudyFile, path: Path) -> 
         workload=workload,
         load=_load(model, preset),
     )
+
+
+def _check_rate(model: _OpenCell, *, where: str) -> None:
+    if (model.rate is None) == (model.share is None):
+        got = "neither" if model.rate is None else "both"
+        raise CatalogError(f"{where}: expected rate or share, got {got}")
+    if (model.share is None) != (model.of is None):
+        expected = "a closed cell that share is of" if model.of is None else "no such key"
+        got = "nothing" if model.of is None else f"{model.of!r} without share"
+        raise CatalogError(f"{where}.of: expected {expected}, got {got}")
+
+
+def _check_shares(cells: Sequence[Cell], *, where: str) -> None:
+    """The capacity that a cell needs a share of is measured before it, under the same load
+    otherwise.
+    """
+    for place, cell in enumerate(cells):
+        if not isinstance(cell.load, OpenLoad) or cell.load.of is None:
+            continue
+        base = next((one for one in cells[:place] if one.id == cell.load.of), None)
+        if base is None:
+            raise CatalogError(
+                f"{where}.cells: expected {cell.load.of!r} before {cell.id!r}, whose rate is a"
+                " share of its throughput, got none"
+            )
+        for key, wanted, got in (
+            ("kind", "closed", base.kind),
+            ("workload", cell.workload, base.workload),
+            ("tls", cell.load.tls, over_tls(base.load)),
+            ("cores", cell.load.cores, "all" if on_all_cores(base.load) else "one"),
+        ):
+            if wanted != got:
+                raise CatalogError(
+                    f"{where}.cells: {cell.id}.of: expected a cell with {key} {wanted!r}, got"
+                    f" {base.id!r} with {got!r}"
+                )
 
 
 def _load(model: _AnyCell, preset: _Preset) -> Load:
@@ -425,6 +529,20 @@ def _load(model: _AnyCell, preset: _Preset) -> Load:
                 tls=model.tls,
                 warmup_ns=model.warmup if model.warmup is not None else preset.warmup,
                 window_ns=model.window if model.window is not None else preset.window,
+                cores=model.cores,
+            )
+        case _OpenCell():
+            return OpenLoad(
+                connections=model.connections,
+                in_flight=model.in_flight,
+                tls=model.tls,
+                arrivals=model.arrivals,
+                rate_per_s=model.rate,
+                share=model.share,
+                of=model.of,
+                warmup_ns=model.warmup if model.warmup is not None else preset.warmup,
+                window_ns=model.window if model.window is not None else preset.window,
+                cores=model.cores,
             )
         case _EachCell():
             return EachLoad(
@@ -452,8 +570,8 @@ def _load(model: _AnyCell, preset: _Preset) -> Load:
 def select_cells(
     presets: Sequence[tuple[Study, Preset]], wanted: Sequence[str]
 ) -> list[tuple[Study, Preset]]:
-    """The presets with only the named cells, and without the studies that have none of them; all
-    when none is named.
+    """The presets with only the named cells and those whose throughput their rates are shares of,
+    and without the studies that have none of them; all when none is named.
 
     A name that no cell has is an error that lists the ones there are.
     """
@@ -464,7 +582,13 @@ def select_cells(
         if name not in known:
             raise CatalogError(f"--cells: expected one of {', '.join(known)}, got {name!r}")
     chosen = [
-        (study, replace(preset, cells=tuple(cell for cell in preset.cells if cell.id in wanted)))
+        (study, replace(preset, cells=tuple(_with_capacity(preset.cells, wanted))))
         for study, preset in presets
     ]
     return [(study, preset) for study, preset in chosen if preset.cells]
+
+
+def _with_capacity(cells: Sequence[Cell], wanted: Sequence[str]) -> list[Cell]:
+    named = [cell for cell in cells if cell.id in wanted]
+    needed = {cell.load.of for cell in named if isinstance(cell.load, OpenLoad)}
+    return [cell for cell in cells if cell in named or cell.id in needed]

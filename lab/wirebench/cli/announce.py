@@ -109,6 +109,7 @@ def scope_notes(scope: Scope) -> Iterable[str]:
     for absent in scope.absent:
         key = ("", absent.install) if absent.install else (absent.reason, None)
         by_line.setdefault(key, []).append(absent.contestant)
+    yield from scope.notes
     for (reason, install), names in by_line.items():
         yield f"without {', '.join(names)}: {install or reason}"
     if not scope.selection.only:

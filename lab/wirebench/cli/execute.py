@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -227,7 +227,7 @@ class _Execution:
             selection=selection,
             started_unix_ns=time.time_ns(),
             absent=scope.absent,
-            notes=bench.notes(),
+            notes=(*bench.notes(), *scope.notes),
         )
 
     def _measure(self, session: Session, out: Console) -> None:
@@ -245,6 +245,7 @@ class _Execution:
             measured = session.measure(
                 plan,
                 look=_look(session, plan),
+                capacity=_capacity(session, plan),
                 dropped=lambda block: bool(dropped_blocks(block)),
                 watcher=watcher,
             )
@@ -284,3 +285,11 @@ def _look(session: Session, plan: Plan) -> Look:
     return lambda key, block, present: standstill(
         session.trials, plan, key, block=block, present=present, history=history
     )
+
+
+def _capacity(session: Session, plan: Plan) -> Callable[[str, str], float | None]:
+    """The throughput of a contestant in a cell, by the trials so far."""
+    from wirebench.stats import capacity
+
+    cells = {cell.key: cell for cell in plan.cells}
+    return lambda key, contestant: capacity(session.trials, cells[key], contestant)

@@ -34,6 +34,7 @@ SHORT_TITLES = {
     "p50_ns": "p50",
     "cpu_per_request_ns": "CPU/{unit}",
     "memory_per_connection_bytes": "memory/conn.",
+    "lag_p99_ns": "lag p99",
     "makespan_ns": "makespan",
     "server_rss_peak_bytes": "memory",
     "connect_ns": "connecting",
@@ -71,7 +72,7 @@ def cell_table(cell: CellAnalysis, *, width: int = WIDTH) -> RenderableType:
     )
     room -= min(MAX_REMARK, max((len(remark) for remark in remarks), default=0)) + 2
     first, *others = [
-        (_title(cell, metric), _figures(cell, metric)) for metric in COLUMNS[cell.kind]
+        (_heading(cell, metric), _figures(cell, metric)) for metric in COLUMNS[cell.kind]
     ]
     shown = _fitting([first, *_cpu_shares(cell), *others], room)
     table = Table(box=None, padding=(0, 1), header_style="bold", show_edge=False)
@@ -119,6 +120,10 @@ def memory_table(found: MemoryTable) -> RenderableType:
 def _title(cell: CellAnalysis, metric: str) -> str:
     short = SHORT_TITLES.get(metric)
     return short.format(unit=cell.unit) if short else figures.title(metric, cell.unit)
+
+
+def _heading(cell: CellAnalysis, metric: str) -> str:
+    return _title(cell, metric) + ("*" if figures.is_set_by_load(cell.kind, metric) else "")
 
 
 def _direction(cell: CellAnalysis) -> str:
@@ -226,6 +231,8 @@ def _footnotes(cell: CellAnalysis) -> Iterable[str]:
             else ""
         )
         yield f"twin {cell.twin.contestant}: {cell.twin.ratio}, {cell.twin.verdict.kind}{alarm}"
+    if any(figures.is_set_by_load(cell.kind, metric) for metric in COLUMNS[cell.kind]):
+        yield f"* {figures.SET_BY_LOAD}"
     if any(entry.memory and entry.memory.reason == NEEDS_RUNGS for entry in cell.entries):
         yield f"memory per connection: {NEEDS_RUNGS}"
     if cell.server is not None:

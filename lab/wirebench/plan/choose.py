@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from wirebench.catalog.model import Contestant
-from wirebench.catalog.studies import Cell, ClientLoad, ClosedLoad, Preset, Study
+from wirebench.catalog.studies import Cell, ClientLoad, Preset, Study, on_all_cores, over_tls
 from wirebench.plan.blocks import choose_twin, entries_of
 from wirebench.plan.model import PlannedCell
 
@@ -29,6 +29,13 @@ class Chosen:
         return f"{self.study.name}.{self.cell.id}"
 
 
+def has_cores_for(cell: Cell, *, hardware_threads: int) -> bool:
+    """Whether a cell on all cores differs from one on a single core here: the generator keeps one
+    core for itself.
+    """
+    return not on_all_cores(cell.load) or hardware_threads > 2
+
+
 def takes_part(contestant: Contestant, cell: Cell) -> bool:
     """Whether the contestant can play its role in the cell: serve the workload, or call
     the scheme.
@@ -40,8 +47,7 @@ def takes_part(contestant: Contestant, cell: Cell) -> bool:
 
 def _serves(contestant: Contestant, cell: Cell) -> bool:
     """Whether it serves the cell's workload, over TLS if the cell uses TLS."""
-    over_tls = isinstance(cell.load, ClosedLoad | ClientLoad) and cell.load.tls
-    return cell.workload in contestant.serves and (contestant.tls or not over_tls)
+    return cell.workload in contestant.serves and (contestant.tls or not over_tls(cell.load))
 
 
 def choose(

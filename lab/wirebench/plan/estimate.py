@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from wirebench.catalog.studies import Cell, ClientLoad, ClosedLoad, EachLoad, RampLoad
+from wirebench.catalog.studies import Cell, ClientLoad, ClosedLoad, EachLoad, OpenLoad, RampLoad
 from wirebench.plan.repeats import repeat_of
 
 MS = 1_000_000
@@ -44,7 +44,7 @@ def trial_ns(cell: Cell, *, language: str, hardware_threads: int) -> int:
     start = TRIAL_OVERHEAD_NS + START_NS.get(language, OTHER_START_NS)
     slowness = SLOWNESS.get(language, 1.0)
     match cell.load:
-        case ClosedLoad() as load:
+        case ClosedLoad() | OpenLoad() as load:
             return start + load.warmup_ns + load.window_ns + load.connections * CONNECT_NS
         case EachLoad() as load:
             threads = load.threads or hardware_threads

@@ -13,6 +13,8 @@ from wirebench.report.facts import Conformance, Facts
 from wirebench.report.figures import (
     COLUMNS,
     MEMORY_PER_CONNECTION,
+    SET_BY_LOAD,
+    is_set_by_load,
     noun,
     ratio_text,
     title,
@@ -54,7 +56,7 @@ def cell_view(
         or (metric == MEMORY_PER_CONNECTION and any(entry.memory for entry in cell.entries))
     ]
     ideal = ideal_ns(planned.cell)
-    columns = [title(metric, cell.unit) for metric in wanted]
+    columns = [_heading(cell, metric) for metric in wanted]
     columns += ["server CPU", "generator CPU"] if cell.role == "server" else []
     columns += ["of the ideal"] if ideal else []
     rows = [table_row(entry, wanted, ideal, facts, checked) for entry in cell.entries]
@@ -116,6 +118,11 @@ def ideal_ns(cell: Cell) -> float | None:
     return load.messages * load.delay_ms * 1e6 * max(1.0, load.producers / load.threads)
 
 
+def _heading(cell: CellAnalysis, metric: str) -> str:
+    mark = " (N / rate)" if is_set_by_load(cell.kind, metric) else ""
+    return title(metric, cell.unit) + mark
+
+
 def _basis(cell: CellAnalysis, ideal: float | None) -> str:
     parts = [f"{cell.blocks} blocks", f"noise band ±{cell.band.d:.1%} ({cell.band.source})"]
     if cell.twin is not None and cell.twin.ratio is not None:
@@ -127,4 +134,6 @@ def _basis(cell: CellAnalysis, ideal: float | None) -> str:
         parts.append(f"served by {cell.server}")
     if ideal:
         parts.append(f"ideal time {duration(ideal)}")
+    if any(is_set_by_load(cell.kind, metric) for metric in COLUMNS[cell.kind]):
+        parts.append(f"N / rate: {SET_BY_LOAD}")
     return "; ".join(parts) + "."

@@ -32,6 +32,8 @@ TIME_LABELS = (
 )
 TIMES_LABELS = "format(datum.value, '~g') + '×'"
 FILE_WIDTH = 760
+MAX_STEPS = 6
+"""With more steps of a load, the axis has round values instead of the steps."""
 WILD = 0.9
 """A noise band wider than this would reach to nothing on a log axis; its mirror image is drawn
 there.
@@ -257,12 +259,13 @@ class Curve:
     """One figure of every entry at each step of a load."""
 
     rows: Rows
-    """``entry``, ``x``, ``y``, ``text``."""
+    """``entry``, ``x``, ``y``, ``text``; where ``knee`` is true, the point gets a ring."""
     names: tuple[str, ...]
     title: str
     kind: CurveKind
     x_title: str
     log_x: bool = False
+    height: int = 220
 
 
 def curve_chart(curve: Curve, style: Style) -> AnyChart | None:
@@ -271,29 +274,38 @@ def curve_chart(curve: Curve, style: Style) -> AnyChart | None:
     chosen, opacity = _chosen()
     steps = sorted({row["x"] for row in curve.rows})
     scale = alt.Scale(type="log", nice=False) if curve.log_x else alt.Scale(zero=False, nice=False)
-    values = steps if len(steps) <= 6 else None
+    values = steps if len(steps) <= MAX_STEPS else None
     x_axis = alt.Axis(
         title=curve.x_title, format="~s", grid=False, labelFlush=True, labelOverlap=True
     )
     if values is not None:
         x_axis.values = values
-    chart = (
+    x, y = alt.X("x:Q", scale=scale, axis=x_axis), _curve_y(curve)
+    lines = (
         _chart(curve.rows)
         .mark_line(strokeWidth=1.8, point=alt.OverlayMarkDef(size=45))
         .encode(
-            x=alt.X("x:Q", scale=scale, axis=x_axis),
-            y=_curve_y(curve),
+            x=x,
+            y=y,
             **style.line(curve.names, points=True),
             opacity=opacity,
             tooltip=[
                 alt.Tooltip("entry:N", title="contestant"),
-                alt.Tooltip("x:Q", title=curve.x_title),
+                alt.Tooltip("x:Q", title=curve.x_title, format=","),
                 alt.Tooltip("text:N", title=curve.title),
             ],
         )
-        .add_params(chosen)
     )
-    return style.finish(chart, height=220, title=curve.title)
+    knees = [row for row in curve.rows if row.get("knee")]
+    chart: AnyChart = lines
+    if knees:
+        rings = (
+            _chart(knees)
+            .mark_point(shape="circle", filled=False, size=260, strokeWidth=2)
+            .encode(x=x, y=y, color=style.line(curve.names)["color"], opacity=opacity)
+        )
+        chart = alt.layer(lines, rings)
+    return style.finish(chart.add_params(chosen), height=curve.height, title=curve.title)
 
 
 def _curve_y(curve: Curve) -> alt.Y:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from wirebench.catalog.studies import Cell, ClosedLoad
+from wirebench.catalog.studies import Cell, ClosedLoad, on_all_cores
 from wirebench.catalog.units import duration
 from wirebench.report.charts import Curve, CurveKind
 from wirebench.report.figures import figure, title
@@ -94,22 +94,28 @@ def _text(kind: str, value: float) -> str:
 
 
 def ladder_curves(cells: Sequence[tuple[CellAnalysis, Cell]]) -> list[Curve]:
-    """Throughput and 99th percentile against the number of connections, for a study with several
-    rungs.
+    """Throughput and 99th percentile against the number of connections, for every kind of load that
+    has several rungs: plain, over TLS, on all cores.
     """
-    rungs = [
-        (analysis, cell.load.connections)
-        for analysis, cell in cells
-        if isinstance(cell.load, ClosedLoad)
+    ladders: dict[str, list[tuple[CellAnalysis, int]]] = {}
+    for analysis, cell in cells:
+        if isinstance(cell.load, ClosedLoad):
+            kind = (", over TLS" if cell.load.tls else "") + (
+                ", all cores" if on_all_cores(cell.load) else ""
+            )
+            ladders.setdefault(kind, []).append((analysis, cell.load.connections))
+    return [
+        one for kind, rungs in ladders.items() if len(rungs) > 1 for one in _ladder(rungs, kind)
     ]
-    if len(rungs) < 2:
-        return []
+
+
+def _ladder(rungs: Sequence[tuple[CellAnalysis, int]], kind: str) -> list[Curve]:
     curves = []
     figures: tuple[tuple[str, str, CurveKind], ...] = (
         ("throughput_per_s", title("throughput_per_s", rungs[0][0].unit), "rate"),
         ("p99_ns", "99th percentile", "time"),
     )
-    for metric, heading, kind in figures:
+    for metric, heading, axis in figures:
         rows = [
             {
                 "entry": entry.entry,
@@ -127,8 +133,8 @@ def ladder_curves(cells: Sequence[tuple[CellAnalysis, Cell]]) -> list[Curve]:
                 Curve(
                     rows=rows,
                     names=names,
-                    title=heading,
-                    kind=kind,
+                    title=heading + kind,
+                    kind=axis,
                     x_title="connections",
                     log_x=True,
                 )

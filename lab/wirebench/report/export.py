@@ -9,6 +9,8 @@ from pathlib import Path
 import vl_convert
 
 from wirebench.report.charts import AnyChart, heat_map
+from wirebench.report.figures import noun
+from wirebench.report.matrix import comparable
 from wirebench.report.page import spec_of
 from wirebench.report.view import page_view, style_of
 from wirebench.stats.types import RunAnalysis
@@ -30,10 +32,15 @@ def export(run: StoredRun, analysis: RunAnalysis, folder: Path) -> list[Path]:
     plan = run.plan
     for study in plan.studies if plan is not None else ():
         assert plan is not None
-        cells, style = analysis.of_study(study.name), style_of(plan, "file")
-        chart = heat_map(cells, style, study_title=study.title) if len(cells) > 1 else None
-        if chart is not None:
-            charts[f"{study.name}.all-cells"] = chart
+        style = style_of(plan, "file")
+        loads = {cell.cell.id: cell.cell for cell in plan.cells if cell.study == study.name}
+        cells = [(cell, loads[cell.cell]) for cell in analysis.of_study(study.name)]
+        for number, group in enumerate(comparable(cells), start=1):
+            chart = heat_map(
+                group, style, study_title=f"{study.title}: {noun(group[0].metric, group[0].unit)}"
+            )
+            if chart is not None:
+                charts[f"{study.name}.all-cells{'' if number == 1 else f'-{number}'}"] = chart
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for name, chart in charts.items():

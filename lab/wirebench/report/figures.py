@@ -20,6 +20,16 @@ COLUMNS: Mapping[Kind, tuple[str, ...]] = {
         "cpu_per_request_ns",
         "memory_per_connection_bytes",
     ),
+    "open": (
+        "throughput_per_s",
+        "p50_ns",
+        "p99_ns",
+        "p999_ns",
+        "cpu_per_request_ns",
+        "server_rss_peak_bytes",
+        "success_ratio",
+        "lag_p99_ns",
+    ),
     "each": (
         "makespan_ns",
         "throughput_per_s",
@@ -43,6 +53,9 @@ _TITLES = {
     "throughput_per_s": "{unit}s/s",
     "p50_ns": "median",
     "p99_ns": "p99",
+    "p999_ns": "p99.9",
+    "offered_per_s": "offered/s",
+    "lag_p99_ns": "generator's lag, p99",
     "cpu_per_request_ns": "CPU per {unit}",
     "memory_per_connection_bytes": "memory per connection",
     "makespan_ns": "time for all",
@@ -68,12 +81,23 @@ BOUNDS_LEGEND = (
 )
 MEMORY_PER_CONNECTION = "memory_per_connection_bytes"
 """A column, and no metric of a trial: the slope over the study's rungs."""
+SET_BY_LOAD = (
+    "set by the load, not latency: N connections that always wait take N / rate; open-loop cells"
+    " measure latency"
+)
 SIGNS = {"best": "▲", "worst": "▼", "tie": "≈", "middle": ""}
 
 
 def title(metric: str, unit: Unit) -> str:
     """A column's heading."""
     return _TITLES.get(metric, metric.rsplit("_", 1)[0].replace("_", " ")).format(unit=unit)
+
+
+def is_set_by_load(kind: Kind, metric: str) -> bool:
+    """Whether the metric follows from the throughput: N connections that always wait for a reply
+    wait N / rate on average (Little's law), so the times of a closed loop say nothing of their own.
+    """
+    return kind == "closed" and metric in ("p50_ns", "p90_ns", "p99_ns", "p999_ns", "mean_ns")
 
 
 def noun(metric: str, unit: Unit) -> str:

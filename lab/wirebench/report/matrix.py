@@ -5,12 +5,25 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from wirebench.catalog.studies import Cell, on_all_cores
 from wirebench.report.figures import SIGNS, bound_sign, figure, figure_sign, noun, times
 from wirebench.report.model import Matrix, MatrixField
 from wirebench.stats.types import (
     CellAnalysis,
     EntryAnalysis,
 )
+
+
+def comparable(
+    cells: Sequence[tuple[CellAnalysis, Cell]],
+) -> list[tuple[CellAnalysis, ...]]:
+    """The cells that one table may hold side by side, in the order of the study: those of one
+    metric, with a single core or with all of them.
+    """
+    groups: dict[tuple[str, bool], list[CellAnalysis]] = {}
+    for analysis, cell in cells:
+        groups.setdefault((analysis.metric, on_all_cores(cell.load)), []).append(analysis)
+    return [tuple(group) for group in groups.values() if len(group) > 1]
 
 
 def matrix_of(cells: Sequence[CellAnalysis]) -> Matrix:

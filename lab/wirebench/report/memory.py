@@ -22,6 +22,7 @@ def heading(table: MemoryTable) -> str:
     over = f"{names([f'{one:,}' for one in table.connections])} connections"
     over += " over TLS" if table.tls else ""
     over += f", {table.in_flight} in flight on each" if table.in_flight > 1 else ""
+    over += ", all cores" if table.all_cores else ""
     return f"Memory per connection, the slope over {over}"
 
 

@@ -92,6 +92,18 @@ class CellView:
 
 
 @dataclass(frozen=True, kw_only=True)
+class TableView:
+    """A small table of a study, of names and texts."""
+
+    title: str
+    how: str
+    """How to read it."""
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    """The first of each is a contestant."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class MatrixField:
     text: str
     under: str
@@ -126,8 +138,9 @@ class StudyView:
     question: str
     preset: str
     legend: tuple[tuple[str, Look], ...]
-    matrix: Matrix | None
+    matrices: tuple[Matrix, ...]
     charts: tuple[ChartView, ...]
+    tables: tuple[TableView, ...]
     cells: tuple[CellView, ...]
     memory: tuple[MemoryView, ...]
 

@@ -15,7 +15,8 @@ from wirebench.report.charts import Style, Target, curve_chart
 from wirebench.report.curves import ladder_curves
 from wirebench.report.facts import Facts, conformance, facts_of
 from wirebench.report.figures import moment
-from wirebench.report.matrix import matrix_of
+from wirebench.report.loads import cost_tables, load_charts, load_tables
+from wirebench.report.matrix import comparable, matrix_of
 from wirebench.report.model import HOW_CURVES, ChartView, MemoryView, PageView, StudyView
 from wirebench.report.palette import looks
 from wirebench.report.precision import precision_text
@@ -23,6 +24,7 @@ from wirebench.report.provenance import failures_of, host_rows, status_note
 from wirebench.report.sentences import twin_sentence
 from wirebench.report.standards import standards
 from wirebench.run.bench import check_name
+from wirebench.stats.load_curve import load_curves
 from wirebench.stats.types import (
     CellAnalysis,
     RunAnalysis,
@@ -93,6 +95,8 @@ def _study(
         view = cell_view(cell, planned[cell.cell], own, study.preset, facts, checked, style)
         precision = precision_text(cell, run.left)
         views.append(replace(view, basis=f"{view.basis} {precision}." if precision else view.basis))
+    pairs = [(cell, planned[cell.cell].cell) for cell in cells]
+    curves = load_curves(pairs)
     names = sorted({entry.contestant for cell in planned.values() for entry in cell.entries})
     return StudyView(
         name=study.name,
@@ -100,10 +104,9 @@ def _study(
         question=study.question,
         preset=f"{study.preset}: {study.preset_title}" if study.preset_title else study.preset,
         legend=tuple((name, style.looks[name]) for name in names),
-        matrix=matrix_of(cells) if len(cells) > 1 else None,
-        charts=tuple(
-            _ladder(study.name, [(cell, planned[cell.cell].cell) for cell in cells], style)
-        ),
+        matrices=tuple(matrix_of(group) for group in comparable(pairs)),
+        charts=(*_ladder(study.name, pairs, style), *load_charts(study.name, curves, style)),
+        tables=(*load_tables(curves), *cost_tables(pairs)),
         cells=tuple(views),
         memory=tuple(
             MemoryView(heading=memory.heading(table), basis=memory.basis(table), rows=tuple(rows))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from wirebench.catalog.model import Contestant, Role, Workload
-from wirebench.catalog.studies import Cell, EachLoad
+from wirebench.catalog.studies import Cell, EachLoad, on_all_cores
 from wirebench.store.records import VerifyRecord
 from wirebench.trial.record import FailureRecord, TrialRecord
 from wirebench.trial.types import TrialSpec
@@ -99,4 +99,4 @@ def threads_of(cell: Cell, *, hardware_threads: int) -> int:
     """``WIREBENCH_THREADS`` of a server in this cell."""
     if isinstance(cell.load, EachLoad):
         return cell.load.threads or hardware_threads
-    return 1
+    return max(1, hardware_threads - 1) if on_all_cores(cell.load) else 1

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from wirebench.catalog.errors import CatalogError
 from wirebench.catalog.model import Contestant
 from wirebench.catalog.studies import Preset, Study, select_cells
-from wirebench.plan.choose import Chosen, choose, plan_cell
+from wirebench.plan.choose import Chosen, choose, has_cores_for, plan_cell
 from wirebench.plan.estimate import VERIFY_NS, block_ns, build_ns, moving_ns
 from wirebench.plan.fit import ESTIMATE_SHARE, cells_that_fit
 from wirebench.plan.model import PlannedCell
@@ -49,6 +50,8 @@ class Scope:
     measuring_ns: int
     building_ns: int
     verifying_ns: int
+    notes: tuple[str, ...] = ()
+    """Which cells this host cannot have, and why."""
 
 
 def scope_of(
@@ -69,7 +72,9 @@ def scope_of(
     presets = [
         (studies[name], studies[name].preset(selection.preset)) for name in selection.studies
     ]
-    chosen_studies = select_cells(presets, selection.cells)
+    chosen_studies, notes = _fitting(
+        select_cells(presets, selection.cells), hardware_threads=bench.hardware_threads
+    )
     cells = choose(chosen_studies, wanted=wanted, everybody=everybody, by_preset=not selection.only)
     candidates = {one.identity: one for cell in cells for one in (*cell.contestants, *cell.servers)}
     gone = bench.absent(candidates)
@@ -112,7 +117,36 @@ def scope_of(
         measuring_ns=sum(forecasts[place].mandatory_ns for place in kept),
         building_ns=build_ns(unbuilt),
         verifying_ns=sum(VERIFY_NS[one.role] for one in checks),
+        notes=notes,
     )
+
+
+def _fitting(
+    studies: Sequence[tuple[Study, Preset]], *, hardware_threads: int
+) -> tuple[list[tuple[Study, Preset]], tuple[str, ...]]:
+    """The presets without the cells on all cores where those are a single core, and a note that
+    says so. ``CatalogError`` if no cell is left.
+    """
+    kept, gone = [], []
+    for study, preset in studies:
+        here = {
+            cell.id
+            for cell in preset.cells
+            if has_cores_for(cell, hardware_threads=hardware_threads)
+        }
+        gone += [f"{study.name} {cell.id}" for cell in preset.cells if cell.id not in here]
+        cells = tuple(cell for cell in preset.cells if cell.id in here)
+        if cells:
+            kept.append((study, replace(preset, cells=cells)))
+    if not gone:
+        return kept, ()
+    note = (
+        f"not run: {', '.join(gone)}: all cores but the generator's are fewer than two here"
+        f" ({hardware_threads} in all)"
+    )
+    if not kept:
+        raise CatalogError(note)
+    return kept, (note,)
 
 
 def _forecast(cell: Chosen, selection: Selection, *, hardware_threads: int) -> CellForecast:

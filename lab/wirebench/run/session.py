@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from wirebench.catalog.model import Contestant
-from wirebench.catalog.studies import Preset, Study
+from wirebench.catalog.studies import OpenLoad, Preset, Study
 from wirebench.plan.blocks import PlannedTrial
 from wirebench.plan.choose import Chosen, plan_cell
 from wirebench.plan.estimate import Pace, block_ns, trial_ns
@@ -30,6 +30,16 @@ ALL_MEASURED = 0
 SOMETHING_FAILED = 1
 
 NOTHING_VALID = 3
+
+
+Capacity = Callable[[str, str], float | None]
+"""The throughput (a second) of a contestant in a cell (``study.cell``), by the trials so far; None
+before it has any.
+"""
+
+
+def _no_capacity(_cell: str, _contestant: str) -> None:
+    """For plans without a cell whose rate is a share."""
 
 
 class Reporter(Protocol):
@@ -93,11 +103,19 @@ class Session:
         self.directory.write_plan(plan)
         return plan
 
-    def measure(self, plan: Plan, *, look: Look, dropped: Dropped, watcher: Watcher) -> Measured:
+    def measure(
+        self,
+        plan: Plan,
+        *,
+        look: Look,
+        dropped: Dropped,
+        capacity: Capacity = _no_capacity,
+        watcher: Watcher,
+    ) -> Measured:
         return measure(
             plan,
             done=self.trials,
-            run_trial=self._run_trial,
+            run_trial=lambda trial, cell: self._run_trial(trial, cell, capacity),
             keep=self._keep,
             leave=self._note_left,
             look=look,
@@ -248,7 +266,7 @@ class Session:
             status: Status = "not_run" if trouble.kind == "not_installed" else "failed"
             self._keep(not_run(trial, trouble, status=status, at_unix_ns=time.time_ns()))
 
-    def _run_trial(self, trial: PlannedTrial, cell: PlannedCell) -> TrialRecord:
+    def _run_trial(self, trial: PlannedTrial, cell: PlannedCell, capacity: Capacity) -> TrialRecord:
         everybody = self.scope.needed
         for name in (trial.entry.contestant, *([cell.server] if cell.server is not None else [])):
             if name not in everybody or name in self._unbuildable:  # only after a forced resume
@@ -260,6 +278,12 @@ class Session:
                         message=f"{name} is no longer installed or built",
                     ),
                 )
+        load = cell.cell.load
+        if isinstance(load, OpenLoad) and load.of is not None:
+            most = capacity(f"{cell.study}.{load.of}", trial.entry.contestant)
+            if most is None:
+                return not_run(trial, _without_capacity(trial, load.of))
+            load = load.at_capacity(most)
         return self.bench.run_trial(
             TrialSpec(
                 trial=trial.id,
@@ -273,7 +297,7 @@ class Session:
                 contestant=everybody[trial.entry.contestant],
                 role=cell.role,
                 workload=cell.cell.workload,
-                load=cell.cell.load,
+                load=load,
                 server=everybody[cell.server] if cell.server is not None else None,
                 threads=threads_of(cell.cell, hardware_threads=self.bench.hardware_threads),
                 environment_bytes=trial.environment_bytes,
@@ -291,6 +315,17 @@ class Session:
         self.directory.append_trial(record)
         self._trials.append(record)
         self._known.add(record.trial)
+
+
+def _without_capacity(trial: PlannedTrial, cell: str) -> FailureRecord:
+    return FailureRecord(
+        kind="capacity_unknown",
+        phase="plan",
+        message=(
+            f"not run: the rate is a share of what {trial.entry.contestant} does in {cell}, and"
+            " no trial of it there was right"
+        ),
+    )
 
 
 def _text(study: Study, preset: Preset) -> StudyText:

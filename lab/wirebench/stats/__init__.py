@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from wirebench.stats.analyse import analyse
+from wirebench.stats.capacity import capacity
 from wirebench.stats.dropped_blocks import dropped_blocks
 from wirebench.stats.history import load_history
 from wirebench.stats.settings import DEFAULT, Settings
@@ -32,6 +33,7 @@ __all__ = [
     "TwinRecord",
     "Verdict",
     "analyse",
+    "capacity",
     "dropped_blocks",
     "load_history",
     "standstill",

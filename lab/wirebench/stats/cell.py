@@ -10,7 +10,7 @@ from wirebench.stats.dropped_blocks import dropped_blocks
 from wirebench.stats.ratio import Floats, block_log_ratios
 from wirebench.stats.settings import Settings
 from wirebench.stats.types import DroppedBlock, TrialView
-from wirebench.stats.validity import breaks_little, number
+from wirebench.stats.validity import number, void_reason
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +36,7 @@ class CellData:
                 for trial in own
                 if trial.status == "ok"
                 and trial.block not in gone
-                and not breaks_little(trial, settings=settings)
+                and void_reason(trial, settings=settings) is None
             }
             for entry, own in by_entry.items()
         }

@@ -6,6 +6,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
+
+from wirebench.catalog.studies import OpenLoad
 from wirebench.stats.cell import CellData
 from wirebench.stats.settings import Settings
 from wirebench.stats.summary import summarise
@@ -19,10 +22,10 @@ from wirebench.stats.types import (
     WarmUp,
 )
 from wirebench.stats.validity import (
-    breaks_little,
     little_check,
     number,
     starvation,
+    void_reason,
 )
 from wirebench.stats.warmup import combine, graver, warm_up_class
 
@@ -34,17 +37,17 @@ def why_unranked(
         return "the floor: the others are compared with it"
     if twin_of is not None:
         return f"the twin of {twin_of}: its ratio shows the noise"
+    if (slow := _too_slow(data, name)) is not None:
+        return slow
     if not data.values(name, data.planned.cell.primary):
         own = data.trials[name]
         failures = [trial for trial in own if trial.failure is not None]
         if failures and failures[0].failure is not None:
             return f"{failures[0].failure.kind.replace('_', ' ')}: {failures[0].failure.message}"
-        if any(breaks_little(trial) for trial in own):
-            return "every trial is void: its figures contradict Little's law"
+        if void := next((why for trial in own if (why := void_reason(trial)) is not None), None):
+            return f"every trial is void: {void}"
         if any(trial.status == "ok" for trial in own):
-            return (
-                "every block with it was dropped" if data.dropped else "its trials lack this metric"
-            )
+            return _without_figure(data)
         return "not run"
     valid = len(data.values(name, data.planned.cell.primary))
     if valid < settings.min_blocks:
@@ -52,6 +55,32 @@ def why_unranked(
     if warm_up == "never steady":
         return "never steady: its level still changed in the last quarter of most windows"
     return None
+
+
+def _without_figure(data: CellData) -> str:
+    """Why right trials give no figure."""
+    if data.dropped:
+        return "every block with it was dropped"
+    if data.planned.cell.primary in ("p90_ns", "p99_ns", "p999_ns"):
+        return "too few requests in a window for this percentile, which needs ten beyond it"
+    return "its trials lack this metric"
+
+
+def _too_slow(data: CellData, name: str) -> str | None:
+    """That the entry could not keep up with an open loop in most of its valid trials: its figures
+    are then those of a queue that grows with the window.
+    """
+    load = data.planned.cell.load
+    if not isinstance(load, OpenLoad) or load.overload:
+        return None
+    slow = [one for one in data.valid[name].values() if one.validity.get("kept_up") is False]
+    if 2 * len(slow) <= len(data.valid[name]):
+        return None
+    answered, offered = (
+        float(np.median([number(one.metrics.get(metric)) or 0.0 for one in slow]))
+        for metric in ("throughput_per_s", "offered_per_s")
+    )
+    return f"could not keep up: answered {answered:,.0f}/s of {offered:,.0f}/s"
 
 
 def warm_up_of(trials: Sequence[TrialView], settings: Settings) -> WarmUp:
@@ -62,7 +91,9 @@ def warm_up_of(trials: Sequence[TrialView], settings: Settings) -> WarmUp:
         rates, medians = series.get("ok"), series.get("p50_ns")
         by_rate = warm_up_class(_numbers(rates), higher_is_better=True, settings=settings)
         by_median = warm_up_class(_numbers(medians), higher_is_better=False, settings=settings)
-        found.append(graver(by_rate, by_median))
+        # Beyond its capacity a server is steady by its rate only: the queue before it grows.
+        overloaded = trial.validity.get("kept_up") is False
+        found.append(by_rate if overloaded else graver(by_rate, by_median))
     return combine(found)
 
 
@@ -106,7 +137,7 @@ def entry_analysis(
             trials=len(valid),
             failed=sum(1 for trial in own if trial.status == "failed"),
             not_run=sum(1 for trial in own if trial.status == "not_run"),
-            voided=little.voided,
+            voided=sum(void_reason(trial, settings=settings) is not None for trial in measured),
         ),
         standing=standing,
         standings=standings,
@@ -115,6 +146,7 @@ def entry_analysis(
         little=little,
         warm_up=warm_up,
         starvation=starvation(measured),
+        kept_up=_too_slow(data, name) is None,
         failures=_failures(own),
         warnings=Counter(warning.split(":")[0] for trial in own for warning in trial.warnings),
     )

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 from scipy import stats
 
-from wirebench.catalog.studies import Cell, ClosedLoad
+from wirebench.catalog.studies import Cell, ClosedLoad, on_all_cores
 from wirebench.stats.cell import CellData
 from wirebench.stats.ratio import bca_interval, median
 from wirebench.stats.settings import DEFAULT, Settings
@@ -68,6 +68,7 @@ def _table(rungs: Mapping[int, CellData], settings: Settings) -> MemoryTable:
         connections=tuple(rungs),
         tls=load.tls,
         in_flight=load.in_flight,
+        all_cores=on_all_cores(load),
         measure="PSS" if pss else "RSS",
         kernel_of="server" if own_kernel else "host",
         entries={

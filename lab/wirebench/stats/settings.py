@@ -61,6 +61,8 @@ class Settings:
     """A series with fewer intervals has no warm-up class."""
     steady_share: float = 0.25
     """The last part of the window that must be free of change points."""
+    min_knee_points: int = 3
+    """A latency-against-load curve with fewer points has no knee."""
     same_level: float = 0.03
     """Segments whose levels differ by less are the same level."""
 

@@ -95,7 +95,10 @@ def _within(ratio: Ratio, precision: float) -> bool:
 
 
 def _hopeless(cell: CellAnalysis, entry: EntryAnalysis) -> bool:
-    """Whether the entry failed as often as it takes to be given up, or never had a figure."""
+    """Whether the entry failed as often as it takes to be given up, never had a figure, or cannot
+    keep up with the load of the cell.
+    """
     summary = entry.summary
     failures = summary.failed + summary.not_run
-    return failures >= GIVE_UP_AFTER or cell.metric not in summary.metrics
+    without_figure = cell.metric not in summary.metrics or not entry.kept_up
+    return failures >= GIVE_UP_AFTER or without_figure

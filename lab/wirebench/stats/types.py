@@ -108,7 +108,9 @@ class EntrySummary:
     failed: int
     not_run: int
     voided: int
-    """Void trials: their figures contradict each other (Little's law)."""
+    """Void trials: their figures contradict each other (Little's law), or the generator did not put
+    on the load asked for (open loop).
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -241,6 +243,10 @@ class EntryAnalysis:
     starvation: Starvation | None = None
     memory: ConnectionMemory | None = None
     """Over all rungs of the cell's study; None where connections are not what the cell sets."""
+    kept_up: bool = True
+    """Whether it kept up with an open loop that was not meant to be too much, in at least half of
+    its valid trials.
+    """
     failures: tuple[FailureCount, ...] = ()
     warnings: Mapping[str, int] = field(default_factory=dict)
 
@@ -352,6 +358,7 @@ class MemoryTable:
     """Of each cell, fewest first."""
     tls: bool
     in_flight: int
+    all_cores: bool = False
     measure: Literal["PSS", "RSS"]
     """RSS where the kernel tells no PSS."""
     kernel_of: Literal["server", "host"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -35,6 +36,18 @@ def breaks_little(trial: TrialView, *, settings: Settings = DEFAULT) -> bool:
     return ratio is not None and abs(ratio - 1) > max(
         settings.little_tolerance, 2 * _sampling_error(trial)
     )
+
+
+def void_reason(trial: TrialView, *, settings: Settings = DEFAULT) -> str | None:
+    """Why the figures of a measured trial do not count; None if they do."""
+    if breaks_little(trial, settings=settings):
+        return "its figures contradict Little's law"
+    void = trial.validity.get("void")
+    if not isinstance(void, str):
+        return None
+    # The trial's record has it with its figures and the advice.
+    first = re.split(r"[:,;]", void, maxsplit=1)[0]
+    return f"not the load asked for ({first})"
 
 
 def _sampling_error(trial: TrialView) -> float:

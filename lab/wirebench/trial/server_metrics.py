@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from wirebench.catalog.studies import EachLoad, RampLoad
+from wirebench.catalog.studies import EachLoad, OpenLoad, RampLoad
 from wirebench.catalog.workloads import HttpRequest, WebSocketMessage
 from wirebench.process.types import Failure, FailureKind
-from wirebench.trial.wireload import Document, ServerLoad
+from wirebench.trial.wireload import Document, OpenLoop, ServerLoad
 
 _BY_KIND: Mapping[str, FailureKind] = {
     "read_timeout": "hung",
@@ -35,7 +35,9 @@ def metrics(document: Document, load: ServerLoad, *, ready_ns: int) -> Metrics:
     server, ok = document.server, document.requests.ok
     if server is not None:
         found["server_rss_peak_bytes"] = server.rss_peak_bytes
-        if server.cpu_ns is not None and ok > 0:
+        # While a queue is left at either end of the window, the server's work is not for what the
+        # window counts.
+        if server.cpu_ns is not None and ok > 0 and kept_up(document) is not False:
             found["cpu_per_request_ns"] = server.cpu_ns / ok
         found["server_rss_bytes"] = server.rss_bytes
         found["server_pss_bytes"] = server.pss_bytes
@@ -49,9 +51,12 @@ def server_cpu_share(document: Document, *, cores: int) -> float | None:
     """The share of the CPU time of its cores that the server used: 1 means that it could do no
     more. None where its CPU time or the window is not known.
 
-    In a ramp both are of the rounds' exchanges, without the time to connect.
+    In a ramp both are of the rounds' exchanges, without the time to connect; in an open loop, of
+    the window and the time until its last reply.
     """
     server, elapsed_ns = document.server, document.window.elapsed_ns
+    if elapsed_ns and document.open_loop is not None:
+        elapsed_ns += document.open_loop.drain_ns
     if server is None or server.cpu_ns is None or not elapsed_ns:
         return None
     return server.cpu_ns / (elapsed_ns * cores)
@@ -66,6 +71,8 @@ def _loop_metrics(document: Document, load: ServerLoad) -> Metrics:
             document.requests.ok, document.requests.ok + document.requests.errors
         ),
     }
+    if isinstance(load, OpenLoad) and document.open_loop is not None:
+        found |= _open_loop_metrics(document, document.open_loop, load)
     if isinstance(load, EachLoad):
         found["makespan_ns"] = document.window.elapsed_ns
         if load.policy == "new":
@@ -73,6 +80,52 @@ def _loop_metrics(document: Document, load: ServerLoad) -> Metrics:
             found["connect_ns"] = None
         found["success_ratio"] = _success(document.requests.ok, load.producers * load.messages)
     return found
+
+
+def _open_loop_metrics(document: Document, open_loop: OpenLoop, load: OpenLoad) -> Metrics:
+    """What an open loop has besides. An overload has no latency: its requests wait for one another
+    ever longer, so it would be the window's length.
+    """
+    found: Metrics = {
+        "offered_per_s": load.rate_per_s,
+        "service_p50_ns": open_loop.service.percentiles_ns.get("50"),
+        "service_p99_ns": open_loop.service.percentiles_ns.get("99"),
+        "lag_p99_ns": open_loop.lag.percentiles_ns.get("99"),
+        "success_ratio": _success(document.requests.ok, open_loop.scheduled),
+    }
+    if load.overload:
+        found |= dict.fromkeys(_latency(document))
+    return found
+
+
+def kept_up(document: Document) -> bool | None:
+    """Whether an open loop's requests were sent as fast as they were due; None for other loads.
+    Where the generator was the limit, the window is void.
+    """
+    return document.open_loop.rate_kept if document.open_loop is not None else None
+
+
+def void_reason(document: Document, load: ServerLoad) -> str | None:
+    """Why an open loop was not the load asked for, through no fault of the server's.
+
+    Beyond the server's capacity there is always a request waiting, so when the next one is due
+    does not matter: the goodput stands.
+    """
+    if document.open_loop is None or not isinstance(load, OpenLoad):
+        return None
+    return None if load.overload else document.open_loop.void
+
+
+def too_slow(document: Document, load: ServerLoad) -> str | None:
+    """The warning that the server could not keep up with a load that was not meant to be too
+    much.
+    """
+    if not isinstance(load, OpenLoad) or load.overload or document.open_loop is None:
+        return None
+    if document.open_loop.rate_kept or document.open_loop.void is not None:
+        return None  # or it was the generator that could not
+    rate = document.requests.rate_per_s or 0.0
+    return f"could_not_keep_up: answered {rate:,.0f}/s of {load.rate_per_s:,.0f}/s"
 
 
 def _ramp_metrics(document: Document, load: RampLoad) -> Metrics:
@@ -121,13 +174,36 @@ def judge(document: Document, load: ServerLoad) -> Judgement:
             one.answered == one.round * load.add * load.messages for one in rounds
         )
         return "right" if all_held and document.requests.errors == 0 else "partly"
-    if document.requests.errors or document.connect.failed or any(document.errors.values()):
+    wrong = document.requests.errors or document.connect.failed or any(document.errors.values())
+    if wrong and not _only_too_many(document, load):
         return "failed"
     if document.window.stopped_by not in ("duration", "requests"):
         return "failed"
     if isinstance(load, EachLoad) and document.requests.ok != load.producers * load.messages:
         return "failed"
     return "right" if document.requests.ok > 0 else "failed"
+
+
+_QUEUED = frozenset({"deadline", "read_timeout"})
+"""The errors of requests that waited for a connection, or on one, when the generator ended."""
+
+
+def _only_too_many(document: Document, load: ServerLoad) -> bool:
+    """Whether all errors are requests that an open loop had queued beyond what the server could
+    take, when the generator stopped waiting for them.
+
+    A server that hangs is told by its first error: a request that was sent and not answered.
+    """
+    if not isinstance(load, OpenLoad) or kept_up(document) is not False:
+        return False
+    first = document.first_error
+    kinds = {kind for kind, count in document.errors.items() if count}
+    return (
+        first is not None
+        and first.kind == "deadline"
+        and kinds <= _QUEUED
+        and document.errors.get("read_timeout", 0) <= load.connections * load.in_flight
+    )
 
 
 def failure_of(

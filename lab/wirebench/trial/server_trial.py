@@ -133,6 +133,11 @@ def _judge(
         "server_cores": server_cores,
         "completed": judgement == "right",
     }
+    if document.open_loop is not None:
+        outcome.validity["kept_up"] = server_metrics.kept_up(document)
+        outcome.validity["void"] = server_metrics.void_reason(document, load)
+        slow = server_metrics.too_slow(document, load)
+        outcome.warnings += [slow] if slow is not None else []
     if judgement == "partly":
         outcome.warnings.append(server_metrics.partial_errors(document, load))
         if run.hung:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from wirebench.catalog.studies import ClientLoad, ClosedLoad
+from wirebench.catalog.studies import over_tls
 from wirebench.process import certificates
 from wirebench.process.cores import choose_cores
 from wirebench.process.start import (
@@ -40,7 +40,7 @@ def start_for_load(
     """
     cores = choose_cores(spec.threads)
     ca_file = None
-    if isinstance(spec.load, ClosedLoad | ClientLoad) and spec.load.tls:
+    if over_tls(spec.load):
         files = certificates.issue(scope.folder)
         ca_file = files.ca_file
         settings = replace(

@@ -6,7 +6,14 @@ from __future__ import annotations
 
 import math
 
-from wirebench.catalog.studies import ClientLoad, ClosedLoad, EachLoad, Load, RampLoad
+from wirebench.catalog.studies import (
+    ClientLoad,
+    ClosedLoad,
+    EachLoad,
+    Load,
+    OpenLoad,
+    RampLoad,
+)
 
 SECOND = 1_000_000_000
 MARGIN_NS = 10 * SECOND
@@ -32,7 +39,7 @@ than ten thousand a second counts as hung.
 def reply_timeout_ns(load: Load, *, patience_ns: int, threads: int) -> int:
     """How long a reply may take: ``patience_ns`` beyond the wait that the load itself causes."""
     match load:
-        case ClosedLoad():
+        case ClosedLoad() | OpenLoad():
             return patience_ns + load.connections * load.in_flight * PER_REPLY_AHEAD_NS
         case EachLoad():
             return patience_ns + _turns(load, threads) * load.delay_ms * 1_000_000
@@ -51,7 +58,7 @@ def _turns(load: EachLoad, threads: int) -> int:
 def limit_ns(load: Load, *, timeout_ns: int, threads: int) -> int:
     """The time from the start of the generator or client until the lab stops it."""
     match load:
-        case ClosedLoad():
+        case ClosedLoad() | OpenLoad():  # whose last replies may take the timeout
             connecting = load.connections * PER_CONNECTION_NS
             return connecting + load.warmup_ns + load.window_ns + timeout_ns + MARGIN_NS
         case EachLoad():

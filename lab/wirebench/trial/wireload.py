@@ -8,17 +8,17 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from wirebench.catalog.errors import explain
-from wirebench.catalog.studies import ClosedLoad, EachLoad, RampLoad
+from wirebench.catalog.studies import ClosedLoad, EachLoad, OpenLoad, RampLoad
 from wirebench.catalog.units import exact_duration
 from wirebench.catalog.workloads import HttpRequest, WebSocketMessage
 from wirebench.process.ports import HOST
 
-ServerLoad = ClosedLoad | EachLoad | RampLoad
+ServerLoad = ClosedLoad | OpenLoad | EachLoad | RampLoad
 
 EXIT_OK, EXIT_WITH_ERRORS, EXIT_NOTHING_MEASURED, EXIT_USAGE = 0, 1, 2, 64
 _INTERVALS = 20
@@ -64,7 +64,7 @@ def command(wireload: Path, load: ServerLoad, aim: Aim) -> list[str]:
 
 def _load_words(load: ServerLoad) -> list[str]:
     match load:
-        case ClosedLoad():
+        case ClosedLoad() | OpenLoad():
             words = ["-c", str(load.connections), "--pipeline", str(load.in_flight)]
             words += [
                 "--warmup",
@@ -72,6 +72,8 @@ def _load_words(load: ServerLoad) -> list[str]:
                 "-d",
                 exact_duration(load.window_ns),
             ]
+            if isinstance(load, OpenLoad):
+                words += _schedule_words(load)
             return [
                 *words,
                 "--interval",
@@ -83,6 +85,12 @@ def _load_words(load: ServerLoad) -> list[str]:
         case RampLoad():
             words = ["--ramp-rounds", str(load.rounds), "--ramp-add", str(load.add)]
             return [*words, "--ramp-messages", str(load.messages), "--ramp-pacing", load.pacing]
+
+
+def _schedule_words(load: OpenLoad) -> list[str]:
+    if load.rate_per_s is None:
+        raise TypeError("open loop: expected a rate, got a share of an unknown capacity")
+    return ["--rate", f"{load.rate_per_s:.3f}", "--arrivals", load.arrivals]
 
 
 def _request_words(request: HttpRequest | WebSocketMessage) -> list[str]:
@@ -155,6 +163,28 @@ class Little(_Part):
     ratio: float | None = None
 
 
+class OpenLoop(_Part):
+    """Of an open loop only. What was due inside the window is measured, however late its reply."""
+
+    rate: float
+    """Requests that were due inside the window, a second."""
+    scheduled: int
+    not_sent: int = 0
+    """Found no connection before the end."""
+    drain_ns: int = 0
+    """From the window's end to the last reply. CPU times are of both."""
+    rate_kept: bool
+    """Whether nearly all of them were sent inside the window."""
+    limited_by: Literal["server", "generator"] | None = None
+    """Who was too slow when they were not."""
+    lag: Latency
+    """How late the generator itself was. No latency holds it."""
+    service: Latency
+    """From sending, not from the schedule."""
+    void: str | None = None
+    """Why the load was not what was asked for, through no fault of the server's."""
+
+
 class Generator(_Part):
     cpu_share: float | None = None
     involuntary_switches: int | None = None
@@ -198,6 +228,7 @@ class Document(_Part):
     first_error: FirstError | None = None
     latency: Latency
     little: Little | None = None
+    open_loop: OpenLoop | None = None
     generator: Generator
     server: ServerUse | None = None
     rounds: tuple[Round, ...] | None = None
@@ -216,7 +247,7 @@ class Measured:
         their own fields.
         """
         kept = {key: value for key, value in self.raw.items() if key not in ("series", "rounds")}
-        for part in ("latency", "connect"):
+        for part in ("latency", "connect", "open_loop"):
             if isinstance(kept.get(part), dict):
                 kept[part] = _without_histograms(kept[part])
         return kept

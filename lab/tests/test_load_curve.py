@@ -1,0 +1,177 @@
+"""Latency against load: knees, goodput, and what the page shows of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from io import StringIO
+from pathlib import Path
+
+import pytest
+
+from synthetic_run import World, make_plan, make_trials, write_run
+from wirebench.report import analyse_run
+from wirebench.report.loads import cost_tables, load_tables
+from wirebench.report.matrix import comparable
+from wirebench.report.model import PageView
+from wirebench.report.page import spec_of
+from wirebench.report.view import page_view
+from wirebench.stats import analyse
+from wirebench.stats.load_curve import LoadCurve, LoadPoint, knee_of, load_curves
+from wirebench.store.rundir import read_run
+
+WORLD = World(studies=("concurrency",), preset="load", samples=200)
+
+
+@pytest.fixture(scope="module")
+def curves() -> dict[str, LoadCurve]:
+    plan = make_plan(WORLD)
+    analysis = analyse(make_trials(WORLD, plan), plan)
+    found = load_curves(
+        list(zip(analysis.cells, [planned.cell for planned in plan.cells], strict=True))
+    )
+    assert list(found) == ["c50"]
+    return {curve.entry: curve for curve in found["c50"]}
+
+
+@pytest.fixture(scope="module")
+def view(tmp_path_factory: pytest.TempPathFactory) -> PageView:
+    stored = read_run(write_run(tmp_path_factory.mktemp("results"), WORLD))
+    return page_view(stored, analyse_run(stored))
+
+
+def points(*pairs: tuple[float, float]) -> list[LoadPoint]:
+    return [
+        LoadPoint(share=share, answered_per_s=share * 1000, p50_ns=None, p99_ns=delay)
+        for share, delay in pairs
+    ]
+
+
+def test_the_knee_has_the_most_throughput_for_its_delay() -> None:
+    # A queue whose delay grows as 1 / (1 - load): power load (1 - load) is greatest at one half.
+    queue = points(*((share, 1e6 / (1 - share)) for share in (0.1, 0.3, 0.5, 0.7, 0.9)))
+    knee = knee_of(queue, band=0.0)
+    assert knee is not None
+    assert (knee.point.share, knee.low_share, knee.high_share) == (0.5, 0.5, 0.5)
+    # 0.3 and 0.7 have 84% of its power: within a band of 20% they cannot be told from it.
+    wide = knee_of(queue, band=0.2)
+    assert wide is not None
+    assert (wide.low_share, wide.high_share) == (0.3, 0.7)
+
+
+def test_a_slow_wake_up_at_the_lightest_load_does_not_move_the_knee() -> None:
+    knee = knee_of(points((0.1, 9e6), (0.3, 1e6), (0.5, 1.2e6), (0.7, 1.4e6), (0.9, 9e6)), band=0)
+    assert knee is not None
+    assert knee.point.share == 0.7
+
+
+def test_two_points_have_no_knee() -> None:
+    assert knee_of(points((0.1, 1.0), (0.9, 2.0)), band=0.03) is None
+
+
+def test_curves_hold_capacity_points_knee_and_goodput(curves: dict[str, LoadCurve]) -> None:
+    assert not any("~twin" in name for name in curves)
+    curve = curves["rust/axum"]
+    assert curve.capacity_per_s is not None
+    assert [point.share for point in curve.points] == [0.1, 0.3, 0.5, 0.7, 0.9]
+    shares = [point.answered_per_s / curve.capacity_per_s for point in curve.points]
+    assert shares == pytest.approx([0.1, 0.3, 0.5, 0.7, 0.9], rel=0.1)
+    delays = [point.p99_ns for point in curve.points]
+    assert delays == sorted(delays)
+    assert curve.knee is not None
+    assert curve.knee.point in curve.points
+    assert list(curve.goodput_per_s) == [1.2, 1.5, 2.0]
+    assert list(curve.goodput_per_s.values()) == pytest.approx([curve.capacity_per_s] * 3, rel=0.1)
+    assert curve.overwhelmed == ()
+
+
+def test_a_load_that_was_not_kept_up_with_is_no_point() -> None:
+    plan = make_plan(WORLD)
+    trials = [
+        replace(trial, validity={"kept_up": False})
+        if (trial.entry, trial.cell) == ("go/net-http", "load-90")
+        else trial
+        for trial in make_trials(WORLD, plan)
+    ]
+    analysis = analyse(trials, plan)
+    cells = list(zip(analysis.cells, [planned.cell for planned in plan.cells], strict=True))
+    curves = load_curves(cells)
+    (curve,) = (one for one in curves["c50"] if one.entry == "go/net-http")
+    assert [point.share for point in curve.points] == [0.1, 0.3, 0.5, 0.7]
+    assert curve.overwhelmed == (0.9,)
+    (table,) = load_tables(curves)
+    at_90 = 1 + table.columns.index("p99 at 90%")
+    assert {row[0] for row in table.rows if row[at_90] == "could not keep up"} == {"go/net-http"}
+
+
+def test_the_page_has_curves_with_rings_at_the_knees(view: PageView) -> None:
+    (study,) = view.studies
+    charts = {chart.id: chart.chart for chart in study.charts}
+    assert {"concurrency.load-c50-p99", "concurrency.load-c50-p50"} <= set(charts)
+    spec = spec_of(charts["concurrency.load-c50-p99"])
+    lines, rings = spec["layer"]
+    drawn = {row["entry"] for row in lines["data"]["values"]}
+    assert {"cpp/floor", "go/net-http", "python/flask"} <= drawn
+    ringed = [row["entry"] for row in rings["data"]["values"]]
+    assert sorted(ringed) == sorted(drawn)
+
+
+def test_the_tables_tell_knee_goodput_and_both_orders(view: PageView) -> None:
+    (study,) = view.studies
+    knees, costs = study.tables
+    assert knees.columns == (
+        "capacity", "knee", "rate at the knee", "p99 at the knee", "p99 at 90%",
+        "goodput at 120%", "goodput at 150%", "goodput at 200%",
+    )  # fmt: skip
+    assert len({len(row) for row in (*knees.rows, (*knees.columns, ""))}) == 1
+    rows = {row[0]: row[1:] for row in costs.rows}
+    assert costs.title.startswith("Cost at a pinned rate (rate-10000)")
+    # At 10,000/s flask (2,100/s at most) has no cost; at saturation it has a rank all the same.
+    assert rows["python/flask"][:2] == ("", "could not keep up")
+    assert rows["python/flask"][2] != ""
+    assert rows["go/net-http"][0] != ""
+
+
+def test_cells_of_different_metrics_share_no_table(view: PageView) -> None:
+    (study,) = view.studies
+    assert [matrix.shows for matrix in study.matrices] == ["throughput", "CPU per request", "p99"]
+    ids = [[name for _, name in matrix.cells] for matrix in study.matrices]
+    assert ids[1] == ["rate-1000", "rate-10000"]
+
+
+def test_cells_on_all_cores_share_no_table_with_those_on_one() -> None:
+    world = World(studies=("concurrency",), preset="full", blocks=1, samples=50)
+    plan = make_plan(world)
+    analysis = analyse(make_trials(world, plan), plan)
+    cells = list(zip(analysis.cells, [planned.cell for planned in plan.cells], strict=True))
+    groups = [[one.cell for one in group] for group in comparable(cells)]
+    assert ["all-c50", "all-c1000"] in groups
+    assert not any("c50" in group and "all-c50" in group for group in groups)
+    titles = [table.title for table in cost_tables(cells)]
+    assert titles == ["Cost at a pinned rate (rate-10000) beside saturated throughput (c50)"]
+
+
+def test_closed_loops_say_that_their_times_are_the_loads(view: PageView) -> None:
+    (study,) = view.studies
+    closed, pinned = study.cells[0], study.cells[1]
+    assert "median (N / rate)" in closed.columns
+    assert "p99 (N / rate)" in closed.columns
+    assert "set by the load, not latency" in closed.basis
+    assert "median" in pinned.columns
+    assert "N / rate" not in pinned.basis
+
+
+def test_terminal_tables_have_open_cells(tmp_path: Path) -> None:
+    from rich.console import Console
+
+    from wirebench.cli.table import run_tables
+
+    stored = read_run(write_run(tmp_path, WORLD))
+    assert stored.plan is not None
+    out = Console(width=200, record=True, file=StringIO())
+    for part in run_tables(analyse_run(stored), stored.plan.studies, width=200):
+        out.print(part)
+    text = out.export_text()
+    assert "concurrency load-50" in text
+    assert "Ranked by CPU/request" in text
+    assert "* set by the load, not latency" in text
+    assert "could not keep up: answered" in text

@@ -1,0 +1,572 @@
+"""Open-loop cells from the study file to the verdict: rates and shares, what the generator is asked
+and says, capacities within a run, void windows, and cells on all cores.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import TypeAdapter
+
+from test_run_session import (
+    EVERYBODY,
+    FakeBench,
+    PowerCutError,
+    Quiet,
+    all_settled,
+    selection,
+    session,
+)
+from test_studies import minimal, parse
+from test_trial_metrics import aim, document
+from wirebench.catalog.errors import CatalogError
+from wirebench.catalog.studies import ClosedLoad, Load, OpenLoad, load_studies, select_cells
+from wirebench.cli.announce import scope_notes
+from wirebench.plan.blocks import entries_of
+from wirebench.plan.estimate import trial_ns
+from wirebench.plan.model import Plan, PlannedCell
+from wirebench.report.memory import heading
+from wirebench.run.bench import threads_of
+from wirebench.run.scope import scope_of
+from wirebench.run.session import Session
+from wirebench.stats import analyse, capacity
+from wirebench.stats.cell import CellData
+from wirebench.stats.settings import DEFAULT
+from wirebench.store.rundir import StoredRun, read_run
+from wirebench.trial import watchdog, wireload
+from wirebench.trial.record import TrialRecord
+from wirebench.trial.server_metrics import (
+    judge,
+    kept_up,
+    metrics,
+    server_cpu_share,
+    too_slow,
+    void_reason,
+)
+from wirebench.trial.types import TrialSpec
+from wirebench.trial.wireload import Document, read_document
+
+SECOND = 1_000_000_000
+STUDIES = load_studies(Path(__file__).resolve().parents[2] / "studies")
+HALF = OpenLoad(
+    connections=50,
+    arrivals="poisson",
+    rate_per_s=None,
+    share=0.5,
+    of="c50",
+    warmup_ns=SECOND // 2,
+    window_ns=2 * SECOND,
+)
+PINNED = replace(HALF, rate_per_s=10_000.0, share=None, of=None)
+OVER = replace(HALF, share=1.5).at_capacity(6_000)
+
+
+# --- the study file -------------------------------------------------------------------------------
+
+
+def with_cell(preset: list[str] | None = None, **changes: Any) -> dict[str, Any]:
+    """The tiny study with an open cell ``o8`` beside its closed ones."""
+    data = minimal()
+    cell = {
+        "id": "o8",
+        "title": "half its capacity",
+        "kind": "open",
+        "primary": "p99_ns",
+        "connections": 8,
+        "share": 0.5,
+        "of": "c8",
+        **changes,
+    }
+    data["cells"].append({key: value for key, value in cell.items() if value is not None})
+    data["presets"] = {"full": {"cells": preset or ["*"], "window": "1s", "warmup": "100ms"}}
+    return data
+
+
+def test_an_open_cell_has_a_rate_or_a_share() -> None:
+    share = parse(with_cell()).preset("full").cells[-1].load
+    assert share == OpenLoad(
+        connections=8,
+        arrivals="poisson",
+        rate_per_s=None,
+        share=0.5,
+        of="c8",
+        warmup_ns=100_000_000,
+        window_ns=SECOND,
+    )
+    rate = parse(with_cell(share=None, of=None, rate=1000, arrivals="constant", window="3s"))
+    load = rate.preset("full").cells[-1].load
+    assert isinstance(load, OpenLoad)
+    assert (load.rate_per_s, load.share, load.arrivals) == (1000, None, "constant")
+    assert load.window_ns == 3 * SECOND
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"rate": 5.0}, "cells.o8: expected rate or share, got both"),
+        ({"share": None, "of": None}, "cells.o8: expected rate or share, got neither"),
+        ({"of": None}, "cells.o8.of: expected a closed cell that share is of, got nothing"),
+        (
+            {"share": None, "rate": 5.0},
+            "cells.o8.of: expected no such key, got 'c8' without share",
+        ),
+        ({"share": 0.0}, "cells.o8: share: expected"),
+        ({"arrivals": "bursts"}, "cells.o8: arrivals: expected"),
+        ({"of": "o8"}, "expected 'o8' before 'o8'"),
+        ({"tls": True}, "o8.of: expected a cell with tls True, got 'c8' with False"),
+        ({"cores": "all"}, "o8.of: expected a cell with cores 'all', got 'c8' with 'one'"),
+        (
+            {"workload": "rest"},
+            "o8.of: expected a cell with workload 'rest', got 'c8' with 'http.hello'",
+        ),
+        (
+            {"preset": ["o8", "c8"]},
+            "presets.full.cells: expected 'c8' before 'o8', whose rate is a share of its"
+            " throughput, got none",
+        ),
+        ({"preset": ["c1", "o8"]}, "expected 'c8' before 'o8'"),
+    ],
+)
+def test_what_a_share_is_of_is_checked(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(CatalogError) as error:
+        parse(with_cell(**changes))
+    assert message in str(error.value)
+
+
+def test_a_share_of_a_share_is_refused() -> None:
+    data = with_cell()
+    data["cells"].append({**data["cells"][-1], "id": "o9", "of": "o8"})
+    with pytest.raises(CatalogError, match=r"o9\.of: expected a cell with kind 'closed'"):
+        parse(data)
+
+
+def test_naming_a_share_brings_the_cell_that_it_is_of() -> None:
+    study = STUDIES["concurrency"]
+    ((_, chosen),) = select_cells([(study, study.preset("load"))], ("load-50",))
+    assert [cell.id for cell in chosen.cells] == ["c50", "load-50"]
+    ((_, pinned),) = select_cells([(study, study.preset("load"))], ("rate-1000",))
+    assert [cell.id for cell in pinned.cells] == ["rate-1000"]
+
+
+def test_a_stored_plan_tells_open_loads_from_closed_ones() -> None:
+    adapter: TypeAdapter[Load] = TypeAdapter(Load)
+    closed = ClosedLoad(connections=50, warmup_ns=1, window_ns=2)
+    for load in (closed, HALF, PINNED, replace(closed, cores="all"), replace(HALF, cores="all")):
+        assert adapter.validate_python(adapter.dump_python(load, mode="json")) == load
+    before = {"connections": 50, "in_flight": 1, "tls": False, "warmup_ns": 1, "window_ns": 2}
+    assert adapter.validate_python(before) == closed
+
+
+# --- the generator --------------------------------------------------------------------------------
+
+
+def test_the_generator_is_asked_for_the_rate(tmp_path: Path) -> None:
+    load = HALF.at_capacity(12_345.678)
+    assert load.rate_per_s == pytest.approx(6172.839)
+    words = wireload.command(Path("wireload"), load, aim(tmp_path))
+    assert words[words.index("--rate") + 1] == "6172.839"
+    assert words[words.index("--arrivals") + 1] == "poisson"
+    assert words[words.index("-c") + 1] == "50"
+    assert words[words.index("-d") + 1] == "2s"
+    closed = ClosedLoad(connections=50, warmup_ns=1, window_ns=2)
+    assert "--rate" not in wireload.command(Path("wireload"), closed, aim(tmp_path))
+
+
+def test_a_share_of_an_unknown_capacity_is_never_sent(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="share of an unknown capacity"):
+        wireload.command(Path("wireload"), HALF, aim(tmp_path))
+
+
+def open_document(**changes: Any) -> dict[str, Any]:
+    """20,000 requests were due in two seconds, and all were answered."""
+    open_loop = {
+        "arrivals": "poisson",
+        "rate": 10_000.0,
+        "scheduled": 20_000,
+        "not_sent": 0,
+        "rate_kept": True,
+        "lag": {"count": 20_000, "percentiles_ns": {"99": 3_000}, "histogram": "AAAA"},
+        "service": {
+            "count": 20_000,
+            "percentiles_ns": {"50": 50, "99": 90},
+            "histogram": "AAAA",
+        },
+        "void": None,
+        **changes.pop("open_loop", {}),
+    }
+    return document(
+        requests={"sent": 20_000, "ok": 20_000, "errors": 0, "rate_per_s": 10_000.0},
+        errors={},
+        little=None,
+        open_loop=open_loop,
+        **changes,
+    )
+
+
+def overwhelmed(**changes: Any) -> dict[str, Any]:
+    """The server took 12,000 of them; the others still waited when the generator ended."""
+    return open_document(
+        open_loop={"rate_kept": False, "not_sent": 7_950, **changes.pop("open_loop", {})}
+    ) | {
+        "requests": {"sent": 12_050, "ok": 12_000, "errors": 8_000, "rate_per_s": 6_000.0},
+        "errors": {"deadline": 7_950, "read_timeout": 50},
+        "first_error": {"kind": "deadline", "sent": "nothing"},
+        **changes,
+    }
+
+
+def read(raw: dict[str, Any]) -> Document:
+    return Document.model_validate(raw)
+
+
+def figures(raw: dict[str, Any], load: OpenLoad) -> dict[str, float | int | None]:
+    return metrics(read(raw), load, ready_ns=1)
+
+
+def test_figures_of_an_open_loop() -> None:
+    found = figures(open_document(), PINNED)
+    assert found["offered_per_s"] == 10_000.0
+    assert found["throughput_per_s"] == 10_000.0
+    assert found["lag_p99_ns"] == 3_000
+    assert (found["service_p50_ns"], found["service_p99_ns"]) == (50, 90)
+    assert found["p50_ns"] == 5
+    assert found["success_ratio"] == 1.0
+    assert found["cpu_per_request_ns"] == 1000 / 20_000
+    assert judge(read(open_document()), PINNED) == "right"
+    assert too_slow(read(open_document()), PINNED) is None
+
+
+def test_a_document_is_stored_without_the_histograms_of_its_open_loop(tmp_path: Path) -> None:
+    file = tmp_path / "out.json"
+    file.write_text(json.dumps(open_document()))
+    load = read_document(file).load
+    assert "histogram" not in load["open_loop"]["lag"]
+    assert load["open_loop"]["lag"]["percentiles_ns"] == {"99": 3_000}
+
+
+def test_a_server_that_cannot_keep_up_has_its_goodput_and_no_cost() -> None:
+    raw = read(overwhelmed())
+    assert judge(raw, PINNED) == "right"
+    assert kept_up(raw) is False
+    assert too_slow(raw, PINNED) == "could_not_keep_up: answered 6,000/s of 10,000/s"
+    found = figures(overwhelmed(), PINNED)
+    assert found["throughput_per_s"] == 6_000.0
+    assert found["success_ratio"] == 0.6
+    assert "cpu_per_request_ns" not in found
+    assert found["p50_ns"] == 5, "the waiting is the server's, so it stays"
+
+
+def test_the_servers_share_of_its_core_holds_the_time_of_the_last_replies() -> None:
+    raw = overwhelmed(open_loop={"drain_ns": SECOND // 2})
+    raw["server"] = {"cpu_user_ns": SECOND // 2, "cpu_system_ns": SECOND // 2}
+    assert raw["window"]["elapsed_ns"] == SECOND // 2
+    assert server_cpu_share(read(raw), cores=1) == 1.0
+    assert server_cpu_share(read(raw), cores=2) == 0.5
+
+
+def test_an_overload_is_no_surprise_and_has_no_latency() -> None:
+    raw = read(overwhelmed())
+    assert judge(raw, OVER) == "right"
+    assert too_slow(raw, OVER) is None
+    found = figures(overwhelmed(), OVER)
+    assert (found["offered_per_s"], found["throughput_per_s"]) == (9_000.0, 6_000.0)
+    assert found["p50_ns"] is found["p99_ns"] is None
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"errors": {"deadline": 7_000, "bad_body": 1}},
+        # Sent and never answered: it hangs.
+        {"first_error": {"kind": "read_timeout", "sent": "GET /"}},
+        {"errors": {"deadline": 7_000, "read_timeout": 51}},
+        {"open_loop": {"rate_kept": True}},
+    ],
+)
+def test_other_errors_fail_an_open_loop(changes: dict[str, Any]) -> None:
+    assert judge(read(overwhelmed(**changes)), PINNED) == "failed"
+
+
+def test_a_void_window_is_void_but_in_an_overload() -> None:
+    raw = read(open_document(open_loop={"void": "it sent late"}))
+    assert void_reason(raw, PINNED) == "it sent late"
+    assert void_reason(raw, OVER) is None
+    assert (
+        void_reason(read(document()), ClosedLoad(connections=1, warmup_ns=0, window_ns=1)) is None
+    )
+
+
+def test_a_generator_that_was_too_slow_is_not_the_servers_fault() -> None:
+    raw = read(overwhelmed(open_loop={"limited_by": "generator", "void": "rate missed"}))
+    assert too_slow(raw, PINNED) is None
+    assert void_reason(raw, PINNED) == "rate missed"
+    blamed = read(overwhelmed(open_loop={"limited_by": "server"}))
+    assert too_slow(blamed, PINNED) is not None
+
+
+def test_time_limits_and_estimate_hold_the_window() -> None:
+    assert watchdog.limit_ns(PINNED, timeout_ns=5 * SECOND, threads=1) > 7 * SECOND
+    cell = next(one for one in STUDIES["concurrency"].preset("load").cells if one.id == "rate-1000")
+    assert isinstance(cell.load, OpenLoad)
+    longer = replace(cell, load=replace(cell.load, window_ns=cell.load.window_ns + SECOND))
+    short, long = (trial_ns(one, language="go", hardware_threads=2) for one in (cell, longer))
+    assert long - short == SECOND
+
+
+# --- capacities within a run ----------------------------------------------------------------------
+
+RATES = {"cpp/floor": 100.0, "go/net-http": 40.0, "node/http": 20.0, "python/mine": 10.0}
+
+
+class Rated(FakeBench):
+    """Closed cells run at each contestant's own speed."""
+
+    def run_trial(self, spec: TrialSpec) -> TrialRecord:
+        record = super().run_trial(spec)
+        rate = RATES[spec.contestant.identity]
+        if isinstance(spec.load, OpenLoad):
+            assert spec.load.rate_per_s is not None
+            rate = spec.load.rate_per_s
+        return replace(record, metrics={"throughput_per_s": rate})
+
+
+def carry_out(one: Session, *, dropping: tuple[int, ...] = ()) -> StoredRun:
+    """As the command does, with the blocks of c50 in ``dropping`` dropped."""
+    try:
+        plan = one.prepare()
+        cells = {cell.key: cell for cell in plan.cells}
+        one.measure(
+            plan,
+            look=all_settled,
+            dropped=lambda block: block[0].cell == "c50" and block[0].block in dropping,
+            capacity=lambda key, name: capacity(one.trials, cells[key], name),
+            watcher=Quiet(),
+        )
+    finally:
+        one.directory.close()
+    return read_run(one.directory.path)
+
+
+HALVES = selection(preset="load", cells=("load-50",))
+
+
+def rates_of(bench: FakeBench) -> dict[str, set[float | None]]:
+    found: dict[str, set[float | None]] = {}
+    for spec in bench.ran:
+        if isinstance(spec.load, OpenLoad):
+            found.setdefault(spec.contestant.identity, set()).add(spec.load.rate_per_s)
+    return found
+
+
+def test_every_contestant_has_a_share_of_its_own_capacity_from_the_first_block(
+    tmp_path: Path,
+) -> None:
+    bench = Rated()
+    run = carry_out(session(tmp_path, bench, HALVES))
+    assert rates_of(bench) == {name: {rate / 2} for name, rate in RATES.items()}
+    load = [trial for trial in run.trials if trial.cell == "load-50"]
+    assert {trial.status for trial in load} == {"ok"}
+    assert {trial.block for trial in load} == {1, 2, 3, 4, 5, 6}
+
+
+def test_a_resumed_run_knows_the_capacities_of_its_first_part(tmp_path: Path) -> None:
+    first = Rated(cut_after=7)
+    one = session(tmp_path, first, HALVES)
+    with pytest.raises(PowerCutError):
+        carry_out(one)
+    left = read_run(one.directory.path)
+    second = Rated()
+    run = carry_out(session(tmp_path, second, left.info.selection, before=left))
+    assert {name for name, rates in rates_of(second).items() if rates == {RATES[name] / 2}} == set(
+        RATES
+    )
+    assert len(run.trials) == 60
+
+
+def test_without_a_capacity_a_trial_is_not_run_and_says_why(tmp_path: Path) -> None:
+    bench = Rated(crashing={"node/http"})
+    run = carry_out(session(tmp_path, bench, HALVES))
+    gone = [one for one in run.trials if (one.cell, one.contestant) == ("load-50", "node/http")]
+    assert {one.status for one in gone} == {"not_run"}
+    first = gone[0].failure
+    assert first is not None
+    assert first.kind == "capacity_unknown"
+    assert "a share of what node/http does in c50" in first.message
+    assert "node/http" not in rates_of(bench)
+    assert run.plan is not None
+    cell = next(one for one in analyse(run.trials, run.plan).cells if one.cell == "load-50")
+    entry = cell.entry("node/http")
+    assert entry is not None
+    assert entry.unranked is not None
+    assert "a share of what node/http does in c50" in entry.unranked
+
+
+def test_a_dropped_first_block_does_not_cost_the_load_cells_a_block(tmp_path: Path) -> None:
+    bench = Rated()
+    run = carry_out(session(tmp_path, bench, HALVES), dropping=(1,))
+    load = [trial for trial in run.trials if trial.cell == "load-50"]
+    assert {trial.status for trial in load} == {"ok"}
+
+
+def planned() -> PlannedCell:
+    cell = next(one for one in STUDIES["concurrency"].preset("load").cells if one.id == "c50")
+    return PlannedCell(
+        study="concurrency",
+        role="server",
+        cell=cell,
+        entries=entries_of(["cpp/floor", "go/net-http"], twin="go/net-http"),
+        floors=("cpp/floor",),
+        twin="go/net-http",
+        server=None,
+        min_blocks=6,
+        max_blocks=6,
+        precision=0.02,
+    )
+
+
+def trial(
+    block: int, rate: float, *, entry: str = "go/net-http", cell: str = "c50", **changes: Any
+) -> TrialRecord:
+    return replace(
+        TrialRecord(
+            trial=f"{cell}.{block}.{entry}",
+            study="concurrency",
+            cell=cell,
+            block=block,
+            position=1,
+            entry=entry,
+            contestant=entry.removesuffix("~twin"),
+            twin_of=None,
+            status="ok",
+            failure=None,
+            started_unix_ns=1,
+            elapsed_ns=1,
+            metrics={"throughput_per_s": rate},
+        ),
+        **changes,
+    )
+
+
+def test_the_capacity_is_the_median_of_what_is_valid() -> None:
+    trials = [
+        trial(1, 10.0),
+        trial(2, 30.0, entry="go/net-http~twin"),
+        trial(3, 20.0),
+        trial(3, 900.0, entry="cpp/floor"),
+        trial(3, 900.0, cell="c1000"),
+        trial(4, 900.0, status="failed"),
+        trial(5, 900.0, validity={"little_ratio": 0.5}),
+        trial(6, 900.0, covariates={"steal_ns": SECOND}),
+    ]
+    assert capacity(trials, planned(), "go/net-http") == 20.0
+    assert capacity(trials, planned(), "rust/axum") is None
+    assert capacity(trials[-1:], planned(), "go/net-http") == 900.0, "better than no load at all"
+    assert capacity([trial(1, 0.0)], planned(), "go/net-http") is None
+
+
+# --- verdicts -------------------------------------------------------------------------------------
+
+
+def open_cell(load: OpenLoad, *, primary: str) -> PlannedCell:
+    cell = replace(planned().cell, id="x", kind="open", primary=primary, load=load)
+    return replace(planned(), cell=cell)
+
+
+def loaded(block: int, **changes: Any) -> TrialRecord:
+    given = {"throughput_per_s": 60.0, "offered_per_s": 100.0, "p99_ns": 5, **changes}
+    validity = {"kept_up": given.pop("kept_up", True), "void": given.pop("void", None)}
+    return trial(block, 1.0, cell="x", metrics=given, validity=validity)
+
+
+def test_a_void_window_is_no_valid_trial() -> None:
+    data = CellData.of(
+        open_cell(PINNED, primary="p99_ns"), [loaded(1), loaded(2, void="sent late")], DEFAULT
+    )
+    assert list(data.valid["go/net-http"]) == [1]
+
+
+def why(trials: list[TrialRecord], load: OpenLoad = PINNED, primary: str = "p99_ns") -> str | None:
+    plan_cell = open_cell(load, primary=primary)
+    plan = Plan(
+        seed=1,
+        studies=(),
+        cells=(plan_cell,),
+        budget_ns=None,
+        estimate_ns=1,
+        builds={},
+        order=(),
+    )
+    entry = analyse(trials, plan).cells[0].entry("go/net-http")
+    assert entry is not None
+    return entry.unranked
+
+
+def test_why_there_is_no_rank_says_what_happened() -> None:
+    blocks = range(1, 7)
+    assert why([loaded(block, void="sent late: by 4 ms; use --cpu") for block in blocks]) == (
+        "every trial is void: not the load asked for (sent late)"
+    )
+    slow = [loaded(block, kept_up=False) for block in blocks]
+    assert why(slow) == "could not keep up: answered 60/s of 100/s"
+    assert why(slow, OVER, "throughput_per_s") is None
+    assert why([loaded(block, p99_ns=None) for block in blocks]) == (
+        "too few requests in a window for this percentile, which needs ten beyond it"
+    )
+    once = [loaded(block, kept_up=block != 3) for block in blocks]
+    assert why(once) is None, "what it took in one block of six stands among the others"
+
+
+# --- all cores ------------------------------------------------------------------------------------
+
+
+def test_a_server_on_all_cores_leaves_one_to_the_generator() -> None:
+    cells = {cell.id: cell for cell in STUDIES["concurrency"].preset("full").cells}
+    assert threads_of(cells["all-c50"], hardware_threads=8) == 7
+    assert threads_of(cells["c50"], hardware_threads=8) == 1
+    assert threads_of(cells["load-50"], hardware_threads=8) == 1
+
+
+ALL = selection(preset="full", cells=("c50", "all-c50", "all-c1000"))
+
+
+def test_trials_on_all_cores_are_told_their_threads(tmp_path: Path) -> None:
+    bench = Rated(hardware_threads=4)
+    run = carry_out(session(tmp_path, bench, ALL))
+    assert run.plan is not None
+    tables = analyse(run.trials, run.plan).memory
+    assert [(table.cells, table.all_cores) for table in tables] == [
+        (("c50",), False),
+        (("all-c50", "all-c1000"), True),
+    ]
+    assert heading(tables[1]).endswith("50 and 1,000 connections, all cores")
+    threads = {(spec.cell, spec.threads) for spec in bench.ran}
+    assert threads == {("c50", 1), ("all-c50", 3), ("all-c1000", 3)}
+    assert {trial.cell for trial in run.trials} == {"c50", "all-c50", "all-c1000"}
+
+
+def test_where_all_cores_are_one_the_cells_are_left_out_and_it_is_said_once() -> None:
+    scope = scope_of(
+        ALL,
+        studies=STUDIES,
+        wanted=list(EVERYBODY.values()),
+        everybody=EVERYBODY,
+        bench=FakeBench(hardware_threads=2),
+    )
+    assert [cell.cell.id for cell in scope.cells] == ["c50"]
+    said = [note for note in scope_notes(scope) if "all-c50" in note]
+    assert said == [
+        "not run: concurrency all-c50, concurrency all-c1000: all cores but the generator's are"
+        " fewer than two here (2 in all)"
+    ]
+    with pytest.raises(CatalogError, match="not run: concurrency all-c50"):
+        scope_of(
+            replace(ALL, cells=("all-c50",)),
+            studies=STUDIES,
+            wanted=list(EVERYBODY.values()),
+            everybody=EVERYBODY,
+            bench=FakeBench(hardware_threads=2),
+        )
