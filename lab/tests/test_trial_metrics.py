@@ -234,7 +234,7 @@ def test_the_command_line_of_each_load(tmp_path: Path) -> None:
     closed = wireload.command(Path("wireload"), CLOSED, aim(tmp_path))
     assert " ".join(closed[1:]) == (
         f"--quiet --json {tmp_path}/out.json --threads 1 --cpu 1 --watch 77 --timeout 5s --seed 3 "
-        "-c 1000 --pipeline 1 --warmup 200ms -d 500ms --interval 25ms "
+        "-c 1000 --pipeline 1 --warmup 200ms -d 500ms --interval 12500us "
         "--method GET --expect-status 200 --expect-body hello from route_01 http://127.0.0.1:1234/route_01"
     )
     each = wireload.command(Path("wireload"), EACH, aim(tmp_path, "rest"))

@@ -1,4 +1,4 @@
-"""``wirebench selftest``: checks wireload's percentiles against a known truth."""
+"""``wirebench selftest``: checks wireload's percentiles, or the verdicts, against a known truth."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ _LAB = Path(__file__).resolve().parents[2]
 """In a checkout the folder ``lab``, else where packages are installed."""
 _CASES = "constant, slow, freeze, bimodal, drift, drops, wrong"
 _MODES = "closed, constant, poisson"
+_WORLDS = "calm, tails, 'two speeds', correlated, 'run effect'"
 
 
 def register(app: typer.Typer) -> None:
@@ -102,9 +103,45 @@ def selftest(
             help="Use this truth server instead of the installed one.",
         ),
     ] = None,
+    verdicts: Annotated[
+        bool,
+        typer.Option(
+            "--verdicts", help="Simulate tables to see how often verdicts would be false instead."
+        ),
+    ] = False,
+    tables: Annotated[
+        int,
+        typer.Option(
+            "--tables", metavar="N", min=2, help="With --verdicts: tables of each preset and world."
+        ),
+    ] = 60,
+    entries: Annotated[
+        int,
+        typer.Option("--entries", metavar="N", min=2, help="With --verdicts: entries of a table."),
+    ] = 12,
+    preset: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--preset", metavar="NAME", help="With --verdicts: only this preset; repeatable."
+        ),
+    ] = None,
+    world: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--world",
+            metavar="NAME",
+            help=f"With --verdicts: only this world; repeatable: {_WORLDS}.",
+        ),
+    ] = None,
+    standard: Annotated[
+        bool,
+        typer.Option(
+            "--standard", help="With --verdicts: normal noise of 2% instead of this host's own."
+        ),
+    ] = False,
 ) -> None:
-    """Compare wireload's percentiles and error counts with the truth, on servers whose delays are
-    known exactly.
+    """Check the checkers: wireload against servers whose delays are known exactly, or with
+    --verdicts the statistics against simulated tables whose truth is known.
 
     Each case runs several times under each load, in rounds over all of them. A percentile is right
     if the median of its differences from the truth, or from the server's own record, is within 1%
@@ -113,11 +150,20 @@ def selftest(
     Needs a quiet machine with two cores. One mode takes a quarter of an hour; the command prints
     the time it will take. Ctrl-C judges the runs that are done. Exit code 0: everything that could
     be judged is right. 1: something is wrong. 3: nothing could be judged. 130, 143: interrupted.
+
+    With --verdicts nothing is measured. Whole tables are simulated with the noise of this host's
+    own stored trials, in worlds that are calm, heavy-tailed, of two speeds, correlated and with an
+    effect of each repeat. Printed for each preset: the share of tables with a false claim, wrong
+    signs, coverage of the intervals, the smallest gap found, and what 'compare' says of two runs of
+    one truth. Of the options --seed, --json and those that name --verdicts apply. Exit code 0: at
+    most 5% of the tables have a false claim (and two Monte Carlo standard errors of that) and no
+    sign is wrong. 1: otherwise.
     """
     from rich.live import Live
     from rich.text import Text
 
     from wirebench.catalog.units import rough_duration
+    from wirebench.cli.selftest_verdicts import Request, check_verdicts
     from wirebench.host import can_keep_awake, cores_awake
     from wirebench.process.cores import choose_cores
     from wirebench.process.interrupt import Interrupted, interruptible
@@ -128,6 +174,17 @@ def selftest(
     from wirebench.selftest.laws import MODES, S
     from wirebench.selftest.suite import Programs, Suite, Wanted, distinct, estimate_s, runs
 
+    if verdicts:
+        request = Request(
+            tables=tables,
+            entries=entries,
+            presets=preset or (),
+            worlds=world or (),
+            standard=standard,
+            seed=seed,
+            json_file=json_file,
+        )
+        raise typer.Exit(check_verdicts(request))
     size = QUICK if quick else FULL
     repeats = size.repeats if repeats is None else repeats
     if repeats % 2 == 0:

@@ -163,6 +163,8 @@ class PageView:
     wirebench: str
     studies: tuple[StudyView, ...]
     twin: str
+    verdicts: str
+    """What simulated tables vouch for; empty where none were simulated."""
     notes: tuple[str, ...]
     absent: tuple[tuple[str, str, str], ...]
     """Contestant, reason, and the command that changes it."""

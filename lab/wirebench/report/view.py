@@ -12,6 +12,7 @@ from wirebench.plan.model import Plan, StudyText
 from wirebench.report import memory
 from wirebench.report.cells import cell_view
 from wirebench.report.charts import Style, Target, curve_chart
+from wirebench.report.checked import verdicts_sentence
 from wirebench.report.curves import ladder_curves
 from wirebench.report.facts import Facts, conformance, facts_of
 from wirebench.report.figures import moment
@@ -55,6 +56,7 @@ def page_view(run: StoredRun, analysis: RunAnalysis, *, target: Target = "page")
         wirebench=run.info.wirebench,
         studies=studies,
         twin=twin_sentence(analysis),
+        verdicts=verdicts_sentence(run),
         notes=run.info.notes,
         absent=tuple((one.contestant, one.reason, one.install or "") for one in run.info.absent),
         failures=tuple(failures_of(analysis)),

@@ -44,7 +44,8 @@ def analyse_cell(
     planned, cell = data.planned, data.planned.cell
     second = {entry.name: entry.twin_of for entry in planned.entries}
     warm_ups = {
-        name: warm_up_of(list(trials.values()), settings) for name, trials in data.valid.items()
+        name: warm_up_of(list(trials.values()), cell, settings)
+        for name, trials in data.valid.items()
     }
     bottlenecks = {
         name: bottleneck(trials.values(), role=planned.role, settings=settings)

@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from wirebench.catalog.studies import OpenLoad
+from wirebench.catalog.studies import Cell, OpenLoad
 from wirebench.stats.cell import CellData
 from wirebench.stats.settings import Settings
-from wirebench.stats.summary import summarise
+from wirebench.stats.summary import is_rate, summarise
 from wirebench.stats.types import (
     Bottleneck,
     EntryAnalysis,
@@ -27,7 +27,7 @@ from wirebench.stats.validity import (
     starvation,
     void_reason,
 )
-from wirebench.stats.warmup import combine, graver, warm_up_class
+from wirebench.stats.warmup import class_of_trials, has_steady_state
 
 
 def why_unranked(
@@ -83,32 +83,27 @@ def _too_slow(data: CellData, name: str) -> str | None:
     return f"could not keep up: answered {answered:,.0f}/s of {offered:,.0f}/s"
 
 
-def warm_up_of(trials: Sequence[TrialView], settings: Settings) -> WarmUp:
-    """The class of most trials, by throughput and by median; the worse of the two."""
-    found: list[WarmUp] = []
-    for trial in trials:
-        series = trial.series or {}
-        rates, medians = series.get("ok"), series.get("p50_ns")
-        by_rate = warm_up_class(_numbers(rates), higher_is_better=True, settings=settings)
-        by_median = warm_up_class(_numbers(medians), higher_is_better=False, settings=settings)
-        # Beyond its capacity a server is steady by its rate only: the queue before it grows.
-        overloaded = trial.validity.get("kept_up") is False
-        found.append(by_rate if overloaded else graver(by_rate, by_median))
-    return combine(found)
+def warm_up_of(trials: Sequence[TrialView], cell: Cell, settings: Settings) -> WarmUp:
+    """The class of most trials, by the series that the cell's figure summarises: throughput, or the
+    median latency where the primary metric is a time or a cost.
+
+    A saturated closed loop's median is connections / throughput and has no say of its own. It jumps
+    when the order of the waiting requests does, at a throughput that stays the same.
+    """
+    if not has_steady_state(cell.load):
+        return "not judged"
+    # Behind a server that cannot keep up the queue grows, at a rate that stays the same.
+    overloaded = any(trial.validity.get("kept_up") is False for trial in trials)
+    by_rate = is_rate(cell.primary) or overloaded
+    series = [_numbers((trial.series or {}).get("ok" if by_rate else "p50_ns")) for trial in trials]
+    return class_of_trials(series, higher_is_better=by_rate, settings=settings)
 
 
 def _numbers(values: object) -> list[float]:
-    """The numbers of a series. Empty if an interval has no value (no reply): then nothing can be
-    judged.
-    """
+    """The numbers of a series, without the intervals that have no value (no reply)."""
     if not isinstance(values, list | tuple):
         return []
-    numbers = [number(value) for value in values]
-    return (
-        []
-        if any(value is None for value in numbers)
-        else [value for value in numbers if value is not None]
-    )
+    return [found for value in values if (found := number(value)) is not None]
 
 
 def entry_analysis(

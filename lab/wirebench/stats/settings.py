@@ -57,6 +57,10 @@ class Settings:
     """The kernel counts steal in units of 1 / USER_HZ (proc(5))."""
     pelt_penalty: float = 15.0
     """The penalty, as a multiple of ln n (Barrett et al., OOPSLA 2017)."""
+    least_segment: float = 0.125
+    """The share of a window that a level must hold for to be one, and not a disturbance."""
+    spike: float = 3.0
+    """An interval farther from its neighbours than this many standard deviations is cut to it."""
     min_intervals: int = 12
     """A series with fewer intervals has no warm-up class."""
     steady_share: float = 0.25

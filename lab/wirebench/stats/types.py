@@ -50,7 +50,8 @@ limited both sides, so the ratio says nothing.
 """
 VerdictKind = Literal["faster", "slower", "equivalent", "undecided"]
 Mark = Literal["best", "worst", "middle", "tie"]
-WarmUp = Literal["flat", "warms up", "slows down", "never steady", "too short"]
+WarmUp = Literal["flat", "warms up", "slows down", "never steady", "too short", "not judged"]
+"""``not judged``: the load has no steady state to speak of (``has_steady_state``)."""
 
 
 @dataclass(frozen=True, kw_only=True)

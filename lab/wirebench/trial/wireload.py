@@ -21,9 +21,12 @@ from wirebench.process.ports import HOST
 ServerLoad = ClosedLoad | OpenLoad | EachLoad | RampLoad
 
 EXIT_OK, EXIT_WITH_ERRORS, EXIT_NOTHING_MEASURED, EXIT_USAGE = 0, 1, 2, 64
-_INTERVALS = 20
-"""Number of intervals in a trial's series. Our own choice."""
-_SHORTEST_INTERVAL_NS = 25_000_000
+_INTERVALS = 40
+"""Number of intervals in a trial's series: enough to see a change of level in an eighth of it. Our
+own choice.
+"""
+_SHORTEST_INTERVAL_NS = 10_000_000
+"""The generator takes some 30 us to close an interval, which must stay below 1% of it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +80,7 @@ def _load_words(load: ServerLoad) -> list[str]:
             return [
                 *words,
                 "--interval",
-                exact_duration(max(load.window_ns // _INTERVALS, _SHORTEST_INTERVAL_NS)),
+                exact_duration(_interval_ns(load.window_ns)),
             ]
         case EachLoad():
             words = ["-c", str(load.producers), "--each", str(load.messages)]
@@ -91,6 +94,14 @@ def _schedule_words(load: OpenLoad) -> list[str]:
     if load.rate_per_s is None:
         raise TypeError("open loop: expected a rate, got a share of an unknown capacity")
     return ["--rate", f"{load.rate_per_s:.3f}", "--arrivals", load.arrivals]
+
+
+def _interval_ns(window_ns: int) -> int:
+    """An equal part of the window, in whole microseconds rounded up: a short interval left over at
+    the end would look like a drop of the rate.
+    """
+    intervals = max(1, min(_INTERVALS, window_ns // _SHORTEST_INTERVAL_NS))
+    return -(-window_ns // (intervals * 1000)) * 1000
 
 
 def _request_words(request: HttpRequest | WebSocketMessage) -> list[str]:
