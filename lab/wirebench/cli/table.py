@@ -228,6 +228,7 @@ def _footnotes(cell: CellAnalysis) -> Iterable[str]:
         yield f"twin {cell.twin.contestant}: {cell.twin.ratio}, {cell.twin.verdict.kind}{alarm}"
     if any(entry.memory and entry.memory.reason == NEEDS_RUNGS for entry in cell.entries):
         yield f"memory per connection: {NEEDS_RUNGS}"
+    yield str(cell.run_effect)
     if cell.server is not None:
         yield f"served by {cell.server}"
     if cell.dropped:
