@@ -8,6 +8,7 @@ Every entry has a true speed per study; a trial's figures are that speed times t
 from __future__ import annotations
 
 import base64
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -95,6 +96,10 @@ class World:
     noise: float = 0.01
     """Standard deviation of a trial's own luck, in log terms."""
     block_noise: float = 0.10
+    repeats: int = 1
+    """The blocks are spread over so many repeats, in order."""
+    run_noise: float = 0.0
+    """Standard deviation of what an entry's cost differs by from repeat to repeat, in log terms."""
     intervals: int = 20
     host_id: str = "0123456789ab"
     started_unix_ns: int = 1_769_862_605_000_000_000
@@ -164,13 +169,23 @@ def make_trials(world: World, plan: Plan) -> list[TrialRecord]:
     random = np.random.default_rng(world.seed)
     cells = {cell.key: cell for cell in plan.cells}
     luck: dict[tuple[str, int], float] = {}
+    layout: dict[tuple[str, int], float] = {}
     records = []
     for planned in plan.blocks(range(1, world.blocks + 1)):
         key = (planned.study, planned.block)
         luck.setdefault(key, float(np.exp(random.normal(0, world.block_noise))))
-        records.append(
-            _trial(world, planned, cells[f"{planned.study}.{planned.cell}"], luck[key], random)
+        repeat = 1 + (planned.block - 1) // math.ceil(world.blocks / world.repeats)
+        own = (f"{planned.study} {planned.entry.name}", repeat)
+        if own not in layout:
+            layout[own] = math.exp(random.normal(0, world.run_noise)) if world.run_noise else 1.0
+        trial = _trial(
+            world,
+            planned,
+            cells[f"{planned.study}.{planned.cell}"],
+            luck[key] * layout[own],
+            random,
         )
+        records.append(replace(trial, repeat=repeat))
     for cell in plan.cells:
         if cell.study == "rest":
             records.append(_not_conformant(cell))

@@ -71,6 +71,7 @@ def test_compare_prints_what_changed(tmp_path: Path, capsys: pytest.CaptureFixtu
         line.lstrip().startswith("▼") and "worse" in line and "0.7" in line for line in changed
     )
     assert all("worse" not in line for line in lines if "c/libevent" in line)
+    assert any("what differs between runs" in line for line in lines)
 
 
 def test_compare_refuses_another_host_unless_forced(

@@ -143,6 +143,12 @@ def test_the_floor_and_the_twin_have_no_rank_and_the_twin_is_said() -> None:
     assert "are noise" in text
 
 
+def test_what_the_intervals_hold_of_the_differences_between_runs_is_said() -> None:
+    assert "one repeat: what differs between runs" in drawn(trials())
+    spread = [replace(one, repeat=1 + (one.block - 1) // 3) for one in trials()]
+    assert "3 repeats: what differs between them" in drawn(spread)
+
+
 def test_a_failed_entry_stands_with_its_reason_and_no_figures() -> None:
     broken = row(drawn(trials()), "rust/broken")
     assert "wrong_reply" in broken

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,15 @@ import pytest
 
 from synthetic_run import FLOOR, World, make_plan, make_trials, write_run
 from wirebench.plan.model import Plan, PlannedCell
-from wirebench.stats import RunAnalysis, TrialView, TwinRecord, analyse, load_history, standstill
+from wirebench.stats import (
+    RunAnalysis,
+    TrialView,
+    TwinNoise,
+    TwinRecord,
+    analyse,
+    load_history,
+    standstill,
+)
 from wirebench.stats.history import TWINS_FILE
 from wirebench.store.rundir import read_run
 
@@ -346,7 +355,7 @@ def test_nothing_is_settled_without_an_interval() -> None:
     assert not settled(trials, plan, cell), "five blocks are left, and five give no interval"
 
 
-def record(ratio: float, *, alarm: bool = False) -> TwinRecord:
+def record(ratio: float, *, alarm: bool = False, preset: str = "quick") -> TwinRecord:
     return TwinRecord(
         run="earlier",
         started_unix_ns=1,
@@ -357,15 +366,50 @@ def record(ratio: float, *, alarm: bool = False) -> TwinRecord:
         ratio=ratio,
         blocks=6,
         false_alarm=alarm,
+        kind="each",
+        preset=preset,
+        noise={"makespan_ns": TwinNoise(log_ratio=math.log(ratio), standard_error=0.01, degrees=3)},
     )
 
 
-def test_earlier_twins_widen_the_band_and_count_for_the_lifetime_rate() -> None:
+def bands(found: RunAnalysis, metric: str | None = None) -> dict[str, set[float]]:
+    """The bands of each study's cells, by the primary metric or another."""
+    return {
+        study: {cell.bands[metric or cell.metric].d for cell in found.of_study(study)}
+        for study in ("concurrency", "rest", "websocket")
+    }
+
+
+def test_earlier_twins_widen_the_band_of_their_own_kind_and_count_for_the_lifetime_rate() -> None:
     plan = make_plan(WORLD)
     history = [record(1.25, alarm=True)] + [record(1.01)] * 5
     found = analyse(make_trials(WORLD, plan), plan, history)
-    assert found.cells[0].band.d == pytest.approx(0.25)
+    wide = bands(found)
+    assert len(wide["rest"]) == 1
+    assert 0.1 < min(wide["rest"]) <= 0.25
+    assert wide["concurrency"] == wide["websocket"] == {0.03}
+    assert bands(found, "p99_ns")["rest"] == {0.03}, "each metric has its own"
     assert (found.false_alarms, found.twin_trials) == (1, len(plan.cells) + 6)
+
+
+def test_twins_of_a_short_preset_do_not_widen_the_band_of_a_longer_one() -> None:
+    plan = make_plan(WORLD)
+    longer = replace(plan, studies=tuple(replace(one, preset="hour") for one in plan.studies))
+    trials = make_trials(WORLD, plan)
+    noisy = [record(ratio) for ratio in (1.25, 0.8, 1.2)]
+    assert min(bands(analyse(trials, plan, noisy))["rest"]) > 0.1
+    assert bands(analyse(trials, longer, noisy))["rest"] == {0.03}
+    evening = [replace(one, preset="evening") for one in noisy]
+    assert min(bands(analyse(trials, plan, evening))["rest"]) > 0.1
+    assert min(bands(analyse(trials, longer, evening))["rest"]) > 0.1
+
+
+def test_twins_of_an_older_version_count_for_the_lifetime_rate_only() -> None:
+    plan = make_plan(WORLD)
+    old = [replace(record(1.5, alarm=True), kind="", preset="", noise={})] * 30
+    found = analyse(make_trials(WORLD, plan), plan, old)
+    assert bands(found)["rest"] == {0.03}
+    assert found.false_alarms == 30
 
 
 def test_the_twin_is_judged_by_a_band_it_did_not_make() -> None:
@@ -381,7 +425,8 @@ def test_the_twin_is_judged_by_a_band_it_did_not_make() -> None:
     ]
     found = analyse(trials, plan)
     assert [twin.false_alarm for twin in found.twins].count(True) == 1
-    assert found.cells[0].band.d > 0.4
+    assert min(bands(found)["rest"]) > 0.4
+    assert bands(found)["concurrency"] == {0.03}
 
 
 def test_history_is_of_this_hosts_earlier_complete_runs_and_is_kept(tmp_path: Path) -> None:

@@ -7,11 +7,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from synthetic_run import FLOOR, World, make_plan, make_trials
+from wirebench.plan.model import Plan
+from wirebench.stats import RepeatRecord
 from wirebench.stats.compare import Change, compare, unpaired_ratio
+from wirebench.trial.record import TrialRecord
 
-OLD = World(studies=("concurrency",), samples=5, blocks=9)
+OLD = World(studies=("concurrency",), samples=5, blocks=9, repeats=3)
 
 
 def changes(new: World) -> dict[tuple[str, str], Change]:
@@ -43,6 +47,87 @@ def test_only_what_changed_is_called_changed_though_the_host_is_slower_today() -
     ratio = found["c50", "go/net-http"].ratio
     assert ratio is not None
     assert ratio.estimate == pytest.approx(0.8, rel=0.03)
+
+
+def runs(world: World, *, changed: float = 1.0) -> tuple[Change, ...]:
+    """Two runs of one truth, but for ``changed`` times the cost of go/net-http in the second."""
+    old, new = (replace(world, seed=world.seed + one, scale=None) for one in (0, 1))
+    new = replace(new, scale={"go/net-http": changed})
+    plan = make_plan(world)
+    return compare((plan, make_trials(old, plan)), (plan, make_trials(new, plan)))
+
+
+@pytest.mark.parametrize("repeats", [1, 3])
+@pytest.mark.parametrize("effect", [0.01, 0.03])
+def test_two_runs_of_one_truth_are_seldom_called_changed(repeats: int, effect: float) -> None:
+    """Each entry differs from repeat to repeat by 1% or 3%, far beyond the noise of its blocks."""
+    claimed = 0
+    for seed in range(0, 24, 2):
+        world = replace(OLD, seed=seed, repeats=repeats, run_noise=effect)
+        claimed += any(one.verdict.kind in ("faster", "slower") for one in runs(world))
+    assert claimed <= 2
+
+
+def test_a_true_change_is_found_in_spite_of_the_run_effect() -> None:
+    found = 0
+    for seed in range(0, 20, 2):
+        world = replace(OLD, seed=seed, run_noise=0.01)
+        kinds = {(one.cell, one.entry): one.verdict.kind for one in runs(world, changed=1.25)}
+        found += kinds["c50", "go/net-http"] == "slower"
+        assert kinds["c50", "go/net-http"] != "faster"
+    assert found >= 9
+
+
+def of_host(variance: float) -> RepeatRecord:
+    return RepeatRecord(
+        run="earlier",
+        started_unix_ns=1,
+        host_id="h",
+        study="concurrency",
+        cell="c50",
+        kind="closed",
+        metric="throughput_per_s",
+        variance=variance,
+        degrees=30,
+        repeats=3,
+    )
+
+
+def test_where_the_run_effect_comes_from_is_said() -> None:
+    plan = make_plan(OLD)
+    three = make_trials(OLD, plan)
+    one = make_trials(replace(OLD, repeats=1), plan)
+    few = replace(plan, cells=tuple(replace(cell, entries=cell.entries[:3]) for cell in plan.cells))
+    kept = {entry.name for cell in few.cells for entry in cell.entries}
+    some = [trial for trial in one if trial.entry in kept]
+
+    def source(
+        a: list[TrialRecord], b: list[TrialRecord], which: Plan, *history: RepeatRecord
+    ) -> tuple[str, float]:
+        effect = compare((which, a), (which, b), history)[0].run_effect
+        return effect.source, effect.variance
+
+    assert source(three, three, plan)[0] == "repeats"
+    assert source(three, one, plan, of_host(0.5))[0] == "repeats", "the other run shows it"
+    assert source(one, one, plan, of_host(0.0004)) == ("host", 0.0004)
+    assert source(one, one, plan)[0] == "changes"
+    assert source(some, some, few) == ("assumed", 2 * 0.03**2)
+
+
+def test_what_the_host_has_shown_is_in_the_interval_twice() -> None:
+    """Once for each run."""
+    world = replace(OLD, repeats=1, noise=0.0001)
+    plan = make_plan(world)
+    trials = make_trials(world, plan)
+    change = next(
+        one
+        for one in compare((plan, trials), (plan, trials), [of_host(0.02**2)])
+        if (one.cell, one.entry) == ("c50", "c/libevent")
+    )
+    assert change.ratio is not None
+    assert change.ratio.high is not None
+    half = stats.t.ppf(0.975, 60) * math.sqrt(2) * 0.02
+    assert math.log(change.ratio.high) == pytest.approx(half, rel=0.02)
 
 
 def test_one_without_trials_is_named_not_guessed() -> None:

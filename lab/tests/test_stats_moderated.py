@@ -5,25 +5,16 @@ worlds.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from itertools import combinations
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy import stats as reference
 
-from wirebench.stats.moderated import (
-    Trimmed,
-    serial_inflation,
-    shared_variance,
-    table_p_values,
-    trimmed,
-)
-from wirebench.stats.verdict import holm, judge, log_edges
-
-Array = NDArray[np.float64]
-D = 0.03
+from table_worlds import D, World, calm, claims, phases, table_p_values, tails
+from wirebench.stats.moderated import Trimmed, serial_inflation, shared_variance, trimmed
+from wirebench.stats.sample import Sample
+from wirebench.stats.verdict import log_edges
 
 
 def test_the_trimmed_mean_is_yuens() -> None:
@@ -91,45 +82,11 @@ def test_independent_blocks_are_hardly_inflated_and_drifting_ones_are() -> None:
     for block in range(1, 13):
         drift[:, block] = 0.7 * drift[:, block - 1] + random.normal(0, 0.02, 12)
     pairs = list(combinations(range(12), 2))
-    assert serial_inflation([speeds[a] - speeds[b] for a, b in pairs], entries=12) < 1.25
-    assert serial_inflation([drift[a] - drift[b] for a, b in pairs], entries=12) > 1.8
+    assert serial_inflation([Sample.of(speeds[a] - speeds[b]) for a, b in pairs], entries=12) < 1.25
+    assert serial_inflation([Sample.of(drift[a] - drift[b]) for a, b in pairs], entries=12) > 1.8
 
 
 # --- whole tables in simulated worlds -------------------------------------------------------------
-
-
-def calm(random: np.random.Generator, entries: int, blocks: int) -> Array:
-    """Normal noise, 2% between two entries."""
-    return random.normal(0, 0.02 / math.sqrt(2), (entries, blocks))
-
-
-def tails(random: np.random.Generator, entries: int, blocks: int) -> Array:
-    """One trial in twenty loses 30% and more."""
-    spikes = (random.random((entries, blocks)) < 0.05) * random.exponential(0.3, (entries, blocks))
-    return calm(random, entries, blocks) - spikes
-
-
-def phases(random: np.random.Generator, entries: int, blocks: int) -> Array:
-    """The machine has two speeds, and one trial in twenty falls into the other one."""
-    slow = math.log(0.75)
-    speeds = calm(random, entries, blocks)
-    speeds += slow * (random.random(blocks) < 0.5)
-    speeds += slow * (random.random((entries, blocks)) < 0.05) * random.choice([-1, 1])
-    return speeds
-
-
-World = Callable[[np.random.Generator, int, int], Array]
-
-
-def claims(speeds: Array) -> dict[tuple[int, int], str]:
-    """The verdict of every pair, as a table has it."""
-    pairs = list(combinations(range(len(speeds)), 2))
-    logs = [speeds[a] - speeds[b] for a, b in pairs]
-    adjusted = holm(table_p_values(logs, [log_edges(D)] * len(pairs), entries=len(speeds)))
-    return {
-        pair: judge(one, d=D, higher_is_better=True, adjusted_p=p, pairs=len(pairs)).kind
-        for pair, one, p in zip(pairs, logs, adjusted, strict=True)
-    }
 
 
 @pytest.mark.parametrize("world", [calm, tails, phases])

@@ -7,34 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from wirebench.stats.moderated import table_p_values
+from table_worlds import table_p_values
 from wirebench.stats.ranks import places
-from wirebench.stats.settings import DEFAULT
-from wirebench.stats.verdict import Twin, holm, judge, log_edges, more_blocks, noise_band
-
-
-def test_band_is_three_percent_without_twins_and_with_quiet_ones() -> None:
-    assert noise_band("rest", []).d == DEFAULT.min_noise
-    quiet = noise_band("rest", [Twin(study="rest", ratio=1.01)] * 30)
-    assert (quiet.d, quiet.twins) == (DEFAULT.min_noise, 30)
-
-
-def test_band_is_the_largest_of_few_twins_and_counts_both_directions() -> None:
-    band = noise_band("rest", [Twin(study="rest", ratio=value) for value in (1.0, 0.92, 1.05)])
-    assert band.d == pytest.approx(0.08)
-
-
-def test_band_leaves_out_the_top_five_percent_of_many_twins() -> None:
-    ratios = [1.0 + index / 1000 for index in range(100)] + [2.0]
-    band = noise_band("rest", [Twin(study="rest", ratio=value) for value in ratios])
-    assert band.d == pytest.approx(0.095)
-
-
-def test_a_study_with_enough_twins_has_its_own_band() -> None:
-    loud = [Twin(study="rest", ratio=1.5)] * 20
-    quiet = [Twin(study="concurrency", ratio=1.0)] * 20
-    assert noise_band("concurrency", [*loud, *quiet]).d == DEFAULT.min_noise
-    assert noise_band("concurrency", [*loud, *quiet[:19]]).d == pytest.approx(0.5)
+from wirebench.stats.verdict import holm, judge, log_edges, more_blocks
 
 
 def spread(

@@ -51,8 +51,13 @@ def compare_runs(
     its interval and verdict.
 
     Each figure is first divided by its own run's floor, so that a slower host today does not look
-    like a change. The floor itself is compared as it is. Exit code 0 whatever has changed; 64 if
-    the runs cannot be compared.
+    like a change. The floor itself is compared as it is.
+
+    Two runs differ without any change, by memory layout and the like. Runs with --repeats 3 show by
+    how much. Of runs with one repeat it is taken from earlier runs on the host, or from how far all
+    contestants of a cell changed, or assumed; a line under each table says which.
+
+    Exit code 0 whatever has changed; 64 if the runs cannot be compared.
     """
     from wirebench.stats import load_history
     from wirebench.stats.compare import compare
@@ -132,7 +137,8 @@ def _print(first: StoredRun, second: StoredRun, changes: Sequence[Change]) -> No
         out.print(table)
         out.print(
             Text(
-                f"  differences within {rows[0].band.d:.1%} are noise ({rows[0].band.source})\n",
+                f"  differences within {rows[0].band.d:.1%} are noise ({rows[0].band.source})\n"
+                f"  {rows[0].run_effect}\n",
                 style="bright_black",
             )
         )

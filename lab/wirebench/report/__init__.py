@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from wirebench.stats import RunAnalysis, TwinRecord, analyse, load_history
+from wirebench.stats import RunAnalysis, analyse, load_history
+from wirebench.stats.types import HistoryRecord
 from wirebench.store.rundir import REPORT_FILE, StoredRun, read_run
 
 __all__ = ["analyse_run", "export_charts", "history_of", "write_report"]
@@ -15,7 +16,7 @@ def analyse_run(run: StoredRun) -> RunAnalysis:
     return analyse(run.trials, run.plan, history_of(run))
 
 
-def history_of(run: StoredRun) -> tuple[TwinRecord, ...]:
+def history_of(run: StoredRun) -> tuple[HistoryRecord, ...]:
     """The twins of this host's runs before this one."""
     return load_history(
         run.path.parent,

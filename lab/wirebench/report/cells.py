@@ -130,6 +130,7 @@ def _basis(cell: CellAnalysis, ideal: float | None) -> str:
             "called different: a false alarm" if cell.twin.false_alarm else cell.twin.verdict.kind
         )
         parts.append(f"twin {cell.twin.contestant} {ratio_text(cell.twin.ratio)}, {called}")
+    parts.append(str(cell.run_effect))
     if cell.server is not None:
         parts.append(f"served by {cell.server}")
     if ideal:

@@ -3,35 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cache, partial
 
 from wirebench.plan.model import Plan
-from wirebench.stats.analyse_cell import analyse_cell
+from wirebench.stats.analyse_cell import analyse_cell, judged_metrics
 from wirebench.stats.cell import CellData
+from wirebench.stats.comparisons import Comparisons
 from wirebench.stats.memory import memory_tables, with_memory
+from wirebench.stats.noise import earlier_twins, noise_band, usable_presets
+from wirebench.stats.run_effect import host_effect
 from wirebench.stats.settings import DEFAULT, Settings
-from wirebench.stats.twin import twin_counts, twin_ratio
+from wirebench.stats.twin import Measured, twin_counts, twin_noise
 from wirebench.stats.types import (
+    HistoryRecord,
+    NoiseBand,
+    RepeatRecord,
     RunAnalysis,
     TrialView,
+    TwinNoise,
     TwinRecord,
 )
-from wirebench.stats.verdict import Twin, noise_band
 
 
 def analyse(
     trials: Iterable[TrialView],
     plan: Plan | None,
-    history: Sequence[TwinRecord] = (),
+    history: Sequence[HistoryRecord] = (),
     *,
     settings: Settings = DEFAULT,
 ) -> RunAnalysis:
     """Everything that a report says about a run, finished or not.
 
-    ``history``: the twins of earlier runs on the same host. Trials of cells outside the plan are
-    ignored. Without a plan nothing was measured and the result is empty.
+    ``history``: what earlier runs on the same host recorded of twins and repeats. Trials of cells
+    outside the plan are ignored. Without a plan nothing was measured and the result is empty.
     """
+    twins = [record for record in history if isinstance(record, TwinRecord)]
+    repeats = [record for record in history if isinstance(record, RepeatRecord)]
     if plan is None:
-        return RunAnalysis(cells=(), twins=(), memory=(), **twin_counts((), history))
+        return RunAnalysis(cells=(), twins=(), memory=(), **twin_counts((), twins))
     by_cell: dict[tuple[str, str], list[TrialView]] = {}
     for trial in trials:
         by_cell.setdefault((trial.study, trial.cell), []).append(trial)
@@ -39,24 +48,80 @@ def analyse(
         CellData.of(cell, by_cell.get((cell.study, cell.cell.id), []), settings)
         for cell in plan.cells
     ]
-    earlier = [Twin(study=record.study, ratio=record.ratio) for record in history]
-    own = [twin_ratio(cell) for cell in data]
-    cells = []
-    for index, cell in enumerate(data):
-        # The twin itself is judged by a band it did not make; else no twin could ever leave the
-        # band.
-        others = [twin for place, twin in enumerate(own) if place != index and twin is not None]
-        mine = own[index]
-        band_for_twin = noise_band(cell.study, [*earlier, *others], settings=settings)
-        band = noise_band(
-            cell.study, [*earlier, *others, *([] if mine is None else [mine])], settings=settings
+    compared = [_measured(cell, repeats, settings) for cell in data]
+    bands = _Bands(plan, data, compared, twins, settings)
+    cells = tuple(
+        analyse_cell(
+            cell,
+            comparisons=compared[place],
+            band=partial(bands.of, place),
+            # The twin is judged by a band it did not make; else no twin could ever leave the band.
+            band_for_twin=bands.of(place, cell.planned.cell.primary, own=False),
+            twin_noise=bands.own[place],
+            settings=settings,
         )
-        cells.append(analyse_cell(cell, band=band, band_for_twin=band_for_twin, settings=settings))
-    twins = tuple(cell.twin for cell in cells if cell.twin is not None)
+        for place, cell in enumerate(data)
+    )
+    found = tuple(cell.twin for cell in cells if cell.twin is not None)
     memory = memory_tables(data, settings=settings)
     return RunAnalysis(
         cells=with_memory(cells, memory),
-        twins=twins,
+        twins=found,
         memory=memory,
-        **twin_counts(twins, history),
+        **twin_counts(found, twins),
     )
+
+
+def _measured(data: CellData, repeats: Sequence[RepeatRecord], settings: Settings) -> Measured:
+    """The comparisons of the cell by metric, each made once."""
+
+    @cache
+    def comparisons(metric: str) -> Comparisons:
+        host = host_effect(repeats, study=data.study, kind=data.planned.cell.kind, metric=metric)
+        return Comparisons(data, metric, host=host, settings=settings)
+
+    return comparisons
+
+
+class _Bands:
+    """The noise band of each cell and metric: from the twins of this run and of earlier ones."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        data: Sequence[CellData],
+        compared: Sequence[Measured],
+        earlier: Sequence[TwinRecord],
+        settings: Settings,
+    ) -> None:
+        self._data, self._earlier, self._settings = data, earlier, settings
+        self._presets = {study.name: study.preset for study in plan.studies}
+        self.own: list[dict[str, TwinNoise]] = [
+            {
+                metric: noise
+                for metric in judged_metrics(cell)
+                if (noise := twin_noise(cell, metric, by(metric))) is not None
+            }
+            for cell, by in zip(data, compared, strict=True)
+        ]
+
+    def of(self, place: int, metric: str, *, own: bool = True) -> NoiseBand:
+        """The band of the cell at ``place``; with ``own`` its own twin is among those it rests
+        on.
+        """
+        study, kind = self._data[place].study, self._data[place].planned.cell.kind
+        here = [
+            noise[metric]
+            for other, (cell, noise) in enumerate(zip(self._data, self.own, strict=True))
+            if (cell.study, cell.planned.cell.kind) == (study, kind)
+            and metric in noise
+            and (own or other != place)
+        ]
+        before = earlier_twins(
+            self._earlier,
+            study=study,
+            kind=kind,
+            metric=metric,
+            presets=usable_presets(self._presets.get(study, ""), settings=self._settings),
+        )
+        return noise_band([*before, *here], of=f"{study} ({kind})", settings=self._settings)

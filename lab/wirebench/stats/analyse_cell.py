@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from wirebench.catalog.model import unit_of
@@ -18,13 +19,14 @@ from wirebench.stats.ranks import places
 from wirebench.stats.settings import Settings
 from wirebench.stats.standings import beats, order_of, pairs_of, ratios_to_floor, standing_of
 from wirebench.stats.summary import higher_is_better
-from wirebench.stats.twin import twin_verdict
+from wirebench.stats.twin import Measured, twin_verdict
 from wirebench.stats.types import (
     CellAnalysis,
     EntryAnalysis,
     NoiseBand,
     Pair,
     Standing,
+    TwinNoise,
 )
 
 TABLE_METRICS = (
@@ -38,9 +40,31 @@ TABLE_METRICS = (
 """The metrics whose standings a table may mark, besides the primary one."""
 
 
+def judged_metrics(data: CellData) -> list[str]:
+    """The primary metric, then those of the decision table that some entry has."""
+    primary = data.planned.cell.primary
+    return [
+        primary,
+        *(
+            metric
+            for metric in TABLE_METRICS
+            if metric != primary and any(data.values(name, metric) for name in data.trials)
+        ),
+    ]
+
+
 def analyse_cell(
-    data: CellData, *, band: NoiseBand, band_for_twin: NoiseBand, settings: Settings
+    data: CellData,
+    *,
+    comparisons: Measured,
+    band: Callable[[str], NoiseBand],
+    band_for_twin: NoiseBand,
+    twin_noise: Mapping[str, TwinNoise],
+    settings: Settings,
 ) -> CellAnalysis:
+    """``comparisons`` and ``band``: those of the cell by metric. ``twin_noise``: by metric, what
+    the cell's twin shows.
+    """
     planned, cell = data.planned, data.planned.cell
     second = {entry.name: entry.twin_of for entry in planned.entries}
     warm_ups = {
@@ -62,7 +86,8 @@ def analyse_cell(
         )
         for name in data.trials
     }
-    metrics = [cell.primary, *(metric for metric in TABLE_METRICS if metric != cell.primary)]
+    metrics = judged_metrics(data)
+    bands = {metric: band(metric) for metric in metrics}
     standings: dict[str, dict[str, Standing]] = {name: {} for name in data.trials}
     primary_pairs: tuple[Pair, ...] = ()
     for metric in metrics:
@@ -73,11 +98,12 @@ def analyse_cell(
             if reason is None and data.values(name, metric)
         ]
         limited = generator_bound if metric in LIMITED_METRICS else set()
-        pairs = pairs_of(data, ranked, metric, band.d, limited, settings)
+        compared, d = comparisons(metric), bands[metric].d
+        pairs = pairs_of(compared, ranked, metric, d, limited, settings)
         if primary:
             primary_pairs = pairs
         found = places(order_of(data, ranked, metric), beats(pairs))
-        ratios = ratios_to_floor(data, metric, band.d, settings)
+        ratios = ratios_to_floor(data, compared, metric, d)
         for name in data.trials:
             if data.values(name, metric):
                 standings[name][metric] = _bounded(
@@ -119,10 +145,12 @@ def analyse_cell(
         server=planned.server,
         blocks=data.measured_blocks,
         dropped=data.dropped,
-        band=band,
-        twin=twin_verdict(data, band_for_twin, settings),
+        band=bands[cell.primary],
+        twin=twin_verdict(data, comparisons, twin_noise, band_for_twin),
         entries=tuple(entries),
         pairs=primary_pairs,
+        bands=bands,
+        run_effects={metric: comparisons(metric).run_effect for metric in metrics},
     )
 
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
 
 from wirebench.plan.model import PlannedCell
 from wirebench.stats.dropped_blocks import dropped_blocks
 from wirebench.stats.ratio import Floats, block_log_ratios
+from wirebench.stats.sample import Sample
 from wirebench.stats.settings import Settings
 from wirebench.stats.types import DroppedBlock, TrialView
 from wirebench.stats.validity import number, void_reason
@@ -22,6 +27,9 @@ class CellData:
     """Valid trials by entry and block: measured, correct, not void, not in a dropped block."""
     dropped: tuple[DroppedBlock, ...]
     floor: str | None
+    _values: dict[tuple[str, str], Mapping[int, float]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
     @classmethod
     def of(cls, planned: PlannedCell, trials: Sequence[TrialView], settings: Settings) -> CellData:
@@ -52,16 +60,62 @@ class CellData:
     def study(self) -> str:
         return self.planned.study
 
-    def values(self, entry: str, metric: str) -> dict[int, float]:
-        trials = self.valid.get(entry, {})
-        return {
-            block: value
-            for block, trial in trials.items()
-            if (value := number(trial.metrics.get(metric))) is not None
-        }
+    def values(self, entry: str, metric: str) -> Mapping[int, float]:
+        """The metric of each valid block, in the metric's unit."""
+        found = self._values.get((entry, metric))
+        if found is None:
+            found = self._values[entry, metric] = {
+                block: value
+                for block, trial in self.valid.get(entry, {}).items()
+                if (value := number(trial.metrics.get(metric))) is not None
+            }
+        return found
 
     def log_ratios(self, a: str, b: str, metric: str) -> Floats:
         return block_log_ratios(self.values(a, metric), self.values(b, metric))
+
+    def logs(self, entry: str, metric: str) -> Sample:
+        """The logarithms of the metric's positive values, in the order of the blocks."""
+        values = {block: one for block, one in self.values(entry, metric).items() if one > 0}
+        blocks = sorted(values)
+        return Sample.of(
+            np.log(np.array([values[block] for block in blocks], dtype=np.float64)),
+            [self._repeats[block] for block in blocks],
+        )
+
+    def samples(self, couples: Sequence[tuple[str, str]], metric: str) -> list[Sample]:
+        """ln(A/B) of every block that has both, for each couple, with the blocks' repeats."""
+        names = list(dict.fromkeys(name for couple in couples for name in couple))
+        blocks = sorted(self._repeats)
+        column = {block: place for place, block in enumerate(blocks)}
+        logs = np.full((len(names), len(blocks)), np.nan)
+        for row, name in enumerate(names):
+            for block, value in self.values(name, metric).items():
+                if value > 0:
+                    logs[row, column[block]] = math.log(value)
+        repeats = np.array([self._repeats[block] for block in blocks])
+        rows = {name: row for row, name in enumerate(names)}
+        every = Sample.of(np.zeros(len(blocks)), repeats).repeats
+        found = []
+        for a, b in couples:
+            ratios = logs[rows[a]] - logs[rows[b]]
+            there = ~np.isnan(ratios)
+            if there.all():
+                found.append(Sample(ratios, every))
+            else:
+                found.append(Sample.of(ratios[there], repeats[there]))
+        return found
+
+    def contestant(self, entry: str) -> str:
+        """What is measured under the entry's name."""
+        return next((one.contestant for one in self.planned.entries if one.name == entry), entry)
+
+    @cached_property
+    def _repeats(self) -> dict[int, int]:
+        """The repeat of each block with a valid trial."""
+        return {
+            block: trial.repeat for trials in self.valid.values() for block, trial in trials.items()
+        }
 
     @property
     def twin_pair(self) -> tuple[str, str] | None:

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
-from scipy import special, stats
+from scipy import special
 
 from wirebench.catalog.model import Unit, unit_of
-from wirebench.plan.model import Plan
+from wirebench.plan.model import Plan, PlannedCell
 from wirebench.stats.cell import CellData
+from wirebench.stats.noise import earlier_twins, noise_band, usable_presets
 from wirebench.stats.ratio import Floats, Interval, Medians, bootstrap_median, median
 from wirebench.stats.settings import DEFAULT, Settings
 from wirebench.stats.summary import higher_is_better
-from wirebench.stats.types import NoiseBand, Ratio, TrialView, TwinRecord, Verdict
-from wirebench.stats.verdict import Twin, holm, log_edge, noise_band
-
-Basis = Literal["over the floor", "absolute"]
+from wirebench.stats.two_runs import Basis, Shift, shifts
+from wirebench.stats.types import (
+    UNKNOWN_RUN_EFFECT,
+    HistoryRecord,
+    NoiseBand,
+    Ratio,
+    RunEffect,
+    TrialView,
+    TwinRecord,
+    Verdict,
+)
+from wirebench.stats.verdict import holm, log_edges
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,12 +54,14 @@ class Change:
     """``faster`` means that B is better."""
     missing: str | None
     """Why there is no ratio."""
+    run_effect: RunEffect = UNKNOWN_RUN_EFFECT
+    """What differs from run to run without a change, as it is in the interval."""
 
 
 def compare(
     a: tuple[Plan, Sequence[TrialView]],
     b: tuple[Plan, Sequence[TrialView]],
-    history: Sequence[TwinRecord] = (),
+    history: Sequence[HistoryRecord] = (),
     *,
     settings: Settings = DEFAULT,
 ) -> tuple[Change, ...]:
@@ -58,60 +69,69 @@ def compare(
     Holm's correction over all.
 
     The runs share no blocks, so the interval is that of a difference of two independent medians of
-    logarithms. A twin's second entry is left out: the twin differs from run to run.
+    logarithms, with the run effect of both runs in it (``two_runs.shifts``). A twin's second entry
+    is left out: the twin differs from run to run.
     """
     cells = {(cell.study, cell.cell.id): cell for cell in b[0].cells}
-    found: list[Change] = []
-    samples: list[tuple[Floats, Floats]] = []
+    found: list[tuple[Change, Shift]] = []
     for planned in a[0].cells:
         other = cells.get((planned.study, planned.cell.id))
         if other is None or other.cell.primary != planned.cell.primary:
             continue
         before = CellData.of(planned, _of_cell(a[1], planned.study, planned.cell.id), settings)
         after = CellData.of(other, _of_cell(b[1], planned.study, planned.cell.id), settings)
-        band = noise_band(
-            planned.study,
-            [Twin(study=one.study, ratio=one.ratio) for one in history],
-            settings=settings,
-        )
         twins = {
             entry.name
             for cell in (planned, other)
             for entry in cell.entries
             if entry.twin_of is not None
         }
-        for name in dict.fromkeys([*before.trials, *after.trials]):
-            if name not in twins:
-                change, logs = _change(before, after, name, band, settings)
-                found.append(change)
-                samples.append(logs)
-    return _with_verdicts(found, samples, settings)
+        names = [one for one in dict.fromkeys([*before.trials, *after.trials]) if one not in twins]
+        both, effect = shifts(before, after, names, history, settings=settings)
+        band = _band(planned, (a[0], b[0]), history, settings)
+        found += [
+            (_change(before, after, name, shift, band, effect, settings), shift)
+            for name, shift in both.items()
+        ]
+    return _with_verdicts(found, settings)
 
 
 def _of_cell(trials: Sequence[TrialView], study: str, cell: str) -> list[TrialView]:
     return [trial for trial in trials if (trial.study, trial.cell) == (study, cell)]
 
 
-def _change(
-    before: CellData, after: CellData, name: str, band: NoiseBand, settings: Settings
-) -> tuple[Change, tuple[Floats, Floats]]:
-    metric = before.planned.cell.primary
-    floor = before.floor
-    has_floor = floor is not None and floor == after.floor and name != floor
-    basis: Basis = (
-        "over the floor"
-        if has_floor and _valid(before, floor) and _valid(after, floor)
-        else "absolute"
+def _band(
+    planned: PlannedCell,
+    plans: tuple[Plan, Plan],
+    history: Sequence[HistoryRecord],
+    settings: Settings,
+) -> NoiseBand:
+    """From the twins that may widen the band of either run, so of the shorter of two presets."""
+    study, kind = planned.study, planned.cell.kind
+    presets = {one.preset for plan in plans for one in plan.studies if one.name == study}
+    twins = earlier_twins(
+        [record for record in history if isinstance(record, TwinRecord)],
+        study=study,
+        kind=kind,
+        metric=planned.cell.primary,
+        presets={one for preset in presets for one in usable_presets(preset, settings=settings)},
     )
-    logs = (_logs(before, name, metric, basis), _logs(after, name, metric, basis))
-    ratio = None
-    if len(logs[0]) and len(logs[1]):
-        ratio = unpaired_ratio(logs[1], logs[0], settings=settings)
-    missing = None
-    if ratio is None:
-        absent = [run for run, values in (("A", logs[0]), ("B", logs[1])) if not len(values)]
-        missing = f"no valid trial in run {' and '.join(absent)}"
-    change = Change(
+    return noise_band(twins, of=f"{study} ({kind})", settings=settings)
+
+
+def _change(
+    before: CellData,
+    after: CellData,
+    name: str,
+    shift: Shift,
+    band: NoiseBand,
+    effect: RunEffect,
+    settings: Settings,
+) -> Change:
+    metric = before.planned.cell.primary
+    absent = [run for run, side in (("A", shift.before), ("B", shift.after)) if not len(side)]
+    missing = f"no valid trial in run {' and '.join(absent)}" if absent else None
+    return Change(
         study=before.study,
         cell=before.planned.cell.id,
         entry=name,
@@ -120,52 +140,37 @@ def _change(
         higher_is_better=higher_is_better(metric),
         a=_median(before.values(name, metric)),
         b=_median(after.values(name, metric)),
-        ratio=ratio,
-        basis=basis,
+        ratio=None if absent else _ratio(shift, settings),
+        basis=shift.basis,
         band=band,
         verdict=Verdict(kind="undecided", reason=missing),
         missing=missing,
+        run_effect=effect,
     )
-    return change, logs
 
 
-def _valid(data: CellData, floor: str | None) -> bool:
-    return floor is not None and bool(data.values(floor, data.planned.cell.primary))
-
-
-def _logs(data: CellData, name: str, metric: str, basis: Basis) -> Floats:
-    if basis == "over the floor" and data.floor is not None:
-        return data.log_ratios(name, data.floor, metric)
-    values = [value for _, value in sorted(data.values(name, metric).items()) if value > 0]
-    return np.log(np.asarray(values, dtype=np.float64))
+def _ratio(shift: Shift, settings: Settings) -> Ratio:
+    if shift.spreads is None:
+        return unpaired_ratio(shift.after.values, shift.before.values, settings=settings)
+    before, after = shift.spreads
+    run = shift.run_quantile((1 + settings.confidence) / 2)
+    return unpaired_ratio(after.within, before.within, run=run, settings=settings)
 
 
 def _median(values: Mapping[int, float]) -> float | None:
     return float(np.median(list(values.values()))) if values else None
 
 
-def _with_verdicts(
-    changes: Sequence[Change], samples: Sequence[tuple[Floats, Floats]], settings: Settings
-) -> tuple[Change, ...]:
-    """``faster`` or ``slower`` if the interval lies wholly beyond the band and Welch's test against
-    its edge holds after Holm's correction.
+def _with_verdicts(found: Sequence[tuple[Change, Shift]], settings: Settings) -> tuple[Change, ...]:
+    """``faster`` or ``slower`` if the interval lies wholly beyond the band and the trimmed t test
+    against its edge holds after Holm's correction.
     """
-    raw = [
-        (
-            _p_beyond(b, a, change.band.d)
-            if change.ratio is not None and change.ratio.low is not None
-            else 1.0
-        )
-        for change, (a, b) in zip(changes, samples, strict=True)
-    ]
-    adjusted = holm(raw)
+    adjusted = holm(
+        [1.0 if one.missing else shift.p_beyond(log_edges(one.band.d)) for one, shift in found]
+    )
     return tuple(
-        (
-            replace(change, verdict=_verdict(change, p, settings))
-            if change.ratio is not None
-            else change
-        )
-        for change, p in zip(changes, adjusted, strict=True)
+        one if one.missing else replace(one, verdict=_verdict(one, p, settings))
+        for (one, _), p in zip(found, adjusted, strict=True)
     )
 
 
@@ -194,42 +199,27 @@ def _verdict(change: Change, adjusted_p: float, settings: Settings) -> Verdict:
     )
 
 
-def _p_beyond(one: Floats, other: Floats, d: float) -> float:
-    """Welch's two-sided p that the logarithms' means differ by no more than the band's nearer edge;
-    1 inside the band.
-    """
-    centre = median(one) - median(other)
-    edge = log_edge(d, above=centre > 0)
-    if abs(centre) <= abs(edge):
-        return 1.0
-    spread = float(np.var(one, ddof=1) / len(one) + np.var(other, ddof=1) / len(other))
-    if spread == 0:
-        return 0.0
-    freedom = spread**2 / sum(
-        float(np.var(values, ddof=1) / len(values)) ** 2 / (len(values) - 1)
-        for values in (one, other)
-    )
-    return float(2 * stats.t.sf((abs(centre) - abs(edge)) / np.sqrt(spread), freedom))
-
-
-def unpaired_ratio(one: Floats, other: Floats, *, settings: Settings = DEFAULT) -> Ratio:
+def unpaired_ratio(
+    one: Floats, other: Floats, *, run: float = 0.0, settings: Settings = DEFAULT
+) -> Ratio:
     """exp(median(one) - median(other)) of logarithms of two independent samples, with its bootstrap
     interval.
 
     Shapes (n,) and (m,), each at least 1. Both are resampled on their own; the interval is
     bias-corrected (Efron & Tibshirani 1993, ch. 14; no acceleration, which the median of two
-    samples hardly has). No interval if either has fewer than
+    samples hardly has). ``run`` is the half-width, in logarithms, of what differs from run to run;
+    it widens the interval as an independent error does. No interval if either has fewer than
     ``min_blocks``.
     """
     estimate = median(one) - median(other)
     blocks = min(len(one), len(other))
     if blocks < settings.min_blocks:
-        return Ratio(estimate=float(np.exp(estimate)), low=None, high=None, blocks=blocks)
+        return Ratio(estimate=math.exp(estimate), low=None, high=None, blocks=blocks)
     interval = _difference_interval(one, other, estimate, settings)
     return Ratio(
-        estimate=float(np.exp(estimate)),
-        low=float(np.exp(interval.low)),
-        high=float(np.exp(interval.high)),
+        estimate=math.exp(estimate),
+        low=math.exp(estimate - math.hypot(estimate - interval.low, run)),
+        high=math.exp(estimate + math.hypot(interval.high - estimate, run)),
         blocks=blocks,
         note=interval.note,
     )

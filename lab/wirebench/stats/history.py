@@ -1,8 +1,9 @@
-"""The twins of earlier runs on this host. They give the noise band and the lifetime false-positive
-rate.
+"""What earlier runs on this host recorded of twins and repeats. The twins give the noise band and
+the lifetime false-positive rate, the repeats what differs between runs.
 
-``results/twins.jsonl`` keeps the twins of each complete run, so that they outlive the runs and need
-not be recomputed from all trials. A run that is missing there is read once.
+``results/twins.jsonl`` and ``results/repeats.jsonl`` keep the records of each complete run, so that
+they outlive the runs and need not be recomputed from all trials. A run that is missing there is
+read once. So is a run whose twins were recorded by an older version, without their errors.
 """
 
 from __future__ import annotations
@@ -10,55 +11,64 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
 from wirebench.stats.analyse import analyse
 from wirebench.stats.settings import DEFAULT, Settings
-from wirebench.stats.types import RunAnalysis, TwinRecord
+from wirebench.stats.types import HistoryRecord, RepeatRecord, RunAnalysis, TwinRecord
 from wirebench.store.jsonl import StoreError
 from wirebench.store.rundir import RUN_FILE, StoredRun, read_run
 
 TWINS_FILE = "twins.jsonl"
-_RECORD = TypeAdapter(TwinRecord)
+REPEATS_FILE = "repeats.jsonl"
 _log = logging.getLogger(__name__)
 
 
 def load_history(
     results: Path, *, host_id: str, before_unix_ns: int, settings: Settings = DEFAULT
-) -> tuple[TwinRecord, ...]:
-    """The twins of this host's runs that started before the given moment, oldest first.
+) -> tuple[HistoryRecord, ...]:
+    """The records of this host's runs that started before the given moment, oldest first.
 
     Only earlier runs, so that a report rebuilt later is the same. Runs that cannot be read are left
     out with a log line.
     """
-    records = _known(results / TWINS_FILE)
-    known = {record.run for record in records}
-    added: list[TwinRecord] = []
+    twins = _known(results / TWINS_FILE, TypeAdapter(TwinRecord))
+    repeats = _known(results / REPEATS_FILE, TypeAdapter(RepeatRecord))
+    known = {record.run for record in twins if record.noise}
     for run in sorted(_runs(results), key=lambda run: run.info.started_unix_ns):
         if run.info.name in known or run.info.status != "complete":
             continue
         host = str(run.host.get("host_id", ""))
-        earlier = [
-            record
-            for record in (*records, *added)
-            if record.host_id == host and record.started_unix_ns < run.info.started_unix_ns
-        ]
-        added.extend(twin_records(run, analyse(run.trials, run.plan, earlier, settings=settings)))
-    if added:
-        _append(results / TWINS_FILE, added)
-    chosen = [
-        record
-        for record in (*records, *added)
-        if record.host_id == host_id and record.started_unix_ns < before_unix_ns
-    ]
+        earlier = _chosen([*twins, *repeats], host, run.info.started_unix_ns)
+        analysis = analyse(run.trials, run.plan, earlier, settings=settings)
+        new = twin_records(run, analysis)
+        twins = _latest([*twins, *new])
+        _append(results / TWINS_FILE, new)
+        if run.info.name not in {record.run for record in repeats}:
+            shown = repeat_records(run, analysis)
+            repeats += shown
+            _append(results / REPEATS_FILE, shown)
+    chosen = _chosen([*twins, *repeats], host_id, before_unix_ns)
     return tuple(sorted(chosen, key=lambda record: record.started_unix_ns))
 
 
+def _chosen(
+    records: Sequence[HistoryRecord], host_id: str, before_unix_ns: int
+) -> list[HistoryRecord]:
+    return [
+        record
+        for record in records
+        if record.host_id == host_id and record.started_unix_ns < before_unix_ns
+    ]
+
+
 def twin_records(run: StoredRun, analysis: RunAnalysis) -> list[TwinRecord]:
+    presets = {study.name: study.preset for study in run.plan.studies} if run.plan else {}
     return [
         TwinRecord(
             run=run.info.name,
@@ -70,9 +80,32 @@ def twin_records(run: StoredRun, analysis: RunAnalysis) -> list[TwinRecord]:
             ratio=twin.ratio.estimate,
             blocks=twin.ratio.blocks,
             false_alarm=twin.false_alarm,
+            kind=cell.kind,
+            preset=presets.get(twin.study, ""),
+            noise=twin.noise,
         )
-        for twin in analysis.twins
-        if twin.ratio is not None and twin.ratio.low is not None
+        for cell in analysis.cells
+        if (twin := cell.twin) is not None and twin.ratio is not None and twin.ratio.low is not None
+    ]
+
+
+def repeat_records(run: StoredRun, analysis: RunAnalysis) -> list[RepeatRecord]:
+    return [
+        RepeatRecord(
+            run=run.info.name,
+            started_unix_ns=run.info.started_unix_ns,
+            host_id=str(run.host.get("host_id", "")),
+            study=cell.study,
+            cell=cell.cell,
+            kind=cell.kind,
+            metric=metric,
+            variance=effect.variance,
+            degrees=effect.degrees,
+            repeats=effect.repeats,
+        )
+        for cell in analysis.cells
+        for metric, effect in cell.run_effects.items()
+        if effect.source == "repeats"
     ]
 
 
@@ -86,19 +119,33 @@ def _runs(results: Path) -> Iterable[StoredRun]:
             _log.warning("left out of the noise band: %s", error)
 
 
-def _known(path: Path) -> list[TwinRecord]:
+Record = TypeVar("Record", TwinRecord, RepeatRecord)
+
+
+def _known(path: Path, adapter: TypeAdapter[Record]) -> list[Record]:
     """Read the cache. Lines that cannot be read (torn by a kill) are recomputed from their run."""
     records = []
     for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
         try:
-            records.append(_RECORD.validate_python(json.loads(line)))
+            records.append(adapter.validate_python(json.loads(line)))
         except (ValueError, ValidationError):
-            _log.warning("%s: a line that is no twin record was left out", path)
-    return records
+            _log.warning("%s: a line that is no record of a run was left out", path)
+    return _latest(records)
 
 
-def _append(path: Path, records: Iterable[TwinRecord]) -> None:
+def _latest(records: Iterable[Record]) -> list[Record]:
+    """The last record of each cell and metric of a run: a newer version records a twin again."""
+    found: dict[tuple[str, ...], Record] = {}
+    for record in records:
+        metric = record.metric if isinstance(record, RepeatRecord) else ""
+        found[record.run, record.study, record.cell, metric] = record
+    return list(found.values())
+
+
+def _append(path: Path, records: Sequence[HistoryRecord]) -> None:
     """Append in one write, so that two reports at once cannot mix their lines."""
+    if not records:
+        return
     text = "".join(json.dumps(asdict(record)) + "\n" for record in records)
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     try:

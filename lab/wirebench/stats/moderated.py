@@ -1,4 +1,4 @@
-"""The p-values of a whole table of comparisons: a trimmed t test with a moderated variance.
+"""What all comparisons of a table share: a trimmed t test with a moderated variance.
 
 Three properties decide the choice, in simulated tables of 12 and 30 entries in calm, heavy-tailed
 and two-speed worlds (``lab/tests/test_stats_moderated.py``):
@@ -23,7 +23,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from wirebench.stats.ratio import Floats, median
+from wirebench.stats.ratio import Floats
+from wirebench.stats.sample import Sample, groups
 from wirebench.stats.settings import DEFAULT, Settings
 
 
@@ -33,7 +34,7 @@ class Trimmed:
 
     mean: float
     variance: float
-    degrees: int
+    degrees: float
 
 
 def trimmed(values: Floats, *, settings: Settings = DEFAULT) -> Trimmed | None:
@@ -55,6 +56,31 @@ def trimmed(values: Floats, *, settings: Settings = DEFAULT) -> Trimmed | None:
         variance=squares / (kept * (kept - 1)),
         degrees=kept - 1,
     )
+
+
+def trimmed_within(
+    values: Floats, within: Floats, lost: Floats, *, settings: Settings = DEFAULT
+) -> list[Trimmed]:
+    """``trimmed`` of each comparison, with the error within repeats. ``values`` has shape
+    (comparisons, blocks), with at least four blocks.
+
+    ``within``: the values less what is attributed to repeats. Their variance is too small by
+    (n - 1 - lost) / (n - 1), and has so many degrees of freedom less: with K repeats' means wholly
+    taken out, ``lost`` (shape (comparisons,)) is K - 1.
+    """
+    n = values.shape[1]
+    cut = max(1, int(settings.trim * n))
+    kept = n - 2 * cut
+    means = np.sort(values, axis=1)[:, cut : n - cut].mean(axis=1)
+    ordered = np.sort(within, axis=1)
+    winsorised = np.clip(ordered, ordered[:, [cut]], ordered[:, [n - cut - 1]])
+    squares = np.sum((winsorised - winsorised.mean(axis=1, keepdims=True)) ** 2, axis=1)
+    variances = squares / (kept * (kept - 1)) * (n - 1) / (n - 1 - lost)
+    degrees = np.maximum(1.0, kept - 1 - lost)
+    return [
+        Trimmed(mean=float(mean), variance=float(variance), degrees=float(one))
+        for mean, variance, one in zip(means, variances, degrees, strict=True)
+    ]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,91 +128,45 @@ def _trigamma_inverse(value: float) -> float:
     return x
 
 
-def serial_inflation(samples: Sequence[Floats], *, entries: int) -> float:
+def serial_inflation(
+    samples: Sequence[Sample], *, entries: int, settings: Settings = DEFAULT
+) -> float:
     """By what the variance of a mean is larger than that of independent blocks: (1 + r) / (1 - r).
 
-    r is the lag-1 autocorrelation of the blocks' deviations, pooled over the table because one
-    comparison of six blocks says nothing of it; spikes are cut at their 95th percentile, the
-    estimator's bias of -1/n is taken out, and so is one standard error, since an estimate of noise
-    is no evidence. At least 1.
+    r is the lag-1 autocorrelation of the blocks' deviations within repeats, pooled over the table
+    because one comparison of six blocks says nothing of it; spikes are cut at their 95th
+    percentile. The estimator's bias of -(1 + 3 r) / n (Marriott & Pope, Biometrika 1954) is taken
+    out, and so is one standard error, since an estimate of noise is no evidence. At least 1.
+    Repeats of fewer than ``min_blocks`` blocks say nothing.
     """
     products = squares = pairs = bias = 0.0
-    for values in samples:
-        n = len(values)
-        if n < 3:
-            continue
-        off = values - median(values)
-        limit = float(np.quantile(np.abs(off), 0.95))
+    for group in groups(samples):
+        off = group.centred
+        limit = np.quantile(np.abs(off), 0.95, axis=1, keepdims=True)
         off = np.clip(off, -limit, limit)
-        products += float(np.sum(off[1:] * off[:-1]))
-        squares += float(np.sum(off**2)) * (n - 1) / n
-        pairs += n - 1
-        bias += (n - 1) / n
+        for part in group.parts:
+            n = len(part)
+            if n < settings.min_blocks:
+                continue
+            own = off[:, part]
+            products += float(np.sum(own[:, 1:] * own[:, :-1]))
+            squares += float(np.sum(own**2)) * (n - 1) / n
+            pairs += len(own) * (n - 1)
+            bias += len(own) * (n - 1) / n
     if squares <= 0:
         return 1.0
     independent = pairs * min(1.0, (entries - 1) / len(samples))
     r = products / squares + bias / pairs - 1 / math.sqrt(max(1.0, independent))
-    r = min(max(r, 0.0), 0.9)
+    r = min(max(r / (1 - 3 * bias / pairs), 0.0), 0.9)
     return (1 + r) / (1 - r)
 
 
-def table_p_values(
-    samples: Sequence[Floats],
-    edges: Sequence[tuple[float, float]],
-    *,
-    entries: int,
-    settings: Settings = DEFAULT,
-) -> list[float]:
-    """Two-sided p of each comparison that its ratio is within the band, before Holm's correction.
-
-    ``samples`` holds the block log-ratios of each comparison, shape (blocks,), in the order of the
-    blocks; ``edges`` the logarithms of the band's lower and upper edge; ``entries`` how many
-    different entries the comparisons are among, which bounds the degrees of freedom that they have
-    together. 1 where the median is inside the band or there are fewer than ``min_blocks`` blocks.
+def moderate(one: Trimmed, prior: Prior, most: float) -> tuple[float, float]:
+    """The variance drawn towards the prior, and its degrees of freedom, at most those that all
+    comparisons have together (Smyth 2004, section 3).
     """
-    found = [
-        trimmed(values, settings=settings) if len(values) >= settings.min_blocks else None
-        for values in samples
-    ]
-    known = [one for one in found if one is not None]
-    if not known:
-        return [1.0] * len(samples)
-    prior = shared_variance(known)
-    inflation = serial_inflation(
-        [values for values, one in zip(samples, found, strict=True) if one is not None],
-        entries=entries,
-    )
-    usable = sum(one.degrees for one in known if one.variance > 0)
-    return [
-        1.0
-        if one is None
-        else _p_beyond(
-            one, values, edge, prior, inflation, min(usable, one.degrees * max(1, entries - 1))
-        )
-        for values, one, edge in zip(samples, found, edges, strict=True)
-    ]
-
-
-def _p_beyond(
-    one: Trimmed,
-    values: Floats,
-    edge: tuple[float, float],
-    prior: Prior,
-    inflation: float,
-    most: int,
-) -> float:
-    """``most``: degrees of freedom that all comparisons have together."""
-    low, high = edge
-    centre = median(values)
-    cleared = one.mean - high if centre > 0 else low - one.mean
-    if low <= centre <= high or cleared <= 0:
-        return 1.0
     if math.isinf(prior.degrees):
-        variance, degrees = prior.variance, float(most)
-    else:
-        degrees = prior.degrees + one.degrees
-        variance = (prior.degrees * prior.variance + one.degrees * one.variance) / degrees
-        degrees = min(degrees, float(most))
-    if variance <= 0:
-        return 0.0
-    return min(1.0, 2 * float(special.stdtr(degrees, -cleared / math.sqrt(variance * inflation))))
+        return prior.variance, float(most)
+    degrees = prior.degrees + one.degrees
+    variance = (prior.degrees * prior.variance + one.degrees * one.variance) / degrees
+    return variance, min(degrees, float(most))

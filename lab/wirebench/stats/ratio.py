@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -74,8 +75,13 @@ def bootstrap_median(values: Floats, *, settings: Settings = DEFAULT) -> Medians
     """
     ordered = np.sort(values)
     low, high, shares = _middle_ranks(len(values), settings.resamples, settings.seed)
-    medians, where = np.unique((ordered[low] + ordered[high]) / 2, return_inverse=True)
-    return Medians(values=medians, shares=np.bincount(where, weights=shares).astype(np.float64))
+    medians = (ordered[low] + ordered[high]) / 2
+    order = np.argsort(medians)
+    medians, shares = medians[order], shares[order]
+    first = np.flatnonzero(np.diff(medians, prepend=-np.inf))
+    if len(first) < len(medians):
+        medians, shares = medians[first], np.add.reduceat(shares, first)
+    return Medians(values=medians, shares=shares)
 
 
 def median(values: Floats) -> float:
@@ -124,14 +130,29 @@ def jackknife_acceleration(values: Floats) -> float | None:
     """Efron's acceleration of the median; None when leaving out any one value leaves the same
     median.
     """
-    left_out = np.array([median(np.delete(values, index)) for index in range(len(values))])
-    influence = left_out.mean() - left_out
+    x, n = np.sort(values), len(values)
+    half = n // 2
+    # The median without one value depends only on whether that one is below, at or above it.
+    left_out: tuple[float, ...]
+    counts: tuple[int, ...]
+    if n % 2:
+        left_out = (
+            float(x[half] + x[half + 1]) / 2,
+            float(x[half - 1] + x[half + 1]) / 2,
+            float(x[half - 1] + x[half]) / 2,
+        )
+        counts = (half, 1, half)
+    else:
+        left_out, counts = (float(x[half]), float(x[half - 1])), (half, half)
+    mean = sum(count * one for count, one in zip(counts, left_out, strict=True)) / n
+    influence = [mean - one for one in left_out]
     # Relative to the data's own scale, because differences of rounding only are no influence.
-    if float(np.abs(influence).max()) <= 1e-12 * max(
-        float(np.ptp(values)), float(np.abs(values).max())
-    ):
+    size = max(float(x[-1] - x[0]), abs(float(x[0])), abs(float(x[-1])))
+    if max(map(abs, influence)) <= 1e-12 * size:
         return None
-    return float(np.sum(influence**3) / (6 * np.sum(influence**2) ** 1.5))
+    cubes = sum(count * one**3 for count, one in zip(counts, influence, strict=True))
+    squares = sum(count * one**2 for count, one in zip(counts, influence, strict=True))
+    return cubes / (6 * squares * math.sqrt(squares))
 
 
 def block_log_ratios(a: Mapping[int, float], b: Mapping[int, float]) -> Floats:

@@ -24,10 +24,23 @@ class Settings:
     min_noise: float = 0.03
     """The noise band is never narrower than 1 +/- this."""
     noise_percentile: float = 95.0
-    own_band_twins: int = 20
-    """A study with at least this many twins on this host has its own band. The others share a band
-    from the twins of all studies.
+    """The band holds this percentage of what twins differ by beyond their own sampling error."""
+    noise_level: float = 0.05
+    """Twins widen the band only if chance gives such differences less often than this."""
+    presets: tuple[str, ...] = ("quick", "hour", "evening", "published", "full")
+    """From short to long. Twins of a shorter preset never widen the band of a longer one. A preset
+    that is not among these has twins of its own only.
     """
+    outlier: float = 3.5
+    """Robust standard deviations beyond which a block is a spike and no sign of what differs
+    between repeats (Iglewicz & Hoaglin 1993).
+    """
+    assumed_run_effect: float = 0.03
+    """By how much an entry differs from run to run (one standard deviation) where a host has shown
+    nothing of it; only for comparisons of two runs.
+    """
+    least_changes: int = 5
+    """Fewer entries' changes between two runs say nothing of what differs between runs."""
     max_more_blocks: int = 200
     """The most additional blocks that a report suggests. A pair that needs more is too close to the
     band's edge.

@@ -10,7 +10,15 @@ from wirebench.plan.stop import Standstill
 from wirebench.run.tally import GIVE_UP_AFTER
 from wirebench.stats.analyse import analyse
 from wirebench.stats.settings import DEFAULT, Settings
-from wirebench.stats.types import CellAnalysis, EntryAnalysis, Ratio, TrialView, TwinRecord, Verdict
+from wirebench.stats.types import (
+    CellAnalysis,
+    EntryAnalysis,
+    HistoryRecord,
+    Ratio,
+    TrialView,
+    TwinRecord,
+    Verdict,
+)
 
 DECIDED = "all its pairs were decided"
 AS_FAR_AS_CAN_BE = "more blocks would not decide what the generator leaves open"
@@ -23,7 +31,7 @@ def standstill(
     *,
     block: int,
     present: Collection[str],
-    history: Sequence[TwinRecord] = (),
+    history: Sequence[HistoryRecord] = (),
     settings: Settings = DEFAULT,
 ) -> Standstill:
     """Whom of the cell ``key`` more blocks would not help, by its blocks up to ``block``.
@@ -31,8 +39,9 @@ def standstill(
     An entry is settled when no verdict on it is open, against the floor and against every entry
     that is still ``present``, or when its ratio to the floor is known within 1 +/- ``precision``.
     Which entry leads plays no part (Kalibera & Jones, ISMM 2013). Nothing is settled without an
-    interval.
-    Later trials of an interrupted run are not looked at, so that a resumed run decides alike.
+    interval. The intervals hold what differs between the run's own repeats. What earlier runs
+    showed of it is left out, because no block makes it smaller. Later trials of an interrupted run
+    are not looked at, so that a resumed run decides alike.
     """
     planned = next(cell for cell in plan.cells if cell.key == key)
     own = [
@@ -40,7 +49,8 @@ def standstill(
         for trial in trials
         if (trial.study, trial.cell) == (planned.study, planned.cell.id) and trial.block <= block
     ]
-    (cell,) = analyse(own, replace(plan, cells=(planned,)), history, settings=settings).cells
+    twins = [record for record in history if isinstance(record, TwinRecord)]
+    (cell,) = analyse(own, replace(plan, cells=(planned,)), twins, settings=settings).cells
     judged = [
         entry
         for entry in cell.entries

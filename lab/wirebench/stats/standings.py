@@ -9,9 +9,9 @@ import numpy as np
 
 from wirebench.stats.bottleneck import bound_of, is_ahead, within_bounds
 from wirebench.stats.cell import CellData
-from wirebench.stats.moderated import table_p_values
+from wirebench.stats.comparisons import Comparisons
 from wirebench.stats.ranks import Place
-from wirebench.stats.ratio import median, ratio_of
+from wirebench.stats.ratio import median
 from wirebench.stats.settings import Settings
 from wirebench.stats.summary import higher_is_better
 from wirebench.stats.types import (
@@ -20,7 +20,7 @@ from wirebench.stats.types import (
     Standing,
     Verdict,
 )
-from wirebench.stats.verdict import holm, judge, log_edges
+from wirebench.stats.verdict import holm, log_edges
 
 
 def order_of(data: CellData, names: Sequence[str], metric: str) -> list[str]:
@@ -44,7 +44,7 @@ def order_of(data: CellData, names: Sequence[str], metric: str) -> list[str]:
 
 
 def pairs_of(
-    data: CellData,
+    comparisons: Comparisons,
     names: Sequence[str],
     metric: str,
     d: float,
@@ -55,28 +55,29 @@ def pairs_of(
     (each counted once).
     """
     couples = list(combinations(names, 2))
-    logs = [data.log_ratios(a, b, metric) for a, b in couples]
-    raw = table_p_values(logs, [log_edges(d)] * len(logs), entries=len(names), settings=settings)
+    edges = log_edges(d)
+    adjusted = holm([comparisons.p_value(a, b, edges) for a, b in couples])
+    better = higher_is_better(metric)
     found = []
-    for (a, b), values, p in zip(couples, logs, holm(raw), strict=True):
-        for one, other, oriented in ((a, b, values), (b, a, -values)):
+    for (a, b), p in zip(couples, adjusted, strict=True):
+        for one, other in ((a, b), (b, a)):
             limited, other_limited = one in generator_bound, other in generator_bound
-            verdict = judge(
-                oriented,
+            ratio = comparisons.ratio(one, other)
+            enough = ratio is not None and ratio.blocks >= settings.min_blocks
+            verdict = comparisons.verdict(
+                one,
+                other,
                 d=d,
-                higher_is_better=higher_is_better(metric),
+                higher_is_better=better,
                 adjusted_p=p,
                 pairs=len(couples),
-                settings=settings,
             )
-            ratio = ratio_of(oriented, settings=settings)
-            better = higher_is_better(metric)
             found.append(
                 Pair(
                     a=one,
                     b=other,
                     ratio=ratio,
-                    p=p if len(values) >= settings.min_blocks else None,
+                    p=p if enough else None,
                     verdict=within_bounds(
                         verdict,
                         limited=limited,
@@ -100,29 +101,28 @@ def beats(pairs: Iterable[Pair]) -> dict[str, frozenset[str]]:
 
 
 def ratios_to_floor(
-    data: CellData, metric: str, d: float, settings: Settings
+    data: CellData, comparisons: Comparisons, metric: str, d: float
 ) -> dict[str, tuple[Ratio | None, Verdict | None]]:
     """Every other entry's ratio to the floor, Holm-corrected over these comparisons."""
-    if data.floor is None:
+    floor = data.floor
+    if floor is None:
         return {}
-    names = [name for name in data.trials if name != data.floor and data.values(name, metric)]
-    logs = [data.log_ratios(name, data.floor, metric) for name in names]
-    raw = table_p_values(
-        logs, [log_edges(d)] * len(logs), entries=len(names) + 1, settings=settings
-    )
+    names = [name for name in data.trials if name != floor and data.values(name, metric)]
+    edges = log_edges(d)
+    adjusted = holm([comparisons.p_value(name, floor, edges) for name in names])
     return {
         name: (
-            ratio_of(values, settings=settings),
-            judge(
-                values,
+            comparisons.ratio(name, floor),
+            comparisons.verdict(
+                name,
+                floor,
                 d=d,
                 higher_is_better=higher_is_better(metric),
                 adjusted_p=p,
                 pairs=len(names),
-                settings=settings,
             ),
         )
-        for name, values, p in zip(names, logs, holm(raw), strict=True)
+        for name, p in zip(names, adjusted, strict=True)
     }
 
 

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 
 from wirebench.stats.cell import CellData
-from wirebench.stats.ratio import ratio_of
-from wirebench.stats.settings import Settings
+from wirebench.stats.comparisons import Comparisons
 from wirebench.stats.summary import higher_is_better
-from wirebench.stats.types import (
-    NoiseBand,
-    TwinRecord,
-    TwinVerdict,
-)
-from wirebench.stats.verdict import Twin, judge
+from wirebench.stats.types import NoiseBand, TwinNoise, TwinRecord, TwinVerdict
+
+Measured = Callable[[str], Comparisons]
+"""The comparisons of a cell by one metric."""
 
 
-def twin_ratio(cell: CellData) -> Twin | None:
-    """The cell's A/A ratio, if it has enough blocks to be one."""
-    if cell.twin_pair is None:
+def twin_noise(data: CellData, metric: str, comparisons: Comparisons) -> TwinNoise | None:
+    """The twin's log-ratio with its standard error; None without a twin or with too few blocks."""
+    if data.twin_pair is None:
         return None
-    ratio = ratio_of(cell.log_ratios(*cell.twin_pair, cell.planned.cell.primary))
-    if ratio is None or ratio.low is None:
+    spread = comparisons.spread(*data.twin_pair)
+    if spread is None:
         return None
-    return Twin(study=cell.study, ratio=ratio.estimate)
+    return TwinNoise(
+        log_ratio=spread.mean,
+        standard_error=math.sqrt(spread.variance),
+        degrees=spread.degrees,
+    )
 
 
 def twin_counts(twins: Sequence[TwinVerdict], history: Sequence[TwinRecord]) -> dict[str, int]:
@@ -35,16 +37,19 @@ def twin_counts(twins: Sequence[TwinVerdict], history: Sequence[TwinRecord]) -> 
     }
 
 
-def twin_verdict(data: CellData, band: NoiseBand, settings: Settings) -> TwinVerdict | None:
+def twin_verdict(
+    data: CellData, comparisons: Measured, noise: Mapping[str, TwinNoise], band: NoiseBand
+) -> TwinVerdict | None:
     if data.twin_pair is None:
         return None
     metric = data.planned.cell.primary
-    logs = data.log_ratios(*data.twin_pair, metric)
+    by = comparisons(metric)
     return TwinVerdict(
         study=data.study,
         cell=data.planned.cell.id,
         contestant=data.twin_pair[1],
-        ratio=ratio_of(logs, settings=settings),
-        verdict=judge(logs, d=band.d, higher_is_better=higher_is_better(metric), settings=settings),
+        ratio=by.ratio(*data.twin_pair),
+        verdict=by.verdict(*data.twin_pair, d=band.d, higher_is_better=higher_is_better(metric)),
         band=band.d,
+        noise=noise,
     )

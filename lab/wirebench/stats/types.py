@@ -6,6 +6,7 @@ is better. Words such as ``faster`` mean better, whatever the metric's direction
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -15,6 +16,7 @@ from wirebench.catalog.studies import Kind
 from wirebench.trial.record import TrialRecord as TrialView
 
 __all__ = [
+    "UNKNOWN_RUN_EFFECT",
     "Bottleneck",
     "BottleneckKind",
     "Bound",
@@ -24,6 +26,7 @@ __all__ = [
     "EntryAnalysis",
     "EntrySummary",
     "FailureCount",
+    "HistoryRecord",
     "LittleCheck",
     "Mark",
     "MemoryTable",
@@ -31,11 +34,14 @@ __all__ = [
     "NoiseBand",
     "Pair",
     "Ratio",
+    "RepeatRecord",
     "RunAnalysis",
+    "RunEffect",
     "Slope",
     "Standing",
     "Starvation",
     "TrialView",
+    "TwinNoise",
     "TwinRecord",
     "TwinVerdict",
     "Verdict",
@@ -272,6 +278,73 @@ class NoiseBand:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RunEffect:
+    """What differs between repeats: the variance component of a pair's log-ratio that blocks of one
+    repeat cannot show.
+    """
+
+    source: Literal["repeats", "host", "changes", "assumed", "unknown"]
+    """From this run's repeats, from earlier runs of the host, from how much all entries of a cell
+    changed between two runs, assumed, or not known at all.
+    """
+    variance: float
+    """Of a log-ratio, dimensionless. An estimate, so it may be negative: then no more than 0."""
+    degrees: float
+    """Degrees of freedom of the estimate; infinite for an assumption."""
+    repeats: int
+    """How many repeats (``repeats``) or earlier runs (``host``) it comes from."""
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of a log-ratio between repeats."""
+        return math.sqrt(max(0.0, self.variance))
+
+    def __str__(self) -> str:
+        match self.source:
+            case "repeats":
+                return (
+                    f"{self.repeats} repeats: what differs between them"
+                    f" ({self.deviation:.1%} of a ratio) is in every interval"
+                )
+            case "host":
+                runs = "1 earlier run" if self.repeats == 1 else f"{self.repeats} earlier runs"
+                return (
+                    f"one repeat: what differed between repeats of {runs} on this host"
+                    f" ({self.deviation:.1%} of a ratio) is in every interval"
+                )
+            case "changes":
+                return (
+                    "what differs between runs is judged by how far all entries changed"
+                    f" ({self.deviation:.1%} of a ratio in one run)"
+                )
+            case "assumed":
+                return (
+                    "what differs between runs is not known on this host:"
+                    f" {self.deviation:.1%} of a ratio is assumed"
+                )
+            case "unknown":
+                return (
+                    "one repeat: what differs between runs (memory layout, build path) is in no"
+                    " interval; --repeats 3 shows it"
+                )
+
+
+UNKNOWN_RUN_EFFECT = RunEffect(source="unknown", variance=0.0, degrees=0.0, repeats=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TwinNoise:
+    """A twin's log-ratio by one metric."""
+
+    log_ratio: float
+    """Trimmed mean over the blocks."""
+    standard_error: float
+    """Of ``log_ratio``, from the blocks."""
+    degrees: float
+    """Degrees of freedom of ``standard_error``."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class TwinVerdict:
     """The verdict on a contestant entered twice. Anything but ``equivalent`` or ``undecided`` is a
     false alarm.
@@ -284,6 +357,8 @@ class TwinVerdict:
     verdict: Verdict
     """Against a band that does not contain this twin's own ratio."""
     band: float
+    noise: Mapping[str, TwinNoise] = field(default_factory=dict)
+    """By metric."""
 
     @property
     def false_alarm(self) -> bool:
@@ -303,6 +378,31 @@ class TwinRecord:
     ratio: float
     blocks: int
     false_alarm: bool
+    kind: str = ""
+    """The kind of cell."""
+    preset: str = ""
+    noise: Mapping[str, TwinNoise] = field(default_factory=dict)
+    """By metric. Empty in records of older versions, which count for the false alarms only."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RepeatRecord:
+    """What one cell of an earlier run on the same host showed of the component between repeats."""
+
+    run: str
+    started_unix_ns: int
+    host_id: str
+    study: str
+    cell: str
+    kind: str
+    metric: str
+    variance: float
+    degrees: float
+    repeats: int
+
+
+HistoryRecord = TwinRecord | RepeatRecord
+"""What a host keeps of its earlier runs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -330,6 +430,7 @@ class CellAnalysis:
     """Blocks with at least one trial, without the dropped ones."""
     dropped: tuple[DroppedBlock, ...]
     band: NoiseBand
+    """By the primary metric."""
     twin: TwinVerdict | None
     entries: tuple[EntryAnalysis, ...]
     """The ranked entries, best first; then the floor, the twin's second entry, and those without a
@@ -337,6 +438,15 @@ class CellAnalysis:
     """
     pairs: tuple[Pair, ...]
     """Of the ranked entries, by the primary metric; the verdicts are Holm-corrected over these."""
+    bands: Mapping[str, NoiseBand] = field(default_factory=dict)
+    """By each metric that is judged."""
+    run_effects: Mapping[str, RunEffect] = field(default_factory=dict)
+    """What differs between repeats, by each metric that is judged."""
+
+    @property
+    def run_effect(self) -> RunEffect:
+        """By the primary metric."""
+        return self.run_effects.get(self.metric, UNKNOWN_RUN_EFFECT)
 
     @property
     def key(self) -> str:

@@ -4,55 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from scipy import special
 
-from wirebench.stats.ratio import Floats, bca_interval, median
+from wirebench.stats.ratio import Floats, Interval, bca_interval, median
 from wirebench.stats.settings import DEFAULT, Settings
-from wirebench.stats.types import NoiseBand, Verdict
-
-
-@dataclass(frozen=True, kw_only=True)
-class Twin:
-    """The A/A ratio of one cell, of this run or of an earlier one on the same host."""
-
-    study: str
-    ratio: float
-
-
-def noise_band(study: str, twins: Sequence[Twin], *, settings: Settings = DEFAULT) -> NoiseBand:
-    """d = max(3%, 95th percentile of |A/A - 1|). With few twins the percentile is the largest
-    observed value.
-
-    A study with enough twins on this host has its own band. The others share the twins of all
-    studies, because a percentile of a handful means little.
-    """
-    own = [twin for twin in twins if twin.study == study]
-    used, whose = (
-        (own, study) if len(own) >= settings.own_band_twins else (list(twins), "all studies")
-    )
-    if not used:
-        return NoiseBand(d=settings.min_noise, source="the assumed minimum: no twins yet", twins=0)
-    seen = float(
-        np.percentile(
-            [abs(twin.ratio - 1) for twin in used], settings.noise_percentile, method="higher"
-        )
-    )
-    of = f"{len(used)} twins of {whose} on this host"
-    if seen <= settings.min_noise:
-        return NoiseBand(
-            d=settings.min_noise,
-            source=f"the assumed minimum; {of} stay within it",
-            twins=len(used),
-        )
-    # Of fewer than twenty values the 95th percentile is the largest.
-    return NoiseBand(
-        d=seen,
-        source=f"{'95th percentile' if len(used) >= 20 else 'the largest'} of {of}",
-        twins=len(used),
-    )
+from wirebench.stats.types import Verdict
 
 
 def log_edge(d: float, *, above: bool) -> float:
@@ -88,6 +46,9 @@ def judge(
     higher_is_better: bool,
     adjusted_p: float | None = None,
     pairs: int = 1,
+    interval: Interval | None = None,
+    run_variance: float = 0.0,
+    repeated: bool = False,
     settings: Settings = DEFAULT,
 ) -> Verdict:
     """The verdict on A against B, from their block log-ratios.
@@ -96,13 +57,18 @@ def judge(
     slower. Wholly inside: equivalent. That claim needs no correction, because it says only that a
     difference is below what this host can show. Otherwise undecided. ``pairs`` is the number of
     pairs in the table; only the suggestion of more blocks uses it.
+
+    ``interval`` is that of the logarithms; None: the BCa interval of these blocks alone.
+    ``run_variance`` is what repeats add to the squared error of the median; with ``repeated`` it
+    gets less as more blocks come from more repeats.
     """
     blocks = len(log_ratios)
     more: int | None = settings.min_blocks - blocks
     if blocks < settings.min_blocks:
         reason = f"{blocks} common blocks; an interval needs {settings.min_blocks}"
         return Verdict(kind="undecided", blocks_needed=more, reason=reason)
-    interval = bca_interval(log_ratios, settings=settings)
+    if interval is None:
+        interval = bca_interval(log_ratios, settings=settings)
     low, high = math.expm1(interval.low), math.expm1(interval.high)
     if low > d or high < -d:
         if adjusted_p is None or adjusted_p <= 1 - settings.confidence:
@@ -115,19 +81,32 @@ def judge(
         return Verdict(kind="equivalent")
     else:
         reason = f"the interval crosses the edge of the noise band of {d:.1%}"
-    more = more_blocks(log_ratios, d=d, pairs=pairs, settings=settings)
+    more = more_blocks(
+        log_ratios,
+        d=d,
+        pairs=pairs,
+        run_variance=run_variance,
+        repeated=repeated,
+        settings=settings,
+    )
     return Verdict(kind="undecided", blocks_needed=more, reason=reason)
 
 
 def more_blocks(
-    log_ratios: Floats, *, d: float, pairs: int, settings: Settings = DEFAULT
+    log_ratios: Floats,
+    *,
+    d: float,
+    pairs: int,
+    run_variance: float = 0.0,
+    repeated: bool = False,
+    settings: Settings = DEFAULT,
 ) -> int | None:
     """The additional blocks that would probably decide: the half width shrinks as 1/sqrt(n) around
-    the same estimate.
+    the same estimate, but for what differs between repeats where all blocks are of one.
 
     For an estimate outside the band the level is Bonferroni's, which is what Holm asks of the first
     pair. None if more than ``max_more_blocks`` are needed: the difference is then about as large as
-    the band.
+    the band, or as what differs between runs.
     """
     n = len(log_ratios)
     centre = median(log_ratios)
@@ -136,10 +115,14 @@ def more_blocks(
     level = (1 - settings.confidence) / 2
     if abs(centre) > edge:
         level /= max(1, pairs)
-    # The standard error of a median is sqrt(pi/2) times the mean's (normal data).
-    half_width_of_one = (
-        -float(special.ndtri(level)) * math.sqrt(math.pi / 2) * float(np.std(log_ratios, ddof=1))
-    )
-    if half_width_of_one >= distance * math.sqrt(n + settings.max_more_blocks):
+    quantile = float(special.ndtri(level)) ** 2
+    # The squared standard error of a median is pi/2 times the mean's (normal data).
+    of_one = math.pi / 2 * float(np.var(log_ratios, ddof=1))
+    room = distance**2 / quantile
+    if repeated:
+        of_one += n * run_variance
+    else:
+        room -= run_variance
+    if of_one >= room * (n + settings.max_more_blocks):
         return None
-    return max(1, math.ceil((half_width_of_one / distance) ** 2) - n)
+    return max(1, math.ceil(of_one / room) - n)
