@@ -47,7 +47,7 @@ std::size_t timer_heap::run(const time_point& now) {
     running_ = true;
     while (!entries_.empty() && entries_.front().at <= now) {
         timer_node& t = *entries_.front().t;
-        if (entries_.front().at != t.deadline_) {  // stale, even if its true deadline has passed too
+        if (entries_.front().at != t.deadline_) {  // stale, even if the true one has passed too
             if (t.deadline_ == time_point::max()) {
                 forget(t);
             } else {
