@@ -17,8 +17,10 @@
 namespace wireload {
 namespace {
 
-// Of the time of its CPUs; beyond it, what was measured is the generator.
+// Of the time of its CPUs. Beyond the first, bursts of replies wait for the generator; beyond the
+// second, what was measured is the generator.
 constexpr double busy_generator = 0.8;
+constexpr double bound_generator = 0.95;
 
 // Of Little's ratio, which would be 1 but for the sampling of the number in flight.
 constexpr double little_tolerance = 0.05;
@@ -129,12 +131,15 @@ std::string threshold_lines(const plan& p, const run_result& r, const painter& p
 
 std::string generator_line(const plan& p, const run_result& r, const painter& paint) {
     const unsigned cpus = p.cpus;
-    const bool busy = r.generator.cpu_share > busy_generator;
-    std::string out = fmt::format(
-        "Generator  {:.0f}% of its {}, {} at most: {}\n", r.generator.cpu_share * 100,
-        cpus == 1 ? "core" : fmt::format("{} cores", cpus),
-        bytes_text(static_cast<double>(r.generator.rss_peak_bytes)),
-        busy ? paint.yellow("generator-bound, the server may do more") : "it was not the limit");
+    const double share = r.generator.cpu_share;
+    const std::string limit = share > bound_generator
+                                  ? paint.yellow("generator-bound, the server may do more")
+                              : share > busy_generator ? paint.yellow("near its limit")
+                                                       : "it was not the limit";
+    std::string out =
+        fmt::format("Generator  {:.0f}% of its {}, {} at most: {}\n", share * 100,
+                    cpus == 1 ? "core" : fmt::format("{} cores", cpus),
+                    bytes_text(static_cast<double>(r.generator.rss_peak_bytes)), limit);
     if (const auto ratio = r.little_ratio()) {
         const bool fits = std::abs(*ratio - 1) <= little_tolerance;
         out += fmt::format("Little     rate x latency / in flight = {:.3f}{}\n", *ratio,
