@@ -101,7 +101,14 @@ def test_the_generators_document(tmp_path: Path) -> None:
         "errors": {"closed_early": 2, "tls": 0},
         "latency": {"count": 9, "max_ns": 7, "percentiles_ns": {"50": 3, "99.9": None}},
         "generator": {"involuntary_switches": 30},
-        "open_loop": {"void": "p99 of the lag is 3 ms"},
+        "open_loop": {
+            "rate": 6.0,
+            "scheduled": 12,
+            "rate_kept": True,
+            "lag": {"count": 12},
+            "service": {"count": 9},
+            "void": "p99 of the lag is 3 ms",
+        },
     }
     file = tmp_path / "document.json"
     file.write_text(json.dumps(document))

@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstring>
+#include <ctime>
 #include <map>
 #include <sstream>
 #include <string>
@@ -63,6 +65,43 @@ private:
     std::unique_ptr<server> server_;
     std::thread thread_;
 };
+
+// Waits until the kernel stamps packets as they arrive. It begins to do so in a work queue, some
+// time after the first socket has asked for it; packets before that are stamped when they are read.
+void await_arrival_stamps() {
+    using namespace std::chrono_literals;
+    const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    const int on = 1;
+    ASSERT_EQ(setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on), 0);
+    sockaddr_in self{};
+    self.sin_family = AF_INET;
+    self.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof self;
+    ASSERT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&self), size), 0);
+    ASSERT_EQ(getsockname(fd, reinterpret_cast<sockaddr*>(&self), &size), 0);
+    for (bool stamped = false; !stamped;) {
+        char byte = 0;
+        ASSERT_EQ(sendto(fd, &byte, 1, 0, reinterpret_cast<sockaddr*>(&self), size), 1);
+        std::this_thread::sleep_for(5ms);
+        iovec bytes{.iov_base = &byte, .iov_len = 1};
+        alignas(cmsghdr) char space[CMSG_SPACE(sizeof(timespec))];
+        msghdr message{};
+        message.msg_iov = &bytes;
+        message.msg_iovlen = 1;
+        message.msg_control = space;
+        message.msg_controllen = sizeof space;
+        timespec read_at{};
+        clock_gettime(CLOCK_REALTIME, &read_at);
+        ASSERT_EQ(recvmsg(fd, &message, 0), 1);
+        const cmsghdr* note = CMSG_FIRSTHDR(&message);
+        ASSERT_NE(note, nullptr);
+        timespec at{};
+        std::memcpy(&at, CMSG_DATA(note), sizeof at);
+        stamped =
+            (read_at.tv_sec - at.tv_sec) * 1'000'000'000 + read_at.tv_nsec - at.tv_nsec > 2'000'000;
+    }
+    ::close(fd);
+}
 
 // One reply; its status and body, "end" at the connection's end.
 std::string read_reply(int fd) {
@@ -122,6 +161,7 @@ TEST(truth_server, its_record_begins_when_a_request_arrives_not_when_it_is_read)
     using namespace std::chrono_literals;
     served s("constant 1ms");
     s.end();  // nobody reads now
+    ASSERT_NO_FATAL_FAILURE(await_arrival_stamps());
     const int fd = s.connect();
     ask_only(fd);
     std::this_thread::sleep_for(60ms);
