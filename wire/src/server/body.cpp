@@ -2,6 +2,7 @@
 // body.hpp has the states.
 #include "body.hpp"
 
+#include <memory>
 #include <utility>
 
 #include "connection.hpp"
@@ -69,7 +70,8 @@ void body_writer::on_closed(unique_function<void()> call) {
         }
         if (!channel_->was_lost) return;
     }
-    run_on_loop(channel_->handle, std::move(call));
+    const auto told = std::make_shared<unique_function<void()>>(std::move(call));
+    if (!run_on_loop(channel_->handle, [told] { (*told)(); })) (*told)();
 }
 
 // ---- reader ----
@@ -135,9 +137,7 @@ bool body_channel::write(std::string_view piece) {
         posted = posted || to_post;
     }
     if (to_post && !run_on_loop(handle, [c = shared_from_this()] { c->pump(); })) {
-        const std::lock_guard lock(mutex);
-        closed = true;
-        pending = {};
+        lost();
         return false;
     }
     return !full;

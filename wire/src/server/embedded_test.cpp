@@ -181,6 +181,70 @@ TEST(embedded, the_drain_has_a_deadline_there_too) {
 
 // Everything that handlers may keep: they must find no server, also on the thread that was its
 // loop's.
+// What is told of its connection's end sends what another connection waits for.
+TEST(embedded, one_end_may_send_the_response_of_another_connection_as_the_server_goes) {
+    for (const bool waiter_first : {false, true}) {
+        std::optional<response> kept;
+        std::optional<body_writer> writer;
+        int handled = 0;
+        bool told = false;
+        {
+            router r;
+            r.get("/kept", [&](response res) {
+                ++handled;
+                kept = std::move(res);
+            });
+            r.get("/written", [&](response res) {
+                writer = res.start_body();
+                writer->on_closed([&] {
+                    told = true;
+                    kept->send("late");
+                    kept.reset();
+                });
+                writer->write("a beginning");
+            });
+            server_options options;
+            options.host = "127.0.0.1";
+            auto made = server::listen(0, std::move(r), std::move(options));
+            ASSERT_TRUE(made);
+            std::optional<server> s(*std::move(made));
+            const std::string end = " HTTP/1.1\r\nHost: x\r\n\r\n";
+            std::vector<std::unique_ptr<testing::raw_peer>> peers;
+            for (const bool waiter : {waiter_first, !waiter_first}) {
+                peers.push_back(std::make_unique<testing::raw_peer>(s->port()));
+                // The second request waits behind the first, and must not be handled any more.
+                peers.back()->send(waiter ? "GET /kept" + end + "GET /kept" + end
+                                          : "GET /written" + end);
+                while (waiter ? !kept.has_value() : !writer.has_value()) {
+                    ASSERT_TRUE(wait_as_asked(*s));
+                    ASSERT_TRUE(s->run_once(0ms));
+                }
+            }
+        }
+        EXPECT_TRUE(told);
+        EXPECT_FALSE(kept);
+        EXPECT_EQ(handled, 1);
+    }
+}
+TEST(embedded, a_body_begun_when_the_server_is_gone_is_told_to_be_lost) {
+    std::optional<response> kept;
+    {
+        auto made = server::listen(0, handler([&](response res) { kept = std::move(res); }));
+        ASSERT_TRUE(made);
+        server s(*std::move(made));
+        testing::raw_peer p(s.port());
+        p.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+        while (!kept) {
+            ASSERT_TRUE(wait_as_asked(s));
+            ASSERT_TRUE(s.run_once(1ms));
+        }
+    }
+    body_writer late = kept->start_body();
+    EXPECT_FALSE(late.is_open());
+    bool told = false;
+    late.on_closed([&] { told = true; });
+    EXPECT_TRUE(told);
+}
 TEST(embedded, what_outlives_a_server_that_has_not_drained_does_no_harm) {
     for (const bool draining : {false, true}) {
         std::vector<response> kept;

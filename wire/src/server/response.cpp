@@ -200,12 +200,17 @@ void exchange::deliver(exchange* e) {
     }
     std::unique_ptr<exchange> owned(e);
     const std::shared_ptr<loop_handle> alive = e->handle;
-    const std::lock_guard lock(alive->mutex);
-    if (alive->loop == nullptr) return;
-    alive->loop->post([owned = std::move(owned)]() mutable {
-        exchange* const e = owned.release();
-        e->handle->owner->complete(e);
-    });
+    {
+        const std::lock_guard lock(alive->mutex);
+        if (alive->loop != nullptr) {
+            alive->loop->post([owned = std::move(owned)]() mutable {
+                exchange* const e = owned.release();
+                e->handle->owner->complete(e);
+            });
+            return;
+        }
+    }
+    if (owned->out != nullptr) owned->out->lost();
 }
 
 void exchange::clear() noexcept {

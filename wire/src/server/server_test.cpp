@@ -307,9 +307,9 @@ TEST(server, responses_outlive_it_on_any_thread) {
 // Whether what a refusal says after its head is anything, for each reason to refuse.
 TEST(server, a_refusal_of_head_has_no_body) {
     server_options options;
-    options.limits.header_timeout = 100ms;
-    options.limits.body_timeout = 100ms;
-    options.limits.handler_timeout = 100ms;
+    options.limits.header_timeout = 400ms;
+    options.limits.body_timeout = 400ms;
+    options.limits.handler_timeout = 400ms;
     std::mutex mutex;
     std::vector<response> kept;
     served s(

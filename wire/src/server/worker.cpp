@@ -39,16 +39,18 @@ worker::worker(const server_options& options, handler& h, peer_counts* peers)
 }
 
 worker::~worker() {
-    // Also where run_once() has not been called until it returned false: responses and bodies that
-    // outlive the server must find nobody here.
+    // Also where run_once() has not been called until it returned false. What is told of its end
+    // here may send responses to other connections: it must still find the loop.
+    draining_ = true;
+    listener_.close();
+    while (connections_.first != nullptr) connections_.first->drop();
+    tasks_.clear();
+    // Responses and bodies that outlive the server must find nobody.
     handle_->thread.store(std::thread::id(), std::memory_order_relaxed);
     {
         const std::lock_guard lock(handle_->mutex);
         handle_->loop = nullptr;
     }
-    listener_.close();
-    while (connections_.first != nullptr) connections_.first->drop();
-    tasks_.clear();
     deferred_deletion_.clear();
 }
 
