@@ -97,7 +97,7 @@ request_id client_core::begin(std::unique_ptr<client_job> job) {
 }
 
 error client_core::check(client_job& job) {
-    auto parsed = parse_url(job.request.url);
+    auto parsed = parse_url_to_request(job.request.url);
     if (!parsed) return parsed.error();
     if (parsed->websocket()) return {errc::bad_url, "this client is for http:// and https:// URLs"};
     if (!options_.proxy.empty()) {

@@ -285,7 +285,7 @@ void detail::dialer_core::stop() {
 
 void detail::dialer_core::dial(std::string_view url, dial_options options,
                                dialer::callback opened) {
-    auto parsed = parse_url(url);
+    auto parsed = parse_url_to_request(url);
     if (parsed && !parsed->websocket())
         parsed =
             error(errc::bad_url, std::string(url) + ": this client is for ws:// and wss:// URLs");

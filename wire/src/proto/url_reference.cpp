@@ -131,6 +131,12 @@ std::string resolve_reference(std::string_view base_text, std::string_view refer
     return out;
 }
 
+result<url> parse_url_to_request(std::string_view text) {
+    auto parsed = parse_url(text);
+    if (!parsed || parsed->target.find("/.") == std::string::npos) return parsed;
+    return parse_url(resolve_reference(text, text));
+}
+
 std::string percent_encode(std::string_view text) {
     constexpr std::string_view digits = "0123456789ABCDEF";
     std::string out;

@@ -79,6 +79,20 @@ TEST(resolve_reference, other_bases) {
     EXPECT_EQ(resolve_reference("https://a/b", "//c/d"), "https://c/d");
     EXPECT_EQ(resolve_reference("http://a/b", "http://c/../d"), "http://c/d");
 }
+TEST(parse_url_to_request, removes_dot_segments_of_the_path_only) {
+    const auto target_of = [](std::string_view text) {
+        const auto parsed = parse_url_to_request(text);
+        EXPECT_TRUE(parsed) << text;
+        return parsed ? parsed->target : "";
+    };
+    EXPECT_EQ(target_of("http://a/b/../c?x=/../y"), "/c?x=/../y");
+    EXPECT_EQ(target_of("http://a/../.."), "/");
+    EXPECT_EQ(target_of("ws://a/./b/."), "/b/");
+    EXPECT_EQ(target_of("http://a/.well-known/x..y"), "/.well-known/x..y");
+    EXPECT_EQ(target_of("http://a/b//c"), "/b//c");
+    EXPECT_FALSE(parse_url_to_request("/../b"));
+}
+
 TEST(percent_encode, keeps_only_what_is_unreserved) {
     EXPECT_EQ(percent_encode("aZ09-._~"), "aZ09-._~");
     EXPECT_EQ(percent_encode("a b/&=+%\xC3\xA9\n"), "a%20b%2F%26%3D%2B%25%C3%A9%0A");

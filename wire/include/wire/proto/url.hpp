@@ -59,4 +59,8 @@ std::string with_query(std::string url, std::string_view name, std::string_view 
 // parse_url() refuses it.
 std::string resolve_reference(std::string_view base, std::string_view reference);
 
+// parse_url() as a client does: without the path's dot segments (RFC 3986 section 5.2.4), so that
+// "http://a/b/../c" is of "/c".
+result<url> parse_url_to_request(std::string_view text);
+
 }  // namespace wire

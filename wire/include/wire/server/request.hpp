@@ -72,7 +72,8 @@ public:
     // What a route's {name} or {name...} matched in path(), decoded with it ('+' stays): do not
     // decode it again. "" for a name that the route does not have, or without a router. {name}
     // never holds '/', as "%2F" is refused: values that need one go into the query, or last, as
-    // {name...}. That one may hold empty segments.
+    // {name...}. That one may hold empty segments and begin with '/': take that off before you join
+    // it to a folder.
     std::string_view param(std::string_view name) const noexcept;
     // A copy of param(), for code that was written when that was not decoded. Never fails.
     result<std::string> decoded_param(std::string_view name) const;

@@ -46,7 +46,8 @@ struct accept_options {
     std::optional<deflate_options> deflate = {};
     // Whose pages may open this WebSocket, besides those of the server's own origin: origins as
     // browsers send them in Origin ("https://example.org", "http://localhost:3000"; "null" for
-    // pages without one), or "*" for all. Others are answered with 403.
+    // sandboxed frames of any site, which is as good as all), or "*" for all. Others are answered
+    // with 403.
     //
     // A browser lets the page of any site open a WebSocket to any server, and sends the server's
     // cookies along: without this check a foreign page acts as the logged-in user (cross-site
