@@ -179,7 +179,7 @@ def test_fragments_with_a_ping_between_are_one_message() -> None:
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        (encode_frame(TEXT, b"x", mask=True), "a masked frame"),
+        (encode_frame(TEXT, b"x", mask=True, key=bytes(4)), "a masked frame"),
         (b"\xc1\x01x", "reserved bits"),
         (b"\x83\x01x", "unknown opcode 0x3"),
         (encode_frame(CONTINUATION, b"x", mask=False), "continuation frame outside"),
