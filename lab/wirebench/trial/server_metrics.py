@@ -52,11 +52,9 @@ def server_cpu_share(document: Document, *, cores: int) -> float | None:
     more. None where its CPU time or the window is not known.
 
     In a ramp both are of the rounds' exchanges, without the time to connect; in an open loop, of
-    the window and the time until its last reply.
+    the window, without the time until its last reply.
     """
     server, elapsed_ns = document.server, document.window.elapsed_ns
-    if elapsed_ns and document.open_loop is not None:
-        elapsed_ns += document.open_loop.drain_ns
     if server is None or server.cpu_ns is None or not elapsed_ns:
         return None
     return server.cpu_ns / (elapsed_ns * cores)
