@@ -40,6 +40,7 @@ from wirebench.store.rundir import StoredRun, read_run
 from wirebench.trial import watchdog, wireload
 from wirebench.trial.record import TrialRecord
 from wirebench.trial.server_metrics import (
+    BUSY_SHARE,
     judge,
     kept_up,
     metrics,
@@ -306,6 +307,24 @@ def test_a_generator_that_was_too_slow_is_not_the_servers_fault() -> None:
     assert void_reason(raw, PINNED) == "rate missed"
     blamed = read(overwhelmed(open_loop={"limited_by": "server"}))
     assert too_slow(blamed, PINNED) is not None
+
+
+@pytest.mark.parametrize(
+    ("limited_by", "cpu_share", "void"),
+    [
+        ("generator", 0.6, True),
+        # Nothing would mark its goodput as a bound.
+        ("generator", None, True),
+        ("generator", BUSY_SHARE, False),
+        ("server", 0.6, False),
+    ],
+)
+def test_an_overload_by_a_generator_that_was_late_but_not_busy_is_void(
+    limited_by: str, cpu_share: float | None, void: bool
+) -> None:
+    raw = overwhelmed(open_loop={"limited_by": limited_by, "void": "it could not send more"})
+    raw["generator"] = {"cpu_share": cpu_share}
+    assert void_reason(read(raw), OVER) == ("it could not send more" if void else None)
 
 
 def test_time_limits_and_estimate_hold_the_window() -> None:

@@ -22,6 +22,11 @@ _BY_KIND: Mapping[str, FailureKind] = {
     "protocol": "wrong_reply",
 }
 
+BUSY_SHARE = 0.95
+"""A server or generator that used at least this share of the CPU time of its cores was at its
+limit. Our own choice.
+"""
+
 Metrics = dict[str, float | int | None]
 
 
@@ -107,11 +112,20 @@ def void_reason(document: Document, load: ServerLoad) -> str | None:
     """Why an open loop was not the load asked for, through no fault of the server's.
 
     Beyond the server's capacity there is always a request waiting, so when the next one is due
-    does not matter: the goodput stands.
+    does not matter: the goodput stands. Where the generator was too slow it does not, unless the
+    generator was busy: the goodput is then marked as a lower bound.
     """
-    if document.open_loop is None or not isinstance(load, OpenLoad):
+    open_loop = document.open_loop
+    if open_loop is None or not isinstance(load, OpenLoad):
         return None
-    return None if load.overload else document.open_loop.void
+    if load.overload and (open_loop.limited_by != "generator" or _generator_busy(document)):
+        return None
+    return open_loop.void
+
+
+def _generator_busy(document: Document) -> bool:
+    share = document.generator.cpu_share
+    return share is not None and share >= BUSY_SHARE
 
 
 def too_slow(document: Document, load: ServerLoad) -> str | None:
