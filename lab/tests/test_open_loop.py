@@ -392,6 +392,20 @@ def test_every_contestant_has_a_share_of_its_own_capacity_from_the_first_block(
     assert {trial.block for trial in load} == {1, 2, 3, 4, 5, 6}
 
 
+def test_arrivals_differ_from_block_to_block_and_are_the_same_within_one(tmp_path: Path) -> None:
+    bench = Rated()
+    carry_out(session(tmp_path, bench, HALVES))
+    seeds: dict[tuple[str, int], set[int]] = {}
+    for spec in bench.ran:
+        seeds.setdefault((spec.cell, spec.block), set()).add(spec.load_seed)
+    assert {len(one) for one in seeds.values()} == {1}
+    assert len(set.union(*seeds.values())) == len(seeds) == 2 * 6
+    assert {spec.seed for spec in bench.ran} == {HALVES.seed}
+    again = Rated()
+    carry_out(session(tmp_path / "again", again, HALVES))
+    assert [spec.load_seed for spec in again.ran] == [spec.load_seed for spec in bench.ran]
+
+
 def test_a_resumed_run_knows_the_capacities_of_its_first_part(tmp_path: Path) -> None:
     first = Rated(cut_after=7)
     one = session(tmp_path, first, HALVES)

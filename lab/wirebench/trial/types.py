@@ -43,7 +43,9 @@ class TrialSpec:
     """
     port_seed: int = 0
     """Where the search for a free port starts."""
-    seed: int = 0
+    load_seed: int = 0
     """The generator's seed."""
+    seed: int = 0
+    """The run's seed."""
     timeout_ns: int = 5_000_000_000
     """How long the generator waits for one reply, beyond the wait that the load itself causes."""
