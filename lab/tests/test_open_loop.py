@@ -24,7 +24,14 @@ from test_run_session import (
 from test_studies import minimal, parse
 from test_trial_metrics import aim, document
 from wirebench.catalog.errors import CatalogError
-from wirebench.catalog.studies import ClosedLoad, Load, OpenLoad, load_studies, select_cells
+from wirebench.catalog.studies import (
+    REPLY_TIMEOUT_NS,
+    ClosedLoad,
+    Load,
+    OpenLoad,
+    load_studies,
+    select_cells,
+)
 from wirebench.cli.announce import scope_notes
 from wirebench.plan.blocks import entries_of
 from wirebench.plan.estimate import trial_ns
@@ -334,6 +341,28 @@ def test_time_limits_and_estimate_hold_the_window() -> None:
     longer = replace(cell, load=replace(cell.load, window_ns=cell.load.window_ns + SECOND))
     short, long = (trial_ns(one, language="go", hardware_threads=2) for one in (cell, longer))
     assert long - short == SECOND
+
+
+@pytest.mark.parametrize(
+    ("share", "window_ns", "waiting_ns"),
+    [
+        (0.9, 2 * SECOND, 0),
+        # Half of what was due in the warm-up and the window is still to be answered.
+        (1.5, 2 * SECOND, (SECOND // 2 + 2 * SECOND) // 2),
+        # The generator waits no longer than for one reply.
+        (9.0, 2 * SECOND, REPLY_TIMEOUT_NS),
+    ],
+)
+def test_the_estimate_of_an_overload_holds_its_last_replies(
+    share: float, window_ns: int, waiting_ns: int
+) -> None:
+    cell = next(one for one in STUDIES["concurrency"].preset("load").cells if one.id == "load-50")
+
+    def estimate(load: OpenLoad) -> int:
+        return trial_ns(replace(cell, load=load), language="go", hardware_threads=2)
+
+    load = replace(HALF, share=share, window_ns=window_ns)
+    assert estimate(load) - estimate(replace(load, share=0.5)) == waiting_ns
 
 
 # --- capacities within a run ----------------------------------------------------------------------
