@@ -103,6 +103,50 @@ def test_a_load_that_was_not_kept_up_with_is_no_point() -> None:
     assert {row[0] for row in table.rows if row[at_90] == "could not keep up"} == {"go/net-http"}
 
 
+@pytest.mark.parametrize(
+    ("busy_in", "expected"),
+    [
+        (set(), ("", "")),
+        ({"over-150"}, ("", "≥ ")),
+        ({"c50"}, ("≤ ", "≤ ")),
+        ({"c50", "over-150"}, ("≤ ", "? ")),
+    ],
+)
+def test_goodput_behind_a_busy_generator_is_a_bound(
+    busy_in: set[str], expected: tuple[str, str]
+) -> None:
+    curve = limited(busy_in)
+    ((*_, at_120, at_150, _at_200),) = next(load_tables({"c50": [curve]})).rows
+    assert (sign(at_120), sign(at_150)) == expected
+    assert curve.goodput_at_least == ({1.5} if "over-150" in busy_in else set())
+    assert (", ≥ " in at_150) == ("over-150" in busy_in), "and so is its rate"
+    assert ", ≥ " not in at_120
+
+
+def limited(busy_in: set[str]) -> LoadCurve:
+    """The curve of go/net-http where the generator was the limit in these cells alone."""
+    plan = make_plan(WORLD)
+    trials = [
+        replace(
+            trial,
+            validity={
+                **trial.validity,
+                "server_cpu_share": 0.7,
+                "generator_cpu_share": 0.99 if trial.cell in busy_in else 0.5,
+            },
+        )
+        for trial in make_trials(WORLD, plan)
+    ]
+    analysis = analyse(trials, plan)
+    cells = list(zip(analysis.cells, [planned.cell for planned in plan.cells], strict=True))
+    (curve,) = (one for one in load_curves(cells)["c50"] if one.entry == "go/net-http")
+    return curve
+
+
+def sign(text: str) -> str:
+    return text[:2] if text[0] in "≥≤?" else ""
+
+
 def test_the_page_has_curves_with_rings_at_the_knees(view: PageView) -> None:
     (study,) = view.studies
     charts = {chart.id: chart.chart for chart in study.charts}

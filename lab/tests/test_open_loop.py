@@ -24,7 +24,14 @@ from test_run_session import (
 from test_studies import minimal, parse
 from test_trial_metrics import aim, document
 from wirebench.catalog.errors import CatalogError
-from wirebench.catalog.studies import ClosedLoad, Load, OpenLoad, load_studies, select_cells
+from wirebench.catalog.studies import (
+    REPLY_TIMEOUT_NS,
+    ClosedLoad,
+    Load,
+    OpenLoad,
+    load_studies,
+    select_cells,
+)
 from wirebench.cli.announce import scope_notes
 from wirebench.plan.blocks import entries_of
 from wirebench.plan.estimate import trial_ns
@@ -40,6 +47,7 @@ from wirebench.store.rundir import StoredRun, read_run
 from wirebench.trial import watchdog, wireload
 from wirebench.trial.record import TrialRecord
 from wirebench.trial.server_metrics import (
+    BUSY_SHARE,
     judge,
     kept_up,
     metrics,
@@ -260,9 +268,9 @@ def test_a_server_that_cannot_keep_up_has_its_goodput_and_no_cost() -> None:
     assert found["p50_ns"] == 5, "the waiting is the server's, so it stays"
 
 
-def test_the_servers_share_of_its_core_holds_the_time_of_the_last_replies() -> None:
+def test_the_servers_share_of_its_core_is_of_the_window_alone() -> None:
     raw = overwhelmed(open_loop={"drain_ns": SECOND // 2})
-    raw["server"] = {"cpu_user_ns": SECOND // 2, "cpu_system_ns": SECOND // 2}
+    raw["server"] = {"cpu_user_ns": SECOND // 4, "cpu_system_ns": SECOND // 4}
     assert raw["window"]["elapsed_ns"] == SECOND // 2
     assert server_cpu_share(read(raw), cores=1) == 1.0
     assert server_cpu_share(read(raw), cores=2) == 0.5
@@ -308,6 +316,24 @@ def test_a_generator_that_was_too_slow_is_not_the_servers_fault() -> None:
     assert too_slow(blamed, PINNED) is not None
 
 
+@pytest.mark.parametrize(
+    ("limited_by", "cpu_share", "void"),
+    [
+        ("generator", 0.6, True),
+        # Nothing would mark its goodput as a bound.
+        ("generator", None, True),
+        ("generator", BUSY_SHARE, False),
+        ("server", 0.6, False),
+    ],
+)
+def test_an_overload_by_a_generator_that_was_late_but_not_busy_is_void(
+    limited_by: str, cpu_share: float | None, void: bool
+) -> None:
+    raw = overwhelmed(open_loop={"limited_by": limited_by, "void": "it could not send more"})
+    raw["generator"] = {"cpu_share": cpu_share}
+    assert void_reason(read(raw), OVER) == ("it could not send more" if void else None)
+
+
 def test_time_limits_and_estimate_hold_the_window() -> None:
     assert watchdog.limit_ns(PINNED, timeout_ns=5 * SECOND, threads=1) > 7 * SECOND
     cell = next(one for one in STUDIES["concurrency"].preset("load").cells if one.id == "rate-1000")
@@ -315,6 +341,28 @@ def test_time_limits_and_estimate_hold_the_window() -> None:
     longer = replace(cell, load=replace(cell.load, window_ns=cell.load.window_ns + SECOND))
     short, long = (trial_ns(one, language="go", hardware_threads=2) for one in (cell, longer))
     assert long - short == SECOND
+
+
+@pytest.mark.parametrize(
+    ("share", "window_ns", "waiting_ns"),
+    [
+        (0.9, 2 * SECOND, 0),
+        # Half of what was due in the warm-up and the window is still to be answered.
+        (1.5, 2 * SECOND, (SECOND // 2 + 2 * SECOND) // 2),
+        # The generator waits no longer than for one reply.
+        (9.0, 2 * SECOND, REPLY_TIMEOUT_NS),
+    ],
+)
+def test_the_estimate_of_an_overload_holds_its_last_replies(
+    share: float, window_ns: int, waiting_ns: int
+) -> None:
+    cell = next(one for one in STUDIES["concurrency"].preset("load").cells if one.id == "load-50")
+
+    def estimate(load: OpenLoad) -> int:
+        return trial_ns(replace(cell, load=load), language="go", hardware_threads=2)
+
+    load = replace(HALF, share=share, window_ns=window_ns)
+    assert estimate(load) - estimate(replace(load, share=0.5)) == waiting_ns
 
 
 # --- capacities within a run ----------------------------------------------------------------------
@@ -371,6 +419,20 @@ def test_every_contestant_has_a_share_of_its_own_capacity_from_the_first_block(
     load = [trial for trial in run.trials if trial.cell == "load-50"]
     assert {trial.status for trial in load} == {"ok"}
     assert {trial.block for trial in load} == {1, 2, 3, 4, 5, 6}
+
+
+def test_arrivals_differ_from_block_to_block_and_are_the_same_within_one(tmp_path: Path) -> None:
+    bench = Rated()
+    carry_out(session(tmp_path, bench, HALVES))
+    seeds: dict[tuple[str, int], set[int]] = {}
+    for spec in bench.ran:
+        seeds.setdefault((spec.cell, spec.block), set()).add(spec.load_seed)
+    assert {len(one) for one in seeds.values()} == {1}
+    assert len(set.union(*seeds.values())) == len(seeds) == 2 * 6
+    assert {spec.seed for spec in bench.ran} == {HALVES.seed}
+    again = Rated()
+    carry_out(session(tmp_path / "again", again, HALVES))
+    assert [spec.load_seed for spec in again.ran] == [spec.load_seed for spec in bench.ran]
 
 
 def test_a_resumed_run_knows_the_capacities_of_its_first_part(tmp_path: Path) -> None:

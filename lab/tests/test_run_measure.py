@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from test_store import plan as small_plan
 from wirebench.plan.blocks import PlannedTrial, entries_of
-from wirebench.plan.estimate import Pace
+from wirebench.plan.estimate import MOVE_NS, Pace
 from wirebench.plan.model import Plan, PlannedCell
 from wirebench.plan.stop import Look, Standstill
 from wirebench.run.measure import Measured, measure
@@ -367,6 +367,21 @@ def test_time_between_trials_counts_when_cells_are_fitted() -> None:
     result = SlowLab().measure(plan(budget_ns=50 * TRIAL_NS))
     assert result.given_up == ("concurrency.c1000",)
     assert result.blocks["concurrency.c50"] == 6
+
+
+def test_a_block_that_opens_a_repeat_needs_time_for_its_copies() -> None:
+    def blocks(repeats: int, more_ns: int) -> int:
+        first = replace(plan(max_blocks=200).cells[0], repeats=repeats)
+        budget_ns = 7 * 3 * TRIAL_NS + more_ns
+        only = replace(plan(), cells=(first,), budget_ns=budget_ns)
+        return FakeLab().measure(only, settled=lambda *_: False).blocks[first.key]
+
+    assert blocks(1, 0) == 7
+    # Of two repeats of three blocks each: the seventh block opens another, and its two contestants
+    # (one is the twin's) are copied first. The fake's copies take no time.
+    assert blocks(2, 0) == 6
+    assert blocks(2, 2 * MOVE_NS - 1) == 6
+    assert blocks(2, 2 * MOVE_NS) >= 7
 
 
 def test_what_is_left_of_the_budget_goes_to_those_who_are_open() -> None:

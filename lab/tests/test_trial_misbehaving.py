@@ -78,6 +78,8 @@ def test_one_that_does_all_right_has_its_figures(supervisor: Supervisor, tmp_pat
         "server_cores": 1,
         "completed": True,
     }
+    command = result.load["command"]
+    assert command[command.index("--seed") + 1] == "2", "the block's, and not the run's"
     assert "series" not in result.load
     assert "histogram" not in result.load["latency"]
     assert result.environment_bytes == 100

@@ -76,6 +76,7 @@ def spec(
         server=contestant("server", folder) if role == "client" else None,
         environment_bytes=100,
         port_seed=4,
+        load_seed=2,
         seed=1,
         timeout_ns=timeout_ns,
     )

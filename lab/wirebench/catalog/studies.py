@@ -73,6 +73,10 @@ class ClosedLoad:
     cores: Cores = "one"
 
 
+REPLY_TIMEOUT_NS = 5_000_000_000
+"""How long the generator waits for one reply, beyond the wait that the load itself causes."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class OpenLoad:
     """Requests due by a schedule, whatever the server does, over a fixed number of connections. A

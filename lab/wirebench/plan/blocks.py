@@ -41,6 +41,10 @@ class PlannedTrial:
     environment_bytes: int
     port_seed: int
     """Where the search for a free port starts; differs from trial to trial."""
+    load_seed: int
+    """The load generator's, such as for its arrivals: the same for all entries of a block, so that
+    they stay paired, and another in each block.
+    """
 
     @classmethod
     def excluded(cls, study: str, cell: str, contestant: str) -> PlannedTrial:
@@ -54,6 +58,7 @@ class PlannedTrial:
             entry=Entry(name=contestant, contestant=contestant),
             environment_bytes=0,
             port_seed=0,
+            load_seed=0,
         )
 
 
@@ -78,6 +83,7 @@ def draw_block(
     order = generator.permutation(len(entries))
     environment = generator.integers(0, MAX_ENVIRONMENT_BYTES + 1, size=len(entries))
     ports = generator.integers(0, 2**31, size=len(entries))
+    load_seed = int(generator.integers(0, 2**31))
     return tuple(
         PlannedTrial(
             id=trial_id(study, cell, block, entries[index].name),
@@ -88,6 +94,7 @@ def draw_block(
             entry=entries[index],
             environment_bytes=int(environment[position - 1]),
             port_seed=int(ports[position - 1]),
+            load_seed=load_seed,
         )
         for position, index in enumerate(order, start=1)
     )

@@ -9,7 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from wirebench.catalog.studies import Cell, ClientLoad, ClosedLoad, EachLoad, OpenLoad, RampLoad
+from wirebench.catalog.studies import (
+    REPLY_TIMEOUT_NS,
+    Cell,
+    ClientLoad,
+    ClosedLoad,
+    EachLoad,
+    OpenLoad,
+    RampLoad,
+)
 from wirebench.plan.repeats import repeat_of
 
 MS = 1_000_000
@@ -45,7 +53,8 @@ def trial_ns(cell: Cell, *, language: str, hardware_threads: int) -> int:
     slowness = SLOWNESS.get(language, 1.0)
     match cell.load:
         case ClosedLoad() | OpenLoad() as load:
-            return start + load.warmup_ns + load.window_ns + load.connections * CONNECT_NS
+            loaded = load.warmup_ns + load.window_ns + _last_replies_ns(load)
+            return start + loaded + load.connections * CONNECT_NS
         case EachLoad() as load:
             threads = load.threads or hardware_threads
             waiting = load.messages * load.delay_ms * MS * max(1.0, load.producers / threads)
@@ -58,6 +67,14 @@ def trial_ns(cell: Cell, *, language: str, hardware_threads: int) -> int:
         case ClientLoad() as load:
             operations = load.warmup + load.operations
             return start + OTHER_START_NS + round(operations * load.typical_ns * slowness)
+
+
+def _last_replies_ns(load: ClosedLoad | OpenLoad) -> int:
+    """How long an overload's queue takes after the window, as far as the generator waits for it."""
+    if not isinstance(load, OpenLoad) or load.share is None:
+        return 0
+    queued = max(0.0, load.share - 1) * (load.warmup_ns + load.window_ns)
+    return min(round(queued), REPLY_TIMEOUT_NS)
 
 
 def block_ns(cell: Cell, contestants: Sequence[str], *, hardware_threads: int) -> int:

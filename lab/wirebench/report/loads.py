@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from wirebench.catalog.studies import Cell, ClosedLoad, OpenLoad, over_tls
 from wirebench.report.charts import Curve, Style, curve_chart
-from wirebench.report.figures import figure, figure_sign, rank_text, title
+from wirebench.report.figures import bound_sign, figure, figure_sign, rank_text, title
 from wirebench.report.model import ChartView, TableView
+from wirebench.stats.bottleneck import bound_of
 from wirebench.stats.load_curve import LoadCurve, LoadPoint
 from wirebench.stats.types import CellAnalysis, EntryAnalysis
 
@@ -26,7 +27,8 @@ _HOW_KNEE = (
     "Capacity is the throughput in {base}; ≥: the load generator was its limit. The knee is the"
     " load with the most requests/s for its p99 (Kleinrock's power); loads in brackets cannot be"
     " told from it. Goodput: right replies within the window, as a share of the capacity, when more"
-    " is asked than that; a server that breaks down under load falls far below 100%."
+    " is asked than that; a server that breaks down under load falls far below 100%. ≥ or ≤ before"
+    " it: the load generator was the limit of the goodput or of the capacity; ?: of both."
 )
 _HOW_COST = (
     "Both orders side by side. CPU per {unit} is measured at a rate that no server is saturated by,"
@@ -112,14 +114,19 @@ def _row(line: LoadCurve, most: float | None, beyond: Sequence[float]) -> tuple[
         last = next((point for point in line.points if point.share == most), None)
         missing = "could not keep up" if most in line.overwhelmed else "not known"
         texts.append(figure("p99_ns", last.p99_ns) if last is not None else missing)
-    for share in beyond:
-        answered = line.goodput_per_s.get(share)
-        texts.append(
-            f"{answered / capacity:.0%}, {figure('throughput_per_s', answered)}/s"
-            if answered is not None and capacity
-            else "not known"
-        )
+    texts += [_goodput(line, share) for share in beyond]
     return (line.entry, *texts)
+
+
+def _goodput(line: LoadCurve, share: float) -> str:
+    """As a share of the capacity and as a rate, with what is known of either."""
+    answered, capacity = line.goodput_per_s.get(share), line.capacity_per_s
+    if answered is None or not capacity:
+        return "not known"
+    limited = share in line.goodput_at_least
+    rate = f"{'≥ ' if limited else ''}{figure('throughput_per_s', answered)}/s"
+    bound = bound_of(limited=limited, other_limited=line.at_least, higher_is_better=True)
+    return f"{bound_sign(bound)}{answered / capacity:.0%}, {rate}"
 
 
 def cost_tables(cells: Sequence[tuple[CellAnalysis, Cell]]) -> Iterator[TableView]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from wirebench.plan.blocks import PlannedTrial
-from wirebench.plan.estimate import Pace
+from wirebench.plan.estimate import MOVE_NS, Pace
 from wirebench.plan.fit import cells_that_fit
 from wirebench.plan.model import Plan, PlannedCell
 from wirebench.plan.stop import Look, is_look
@@ -179,6 +179,9 @@ class _Measuring:
         ]
         if self.plan.budget_ns is not None and trials and number > 1:
             needs = sum(self.pace.trial(cell.key, trial.entry.name) for trial in trials)
+            if cell.repeat(number) != cell.repeat(number - 1):
+                names = {cell.server, *(trial.entry.contestant for trial in trials)} - {None}
+                needs += len(names) * MOVE_NS
             if self._spent() + needs > self.plan.budget_ns:
                 self._out_of_budget = True
                 return

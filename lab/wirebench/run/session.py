@@ -302,6 +302,7 @@ class Session:
                 threads=threads_of(cell.cell, hardware_threads=self.bench.hardware_threads),
                 environment_bytes=trial.environment_bytes,
                 port_seed=trial.port_seed,
+                load_seed=trial.load_seed,
                 seed=self.scope.selection.seed,
             )
         )

@@ -62,6 +62,8 @@ class LoadCurve:
     """None with too few points."""
     goodput_per_s: Mapping[float, float]
     """Right replies a second at each share from 1 on."""
+    goodput_at_least: frozenset[float] = frozenset()
+    """The shares at which the generator was the limit, so that the goodput is a lower bound."""
 
 
 def load_curves(
@@ -96,7 +98,7 @@ def _curve(
     steps: Sequence[tuple[CellAnalysis, OpenLoad]],
     settings: Settings,
 ) -> LoadCurve:
-    points, overwhelmed, goodput = [], [], {}
+    points, overwhelmed, goodput, bounds = [], [], {}, set()
     for analysis, load in steps:
         entry = analysis.entry(name)
         answered = _median(entry, "throughput_per_s")
@@ -105,6 +107,8 @@ def _curve(
         tail = _median(entry, "p99_ns")
         if load.overload:
             goodput[load.share] = answered
+            if entry.generator_bound:
+                bounds.add(load.share)
         elif not entry.kept_up:
             overwhelmed.append(load.share)
         elif tail:
@@ -127,6 +131,7 @@ def _curve(
         overwhelmed=tuple(overwhelmed),
         knee=knee_of(points, band=band, settings=settings),
         goodput_per_s=goodput,
+        goodput_at_least=frozenset(bounds),
     )
 
 

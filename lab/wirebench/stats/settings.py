@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from wirebench.trial.server_metrics import BUSY_SHARE
+
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
@@ -45,7 +47,7 @@ class Settings:
     """The most additional blocks that a report suggests. A pair that needs more is too close to the
     band's edge.
     """
-    busy_share: float = 0.95
+    busy_share: float = BUSY_SHARE
     """A server or generator that used at least this share of the CPU time of its cores was at its
     limit.
     """

@@ -22,6 +22,11 @@ _BY_KIND: Mapping[str, FailureKind] = {
     "protocol": "wrong_reply",
 }
 
+BUSY_SHARE = 0.95
+"""A server or generator that used at least this share of the CPU time of its cores was at its
+limit. Our own choice.
+"""
+
 Metrics = dict[str, float | int | None]
 
 
@@ -52,11 +57,9 @@ def server_cpu_share(document: Document, *, cores: int) -> float | None:
     more. None where its CPU time or the window is not known.
 
     In a ramp both are of the rounds' exchanges, without the time to connect; in an open loop, of
-    the window and the time until its last reply.
+    the window, without the time until its last reply.
     """
     server, elapsed_ns = document.server, document.window.elapsed_ns
-    if elapsed_ns and document.open_loop is not None:
-        elapsed_ns += document.open_loop.drain_ns
     if server is None or server.cpu_ns is None or not elapsed_ns:
         return None
     return server.cpu_ns / (elapsed_ns * cores)
@@ -109,11 +112,20 @@ def void_reason(document: Document, load: ServerLoad) -> str | None:
     """Why an open loop was not the load asked for, through no fault of the server's.
 
     Beyond the server's capacity there is always a request waiting, so when the next one is due
-    does not matter: the goodput stands.
+    does not matter: the goodput stands. Where the generator was too slow it does not, unless the
+    generator was busy: the goodput is then marked as a lower bound.
     """
-    if document.open_loop is None or not isinstance(load, OpenLoad):
+    open_loop = document.open_loop
+    if open_loop is None or not isinstance(load, OpenLoad):
         return None
-    return None if load.overload else document.open_loop.void
+    if load.overload and (open_loop.limited_by != "generator" or _generator_busy(document)):
+        return None
+    return open_loop.void
+
+
+def _generator_busy(document: Document) -> bool:
+    share = document.generator.cpu_share
+    return share is not None and share >= BUSY_SHARE
 
 
 def too_slow(document: Document, load: ServerLoad) -> str | None:

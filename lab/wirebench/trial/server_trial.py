@@ -90,7 +90,7 @@ def _aim(spec: TrialSpec, ready: Ready, *, timeout_ns: int, json_file: Path) -> 
         cores=ready.cores.generator,
         watch=ready.server.process.watch,
         timeout_ns=timeout_ns,
-        seed=spec.seed,
+        seed=spec.load_seed,
         json_file=json_file,
         ca_file=ready.ca_file,
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from wirebench.catalog.model import Contestant, Role, Workload
-from wirebench.catalog.studies import Load
+from wirebench.catalog.studies import REPLY_TIMEOUT_NS, Load
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +43,9 @@ class TrialSpec:
     """
     port_seed: int = 0
     """Where the search for a free port starts."""
-    seed: int = 0
+    load_seed: int = 0
     """The generator's seed."""
-    timeout_ns: int = 5_000_000_000
+    seed: int = 0
+    """The run's seed."""
+    timeout_ns: int = REPLY_TIMEOUT_NS
     """How long the generator waits for one reply, beyond the wait that the load itself causes."""

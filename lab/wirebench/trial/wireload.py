@@ -183,7 +183,7 @@ class OpenLoop(_Part):
     not_sent: int = 0
     """Found no connection before the end."""
     drain_ns: int = 0
-    """From the window's end to the last reply. CPU times are of both."""
+    """From the window's end to the last reply. No CPU time holds it."""
     rate_kept: bool
     """Whether nearly all of them were sent inside the window."""
     limited_by: Literal["server", "generator"] | None = None
