@@ -253,7 +253,7 @@ def test_an_entry_with_a_voided_trial_needs_another_block() -> None:
     assert not settled(make_trials(quiet, plan), plan, plan.cells[0])
 
 
-def test_one_failure_does_not_settle_an_entry_but_a_dead_floor_settles_all() -> None:
+def test_one_failure_does_not_settle_an_entry_and_a_dead_floor_keeps_nobody() -> None:
     quiet = World(noise=0.002, samples=5)
     plan = make_plan(quiet)
     cell = plan.cells[1]
@@ -274,6 +274,30 @@ def test_one_failure_does_not_settle_an_entry_but_a_dead_floor_settles_all() -> 
     assert not failing("rust/axum", range(1, 2)), "another block gives it its interval"
     assert failing("rust/axum", range(1, 3)), "it is given up"
     assert failing("cpp/floor", range(1, 7)), "no block gives a ratio to it"
+
+
+@pytest.mark.parametrize("floors", [(FLOOR,), ()])
+def test_without_figures_of_the_floor_pairs_alone_decide(floors: tuple[str, ...]) -> None:
+    world = World(noise=0.1, samples=5)
+    plan = make_plan(world)
+    cell = next(one for one in plan.cells if one.key == "websocket.burst-small")
+    trials = [
+        replace(one, status="failed", metrics={}) if one.entry == FLOOR else one
+        for one in make_trials(world, plan)
+    ]
+    plan = replace(plan, cells=(replace(cell, floors=floors),))
+    analysis = analyse(trials, plan).cells[0]
+    open_ = {pair.a for pair in analysis.pairs if pair.verdict.kind == "undecided"}
+    ranked = {entry.entry for entry in analysis.entries if entry.unranked is None}
+    assert open_, "the world has a pair too close for six blocks"
+    names = {entry.name for entry in cell.entries}
+    found = standstill(trials, plan, cell.key, block=99, present=names)
+    assert set(found.settled) == ranked - open_
+    assert not open_ & found.hopeless
+    alone = standstill(trials, plan, cell.key, block=99, present={FLOOR, min(open_)})
+    assert alone.hopeless >= {min(open_)}, "it has no pair"
+    early = standstill(trials, plan, cell.key, block=3, present=names)
+    assert not open_ & (early.hopeless | set(early.settled)), "the next blocks give it pairs"
 
 
 def test_an_entry_is_settled_by_its_pairs_or_by_a_narrow_interval() -> None:

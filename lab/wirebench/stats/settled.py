@@ -38,6 +38,7 @@ def standstill(
 
     An entry is settled when no verdict on it is open, against the floor and against every entry
     that is still ``present``, or when its ratio to the floor is known within 1 +/- ``precision``.
+    Where the cell has no floor, or none that more blocks give figures, its pairs alone decide.
     Which entry leads plays no part (Kalibera & Jones, ISMM 2013). Nothing is settled without an
     interval. The intervals hold what differs between the run's own repeats. What earlier runs
     showed of it is left out, because no block makes it smaller. Later trials of an interrupted run
@@ -57,33 +58,34 @@ def standstill(
         if entry.entry in present and not entry.is_floor and entry.twin_of is None
     ]
     floor = cell.entry(cell.floor) if cell.floor is not None else None
-    if floor is None or _hopeless(cell, floor):  # no block would give a ratio to it
-        return Standstill(hopeless=frozenset(entry.entry for entry in judged))
+    to_floor = floor is not None and not _hopeless(cell, floor)
+    hopeless = {entry.entry for entry in judged if _hopeless(cell, entry)}
     settled = {}
     for entry in judged:
-        ratio = entry.standing.ratio
-        verdicts = _verdicts(cell, entry, present)
+        ratio = entry.standing.ratio if to_floor else None
+        verdicts = _verdicts(cell, entry, present, to_floor=to_floor)
         if verdicts and not any(_is_open(*one) for one in verdicts):
             decided = all(verdict.kind != "undecided" for _, verdict in verdicts)
             settled[entry.entry] = DECIDED if decided else AS_FAR_AS_CAN_BE
         elif ratio is not None and _within(ratio, planned.precision):
             settled[entry.entry] = f"its interval is within {planned.precision:.0%}"
-    return Standstill(
-        settled=settled,
-        hopeless=frozenset(entry.entry for entry in judged if _hopeless(cell, entry)),
-    )
+        elif not verdicts and not to_floor and entry.summary.trials >= settings.min_blocks:
+            hopeless.add(entry.entry)  # nobody is left to compare it with
+    return Standstill(settled=settled, hopeless=frozenset(hopeless))
 
 
 def _verdicts(
-    cell: CellAnalysis, entry: EntryAnalysis, present: Collection[str]
+    cell: CellAnalysis, entry: EntryAnalysis, present: Collection[str], *, to_floor: bool
 ) -> list[tuple[Ratio | None, Verdict]]:
-    """The verdicts on the entry against the floor and against the others that are still there."""
+    """The verdicts on the entry against the others that are still there and, with ``to_floor``,
+    against the floor.
+    """
     found = [
         (pair.ratio, pair.verdict)
         for pair in cell.pairs
         if pair.a == entry.entry and pair.b in present
     ]
-    if entry.standing.verdict is not None:
+    if to_floor and entry.standing.verdict is not None:
         found.append((entry.standing.ratio, entry.standing.verdict))
     return found
 
