@@ -343,6 +343,35 @@ def test_a_pair_with_an_entry_that_left_keeps_nobody() -> None:
     assert a in standstill(trials, plan, cell.key, block=99, present=present).settled
 
 
+def test_a_pair_with_an_entry_that_was_given_up_keeps_nobody() -> None:
+    world = World(noise=0.1, samples=5, blocks=9)
+    plan = make_plan(world)
+    plan = replace(plan, cells=tuple(replace(one, precision=1e-9) for one in plan.cells))
+    cell = next(one for one in plan.cells if one.key == "websocket.burst-small")
+    trials = make_trials(world, plan)
+
+    def undecided(trials: Sequence[TrialView]) -> list[tuple[str, str]]:
+        found = analyse(trials, replace(plan, cells=(cell,))).cells[0].pairs
+        return [(one.a, one.b) for one in found if one.verdict.kind == "undecided"]
+
+    def failing(entry: str) -> list[TrialView]:
+        return [
+            replace(one, status="failed", metrics={})
+            if (one.entry, one.cell) == (entry, cell.cell.id) and one.block <= 2
+            else one
+            for one in trials
+        ]
+
+    # The other seven blocks give it a rank and keep the pair open.
+    a, b = next(pair for pair in undecided(trials) if pair in undecided(failing(pair[1])))
+    others = {other for one, other in undecided(failing(b)) if one == a} - {b}
+    present = {entry.name for entry in cell.entries} - others
+    assert a not in standstill(trials, plan, cell.key, block=99, present=present).settled
+    found = standstill(failing(b), plan, cell.key, block=99, present=present)
+    assert b in found.hopeless
+    assert a in found.settled
+
+
 def test_what_the_generator_leaves_open_keeps_nobody() -> None:
     """rust/axum and rust/hyper are generator-bound: no number of blocks separates them."""
     quiet = World(noise=0.002, samples=5)

@@ -37,7 +37,8 @@ def standstill(
     """Whom of the cell ``key`` more blocks would not help, by its blocks up to ``block``.
 
     An entry is settled when no verdict on it is open, against the floor and against every entry
-    that is still ``present``, or when its ratio to the floor is known within 1 +/- ``precision``.
+    that is still ``present`` and not hopeless, or when its ratio to the floor is known within
+    1 +/- ``precision``.
     Where the cell has no floor, or none that more blocks give figures, its pairs alone decide.
     Which entry leads plays no part (Kalibera & Jones, ISMM 2013). Nothing is settled without an
     interval. The intervals hold what differs between the run's own repeats. What earlier runs
@@ -60,10 +61,11 @@ def standstill(
     floor = cell.entry(cell.floor) if cell.floor is not None else None
     to_floor = floor is not None and not _hopeless(cell, floor)
     hopeless = {entry.entry for entry in judged if _hopeless(cell, entry)}
+    rivals = frozenset(present) - hopeless  # hopeless entries stay, and decide nothing
     settled = {}
     for entry in judged:
         ratio = entry.standing.ratio if to_floor else None
-        verdicts = _verdicts(cell, entry, present, to_floor=to_floor)
+        verdicts = _verdicts(cell, entry, rivals, to_floor=to_floor)
         if verdicts and not any(_is_open(*one) for one in verdicts):
             decided = all(verdict.kind != "undecided" for _, verdict in verdicts)
             settled[entry.entry] = DECIDED if decided else AS_FAR_AS_CAN_BE
@@ -75,15 +77,13 @@ def standstill(
 
 
 def _verdicts(
-    cell: CellAnalysis, entry: EntryAnalysis, present: Collection[str], *, to_floor: bool
+    cell: CellAnalysis, entry: EntryAnalysis, rivals: Collection[str], *, to_floor: bool
 ) -> list[tuple[Ratio | None, Verdict]]:
-    """The verdicts on the entry against the others that are still there and, with ``to_floor``,
-    against the floor.
-    """
+    """The verdicts on the entry against its rivals and, with ``to_floor``, against the floor."""
     found = [
         (pair.ratio, pair.verdict)
         for pair in cell.pairs
-        if pair.a == entry.entry and pair.b in present
+        if pair.a == entry.entry and pair.b in rivals
     ]
     if to_floor and entry.standing.verdict is not None:
         found.append((entry.standing.ratio, entry.standing.verdict))
