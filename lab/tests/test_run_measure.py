@@ -12,7 +12,7 @@ from wirebench.plan.blocks import PlannedTrial, entries_of
 from wirebench.plan.estimate import Pace
 from wirebench.plan.model import Plan, PlannedCell
 from wirebench.plan.stop import Look, Standstill
-from wirebench.run.measure import Measured, measure
+from wirebench.run.measure import Measured, measure, not_run
 from wirebench.store.records import LeftRecord
 from wirebench.trial.record import FailureRecord, TrialRecord
 
@@ -121,6 +121,19 @@ def test_every_entry_runs_once_in_each_block_and_cells_take_turns() -> None:
 
 def test_the_time_left_counts_down_to_the_last_trial() -> None:
     lab = FakeLab()
+    lab.measure(plan())
+    assert lab.left == [number * TRIAL_NS for number in range(42, 0, -1)]
+
+
+def test_a_trial_that_did_not_take_place_says_nothing_of_how_long_one_takes() -> None:
+    class WithoutCapacity(FakeLab):
+        def run_trial(self, trial: PlannedTrial, cell: PlannedCell) -> TrialRecord:
+            if trial.entry.name == "go/x":
+                why = FailureRecord(kind="capacity_unknown", phase="plan", message="no capacity")
+                return not_run(trial, why)
+            return super().run_trial(trial, cell)
+
+    lab = WithoutCapacity()
     lab.measure(plan())
     assert lab.left == [number * TRIAL_NS for number in range(42, 0, -1)]
 
