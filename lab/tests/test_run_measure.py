@@ -301,6 +301,25 @@ def test_a_cell_ends_for_all_when_nobody_in_it_is_open() -> None:
     assert [one for one in lab.gone if one.cell == "c1000"] == [], "it ended, nobody left it early"
 
 
+def test_a_cell_goes_on_for_a_twin_without_an_interval() -> None:
+    """The floor and both entries of the twin go on, and no further than the cell may."""
+    for enough, blocks in ((9, 9), (99, 13)):
+
+        def look(
+            _key: str, block: int, present: frozenset[str], enough: int = enough
+        ) -> Standstill:
+            return Standstill(settled=dict.fromkeys(present, "x"), twin_open=block < enough)
+
+        lab = FakeLab()
+        lab.measure(plan(max_blocks=13), look=look)
+        assert blocks_of(lab, "c1000") == {
+            "cpp/floor": blocks,
+            "go/x": 6,
+            "node/y": blocks,
+            "node/y~twin": blocks,
+        }
+
+
 def test_a_hopeless_entry_neither_leaves_nor_keeps_the_cell_going() -> None:
     def look(_key: str, block: int, present: frozenset[str]) -> Standstill:
         return Standstill(

@@ -300,6 +300,31 @@ def test_without_figures_of_the_floor_pairs_alone_decide(floors: tuple[str, ...]
     assert not open_ & (early.hopeless | set(early.settled)), "the next blocks give it pairs"
 
 
+def test_the_cell_goes_on_for_its_twin_until_that_has_an_interval_or_fails() -> None:
+    quiet = World(noise=0.002, samples=5)
+    plan = make_plan(quiet)
+    cell = plan.cells[1]
+    names = {entry.name for entry in cell.entries}
+    trials = make_trials(quiet, plan)
+    (second,) = [entry for entry in cell.entries if entry.twin_of is not None]
+
+    def twin_open(entry: str, blocks: range) -> bool:
+        failing = [
+            replace(one, status="failed", metrics={})
+            if (one.entry, one.cell) == (entry, cell.cell.id) and one.block in blocks
+            else one
+            for one in trials
+        ]
+        return standstill(failing, plan, cell.key, block=99, present=names).twin_open
+
+    assert not twin_open(second.name, range(0)), "six blocks"
+    assert twin_open(second.name, range(1, 2)), "five blocks"
+    assert not twin_open(second.name, range(1, 3)), "given up"
+    assert not twin_open(second.contestant, range(1, 3)), "given up"
+    alone = replace(plan, cells=(replace(cell, entries=cell.entries[:2], twin=None),))
+    assert not standstill(trials, alone, cell.key, block=3, present=names).twin_open
+
+
 def test_an_entry_is_settled_by_its_pairs_or_by_a_narrow_interval() -> None:
     world = World(noise=0.1, samples=5)
     plan = make_plan(world)

@@ -24,6 +24,8 @@ from table_worlds import (
     tails,
 )
 from wirebench.stats import RepeatRecord, analyse, load_history
+from wirebench.stats.cell import CellData
+from wirebench.stats.comparisons import Comparisons
 from wirebench.stats.history import REPEATS_FILE
 from wirebench.stats.ratio import bca_interval
 from wirebench.stats.run_effect import host_effect, nested
@@ -195,6 +197,26 @@ def test_three_repeats_are_in_the_intervals_of_a_run() -> None:
         assert other.ratio is not None
         if "~" not in one.a + one.b and one.ratio.low and other.ratio.low:
             assert other.ratio.estimate / other.ratio.low > one.ratio.estimate / one.ratio.low
+
+
+@pytest.mark.parametrize("repeats", [3, 1])
+def test_no_repeat_makes_a_twin_differ_from_itself(repeats: int) -> None:
+    world = Run(studies=("rest",), samples=5, blocks=9, repeats=repeats, run_noise=0.03)
+    plan = make_plan(world)
+    (planned, *_) = plan.cells
+    own = [one for one in make_trials(world, plan) if one.cell == planned.cell.id]
+    data = CellData.of(planned, own, DEFAULT)
+    host = RunEffect(source="host", variance=0.01, degrees=20, repeats=3)
+    compared = Comparisons(data, planned.cell.primary, host=host)
+    assert data.twin_pair is not None
+    second, first = data.twin_pair
+    twin, other = compared.spread(second, first), compared.spread(first, "cpp/floor")
+    assert twin is not None
+    assert other is not None
+    assert other.run_variance > 0
+    assert twin.run_variance == 0
+    values = compared.sample(second, first).values
+    assert np.corrcoef(twin.within, values)[0, 1] == pytest.approx(1), "nothing is taken out"
 
 
 def test_a_host_keeps_what_its_repeats_showed(tmp_path: Path) -> None:

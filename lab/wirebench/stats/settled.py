@@ -73,7 +73,16 @@ def standstill(
             settled[entry.entry] = f"its interval is within {planned.precision:.0%}"
         elif not verdicts and not to_floor and entry.summary.trials >= settings.min_blocks:
             hopeless.add(entry.entry)  # nobody is left to compare it with
-    return Standstill(settled=settled, hopeless=frozenset(hopeless))
+    return Standstill(settled=settled, hopeless=frozenset(hopeless), twin_open=_twin_open(cell))
+
+
+def _twin_open(cell: CellAnalysis) -> bool:
+    """Whether more blocks would give the twin its interval."""
+    if cell.twin is None or (cell.twin.ratio is not None and cell.twin.ratio.low is not None):
+        return False
+    second = next(entry for entry in cell.entries if entry.twin_of is not None)
+    both = (second, cell.entry(cell.twin.contestant))
+    return not any(one is None or _hopeless(cell, one) for one in both)
 
 
 def _verdicts(
