@@ -26,7 +26,7 @@ from wirebench.stats.ratio import Floats
 from wirebench.stats.run_effect import Nested, nested
 from wirebench.stats.sample import Group, Sample, groups
 from wirebench.stats.settings import DEFAULT, Settings
-from wirebench.stats.types import UNKNOWN_RUN_EFFECT, RunEffect
+from wirebench.stats.types import RUN_EFFECT_OF_BLOCKS, UNKNOWN_RUN_EFFECT, RunEffect
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -152,6 +152,8 @@ def table_spread(
             run_degrees=component[place].degrees,
             within=within[place],
         )
+    if effect is None and any(one.of_own_repeats for one in used):
+        shown = RUN_EFFECT_OF_BLOCKS
     return TableSpread(spreads=spreads, run_effect=shown)
 
 
