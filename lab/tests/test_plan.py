@@ -79,9 +79,14 @@ def test_mandatory_blocks_are_spread_over_the_repeats_and_others_go_on() -> None
 
     assert repeats(6, 3, 10) == [1, 1, 2, 2, 3, 3, 4, 4, 5, 5]
     assert repeats(9, 3, 10) == [1, 1, 1, 2, 2, 2, 3, 3, 3, 4]
-    assert repeats(7, 3, 9) == [1, 1, 1, 2, 2, 2, 3, 3, 3]
+    assert repeats(7, 3, 9) == [1, 1, 1, 2, 2, 3, 3, 4, 4]
+    assert repeats(6, 4, 9) == [1, 1, 2, 3, 3, 4, 5, 5, 6]
+    assert repeats(6, 6, 8) == [1, 2, 3, 4, 5, 6, 7, 8]
     assert repeats(6, 1, 28) == [1] * 28
     assert repeats(2, 3, 3) == [1, 2, 3], "fewer blocks than repeats"
+    for blocks in range(1, 30):
+        for wanted in range(1, blocks + 1):
+            assert set(repeats(blocks, wanted, blocks)) == set(range(1, wanted + 1))
 
 
 def test_each_repeat_has_its_own_order_of_cells_and_path() -> None:

@@ -12,7 +12,7 @@ from wirebench.plan.blocks import PlannedTrial, entries_of
 from wirebench.plan.estimate import MOVE_NS, Pace
 from wirebench.plan.model import Plan, PlannedCell
 from wirebench.plan.stop import Look, Standstill
-from wirebench.run.measure import Measured, measure
+from wirebench.run.measure import Measured, measure, not_run
 from wirebench.store.records import LeftRecord
 from wirebench.trial.record import FailureRecord, TrialRecord
 
@@ -121,6 +121,19 @@ def test_every_entry_runs_once_in_each_block_and_cells_take_turns() -> None:
 
 def test_the_time_left_counts_down_to_the_last_trial() -> None:
     lab = FakeLab()
+    lab.measure(plan())
+    assert lab.left == [number * TRIAL_NS for number in range(42, 0, -1)]
+
+
+def test_a_trial_that_did_not_take_place_says_nothing_of_how_long_one_takes() -> None:
+    class WithoutCapacity(FakeLab):
+        def run_trial(self, trial: PlannedTrial, cell: PlannedCell) -> TrialRecord:
+            if trial.entry.name == "go/x":
+                why = FailureRecord(kind="capacity_unknown", phase="plan", message="no capacity")
+                return not_run(trial, why)
+            return super().run_trial(trial, cell)
+
+    lab = WithoutCapacity()
     lab.measure(plan())
     assert lab.left == [number * TRIAL_NS for number in range(42, 0, -1)]
 
@@ -286,6 +299,25 @@ def test_a_cell_ends_for_all_when_nobody_in_it_is_open() -> None:
     assert result.blocks["concurrency.c1000"] == 9
     assert set(blocks_of(lab, "c1000").values()) == {9}
     assert [one for one in lab.gone if one.cell == "c1000"] == [], "it ended, nobody left it early"
+
+
+def test_a_cell_goes_on_for_a_twin_without_an_interval() -> None:
+    """The floor and both entries of the twin go on, and no further than the cell may."""
+    for enough, blocks in ((9, 9), (99, 13)):
+
+        def look(
+            _key: str, block: int, present: frozenset[str], enough: int = enough
+        ) -> Standstill:
+            return Standstill(settled=dict.fromkeys(present, "x"), twin_open=block < enough)
+
+        lab = FakeLab()
+        lab.measure(plan(max_blocks=13), look=look)
+        assert blocks_of(lab, "c1000") == {
+            "cpp/floor": blocks,
+            "go/x": 6,
+            "node/y": blocks,
+            "node/y~twin": blocks,
+        }
 
 
 def test_a_hopeless_entry_neither_leaves_nor_keeps_the_cell_going() -> None:

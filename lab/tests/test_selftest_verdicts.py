@@ -115,7 +115,7 @@ def test_few_blocks_give_no_noise() -> None:
 
 def test_blocks_are_spread_over_the_repeats() -> None:
     design = Design(blocks=12, min_blocks=8, repeats=3)
-    assert [design.repeat(block) for block in range(1, 13)] == [1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4]
+    assert [design.repeat(block) for block in range(1, 13)] == [1, 1, 1, 2, 2, 2, 3, 3, 4, 4, 4, 5]
     assert {SIX.repeat(block) for block in range(1, 7)} == {1}
 
 

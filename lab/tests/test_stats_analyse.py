@@ -253,7 +253,7 @@ def test_an_entry_with_a_voided_trial_needs_another_block() -> None:
     assert not settled(make_trials(quiet, plan), plan, plan.cells[0])
 
 
-def test_one_failure_does_not_settle_an_entry_but_a_dead_floor_settles_all() -> None:
+def test_one_failure_does_not_settle_an_entry_and_a_dead_floor_keeps_nobody() -> None:
     quiet = World(noise=0.002, samples=5)
     plan = make_plan(quiet)
     cell = plan.cells[1]
@@ -274,6 +274,55 @@ def test_one_failure_does_not_settle_an_entry_but_a_dead_floor_settles_all() -> 
     assert not failing("rust/axum", range(1, 2)), "another block gives it its interval"
     assert failing("rust/axum", range(1, 3)), "it is given up"
     assert failing("cpp/floor", range(1, 7)), "no block gives a ratio to it"
+
+
+@pytest.mark.parametrize("floors", [(FLOOR,), ()])
+def test_without_figures_of_the_floor_pairs_alone_decide(floors: tuple[str, ...]) -> None:
+    world = World(noise=0.1, samples=5)
+    plan = make_plan(world)
+    cell = next(one for one in plan.cells if one.key == "websocket.burst-small")
+    trials = [
+        replace(one, status="failed", metrics={}) if one.entry == FLOOR else one
+        for one in make_trials(world, plan)
+    ]
+    plan = replace(plan, cells=(replace(cell, floors=floors),))
+    analysis = analyse(trials, plan).cells[0]
+    open_ = {pair.a for pair in analysis.pairs if pair.verdict.kind == "undecided"}
+    ranked = {entry.entry for entry in analysis.entries if entry.unranked is None}
+    assert open_, "the world has a pair too close for six blocks"
+    names = {entry.name for entry in cell.entries}
+    found = standstill(trials, plan, cell.key, block=99, present=names)
+    assert set(found.settled) == ranked - open_
+    assert not open_ & found.hopeless
+    alone = standstill(trials, plan, cell.key, block=99, present={FLOOR, min(open_)})
+    assert alone.hopeless >= {min(open_)}, "it has no pair"
+    early = standstill(trials, plan, cell.key, block=3, present=names)
+    assert not open_ & (early.hopeless | set(early.settled)), "the next blocks give it pairs"
+
+
+def test_the_cell_goes_on_for_its_twin_until_that_has_an_interval_or_fails() -> None:
+    quiet = World(noise=0.002, samples=5)
+    plan = make_plan(quiet)
+    cell = plan.cells[1]
+    names = {entry.name for entry in cell.entries}
+    trials = make_trials(quiet, plan)
+    (second,) = [entry for entry in cell.entries if entry.twin_of is not None]
+
+    def twin_open(entry: str, blocks: range) -> bool:
+        failing = [
+            replace(one, status="failed", metrics={})
+            if (one.entry, one.cell) == (entry, cell.cell.id) and one.block in blocks
+            else one
+            for one in trials
+        ]
+        return standstill(failing, plan, cell.key, block=99, present=names).twin_open
+
+    assert not twin_open(second.name, range(0)), "six blocks"
+    assert twin_open(second.name, range(1, 2)), "five blocks"
+    assert not twin_open(second.name, range(1, 3)), "given up"
+    assert not twin_open(second.contestant, range(1, 3)), "given up"
+    alone = replace(plan, cells=(replace(cell, entries=cell.entries[:2], twin=None),))
+    assert not standstill(trials, alone, cell.key, block=3, present=names).twin_open
 
 
 def test_an_entry_is_settled_by_its_pairs_or_by_a_narrow_interval() -> None:
@@ -317,6 +366,35 @@ def test_a_pair_with_an_entry_that_left_keeps_nobody() -> None:
     assert a not in standstill(trials, plan, cell.key, block=99, present=names).settled
     present = names - {b} - others
     assert a in standstill(trials, plan, cell.key, block=99, present=present).settled
+
+
+def test_a_pair_with_an_entry_that_was_given_up_keeps_nobody() -> None:
+    world = World(noise=0.1, samples=5, blocks=9)
+    plan = make_plan(world)
+    plan = replace(plan, cells=tuple(replace(one, precision=1e-9) for one in plan.cells))
+    cell = next(one for one in plan.cells if one.key == "websocket.burst-small")
+    trials = make_trials(world, plan)
+
+    def undecided(trials: Sequence[TrialView]) -> list[tuple[str, str]]:
+        found = analyse(trials, replace(plan, cells=(cell,))).cells[0].pairs
+        return [(one.a, one.b) for one in found if one.verdict.kind == "undecided"]
+
+    def failing(entry: str) -> list[TrialView]:
+        return [
+            replace(one, status="failed", metrics={})
+            if (one.entry, one.cell) == (entry, cell.cell.id) and one.block <= 2
+            else one
+            for one in trials
+        ]
+
+    # The other seven blocks give it a rank and keep the pair open.
+    a, b = next(pair for pair in undecided(trials) if pair in undecided(failing(pair[1])))
+    others = {other for one, other in undecided(failing(b)) if one == a} - {b}
+    present = {entry.name for entry in cell.entries} - others
+    assert a not in standstill(trials, plan, cell.key, block=99, present=present).settled
+    found = standstill(failing(b), plan, cell.key, block=99, present=present)
+    assert b in found.hopeless
+    assert a in found.settled
 
 
 def test_what_the_generator_leaves_open_keeps_nobody() -> None:

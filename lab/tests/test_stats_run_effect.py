@@ -24,12 +24,15 @@ from table_worlds import (
     tails,
 )
 from wirebench.stats import RepeatRecord, analyse, load_history
+from wirebench.stats.cell import CellData
+from wirebench.stats.comparisons import Comparisons
 from wirebench.stats.history import REPEATS_FILE
 from wirebench.stats.ratio import bca_interval
 from wirebench.stats.run_effect import host_effect, nested
 from wirebench.stats.sample import Group, Sample
 from wirebench.stats.settings import DEFAULT
 from wirebench.stats.spread import satterthwaite, table_spread
+from wirebench.stats.two_runs import shifts
 from wirebench.stats.types import RunEffect
 from wirebench.store.rundir import read_run
 
@@ -58,7 +61,9 @@ def test_blocks_that_share_no_repeat_are_independent_blocks() -> None:
     assert sample.repeated
     assert not Sample.of(logs).repeated
     host = RunEffect(source="host", variance=0.01, degrees=20, repeats=3)
-    (own,) = table_spread([sample], entries=2, host=host).spreads
+    table = table_spread([sample], entries=2, host=host)
+    assert table.run_effect.source == "blocks"
+    (own,) = table.spreads
     assert own is not None
     assert own.run_variance == 0, "what differs between repeats is in the spread of the blocks"
 
@@ -182,6 +187,19 @@ def test_one_repeat_has_what_the_host_has_shown_and_says_so() -> None:
         assert (math.log(ratio.high / ratio.low) > 2 * 0.02 * 1.9) == (width > 0.04)
 
 
+def test_blocks_that_are_repeats_of_their_own_hold_what_differs_and_say_so() -> None:
+    world = Run(studies=("concurrency",), samples=5, blocks=6, repeats=6, run_noise=0.03)
+    plan = make_plan(world)
+    trials = make_trials(world, plan)
+    cell = analyse(trials, plan, [of_host(0.02**2, 30)]).cells[0]
+    assert str(cell.run_effect).startswith("about one repeat for each block: ")
+    assert "--repeats" not in str(cell.run_effect)
+    data = CellData.of(plan.cells[0], [one for one in trials if one.cell == cell.cell], DEFAULT)
+    changes, effect = shifts(data, data, ["rust/axum"])
+    assert effect.source == "blocks"
+    assert changes["rust/axum"].spreads is not None
+
+
 def test_three_repeats_are_in_the_intervals_of_a_run() -> None:
     still = Run(studies=("concurrency",), samples=5, blocks=27, repeats=3)
     moved = replace(still, run_noise=0.03)
@@ -195,6 +213,26 @@ def test_three_repeats_are_in_the_intervals_of_a_run() -> None:
         assert other.ratio is not None
         if "~" not in one.a + one.b and one.ratio.low and other.ratio.low:
             assert other.ratio.estimate / other.ratio.low > one.ratio.estimate / one.ratio.low
+
+
+@pytest.mark.parametrize("repeats", [3, 1])
+def test_no_repeat_makes_a_twin_differ_from_itself(repeats: int) -> None:
+    world = Run(studies=("rest",), samples=5, blocks=9, repeats=repeats, run_noise=0.03)
+    plan = make_plan(world)
+    (planned, *_) = plan.cells
+    own = [one for one in make_trials(world, plan) if one.cell == planned.cell.id]
+    data = CellData.of(planned, own, DEFAULT)
+    host = RunEffect(source="host", variance=0.01, degrees=20, repeats=3)
+    compared = Comparisons(data, planned.cell.primary, host=host)
+    assert data.twin_pair is not None
+    second, first = data.twin_pair
+    twin, other = compared.spread(second, first), compared.spread(first, "cpp/floor")
+    assert twin is not None
+    assert other is not None
+    assert other.run_variance > 0
+    assert twin.run_variance == 0
+    values = compared.sample(second, first).values
+    assert np.corrcoef(twin.within, values)[0, 1] == pytest.approx(1), "nothing is taken out"
 
 
 def test_a_host_keeps_what_its_repeats_showed(tmp_path: Path) -> None:

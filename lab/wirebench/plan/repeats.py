@@ -9,7 +9,6 @@ copies of their builds at paths of another length (Mytkowicz et al., ASPLOS 2009
 
 from __future__ import annotations
 
-import math
 import zlib
 from collections.abc import Sequence
 from typing import TypeVar
@@ -25,12 +24,12 @@ Cell = TypeVar("Cell")
 def repeat_of(block: int, *, min_blocks: int, repeats: int) -> int:
     """The repeat that a block belongs to, both counted from 1.
 
-    The mandatory blocks are spread evenly over the repeats; blocks beyond them go on in the same
-    step. With one repeat all blocks belong to it.
+    The mandatory blocks are spread over the repeats as evenly as whole blocks can be; blocks beyond
+    them go on in the same step. With one repeat all blocks belong to it.
     """
     if repeats <= 1:
         return 1
-    return 1 + (block - 1) // math.ceil(min_blocks / repeats)
+    return 1 + (block - 1) * min(repeats, min_blocks) // min_blocks
 
 
 def order_of_cells(cells: Sequence[Cell], *, seed: int, repeat: int) -> list[Cell]:

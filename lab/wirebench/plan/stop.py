@@ -22,6 +22,8 @@ class Standstill:
     """These entries may leave the cell, each for a reason in words."""
     hopeless: frozenset[str] = frozenset()
     """These do not leave, but the cell does not go on for them: they fail too often."""
+    twin_open: bool = False
+    """The cell goes on for its twin, which has no interval yet."""
 
 
 Look = Callable[[str, int, frozenset[str]], Standstill]

@@ -188,19 +188,17 @@ class _Measuring:
         block = self._before.get((cell.key, number), [])
         for index, trial in enumerate(trials):
             left = self._left(active, cell, trials[index:])
-            record, was_run = self._run_trial(trial, cell, left_ns=left)
+            record = self._run_trial(trial, cell, left_ns=left)
             block.append(record)
-            if was_run:
+            if record.status != "not_run":
                 self.pace.add(cell.key, trial.entry.name, record.elapsed_ns)
                 self._timed += record.elapsed_ns
             self._failures.add(record)
             self.watcher.after(record, left_ns=left - self.pace.trial(cell.key, trial.entry.name))
         own.ended(dropped=self.dropped(block))
 
-    def _run_trial(
-        self, trial: PlannedTrial, cell: PlannedCell, *, left_ns: int
-    ) -> tuple[TrialRecord, bool]:
-        """The stored record, and whether the trial took place."""
+    def _run_trial(self, trial: PlannedTrial, cell: PlannedCell, *, left_ns: int) -> TrialRecord:
+        """The stored record, which may say that the trial did not take place."""
         kind = self._failures.gives_up(cell.key, trial.entry.name)
         if kind is None:
             self.watcher.before(trial, left_ns=left_ns)
@@ -212,7 +210,7 @@ class _Measuring:
             )
             record = replace(record, repeat=cell.repeat(trial.block))
             self.keep(record)
-        return record, kind is None
+        return record
 
     def _left(
         self, active: Sequence[PlannedCell], at: PlannedCell, here: list[PlannedTrial]

@@ -49,14 +49,16 @@ class CellTally:
         self.dropped += dropped
 
     def look(self, look: Look) -> list[LeftRecord]:
-        """The entries that leave the cell now. A cell without an open entry is left by all."""
+        """The entries that leave the cell now. A cell without an open entry, whose twin has
+        its interval, is left by all.
+        """
         cell = self.cell
         present = frozenset(entry.name for entry in self.entries)
         found = look(cell.key, self.run, present)
         seconds = {entry.name for entry in cell.entries if entry.twin_of is not None}
         staying = {*cell.floors, *seconds, *(entry.twin_of for entry in cell.entries)}
         judged = present - set(cell.floors) - seconds
-        if judged <= set(found.settled) | found.hopeless:
+        if judged <= set(found.settled) | found.hopeless and not found.twin_open:
             self.left.update(present)
             return []
         leaving = [

@@ -51,13 +51,22 @@ class Comparisons:
         self._host, self._settings = host, settings
         self._entries = len({data.contestant(name) for name in names})
         self._places = {couple: place for place, couple in enumerate(couples)}
+        self._same = {
+            place
+            for place, (a, b) in enumerate(couples)
+            if data.contestant(a) == data.contestant(b)
+        }
         self._samples = data.samples(couples, metric)
         self._intervals: dict[int, Interval] = {}
 
     @cached_property
     def _table(self) -> TableSpread:
         return table_spread(
-            self._samples, entries=self._entries, host=self._host, settings=self._settings
+            self._samples,
+            entries=self._entries,
+            same=self._same,
+            host=self._host,
+            settings=self._settings,
         )
 
     @property

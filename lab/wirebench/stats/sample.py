@@ -47,9 +47,14 @@ class Sample:
         return Sample(-self.values, self.repeats)
 
     @property
+    def of_own_repeats(self) -> bool:
+        """Whether about each block is a repeat of its own."""
+        return len(self.values) > 0 and int(self.repeats[0]) < 0
+
+    @property
     def repeated(self) -> bool:
         """Whether the blocks themselves show what differs between repeats."""
-        return len(self.values) > 0 and (self.repeats[0] < 0 or int(self.repeats.max()) > 0)
+        return self.of_own_repeats or (len(self.values) > 0 and int(self.repeats.max()) > 0)
 
 
 @dataclass(frozen=True, eq=False)

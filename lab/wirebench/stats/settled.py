@@ -37,7 +37,9 @@ def standstill(
     """Whom of the cell ``key`` more blocks would not help, by its blocks up to ``block``.
 
     An entry is settled when no verdict on it is open, against the floor and against every entry
-    that is still ``present``, or when its ratio to the floor is known within 1 +/- ``precision``.
+    that is still ``present`` and not hopeless, or when its ratio to the floor is known within
+    1 +/- ``precision``.
+    Where the cell has no floor, or none that more blocks give figures, its pairs alone decide.
     Which entry leads plays no part (Kalibera & Jones, ISMM 2013). Nothing is settled without an
     interval. The intervals hold what differs between the run's own repeats. What earlier runs
     showed of it is left out, because no block makes it smaller. Later trials of an interrupted run
@@ -57,33 +59,42 @@ def standstill(
         if entry.entry in present and not entry.is_floor and entry.twin_of is None
     ]
     floor = cell.entry(cell.floor) if cell.floor is not None else None
-    if floor is None or _hopeless(cell, floor):  # no block would give a ratio to it
-        return Standstill(hopeless=frozenset(entry.entry for entry in judged))
+    to_floor = floor is not None and not _hopeless(cell, floor)
+    hopeless = {entry.entry for entry in judged if _hopeless(cell, entry)}
+    rivals = frozenset(present) - hopeless  # hopeless entries stay, and decide nothing
     settled = {}
     for entry in judged:
-        ratio = entry.standing.ratio
-        verdicts = _verdicts(cell, entry, present)
+        ratio = entry.standing.ratio if to_floor else None
+        verdicts = _verdicts(cell, entry, rivals, to_floor=to_floor)
         if verdicts and not any(_is_open(*one) for one in verdicts):
             decided = all(verdict.kind != "undecided" for _, verdict in verdicts)
             settled[entry.entry] = DECIDED if decided else AS_FAR_AS_CAN_BE
         elif ratio is not None and _within(ratio, planned.precision):
             settled[entry.entry] = f"its interval is within {planned.precision:.0%}"
-    return Standstill(
-        settled=settled,
-        hopeless=frozenset(entry.entry for entry in judged if _hopeless(cell, entry)),
-    )
+        elif not verdicts and not to_floor and entry.summary.trials >= settings.min_blocks:
+            hopeless.add(entry.entry)  # nobody is left to compare it with
+    return Standstill(settled=settled, hopeless=frozenset(hopeless), twin_open=_twin_open(cell))
+
+
+def _twin_open(cell: CellAnalysis) -> bool:
+    """Whether more blocks would give the twin its interval."""
+    if cell.twin is None or (cell.twin.ratio is not None and cell.twin.ratio.low is not None):
+        return False
+    second = next(entry for entry in cell.entries if entry.twin_of is not None)
+    both = (second, cell.entry(cell.twin.contestant))
+    return not any(one is None or _hopeless(cell, one) for one in both)
 
 
 def _verdicts(
-    cell: CellAnalysis, entry: EntryAnalysis, present: Collection[str]
+    cell: CellAnalysis, entry: EntryAnalysis, rivals: Collection[str], *, to_floor: bool
 ) -> list[tuple[Ratio | None, Verdict]]:
-    """The verdicts on the entry against the floor and against the others that are still there."""
+    """The verdicts on the entry against its rivals and, with ``to_floor``, against the floor."""
     found = [
         (pair.ratio, pair.verdict)
         for pair in cell.pairs
-        if pair.a == entry.entry and pair.b in present
+        if pair.a == entry.entry and pair.b in rivals
     ]
-    if entry.standing.verdict is not None:
+    if to_floor and entry.standing.verdict is not None:
         found.append((entry.standing.ratio, entry.standing.verdict))
     return found
 

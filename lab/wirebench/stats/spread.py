@@ -9,7 +9,7 @@ median.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -26,7 +26,7 @@ from wirebench.stats.ratio import Floats
 from wirebench.stats.run_effect import Nested, nested
 from wirebench.stats.sample import Group, Sample, groups
 from wirebench.stats.settings import DEFAULT, Settings
-from wirebench.stats.types import UNKNOWN_RUN_EFFECT, RunEffect
+from wirebench.stats.types import RUN_EFFECT_OF_BLOCKS, UNKNOWN_RUN_EFFECT, RunEffect
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -100,13 +100,15 @@ def table_spread(
     samples: Sequence[Sample],
     *,
     entries: int,
+    same: Collection[int] = (),
     host: RunEffect | None = None,
     settings: Settings = DEFAULT,
 ) -> TableSpread:
     """The errors of a table's comparisons.
 
     ``entries``: how many different entries the comparisons are among, which bounds the degrees of
-    freedom that they have together. ``host``: what the host has shown of the run effect, for
+    freedom that they have together. ``same``: the places of comparisons of a build with itself,
+    which no repeat makes differ. ``host``: what the host has shown of the run effect, for
     comparisons whose blocks are all of one repeat.
     """
     least = max(4, settings.min_blocks)
@@ -126,7 +128,8 @@ def table_spread(
     component: dict[int, _Component] = {}
     for group, one_way in parts:
         for place in group.where:
-            component[place] = components.get(place, none if used[place].repeated else elsewhere)
+            unshown = none if used[place].repeated else elsewhere
+            component[place] = none if judged[place] in same else components.get(place, unshown)
         taken = np.array([component[place].share_of_between for place in group.where])
         inner = group.values if one_way is None else group.without_repeats(one_way.means, taken)
         lost = taken * (len(group.counts) - 1)
@@ -149,6 +152,8 @@ def table_spread(
             run_degrees=component[place].degrees,
             within=within[place],
         )
+    if effect is None and any(one.of_own_repeats for one in used):
+        shown = RUN_EFFECT_OF_BLOCKS
     return TableSpread(spreads=spreads, run_effect=shown)
 
 

@@ -120,6 +120,8 @@ def shifts(
         floor = None
     both = [_Run(data, names, floor, None, settings) for data in (before, after)]
     own = [run.run_effect for run in both]
+    if all(one.source == "blocks" for one in own):
+        return _joined(both, names, floor), own[0]
     repeated = [one for one in own if one.source == "repeats"]
     if len(repeated) == 2:
         effect = RunEffect(

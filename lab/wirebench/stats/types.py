@@ -283,9 +283,10 @@ class RunEffect:
     repeat cannot show.
     """
 
-    source: Literal["repeats", "host", "changes", "assumed", "unknown"]
-    """From this run's repeats, from earlier runs of the host, from how much all entries of a cell
-    changed between two runs, assumed, or not known at all.
+    source: Literal["repeats", "blocks", "host", "changes", "assumed", "unknown"]
+    """From this run's repeats, in its blocks because each is about its own repeat, from earlier
+    runs of the host, from how much all entries of a cell changed between two runs, assumed, or not
+    known at all.
     """
     variance: float
     """Of a log-ratio, dimensionless. An estimate, so it may be negative: then no more than 0."""
@@ -305,6 +306,11 @@ class RunEffect:
                 return (
                     f"{self.repeats} repeats: what differs between them"
                     f" ({self.deviation:.1%} of a ratio) is in every interval"
+                )
+            case "blocks":
+                return (
+                    "about one repeat for each block: what differs between repeats is in the blocks"
+                    " and so in every interval"
                 )
             case "host":
                 runs = "1 earlier run" if self.repeats == 1 else f"{self.repeats} earlier runs"
@@ -330,6 +336,8 @@ class RunEffect:
 
 
 UNKNOWN_RUN_EFFECT = RunEffect(source="unknown", variance=0.0, degrees=0.0, repeats=1)
+RUN_EFFECT_OF_BLOCKS = RunEffect(source="blocks", variance=0.0, degrees=0.0, repeats=1)
+"""Nothing is added to what the blocks show."""
 
 
 @dataclass(frozen=True, kw_only=True)
