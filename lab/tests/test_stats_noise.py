@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from wirebench.stats.noise import earlier_twins, noise_band, usable_presets
+from synthetic_run import ROOT, World, make_plan, make_trials
+from wirebench.catalog.studies import load_studies
+from wirebench.stats import analyse
+from wirebench.stats.noise import earlier_twins, noise_band, noise_kind, usable_presets
 from wirebench.stats.settings import DEFAULT
 from wirebench.stats.types import TwinNoise, TwinRecord
 
@@ -111,3 +115,43 @@ def test_only_twins_of_the_same_study_kind_and_metric_are_used() -> None:
         [own, *others], study="rest", kind="each", metric="makespan_ns", presets={"hour", "full"}
     )
     assert found == [own.noise["makespan_ns"]]
+
+
+def test_cells_share_their_noise_with_cells_of_their_like_only() -> None:
+    kinds = {
+        f"{study.name}.{cell.id}": noise_kind(cell)
+        for study in load_studies(ROOT / "studies").values()
+        for preset in study.presets.values()
+        for cell in preset.cells
+    }
+    expected = {
+        "concurrency.c50": "closed",
+        "concurrency.c1000": "closed",
+        "concurrency.tls-c50": "closed-tls",
+        "concurrency.all-c50": "closed-all",
+        "concurrency.rate-1000": "open-rate",
+        "concurrency.load-10": "open-share-10",
+        "concurrency.load-90": "open-share-90",
+        "concurrency.over-120": "open-over",
+        "concurrency.over-200": "open-over",
+        "websocket.serial": "ramp",
+    }
+    assert {name: kinds[name] for name in expected} == expected
+
+
+def test_a_noisy_twin_at_high_load_leaves_the_band_at_low_load_alone() -> None:
+    world = World(studies=("concurrency",), preset="load", samples=5)
+    plan = make_plan(world)
+    trials = [
+        replace(one, metrics={**one.metrics, "p99_ns": float(one.metrics["p99_ns"] or 0) * 1.5})
+        if one.twin_of is not None and one.cell == "load-90"
+        else one
+        for one in make_trials(world, plan)
+    ]
+    bands = {
+        cell.cell: band.d
+        for cell in analyse(trials, plan).cells
+        if (band := cell.bands.get("p99_ns")) is not None
+    }
+    assert bands["load-90"] > 0.4
+    assert bands["load-10"] == bands["rate-1000"] == 0.03

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +36,7 @@ from wirebench.stats.spread import satterthwaite, table_spread
 from wirebench.stats.two_runs import shifts
 from wirebench.stats.types import RunEffect
 from wirebench.store.rundir import read_run
+from wirebench.trial.record import TrialRecord
 
 THREE = np.repeat([0, 1, 2], 9)
 
@@ -136,6 +138,50 @@ def test_repeats_cost_little_power_where_nothing_differs_between_them() -> None:
         verdicts = claims(truth + tails(random, 12, 27), THREE)
         found += [kind != "undecided" for pair, kind in verdicts.items() if sum(pair) % 2]
     assert np.mean(found) >= 0.95
+
+
+def test_the_run_effect_is_that_of_the_entries_with_a_say() -> None:
+    """Two of six entries jump by a half from repeat to repeat: their pairs are left out."""
+    random = np.random.default_rng(12)
+    speeds = calm(random, 6, 27) + run_effect(random, 6, THREE)
+    speeds[4:] += np.array([[0.0, 0.5, -0.5], [0.5, -0.5, 0.0]])[:, THREE]
+    pairs = list(combinations(range(6), 2))
+    samples = [Sample.of(speeds[a] - speeds[b], THREE) for a, b in pairs]
+    some = [(str(a), str(b)) if b < 4 else None for a, b in pairs]
+    every = table_spread(samples, entries=6).run_effect
+    shown = table_spread(samples, entries=6, shown_by=some).run_effect
+    four = [one for one, pair in zip(samples, some, strict=True) if pair is not None]
+    of_four = table_spread(four, entries=4).run_effect
+    assert every.deviation > 0.2
+    assert shown.deviation < 0.06
+    assert (shown.degrees, shown.repeats) == (of_four.degrees, 3)
+
+
+def test_entries_that_cannot_keep_up_and_twins_have_no_say_in_the_run_effect() -> None:
+    world = Run(studies=("concurrency",), preset="load", samples=5, blocks=9, repeats=3)
+    plan = make_plan(world)
+    cell = next(one for one in plan.cells if one.cell.id == "rate-10000")
+    plan = replace(plan, cells=(cell,))
+    slow, twin = "go/net-http", next(one.name for one in cell.entries if one.twin_of)
+    trials = [one for one in make_trials(world, plan) if one.cell == "rate-10000"]
+
+    def with_jumps(name: str) -> list[TrialRecord]:
+        jumps = {1: 1.0, 2: 4.0, 3: 0.25}
+        return [
+            replace(
+                one,
+                metrics={**one.metrics, "cpu_per_request_ns": 10_000 * jumps[one.repeat]},
+                validity={**one.validity, "kept_up": name == twin},
+            )
+            if one.entry == name
+            else one
+            for one in trials
+        ]
+
+    for name in (slow, twin):
+        analysed = analyse(with_jumps(name), plan).cells[0]
+        assert analysed.run_effects["cpu_per_request_ns"].source == "repeats"
+        assert analysed.run_effects["cpu_per_request_ns"].deviation < 0.02
 
 
 def test_satterthwaite_known_answer() -> None:

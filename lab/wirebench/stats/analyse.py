@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import cache, partial
 
 from wirebench.plan.model import Plan
 from wirebench.stats.analyse_cell import analyse_cell, judged_metrics
 from wirebench.stats.cell import CellData
 from wirebench.stats.comparisons import Comparisons
+from wirebench.stats.entry import sound_entries, warm_ups_of
 from wirebench.stats.memory import memory_tables, with_memory
-from wirebench.stats.noise import earlier_twins, noise_band, usable_presets
+from wirebench.stats.noise import earlier_twins, noise_band, noise_kind, usable_presets
 from wirebench.stats.run_effect import host_effect
 from wirebench.stats.settings import DEFAULT, Settings
 from wirebench.stats.twin import Measured, twin_counts, twin_noise
@@ -48,11 +49,16 @@ def analyse(
         CellData.of(cell, by_cell.get((cell.study, cell.cell.id), []), settings)
         for cell in plan.cells
     ]
-    compared = [_measured(cell, repeats, settings) for cell in data]
+    warm_ups = [warm_ups_of(cell, settings) for cell in data]
+    compared = [
+        _measured(cell, sound_entries(cell, known), repeats, settings)
+        for cell, known in zip(data, warm_ups, strict=True)
+    ]
     bands = _Bands(plan, data, compared, twins, settings)
     cells = tuple(
         analyse_cell(
             cell,
+            warm_ups=warm_ups[place],
             comparisons=compared[place],
             band=partial(bands.of, place),
             # The twin is judged by a band it did not make; else no twin could ever leave the band.
@@ -72,13 +78,17 @@ def analyse(
     )
 
 
-def _measured(data: CellData, repeats: Sequence[RepeatRecord], settings: Settings) -> Measured:
+def _measured(
+    data: CellData, sound: Collection[str], repeats: Sequence[RepeatRecord], settings: Settings
+) -> Measured:
     """The comparisons of the cell by metric, each made once."""
+
+    kind = noise_kind(data.planned.cell)
 
     @cache
     def comparisons(metric: str) -> Comparisons:
-        host = host_effect(repeats, study=data.study, kind=data.planned.cell.kind, metric=metric)
-        return Comparisons(data, metric, host=host, settings=settings)
+        host = host_effect(repeats, study=data.study, kind=kind, metric=metric)
+        return Comparisons(data, metric, sound=sound, host=host, settings=settings)
 
     return comparisons
 
@@ -109,11 +119,11 @@ class _Bands:
         """The band of the cell at ``place``; with ``own`` its own twin is among those it rests
         on.
         """
-        study, kind = self._data[place].study, self._data[place].planned.cell.kind
+        study, kind = self._data[place].study, noise_kind(self._data[place].planned.cell)
         here = [
             noise[metric]
             for other, (cell, noise) in enumerate(zip(self._data, self.own, strict=True))
-            if (cell.study, cell.planned.cell.kind) == (study, kind)
+            if (cell.study, noise_kind(cell.planned.cell)) == (study, kind)
             and metric in noise
             and (own or other != place)
         ]

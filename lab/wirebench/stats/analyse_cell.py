@@ -14,7 +14,8 @@ from wirebench.stats.bottleneck import (
     within_bounds,
 )
 from wirebench.stats.cell import CellData
-from wirebench.stats.entry import entry_analysis, warm_up_of, why_unranked
+from wirebench.stats.entry import entry_analysis, why_unranked
+from wirebench.stats.noise import noise_kind
 from wirebench.stats.ranks import places
 from wirebench.stats.settings import Settings
 from wirebench.stats.standings import beats, order_of, pairs_of, ratios_to_floor, standing_of
@@ -27,6 +28,7 @@ from wirebench.stats.types import (
     Pair,
     Standing,
     TwinNoise,
+    WarmUp,
 )
 
 TABLE_METRICS = (
@@ -56,21 +58,18 @@ def judged_metrics(data: CellData) -> list[str]:
 def analyse_cell(
     data: CellData,
     *,
+    warm_ups: Mapping[str, WarmUp],
     comparisons: Measured,
     band: Callable[[str], NoiseBand],
     band_for_twin: NoiseBand,
     twin_noise: Mapping[str, TwinNoise],
     settings: Settings,
 ) -> CellAnalysis:
-    """``comparisons`` and ``band``: those of the cell by metric. ``twin_noise``: by metric, what
-    the cell's twin shows.
+    """``warm_ups``: by entry. ``comparisons`` and ``band``: those of the cell by metric.
+    ``twin_noise``: by metric, what the cell's twin shows.
     """
     planned, cell = data.planned, data.planned.cell
     second = {entry.name: entry.twin_of for entry in planned.entries}
-    warm_ups = {
-        name: warm_up_of(list(trials.values()), cell, settings)
-        for name, trials in data.valid.items()
-    }
     bottlenecks = {
         name: bottleneck(trials.values(), role=planned.role, settings=settings)
         for name, trials in data.valid.items()
@@ -151,6 +150,7 @@ def analyse_cell(
         pairs=primary_pairs,
         bands=bands,
         run_effects={metric: comparisons(metric).run_effect for metric in metrics},
+        noise_kind=noise_kind(cell),
     )
 
 

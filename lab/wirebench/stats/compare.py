@@ -12,7 +12,7 @@ from scipy import special
 from wirebench.catalog.model import Unit, unit_of
 from wirebench.plan.model import Plan, PlannedCell
 from wirebench.stats.cell import CellData
-from wirebench.stats.noise import earlier_twins, noise_band, usable_presets
+from wirebench.stats.noise import earlier_twins, noise_band, noise_kind, usable_presets
 from wirebench.stats.ratio import Floats, Interval, Medians, bootstrap_median, median
 from wirebench.stats.settings import DEFAULT, Settings
 from wirebench.stats.summary import higher_is_better
@@ -107,7 +107,7 @@ def _band(
     settings: Settings,
 ) -> NoiseBand:
     """From the twins that may widen the band of either run, so of the shorter of two presets."""
-    study, kind = planned.study, planned.cell.kind
+    study, kind = planned.study, noise_kind(planned.cell)
     presets = {one.preset for plan in plans for one in plan.studies if one.name == study}
     twins = earlier_twins(
         [record for record in history if isinstance(record, TwinRecord)],

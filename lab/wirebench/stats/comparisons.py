@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import replace
 from functools import cached_property
 from itertools import combinations
@@ -40,10 +41,12 @@ class Comparisons:
         data: CellData,
         metric: str,
         *,
+        sound: Collection[str] | None = None,
         host: RunEffect | None = None,
         settings: Settings = DEFAULT,
     ) -> None:
-        """``host``: what the host has shown of the run effect, used where the cell has one
+        """``sound``: the entries that show what differs between repeats (``entry.sound_entries``);
+        without it, all do. ``host``: what the host has shown of it, used where the cell has one
         repeat.
         """
         names = [name for name in data.trials if data.values(name, metric)]
@@ -57,6 +60,10 @@ class Comparisons:
             if data.contestant(a) == data.contestant(b)
         }
         self._samples = data.samples(couples, metric)
+        self._shown_by = [
+            couple if sound is None or (couple[0] in sound and couple[1] in sound) else None
+            for couple in couples
+        ]
         self._intervals: dict[int, Interval] = {}
 
     @cached_property
@@ -66,6 +73,7 @@ class Comparisons:
             entries=self._entries,
             same=self._same,
             host=self._host,
+            shown_by=self._shown_by,
             settings=self._settings,
         )
 

@@ -29,6 +29,36 @@ from wirebench.stats.validity import (
 )
 from wirebench.stats.warmup import class_of_trials, has_steady_state
 
+NEVER_STEADY = "never steady: its level still changed in the last quarter of most windows"
+
+
+def warm_ups_of(data: CellData, settings: Settings) -> dict[str, WarmUp]:
+    """The class of each entry's warm-up."""
+    return {
+        name: warm_up_of(list(trials.values()), data.planned.cell, settings)
+        for name, trials in data.valid.items()
+    }
+
+
+def why_unsound(data: CellData, name: str, warm_up: WarmUp) -> str | None:
+    """Why figures are not those of a server at rest with its load, however many there are: the
+    entry could not keep up, or never got steady.
+    """
+    slow = _too_slow(data, name)
+    return slow if slow is not None or warm_up != "never steady" else NEVER_STEADY
+
+
+def sound_entries(data: CellData, warm_ups: Mapping[str, WarmUp]) -> frozenset[str]:
+    """Whose comparisons show what repeats differ by: all that ``why_unsound`` leaves, without a
+    twin's second entry.
+    """
+    second = {entry.name for entry in data.planned.entries if entry.twin_of is not None}
+    return frozenset(
+        name
+        for name, warm_up in warm_ups.items()
+        if name not in second and why_unsound(data, name, warm_up) is None
+    )
+
 
 def why_unranked(
     data: CellData, name: str, *, twin_of: str | None, warm_up: WarmUp, settings: Settings
@@ -53,7 +83,7 @@ def why_unranked(
     if valid < settings.min_blocks:
         return f"{valid} valid block{'s' if valid > 1 else ''}; a rank needs {settings.min_blocks}"
     if warm_up == "never steady":
-        return "never steady: its level still changed in the last quarter of most windows"
+        return NEVER_STEADY
     return None
 
 

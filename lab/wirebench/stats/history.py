@@ -20,7 +20,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from wirebench.stats.analyse import analyse
 from wirebench.stats.settings import DEFAULT, Settings
-from wirebench.stats.types import HistoryRecord, RepeatRecord, RunAnalysis, TwinRecord
+from wirebench.stats.types import CellAnalysis, HistoryRecord, RepeatRecord, RunAnalysis, TwinRecord
 from wirebench.store.jsonl import StoreError
 from wirebench.store.rundir import RUN_FILE, StoredRun, read_run
 
@@ -80,7 +80,7 @@ def twin_records(run: StoredRun, analysis: RunAnalysis) -> list[TwinRecord]:
             ratio=twin.ratio.estimate,
             blocks=twin.ratio.blocks,
             false_alarm=twin.false_alarm,
-            kind=cell.kind,
+            kind=cell.noise_kind,
             preset=presets.get(twin.study, ""),
             noise=twin.noise,
         )
@@ -97,16 +97,30 @@ def repeat_records(run: StoredRun, analysis: RunAnalysis) -> list[RepeatRecord]:
             host_id=str(run.host.get("host_id", "")),
             study=cell.study,
             cell=cell.cell,
-            kind=cell.kind,
+            kind=cell.noise_kind,
             metric=metric,
             variance=effect.variance,
             degrees=effect.degrees,
             repeats=effect.repeats,
         )
         for cell in analysis.cells
+        if _compares(cell)
         for metric, effect in cell.run_effects.items()
         if effect.source == "repeats"
     ]
+
+
+def _compares(cell: CellAnalysis) -> bool:
+    """Whether two entries have figures that show what repeats differ by: ranked ones, or the
+    floor.
+    """
+    shown = [
+        entry
+        for entry in cell.entries
+        if entry.unranked is None
+        or (entry.is_floor and entry.kept_up and entry.warm_up != "never steady")
+    ]
+    return len(shown) > 1
 
 
 def _runs(results: Path) -> Iterable[StoredRun]:

@@ -8,8 +8,29 @@ from collections.abc import Collection, Iterable, Sequence
 import numpy as np
 from scipy import special
 
+from wirebench.catalog.studies import Cell, OpenLoad, on_all_cores, over_tls
 from wirebench.stats.settings import DEFAULT, Settings
 from wirebench.stats.types import NoiseBand, TwinNoise, TwinRecord
+
+
+def noise_kind(cell: Cell) -> str:
+    """Which cells of a study share what twins and repeats show: those of one kind, on as many
+    cores, with or without TLS. Open loops also differ by how their rate is set. The noise of a time
+    grows with the share of the capacity, so that each share below it stands for itself; figures at
+    and beyond it are throughput at the limit.
+    """
+    parts: list[str] = [cell.kind]
+    if isinstance(cell.load, OpenLoad):
+        share = cell.load.share
+        if share is None:
+            parts.append("rate")
+        else:
+            parts.append("over" if cell.load.overload else f"share-{share * 100:g}")
+    if on_all_cores(cell.load):
+        parts.append("all")
+    if over_tls(cell.load):
+        parts.append("tls")
+    return "-".join(parts)
 
 
 def noise_band(
@@ -92,8 +113,9 @@ def earlier_twins(
     metric: str,
     presets: Collection[str],
 ) -> list[TwinNoise]:
-    """What earlier runs of the host recorded of this study, kind of cell and metric by one of these
-    presets. Records of older versions do not say what they are of, so they are left out.
+    """What earlier runs of a host recorded of this study, kind of noise and metric by one of these
+    presets. Records of older versions do not say what they are of, so they are left out. Those that
+    say a kind of cell alone stand for the plain cells of this kind.
     """
     return [
         record.noise[metric]

@@ -80,8 +80,9 @@ def nested(group: Group, *, settings: Settings = DEFAULT) -> Nested | None:
 def host_effect(
     records: Iterable[RepeatRecord], *, study: str, kind: str, metric: str
 ) -> RunEffect | None:
-    """What a host has shown of the component in this study, kind of cell and metric: the mean of
-    the runs' estimates, each weighted by its degrees of freedom. None if it has shown nothing.
+    """What a host has shown of the component in this study, kind of noise (``noise_kind``) and
+    metric: the mean of the runs' estimates, each weighted by its degrees of freedom. None if it has
+    shown nothing.
     """
     own = [one for one in records if (one.study, one.kind, one.metric) == (study, kind, metric)]
     degrees = sum(one.degrees for one in own)

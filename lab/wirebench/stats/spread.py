@@ -9,7 +9,7 @@ median.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -102,6 +102,7 @@ def table_spread(
     entries: int,
     same: Collection[int] = (),
     host: RunEffect | None = None,
+    shown_by: Sequence[tuple[str, str] | None] | None = None,
     settings: Settings = DEFAULT,
 ) -> TableSpread:
     """The errors of a table's comparisons.
@@ -109,7 +110,9 @@ def table_spread(
     ``entries``: how many different entries the comparisons are among, which bounds the degrees of
     freedom that they have together. ``same``: the places of comparisons of a build with itself,
     which no repeat makes differ. ``host``: what the host has shown of the run effect, for
-    comparisons whose blocks are all of one repeat.
+    comparisons whose blocks are all of one repeat. ``shown_by``: the two contestants of each
+    comparison that the table's own run effect is the mean of, None for the rest. Without it, or
+    where it leaves none, the effect is the mean of all.
     """
     least = max(4, settings.min_blocks)
     judged = [place for place, one in enumerate(samples) if len(one) >= least]
@@ -119,7 +122,12 @@ def table_spread(
     used = [samples[place] for place in judged]
     inflation = serial_inflation(used, entries=entries, settings=settings)
     parts = [(group, nested(group, settings=settings)) for group in groups(used)]
-    effect, components = _components(parts, inflation, entries)
+    chosen = {
+        place: pair
+        for place, own in enumerate(judged)
+        if shown_by is not None and (pair := shown_by[own]) is not None
+    }
+    effect, components = _components(parts, inflation, entries, chosen)
     shown = effect or host or UNKNOWN_RUN_EFFECT
     elsewhere = _Component(variance=max(0.0, shown.variance), degrees=shown.degrees)
     none = _Component(variance=0.0, degrees=0.0)
@@ -182,9 +190,14 @@ class _Component:
 
 
 def _components(
-    parts: Sequence[tuple[Group, Nested | None]], inflation: float, entries: int
+    parts: Sequence[tuple[Group, Nested | None]],
+    inflation: float,
+    entries: int,
+    chosen: Mapping[int, tuple[str, str]],
 ) -> tuple[RunEffect | None, dict[int, _Component]]:
-    """The component between repeats: the table's, and that of each comparison by its place."""
+    """The component between repeats: the table's, and that of each comparison by its place.
+    ``chosen``: the contestants of the comparisons that the table's is the mean of, if any.
+    """
     squares: list[tuple[int, Nested, Trimmed, Trimmed]] = []
     for group, one in parts:
         if one is None:
@@ -217,17 +230,23 @@ def _components(
             share_of_between=extra / above if above > 0 else 0.0,
             of_median=math.asin(alike) / alike if alike > 0 else 1.0,
         )
+    shown = [one for one in squares if one[0] in chosen]
+    if shown:
+        names = {name for place, *_ in shown for name in chosen[place]}
+        others = max(1, len(names) - 1)
+    else:
+        shown = squares
     effect = RunEffect(
         source="repeats",
         variance=float(
             np.mean(
                 [
                     (between.variance - inflation * inside.variance) / one.per_repeat
-                    for _, one, between, inside in squares
+                    for _, one, between, inside in shown
                 ]
             )
         ),
-        degrees=float(max(between.degrees for _, _, between, _ in squares) * others),
-        repeats=max(one.repeats for _, one, _, _ in squares),
+        degrees=float(max(between.degrees for _, _, between, _ in shown) * others),
+        repeats=max(one.repeats for _, one, _, _ in shown),
     )
     return effect, added

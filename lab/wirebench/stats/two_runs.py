@@ -11,6 +11,8 @@ import numpy as np
 
 from wirebench.stats.cell import CellData
 from wirebench.stats.comparisons import Comparisons
+from wirebench.stats.entry import sound_entries, warm_ups_of
+from wirebench.stats.noise import noise_kind
 from wirebench.stats.ratio import median
 from wirebench.stats.run_effect import host_effect
 from wirebench.stats.sample import Sample
@@ -78,7 +80,8 @@ class _Run:
     ) -> None:
         metric = data.planned.cell.primary
         self._floor = floor
-        self._over = Comparisons(data, metric, host=host, settings=settings)
+        sound = sound_entries(data, warm_ups_of(data, settings))
+        self._over = Comparisons(data, metric, sound=sound, host=host, settings=settings)
         self._alone = {
             name: data.logs(name, metric) for name in names if floor is None or name == floor
         }
@@ -137,7 +140,7 @@ def shifts(
             else host_effect(
                 [record for record in history if isinstance(record, RepeatRecord)],
                 study=cell.study,
-                kind=cell.cell.kind,
+                kind=noise_kind(cell.cell),
                 metric=metric,
             )
             or _from_changes(_joined(both, names, floor), settings)

@@ -387,7 +387,7 @@ class TwinRecord:
     blocks: int
     false_alarm: bool
     kind: str = ""
-    """The kind of cell."""
+    """The kind of noise (``noise_kind``); a plain kind of cell in records of older versions."""
     preset: str = ""
     noise: Mapping[str, TwinNoise] = field(default_factory=dict)
     """By metric. Empty in records of older versions, which count for the false alarms only."""
@@ -450,6 +450,8 @@ class CellAnalysis:
     """By each metric that is judged."""
     run_effects: Mapping[str, RunEffect] = field(default_factory=dict)
     """What differs between repeats, by each metric that is judged."""
+    noise_kind: str = ""
+    """Which cells of the study share what twins and repeats show (``wirebench.stats.noise``)."""
 
     @property
     def run_effect(self) -> RunEffect:
