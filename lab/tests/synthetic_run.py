@@ -106,6 +106,8 @@ class World:
     studies: tuple[str, ...] = ("roundtrip", "concurrency", "rest", "websocket")
     samples: int = 400
     preset: str = "quick"
+    generator_per_s: float = 100_000
+    """Requests/s at which the generator is at its limit. It does not show in the figures."""
     scale: Mapping[str, float] | None = None
     """Cost of an entry times this, in every study."""
 
@@ -402,16 +404,16 @@ def _with_load(
         histogram=_histogram(world, mean, random),
         validity={
             "little_ratio": 0.91 if voided else 0.998,
-            **_cpu_shares(base, rate),
+            **_cpu_shares(world, base, rate),
             "completed": True,
         },
         load={"plan": {"connections": connections}},
     )
 
 
-def _cpu_shares(base: TrialRecord, rate: float) -> dict[str, float | int]:
-    """A generator that can send 100,000 requests in a second, to a server with one core."""
-    generator = min(0.99, rate / 100_000)
+def _cpu_shares(world: World, base: TrialRecord, rate: float) -> dict[str, float | int]:
+    """A server with one core, and a generator that can send so many requests in a second."""
+    generator = min(0.99, rate / world.generator_per_s)
     delayed = "-t" in base.cell and not base.cell.endswith("-t0")
     server = 0.02 if delayed else 0.85 if generator == 0.99 else 0.998
     return {"server_cpu_share": server, "generator_cpu_share": generator, "server_cores": 1}
@@ -475,7 +477,11 @@ def _ramp(
         rounds=tuple(rounds),
         warnings=warnings,
         histogram=_histogram(world, float(rounds[-1]["latency"]["mean_ns"]), random),
-        validity={"little_ratio": None, **_cpu_shares(base, 50_000 / cost), "completed": True},
+        validity={
+            "little_ratio": None,
+            **_cpu_shares(world, base, 50_000 / cost),
+            "completed": True,
+        },
     )
 
 

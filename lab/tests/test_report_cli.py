@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -58,9 +59,10 @@ def test_report_of_a_spoilt_run_says_where(
 
 
 def test_compare_prints_what_changed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    first = write_run(tmp_path, WORLD)
+    world = replace(WORLD, generator_per_s=1_000_000)
+    first = write_run(tmp_path, world)
     later = replace(
-        WORLD, seed=8, started_unix_ns=WORLD.started_unix_ns + 10**12, scale={"go/net-http": 1.4}
+        world, seed=8, started_unix_ns=WORLD.started_unix_ns + 10**12, scale={"go/net-http": 1.4}
     )
     second = write_run(tmp_path, later)
     assert run_app(["compare", str(first), str(second)]) == EXIT_OK
@@ -92,3 +94,21 @@ def test_compare_refuses_runs_without_a_common_cell(
     second = write_run(tmp_path, replace(WORLD, studies=("rest",)))
     assert run_app(["compare", str(first), str(second)]) == EXIT_USAGE
     assert "expected a run with a cell of" in capsys.readouterr().err
+
+
+def test_compare_says_which_figures_are_bounds_and_which_rates_were_offered(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world = replace(WORLD, preset="load", generator_per_s=1_000_000)
+    first = write_run(tmp_path, world)
+    later = replace(
+        world, seed=8, started_unix_ns=WORLD.started_unix_ns + 10**12, generator_per_s=140_000
+    )
+    second = write_run(tmp_path, later)
+    assert run_app(["compare", str(first), str(second)]) == EXIT_OK
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if "≥" in line and "cpp/floor" in line]
+    assert sum("not over the floor" in line and "run B" in line for line in lines) == 1
+    offered = [line for line in lines if re.search(r"\(offered [\d,]+/s and [\d,]+/s\)", line)]
+    assert any("rust/axum" in line for line in offered)
+    assert len(offered) < len([line for line in lines if "equivalent" in line or "not dec" in line])

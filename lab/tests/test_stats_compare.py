@@ -15,7 +15,7 @@ from wirebench.stats import RepeatRecord
 from wirebench.stats.compare import Change, compare, unpaired_ratio
 from wirebench.trial.record import TrialRecord
 
-OLD = World(studies=("concurrency",), samples=5, blocks=9, repeats=3)
+OLD = World(studies=("concurrency",), samples=5, blocks=9, repeats=3, generator_per_s=1_000_000)
 
 
 def changes(new: World) -> dict[tuple[str, str], Change]:
@@ -160,3 +160,86 @@ def test_interval_of_a_difference_covers_about_95_times_in_100(first: int, secon
         assert ratio.high is not None
         hits += ratio.low <= math.exp(0.1) <= ratio.high
     assert 0.91 < hits / 800 < 0.99
+
+
+def with_shares(trials: list[TrialRecord], *entries: str) -> list[TrialRecord]:
+    """The generator limits these entries, the server the rest."""
+    return [
+        replace(
+            one,
+            validity={
+                **one.validity,
+                "server_cpu_share": 0.6 if one.entry in entries else 0.99,
+                "generator_cpu_share": 0.99 if one.entry in entries else 0.5,
+            },
+        )
+        for one in trials
+    ]
+
+
+def bounded(limited_a: tuple[str, ...], limited_b: tuple[str, ...], scale: float) -> list[Change]:
+    """Cell c50 of two runs, in the second of which c/libevent costs ``scale`` times as much."""
+    plan = make_plan(OLD)
+    new = replace(OLD, seed=99, scale={"c/libevent": scale})
+    a = with_shares(make_trials(OLD, plan), *limited_a)
+    b = with_shares(make_trials(new, plan), *limited_b)
+    return [one for one in compare((plan, a), (plan, b)) if one.cell == "c50"]
+
+
+def of(changes: list[Change], entry: str) -> Change:
+    return next(one for one in changes if one.entry == entry)
+
+
+@pytest.mark.parametrize(
+    ("limited_a", "limited_b", "scale", "kind"),
+    [
+        ((), (), 0.6, "faster"),
+        ((), (), 1.6, "slower"),
+        ((), ("c/libevent",), 0.6, "faster"),
+        ((), ("c/libevent",), 1.6, "undecided"),
+        (("c/libevent",), (), 1.6, "slower"),
+        (("c/libevent",), (), 0.6, "undecided"),
+        (("c/libevent",), ("c/libevent",), 0.6, "undecided"),
+    ],
+)
+def test_a_figure_that_the_generator_limited_claims_no_more_than_it_can(
+    limited_a: tuple[str, ...], limited_b: tuple[str, ...], scale: float, kind: str
+) -> None:
+    one = of(bounded(limited_a, limited_b, scale), "c/libevent")
+    assert one.verdict.kind == kind
+    assert one.bounds == (bool(limited_a), bool(limited_b))
+    assert one.basis == "over the floor"
+    if kind == "undecided":
+        assert "generator-bound" in (one.verdict.reason or "")
+
+
+def test_nothing_is_divided_by_a_floor_that_the_generator_limited() -> None:
+    found = bounded((), (FLOOR,), 0.5)
+    assert {one.basis for one in found} == {"absolute"}
+    assert {one.without_floor for one in found} == {"run B: generator-bound"}
+    assert {one.without_floor for one in bounded((), (), 0.5)} == {None}
+
+
+def test_one_that_could_not_keep_up_is_marked_and_nothing_is_claimed_of_it() -> None:
+    world = replace(OLD, preset="load")
+    plan = make_plan(world)
+    plan = replace(plan, cells=tuple(one for one in plan.cells if one.cell.id == "load-50"))
+    a = [one for one in make_trials(world, plan) if one.cell == "load-50"]
+    b = [
+        replace(
+            one,
+            metrics={**one.metrics, "p99_ns": 9e8},
+            validity={**one.validity, "kept_up": False},
+        )
+        if one.entry == "c/libevent"
+        else one
+        for one in a
+    ]
+    found = list(compare((plan, a), (plan, b)))
+    slow, other = of(found, "c/libevent"), of(found, "rust/axum")
+    assert slow.unsound is not None
+    assert slow.unsound.startswith("run B: could not keep up")
+    assert (slow.verdict.kind, slow.verdict.reason) == ("undecided", slow.unsound)
+    assert (other.unsound, other.verdict.kind) == (None, "equivalent")
+    assert other.offered is not None
+    assert other.offered[0] == pytest.approx(0.5 * 150_000 / 1.22, rel=0.1)

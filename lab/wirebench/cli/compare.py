@@ -53,6 +53,10 @@ def compare_runs(
     Each figure is first divided by its own run's floor, so that a slower host today does not look
     like a change. The floor itself is compared as it is.
 
+    A figure that the load generator limited is a bound, so it supports the claim that its run is
+    better, and no other. Where that holds of the floor, figures are compared as they are. Nothing
+    is claimed of a contestant that could not keep up with its load, or never got steady.
+
     Two runs differ without any change, by memory layout and the like. Runs with --repeats 3 show by
     how much. Of runs with one repeat it is taken from earlier runs on the host, or from how far all
     contestants of a cell changed, or assumed; a line under each table says which.
@@ -102,8 +106,22 @@ def _check_hosts(first: StoredRun, second: StoredRun, *, force: bool) -> None:
     say_warning(f"{message}: a difference may come from the hosts")
 
 
+def _sign(change: Change, limited: bool, other_limited: bool = False) -> str:
+    """What stands before a figure, or before a ratio of two, that the generator limited."""
+    from wirebench.report.figures import bound_sign
+    from wirebench.stats.bottleneck import bound_of
+
+    return bound_sign(
+        bound_of(
+            limited=limited,
+            other_limited=other_limited,
+            higher_is_better=change.higher_is_better,
+        )
+    )
+
+
 def _print(first: StoredRun, second: StoredRun, changes: Sequence[Change]) -> None:
-    from wirebench.report.figures import figure, noun, ratio_text
+    from wirebench.report.figures import amount, figure, noun, ratio_text
 
     out = console()
     out.print(f"A  {first.info.name}\nB  {second.info.name}\n", markup=False)
@@ -126,15 +144,24 @@ def _print(first: StoredRun, second: StoredRun, changes: Sequence[Change]) -> No
         for one in rows:
             sign, style = SIGNS[one.verdict.kind] if one.missing is None else (" ", "bright_black")
             a, b = (
-                figure(one.metric, value) if value is not None else "" for value in (one.a, one.b)
+                _sign(one, limited) + figure(one.metric, value) if value is not None else ""
+                for value, limited in zip((one.a, one.b), one.bounds, strict=True)
             )
-            ratio = ratio_text(one.ratio) if one.ratio is not None else ""
+            ratio = _sign(one, *one.bounds[::-1]) + ratio_text(one.ratio) if one.ratio else ""
             said = one.missing or WORDS[one.verdict.kind] + (
                 f": {one.verdict.reason}" if one.verdict.reason else ""
             )
+            if one.offered is not None:
+                rates = (amount("offered_per_s", rate) if rate else "?" for rate in one.offered)
+                said += f" (offered {' and '.join(rates)})"
             basis = "" if one.missing else one.basis
             table.add_row(sign, Text(one.entry), a, b, ratio, basis, Text(said), style=style)
         out.print(table)
+        if rows[0].without_floor is not None:
+            out.print(
+                Text(f"  as they are, not over the floor ({rows[0].without_floor})"),
+                style="bright_black",
+            )
         out.print(
             Text(
                 f"  differences within {rows[0].band.d:.1%} are noise ({rows[0].band.source})\n"

@@ -10,6 +10,7 @@ from wirebench.stats.bottleneck import (
     LIMITED_METRICS,
     bottleneck,
     bound_of,
+    generator_bound,
     is_ahead,
     within_bounds,
 )
@@ -74,11 +75,7 @@ def analyse_cell(
         name: bottleneck(trials.values(), role=planned.role, settings=settings)
         for name, trials in data.valid.items()
     }
-    generator_bound = {
-        name
-        for name, found in bottlenecks.items()
-        if found is not None and found.kind == "generator-bound"
-    }
+    bound = generator_bound(bottlenecks)
     unranked = {
         name: why_unranked(
             data, name, twin_of=second.get(name), warm_up=warm_ups[name], settings=settings
@@ -96,7 +93,7 @@ def analyse_cell(
             for name, reason in unranked.items()
             if reason is None and data.values(name, metric)
         ]
-        limited = generator_bound if metric in LIMITED_METRICS else set()
+        limited = bound if metric in LIMITED_METRICS else frozenset()
         compared, d = comparisons(metric), bands[metric].d
         pairs = pairs_of(compared, ranked, metric, d, limited, settings)
         if primary:

@@ -7,7 +7,7 @@ than another, never that it is slower, nor that the two are equivalent.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -105,11 +105,25 @@ def is_ahead(ratio: Ratio | None, *, higher_is_better: bool) -> bool:
     return ratio is not None and (ratio.estimate > 1) == higher_is_better
 
 
-def within_bounds(verdict: Verdict, *, limited: bool, other_limited: bool, ahead: bool) -> Verdict:
+def generator_bound(found: Mapping[str, Bottleneck | None]) -> frozenset[str]:
+    """The entries whose ``LIMITED_METRICS`` are bounds."""
+    return frozenset(
+        name for name, one in found.items() if one is not None and one.kind == "generator-bound"
+    )
+
+
+def within_bounds(
+    verdict: Verdict,
+    *,
+    limited: bool,
+    other_limited: bool,
+    ahead: bool,
+    names: tuple[str, str] = ("the first", "the second"),
+) -> Verdict:
     """The verdict on one entry against another, as far as generator-bound figures support it.
 
     ``ahead``: its figure is the better one. A lower bound that is ahead can become a claim with
-    more blocks; one that is behind cannot.
+    more blocks; one that is behind cannot. ``names``: of both, for the reason.
     """
     if not limited and not other_limited:
         return verdict
@@ -120,9 +134,9 @@ def within_bounds(verdict: Verdict, *, limited: bool, other_limited: bool, ahead
         return verdict
     if verdict.kind == "undecided" and ahead == limited:
         return verdict
-    bound, other = ("first", "second") if limited else ("second", "first")
+    bound, other = names if limited else names[::-1]
     reason = (
-        f"the {bound} is generator-bound: it is at least this fast, so nothing shows that the"
-        f" {other} is as fast or faster"
+        f"{bound} is generator-bound: it is at least this fast, so nothing shows that {other} is as"
+        " fast or faster"
     )
     return Verdict(kind="undecided", beyond_blocks=True, reason=reason)

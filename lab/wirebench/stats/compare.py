@@ -10,8 +10,17 @@ import numpy as np
 from scipy import special
 
 from wirebench.catalog.model import Unit, unit_of
+from wirebench.catalog.studies import OpenLoad
 from wirebench.plan.model import Plan, PlannedCell
+from wirebench.stats.bottleneck import (
+    LIMITED_METRICS,
+    bottleneck,
+    generator_bound,
+    is_ahead,
+    within_bounds,
+)
 from wirebench.stats.cell import CellData
+from wirebench.stats.entry import warm_ups_of, why_unsound
 from wirebench.stats.noise import earlier_twins, noise_band, noise_kind, usable_presets
 from wirebench.stats.ratio import Floats, Interval, Medians, bootstrap_median, median
 from wirebench.stats.settings import DEFAULT, Settings
@@ -56,6 +65,43 @@ class Change:
     """Why there is no ratio."""
     run_effect: RunEffect = UNKNOWN_RUN_EFFECT
     """What differs from run to run without a change, as it is in the interval."""
+    unsound: str | None = None
+    """In which run its figures are not those of a server that kept up and got steady, and why. Then
+    nothing is claimed.
+    """
+    bounds: tuple[bool, bool] = (False, False)
+    """Whether the generator limited its figure in run A and in run B, which is then a bound."""
+    without_floor: str | None = None
+    """Why the floor, though there is one, is not divided by."""
+    offered: tuple[float | None, float | None] | None = None
+    """Requests/s offered in both runs where each server has a rate of its own, else None."""
+
+
+class _Side:
+    """The cell in one run: whose figures are bounds, and whose say nothing."""
+
+    def __init__(self, data: CellData, run: str, settings: Settings) -> None:
+        self.data = data
+        planned = data.planned
+        warm_ups = warm_ups_of(data, settings)
+        self.bound: frozenset[str] = frozenset()
+        if planned.cell.primary in LIMITED_METRICS:
+            self.bound = generator_bound(
+                {
+                    name: bottleneck(trials.values(), role=planned.role, settings=settings)
+                    for name, trials in data.valid.items()
+                }
+            )
+        self.unsound = {
+            name: f"run {run}: {why}"
+            for name, warm_up in warm_ups.items()
+            if (why := why_unsound(data, name, warm_up)) is not None
+        }
+        self.bad_floor: str | None = None
+        if data.floor in self.bound:
+            self.bad_floor = f"run {run}: generator-bound"
+        elif data.floor is not None:
+            self.bad_floor = self.unsound.get(data.floor)
 
 
 def compare(
@@ -71,6 +117,9 @@ def compare(
     The runs share no blocks, so the interval is that of a difference of two independent medians of
     logarithms, with the run effect of both runs in it (``two_runs.shifts``). A twin's second entry
     is left out: the twin differs from run to run.
+
+    Figures are divided by the floor's unless these are bounds, or unsound, in one of the runs. A
+    figure that the generator limited supports the claim that its run is faster, and no other.
     """
     cells = {(cell.study, cell.cell.id): cell for cell in b[0].cells}
     found: list[tuple[Change, Shift]] = []
@@ -87,10 +136,21 @@ def compare(
             if entry.twin_of is not None
         }
         names = [one for one in dict.fromkeys([*before.trials, *after.trials]) if one not in twins]
-        both, effect = shifts(before, after, names, history, settings=settings)
+        sides = _Side(before, "A", settings), _Side(after, "B", settings)
+        bad_floors = [side.bad_floor for side in sides if side.bad_floor is not None]
+        both, effect = shifts(
+            before, after, names, history, absolute=bool(bad_floors), settings=settings
+        )
         band = _band(planned, (a[0], b[0]), history, settings)
         found += [
-            (_change(before, after, name, shift, band, effect, settings), shift)
+            (
+                replace(
+                    _change(sides, name, shift, band, settings),
+                    run_effect=effect,
+                    without_floor="; ".join(bad_floors) or None,
+                ),
+                shift,
+            )
             for name, shift in both.items()
         ]
     return _with_verdicts(found, settings)
@@ -120,15 +180,11 @@ def _band(
 
 
 def _change(
-    before: CellData,
-    after: CellData,
-    name: str,
-    shift: Shift,
-    band: NoiseBand,
-    effect: RunEffect,
-    settings: Settings,
+    sides: tuple[_Side, _Side], name: str, shift: Shift, band: NoiseBand, settings: Settings
 ) -> Change:
-    metric = before.planned.cell.primary
+    before, after = (side.data for side in sides)
+    metric, load = before.planned.cell.primary, before.planned.cell.load
+    unsound = [side.unsound[name] for side in sides if name in side.unsound]
     absent = [run for run, side in (("A", shift.before), ("B", shift.after)) if not len(side)]
     missing = f"no valid trial in run {' and '.join(absent)}" if absent else None
     return Change(
@@ -145,7 +201,16 @@ def _change(
         band=band,
         verdict=Verdict(kind="undecided", reason=missing),
         missing=missing,
-        run_effect=effect,
+        unsound="; ".join(unsound) or None,
+        bounds=(name in sides[0].bound, name in sides[1].bound),
+        offered=(
+            (
+                _median(before.values(name, "offered_per_s")),
+                _median(after.values(name, "offered_per_s")),
+            )
+            if isinstance(load, OpenLoad) and load.share is not None
+            else None
+        ),
     )
 
 
@@ -169,8 +234,22 @@ def _with_verdicts(found: Sequence[tuple[Change, Shift]], settings: Settings) ->
         [1.0 if one.missing else shift.p_beyond(log_edges(one.band.d)) for one, shift in found]
     )
     return tuple(
-        one if one.missing else replace(one, verdict=_verdict(one, p, settings))
+        one if one.missing else replace(one, verdict=_supported(one, _verdict(one, p, settings)))
         for (one, _), p in zip(found, adjusted, strict=True)
+    )
+
+
+def _supported(change: Change, verdict: Verdict) -> Verdict:
+    """The verdict, as far as the figures of both runs support it."""
+    if change.unsound is not None:
+        return Verdict(kind="undecided", beyond_blocks=True, reason=change.unsound)
+    before, after = change.bounds
+    return within_bounds(
+        verdict,
+        limited=after,
+        other_limited=before,
+        ahead=is_ahead(change.ratio, higher_is_better=change.higher_is_better),
+        names=("run B", "run A"),
     )
 
 

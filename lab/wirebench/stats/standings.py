@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import combinations
 
 import numpy as np
@@ -48,7 +48,7 @@ def pairs_of(
     names: Sequence[str],
     metric: str,
     d: float,
-    generator_bound: set[str],
+    limited_entries: Collection[str],
     settings: Settings,
 ) -> tuple[Pair, ...]:
     """Every pair of the ranked entries in both directions, with Holm's correction over the pairs
@@ -61,7 +61,7 @@ def pairs_of(
     found = []
     for (a, b), p in zip(couples, adjusted, strict=True):
         for one, other in ((a, b), (b, a)):
-            limited, other_limited = one in generator_bound, other in generator_bound
+            limited, other_limited = one in limited_entries, other in limited_entries
             ratio = comparisons.ratio(one, other)
             enough = ratio is not None and ratio.blocks >= settings.min_blocks
             verdict = comparisons.verdict(

@@ -106,10 +106,11 @@ def shifts(
     names: Sequence[str],
     history: Sequence[HistoryRecord] = (),
     *,
+    absolute: bool = False,
     settings: Settings = DEFAULT,
 ) -> tuple[dict[str, Shift], RunEffect]:
     """The named entries of a cell in both runs by its primary metric, and the run effect that is in
-    their errors.
+    their errors. ``absolute``: as they are, though both runs have a floor.
 
     A run with several repeats shows its run effect itself. One with a single repeat has that of the
     other run, or else what the host has shown before; where neither is known, see
@@ -117,8 +118,10 @@ def shifts(
     """
     cell = before.planned
     metric, floor = cell.cell.primary, before.floor
-    if floor != after.floor or not all(
-        floor is not None and data.values(floor, metric) for data in (before, after)
+    if (
+        absolute
+        or floor != after.floor
+        or not all(floor is not None and data.values(floor, metric) for data in (before, after))
     ):
         floor = None
     both = [_Run(data, names, floor, None, settings) for data in (before, after)]
