@@ -34,6 +34,8 @@ PACKAGES = (
     "libbenchmark-dev",
     "libhttp-parser-dev",
     "libwslay-dev",
+    "gnutls-bin",
+    "libnss3-tools",
     "doxygen",
     "nginx-light",
     "chromium",

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "certificates.hpp"
+#include "command.hpp"
 #include "raw_peer.hpp"
 #include "raw_server.hpp"
 #include "record_layers.hpp"
@@ -24,6 +25,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::certificates;
+using testing::output_of;
 using testing::raw_peer;
 using testing::raw_server;
 using testing::served;
@@ -388,16 +390,6 @@ TEST_P(tls_servers, a_reply_cut_short_is_an_error) {
             EXPECT_TRUE(got) << got.error().message;
         }
     }
-}
-
-std::string output_of(const std::string& command) {
-    std::string out;
-    std::FILE* const pipe = ::popen(command.c_str(), "r");
-    EXPECT_NE(pipe, nullptr);
-    std::array<char, 4096> part;
-    while (const auto n = std::fread(part.data(), 1, part.size(), pipe)) out.append(part.data(), n);
-    ::pclose(pipe);
-    return out;
 }
 
 TEST_P(tls_servers, talk_to_the_openssl_command) {
