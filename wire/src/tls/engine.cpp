@@ -154,6 +154,7 @@ result<void> engine::shake_hands() {
         note_info();
         if (secrets_ != nullptr && !openssl_is_needed()) go_on_alone(flight.records);
         secrets_.reset();
+        if (!records_) count_messages();
     } else if (SSL_get_error(ssl_.get(), r) != SSL_ERROR_WANT_READ) {
         return why(r, "TLS handshake");
     }
@@ -251,6 +252,17 @@ result<stream_filter::step> engine::receive(std::span<const char> raw, std::span
     return s;
 }
 
+// OpenSSL bounds records without data but those of handshake messages: each new key that a peer
+// announces, or new handshake that it asks for, takes time and brings nobody anything.
+void engine::count_messages() noexcept {
+    SSL_set_msg_callback_arg(ssl_.get(), this);
+    SSL_set_msg_callback(ssl_.get(),
+                         [](int sent, int, int type, const void*, std::size_t, SSL*, void* self) {
+                             if (sent == 0 && type == SSL3_RT_HANDSHAKE)
+                                 ++static_cast<engine*>(self)->idle_messages_;
+                         });
+}
+
 result<stream_filter::step> engine::receive_by_openssl(std::span<char> plain) {
     step s;
     forget_errors();
@@ -270,6 +282,11 @@ result<stream_filter::step> engine::receive_by_openssl(std::span<char> plain) {
             return why(r, "TLS");
         }
         break;
+    }
+    if (s.produced > 0) idle_messages_ = 0;
+    if (idle_messages_ > record_stream::max_idle_records) {
+        failed_ = true;
+        return error(errc::tls_failed, "TLS: too many records without data");
     }
     // An idle connection holds no buffers: a ticket makes OpenSSL take both of them, and with the
     // writing one it would wait for the next write. Not between a record's header and its body: the

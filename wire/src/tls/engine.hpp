@@ -52,6 +52,7 @@ private:
     bool openssl_is_needed() const;
     void go_on_alone(std::size_t records_sent);
     result<step> receive_by_openssl(std::span<char> plain);
+    void count_messages() noexcept;
     error why(int returned, std::string_view doing);
     void take_tickets(std::span<const char> record) noexcept override;
     void no_more_tickets() noexcept override;
@@ -66,6 +67,7 @@ private:
     const char* cipher_ = "";
     std::string protocol_;
     std::string peer_;
+    unsigned idle_messages_ = 0;  // by OpenSSL, in a row without a byte for the user
     bool resumed_ = false;
     bool open_ = false;
     bool ended_ = false;

@@ -137,6 +137,26 @@ TEST_P(record_layers, take_a_new_key_after_their_own_end) {
     EXPECT_EQ(heard, "under a new key");
     EXPECT_FALSE(failed) << failed.message;
 }
+// Each makes us derive a key, and brings no data.
+TEST_P(record_layers, bound_new_keys_without_data) {
+    const auto renew = [&](unsigned times) {
+        for (unsigned i = 0; i < times; ++i) {
+            ASSERT_EQ(SSL_key_update(theirs->ssl.get(), SSL_KEY_UPDATE_NOT_REQUESTED), 1);
+            ASSERT_EQ(SSL_do_handshake(theirs->ssl.get()), 1);
+        }
+        talk();
+    };
+    begin_with_their_client(their_client(), *a_server()->accept());
+    constexpr unsigned most = detail::record_stream::max_idle_records;
+    renew(most);
+    theirs->say("data");
+    talk();
+    renew(most);
+    EXPECT_EQ(heard, "data");
+    EXPECT_FALSE(failed) << failed.message;
+    renew(1);
+    EXPECT_EQ(failed.message, "TLS: too many records without data");
+}
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 // A connection under which nothing is under way keeps no buffer of 16 KiB, whatever came before.
 TEST_P(record_layers, hold_no_buffers_between_records) {
