@@ -165,9 +165,10 @@ TEST_P(contexts, flights_cut_in_two_at_every_place) {
         ASSERT_TRUE(s.take(c.said()));
         const std::string flight = s.said();
         longest = flight.size();
-        ASSERT_TRUE(c.take(std::string_view(flight).substr(0, cut)));
+        const std::size_t at = std::min(cut, longest - 1);  // no two are of one length
+        ASSERT_TRUE(c.take(std::string_view(flight).substr(0, at)));
         EXPECT_FALSE(c.tls->is_open());
-        ASSERT_TRUE(c.take(std::string_view(flight).substr(cut)));
+        ASSERT_TRUE(c.take(std::string_view(flight).substr(at)));
         EXPECT_TRUE(c.tls->is_open());
     }
     longest = 2;
@@ -175,9 +176,10 @@ TEST_P(contexts, flights_cut_in_two_at_every_place) {
         auto [c, s] = pair{from(ours->connect("localhost", 443)), from(theirs->accept())};
         const std::string flight = c.said();
         longest = flight.size();
-        ASSERT_TRUE(s.take(std::string_view(flight).substr(0, cut)));
+        const std::size_t at = std::min(cut, longest - 1);  // no two are of one length
+        ASSERT_TRUE(s.take(std::string_view(flight).substr(0, at)));
         EXPECT_TRUE(s.to_peer.empty());
-        ASSERT_TRUE(s.take(std::string_view(flight).substr(cut)));
+        ASSERT_TRUE(s.take(std::string_view(flight).substr(at)));
         talk(c, s);
         EXPECT_TRUE(c.tls->is_open() && s.tls->is_open());
     }
