@@ -34,6 +34,8 @@ PACKAGES = (
     "libbenchmark-dev",
     "libhttp-parser-dev",
     "libwslay-dev",
+    "gnutls-bin",
+    "libnss3-tools",
     "doxygen",
     "nginx-light",
     "chromium",
@@ -295,6 +297,38 @@ def lean() -> Count:
     return _checked(count_junit(report), status) + _one(run([str(folder / "wire_shared_consumer")]))
 
 
+def openssl() -> Count:
+    """wire's tests of TLS with a current OpenSSL, which is built here, beside Debian's. Skipped
+    where there is no Cargo to fetch it.
+    """
+    builder = [sys.executable, str(ROOT / "wire" / "tests" / "openssl" / "build.py")]
+    folder = ROOT / "build" / "openssl"
+    answer = subprocess.run(
+        [*builder, str(folder)], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False
+    )
+    if answer.returncode == MISSING:
+        return Count(skipped=1)
+    if answer.returncode != 0:
+        return ONE_FAILED
+    where = [f"-DOPENSSL_ROOT_DIR={answer.stdout.strip()}", "-DOPENSSL_USE_STATIC_LIBS=ON"]
+    tests = folder / "tests"
+    if (
+        run(
+            ["cmake", "--preset", "dev", "-B", str(tests), *where],
+            env={"CMAKE_GENERATOR": "Ninja"},
+        )
+        != 0
+    ):
+        return ONE_FAILED
+    if run(["cmake", "--build", str(tests), "--target", "wire_tls_test"]) != 0:
+        return ONE_FAILED
+    report = RESULTS / "openssl.xml"
+    report.unlink(missing_ok=True)
+    program = str(tests / "wire" / "wire_tls_test")
+    status = run([program, "--gtest_brief=1", f"--gtest_output=xml:{report}"])
+    return _checked(count_junit(report), status)
+
+
 def docs() -> Count:
     """The documentation site with wire's reference: links, pictures, decisions. Strict."""
     return _one(run([str(VENV / "bin" / "python"), "docs/build.py", "--install"]))
@@ -428,6 +462,7 @@ SUITES: dict[str, Callable[[], Count]] = {
     "fuzz": fuzz,
     "size": size,
     "lean": lean,
+    "openssl": openssl,
     "docs": docs,
     "autobahn": autobahn,
     "contestants": contestants,

@@ -6,6 +6,7 @@ include(GoogleTest)
 set(wire_loop_tests ${wire_tests})
 list(FILTER wire_loop_tests INCLUDE REGEX "src/(loop|server|client|websocket|tls)/")
 list(REMOVE_ITEM wire_tests ${wire_loop_tests})
+set(wire_loop_test_sources ${wire_loop_tests})
 add_library(wire_loop_tests OBJECT ${wire_loop_tests})
 target_include_directories(wire_loop_tests PRIVATE src tests)
 target_link_libraries(wire_loop_tests PUBLIC wire::wire GTest::gtest_main)
@@ -25,6 +26,16 @@ add_executable(wire_uring_test tests/uring_environment.cpp src/loop/make_engine.
 target_compile_definitions(wire_uring_test PRIVATE WIRE_AUTOMATIC_IS_IO_URING)
 target_link_libraries(wire_uring_test PRIVATE wire_loop_tests)
 gtest_discover_tests(wire_uring_test TEST_PREFIX io_uring. DISCOVERY_TIMEOUT 60)
+
+# TLS alone, for another OpenSSL than the system's: `./test openssl` builds it with -D OPENSSL_ROOT_DIR.
+if(WIRE_WITH_TLS)
+  set(wire_tls_tests ${wire_loop_test_sources})
+  list(FILTER wire_tls_tests INCLUDE REGEX "src/tls/")
+  add_executable(wire_tls_test EXCLUDE_FROM_ALL ${wire_tls_tests})
+  target_include_directories(wire_tls_test PRIVATE src tests)
+  target_link_libraries(wire_tls_test PRIVATE wire::wire GTest::gtest_main OpenSSL::SSL OpenSSL::Crypto)
+  compile_tests_quickly(wire_tls_test)
+endif()
 
 # Other ways to build wire: `./test lean` builds and runs these. The switches for TLS and zlib choose source files and set no flags, so the
 # objects that there are already make a wire without either, and its tests; and with both a shared library, for a program that uses it.

@@ -20,6 +20,7 @@ public:
           server_name_(o.server_name),
           insecure_(o.insecure),
           resume_(o.resume),
+          records_(usable_layer(o.records)),
           cache_(o.max_servers, o.max_sessions_per_server, o.single_use_tickets) {}
 
     result<std::unique_ptr<connection>> connect(std::string_view host,
@@ -52,7 +53,7 @@ public:
                     SSL_set_session(ssl.get(), earlier.get());
             }
         }
-        return engine::create(std::move(ssl), std::move(sessions));
+        return engine::create(std::move(ssl), records_, std::move(sessions));
     }
 
 private:
@@ -60,6 +61,7 @@ private:
     std::string server_name_;
     bool insecure_;
     bool resume_;
+    record_layer records_;
     session_cache cache_;
 };
 
@@ -69,7 +71,8 @@ result<std::shared_ptr<client_context>> client_context::create(const client_opti
     auto made = new_context(TLS_client_method(), options.min_version, options.max_version);
     if (!made) return made.error();
     ctx_ptr ctx = *std::move(made);
-    engine::take_secrets(*ctx);
+    if (!engine::log_keys(*ctx, options.records, options.key_log))
+        return failure("TLS cannot be used");
     if (!options.ca_file.empty()) {
         if (auto r = trust(*ctx, options.ca_file); !r) return r.error();
     } else if (!options.insecure && SSL_CTX_set_default_verify_paths(ctx.get()) != 1) {

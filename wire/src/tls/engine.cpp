@@ -2,73 +2,30 @@
 //
 //   state       seen by                bytes go through          left when
 //   handshake   !open_                 OpenSSL                   it is complete, or fails
-//   TLS 1.2     open_, no records_     OpenSSL                   the connection ends
-//   TLS 1.3     open_, records_        record_stream             the connection ends
+//   open        open_, no records_     OpenSSL                   the connection ends
+//   alone       open_, records_        record_stream             the connection ends
 //   ended       has_ended()            nothing more comes in;    the stream closes
 //                                      send() still works
 //   failed      failed_, or an error   nothing: the stream only  -
 //               from a call            destroys it
 //
-// TLS 1.3 with a cipher suite that record_key lacks goes the way of TLS 1.2. After the handshake of
-// TLS 1.3 (go_on_alone()) OpenSSL's connection is freed: by a server at once, by a client that
-// keeps sessions with the first data, because OpenSSL alone can read the tickets before it.
+// The state `alone` is for record_layer::wire (secrets_ is there during the handshake), unless
+// openssl_is_needed(). In it (go_on_alone()) OpenSSL's connection is freed: by a server at once, by
+// a client that keeps sessions with the first data, because OpenSSL alone can read the tickets
+// before it.
 //
-// Owners: the stream owns the engine, the engine OpenSSL's connection, whose BIO reads raw_ and
-// writes *to_peer_; both are set for the length of a call only. Thread: the stream's.
+// Owners: the stream owns the engine, the engine OpenSSL's connection, whose BIO reads and writes
+// lent_, which is set for the length of a call only. Thread: the stream's.
 #include "engine.hpp"
 
-#include <openssl/bio.h>
 #include <openssl/err.h>
+#include <openssl/provider.h>
 #include <openssl/x509.h>
 #include <openssl/x509_vfy.h>
 
-#include <algorithm>
-#include <array>
-#include <cstring>
+#include <utility>
 
 namespace wire::tls::detail {
-
-// OpenSSL's view of the two sides of a call.
-struct engine::bio_calls {
-    static engine& self(BIO* bio) noexcept { return *static_cast<engine*>(BIO_get_data(bio)); }
-
-    static int read(BIO* bio, char* to, std::size_t size, std::size_t* got) noexcept {
-        auto& raw = self(bio).raw_;
-        BIO_clear_retry_flags(bio);
-        *got = std::min(size, raw.size());
-        if (*got == 0) {
-            BIO_set_retry_read(bio);
-            return 0;
-        }
-        std::memcpy(to, raw.data(), *got);
-        raw = raw.subspan(*got);
-        return 1;
-    }
-    static int write(BIO* bio, const char* from, std::size_t size, std::size_t* put) noexcept {
-        buffer* const to = self(bio).to_peer_;
-        if (to == nullptr) return 0;
-        to->append({from, size});
-        *put = size;
-        return 1;
-    }
-    static long control(BIO*, int what, long, void*) noexcept {
-        return what == BIO_CTRL_FLUSH ? 1 : 0;
-    }
-
-    static BIO_METHOD* make() noexcept {
-        BIO_METHOD* const m = BIO_meth_new(BIO_TYPE_SOURCE_SINK, "wire");
-        if (m == nullptr) return nullptr;
-        BIO_meth_set_read_ex(m, read);
-        BIO_meth_set_write_ex(m, write);
-        BIO_meth_set_ctrl(m, control);
-        return m;
-    }
-    // A table of functions; it lives as long as the program.
-    static const BIO_METHOD* method() noexcept {
-        static const BIO_METHOD* const made = make();
-        return made;
-    }
-};
 
 namespace {
 
@@ -78,23 +35,36 @@ void forget_errors() noexcept {
     if (ERR_peek_error() != 0) ERR_clear_error();
 }
 
+using key_log = std::function<void(std::string_view line)>;
+
+// Where a context keeps its key log.
+int key_log_index() noexcept {
+    static const int index = SSL_CTX_get_ex_new_index(
+        0, nullptr, nullptr, nullptr, [](void*, void* held, CRYPTO_EX_DATA*, int, long, void*) {
+            delete static_cast<key_log*>(held);
+        });
+    return index;
+}
+
 }  // namespace
 
-engine::secret::~secret() { OPENSSL_cleanse(bytes.data(), bytes.size()); }
+record_layer usable_layer(record_layer asked) noexcept {
+    const bool fips = EVP_default_properties_is_fips_enabled(nullptr) == 1 ||
+                      OSSL_PROVIDER_available(nullptr, "fips") == 1;
+    return fips ? record_layer::openssl : asked;
+}
 
-engine::engine(ssl_ptr ssl, std::shared_ptr<server_sessions> sessions)
-    : ssl_(std::move(ssl)), sessions_(std::move(sessions)), secrets_(std::make_unique<secrets>()) {}
+engine::engine(ssl_ptr ssl, record_layer records, std::shared_ptr<server_sessions> sessions)
+    : ssl_(std::move(ssl)), sessions_(std::move(sessions)) {
+    if (records == record_layer::wire) secrets_ = std::make_unique<traffic_secrets>();
+}
 
-result<std::unique_ptr<connection>> engine::create(ssl_ptr ssl,
+result<std::unique_ptr<connection>> engine::create(ssl_ptr ssl, record_layer records,
                                                    std::shared_ptr<server_sessions> sessions) {
-    BIO* const bio = bio_calls::method() != nullptr ? BIO_new(bio_calls::method()) : nullptr;
-    if (ssl == nullptr || bio == nullptr) {
-        BIO_free(bio);
-        return failure("no TLS connection could be made");
-    }
-    std::unique_ptr<engine> made(new engine(std::move(ssl), std::move(sessions)));
-    BIO_set_data(bio, made.get());
-    BIO_set_init(bio, 1);
+    if (ssl == nullptr) return failure("no TLS connection could be made");
+    std::unique_ptr<engine> made(new engine(std::move(ssl), records, std::move(sessions)));
+    BIO* const bio = make_lent_bio(made->lent_);
+    if (bio == nullptr) return failure("no TLS connection could be made");
     SSL_set_bio(made->ssl_.get(), bio, bio);
     SSL_set_app_data(made->ssl_.get(), made.get());
     return std::unique_ptr<connection>(std::move(made));
@@ -122,27 +92,22 @@ void engine::keep_sessions(SSL_CTX& ctx) {
     });
 }
 
-// OpenSSL gives a connection's secrets only to this callback, as a line for a log: a label, the
-// client's random bytes, and the secret, with a space between and the last two in hexadecimal
-// digits (NSS key log format). The line is OpenSSL's, which cleanses it.
-void engine::take_secrets(SSL_CTX& ctx) {
-    SSL_CTX_set_keylog_callback(&ctx, [](const SSL* ssl, const char* text) {
+bool engine::log_keys(SSL_CTX& ctx, record_layer records, const key_log& log) {
+    if (records == record_layer::openssl && !log) return true;
+    if (log) {
+        auto held = std::make_unique<key_log>(log);
+        if (SSL_CTX_set_ex_data(&ctx, key_log_index(), held.get()) != 1) return false;
+        held.release();
+    }
+    // The line is OpenSSL's, which cleanses it.
+    SSL_CTX_set_keylog_callback(&ctx, [](const SSL* ssl, const char* line) {
         auto* const self = static_cast<engine*>(SSL_get_app_data(ssl));
-        const std::string_view line(text);
-        if (self == nullptr || self->secrets_ == nullptr) return;
-        secret* const to = line.starts_with("CLIENT_TRAFFIC_SECRET_0 ")   ? &self->secrets_->client
-                           : line.starts_with("SERVER_TRAFFIC_SECRET_0 ") ? &self->secrets_->server
-                                                                          : nullptr;
-        if (to == nullptr) return;
-        const std::string_view digits = line.substr(line.rfind(' ') + 1);
-        if (digits.size() % 2 != 0 || digits.size() / 2 > to->bytes.size()) return;
-        const auto value = [](char c) { return c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10; };
-        to->size = digits.size() / 2;
-        for (std::size_t i = 0; i < to->size; ++i) {
-            to->bytes[i] =
-                static_cast<std::uint8_t>(value(digits[2 * i]) << 4 | value(digits[2 * i + 1]));
-        }
+        if (self != nullptr && self->secrets_ != nullptr) self->secrets_->take(line);
+        const auto* const log =
+            static_cast<const key_log*>(SSL_CTX_get_ex_data(SSL_get_SSL_CTX(ssl), key_log_index()));
+        if (log != nullptr) (*log)(line);
     });
+    return true;
 }
 
 // Why an OpenSSL call failed, in words for the user who has to act on it.
@@ -175,12 +140,21 @@ error engine::why(int returned, std::string_view doing) {
 
 result<void> engine::shake_hands() {
     ERR_clear_error();
-    const std::size_t before = to_peer_->size();
+    const std::size_t before = lent_.to_peer->size();
     const int r = SSL_do_handshake(ssl_.get());
+    record_sizes flight;
+    if (secrets_ != nullptr) {
+        flight = measure(lent_.to_peer->view().substr(before));
+        // After its client's last flight a server sends tickets.
+        const bool tickets = r == 1 && SSL_is_server(ssl_.get()) == 1;
+        if (flight.records > 0 && !tickets) secrets_->last_record_bytes = flight.last_bytes;
+    }
     if (r == 1) {
         open_ = true;
         note_info();
-        go_on_alone(to_peer_->view().substr(before));
+        if (secrets_ != nullptr && !openssl_is_needed()) go_on_alone(flight.records);
+        secrets_.reset();
+        if (!records_) count_messages();
     } else if (SSL_get_error(ssl_.get(), r) != SSL_ERROR_WANT_READ) {
         return why(r, "TLS handshake");
     }
@@ -206,32 +180,35 @@ void engine::note_info() {
                  static_cast<std::size_t>(ASN1_STRING_length(text)));
 }
 
-// Where TLS 1.3 was agreed on, with a cipher that we have, OpenSSL is needed only for the tickets
-// that a client may still get. `last_flight`: what the completed handshake had left to say. A
-// client's is under the handshake's keys; a server's, which comes after the client's last word,
-// consists of tickets, the first records under the key that goes on (RFC 8446 section 4.6.1).
-void engine::go_on_alone(std::string_view last_flight) {
-    const auto shared = std::move(secrets_);
-    const auto* const suite =
-        cipher_suite::find(SSL_CIPHER_get_protocol_id(SSL_get_current_cipher(ssl_.get())));
+// Whether wire's records would not be what was agreed on or configured. OpenSSL tells nobody of
+// padding, and it shows: our last record of the handshake is Finished, whose size is known (RFC
+// 8446 sections 4.4.4 and 5.2).
+bool engine::openssl_is_needed() const {
+    const SSL_CIPHER* const cipher = SSL_get_current_cipher(ssl_.get());
+    const auto* const suite = cipher_suite::find(SSL_CIPHER_get_protocol_id(cipher));
     if (SSL_version(ssl_.get()) != TLS1_3_VERSION || suite == nullptr ||
         SSL_has_pending(ssl_.get()) != 0)
-        return;
+        return true;
+    constexpr std::size_t message_head = 4;
+    constexpr std::size_t type = 1;
+    const std::size_t finished = message_head + suite->secret_bytes + type + record_tag_bytes;
+    return secrets_->last_record_bytes != finished ||
+           SSL_SESSION_get_max_fragment_length(SSL_get_session(ssl_.get())) != 0;
+}
+
+// OpenSSL is needed no more, but for the tickets that a client may still get. `records_sent`: by
+// the completed handshake's last step. A client's are under the handshake's keys; a server's, which
+// come after the client's last word, are tickets, the first records under the key that goes on (RFC
+// 8446 section 4.6.1).
+void engine::go_on_alone(std::size_t records_sent) {
+    const auto& suite =
+        *cipher_suite::find(SSL_CIPHER_get_protocol_id(SSL_get_current_cipher(ssl_.get())));
     const bool client = SSL_is_server(ssl_.get()) == 0;
-    std::uint64_t sent = 0;
-    while (!client && last_flight.size() >= record_header_bytes) {
-        const auto size = [&](std::size_t i) {
-            return static_cast<std::size_t>(static_cast<unsigned char>(last_flight[i]));
-        };
-        last_flight.remove_prefix(
-            std::min(last_flight.size(), record_header_bytes + (size(3) << 8 | size(4))));
-        ++sent;
-    }
-    const auto key = [suite](const secret& of, bool seals, std::uint64_t sequence) {
-        return record_key::create(*suite, {of.bytes.data(), of.size}, seals, sequence);
+    const auto key = [&suite](const traffic_secret& of, bool seals, std::uint64_t sequence) {
+        return record_key::create(suite, of.view(), seals, sequence);
     };
-    auto ours = key(client ? shared->client : shared->server, true, sent);
-    auto theirs = key(client ? shared->server : shared->client, false, 0);
+    auto ours = key(client ? secrets_->client : secrets_->server, true, client ? 0 : records_sent);
+    auto theirs = key(client ? secrets_->server : secrets_->client, false, 0);
     if (!ours || !theirs) return;
     ticket_reader* const for_tickets = client && sessions_ != nullptr ? this : nullptr;
     records_.emplace(std::move(*ours), std::move(*theirs), client, for_tickets);
@@ -240,30 +217,28 @@ void engine::go_on_alone(std::string_view last_flight) {
 
 // A ticket's session comes by the callback of keep_sessions().
 void engine::take_tickets(std::span<const char> record) noexcept {
-    const auto rest = std::exchange(raw_, record);
+    const auto rest = std::exchange(lent_.raw, record);
     ERR_clear_error();
     char none;
     std::size_t n = 0;
     SSL_read_ex(ssl_.get(), &none, 1, &n);
     ERR_clear_error();
     SSL_free_buffers(ssl_.get());
-    raw_ = rest;
+    lent_.raw = rest;
 }
 
 result<void> engine::begin(buffer& to_peer) {
     if (SSL_is_server(ssl_.get()) == 1) return {};  // the client speaks first
-    raw_ = {};
-    to_peer_ = &to_peer;
+    lent_ = {{}, &to_peer};
     auto done = shake_hands();
-    to_peer_ = nullptr;
+    lent_ = {};
     return done;
 }
 
 result<stream_filter::step> engine::receive(std::span<const char> raw, std::span<char> plain,
                                             buffer& to_peer) {
     if (records_) return records_->receive(raw, plain, to_peer);
-    raw_ = raw;
-    to_peer_ = &to_peer;
+    lent_ = {raw, &to_peer};
     step s;
     if (!open_) {
         if (auto done = shake_hands(); !done) return done.error();
@@ -272,10 +247,20 @@ result<stream_filter::step> engine::receive(std::span<const char> raw, std::span
         if (!got) return got;
         s = *got;
     }
-    s.consumed = raw.size() - raw_.size();
-    raw_ = {};
-    to_peer_ = nullptr;
+    s.consumed = raw.size() - lent_.raw.size();
+    lent_ = {};
     return s;
+}
+
+// OpenSSL bounds records without data but those of handshake messages: each new key that a peer
+// announces, or new handshake that it asks for, takes time and brings nobody anything.
+void engine::count_messages() noexcept {
+    SSL_set_msg_callback_arg(ssl_.get(), this);
+    SSL_set_msg_callback(ssl_.get(),
+                         [](int sent, int, int type, const void*, std::size_t, SSL*, void* self) {
+                             if (sent == 0 && type == SSL3_RT_HANDSHAKE)
+                                 ++static_cast<engine*>(self)->idle_messages_;
+                         });
 }
 
 result<stream_filter::step> engine::receive_by_openssl(std::span<char> plain) {
@@ -287,7 +272,7 @@ result<stream_filter::step> engine::receive_by_openssl(std::span<char> plain) {
             SSL_read_ex(ssl_.get(), plain.data() + s.produced, plain.size() - s.produced, &n);
         s.produced += n;
         if (r == 1) {
-            if (raw_.empty() && SSL_has_pending(ssl_.get()) == 0) break;
+            if (lent_.raw.empty() && SSL_has_pending(ssl_.get()) == 0) break;
             continue;
         }
         const int kind = SSL_get_error(ssl_.get(), r);
@@ -298,19 +283,25 @@ result<stream_filter::step> engine::receive_by_openssl(std::span<char> plain) {
         }
         break;
     }
-    // A ticket makes OpenSSL take both its buffers, and with the writing one it would wait for the
-    // next write. Not between a record's header and its body: the header is in them.
+    if (s.produced > 0) idle_messages_ = 0;
+    if (idle_messages_ > record_stream::max_idle_records) {
+        failed_ = true;
+        return error(errc::tls_failed, "TLS: too many records without data");
+    }
+    // An idle connection holds no buffers: a ticket makes OpenSSL take both of them, and with the
+    // writing one it would wait for the next write. Not between a record's header and its body: the
+    // header is in them.
     if (SSL_rstate_string(ssl_.get())[1] == 'H') SSL_free_buffers(ssl_.get());
     return s;
 }
 
 result<void> engine::send(std::string_view plain, buffer& to_peer) {
     if (records_) return records_->send(plain, to_peer);
-    to_peer_ = &to_peer;
+    lent_ = {{}, &to_peer};
     forget_errors();
     std::size_t n = 0;
     const int r = SSL_write_ex(ssl_.get(), plain.data(), plain.size(), &n);
-    to_peer_ = nullptr;
+    lent_ = {};
     if (r != 1 || n != plain.size()) return why(r, "TLS");
     return {};
 }
@@ -320,11 +311,11 @@ void engine::finish(buffer& to_peer) noexcept {
         records_->finish(to_peer);
         return;
     }
-    to_peer_ = &to_peer;
+    lent_ = {{}, &to_peer};
     ERR_clear_error();
     SSL_shutdown(ssl_.get());
     ERR_clear_error();
-    to_peer_ = nullptr;
+    lent_ = {};
 }
 
 connection_info engine::info() const {
@@ -332,7 +323,8 @@ connection_info engine::info() const {
             .cipher = cipher_,
             .protocol = protocol_,
             .peer = peer_,
-            .resumed = resumed_};
+            .resumed = resumed_,
+            .records = records_ ? record_layer::wire : record_layer::openssl};
 }
 
 }  // namespace wire::tls::detail

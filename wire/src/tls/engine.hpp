@@ -1,28 +1,32 @@
 // TLS from bytes to bytes: the engine reads from a span and writes to a buffer, and never sees a
-// socket. OpenSSL makes the handshake, and carries TLS 1.2; TLS 1.3 goes on without it. engine.cpp
-// has its states.
+// socket. OpenSSL makes the handshake and the records; where record_layer::wire was asked for, TLS
+// 1.3 goes on without it. engine.cpp has its states.
 #pragma once
 
-#include <array>
-#include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "lent_bio.hpp"
 #include "openssl.hpp"
 #include "record_stream.hpp"
 #include "session_cache.hpp"
+#include "traffic_secrets.hpp"
 #include "wire/tls/connection.hpp"
 
 namespace wire::tls::detail {
 
+// What a context's connections get of what was asked for: OpenSSL's where FIPS is configured.
+record_layer usable_layer(record_layer asked) noexcept;
+
 class engine final : public connection, private ticket_reader {
 public:
-    // `ssl` has its role; null when memory is short. `sessions`: where a client's go and come from,
-    // or null.
+    // `ssl` has its role; null when memory is short. `records`: `wire` only with a context that
+    // log_keys() was called for with it. `sessions`: where a client's go and come from, or null.
     static result<std::unique_ptr<connection>> create(
-        ssl_ptr ssl, std::shared_ptr<server_sessions> sessions = nullptr);
+        ssl_ptr ssl, record_layer records, std::shared_ptr<server_sessions> sessions = nullptr);
     ~engine() override;
 
     result<void> begin(buffer& to_peer) override;
@@ -34,45 +38,36 @@ public:
     bool has_ended() const noexcept override { return records_ ? records_->has_ended() : ended_; }
     connection_info info() const override;
 
-    // For connections of these contexts: new sessions are kept; TLS 1.3 goes on without OpenSSL
-    // after the handshake.
+    // New sessions of this context's connections are kept.
     static void keep_sessions(SSL_CTX& ctx);
-    static void take_secrets(SSL_CTX& ctx);
+    // This context's secrets go to `key_log`, unless that is empty, and with record_layer::wire to
+    // the engine. False when memory is short.
+    static bool log_keys(SSL_CTX& ctx, record_layer records,
+                         const std::function<void(std::string_view line)>& key_log);
 
 private:
-    // Of one direction of TLS 1.3; there during the handshake.
-    struct secret {
-        std::array<std::uint8_t, 48> bytes{};
-        std::size_t size = 0;
-        ~secret();
-    };
-    struct secrets {
-        secret client;
-        secret server;
-    };
-    struct bio_calls;
-
-    engine(ssl_ptr ssl, std::shared_ptr<server_sessions> sessions);
+    engine(ssl_ptr ssl, record_layer records, std::shared_ptr<server_sessions> sessions);
     result<void> shake_hands();
     void note_info();
-    void go_on_alone(std::string_view last_flight);
+    bool openssl_is_needed() const;
+    void go_on_alone(std::size_t records_sent);
     result<step> receive_by_openssl(std::span<char> plain);
+    void count_messages() noexcept;
     error why(int returned, std::string_view doing);
     void take_tickets(std::span<const char> record) noexcept override;
     void no_more_tickets() noexcept override;
 
     ssl_ptr ssl_;  // null once nothing needs it
     std::shared_ptr<server_sessions> sessions_;
-    std::unique_ptr<secrets> secrets_;
-    std::optional<record_stream> records_;
-    // Of the call in progress.
-    std::span<const char> raw_;
-    buffer* to_peer_ = nullptr;
+    std::unique_ptr<traffic_secrets> secrets_;  // null unless they are wanted
+    std::optional<record_stream> records_;      // wire's own
+    lent_bytes lent_;                           // for OpenSSL
     // What was agreed on.
     const char* version_ = "";
     const char* cipher_ = "";
     std::string protocol_;
     std::string peer_;
+    unsigned idle_messages_ = 0;  // by OpenSSL, in a row without a byte for the user
     bool resumed_ = false;
     bool open_ = false;
     bool ended_ = false;

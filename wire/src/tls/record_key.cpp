@@ -134,6 +134,11 @@ record_key::opened record_key::open(std::span<const char> record, char* plain) {
         out.why = alert::bad_record_mac;
         return out;
     }
+    // Padding counts (RFC 8446 section 5.4).
+    if (inner.size() > max_record_plain + 1) {
+        out.why = alert::record_overflow;
+        return out;
+    }
     // Zeros behind the type are padding (RFC 8446 section 5.4).
     std::size_t size = inner.size();
     while (size > 0 && plain[size - 1] == 0) --size;
@@ -143,7 +148,6 @@ record_key::opened record_key::open(std::span<const char> record, char* plain) {
     }
     out.type = static_cast<content>(plain[size - 1]);
     out.size = size - 1;
-    if (out.size > max_record_plain) out.why = alert::record_overflow;
     return out;
 }
 

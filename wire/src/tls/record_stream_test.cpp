@@ -196,6 +196,19 @@ TEST_F(records, padding_is_taken_off) {
     EXPECT_TRUE(take(server, sealed(by_client, static_cast<content>(0), padded), 10));
     EXPECT_EQ(heard, "hiddensmall");
 }
+// RFC 8446 section 5.4: content, type and padding together are 2^14 + 1 bytes at most.
+TEST_F(records, padding_counts) {
+    const auto padded = [](std::size_t size) {
+        std::string inner = "short" + std::string(1, static_cast<char>(content::application_data));
+        inner.resize(size - 1);  // the test's "type" is the last byte of padding
+        return inner;
+    };
+    EXPECT_TRUE(take(server, sealed(by_client, static_cast<content>(0), padded(16'385))));
+    EXPECT_EQ(heard, "short");
+    heard.clear();
+    expect_refused_by_server(static_cast<content>(0), padded(16'386), alert::record_overflow,
+                             "a record is too long or has no type");
+}
 TEST_F(records, padding_alone) {
     expect_refused_by_server(static_cast<content>(0), std::string(20, '\0'),
                              alert::unexpected_message, "a record is too long or has no type");

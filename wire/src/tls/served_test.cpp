@@ -11,8 +11,10 @@
 #include <string>
 
 #include "certificates.hpp"
+#include "command.hpp"
 #include "raw_peer.hpp"
 #include "raw_server.hpp"
+#include "record_layers.hpp"
 #include "served.hpp"
 #include "wire/client/client.hpp"
 #include "wire/client/websocket.hpp"
@@ -23,6 +25,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::certificates;
+using testing::output_of;
 using testing::raw_peer;
 using testing::raw_server;
 using testing::served;
@@ -88,7 +91,7 @@ private:
     std::string heard_;
 };
 
-struct tls_servers : ::testing::Test {
+struct tls_servers : ::testing::TestWithParam<record_layer> {
     certificates files;
     http::server_options options;
     http::client_options client_options;
@@ -98,12 +101,14 @@ struct tls_servers : ::testing::Test {
         server_options ours;
         const auto mine = files.for_localhost();
         ours.certificates = {{mine.certificate, mine.key}};
+        ours.records = GetParam();
         options.tls = *server_context::create(ours);
         client_options.tls = dial_options.tls = trusting();
     }
     std::shared_ptr<client_context> trusting() const {
         tls::client_options theirs;
         theirs.ca_file = files.ca_file();
+        theirs.records = GetParam();
         return *client_context::create(theirs);
     }
     static void mirror(http::response res) {
@@ -116,7 +121,9 @@ struct tls_servers : ::testing::Test {
     }
 };
 
-TEST_F(tls_servers, are_reached_through_a_tunnel_and_named_there) {
+WIRE_WITH_EACH_RECORD_LAYER(tls_servers);
+
+TEST_P(tls_servers, are_reached_through_a_tunnel_and_named_there) {
     http::router routes;
     routes.get("/{any}", mirror);
     routes.websocket("/ws", [](ws::session& s, const http::request&) {
@@ -156,7 +163,7 @@ TEST_F(tls_servers, are_reached_through_a_tunnel_and_named_there) {
                   errc::tls_failed);
     });
 }
-TEST_F(tls_servers, that_do_not_answer_a_handshake_are_told_in_time) {
+TEST_P(tls_servers, that_do_not_answer_a_handshake_are_told_in_time) {
     raw_server raw([](raw_server& r) {
         auto v = r.accept();
         char byte;
@@ -169,7 +176,7 @@ TEST_F(tls_servers, that_do_not_answer_a_handshake_are_told_in_time) {
               std::string::npos)
         << got.error().message;
 }
-TEST_F(tls_servers, answer_https) {
+TEST_P(tls_servers, answer_https) {
     served s(mirror, options);
     auto c = *http::client::create(client_options);
     for (int i = 0; i < 5; ++i) {
@@ -184,7 +191,7 @@ TEST_F(tls_servers, answer_https) {
     EXPECT_TRUE(got->body() == "/ " + large);
     EXPECT_EQ(c.connections_opened(), 1U);
 }
-TEST_F(tls_servers, are_not_left_for_plain_http_unless_allowed) {
+TEST_P(tls_servers, are_not_left_for_plain_http_unless_allowed) {
     served plain(mirror);
     served s(
         [&](http::response res) {
@@ -197,7 +204,7 @@ TEST_F(tls_servers, are_not_left_for_plain_http_unless_allowed) {
     ASSERT_TRUE(got) << got.error().message;
     EXPECT_EQ(got->body(), "/plain ");
 }
-TEST_F(tls_servers, pass_bodies_in_pieces_and_files) {
+TEST_P(tls_servers, pass_bodies_in_pieces_and_files) {
     std::string name = "/tmp/wire_tls_files_XXXXXX";
     const std::filesystem::path directory = ::mkdtemp(name.data());
     std::string large(5'000'000, 'x');
@@ -236,7 +243,7 @@ TEST_F(tls_servers, pass_bodies_in_pieces_and_files) {
     EXPECT_EQ(c.connections_opened(), 1U);
     std::filesystem::remove_all(directory);
 }
-TEST_F(tls_servers, answer_wss) {
+TEST_P(tls_servers, answer_wss) {
     http::router routes;
     routes.websocket("/", [](ws::session& s, const http::request&) {
         s.on_message([](ws::session& s, ws::message m) { s.send(m); });
@@ -254,7 +261,7 @@ TEST_F(tls_servers, answer_wss) {
     c->close();
     EXPECT_FALSE(c->is_open());
 }
-TEST_F(tls_servers, are_verified_unless_that_is_switched_off) {
+TEST_P(tls_servers, are_verified_unless_that_is_switched_off) {
     served s(mirror, options);
     const auto got = http::client::create()->get(url(s, "/"));
     EXPECT_EQ(got.code(), errc::tls_failed);
@@ -269,7 +276,7 @@ TEST_F(tls_servers, are_verified_unless_that_is_switched_off) {
     client_options.tls = *client_context::create(careless);
     EXPECT_TRUE(http::client::create(client_options)->get(url(s, "/")));
 }
-TEST_F(tls_servers, and_those_without_tls_do_not_understand_each_other) {
+TEST_P(tls_servers, and_those_without_tls_do_not_understand_each_other) {
     served secure(mirror, options);
     EXPECT_FALSE(http::client::create()->get(url(secure, "/", "http")));
     served plain(mirror);
@@ -279,7 +286,7 @@ TEST_F(tls_servers, and_those_without_tls_do_not_understand_each_other) {
               std::string::npos)
         << got.error().message;
 }
-TEST_F(tls_servers, end_with_notice) {
+TEST_P(tls_servers, end_with_notice) {
     served s(mirror, options);
     const auto context = trusting();
     tls_peer p(s.port(), *context);
@@ -288,7 +295,7 @@ TEST_F(tls_servers, end_with_notice) {
     EXPECT_EQ(heard.find("HTTP/1.1 200 OK\r\n"), 0U);
     EXPECT_TRUE(heard.ends_with("/a <notice>")) << heard;
 }
-TEST_F(tls_servers, answer_a_client_that_has_said_its_last_word) {
+TEST_P(tls_servers, answer_a_client_that_has_said_its_last_word) {
     served s(mirror, options);
     const auto context = trusting();
     tls_peer p(s.port(), *context);
@@ -296,7 +303,7 @@ TEST_F(tls_servers, answer_a_client_that_has_said_its_last_word) {
     p.finish();
     EXPECT_TRUE(p.rest().ends_with("/a <notice>"));
 }
-TEST_F(tls_servers, pipelined_requests) {
+TEST_P(tls_servers, pipelined_requests) {
     served s(mirror, options);
     const auto context = trusting();
     tls_peer p(s.port(), *context);
@@ -312,7 +319,7 @@ TEST_F(tls_servers, pipelined_requests) {
     }
     EXPECT_TRUE(heard.ends_with("/end <notice>"));
 }
-TEST_F(tls_servers, do_not_wait_for_ever_for_a_handshake) {
+TEST_P(tls_servers, do_not_wait_for_ever_for_a_handshake) {
     options.limits.header_timeout = 50ms;
     served s(mirror, options);
     raw_peer silent(s.port());
@@ -321,7 +328,7 @@ TEST_F(tls_servers, do_not_wait_for_ever_for_a_handshake) {
     EXPECT_EQ(silent.rest(), "");
     EXPECT_EQ(slow.rest(), "");
 }
-TEST_F(tls_servers, tell_garbage_why_and_close) {
+TEST_P(tls_servers, tell_garbage_why_and_close) {
     served s(mirror, options);
     raw_peer p(s.port());
     p.send(std::string("\x16\x03\x01\x00\x08\x01\x00\x00\x04xxxx", 13));
@@ -332,7 +339,7 @@ TEST_F(tls_servers, tell_garbage_why_and_close) {
     EXPECT_EQ(lost.rest(), "");
     EXPECT_EQ(http::client::create(client_options)->get(url(s, "/"))->body(), "/ ");
 }
-TEST_F(tls_servers, drain) {
+TEST_P(tls_servers, drain) {
     served s(mirror, options);
     const auto context = trusting();
     // First, so that it has been accepted when the other is answered.
@@ -344,7 +351,7 @@ TEST_F(tls_servers, drain) {
     EXPECT_TRUE(idle.rest().ends_with("/a <notice>"));
     EXPECT_EQ(in_its_handshake.rest(), "");
 }
-TEST_F(tls_servers, a_reply_cut_short_is_an_error) {
+TEST_P(tls_servers, a_reply_cut_short_is_an_error) {
     // What is passed on ends in the middle of the last record, or just before the notice.
     served s([](http::response res) { res.send("hello"); }, options);
     // No tickets between handshake and reply, which could come in one piece or two.
@@ -385,17 +392,7 @@ TEST_F(tls_servers, a_reply_cut_short_is_an_error) {
     }
 }
 
-std::string output_of(const std::string& command) {
-    std::string out;
-    std::FILE* const pipe = ::popen(command.c_str(), "r");
-    EXPECT_NE(pipe, nullptr);
-    std::array<char, 4096> part;
-    while (const auto n = std::fread(part.data(), 1, part.size(), pipe)) out.append(part.data(), n);
-    ::pclose(pipe);
-    return out;
-}
-
-TEST_F(tls_servers, talk_to_the_openssl_command) {
+TEST_P(tls_servers, talk_to_the_openssl_command) {
     served s(mirror, options);
     for (const std::string version : {"-tls1_2", "-tls1_3"}) {
         const std::string heard = output_of(

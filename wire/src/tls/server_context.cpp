@@ -86,7 +86,7 @@ result<ctx_ptr> make_context(const certificate_files& files, const server_option
     auto made = new_context(TLS_server_method(), o.min_version, o.max_version);
     if (!made) return made.error();
     ctx_ptr ctx = *std::move(made);
-    engine::take_secrets(*ctx);
+    if (!engine::log_keys(*ctx, o.records, o.key_log)) return failure("TLS cannot be used");
     if (auto r = use_certificate(*ctx, files.certificate, files.key); !r) return r.error();
     if (auto r = check_clients(*ctx, o); !r) return r.error();
     // Sessions travel in tickets: nothing is kept here for clients that may never come back.
@@ -128,7 +128,8 @@ result<ctx_ptr> read_files(const server_options& o) {
 
 class openssl_server final : public server_context {
 public:
-    openssl_server(ctx_ptr ctx, server_options o) : ctx_(std::move(ctx)), options_(std::move(o)) {}
+    openssl_server(ctx_ptr ctx, server_options o)
+        : ctx_(std::move(ctx)), options_(std::move(o)), records_(usable_layer(options_.records)) {}
 
     result<std::unique_ptr<connection>> accept() override {
         ERR_clear_error();
@@ -138,7 +139,7 @@ public:
             ssl.reset(SSL_new(ctx_.get()));
         }
         if (ssl != nullptr) SSL_set_accept_state(ssl.get());
-        return engine::create(std::move(ssl));
+        return engine::create(std::move(ssl), records_);
     }
 
     result<void> reload() override {
@@ -161,6 +162,7 @@ private:
     std::mutex mutex_;
     ctx_ptr ctx_;  // guarded by mutex_
     server_options options_;
+    record_layer records_;
 };
 
 }  // namespace

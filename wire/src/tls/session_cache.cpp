@@ -6,6 +6,18 @@
 
 namespace wire::tls::detail {
 
+namespace {
+
+std::time_t made_at(const SSL_SESSION& session) noexcept {
+#if OPENSSL_VERSION_NUMBER >= 0x30300000L
+    return SSL_SESSION_get_time_ex(&session);
+#else
+    return SSL_SESSION_get_time(&session);
+#endif
+}
+
+}  // namespace
+
 void server_sessions::put(session_ptr session) {
     const std::lock_guard lock(mutex_);
     if (most_ == 0) return;
@@ -18,7 +30,7 @@ session_ptr server_sessions::get() {
     const auto now = std::time(nullptr);
     while (!kept_.empty()) {
         SSL_SESSION* const newest = kept_.back().get();
-        const bool stale = SSL_SESSION_get_time(newest) + SSL_SESSION_get_timeout(newest) <= now;
+        const bool stale = made_at(*newest) + SSL_SESSION_get_timeout(newest) <= now;
         if (!stale &&
             !(single_use_ && SSL_SESSION_get_protocol_version(newest) == TLS1_3_VERSION)) {
             SSL_SESSION_up_ref(newest);

@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -43,6 +44,13 @@ struct client_options {
     // The oldest and newest version to offer.
     version min_version = version::tls_1_2;
     version max_version = version::tls_1_3;
+    // Who seals and opens records after the handshake.
+    record_layer records = record_layer::openssl;
+    // Takes the secrets of every connection, a line at a time without its end, in the form that
+    // Wireshark reads (SSLKEYLOGFILE). Whoever has them reads all that is sent: for debugging
+    // alone. Called in the handshake, by the thread of the connection, so perhaps by several at
+    // once; the line is valid for the call. It must not throw. Empty: none are told.
+    std::function<void(std::string_view line)> key_log;
 
     // Resume earlier sessions with the same server (RFC 8446 section 2.2, RFC 5077): a shorter
     // handshake.

@@ -16,6 +16,19 @@ namespace wire::tls {
 // TLS 1.0 and 1.1 are not offered (RFC 8996).
 enum class version : std::uint8_t { tls_1_2, tls_1_3 };
 
+// Who turns data into records and back once the handshake, always OpenSSL's, is complete.
+enum class record_layer : std::uint8_t {
+    // OpenSSL: all that it agreed on or was configured with holds.
+    openssl,
+    // wire itself, for TLS 1.3: less time for a small message and less memory for an idle
+    // connection. It keeps the traffic secrets, and calls the ciphers at OpenSSL's provider, beside
+    // EVP: what an application hooks into EVP or SSL_CTX for records does not see them. It leaves
+    // to OpenSSL connections of TLS 1.2, those with a cipher suite other than AES-GCM and
+    // ChaCha20-Poly1305, those that agreed on a max_fragment_length (RFC 6066 section 4), all where
+    // OpenSSL's configuration pads records (RecordPadding) or the FIPS provider is in use.
+    wire,
+};
+
 // What the handshake agreed on. The views live as long as the object that gave it: a connection, or
 // a request.
 struct connection_info {
@@ -29,6 +42,8 @@ struct connection_info {
     std::string_view peer;
     // Whether an earlier session was resumed: no certificates were sent, and no signature was made.
     bool resumed = false;
+    // Whose records carry the data: `openssl` also where `wire` was asked for and could not.
+    record_layer records = record_layer::openssl;
 };
 
 // A stream's filter that speaks TLS in one of the roles. Belongs to the stream's thread.

@@ -11,8 +11,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "wire/base/result.hpp"
@@ -50,6 +52,13 @@ struct server_options {
     // The oldest and newest version to accept.
     version min_version = version::tls_1_2;
     version max_version = version::tls_1_3;
+    // Who seals and opens records after the handshake.
+    record_layer records = record_layer::openssl;
+    // Takes the secrets of every connection, a line at a time without its end, in the form that
+    // Wireshark reads (SSLKEYLOGFILE). Whoever has them reads all that is sent: for debugging
+    // alone. Called in the handshake, by the thread of the connection, so perhaps by several at
+    // once; the line is valid for the call. It must not throw. Empty: none are told.
+    std::function<void(std::string_view line)> key_log;
     // Let clients resume sessions. The server keeps nothing for it: sessions travel in tickets that
     // only it can read.
     bool tickets = true;

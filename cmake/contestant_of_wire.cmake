@@ -1,4 +1,4 @@
-# wire::wire. The build of the environment has made it from the same sources. Where compiler, flags and options are those of this
+# wire::wire for the contestants that use it. The build of the environment has made it from the same sources. Where compiler, flags and options are those of this
 # build too, it is taken from there, which saves most of this contestant's build. Else it is built here.
 function(environment_with_the_same_flags result)
   set(${result} "" PARENT_SCOPE)

@@ -1,0 +1,1 @@
+// Cargo wants a crate to have something in it.
