@@ -39,6 +39,7 @@ class dialed;
 struct dialed_owner : wire::detail::opening_base {
     using opening_base::opening_base;
     deflate_pool deflates;
+    detail::message_budget unfinished_messages;
     std::unordered_map<dialed*, std::unique_ptr<dialed>> all;
     wire::detail::deferred_deletion<dialed> deferred_deletion;
 
@@ -178,6 +179,7 @@ private:
             default:
                 owner_->loop->disarm(timer_);
                 session_.reset(new detail::session_core(role::client, *this, *this, options_.limits,
+                                                        owner_->unfinished_messages,
                                                         compression()));
                 std::exchange(opened_, nullptr)(session_.get());
                 return at + s.consumed;

@@ -428,6 +428,7 @@ bool connection::start_websocket(exchange& e) {
     flush_later();
     enter(phase::websocket);
     session_.reset(new ws::detail::session_core(ws::role::server, *this, *this, worker_->limits(),
+                                                worker_->unfinished_messages(),
                                                 std::move(deflate)));
     if (loop_metrics* const counts = worker_->counts(); counts != nullptr) {
         counts->sessions_opened.add();
