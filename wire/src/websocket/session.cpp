@@ -18,9 +18,16 @@ void session::on_message(message_handler h) { core_of(*this).message_call = std:
 void session::on_close(close_handler h) { core_of(*this).close_call = std::move(h); }
 void session::on_drained(drain_handler h) { core_of(*this).drain_call = std::move(h); }
 
+void session::on_ping(control_handler h) { core_of(*this).extra().ping_call = std::move(h); }
+void session::on_pong(control_handler h) { core_of(*this).extra().pong_call = std::move(h); }
+
 bool session::is_congested() const noexcept { return core_of(*this).congested; }
 bool session::is_open() const noexcept { return core_of(*this).state == session_core::phase::open; }
 bool session::compresses() const noexcept { return core_of(*this).deflate != nullptr; }
+std::string_view session::protocol() const noexcept {
+    const session_core& self = core_of(*this);
+    return self.more != nullptr ? std::string_view(self.more->protocol) : std::string_view();
+}
 std::size_t session::unsent() const noexcept { return core_of(*this).connection->unsent(); }
 event_loop& session::loop() const noexcept { return *core_of(*this).on; }
 
@@ -137,10 +144,16 @@ void session_core::answer_close(std::uint16_t code, std::string_view reason) {
     connection->flush_later();
 }
 
-void session_core::count(traffic& where) {
+session_core::extras& session_core::extra() {
     if (more == nullptr) more = std::make_unique<extras>();
-    more->counts = &where;
+    return *more;
 }
+
+void session_core::set_protocol(std::string_view name) {
+    if (!name.empty()) extra().protocol = name;
+}
+
+void session_core::count(traffic& where) { extra().counts = &where; }
 
 void session_core::count_sent() noexcept {
     if (more != nullptr && more->counts != nullptr) more->counts->sent.add();
@@ -182,8 +195,7 @@ bool session_core::send_framed(std::string_view frame, std::size_t payload_at, o
 }
 
 std::vector<std::unique_ptr<subscription>>& session_core::subscriptions() {
-    if (more == nullptr) more = std::make_unique<extras>();
-    return more->subscriptions;
+    return extra().subscriptions;
 }
 
 void session_core::finish(std::uint16_t code, std::string_view reason) {
@@ -226,8 +238,9 @@ std::size_t session_core::take(std::span<char> bytes) {
             break;
         case event::ping:
             if (state == phase::open) append_control(opcode::pong, s.data);
+            tell(&extras::ping_call, s.data);
             break;
-        case event::pong: break;
+        case event::pong: tell(&extras::pong_call, s.data); break;
         case event::close:
             if (state == phase::open) answer_close(s.code, s.data);
             finish(s.code, s.data);
@@ -244,6 +257,10 @@ std::size_t session_core::take(std::span<char> bytes) {
         }
     }
     return bytes.size();
+}
+
+void session_core::tell(control_handler extras::* call, std::string_view payload) {
+    if (state == phase::open && more != nullptr && (*more).*call) ((*more).*call)(*this, payload);
 }
 
 // ---- a message that has begun ----
@@ -263,8 +280,7 @@ void session_core::forget_message() noexcept {
 // Called when all that came was taken in. In few sessions: most messages come whole.
 void session_core::follow_message() {
     if (state == phase::finished || !reader.in_message()) return forget_message();
-    if (more == nullptr) more = std::make_unique<extras>();
-    unfinished_message& one = more->unfinished;
+    unfinished_message& one = extra().unfinished;
     const bool begins = !one.followed();
     if (begins) one.began = on->now();
     if (one.held_back_since)

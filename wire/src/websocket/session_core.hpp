@@ -25,6 +25,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -67,6 +68,8 @@ struct session_core final : session {
     // Received bytes; returns how many were used up. The rest, a part of a frame's header or of a
     // control frame, must be given again with what follows.
     std::size_t receive(std::span<char> bytes);
+    // The handshake's subprotocol, if any; before the session is handed to its user.
+    void set_protocol(std::string_view name);
     // Messages are counted in `where`, which must outlive the session.
     void count(traffic& where);
     // The connection is gone.
@@ -115,7 +118,12 @@ struct session_core final : session {
         std::vector<std::unique_ptr<subscription>> subscriptions;
         traffic* counts = nullptr;
         unfinished_message unfinished;
+        control_handler ping_call;
+        control_handler pong_call;
+        std::string protocol;
     };
+    extras& extra();
+    void tell(control_handler extras::* call, std::string_view payload);
 
     stream* connection;
     event_loop* on;

@@ -122,7 +122,8 @@ public:
     // Answers with 101 and goes on as a WebSocket; `open` sets up the session on the connection's
     // loop, and is given a request that dies when it returns. A request that asks for no WebSocket,
     // or wrongly, is answered with 426 or 400 instead, one of a page whose origin is not allowed
-    // (accept_options) with 403, and `open` is not called. Afterwards this object is empty.
+    // (accept_options) with 403, and `open` is not called. Fields set before, cookies included, go
+    // with the 101, but for Sec-WebSocket-*. Afterwards this object is empty.
     using open_handler = unique_function<void(ws::session&, const http::request&)>;
     void upgrade(open_handler open, ws::accept_options options = {});
 
