@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -130,6 +131,15 @@ public:
     // The server's loop that the request came by, for timers and clients of one's own. Call it on
     // that loop's thread, in handlers and coroutines, while the server is there.
     event_loop& loop() const noexcept;
+
+    // Tells that the server stops: stop is requested on the loop's thread when the drain begins
+    // (server::stop()), or when the server is destroyed without one. Work that has no end of its
+    // own, such as a body of events, then ends itself, before server_options::drain_timeout does.
+    //
+    // The token may be kept beyond the response and the server, on any thread. A
+    // std::stop_callback that is there already is called on the loop's thread, and may do what a
+    // handler may. Coroutines: wire/loop/stop.hpp.
+    std::stop_token stop_token() const noexcept;
 
 private:
     friend struct detail::response_access;
