@@ -1,6 +1,7 @@
 // Handlers that wait without a thread of their own: for another server, a timer, a pool, the pieces
 // of a body.
 #include <wire/client/coroutine.hpp>
+#include <wire/loop/stop.hpp>
 #include <wire/server/coroutine.hpp>
 #include <wire/server/server.hpp>
 
@@ -46,6 +47,16 @@ int main() {
                       }
                       res.send(std::to_string(bytes) + "\n");
                   });
+
+    routes.get("/ticks", [](http::response res) -> wire::task<> {
+        wire::event_loop& loop = res.loop();
+        const std::stop_token stopping = res.stop_token();
+        http::body_writer out = res.start_body();
+        while (co_await wire::sleep_for(loop, std::chrono::seconds(1), stopping)) {
+            if (!out.write("tick\n")) co_return;  // the peer has gone, or does not read
+        }
+        out.finish();  // the server stops
+    });
 
     auto server = http::server::listen(8080, std::move(routes));
     if (!server) {

@@ -22,6 +22,7 @@ struct channel_state : iteration_hook {
         : iteration_hook(&channel_state::on_iteration_end),
           open(&s),
           loop(&s.loop()),
+          protocol(s.protocol()),
           most_waiting(most) {
         s.on_message([this](session& from, message m) {
             if (waiting_bytes + m.data.size() > most_waiting) {
@@ -69,6 +70,7 @@ struct channel_state : iteration_hook {
 
     session* open;  // null once it has ended
     event_loop* loop;
+    std::string protocol;
     std::uint64_t most_waiting;  // bytes of messages that nobody has received
     std::uint64_t waiting_bytes = 0;
     std::deque<channel::received> waiting;
@@ -87,6 +89,8 @@ channel::~channel() = default;
 bool channel::is_open() const noexcept {
     return state_->open != nullptr && state_->open->is_open();
 }
+
+std::string_view channel::protocol() const noexcept { return state_->protocol; }
 
 void channel::close(std::uint16_t code, std::string_view reason) {
     if (state_->open != nullptr) state_->open->close(code, reason);

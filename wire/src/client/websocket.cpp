@@ -39,6 +39,7 @@ class dialed;
 struct dialed_owner : wire::detail::opening_base {
     using opening_base::opening_base;
     deflate_pool deflates;
+    detail::message_budget unfinished_messages;
     std::unordered_map<dialed*, std::unique_ptr<dialed>> all;
     wire::detail::deferred_deletion<dialed> deferred_deletion;
 
@@ -174,11 +175,15 @@ private:
                     fail(checked.error());
                     return at;
                 }
+                // The head's views die before the session is made.
+                agreed_protocol_ = head_.headers.find("Sec-WebSocket-Protocol").value_or("");
                 break;
             default:
                 owner_->loop->disarm(timer_);
                 session_.reset(new detail::session_core(role::client, *this, *this, options_.limits,
+                                                        owner_->unfinished_messages,
                                                         compression()));
+                session_->set_protocol(agreed_protocol_);
                 std::exchange(opened_, nullptr)(session_.get());
                 return at + s.consumed;
             }
@@ -239,6 +244,7 @@ private:
     http::response_parser parser_;
     http::response_head head_;
     std::optional<deflate_agreement> agreed_;
+    std::string agreed_protocol_;
     buffer held_;
     std::unique_ptr<detail::session_core> session_;
     timer timer_ = timer::calling<&dialed::on_timer>(this);
@@ -328,6 +334,7 @@ struct blocking_client::state {
     std::deque<received> waiting;
     std::string current;  // what receive() gave out last
     std::string ending;   // how it ended
+    std::string protocol;
 };
 
 blocking_client::blocking_client(std::unique_ptr<state> s) noexcept : state_(std::move(s)) {}
@@ -348,6 +355,7 @@ result<blocking_client> blocking_client::connect(std::string_view url, dial_opti
             return;
         }
         s->open = *opened;
+        s->protocol = (*opened)->protocol();
         s->open->on_message(
             [s](session&, message m) { s->waiting.push_back({m.op, std::string(m.data)}); });
         s->open->on_close([s](session&, std::uint16_t code, std::string_view reason) {
@@ -364,6 +372,8 @@ result<blocking_client> blocking_client::connect(std::string_view url, dial_opti
 bool blocking_client::is_open() const noexcept {
     return state_->open != nullptr && state_->open->is_open();
 }
+
+std::string_view blocking_client::protocol() const noexcept { return state_->protocol; }
 
 result<void> blocking_client::send(std::string_view data, opcode op) {
     state& s = *state_;

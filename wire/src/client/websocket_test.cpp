@@ -43,8 +43,12 @@ void accept_handshake(testing::raw_visitor& v) {
 }
 
 TEST(ws_blocking_client, talks) {
-    served s(echo());
-    auto c = blocking_client::connect(url(s));
+    http::server_options large;
+    large.limits.max_message_bytes = 5'000'000;
+    served s(echo(), large);
+    dial_options options;
+    options.limits = large.limits;
+    auto c = blocking_client::connect(url(s), options);
     ASSERT_TRUE(c) << c.error().message;
     for (const std::size_t n :
          {0UL, 1UL, 125UL, 126UL, 65'535UL, 65'536UL, 1'000'000UL, 5'000'000UL}) {

@@ -347,13 +347,23 @@ TEST_F(ws_deflate, the_limit_counts_what_comes_out) {
 TEST_F(ws_deflate, bombs_are_stopped_by_their_ratio_message_by_message) {
     limits l;
     l.max_decompression_ratio = 50;
-    EXPECT_EQ(reads(f(raw_deflate(std::string(1'000'000, ' '))), l),
+    l.max_message_bytes = 16 << 20;
+    EXPECT_EQ(reads(f(raw_deflate(std::string(5'000'000, ' '))), l),
               "error compressed data expands too much;");
     const std::string page(60'000, ' ');
     EXPECT_EQ(reads(f(raw_deflate(page)) + f(raw_deflate(page)), l),
               "text " + page + ";text " + page + ";");
     l.max_decompression_ratio = 0;
-    EXPECT_EQ(reads(f(raw_deflate(std::string(1'000'000, ' '))), l).size(), 1'000'006U);
+    EXPECT_EQ(reads(f(raw_deflate(std::string(5'000'000, ' '))), l).size(), 5'000'006U);
+}
+TEST_F(ws_deflate, honest_messages_that_repeat_are_no_bombs) {
+    std::string repetitive;
+    while (repetitive.size() < 300 * 1024) repetitive += "GET /index.html 200 1024\n";
+    for (const std::string& honest : {std::string(70'000, '\0'), repetitive})
+        EXPECT_TRUE(reads(f(raw_deflate(honest)), limits()) == "text " + honest + ";");
+    // Where the limit on size is smaller, that decides.
+    EXPECT_EQ(reads(f(raw_deflate(std::string(2'000'000, ' '))), limits()),
+              "error WebSocket message too large;");
 }
 TEST_F(ws_deflate, both_roles_through_every_agreement) {
     limits l;

@@ -24,6 +24,19 @@ std::string_view only_field(const http::header_list& headers, std::string_view n
     return value;
 }
 
+// Whether the comma-separated `list` has exactly that element.
+bool list_has(std::string_view list, std::string_view name) noexcept {
+    while (!list.empty()) {
+        const std::size_t comma = list.find(',');
+        std::string_view one = list.substr(0, comma);
+        while (!one.empty() && (one.front() == ' ' || one.front() == '\t')) one.remove_prefix(1);
+        while (!one.empty() && (one.back() == ' ' || one.back() == '\t')) one.remove_suffix(1);
+        if (one == name) return true;
+        list = comma == std::string_view::npos ? std::string_view() : list.substr(comma + 1);
+    }
+    return false;
+}
+
 error refused(std::string_view why) {
     return {errc::bad_handshake, "WebSocket handshake: " + std::string(why)};
 }
@@ -72,20 +85,9 @@ result<void> check_upgrade_response(const http::response_head& head, std::string
     }
     const std::string_view protocol = only_field(head.headers, "Sec-WebSocket-Protocol", count);
     if (count > 1) return refused("more than one subprotocol in the response");
-    if (count == 1) {
-        // Subprotocol names are compared exactly (RFC 6455 section 11.5).
-        bool offered = false;
-        std::string_view rest = offered_protocols;
-        while (!rest.empty() && !offered) {
-            const std::size_t comma = rest.find(',');
-            std::string_view name = rest.substr(0, comma);
-            while (!name.empty() && name.front() == ' ') name.remove_prefix(1);
-            while (!name.empty() && name.back() == ' ') name.remove_suffix(1);
-            offered = name == protocol;
-            rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
-        }
-        if (!offered) return refused("the server chose a subprotocol that was not offered");
-    }
+    // Subprotocol names are compared exactly (RFC 6455 section 11.5).
+    if (count == 1 && (protocol.empty() || !list_has(offered_protocols, protocol)))
+        return refused("the server chose a subprotocol that was not offered");
     return {};
 }
 
@@ -128,14 +130,27 @@ bool is_allowed_origin(const http::request_head& head, bool secure,
     return is_of(parse_url(page->scheme + "://" + std::string(head.authority)));
 }
 
+std::string_view choose_protocol(const http::header_list& fields,
+                                 std::span<const std::string> spoken) noexcept {
+    for (const std::string& one : spoken) {
+        if (!http::is_token(one)) continue;  // no client can offer it
+        for (const http::header& h : fields) {
+            if (http::equals_ignoring_case(h.name, "Sec-WebSocket-Protocol") &&
+                list_has(h.value, one))
+                return one;
+        }
+    }
+    return {};
+}
+
 errc write_upgrade_response(buffer& out, std::string_view key, std::string_view protocol,
-                            std::span<const http::header> extra) {
+                            std::span<const http::header> extra, std::string_view lines) {
     auto head = http::head_writer::response(out, 101);
     head.raw("Upgrade: websocket\r\nConnection: Upgrade\r\n")
         .field("Sec-WebSocket-Accept", accept_key(key));
     if (!protocol.empty()) head.field("Sec-WebSocket-Protocol", protocol);
     for (const http::header& h : extra) head.field(h.name, h.value);
-    return head.finish();
+    return head.raw(lines).finish();
 }
 
 }  // namespace wire::ws

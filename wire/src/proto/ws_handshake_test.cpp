@@ -87,6 +87,8 @@ TEST(ws_handshake, responses) {
               std::string::npos);
     EXPECT_NE(refused(accepted + "Sec-WebSocket-Protocol: chat\r\n\r\n").find("subprotocol"),
               std::string::npos);
+    EXPECT_NE(refused(accepted + "Sec-WebSocket-Protocol: \r\n\r\n", "chat,").find("subprotocol"),
+              std::string::npos);
     EXPECT_NE(
         refused(accepted + "Sec-WebSocket-Protocol: Chat\r\n\r\n", "chat").find("subprotocol"),
         std::string::npos);
@@ -98,6 +100,20 @@ TEST(ws_handshake, responses) {
               std::string::npos);
     EXPECT_NE(refused("HTTP/1.1 101 X\r\nUpgrade: websocket\r\n\r\n").find("Connection"),
               std::string::npos);
+}
+TEST(ws_handshake, the_server_prefers_among_what_is_offered) {
+    const std::vector<std::string> spoken{"graphql-transport-ws", "graphql-ws", "not a token"};
+    const auto chosen = [&](const std::vector<std::string_view>& offers) {
+        http::header_list fields;
+        for (const std::string_view o : offers) fields.push_back({"sec-websocket-protocol", o});
+        return choose_protocol(fields, spoken);
+    };
+    EXPECT_EQ(chosen({"graphql-ws"}), "graphql-ws");
+    EXPECT_EQ(chosen({"graphql-ws, graphql-transport-ws"}), "graphql-transport-ws");
+    EXPECT_EQ(chosen({"other", " \tgraphql-ws\t,", ",,"}), "graphql-ws");
+    for (const std::string_view none : {"", ",", "graphql", "GraphQL-WS", "not a token", "a b,c"})
+        EXPECT_EQ(chosen({none}), "") << none;
+    EXPECT_EQ(chosen({}), "");
 }
 TEST(ws_handshake, both_roles_understand_each_other) {
     const std::array<std::uint8_t, 16> random{1, 2,  3,  4,  5,  6,  7,  8,

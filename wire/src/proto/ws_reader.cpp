@@ -27,8 +27,19 @@
 
 namespace wire::ws {
 
+std::uint64_t message_reader::received_bytes() const noexcept {
+    return compressed_ ? deflate_->received() : gathered_.size();
+}
+
+std::size_t message_reader::held_bytes() const noexcept {
+    // decompressor's 7 KiB and its window of at most 32.
+    constexpr std::size_t inflating = 40 * 1024;
+    return gathered_.capacity() + (compressed_ ? inflating : 0);
+}
+
 step message_reader::fail(errc code) noexcept {
     error_ = code;
+    message_ = opcode::continuation;
     gathered_.release();
     step s;
     s.what = event::error;

@@ -157,6 +157,21 @@ TEST(message_reader, a_whole_message_is_not_copied) {
     EXPECT_EQ(s.data, "hello");
     EXPECT_EQ(s.data.data(), bytes.data() + 6);
 }
+TEST(message_reader, says_what_an_unfinished_message_holds) {
+    limits l;
+    message_reader reader(role::server, l);
+    std::string begun = frame(opcode::text, std::string(1000, 'x'), role::server);
+    EXPECT_FALSE(reader.in_message());
+    reader.read({begun.data(), begun.size() - 1});
+    EXPECT_TRUE(reader.in_message());
+    EXPECT_EQ(reader.received_bytes(), 999U);
+    EXPECT_GE(reader.held_bytes(), 999U);
+    EXPECT_EQ(reader.read({begun.data() + begun.size() - 1, 1}).what, event::message);
+    EXPECT_FALSE(reader.in_message());
+    reader.abandon();
+    EXPECT_EQ(reader.held_bytes(), 0U);
+    EXPECT_EQ(reader.read({}).what, event::error);
+}
 TEST(message_reader, an_error_is_final) {
     limits l;
     message_reader reader(role::client, l);

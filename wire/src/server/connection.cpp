@@ -394,7 +394,24 @@ void connection::refuse(errc why, int status, std::string_view text, std::string
     if (!is_closed()) close_gracefully(false);
 }
 
+namespace {
+
+// The fields of a 101 that the handler has set: those of the handshake are the library's own.
+std::string without_handshake_fields(std::string_view lines) {
+    constexpr std::string_view own = "sec-websocket-";
+    std::string kept;
+    while (!lines.empty()) {
+        const std::string_view line = lines.substr(0, lines.find('\n') + 1);
+        if (!equals_ignoring_case(line.substr(0, own.size()), own)) kept += line;
+        lines.remove_prefix(line.size());
+    }
+    return kept;
+}
+
+}  // namespace
+
 bool connection::start_websocket(exchange& e) {
+    if (e.refused) return false;
     const ws::upgrade_check check = ws::check_upgrade_request(e.req.head_);
     const bool received = phase_ == phase::handling;  // nothing of HTTP may follow
     if (!check.wanted || check.error != errc::none || !received) {
@@ -411,6 +428,12 @@ bool connection::start_websocket(exchange& e) {
         e.fail(403, "This WebSocket is not open to pages of that origin.\n");
         return false;
     }
+    const std::string_view protocol =
+        ws::choose_protocol(e.req.head_.headers, e.accepting.protocols);
+    if (protocol.empty() && e.accepting.require_protocol) {
+        e.fail(400, "This WebSocket speaks none of the subprotocols offered.\n");
+        return false;
+    }
     std::optional<ws::accepted_deflate> compressed;
     if (e.accepting.deflate)
         compressed = ws::accept_deflate(e.req.head_.headers, *e.accepting.deflate);
@@ -422,13 +445,16 @@ bool connection::start_websocket(exchange& e) {
                                                            worker_->deflates(), worker_->limits());
         extension = {"Sec-WebSocket-Extensions", compressed->answer};
     }
-    // Cannot fail: the key is Base64, and the extension's parameters are tokens.
+    // Cannot fail: the key is Base64; the subprotocol and the extension's parameters are tokens.
     [[maybe_unused]] const errc written =
-        ws::write_upgrade_response(out(), check.key, {}, {&extension, compressed ? 1U : 0U});
+        ws::write_upgrade_response(out(), check.key, protocol, {&extension, compressed ? 1U : 0U},
+                                   without_handshake_fields(e.fields));
     flush_later();
     enter(phase::websocket);
     session_.reset(new ws::detail::session_core(ws::role::server, *this, *this, worker_->limits(),
+                                                worker_->unfinished_messages(),
                                                 std::move(deflate)));
+    session_->set_protocol(protocol);
     if (loop_metrics* const counts = worker_->counts(); counts != nullptr) {
         counts->sessions_opened.add();
         session_->count(counts->messages);

@@ -94,6 +94,11 @@ body_pieces::~body_pieces() {
     state_->in = {};  // which may hold the state in turn
 }
 
+void body_pieces::stop() {
+    state_->unwanted = true;
+    state_->finish(errc::stopped);
+}
+
 body_pieces::waiting body_pieces::next() noexcept { return waiting(state_); }
 
 body_pieces::waiting::~waiting() {

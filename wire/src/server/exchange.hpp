@@ -45,6 +45,7 @@ struct loop_handle {
     std::size_t max_unsent_bytes = 0;       // of limits
     std::atomic<std::thread::id> thread{};  // while the loop runs; none once it is ending
     error_pages pages;                      // does not change
+    std::stop_source stopping;              // the drain has begun, or the worker is ending
 
     bool is_here() const noexcept {
         return thread.load(std::memory_order_relaxed) == std::this_thread::get_id();

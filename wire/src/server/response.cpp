@@ -183,6 +183,10 @@ body_reader response::take_body() {
 
 event_loop& response::loop() const noexcept { return *exchange_->handle->loop; }
 
+std::stop_token response::stop_token() const noexcept {
+    return exchange_->handle->stopping.get_token();
+}
+
 void response::upgrade(open_handler open, ws::accept_options options) {
     exchange_->open = std::move(open);
     exchange_->accepting = std::move(options);

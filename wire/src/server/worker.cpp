@@ -2,9 +2,10 @@
 //
 //   state      entered when                      what happens
 //   serving    run(), or the first run_once()    connections are accepted, requests handled
-//   draining   a loop iteration sees that        the listener is closed, idle connections are
-//              stop() was called (any thread)    dropped, sessions closed with 1001, requests in
-//                                                progress answered with "Connection: close"
+//   draining   a loop iteration sees that        the listener is closed, handlers are told by their
+//              stop() was called (any thread)    stop_token, idle connections are dropped, sessions
+//                                                closed with 1001, requests in progress answered
+//                                                with "Connection: close"
 //   over       no connections nor coroutines     what is left is dropped or destroyed where it
 //              are left, or drain_timeout is     waits; run() returns, run_once() returns false
 //              over
@@ -43,6 +44,7 @@ worker::~worker() {
     // here may send responses to other connections: it must still find the loop.
     draining_ = true;
     listener_.close();
+    handle_->stopping.request_stop();
     while (connections_.first != nullptr) connections_.first->drop();
     tasks_.clear();
     // Responses and bodies that outlive the server must find nobody.
@@ -99,6 +101,7 @@ void worker::begin_drain() {
     listener_.close();
     loop_->refresh_now();
     drain_deadline_ = loop_->now() + options_->drain_timeout;
+    handle_->stopping.request_stop();
     for (connection* c = connections_.first; c != nullptr;) {
         connection* const next = c->next();
         c->drain();

@@ -62,6 +62,9 @@ public:
         return *deflates_;
     }
 
+    // What their unfinished messages hold.
+    ws::detail::message_budget& unfinished_messages() noexcept { return unfinished_messages_; }
+
     // The response was sent.
     void complete(exchange* e);
     // Handlers that are coroutines, until they end.
@@ -83,6 +86,7 @@ private:
     std::shared_ptr<loop_handle> handle_;
     std::unique_ptr<event_loop> loop_;
     std::unique_ptr<ws::deflate_pool> deflates_;
+    ws::detail::message_budget unfinished_messages_;
     task_group tasks_;
     listener listener_;
     connection::list connections_;

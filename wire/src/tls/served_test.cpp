@@ -248,6 +248,8 @@ TEST_P(tls_servers, answer_wss) {
     routes.websocket("/", [](ws::session& s, const http::request&) {
         s.on_message([](ws::session& s, ws::message m) { s.send(m); });
     });
+    options.limits.max_message_bytes = 3'000'000;
+    dial_options.limits = options.limits;
     served s(std::move(routes), options);
     auto c = ws::blocking_client::connect(url(s, "/", "wss"), dial_options);
     ASSERT_TRUE(c) << c.error().message;

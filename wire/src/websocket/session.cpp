@@ -4,6 +4,9 @@
 
 #include <sys/random.h>
 
+#include <algorithm>
+#include <utility>
+
 namespace wire::ws {
 
 using detail::core_of;
@@ -15,9 +18,16 @@ void session::on_message(message_handler h) { core_of(*this).message_call = std:
 void session::on_close(close_handler h) { core_of(*this).close_call = std::move(h); }
 void session::on_drained(drain_handler h) { core_of(*this).drain_call = std::move(h); }
 
+void session::on_ping(control_handler h) { core_of(*this).extra().ping_call = std::move(h); }
+void session::on_pong(control_handler h) { core_of(*this).extra().pong_call = std::move(h); }
+
 bool session::is_congested() const noexcept { return core_of(*this).congested; }
 bool session::is_open() const noexcept { return core_of(*this).state == session_core::phase::open; }
 bool session::compresses() const noexcept { return core_of(*this).deflate != nullptr; }
+std::string_view session::protocol() const noexcept {
+    const session_core& self = core_of(*this);
+    return self.more != nullptr ? std::string_view(self.more->protocol) : std::string_view();
+}
 std::size_t session::unsent() const noexcept { return core_of(*this).connection->unsent(); }
 event_loop& session::loop() const noexcept { return *core_of(*this).on; }
 
@@ -74,19 +84,22 @@ void handle::close(std::uint16_t code, std::string reason) const {
 namespace detail {
 
 session_core::session_core(role r, stream& c, session_owner& o, const limits& l,
+                           message_budget& unfinished_messages,
                            std::unique_ptr<permessage_deflate> compression)
     : connection(&c),
       on(c.loop()),
       owner(&o),
       bounds(&l),
+      budget(&unfinished_messages),
       deflate(std::move(compression)),
       reader(r, l, deflate.get()),
-      last_heard(c.loop()->now()),
+      quiet_since(c.loop()->now()),
       side(r) {
-    on->arm(watch, last_heard + bounds->idle_timeout);
+    on->arm(watch, quiet_since + bounds->idle_timeout);
 }
 
 session_core::~session_core() {
+    forget_message();
     if (link == nullptr) return;
     const std::lock_guard lock(link->mutex);
     link->loop = nullptr;
@@ -131,10 +144,16 @@ void session_core::answer_close(std::uint16_t code, std::string_view reason) {
     connection->flush_later();
 }
 
-void session_core::count(traffic& where) {
+session_core::extras& session_core::extra() {
     if (more == nullptr) more = std::make_unique<extras>();
-    more->counts = &where;
+    return *more;
 }
+
+void session_core::set_protocol(std::string_view name) {
+    if (!name.empty()) extra().protocol = name;
+}
+
+void session_core::count(traffic& where) { extra().counts = &where; }
 
 void session_core::count_sent() noexcept {
     if (more != nullptr && more->counts != nullptr) more->counts->sent.add();
@@ -176,13 +195,13 @@ bool session_core::send_framed(std::string_view frame, std::size_t payload_at, o
 }
 
 std::vector<std::unique_ptr<subscription>>& session_core::subscriptions() {
-    if (more == nullptr) more = std::make_unique<extras>();
-    return more->subscriptions;
+    return extra().subscriptions;
 }
 
 void session_core::finish(std::uint16_t code, std::string_view reason) {
     if (state == phase::finished) return;
     state = phase::finished;
+    forget_message();
     if (more != nullptr) more->subscriptions.clear();
     on->disarm(watch);
     if (close_call) close_call(*this, code, reason);
@@ -198,8 +217,14 @@ void session_core::drained() {
 }
 
 std::size_t session_core::receive(std::span<char> bytes) {
-    last_heard = on->now();
+    quiet_since = on->now();
     pinged = false;
+    const std::size_t used = take(bytes);
+    if (reader.in_message() || follows_message()) follow_message();
+    return used;
+}
+
+std::size_t session_core::take(std::span<char> bytes) {
     std::size_t at = 0;
     while (state != phase::finished) {
         const step s = reader.read(bytes.subspan(at));
@@ -207,24 +232,22 @@ std::size_t session_core::receive(std::span<char> bytes) {
         switch (s.what) {
         case event::need_more: return at;
         case event::message:
+            if (follows_message()) forget_message();
             count_received();
             if (state == phase::open && message_call) message_call(*this, {s.op, s.data});
             break;
         case event::ping:
             if (state == phase::open) append_control(opcode::pong, s.data);
+            tell(&extras::ping_call, s.data);
             break;
-        case event::pong: break;
+        case event::pong: tell(&extras::pong_call, s.data); break;
         case event::close:
             if (state == phase::open) answer_close(s.code, s.data);
             finish(s.code, s.data);
             return bytes.size();
-        case event::error: {
-            const std::uint16_t code = close_code_for(s.error);
-            const std::string_view reason = to_string(s.error);
-            if (state == phase::open) answer_close(code, reason);
-            finish(code, reason);
+        case event::error:
+            refuse_message(close_code_for(s.error), to_string(s.error));
             return bytes.size();
-        }
         }
         if (connection->is_closed()) return bytes.size();
         // A peer that sends without reading what it is sent has to wait.
@@ -236,21 +259,70 @@ std::size_t session_core::receive(std::span<char> bytes) {
     return bytes.size();
 }
 
+void session_core::tell(control_handler extras::* call, std::string_view payload) {
+    if (state == phase::open && more != nullptr && (*more).*call) ((*more).*call)(*this, payload);
+}
+
+// ---- a message that has begun ----
+
+void session_core::refuse_message(std::uint16_t code, std::string_view reason) {
+    reader.abandon();
+    if (state == phase::open) answer_close(code, reason);
+    finish(code, reason);
+}
+
+void session_core::forget_message() noexcept {
+    if (!follows_message()) return;
+    budget->forget(*this);
+    more->unfinished = {};
+}
+
+// Called when all that came was taken in. In few sessions: most messages come whole.
+void session_core::follow_message() {
+    if (state == phase::finished || !reader.in_message()) return forget_message();
+    unfinished_message& one = extra().unfinished;
+    const bool begins = !one.followed();
+    if (begins) one.began = on->now();
+    if (one.held_back_since)
+        one.began += on->now() - *std::exchange(one.held_back_since, std::nullopt);
+    if (connection->unsent() > bounds->max_unsent_bytes) one.held_back_since = on->now();
+    budget->hold(*this, reader.held_bytes());
+    if (!begins || state != phase::open) return;
+    const time_point due = message_due();
+    if (due < watch.deadline()) on->arm(watch, due);
+}
+
+// When it will have been too slow, if nothing more comes.
+time_point session_core::message_due() const noexcept {
+    if (side == role::client || bounds->min_message_rate == 0 || !follows_message() ||
+        more->unfinished.held_back_since)
+        return time_point::max();
+    // Bytes or milliseconds: beyond is no hurry, and no overflow.
+    constexpr std::uint64_t most = 1ULL << 40;
+    const std::uint64_t bought =
+        std::min(std::min(reader.received_bytes(), most) * 1000 / bounds->min_message_rate, most);
+    return more->unfinished.began + bounds->message_rate_grace + std::chrono::milliseconds(bought);
+}
+
 void session_core::on_timer() {
     if (state == phase::closing) {
         finish(close_code::abnormal, "no answer to close");
         return;
     }
-    const time_point due = last_heard + bounds->idle_timeout;
-    if (due > on->now()) {
-        on->arm(watch, due);
-    } else if (!pinged) {
-        pinged = true;
-        append_control(opcode::ping, {});
-        on->arm_after(watch, bounds->idle_timeout);
-    } else {
-        finish(close_code::abnormal, "no answer to ping");
+    if (message_due() <= on->now()) {
+        refuse_message(close_code::policy, "message too slow");
+        return;
     }
+    if (quiet_since + bounds->idle_timeout <= on->now()) {
+        if (pinged) {
+            finish(close_code::abnormal, "no answer to ping");
+            return;
+        }
+        pinged = true;
+        quiet_since = on->now();
+        append_control(opcode::ping, {});
+    }
+    on->arm(watch, std::min(quiet_since + bounds->idle_timeout, message_due()));
 }
 
 }  // namespace detail

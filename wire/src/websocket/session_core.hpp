@@ -8,8 +8,10 @@
 //                                                       limits::close_timeout
 //   finished  the peer's close frame came (answered     on_close() was called and the owner told
 //             first, when open); the peer broke a rule  (session_finished()); nothing more happens
-//             (1002, 1007, 1009 is sent); a close or
-//             ping went unanswered; lost() was called
+//             (1002, 1007, 1008, 1009 is sent); the
+//             loop's message_budget was exhausted
+//             (1013); a close or ping went unanswered;
+//             lost() was called
 //
 // Ownership: the owner of the connection owns the session, and destroys it with the connection,
 // never inside a callback of the session. The session refers to the owner's stream and limits.
@@ -23,9 +25,11 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include "message_budget.hpp"
 #include "subscription.hpp"
 #include "traffic.hpp"
 #include "wire/websocket/session.hpp"
@@ -55,6 +59,7 @@ struct session_core final : session {
 
     // All but `compression`, which is null where messages are not compressed, must outlive it.
     session_core(role r, stream& connection, session_owner& o, const limits& l,
+                 message_budget& unfinished_messages,
                  std::unique_ptr<permessage_deflate> compression = {});
     ~session_core();
 
@@ -63,6 +68,8 @@ struct session_core final : session {
     // Received bytes; returns how many were used up. The rest, a part of a frame's header or of a
     // control frame, must be given again with what follows.
     std::size_t receive(std::span<char> bytes);
+    // The handshake's subprotocol, if any; before the session is handed to its user.
+    void set_protocol(std::string_view name);
     // Messages are counted in `where`, which must outlive the session.
     void count(traffic& where);
     // The connection is gone.
@@ -77,6 +84,11 @@ struct session_core final : session {
     bool send_framed(std::string_view frame, std::size_t payload_at, opcode op);
     std::vector<std::unique_ptr<subscription>>& subscriptions();
 
+    // ---- for message_budget ----
+
+    // Tells the peer `code`, gives back what its unfinished message holds, and ends the session.
+    void refuse_message(std::uint16_t code, std::string_view reason);
+
     // ---- for ws::session and this class ----
 
     bool queue(std::string_view data, opcode op);
@@ -86,6 +98,11 @@ struct session_core final : session {
     void append_control(opcode op, std::string_view payload);
     void answer_close(std::uint16_t code, std::string_view reason);
     void finish(std::uint16_t code, std::string_view reason);
+    std::size_t take(std::span<char> bytes);
+    bool follows_message() const noexcept { return more != nullptr && more->unfinished.followed(); }
+    void follow_message();
+    void forget_message() noexcept;
+    time_point message_due() const noexcept;
     void on_timer();
     void count_sent() noexcept;
     void count_received() noexcept;
@@ -100,12 +117,19 @@ struct session_core final : session {
     struct extras {
         std::vector<std::unique_ptr<subscription>> subscriptions;
         traffic* counts = nullptr;
+        unfinished_message unfinished;
+        control_handler ping_call;
+        control_handler pong_call;
+        std::string protocol;
     };
+    extras& extra();
+    void tell(control_handler extras::* call, std::string_view payload);
 
     stream* connection;
     event_loop* on;
     session_owner* owner;
     const limits* bounds;
+    message_budget* budget;
     std::unique_ptr<permessage_deflate> deflate;  // null: messages are not compressed
     message_reader reader;
     message_handler message_call;
@@ -115,7 +139,7 @@ struct session_core final : session {
     std::unique_ptr<mask_batch> masks;   // clients only
     std::unique_ptr<extras> more;
     timer watch = timer::calling<&session_core::on_timer>(this);
-    time_point last_heard;
+    time_point quiet_since;  // the last byte came, or the idle timer's ping was sent
     role side;
     phase state = phase::open;
     bool pinged = false;  // by the idle timer, unanswered so far

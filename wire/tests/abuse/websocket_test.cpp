@@ -79,6 +79,35 @@ TEST_F(websocket_abuse, messages_too_large_in_one_frame_or_many) {
     }
     expect_bounded(8192);
 }
+// Messages that are never finished.
+struct hoarders : abuse {
+    static http::server_options budgeted() {
+        auto o = small_limits();
+        o.limits.max_unfinished_message_bytes = 2 << 20;
+        o.limits.idle_timeout = 60s;
+        return o;
+    }
+    hoarders() : abuse(budgeted()) {}
+};
+
+TEST_F(hoarders, hold_no_more_than_the_budget) {
+    std::string begun = frame(ws::opcode::binary, std::string(60'000, 'x'));
+    begun.pop_back();
+    const auto hoard = [&](std::size_t n) {
+        auto peers = crowd(n, std::string(ask_for_websocket) + begun);
+        for (raw_peer& p : peers) EXPECT_EQ(head_of_101(p), "HTTP/1.1 101");
+        std::this_thread::sleep_for(20ms);
+        return peers;
+    };
+    auto first = hoard(1);
+    const auto others = hoard(300);
+    auto last = hoard(1);
+    expect_bounded(8192);
+    // The first has held its message for longest: 1013. The last is served.
+    EXPECT_EQ(first[0].exactly(4).substr(2), "\x03\xF5");
+    last[0].send(std::string(1, 'x' ^ 4));
+    EXPECT_EQ(last[0].exactly(4).substr(0, 2), "\x82\x7E");
+}
 TEST_F(websocket_abuse, silence_ends_after_one_ping) {
     auto silent = open(100);
     expect_bounded(4096);

@@ -36,9 +36,13 @@ void check_server_handshake(const http::request_head& head) {
         require(!ws::is_allowed_origin(head, true, {}) || ws::is_allowed_origin(head, false, {}),
                 "an origin that only TLS lets in");
     }
+    static const std::vector<std::string> spoken{"superchat", "chat"};
+    const std::string_view protocol = ws::choose_protocol(head.headers, spoken);
+    require(protocol.empty() || protocol == spoken[0] || protocol == spoken[1],
+            "a subprotocol that is not spoken");
     buffer answer;
-    require(ws::write_upgrade_response(answer, asked.key) == errc::none,
-            "a key that cannot be answered");
+    require(ws::write_upgrade_response(answer, asked.key, protocol) == errc::none,
+            "a key or subprotocol that cannot be answered");
     for (const bool takeover : {false, true}) {
         const ws::deflate_options options{.context_takeover = takeover,
                                           .peer_context_takeover = takeover,

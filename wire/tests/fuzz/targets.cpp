@@ -193,8 +193,8 @@ void inflate(std::string_view input) {
                 require(s.used <= rest.size() && out.size() - before <= room,
                         "more used or given than there was");
                 rest.remove_prefix(s.used);
-            } while (s.more && out.size() < decompressor::ratio_floor_bytes);
-            if (out.size() >= decompressor::ratio_floor_bytes) return std::string("long");
+            } while (s.more && out.size() < 64 * 1024);
+            if (out.size() >= 64 * 1024) return std::string("long");
         }
         // How much comes out before an error is seen depends on the cut.
         return s.error != errc::none ? std::string("bad")

@@ -82,7 +82,7 @@ void read_message(const given_options& given, options& out) {
                 "--message-size: --check count needs a message with the counter in it; see "
                 "--message");
         const std::uint64_t size =
-            number("--message-size", given.raw.message_size, 0, wire::limits().max_message_bytes);
+            number("--message-size", given.raw.message_size, 0, max_message_bytes);
         out.message.resize(size);
         for (std::size_t i = 0; i < size; ++i) out.message[i] = static_cast<char>('a' + i % 26);
     }

@@ -21,6 +21,9 @@ enum class ramp_pacing : std::uint8_t { serial, burst };
 enum class color_choice : std::uint8_t { automatic, always, never };
 enum class live_choice : std::uint8_t { automatic, always, never };
 
+// The largest message that is sent, and received where nothing is known of it.
+inline constexpr std::uint64_t max_message_bytes = 16 * 1024 * 1024;
+
 struct ramp_options {
     std::uint32_t rounds = 0;
     std::uint32_t add = 100;       // further connections in each round

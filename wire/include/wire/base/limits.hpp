@@ -5,8 +5,8 @@
 //     options.limits.idle_timeout = std::chrono::seconds(30);
 //
 // Each says where its default comes from. A server answers what exceeds one with the status that
-// the RFCs give (400, 408, 413, 414, 431) or a WebSocket close code (1002, 1007, 1009), and ends
-// the connection; a client reports the errc of the same name.
+// the RFCs give (400, 408, 413, 414, 431) or a WebSocket close code (1002, 1007, 1008, 1009, 1013),
+// and ends the connection; a client reports the errc of the same name.
 #pragma once
 
 #include <chrono>
@@ -52,13 +52,20 @@ struct limits {
     // Interim (1xx) responses before a final one. Go's net/http transport: 5.
     std::size_t max_interim_responses = 5;
 
-    // One WebSocket message, all fragments together (RFC 6455 section 10.4). tungstenite's frame
-    // limit: 16 MiB.
-    std::uint64_t max_message_bytes = 16 * 1024 * 1024;
+    // One WebSocket message, all fragments together (RFC 6455 section 10.4). Python's websockets: 1
+    // MiB.
+    std::uint64_t max_message_bytes = 1024 * 1024;
 
-    // Bytes that one byte of compressed data may become, counted over a body or message, beyond its
-    // first 64 KiB (which a few bytes may well become); 0: no such limit. DEFLATE can do 1,032.
-    // Apache's DeflateInflateRatioLimit: 200.
+    // Memory in WebSocket messages that have begun and not ended, over all sessions of one loop (of
+    // one dialer in a client); 0: any amount. Beyond it, the sessions that have held most for
+    // longest are closed with 1013 until an eighth is free. Our own choice; 256 messages of the
+    // largest size.
+    std::uint64_t max_unfinished_message_bytes = 256 * 1024 * 1024;
+
+    // Bytes that one byte of compressed data may become, counted over a body or message of which
+    // more than 4 MiB have come out (decompressor::ratio_floor_bytes: pages of blanks are honest);
+    // 0: no such limit. Less is bounded by max_body_bytes and max_message_bytes. DEFLATE can do
+    // 1,032. Apache's DeflateInflateRatioLimit: 200.
     std::uint32_t max_decompression_ratio = 200;
 
     // Topics that one WebSocket session may have subscribed to, and the bytes of a name.
@@ -89,6 +96,13 @@ struct limits {
     // Kestrel's MinRequestBodyDataRate: 240; Apache's mod_reqtimeout gives 20 s before.
     std::uint32_t min_body_rate = 240;
     std::chrono::milliseconds body_rate_grace{20'000};
+
+    // The same for a WebSocket message that a server receives, from its first frame to its last,
+    // over the payload as it is sent (compressed, where it is); 0: any number. A session whose peer
+    // is slower is closed with 1008. Peers that keep one message open for long, a fragment now and
+    // then, need 0.
+    std::uint32_t min_message_rate = 240;
+    std::chrono::milliseconds message_rate_grace{20'000};
 
     // A connection without a request in progress. nginx's keepalive_timeout: 75 s.
     std::chrono::milliseconds idle_timeout{75'000};

@@ -97,6 +97,9 @@ public:
     void close(std::uint16_t code = close_code::normal, std::string_view reason = {});
     // Messages can be sent: neither side has begun to close.
     bool is_open() const noexcept;
+    // The subprotocol that the server has chosen; empty: none. The view lives as long as the
+    // channel's state, wherever the channel is moved to.
+    std::string_view protocol() const noexcept;
 
 private:
     std::unique_ptr<detail::channel_state> state_;

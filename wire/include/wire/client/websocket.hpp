@@ -51,7 +51,7 @@ struct dial_options : open_options, open_timeouts {
     // stored. May be shared with HTTP clients on the same thread.
     std::shared_ptr<http::cookie_jar> cookies;
     // Subprotocols offered, separated by commas. A server that chooses another ends the dial with
-    // errc::bad_handshake.
+    // errc::bad_handshake; session::protocol() tells which one it has chosen, if any.
     std::string protocols;
     // From sending the handshake to the end of the server's answer.
     std::chrono::milliseconds handshake_timeout{10'000};
@@ -120,6 +120,9 @@ public:
 
     // Messages can be sent: neither side has begun to close.
     bool is_open() const noexcept;
+    // The subprotocol that the server has chosen; empty: none. The view lives as long as this
+    // object.
+    std::string_view protocol() const noexcept;
 
 private:
     struct state;

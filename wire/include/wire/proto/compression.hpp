@@ -78,8 +78,8 @@ private:
 class decompressor {
 public:
     // The ratio does not count before this many bytes of output: a few bytes may well stand for a
-    // page of blanks.
-    static constexpr std::size_t ratio_floor_bytes = 64 * 1024;
+    // page of blanks or a repetitive file, and limits on size hold all the same.
+    static constexpr std::size_t ratio_floor_bytes = 4 * 1024 * 1024;
 
     // `window_bits`, 8 to 15: the largest window that the sender may use; data that need more fail,
     // or may. `max_ratio`: how many bytes of output one byte of input may give on the average

@@ -77,10 +77,17 @@ upgrade_check check_upgrade_request(const http::request_head& head);
 bool is_allowed_origin(const http::request_head& head, bool secure,
                        std::span<const std::string> allowed);
 
+// The first of `spoken` that the request offers in its Sec-WebSocket-Protocol fields; empty where
+// it offers none of them. Names are compared exactly (section 11.5). The view is of `spoken`.
+std::string_view choose_protocol(const http::header_list& fields,
+                                 std::span<const std::string> spoken) noexcept;
+
 // Appends the 101. `protocol`: the one chosen of those offered, or none. `extra`: further fields as
-// they are given. Errors are those of http::head_writer.
+// they are given; `lines`: whole field lines that end in CRLF, which are not checked. Errors are
+// those of http::head_writer.
 [[nodiscard]] errc write_upgrade_response(buffer& out, std::string_view key,
                                           std::string_view protocol = {},
-                                          std::span<const http::header> extra = {});
+                                          std::span<const http::header> extra = {},
+                                          std::string_view lines = {});
 
 }  // namespace wire::ws

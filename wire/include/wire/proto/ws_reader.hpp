@@ -66,6 +66,15 @@ public:
     // limits::max_message_bytes, and those of permessage_deflate.
     step read(std::span<char> in);
 
+    // Whether a text or binary message has begun and its end has not come.
+    bool in_message() const noexcept { return message_ != opcode::continuation; }
+    // Payload bytes of that message so far, as they came: compressed, where they are.
+    std::uint64_t received_bytes() const noexcept;
+    // The memory that it holds: what is gathered and, while it is inflated, the decompressor.
+    std::size_t held_bytes() const noexcept;
+    // Gives that memory back. Only for a connection that ends: every later read() is an error.
+    void abandon() noexcept { fail(errc::stopped); }
+
 private:
     std::uint64_t most() const noexcept;
     errc inflate(std::string_view piece);

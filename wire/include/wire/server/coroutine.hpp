@@ -16,7 +16,8 @@
 // - When the peer goes away, the coroutine goes on to its end; what it sends is dropped. Bodies
 //   tell of it: body_pieces::next() gives the error, body_writer::write() returns false.
 // - stop() waits for coroutines as for requests, those that have answered included; when
-//   server_options::drain_timeout is over, those that are left are destroyed where they wait.
+//   server_options::drain_timeout is over, those that are left are destroyed where they wait. One
+//   that would go on for long asks response::stop_token(), or sleeps with it (wire/loop/stop.hpp).
 // - limits::handler_timeout counts for it: the peer is told 503, and the coroutine goes on.
 #pragma once
 
@@ -63,6 +64,9 @@ public:
     // response has been sent. One coroutine may wait at a time; it goes on at the end of a loop
     // iteration.
     waiting next() noexcept;
+    // Gives up the rest of the body: a next() that waits, and every later one, gives errc::stopped
+    // once the piece that is held has been taken. For a std::stop_callback, say.
+    void stop();
 
 private:
     struct state;

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -122,13 +123,23 @@ public:
     // Answers with 101 and goes on as a WebSocket; `open` sets up the session on the connection's
     // loop, and is given a request that dies when it returns. A request that asks for no WebSocket,
     // or wrongly, is answered with 426 or 400 instead, one of a page whose origin is not allowed
-    // (accept_options) with 403, and `open` is not called. Afterwards this object is empty.
+    // (accept_options) with 403, and `open` is not called. Fields set before, cookies included, go
+    // with the 101, but for Sec-WebSocket-*. Afterwards this object is empty.
     using open_handler = unique_function<void(ws::session&, const http::request&)>;
     void upgrade(open_handler open, ws::accept_options options = {});
 
     // The server's loop that the request came by, for timers and clients of one's own. Call it on
     // that loop's thread, in handlers and coroutines, while the server is there.
     event_loop& loop() const noexcept;
+
+    // Tells that the server stops: stop is requested on the loop's thread when the drain begins
+    // (server::stop()), or when the server is destroyed without one. Work that has no end of its
+    // own, such as a body of events, then ends itself, before server_options::drain_timeout does.
+    //
+    // The token may be kept beyond the response and the server, on any thread. A
+    // std::stop_callback that is there already is called on the loop's thread, and may do what a
+    // handler may. Coroutines: wire/loop/stop.hpp.
+    std::stop_token stop_token() const noexcept;
 
 private:
     friend struct detail::response_access;

@@ -122,7 +122,8 @@ public:
 
     // A WebSocket: `open` is called on the connection's loop for each session, with the request
     // that opened it, which dies when `open` returns. Requests that are no WebSocket handshake get
-    // 426 or 400, those of other sites' pages 403 (ws::accept_options::allowed_origins).
+    // 426 or 400, those of other sites' pages 403 (ws::accept_options::allowed_origins). For fields
+    // of one's own on the 101: get() with response::upgrade(), or middleware.
     router& websocket(std::string_view pattern,
                       unique_function<void(ws::session&, const request&)> open,
                       ws::accept_options options = {});

@@ -67,7 +67,8 @@ struct server_options {
     std::function<void(const access_record&)> on_finished;
     // Counters to keep; null: nothing is counted.
     std::shared_ptr<http::metrics> metrics;
-    // How long stop() lets requests in progress and WebSocket closing handshakes finish.
+    // How long stop() lets requests in progress and WebSocket closing handshakes finish. Handlers
+    // hear of the stop by response::stop_token().
     std::chrono::milliseconds drain_timeout{10'000};
 };
 

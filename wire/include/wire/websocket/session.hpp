@@ -58,6 +58,14 @@ struct accept_options {
     // it http or https, as a proxy may have taken TLS off. A proxy that does not hand on Host makes
     // all pages foreign: name the origin here.
     std::vector<std::string> allowed_origins = {};
+    // The subprotocols spoken here (RFC 6455 section 1.9), such as "graphql-transport-ws": tokens,
+    // compared exactly, the preferred first. The first that the client offers is agreed on, and
+    // session::protocol() tells it.
+    std::vector<std::string> protocols = {};
+    // What becomes of a client that offers none of `protocols`: true refuses it with 400; false
+    // opens the session without a subprotocol (section 4.2.2). Browsers then fail a WebSocket that
+    // was made with subprotocols, and its page is told 1006.
+    bool require_protocol = false;
 };
 
 class handle;
@@ -78,11 +86,13 @@ public:
     using close_handler =
         unique_function<void(session&, std::uint16_t code, std::string_view reason)>;
     using drain_handler = unique_function<void(session&)>;
+    // `payload`, at most 125 bytes of any value, dies when the handler returns.
+    using control_handler = unique_function<void(session&, std::string_view payload)>;
 
     session(const session&) = delete;
     session& operator=(const session&) = delete;
 
-    // The three handlers below run on the loop's thread and must not throw. Set them when the
+    // The handlers below run on the loop's thread and must not throw. Set them when the
     // session opens; none of them may be replaced from inside itself. Handlers may call anything
     // here, close() included.
 
@@ -96,6 +106,11 @@ public:
     void on_close(close_handler h);
     // Called when all queued bytes have gone after a send() had returned false.
     void on_drained(drain_handler h);
+    // Called for each ping of the peer, when its pong has been queued; while the session is open.
+    void on_ping(control_handler h);
+    // Called for each pong, while the session is open: answers to ping() have its payload, those to
+    // wire's own pings an empty one, and peers may send pongs unasked (RFC 6455 section 5.5.3).
+    void on_pong(control_handler h);
 
     // Queues one message; it leaves at the end of the loop iteration, in one system call with
     // whatever else this session has queued by then.
@@ -116,7 +131,9 @@ public:
     // Whether more than limits::max_unsent_bytes were queued when the session last looked, so that
     // on_drained() will follow.
     bool is_congested() const noexcept;
-    // Queues a ping frame; what exceeds 125 bytes of payload is cut off. Pongs are not reported.
+    // Queues a ping frame; what exceeds 125 bytes of payload is cut off. on_pong() tells of the
+    // answer. Does nothing when the session is not open.
+    //
     // Sessions ping by themselves after limits::idle_timeout without a byte from the peer, and end
     // when as much time again brings none.
     void ping(std::string_view payload = {});
@@ -131,6 +148,9 @@ public:
     // Whether permessage-deflate was agreed on. send() then compresses messages of at least
     // deflate_options::min_bytes.
     bool compresses() const noexcept;
+    // The subprotocol that the handshake agreed on; empty: none. The view lives as long as the
+    // session.
+    std::string_view protocol() const noexcept;
     // Bytes that are queued here and not yet taken by the kernel.
     std::size_t unsent() const noexcept;
     // The loop that the session lives on, for timers and posted work. It outlives the session.
