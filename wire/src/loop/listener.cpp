@@ -3,7 +3,7 @@
 //     state       watched for    leaves by
 //     closed      -              start()
 //     accepting   read           close(); no descriptor left -> pausing
-//     pausing     nothing        retry_, 100 ms later -> accepting; close()
+//     pausing     nothing        retry_, every 100 ms -> accepting; close()
 //
 // The listener owns its socket; an accepted one belongs to the handler. All on the loop's thread.
 #include "wire/loop/listener.hpp"
@@ -19,13 +19,23 @@ listener::listener() noexcept
 
 listener::~listener() { close(); }
 
-result<void> listener::start(event_loop& loop, unique_fd listening, accept_handler on_accept) {
+result<void> listener::start(event_loop& loop, unique_fd listening, accept_handler on_accept,
+                             use how) {
     close();
-    if (auto r = loop.watch(source_, listening.get(), ready::read); !r) return r;
     loop_ = &loop;
+    use_ = how;
     fd_ = std::move(listening);
+    if (auto r = watch(); !r) {
+        fd_.reset();
+        return r;
+    }
     on_accept_ = std::move(on_accept);
     return {};
+}
+
+result<void> listener::watch() noexcept {
+    return loop_->watch(source_, fd_.get(),
+                        use_ == use::shared ? ready::read | ready::shared : ready::read);
 }
 
 void listener::close() noexcept {
@@ -41,7 +51,8 @@ void listener::on_ready(io_source& s, ready) noexcept {
 
 void listener::accept_all() noexcept {
     // A bound, so that a storm of connections does not keep those that are open from being served.
-    for (int i = 0; i < 512 && fd_; ++i) {
+    const int most = use_ == use::shared ? 16 : 512;
+    for (int i = 0; i < most && fd_; ++i) {
         sockaddr_storage peer;
         socklen_t size = sizeof peer;
         unique_fd fd(::accept4(fd_.get(), reinterpret_cast<sockaddr*>(&peer), &size,
@@ -50,7 +61,7 @@ void listener::accept_all() noexcept {
             if (errno == EINTR || errno == ECONNABORTED) continue;
             if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
                 // The socket stays readable; looking away for a moment beats spinning on it.
-                loop_->rewatch(source_, ready::none);
+                loop_->unwatch(source_);
                 loop_->arm_after(retry_, std::chrono::milliseconds(100));
             }
             return;
@@ -60,7 +71,7 @@ void listener::accept_all() noexcept {
 }
 
 void listener::retry() noexcept {
-    if (fd_) loop_->rewatch(source_, ready::read);
+    if (fd_ && !watch()) loop_->arm_after(retry_, std::chrono::milliseconds(100));
 }
 
 }  // namespace wire

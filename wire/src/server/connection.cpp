@@ -42,6 +42,14 @@
 
 namespace wire::http::detail {
 
+namespace {
+
+// What a peer that connected just before the server was told to stop has for its handshake, and for
+// its request. Go's Server.Shutdown gives 5 s.
+constexpr std::chrono::milliseconds last_request{1'000};
+
+}  // namespace
+
 connection::connection(worker& w, const address& peer)
     : worker_(&w), parser_(w.limits()), peer_(peer) {}
 
@@ -187,6 +195,7 @@ std::size_t connection::consume(std::span<char> bytes) {
 }
 
 void connection::take_head(std::string_view raw) {
+    fresh_ = false;
     current_ = worker_->take_spare();
     current_->from = this;
     current_->req.keep(raw);
@@ -474,8 +483,8 @@ void connection::before_send() { last_write_ = worker_->loop().now(); }
 time_point connection::phase_due() const noexcept {
     const wire::limits& l = worker_->limits();
     switch (phase_) {
-    case phase::idle: return since_ + l.idle_timeout;
-    case phase::securing:
+    case phase::idle: return since_ + (worker_->draining() ? last_request : l.idle_timeout);
+    case phase::securing: return since_ + (worker_->draining() ? last_request : l.header_timeout);
     case phase::head: return since_ + l.header_timeout;
     case phase::body:
         if (!stalled() && current_ != nullptr) return body_due();
@@ -540,9 +549,13 @@ void connection::drain() {
     if (phase_ == phase::websocket) {
         session_->close(ws::close_code::going_away);
     } else if (phase_ == phase::securing) {
-        drop();
+        enter(phase_);
+        settle();  // by a shorter time limit
     } else if (phase_ == phase::idle && unsent() == 0 && held_.empty()) {
-        drop();
+        // Its first request may be on the way, or the next be here already.
+        if (peer_ended_ || (!fresh_ && quiet())) return drop();
+        enter(phase_);
+        settle();
     } else if (phase_ == phase::idle) {
         close_gracefully(false);
         settle();

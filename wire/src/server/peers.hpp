@@ -12,7 +12,8 @@
 
 namespace wire::http::detail {
 
-// IPv4 with its port lies in the eight bytes themselves; IPv6 has to be fetched from the heap.
+// IPv4 with its port lies in the eight bytes themselves, as does the other end of a Unix socket;
+// IPv6 has to be fetched from the heap.
 class compact_address {
 public:
     explicit compact_address(const address& a) {
@@ -20,6 +21,8 @@ public:
             sockaddr_in v4{};
             std::memcpy(&v4, a.raw(), sizeof v4);
             bits_ = std::uint64_t{v4.sin_addr.s_addr} << 32 | std::uint64_t{v4.sin_port} << 16 | 1;
+        } else if (a.family() == AF_UNIX) {
+            bits_ = unix_bits;
         } else {
             bits_ = reinterpret_cast<std::uintptr_t>(new address(a));
         }
@@ -32,6 +35,7 @@ public:
 
     address get() const noexcept {
         if ((bits_ & 1) == 0) return *reinterpret_cast<address*>(bits_);
+        if (bits_ == unix_bits) return address::unix_peer();
         sockaddr_in v4{};
         v4.sin_family = AF_INET;
         v4.sin_addr.s_addr = static_cast<std::uint32_t>(bits_ >> 32);
@@ -40,16 +44,19 @@ public:
     }
 
 private:
-    std::uint64_t bits_;  // odd: IPv4
+    static constexpr std::uint64_t unix_bits = 3;  // IPv4 leaves the second bit 0
+
+    std::uint64_t bits_;  // odd: not on the heap
 };
 
 // Open connections of each address (of IPv6, each /64: what one customer has) over all loops of a
-// server. Any thread.
+// server. The other ends of Unix sockets have no address, and are not counted. Any thread.
 class peer_counts {
 public:
     explicit peer_counts(std::size_t most) : most_(most) {}
 
     bool add(const address& a) {
+        if (a.family() == AF_UNIX) return true;
         const std::lock_guard lock(mutex_);
         std::size_t& n = counts_[key(a)];
         if (n >= most_) return false;
@@ -57,6 +64,7 @@ public:
         return true;
     }
     void remove(const address& a) noexcept {
+        if (a.family() == AF_UNIX) return;
         const std::lock_guard lock(mutex_);
         const auto found = counts_.find(key(a));
         if (found != counts_.end() && --found->second == 0) counts_.erase(found);

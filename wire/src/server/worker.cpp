@@ -2,16 +2,17 @@
 //
 //   state      entered when                      what happens
 //   serving    run(), or the first run_once()    connections are accepted, requests handled
-//   draining   a loop iteration sees that        the listener is closed, idle connections are
-//              stop() was called (any thread)    dropped, sessions closed with 1001, requests in
-//                                                progress answered with "Connection: close"
+//   draining   a loop iteration sees that        the listeners are closed, idle connections are
+//              stop() was called (any thread)    dropped (new ones a second later), sessions
+//                                                closed with 1001, requests in progress answered
+//                                                with "Connection: close"
 //   over       no connections nor coroutines     what is left is dropped or destroyed where it
 //              are left, or drain_timeout is     waits; run() returns, run_once() returns false
 //              over
 //
-// Owners: the worker owns its loop, listener, connections (from accept() to defer()), coroutines of
-// handlers, and the exchanges that no request uses. Threads: run() or run_once() makes the calling
-// thread the loop's; all else happens there, but stop().
+// Owners: the worker owns its loop, listeners, connections (from accept() to defer()), coroutines
+// of handlers, and the exchanges that no request uses. Threads: run() or run_once() makes the
+// calling thread the loop's; all else happens there, but stop().
 #include "worker.hpp"
 
 #include <algorithm>
@@ -26,8 +27,12 @@ constexpr std::size_t max_idle_exchanges = 256;
 
 }  // namespace
 
-worker::worker(const server_options& options, handler& h, peer_counts* peers)
-    : options_(&options), handler_(&h), peers_(peers), handle_(std::make_shared<loop_handle>()) {
+worker::worker(const server_options& options, handler& h, peer_counts* peers, doors& d)
+    : options_(&options),
+      handler_(&h),
+      peers_(peers),
+      doors_(&d),
+      handle_(std::make_shared<loop_handle>()) {
     if (options.on_finished || options.metrics != nullptr) {
         observer_.emplace(options.on_finished ? &options.on_finished : nullptr,
                           options.metrics != nullptr ? &add_loop(*options.metrics) : nullptr);
@@ -42,7 +47,7 @@ worker::~worker() {
     // Also where run_once() has not been called until it returned false. What is told of its end
     // here may send responses to other connections: it must still find the loop.
     draining_ = true;
-    listener_.close();
+    close_doors();
     while (connections_.first != nullptr) connections_.first->drop();
     tasks_.clear();
     // Responses and bodies that outlive the server must find nobody.
@@ -54,14 +59,24 @@ worker::~worker() {
     deferred_deletion_.clear();
 }
 
-result<void> worker::start(unique_fd listening) {
+result<void> worker::start() {
     auto loop = event_loop::create(options_->loop);
     if (!loop) return loop.error();
     loop_ = *std::move(loop);
     handle_->loop = loop_.get();
-    return listener_.start(*loop_, std::move(listening), [this](unique_fd fd, const address& peer) {
+    return {};
+}
+
+result<void> worker::accept_from(unique_fd listening, listener::use how) {
+    const auto accepted = [this](unique_fd fd, const address& peer) {
         accept(std::move(fd), peer);
-    });
+    };
+    return listeners_.emplace_back().start(*loop_, std::move(listening), accepted, how);
+}
+
+void worker::close_doors() noexcept {
+    for (listener& l : listeners_) l.close();
+    doors_->close();
 }
 
 void worker::run() {
@@ -96,7 +111,7 @@ clock::duration worker::next_timeout() const noexcept {
 
 void worker::begin_drain() {
     draining_ = true;
-    listener_.close();
+    close_doors();
     loop_->refresh_now();
     drain_deadline_ = loop_->now() + options_->drain_timeout;
     for (connection* c = connections_.first; c != nullptr;) {

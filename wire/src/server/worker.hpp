@@ -2,12 +2,14 @@
 // but stop().
 #pragma once
 
+#include <list>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "connection.hpp"
+#include "doors.hpp"
 #include "exchange.hpp"
 #include "loop/deferred_deletion.hpp"
 #include "observer.hpp"
@@ -20,12 +22,14 @@ namespace wire::http::detail {
 class worker {
 public:
     // All must outlive it; `peers` may be null.
-    worker(const server_options& options, handler& h, peer_counts* peers);
+    worker(const server_options& options, handler& h, peer_counts* peers, doors& d);
     ~worker();
     worker(const worker&) = delete;
     worker& operator=(const worker&) = delete;
 
-    result<void> start(unique_fd listening);
+    result<void> start();
+    // After start(); for each socket that it is to accept from.
+    result<void> accept_from(unique_fd listening, listener::use how);
     void run();
     // One loop iteration; false when there are no more, after stop() and the drain that follows.
     bool run_once(clock::duration longest);
@@ -70,6 +74,7 @@ public:
     void defer(connection& c);
 
 private:
+    void close_doors() noexcept;
     void accept(unique_fd socket, const address& peer);
     std::unique_ptr<exchange> fresh();
     void begin_drain();
@@ -79,12 +84,13 @@ private:
     const server_options* options_;
     handler* handler_;
     peer_counts* peers_;
+    doors* doors_;
     std::optional<detail::observer> observer_;
     std::shared_ptr<loop_handle> handle_;
     std::unique_ptr<event_loop> loop_;
     std::unique_ptr<ws::deflate_pool> deflates_;
     task_group tasks_;
-    listener listener_;
+    std::list<listener> listeners_;
     connection::list connections_;
     std::size_t count_ = 0;
     wire::detail::deferred_deletion<connection> deferred_deletion_;
