@@ -2,8 +2,8 @@
 //
 //     state       watched for    leaves by
 //     closed      -              start()
-//     accepting   read           close(); no descriptor left -> pausing
-//     pausing     nothing        retry_, every 100 ms -> accepting; close()
+//     accepting   read           close(), finish(); no descriptor left -> pausing
+//     pausing     nothing        retry_, every 100 ms -> accepting; close(), finish()
 //
 // The listener owns its socket; an accepted one belongs to the handler. All on the loop's thread.
 #include "wire/loop/listener.hpp"
@@ -13,6 +13,12 @@
 #include <cerrno>
 
 namespace wire {
+
+namespace {
+
+constexpr int most_at_once = 512;
+
+}  // namespace
 
 listener::listener() noexcept
     : source_(&listener::on_ready, *this), retry_(timer::calling<&listener::retry>(this)) {}
@@ -46,12 +52,19 @@ void listener::close() noexcept {
 }
 
 void listener::on_ready(io_source& s, ready) noexcept {
-    static_cast<source&>(s).self->accept_all();
+    listener& l = *static_cast<source&>(s).self;
+    // A bound, so that a storm of connections does not keep those that are open from being served.
+    l.accept(l.use_ == use::shared ? 16 : most_at_once);
 }
 
-void listener::accept_all() noexcept {
-    // A bound, so that a storm of connections does not keep those that are open from being served.
-    const int most = use_ == use::shared ? 16 : 512;
+void listener::finish() noexcept {
+    if (!fd_) return;
+    loop_->unwatch(source_);  // from here on others are woken
+    accept(most_at_once);
+    close();
+}
+
+void listener::accept(int most) noexcept {
     for (int i = 0; i < most && fd_; ++i) {
         sockaddr_storage peer;
         socklen_t size = sizeof peer;

@@ -34,6 +34,9 @@ public:
     // descriptor left, it tries again every 100 ms.
     result<void> start(event_loop& loop, unique_fd listening, accept_handler on_accept,
                        use how = use::alone);
+    // Accepts what waits already, 512 connections at most, then closes. Of a shared socket it may
+    // be this loop alone that was woken for them; of any other, closing would reset them.
+    void finish() noexcept;
     // Stops accepting and closes the socket. Accepted connections stay open. Nothing happens when
     // it is closed.
     void close() noexcept;
@@ -42,7 +45,7 @@ public:
 
 private:
     static void on_ready(io_source& source, ready) noexcept;
-    void accept_all() noexcept;
+    void accept(int most) noexcept;
     result<void> watch() noexcept;
     void retry() noexcept;
 
