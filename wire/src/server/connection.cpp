@@ -42,16 +42,8 @@
 
 namespace wire::http::detail {
 
-namespace {
-
-// What a peer that connected just before the server was told to stop has for its handshake, and for
-// its request. Go's Server.Shutdown gives 5 s.
-constexpr std::chrono::milliseconds last_request{1'000};
-
-}  // namespace
-
-connection::connection(worker& w, const address& peer)
-    : worker_(&w), parser_(w.limits()), peer_(peer) {}
+connection::connection(worker& w, const address& peer, const address* proxy)
+    : worker_(&w), parser_(w.limits()), peer_(peer, proxy) {}
 
 connection::~connection() = default;
 
@@ -200,6 +192,8 @@ void connection::take_head(std::string_view raw) {
     current_->from = this;
     current_->req.keep(raw);
     current_->req.peer_ = peer();
+    if (peer_.proxied()) current_->req.proxied_by_ = peer_.proxy();
+    if (worker_->believes_fields()) worker_->read_fields(current_->req);
     // A server's filters are all made by its tls::server_context.
     if (filter() != nullptr)
         current_->req.keep(static_cast<const tls::connection*>(filter())->info());
@@ -483,8 +477,9 @@ void connection::before_send() { last_write_ = worker_->loop().now(); }
 time_point connection::phase_due() const noexcept {
     const wire::limits& l = worker_->limits();
     switch (phase_) {
-    case phase::idle: return since_ + (worker_->draining() ? last_request : l.idle_timeout);
-    case phase::securing: return since_ + (worker_->draining() ? last_request : l.header_timeout);
+    case phase::idle: return since_ + (worker_->draining() ? worker::last_request : l.idle_timeout);
+    case phase::securing:
+        return since_ + (worker_->draining() ? worker::last_request : l.header_timeout);
     case phase::head: return since_ + l.header_timeout;
     case phase::body:
         if (!stalled() && current_ != nullptr) return body_due();

@@ -30,7 +30,8 @@ public:
         connection* first = nullptr;
     };
 
-    connection(worker& w, const address& peer);
+    // `proxy` named the peer; null where none did.
+    connection(worker& w, const address& peer, const address* proxy = nullptr);
     ~connection() override;
 
     // Joins `l` and waits for requests. To be called once attached to the loop.

@@ -13,11 +13,14 @@
 namespace wire::http::detail {
 
 // IPv4 with its port lies in the eight bytes themselves, as does the other end of a Unix socket;
-// IPv6 has to be fetched from the heap.
+// IPv6, and a peer that a proxy named, have to be fetched from the heap.
 class compact_address {
 public:
-    explicit compact_address(const address& a) {
-        if (a.family() == AF_INET) {
+    // `proxy` may be null.
+    explicit compact_address(const address& a, const address* proxy = nullptr) {
+        if (proxy != nullptr) {
+            bits_ = reinterpret_cast<std::uintptr_t>(new by_proxy{a, *proxy}) | proxied_bit;
+        } else if (a.family() == AF_INET) {
             sockaddr_in v4{};
             std::memcpy(&v4, a.raw(), sizeof v4);
             bits_ = std::uint64_t{v4.sin_addr.s_addr} << 32 | std::uint64_t{v4.sin_port} << 16 | 1;
@@ -28,12 +31,22 @@ public:
         }
     }
     ~compact_address() {
-        if ((bits_ & 1) == 0) delete reinterpret_cast<address*>(bits_);
+        if (proxied()) {
+            delete pair();
+        } else if ((bits_ & 1) == 0) {
+            delete reinterpret_cast<address*>(bits_);
+        }
     }
     compact_address(const compact_address&) = delete;
     compact_address& operator=(const compact_address&) = delete;
 
+    // Whether a proxy named it.
+    bool proxied() const noexcept { return (bits_ & 3) == proxied_bit; }
+    // Precondition: proxied().
+    const address& proxy() const noexcept { return pair()->proxy; }
+
     address get() const noexcept {
+        if (proxied()) return pair()->peer;
         if ((bits_ & 1) == 0) return *reinterpret_cast<address*>(bits_);
         if (bits_ == unix_bits) return address::unix_peer();
         sockaddr_in v4{};
@@ -44,7 +57,14 @@ public:
     }
 
 private:
-    static constexpr std::uint64_t unix_bits = 3;  // IPv4 leaves the second bit 0
+    struct by_proxy {
+        address peer;
+        address proxy;
+    };
+    by_proxy* pair() const noexcept { return reinterpret_cast<by_proxy*>(bits_ & ~proxied_bit); }
+
+    static constexpr std::uint64_t proxied_bit = 2;  // and the first is 0: by_proxy
+    static constexpr std::uint64_t unix_bits = 3;    // IPv4 leaves the second bit 0
 
     std::uint64_t bits_;  // odd: not on the heap
 };

@@ -40,6 +40,14 @@ result<void> check(const server_options& options) {
                              ": expected 4, 5 or 400 to 599 and a content type");
         }
     }
+    const forwarded_fields& fields = options.forwarded_fields;
+    if ((fields.any() || options.proxy_protocol != proxy_protocol::off) &&
+        options.trusted_proxies.empty())
+        return error(errc::bad_argument,
+                     "proxy_protocol and forwarded_fields need trusted_proxies");
+    if (fields.forwarded &&
+        (fields.x_forwarded_for || fields.x_forwarded_proto || fields.x_forwarded_host))
+        return error(errc::bad_argument, "Forwarded and X-Forwarded-* exclude each other");
     return {};
 }
 

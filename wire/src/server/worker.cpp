@@ -17,6 +17,7 @@
 
 #include <algorithm>
 
+#include "client_view.hpp"
 #include "wire/proto/http_writer.hpp"
 
 namespace wire::http::detail {
@@ -32,7 +33,8 @@ worker::worker(const server_options& options, handler& h, peer_counts* peers, do
       handler_(&h),
       peers_(peers),
       doors_(&d),
-      handle_(std::make_shared<loop_handle>()) {
+      handle_(std::make_shared<loop_handle>()),
+      believes_fields_(options.forwarded_fields.any()) {
     if (options.on_finished || options.metrics != nullptr) {
         observer_.emplace(options.on_finished ? &options.on_finished : nullptr,
                           options.metrics != nullptr ? &add_loop(*options.metrics) : nullptr);
@@ -47,7 +49,9 @@ worker::~worker() {
     // Also where run_once() has not been called until it returned false. What is told of its end
     // here may send responses to other connections: it must still find the loop.
     draining_ = true;
-    close_doors();
+    listeners_.clear();
+    doors_->close();
+    intake_.reset();
     while (connections_.first != nullptr) connections_.first->drop();
     tasks_.clear();
     // Responses and bodies that outlive the server must find nobody.
@@ -64,6 +68,16 @@ result<void> worker::start() {
     if (!loop) return loop.error();
     loop_ = *std::move(loop);
     handle_->loop = loop_.get();
+    if (options_->proxy_protocol == proxy_protocol::required) {
+        intake_ = std::make_unique<proxy_intake>(
+            *loop_, options_->limits,
+            [this](unique_fd fd, const address& proxy, const proxy_header& said) {
+                arrive(std::move(fd), proxy, said);
+            },
+            [this] {
+                if (observer_) observer_->refused(refusal::proxy);
+            });
+    }
     return {};
 }
 
@@ -72,11 +86,6 @@ result<void> worker::accept_from(unique_fd listening, listener::use how) {
         accept(std::move(fd), peer);
     };
     return listeners_.emplace_back().start(*loop_, std::move(listening), accepted, how);
-}
-
-void worker::close_doors() noexcept {
-    for (listener& l : listeners_) l.close();
-    doors_->close();
 }
 
 void worker::run() {
@@ -111,9 +120,11 @@ clock::duration worker::next_timeout() const noexcept {
 
 void worker::begin_drain() {
     draining_ = true;
-    close_doors();
+    for (listener& l : listeners_) l.finish();
+    doors_->close();
     loop_->refresh_now();
     drain_deadline_ = loop_->now() + options_->drain_timeout;
+    if (intake_ != nullptr) intake_->hurry(last_request);
     for (connection* c = connections_.first; c != nullptr;) {
         connection* const next = c->next();
         c->drain();
@@ -122,6 +133,7 @@ void worker::begin_drain() {
 }
 
 void worker::end_drain() {
+    if (intake_ != nullptr) intake_->clear();
     while (connections_.first != nullptr) connections_.first->drop();
     tasks_.clear();
     loop_->run_once(clock::duration::zero());  // destroys the dropped ones
@@ -130,11 +142,34 @@ void worker::end_drain() {
 
 // Returning before the end closes the socket.
 void worker::accept(unique_fd socket, const address& peer) {
-    if (count_ >= options_->limits.max_connections / std::max(options_->loops, 1U)) {
+    const std::size_t all = count_ + (intake_ != nullptr ? intake_->size() : 0);
+    if (all >= options_->limits.max_connections / std::max(options_->loops, 1U)) {
         if (observer_) observer_->refused(refusal::limit);
-        return;
+    } else if (intake_ == nullptr) {
+        serve(std::move(socket), peer, nullptr);
+    } else if (trusts(options_->trusted_proxies, peer)) {
+        intake_->add(std::move(socket), peer);
+    } else if (observer_) {
+        observer_->refused(refusal::proxy);
     }
-    auto c = std::make_unique<connection>(*this, peer);
+}
+
+void worker::arrive(unique_fd socket, const address& proxy, const proxy_header& said) {
+    switch (said.what) {
+    case proxy_header::kind::own: return serve(std::move(socket), proxy, nullptr);
+    case proxy_header::kind::ip: return serve(std::move(socket), address_of(said.source), &proxy);
+    case proxy_header::kind::unix_socket:
+        return serve(std::move(socket), address::unix_peer(), &proxy);
+    }
+}
+
+void worker::read_fields(received_request& r) const {
+    r.client_ = read_client_view(r.head_.headers, r.peer_, options_->forwarded_fields,
+                                 options_->trusted_proxies, options_->limits);
+}
+
+void worker::serve(unique_fd socket, const address& peer, const address* proxy) {
+    auto c = std::make_unique<connection>(*this, peer, proxy);
     if (options_->tls != nullptr) {
         auto tls = options_->tls->accept();
         if (!tls) return;  // memory is short

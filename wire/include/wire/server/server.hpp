@@ -28,9 +28,11 @@
 #include "wire/base/limits.hpp"
 #include "wire/base/result.hpp"
 #include "wire/loop/event_loop.hpp"
+#include "wire/loop/network.hpp"
 #include "wire/loop/socket.hpp"
 #include "wire/server/access_log.hpp"
 #include "wire/server/error_pages.hpp"
+#include "wire/server/forwarding.hpp"
 #include "wire/server/handler.hpp"
 #include "wire/server/metrics.hpp"
 #include "wire/server/response.hpp"
@@ -64,6 +66,13 @@ struct server_options {
     loop_options loop;
     // Certificates for https and wss; null: without TLS.
     std::shared_ptr<wire::tls::server_context> tls;
+    // The reverse proxies and load balancers in front of this server: whose word is taken, by the
+    // PROXY protocol or in fields, for whom they speak. See forwarding.hpp.
+    std::vector<network> trusted_proxies;
+    // Whether connections begin with a PROXY protocol header.
+    http::proxy_protocol proxy_protocol = http::proxy_protocol::off;
+    // The fields of requests that are believed of trusted proxies; none.
+    http::forwarded_fields forwarded_fields;
     // The value of the Server field; no such field when empty.
     std::string server_name;
     // What the server's own refusals say instead of a line of plain text.
@@ -86,9 +95,10 @@ class server {
 public:
     // Binds and listens; connections queue in the kernel until run(). With port 0 the system
     // chooses one, which port() tells; options.unix_socket leaves the port out of account. Errors:
-    // bad_argument for a host that is no address, a path that no Unix socket can have, and for a
-    // server_name or error page that may not be sent; address_in_use and others of the system's;
-    // the message names the address.
+    // bad_argument for a host that is no address, a path that no Unix socket can have, a
+    // server_name or error page that may not be sent, proxy_protocol or forwarded_fields without
+    // trusted_proxies, and fields that exclude each other; address_in_use and others of the
+    // system's; the message names the address.
     static result<server> listen(std::uint16_t port, handler h, server_options options = {});
     static result<server> listen(std::uint16_t port, router routes, server_options options = {});
 
