@@ -46,8 +46,7 @@ public:
     const address& proxy() const noexcept { return pair()->proxy; }
 
     address get() const noexcept {
-        if (proxied()) return pair()->peer;
-        if ((bits_ & 1) == 0) return *reinterpret_cast<address*>(bits_);
+        if ((bits_ & 1) == 0) return proxied() ? pair()->peer : *reinterpret_cast<address*>(bits_);
         if (bits_ == unix_bits) return address::unix_peer();
         sockaddr_in v4{};
         v4.sin_family = AF_INET;
