@@ -28,6 +28,9 @@ public:
         ::setsockopt(fd_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     }
 
+    // Already connected, to whatever it is.
+    explicit raw_peer(unique_fd connected) : fd_(std::move(connected)) {}
+
     void send(std::string_view bytes) {
         while (!bytes.empty()) {
             const auto n = ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);

@@ -15,7 +15,7 @@ if(WIRE_WITH_TLS)
   target_link_libraries(wire_loop_tests PUBLIC OpenSSL::SSL OpenSSL::Crypto)
 endif()
 
-add_executable(wire_test ${wire_tests} tests/layering_test.cpp tests/fuzz/corpus_test.cpp tests/fuzz/targets.cpp tests/fuzz/field_targets.cpp)
+add_executable(wire_test ${wire_tests} tests/layering_test.cpp tests/fuzz/corpus_test.cpp tests/fuzz/targets.cpp tests/fuzz/field_targets.cpp tests/fuzz/proxy_targets.cpp)
 target_include_directories(wire_test PRIVATE tests)
 target_compile_definitions(wire_test PRIVATE WIRE_SOURCE_DIR="${CMAKE_CURRENT_SOURCE_DIR}")
 target_link_libraries(wire_test PRIVATE wire_loop_tests)

@@ -1,6 +1,7 @@
 // Races the addresses of one host (RFC 8305). The events are listed in connector.hpp.
 #include "connector.hpp"
 
+#include <fcntl.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -8,13 +9,15 @@
 
 #include "loop/socket_parts.hpp"
 #include "wire/loop/stream.hpp"
+#include "wire/loop/unix_socket.hpp"
 
 namespace wire::detail {
 
 namespace {
 
 constexpr std::chrono::milliseconds shortest_delay{10};  // RFC 8305 section 5
-constexpr std::size_t longest_description = 512;         // a name may have any number of addresses
+constexpr std::chrono::milliseconds full_queue_pause{10};
+constexpr std::size_t longest_description = 512;  // a name may have any number of addresses
 
 }  // namespace
 
@@ -46,6 +49,11 @@ void connector::start(std::vector<address> addresses, callback done) {
     done_ = std::move(done);
     last_ = errc::not_resolved;
     begin();
+}
+
+void connector::start_unix(std::string path, callback done) {
+    unix_path_ = std::move(path);
+    start({address::unix_peer()}, std::move(done));
 }
 
 bool connector::go_on(callback done) {
@@ -96,7 +104,9 @@ bool connector::try_next() {
             if (!stands) watching = loop_->watch(*made, made->socket.get(), ready::write);
         }
         if (!socket || !watching) {
-            failed(socket ? watching.error() : socket.error());
+            const error& why = socket ? watching.error() : socket.error();
+            if (try_later(made->to, why)) return true;
+            failed(why);
             continue;
         }
         attempts_.push_back(std::move(made));
@@ -111,7 +121,23 @@ bool connector::try_next() {
     return false;
 }
 
+// Only the kernel of a Unix socket says so; it tells nobody when there is room again.
+bool connector::try_later(const address& to, const error& why) {
+    if (why.code != errc::queue_full) return false;
+    if (failures_.empty()) failed(why);
+    untried_.push_back(to);
+    loop_->arm_after(timer_, full_queue_pause);
+    return true;
+}
+
 result<unique_fd> connector::connect(const address& to, bool& stands) {
+    if (to.family() == AF_UNIX) {
+        auto made = connect_unix(unix_path_);
+        stands = made.ok();
+        // Who waits in recv() itself wants a socket that waits.
+        if (made && blocks_) ::fcntl(made->get(), F_SETFL, 0);
+        return made;
+    }
     using std::chrono::milliseconds;
     auto longest = std::min<clock::duration>(stream::alone_at_most, loop_->next_timeout());
     if (!untried_.empty()) longest = std::min(longest, delay_);

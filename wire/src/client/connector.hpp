@@ -11,6 +11,9 @@
 //     stop()                             all attempts end; `done` is not called
 //
 // connect() may succeed or fail at once: `done` is still called from the loop.
+//
+// A Unix socket is one address, which stands or fails at once, but for one whose queue of
+// connections is full: that is tried again every `full_queue_pause` until stop().
 #pragma once
 
 #include <chrono>
@@ -40,6 +43,8 @@ public:
     // Tries them in this order. `done` is called once, from the loop, never from inside; it may
     // destroy the connector.
     void start(std::vector<address> addresses, callback done);
+    // Tries the Unix socket at `path`: see connect_unix().
+    void start_unix(std::string path, callback done);
     // The connection proved useless: tries the addresses that have not failed. False when there are
     // none.
     bool go_on(callback done);
@@ -68,10 +73,12 @@ private:
     void next();
     bool try_next();
     void failed(error why);
+    bool try_later(const address& to, const error& why);
     void finish(result<unique_fd> got);
 
     event_loop* loop_;
     connect_options options_;
+    std::string unix_path_;
     clock::duration delay_;
     bool blocks_;
     std::vector<address> untried_;                    // the next one last

@@ -3,12 +3,17 @@
 
 namespace wire::detail {
 
+bool uses_proxy(const url& to, const open_options& options) {
+    return options.unix_socket.empty() && !options.proxy.empty() &&
+           !goes_direct(options.no_proxy, to);
+}
+
 result<route> route_to(const url& to, const open_options& options) {
     route out;
     out.host = to.host;
     out.port = to.port;
     out.secure = to.secure();
-    if (options.proxy.empty() || goes_direct(options.no_proxy, to)) return out;
+    if (!uses_proxy(to, options)) return out;
     auto proxy = parse_proxy(options.proxy);
     if (!proxy) return proxy.error();
     out.proxy = *std::move(proxy);
@@ -39,6 +44,12 @@ opener::opener(stream& s, opening_base& base, const open_options& options,
 void opener::start(callback done) {
     done_ = std::move(done);
     since_ = clock::now();
+    if (!options_->unix_socket.empty()) {
+        make_connector().start_unix(options_->unix_socket, [this](result<unique_fd> socket) {
+            connected(std::move(socket));
+        });
+        return;
+    }
     const std::string& host = to_.proxy ? to_.proxy->host : to_.host;
     const std::uint16_t port = to_.proxy ? to_.proxy->port : to_.port;
     if (auto literal = address::parse(host, port)) {
@@ -59,11 +70,15 @@ void opener::start(callback done) {
         });
 }
 
-void opener::race(std::vector<address> addresses) {
+connector& opener::make_connector() {
     enter(phase::connect, timeouts_.connect_timeout);
-    connector_.emplace(*base_->loop, options_->connect, options_->attempt_delay, base_->blocking);
-    connector_->start(std::move(addresses),
-                      [this](result<unique_fd> socket) { connected(std::move(socket)); });
+    return connector_.emplace(*base_->loop, options_->connect, options_->attempt_delay,
+                              base_->blocking);
+}
+
+void opener::race(std::vector<address> addresses) {
+    make_connector().start(std::move(addresses),
+                           [this](result<unique_fd> socket) { connected(std::move(socket)); });
 }
 
 result<std::unique_ptr<wire::tls::connection>> opener::tls_with_server() {

@@ -12,10 +12,10 @@
 //                                            ends in the stream's filter, which must not be
 //                                            destroyed from there
 //
-// An address literal begins with connect. A connection that breaks in its first TLS handshake goes
-// back to connect for the addresses that are left, unless its certificate was wrong. Any other
-// error, and each time limit, closes the stream and gives the callback the error, which names the
-// proxy where it is the one that failed.
+// An address literal and a Unix socket begin with connect. A connection that breaks in its first
+// TLS handshake goes back to connect for the addresses that are left, unless its certificate was
+// wrong. Any other error, and each time limit, closes the stream and gives the callback the error,
+// which names the proxy where it is the one that failed.
 #pragma once
 
 #include <memory>
@@ -41,6 +41,9 @@ struct route {
     bool tunnelled = false;  // only with a proxy
     std::optional<proxy_server> proxy;
 };
+
+// Whether the way to `to` leads through options.proxy.
+bool uses_proxy(const url& to, const open_options& options);
 
 // The route to `to` by these options; errc::bad_url for a malformed proxy. A plain http URL needs
 // no tunnel.
@@ -80,6 +83,7 @@ public:
 private:
     enum class phase : std::uint8_t { resolve, connect, proxy_tls, proxy, tls, done };
 
+    connector& make_connector();
     void race(std::vector<address> addresses);
     void connected(result<unique_fd> socket);
     result<std::unique_ptr<wire::tls::connection>> tls_with_server();

@@ -41,21 +41,32 @@ address address::loopback_v4(std::uint16_t port) noexcept {
     return a;
 }
 
+address address::unix_peer() noexcept {
+    address a;
+    a.storage_.v4.sin_family = AF_UNIX;
+    return a;
+}
+
 address address::from(const sockaddr* raw) noexcept {
     address a;
     if (raw->sa_family == AF_INET6) {
         std::memcpy(&a.storage_, raw, sizeof(sockaddr_in6));
     } else if (raw->sa_family == AF_INET) {
         std::memcpy(&a.storage_, raw, sizeof(sockaddr_in));
+    } else if (raw->sa_family == AF_UNIX) {
+        a = unix_peer();
     }
     return a;
 }
 
-// sin_port and sin6_port lie at the same place, after the family.
+// sin_port and sin6_port lie at the same place, after the family; 0 for AF_UNIX.
 std::uint16_t address::port() const noexcept { return ntohs(storage_.v4.sin_port); }
-void address::set_port(std::uint16_t port) noexcept { storage_.v4.sin_port = htons(port); }
+void address::set_port(std::uint16_t port) noexcept {
+    if (family() != AF_UNIX) storage_.v4.sin_port = htons(port);
+}
 
 std::string address::host() const {
+    if (family() == AF_UNIX) return "unix:";
     char text[INET6_ADDRSTRLEN] = "";
     if (family() == AF_INET6) {
         inet_ntop(AF_INET6, &storage_.v6.sin6_addr, text, sizeof text);
@@ -66,6 +77,7 @@ std::string address::host() const {
 }
 
 std::string address::to_string() const {
+    if (family() == AF_UNIX) return host();
     return (family() == AF_INET6 ? "[" + host() + "]" : host()) + ":" + std::to_string(port());
 }
 

@@ -16,6 +16,16 @@ TEST(address, literals) {
     const auto six = address::parse("fe80::2", 5);
     EXPECT_EQ(address::from(six->raw()).to_string(), six->to_string());
 }
+TEST(address, the_other_end_of_a_unix_socket_has_neither_path_nor_port) {
+    address a = address::unix_peer();
+    EXPECT_EQ(a.family(), AF_UNIX);
+    a.set_port(80);
+    EXPECT_EQ(a.port(), 0);
+    EXPECT_EQ(a.host(), "unix:");
+    EXPECT_EQ(a.to_string(), "unix:");
+    EXPECT_EQ(a.size(), sizeof(sa_family_t));
+    EXPECT_EQ(address::from(a.raw()).to_string(), "unix:");
+}
 TEST(resolve, literals_need_no_resolver) {
     const auto found = resolve("127.0.0.1", 81);
     ASSERT_TRUE(found);

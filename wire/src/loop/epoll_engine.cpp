@@ -44,6 +44,7 @@ result<std::unique_ptr<epoll_engine>> epoll_engine::create(event_loop& loop,
 result<void> epoll_engine::watch(io_source& source, int fd, ready interest) {
     epoll_event event{};
     event.events = epoll_mask(interest);
+    if (has(interest, ready::shared)) event.events |= EPOLLEXCLUSIVE;
     event.data.ptr = &source;
     if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0)
         return system_failure(errno, "cannot watch a descriptor");

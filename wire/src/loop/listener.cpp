@@ -2,8 +2,8 @@
 //
 //     state       watched for    leaves by
 //     closed      -              start()
-//     accepting   read           close(); no descriptor left -> pausing
-//     pausing     nothing        retry_, 100 ms later -> accepting; close()
+//     accepting   read           close(), finish(); no descriptor left -> pausing
+//     pausing     nothing        retry_, every 100 ms -> accepting; close(), finish()
 //
 // The listener owns its socket; an accepted one belongs to the handler. All on the loop's thread.
 #include "wire/loop/listener.hpp"
@@ -14,18 +14,34 @@
 
 namespace wire {
 
+namespace {
+
+constexpr int most_at_once = 512;
+
+}  // namespace
+
 listener::listener() noexcept
     : source_(&listener::on_ready, *this), retry_(timer::calling<&listener::retry>(this)) {}
 
 listener::~listener() { close(); }
 
-result<void> listener::start(event_loop& loop, unique_fd listening, accept_handler on_accept) {
+result<void> listener::start(event_loop& loop, unique_fd listening, accept_handler on_accept,
+                             use how) {
     close();
-    if (auto r = loop.watch(source_, listening.get(), ready::read); !r) return r;
     loop_ = &loop;
+    use_ = how;
     fd_ = std::move(listening);
+    if (auto r = watch(); !r) {
+        fd_.reset();
+        return r;
+    }
     on_accept_ = std::move(on_accept);
     return {};
+}
+
+result<void> listener::watch() noexcept {
+    return loop_->watch(source_, fd_.get(),
+                        use_ == use::shared ? ready::read | ready::shared : ready::read);
 }
 
 void listener::close() noexcept {
@@ -36,12 +52,20 @@ void listener::close() noexcept {
 }
 
 void listener::on_ready(io_source& s, ready) noexcept {
-    static_cast<source&>(s).self->accept_all();
+    listener& l = *static_cast<source&>(s).self;
+    // A bound, so that a storm of connections does not keep those that are open from being served.
+    l.accept(l.use_ == use::shared ? 16 : most_at_once);
 }
 
-void listener::accept_all() noexcept {
-    // A bound, so that a storm of connections does not keep those that are open from being served.
-    for (int i = 0; i < 512 && fd_; ++i) {
+void listener::finish() noexcept {
+    if (!fd_) return;
+    loop_->unwatch(source_);  // from here on others are woken
+    accept(most_at_once);
+    close();
+}
+
+void listener::accept(int most) noexcept {
+    for (int i = 0; i < most && fd_; ++i) {
         sockaddr_storage peer;
         socklen_t size = sizeof peer;
         unique_fd fd(::accept4(fd_.get(), reinterpret_cast<sockaddr*>(&peer), &size,
@@ -50,7 +74,7 @@ void listener::accept_all() noexcept {
             if (errno == EINTR || errno == ECONNABORTED) continue;
             if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
                 // The socket stays readable; looking away for a moment beats spinning on it.
-                loop_->rewatch(source_, ready::none);
+                loop_->unwatch(source_);
                 loop_->arm_after(retry_, std::chrono::milliseconds(100));
             }
             return;
@@ -60,7 +84,7 @@ void listener::accept_all() noexcept {
 }
 
 void listener::retry() noexcept {
-    if (fd_) loop_->rewatch(source_, ready::read);
+    if (fd_ && !watch()) loop_->arm_after(retry_, std::chrono::milliseconds(100));
 }
 
 }  // namespace wire

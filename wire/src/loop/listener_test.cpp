@@ -53,6 +53,44 @@ TEST(listener, resumes_after_the_process_ran_out_of_descriptors) {
     ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
     while (d.accepted.empty()) d.loop->run_once(1s);
 }
+TEST(listener, finishes_with_those_that_wait) {
+    for (const auto how : {listener::use::alone, listener::use::shared}) {
+        const auto loop = *event_loop::create();
+        auto listening = listen_tcp(address::loopback_v4(0));
+        const address at = *local_address(listening->get());
+        std::vector<unique_fd> accepted;
+        listener door;
+        ASSERT_TRUE(door.start(
+            *loop, *std::move(listening),
+            [&](unique_fd fd, const address&) { accepted.push_back(std::move(fd)); }, how));
+        std::vector<unique_fd> clients;
+        for (int i = 0; i < 20; ++i) clients.push_back(*connect_tcp(at));
+        door.finish();
+        EXPECT_EQ(accepted.size(), 20U);
+        EXPECT_FALSE(door.open());
+        door.finish();
+    }
+}
+TEST(listener, shared_by_two_loops_leaves_none_waiting) {
+    const auto first = *event_loop::create();
+    const auto second = *event_loop::create();
+    auto listening = listen_tcp(address::loopback_v4(0));
+    const address at = *local_address(listening->get());
+    unique_fd copy(::dup(listening->get()));
+    int accepted = 0;
+    const auto count = [&](unique_fd, const address&) { ++accepted; };
+    listener a;
+    listener b;
+    ASSERT_TRUE(a.start(*first, *std::move(listening), count, listener::use::shared));
+    ASSERT_TRUE(b.start(*second, std::move(copy), count, listener::use::shared));
+    std::vector<unique_fd> clients;
+    for (int i = 0; i < 40; ++i) clients.push_back(*connect_tcp(at));
+    first->run_once(1s);
+    EXPECT_EQ(accepted, 16);
+    a.finish();
+    for (int i = 0; i < 20; ++i) clients.push_back(*connect_tcp(at));
+    while (accepted < 60) second->run_once(1s);
+}
 TEST(listener, may_be_closed_by_its_own_handler) {
     open_door d;
     listener door;

@@ -33,7 +33,7 @@ void append_quoted_field(std::string& to, const request* r, std::string_view nam
 }  // namespace
 
 std::string common_log(const access_record& r) {
-    std::string out = r.peer.host();
+    std::string out = (r.request != nullptr ? r.request->client_address() : r.peer).host();
     // "Sun, 06 Nov 1994 08:49:37 GMT"
     const auto seconds =
         std::chrono::floor<std::chrono::seconds>(r.finished).time_since_epoch().count();

@@ -42,8 +42,8 @@
 
 namespace wire::http::detail {
 
-connection::connection(worker& w, const address& peer)
-    : worker_(&w), parser_(w.limits()), peer_(peer) {}
+connection::connection(worker& w, const address& peer, const address* proxy)
+    : worker_(&w), parser_(w.limits()), peer_(peer, proxy) {}
 
 connection::~connection() = default;
 
@@ -187,10 +187,13 @@ std::size_t connection::consume(std::span<char> bytes) {
 }
 
 void connection::take_head(std::string_view raw) {
+    fresh_ = false;
     current_ = worker_->take_spare();
     current_->from = this;
     current_->req.keep(raw);
     current_->req.peer_ = peer();
+    if (peer_.proxied()) current_->req.proxied_by_ = peer_.proxy();
+    if (worker_->believes_fields()) worker_->read_fields(current_->req);
     // A server's filters are all made by its tls::server_context.
     if (filter() != nullptr)
         current_->req.keep(static_cast<const tls::connection*>(filter())->info());
@@ -500,8 +503,9 @@ void connection::before_send() { last_write_ = worker_->loop().now(); }
 time_point connection::phase_due() const noexcept {
     const wire::limits& l = worker_->limits();
     switch (phase_) {
-    case phase::idle: return since_ + l.idle_timeout;
+    case phase::idle: return since_ + (worker_->draining() ? worker::last_request : l.idle_timeout);
     case phase::securing:
+        return since_ + (worker_->draining() ? worker::last_request : l.header_timeout);
     case phase::head: return since_ + l.header_timeout;
     case phase::body:
         if (!stalled() && current_ != nullptr) return body_due();
@@ -566,9 +570,13 @@ void connection::drain() {
     if (phase_ == phase::websocket) {
         session_->close(ws::close_code::going_away);
     } else if (phase_ == phase::securing) {
-        drop();
+        enter(phase_);
+        settle();  // by a shorter time limit
     } else if (phase_ == phase::idle && unsent() == 0 && held_.empty()) {
-        drop();
+        // Its first request may be on the way, or the next be here already.
+        if (peer_ended_ || (!fresh_ && quiet())) return drop();
+        enter(phase_);
+        settle();
     } else if (phase_ == phase::idle) {
         close_gracefully(false);
         settle();

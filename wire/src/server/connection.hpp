@@ -30,7 +30,8 @@ public:
         connection* first = nullptr;
     };
 
-    connection(worker& w, const address& peer);
+    // `proxy` named the peer; null where none did.
+    connection(worker& w, const address& peer, const address* proxy = nullptr);
     ~connection() override;
 
     // Joins `l` and waits for requests. To be called once attached to the loop.
@@ -39,7 +40,8 @@ public:
 
     // Sends the response of the request in progress and goes on with the next.
     void respond(exchange& e);
-    // The server is stopping: ends at once when idle, else after the request in progress.
+    // The server is stopping: ends at once when idle, else after the request in progress, or
+    // the one that is on its way.
     void drain();
     // Closes at once, whatever is going on.
     void drop(bool reset = false);
@@ -127,6 +129,7 @@ private:
     phase phase_ = phase::idle;
     bool consuming_ = false;  // consume() is on the stack
     bool peer_ended_ = false;
+    bool fresh_ = true;  // no request has come yet
 };
 
 }  // namespace wire::http::detail

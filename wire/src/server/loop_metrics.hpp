@@ -12,7 +12,7 @@ namespace wire::http::detail {
 
 using wire::detail::counter;
 
-enum class refusal : std::uint8_t { limit, address };
+enum class refusal : std::uint8_t { limit, address, proxy };
 enum class timeout_phase : std::uint8_t { handshake, head, body, idle, write, handler };
 enum class limit_hit : std::uint8_t { uri, header, headers, body, chunk_extensions };
 
@@ -22,7 +22,7 @@ struct loop_metrics {
         100'000, 250'000, 500'000, 1'000'000, 2'500'000, 5'000'000, 10'000'000};
     counter accepted;
     counter closed;
-    std::array<counter, 2> refused;
+    std::array<counter, 3> refused;
     // Status classes 1 to 5 and 0 for none, by method.
     std::array<std::array<counter, 6>, static_cast<std::size_t>(method::other) + 1> requests;
     std::array<counter, bounds_us.size() + 1> durations;  // not cumulative

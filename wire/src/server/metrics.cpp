@@ -135,8 +135,8 @@ std::string metrics::text() const {
     r.line("wire_connections_open", {},
            r.sum([](const loop_metrics& l) { return l.accepted.read(); }) - closed);
     r.single("wire_connections_accepted_total", "Connections accepted.", &loop_metrics::accepted);
-    r.labelled<2>("wire_connections_refused_total", "Connections closed at once, for a limit.",
-                  "reason", {"max_connections", "max_connections_per_address"},
+    r.labelled<3>("wire_connections_refused_total", "Connections closed before their first byte.",
+                  "reason", {"max_connections", "max_connections_per_address", "proxy_protocol"},
                   &loop_metrics::refused);
     render_requests(r);
     render_durations(r);

@@ -48,6 +48,8 @@ void received_request::keep(const wire::tls::connection_info& info) {
 
 void received_request::clear() noexcept {
     tls_.reset();
+    proxied_by_.reset();
+    client_.reset();
     empty(raw_);
     empty(body_);
     params_.clear();

@@ -11,9 +11,11 @@ namespace wire::http::detail {
 
 struct received_request final : request {
     using request::body_;
+    using request::client_;
     using request::head_;
     using request::params_;
     using request::peer_;
+    using request::proxied_by_;
 
     // Copies the bytes that `head_` points into, `raw`, and points it into the copy.
     void keep(std::string_view raw);

@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "wire/loop/inherited_sockets.hpp"
 #include "wire/proto/http_types.hpp"
 #include "worker.hpp"
 
@@ -17,6 +18,7 @@ struct server::state {
     handler handle;
     std::uint16_t port = 0;
     std::unique_ptr<detail::peer_counts> peers;  // null: no limit for each address
+    detail::doors doors;
     std::vector<std::unique_ptr<detail::worker>> workers;
 };
 
@@ -25,7 +27,9 @@ server::server(server&&) noexcept = default;
 server& server::operator=(server&&) noexcept = default;
 server::~server() = default;
 
-result<server> server::listen(std::uint16_t port, handler h, server_options options) {
+namespace {
+
+result<void> check(const server_options& options) {
     if (!is_field_value(options.server_name))
         return error(errc::bad_argument, "server_name may not hold control characters");
     for (const auto& [number, page] : options.error_pages) {
@@ -36,40 +40,120 @@ result<server> server::listen(std::uint16_t port, handler h, server_options opti
                              ": expected 4, 5 or 400 to 599 and a content type");
         }
     }
-    auto at = address::parse(options.host, port);
-    if (!at) return at.error();
+    const forwarded_fields& fields = options.forwarded_fields;
+    if ((fields.any() || options.proxy_protocol != proxy_protocol::off) &&
+        options.trusted_proxies.empty())
+        return error(errc::bad_argument,
+                     "proxy_protocol and forwarded_fields need trusted_proxies");
+    if (fields.forwarded &&
+        (fields.x_forwarded_for || fields.x_forwarded_proto || fields.x_forwarded_host))
+        return error(errc::bad_argument, "Forwarded and X-Forwarded-* exclude each other");
+    return {};
+}
+
+// A handler that asks the router, and a plan of bodies that does.
+handler asking(router routes, server_options& options) {
+    const auto shared = std::make_shared<router>(std::move(routes));
+    if (!options.plan_body && shared->has_streams())
+        options.plan_body = [shared](const request& r) { return shared->plan_body(r); };
+    return [shared](response res) { (*shared)(std::move(res)); };
+}
+
+}  // namespace
+
+// The workers, which do not accept yet.
+result<std::unique_ptr<server::state>> server::prepare(handler h, server_options options) {
+    if (auto r = check(options); !r) return r.error();
     options.loops = std::max(options.loops, 1U);
     auto s = std::make_unique<state>(std::move(options), std::move(h));
     const auto& most = s->options.limits;
     if (most.max_connections_per_address < most.max_connections) {
         s->peers = std::make_unique<detail::peer_counts>(most.max_connections_per_address);
     }
-    listen_options how;
-    how.backlog = s->options.backlog;
-    how.reuse_port = s->options.loops > 1;
     for (unsigned i = 0; i < s->options.loops; ++i) {
+        s->workers.push_back(
+            std::make_unique<detail::worker>(s->options, s->handle, s->peers.get(), s->doors));
+        if (auto r = s->workers.back()->start(); !r) return r.error();
+    }
+    return s;
+}
+
+// Each loop accepts from all of the sockets.
+result<void> server::share(state& s) {
+    for (const unique_fd& listening : s.doors.sockets()) {
+        for (const auto& w : s.workers) {
+            auto copy = detail::copy_of(listening);
+            if (!copy) return copy.error();
+            if (auto r = w->accept_from(*std::move(copy), listener::use::shared); !r) return r;
+        }
+    }
+    return {};
+}
+
+result<server> server::listen(std::uint16_t port, handler h, server_options options) {
+    auto made = prepare(std::move(h), std::move(options));
+    if (!made) return made.error();
+    state& s = **made;
+    if (!s.options.unix_socket.empty()) {
+        auto listening = listen_unix(s.options.unix_socket, {.backlog = s.options.backlog,
+                                                             .mode = s.options.unix_socket_mode});
+        if (!listening) return listening.error();
+        s.doors.add(std::move(listening->socket));
+        s.doors.keep(std::move(listening->file));
+        if (auto r = share(s); !r) return r.error();
+        return server(*std::move(made));
+    }
+    auto at = address::parse(s.options.host, port);
+    if (!at) return at.error();
+    listen_options how;
+    how.backlog = s.options.backlog;
+    how.reuse_port = s.options.loops > 1;
+    for (const auto& w : s.workers) {
         auto listening = listen_tcp(*at, how);
         if (!listening) return listening.error();
-        if (i == 0) {
+        if (s.port == 0) {
             const auto bound = local_address(listening->get());
             if (!bound) return bound.error();
             at = *bound;
+            s.port = at->port();
         }
-        s->workers.push_back(
-            std::make_unique<detail::worker>(s->options, s->handle, s->peers.get()));
-        if (auto r = s->workers.back()->start(*std::move(listening)); !r) return r.error();
+        auto copy = detail::copy_of(*listening);
+        if (!copy) return copy.error();
+        s.doors.add(*std::move(listening));
+        if (auto r = w->accept_from(*std::move(copy), listener::use::alone); !r) return r.error();
     }
-    s->port = at->port();
-    return server(std::move(s));
+    return server(*std::move(made));
+}
+
+result<server> server::listen(std::vector<unique_fd> sockets, handler h, server_options options) {
+    if (sockets.empty()) return error(errc::bad_argument, "no listening socket was given");
+    for (const unique_fd& s : sockets) {
+        if (auto r = prepare_inherited(s); !r) return r.error();
+    }
+    auto made = prepare(std::move(h), std::move(options));
+    if (!made) return made.error();
+    state& s = **made;
+    for (unique_fd& listening : sockets) {
+        const auto bound = local_address(listening.get());
+        if (bound && s.port == 0) s.port = bound->port();
+        s.doors.add(std::move(listening));
+    }
+    if (auto r = share(s); !r) return r.error();
+    return server(*std::move(made));
 }
 
 result<server> server::listen(std::uint16_t port, router routes, server_options options) {
-    const auto shared = std::make_shared<router>(std::move(routes));
-    if (!options.plan_body && shared->has_streams())
-        options.plan_body = [shared](const request& r) { return shared->plan_body(r); };
-    return listen(port, handler([shared](response res) { (*shared)(std::move(res)); }),
-                  std::move(options));
+    auto h = asking(std::move(routes), options);
+    return listen(port, std::move(h), std::move(options));
 }
+
+result<server> server::listen(std::vector<unique_fd> sockets, router routes,
+                              server_options options) {
+    auto h = asking(std::move(routes), options);
+    return listen(std::move(sockets), std::move(h), std::move(options));
+}
+
+result<std::vector<unique_fd>> server::hand_over() { return state_->doors.hand_over(); }
 
 std::uint16_t server::port() const noexcept { return state_->port; }
 

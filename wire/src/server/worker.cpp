@@ -2,21 +2,23 @@
 //
 //   state      entered when                      what happens
 //   serving    run(), or the first run_once()    connections are accepted, requests handled
-//   draining   a loop iteration sees that        the listener is closed, handlers are told by their
-//              stop() was called (any thread)    stop_token, idle connections are dropped, sessions
+//   draining   a loop iteration sees that        the listeners are closed, handlers are told by
+//              stop() was called (any thread)    their stop_token, idle connections are dropped
+//                                                (new ones a second later), sessions
 //                                                closed with 1001, requests in progress answered
 //                                                with "Connection: close"
 //   over       no connections nor coroutines     what is left is dropped or destroyed where it
 //              are left, or drain_timeout is     waits; run() returns, run_once() returns false
 //              over
 //
-// Owners: the worker owns its loop, listener, connections (from accept() to defer()), coroutines of
-// handlers, and the exchanges that no request uses. Threads: run() or run_once() makes the calling
-// thread the loop's; all else happens there, but stop().
+// Owners: the worker owns its loop, listeners, connections (from accept() to defer()), coroutines
+// of handlers, and the exchanges that no request uses. Threads: run() or run_once() makes the
+// calling thread the loop's; all else happens there, but stop().
 #include "worker.hpp"
 
 #include <algorithm>
 
+#include "client_view.hpp"
 #include "wire/proto/http_writer.hpp"
 
 namespace wire::http::detail {
@@ -27,8 +29,13 @@ constexpr std::size_t max_idle_exchanges = 256;
 
 }  // namespace
 
-worker::worker(const server_options& options, handler& h, peer_counts* peers)
-    : options_(&options), handler_(&h), peers_(peers), handle_(std::make_shared<loop_handle>()) {
+worker::worker(const server_options& options, handler& h, peer_counts* peers, doors& d)
+    : options_(&options),
+      handler_(&h),
+      peers_(peers),
+      doors_(&d),
+      handle_(std::make_shared<loop_handle>()),
+      believes_fields_(options.forwarded_fields.any()) {
     if (options.on_finished || options.metrics != nullptr) {
         observer_.emplace(options.on_finished ? &options.on_finished : nullptr,
                           options.metrics != nullptr ? &add_loop(*options.metrics) : nullptr);
@@ -43,7 +50,9 @@ worker::~worker() {
     // Also where run_once() has not been called until it returned false. What is told of its end
     // here may send responses to other connections: it must still find the loop.
     draining_ = true;
-    listener_.close();
+    listeners_.clear();
+    doors_->close();
+    intake_.reset();
     handle_->stopping.request_stop();
     while (connections_.first != nullptr) connections_.first->drop();
     tasks_.clear();
@@ -56,14 +65,29 @@ worker::~worker() {
     deferred_deletion_.clear();
 }
 
-result<void> worker::start(unique_fd listening) {
+result<void> worker::start() {
     auto loop = event_loop::create(options_->loop);
     if (!loop) return loop.error();
     loop_ = *std::move(loop);
     handle_->loop = loop_.get();
-    return listener_.start(*loop_, std::move(listening), [this](unique_fd fd, const address& peer) {
+    if (options_->proxy_protocol == proxy_protocol::required) {
+        intake_ = std::make_unique<proxy_intake>(
+            *loop_, options_->limits,
+            [this](unique_fd fd, const address& proxy, const proxy_header& said) {
+                arrive(std::move(fd), proxy, said);
+            },
+            [this] {
+                if (observer_) observer_->refused(refusal::proxy);
+            });
+    }
+    return {};
+}
+
+result<void> worker::accept_from(unique_fd listening, listener::use how) {
+    const auto accepted = [this](unique_fd fd, const address& peer) {
         accept(std::move(fd), peer);
-    });
+    };
+    return listeners_.emplace_back().start(*loop_, std::move(listening), accepted, how);
 }
 
 void worker::run() {
@@ -98,9 +122,11 @@ clock::duration worker::next_timeout() const noexcept {
 
 void worker::begin_drain() {
     draining_ = true;
-    listener_.close();
+    for (listener& l : listeners_) l.finish();
+    doors_->close();
     loop_->refresh_now();
     drain_deadline_ = loop_->now() + options_->drain_timeout;
+    if (intake_ != nullptr) intake_->hurry(last_request);
     handle_->stopping.request_stop();
     for (connection* c = connections_.first; c != nullptr;) {
         connection* const next = c->next();
@@ -110,6 +136,7 @@ void worker::begin_drain() {
 }
 
 void worker::end_drain() {
+    if (intake_ != nullptr) intake_->clear();
     while (connections_.first != nullptr) connections_.first->drop();
     tasks_.clear();
     loop_->run_once(clock::duration::zero());  // destroys the dropped ones
@@ -118,11 +145,34 @@ void worker::end_drain() {
 
 // Returning before the end closes the socket.
 void worker::accept(unique_fd socket, const address& peer) {
-    if (count_ >= options_->limits.max_connections / std::max(options_->loops, 1U)) {
+    const std::size_t all = count_ + (intake_ != nullptr ? intake_->size() : 0);
+    if (all >= options_->limits.max_connections / std::max(options_->loops, 1U)) {
         if (observer_) observer_->refused(refusal::limit);
-        return;
+    } else if (intake_ == nullptr) {
+        serve(std::move(socket), peer, nullptr);
+    } else if (trusts(options_->trusted_proxies, peer)) {
+        intake_->add(std::move(socket), peer);
+    } else if (observer_) {
+        observer_->refused(refusal::proxy);
     }
-    auto c = std::make_unique<connection>(*this, peer);
+}
+
+void worker::arrive(unique_fd socket, const address& proxy, const proxy_header& said) {
+    switch (said.what) {
+    case proxy_header::kind::own: return serve(std::move(socket), proxy, nullptr);
+    case proxy_header::kind::ip: return serve(std::move(socket), address_of(said.source), &proxy);
+    case proxy_header::kind::unix_socket:
+        return serve(std::move(socket), address::unix_peer(), &proxy);
+    }
+}
+
+void worker::read_fields(received_request& r) const {
+    r.client_ = read_client_view(r.head_.headers, r.peer_, options_->forwarded_fields,
+                                 options_->trusted_proxies, options_->limits);
+}
+
+void worker::serve(unique_fd socket, const address& peer, const address* proxy) {
+    auto c = std::make_unique<connection>(*this, peer, proxy);
     if (options_->tls != nullptr) {
         auto tls = options_->tls->accept();
         if (!tls) return;  // memory is short

@@ -2,15 +2,18 @@
 // but stop().
 #pragma once
 
+#include <list>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "connection.hpp"
+#include "doors.hpp"
 #include "exchange.hpp"
 #include "loop/deferred_deletion.hpp"
 #include "observer.hpp"
+#include "proxy_intake.hpp"
 #include "wire/loop/listener.hpp"
 #include "wire/loop/task.hpp"
 #include "wire/server/server.hpp"
@@ -20,12 +23,14 @@ namespace wire::http::detail {
 class worker {
 public:
     // All must outlive it; `peers` may be null.
-    worker(const server_options& options, handler& h, peer_counts* peers);
+    worker(const server_options& options, handler& h, peer_counts* peers, doors& d);
     ~worker();
     worker(const worker&) = delete;
     worker& operator=(const worker&) = delete;
 
-    result<void> start(unique_fd listening);
+    result<void> start();
+    // After start(); for each socket that it is to accept from.
+    result<void> accept_from(unique_fd listening, listener::use how);
     void run();
     // One loop iteration; false when there are no more, after stop() and the drain that follows.
     bool run_once(clock::duration longest);
@@ -34,6 +39,10 @@ public:
 
     // ---- for connections ----
 
+    // What a peer that connected just before the server was told to stop has for each of: saying
+    // for whom it is, its handshake, and its request. Go's Server.Shutdown gives 5 s.
+    static constexpr std::chrono::milliseconds last_request{1'000};
+
     event_loop& loop() noexcept { return *loop_; }
     const wire::limits& limits() const noexcept { return options_->limits; }
     bool draining() const noexcept { return draining_; }
@@ -41,6 +50,9 @@ public:
     detail::observer* observer() noexcept { return observer_ ? &*observer_ : nullptr; }
     loop_metrics* counts() noexcept { return observer_ ? observer_->counts() : nullptr; }
     void handle(response res);
+    // Whether fields of trusted proxies are read, and that.
+    bool believes_fields() const noexcept { return believes_fields_; }
+    void read_fields(received_request& r) const;
     // Whether the body of `r` is to be read as it comes.
     body_plan plan_body(const request& r) const {
         return options_->plan_body ? options_->plan_body(r) : body_plan();
@@ -74,21 +86,28 @@ public:
 
 private:
     void accept(unique_fd socket, const address& peer);
+    void arrive(unique_fd socket, const address& proxy, const proxy_header& said);
+    // `proxy` may be null.
+    void serve(unique_fd socket, const address& peer, const address* proxy);
     std::unique_ptr<exchange> fresh();
     void begin_drain();
     void end_drain();
-    bool idle() const noexcept { return count_ == 0 && tasks_.empty(); }
+    bool idle() const noexcept {
+        return count_ == 0 && tasks_.empty() && (intake_ == nullptr || intake_->size() == 0);
+    }
 
     const server_options* options_;
     handler* handler_;
     peer_counts* peers_;
+    doors* doors_;
     std::optional<detail::observer> observer_;
     std::shared_ptr<loop_handle> handle_;
     std::unique_ptr<event_loop> loop_;
     std::unique_ptr<ws::deflate_pool> deflates_;
     ws::detail::message_budget unfinished_messages_;
     task_group tasks_;
-    listener listener_;
+    std::list<listener> listeners_;
+    std::unique_ptr<proxy_intake> intake_;  // null without the PROXY protocol
     connection::list connections_;
     std::size_t count_ = 0;
     wire::detail::deferred_deletion<connection> deferred_deletion_;
@@ -96,6 +115,7 @@ private:
     std::vector<std::unique_ptr<exchange>> idle_exchanges_;
     std::string common_fields_;
     time_point common_fields_until_{};
+    const bool believes_fields_;
     bool draining_ = false;
     time_point drain_deadline_{};
 };

@@ -33,11 +33,13 @@ using testing::served;
 // A blocking peer that speaks TLS and shows how it ends.
 class tls_peer {
 public:
-    tls_peer(std::uint16_t port, client_context& context)
+    // `first` goes before the handshake, in one piece with it.
+    tls_peer(std::uint16_t port, client_context& context, std::string_view first = {})
         : tls_(*context.connect("localhost", port)) {
         fd_ = unique_fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
         const address to = address::loopback_v4(port);
         EXPECT_EQ(::connect(fd_.get(), to.raw(), to.size()), 0);
+        to_peer_.append(first);
         EXPECT_TRUE(tls_->begin(to_peer_));
         push();
         while (!tls_->is_open() && pull()) {}
@@ -340,6 +342,15 @@ TEST_P(tls_servers, tell_garbage_why_and_close) {
     lost.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
     EXPECT_EQ(lost.rest(), "");
     EXPECT_EQ(http::client::create(client_options)->get(url(s, "/"))->body(), "/ ");
+}
+TEST_P(tls_servers, behind_the_proxy_protocol) {
+    options.proxy_protocol = http::proxy_protocol::required;
+    options.trusted_proxies = {*network::parse("127.0.0.1")};
+    served s([](http::response res) { res.send(res.request().peer().to_string() + "!"); }, options);
+    const auto context = trusting();
+    tls_peer p(s.port(), *context, "PROXY TCP4 192.0.2.1 192.0.2.2 4711 443\r\n");
+    p.send("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    EXPECT_TRUE(p.rest().ends_with("\r\n192.0.2.1:4711!<notice>"));
 }
 TEST_P(tls_servers, drain) {
     served s(mirror, options);

@@ -21,7 +21,9 @@ void deflate(std::string_view input);     // permessage-deflate written and read
 void conditions(std::string_view input);  // conditional requests, ranges, Accept-Encoding, dates
 void set_cookie(std::string_view input);  // what a client keeps
 void cookie_file(std::string_view input);
-void reference(std::string_view input);  // URL references, queries added
+void reference(std::string_view input);    // URL references, queries added
+void proxy_bytes(std::string_view input);  // the header of the PROXY protocol
+void forwarded(std::string_view input);
 
 struct target {
     std::string_view name;  // also the folder of its corpus
@@ -32,6 +34,7 @@ inline constexpr target targets[] = {{"request", request},         {"response", 
                                      {"inflate", inflate},         {"forms", forms},
                                      {"handshake", handshake},     {"deflate", deflate},
                                      {"conditions", conditions},   {"set_cookie", set_cookie},
-                                     {"cookie_file", cookie_file}, {"reference", reference}};
+                                     {"cookie_file", cookie_file}, {"reference", reference},
+                                     {"proxy_bytes", proxy_bytes}, {"forwarded", forwarded}};
 
 }  // namespace wire::fuzz

@@ -84,6 +84,13 @@ struct limits {
     // proxy: by default there is no limit but that above.
     std::size_t max_connections_per_address = 100'000;
 
+    // A PROXY protocol header of version 2, with its extensions. nginx: 4096.
+    std::size_t max_proxy_header_bytes = 4096;
+
+    // Proxies that a request may have come by, of those that are believed: so many entries of
+    // Forwarded or X-Forwarded-For are looked at, from the right.
+    std::size_t max_forwarded_hops = 32;
+
     // From the first byte of a request to the end of its head; nginx's client_header_timeout is 60
     // s, Apache's mod_reqtimeout 20 s.
     std::chrono::milliseconds header_timeout{20'000};

@@ -45,6 +45,13 @@ struct open_options {
     // Options of the sockets themselves.
     connect_options connect;
 
+    // Connect to this Unix socket whatever the URL's host is, as curl's --unix-socket does, also
+    // where redirects lead; empty: by TCP. A path, or "@name" in Linux's abstract namespace. The
+    // URL still gives the Host field and, for https and wss, the name that the certificate must be
+    // for. No name is looked up and no proxy is used. While the server's queue of connections is
+    // full the client tries again, for connect_timeout.
+    std::string unix_socket;
+
     // "http://[user:password@]host:port", or https:// for TLS with the proxy itself; empty: no
     // proxy. Requests for http URLs are sent to the proxy (RFC 9112 section 3.2.2); for https, ws
     // and wss it is asked for a tunnel (RFC 9110 section 9.3.6). Percent-encode user and password

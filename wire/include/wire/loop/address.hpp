@@ -1,4 +1,4 @@
-// An IPv4 or IPv6 address with its port.
+// An IPv4 or IPv6 address with its port, or the word that a peer came by a Unix socket.
 #pragma once
 
 #include <netinet/in.h>
@@ -26,24 +26,29 @@ public:
     static address any_v4(std::uint16_t port) noexcept;
     // 127.0.0.1
     static address loopback_v4(std::uint16_t port) noexcept;
-    // A copy of what the system gave, which must be as large as its family says. 0.0.0.0:0 for
-    // families other than AF_INET and AF_INET6.
+    // The other end of a Unix socket, whatever its path: AF_UNIX, port 0. Not to connect to: see
+    // unix_socket.hpp.
+    static address unix_peer() noexcept;
+    // A copy of what the system gave, which must be as large as its family says; unix_peer() for
+    // AF_UNIX, 0.0.0.0:0 for families that are none of the three.
     static address from(const sockaddr* raw) noexcept;
 
-    // AF_INET or AF_INET6.
+    // AF_INET, AF_INET6 or AF_UNIX.
     int family() const noexcept { return storage_.v4.sin_family; }
     // 0 where the system is to choose.
     std::uint16_t port() const noexcept;
+    // Ignored by unix_peer(), which has none.
     void set_port(std::uint16_t port) noexcept;
-    // "127.0.0.1", "::1".
+    // "127.0.0.1", "::1", "unix:".
     std::string host() const;
-    // "127.0.0.1:80", "[::1]:80".
+    // "127.0.0.1:80", "[::1]:80", "unix:".
     std::string to_string() const;
 
     // For system calls: valid as long as this object is, and is not changed.
     const sockaddr* raw() const noexcept { return reinterpret_cast<const sockaddr*>(&storage_); }
     // Bytes of raw() that count.
     socklen_t size() const noexcept {
+        if (family() == AF_UNIX) return sizeof(sa_family_t);
         return family() == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
     }
 

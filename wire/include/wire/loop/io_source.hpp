@@ -12,8 +12,9 @@ class event_loop;
 
 // What a descriptor is watched for, and what it turned out to be ready for: a set of flags.
 // `failed` is reported whether it was asked for or not: an error is pending, or the other end is
-// gone.
-enum class ready : std::uint32_t { none = 0, read = 1, write = 2, failed = 4 };
+// gone. `shared` is for watch() alone, and a hint: loops of several threads or processes watch this
+// socket, and one of them is enough to wake (EPOLLEXCLUSIVE). Such a source must not be rewatched.
+enum class ready : std::uint32_t { none = 0, read = 1, write = 2, failed = 4, shared = 8 };
 
 // Both sets together.
 constexpr ready operator|(ready a, ready b) noexcept {

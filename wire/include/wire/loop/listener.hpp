@@ -8,7 +8,8 @@
 namespace wire {
 
 // One listening socket. All belongs to the loop's thread, and the listener must end before the
-// loop. Several loops can share a port: see listen_options::reuse_port.
+// loop. Several loops can share a port: see listen_options::reuse_port, or copies (dup(2)) of one
+// socket.
 class listener {
 public:
     // Given each new connection, non-blocking and close-on-exec, and who connected; on the loop's
@@ -20,13 +21,22 @@ public:
     // Closes.
     ~listener();
 
-    // Closes what it had, and starts accepting on `listening`, which listen_tcp() gave, and which
-    // it owns from now on. The handler may close() the listener but not destroy it. Fails, and
+    // Whether this listener alone accepts from the socket, or others do too, of other threads or
+    // processes.
+    enum class use : std::uint8_t { alone, shared };
+
+    // Closes what it had, and starts accepting on `listening`, which is non-blocking, and which it
+    // owns from now on. The handler may close() the listener but not destroy it. Fails, and
     // stays closed, when the loop cannot watch the socket.
     //
     // One loop iteration accepts at most 512 connections, so that open ones are served under a
-    // storm of new ones. When the process has no descriptor left, it tries again every 100 ms.
-    result<void> start(event_loop& loop, unique_fd listening, accept_handler on_accept);
+    // storm of new ones; 16 of a shared socket, so that others get theirs. When the process has no
+    // descriptor left, it tries again every 100 ms.
+    result<void> start(event_loop& loop, unique_fd listening, accept_handler on_accept,
+                       use how = use::alone);
+    // Accepts what waits already, 512 connections at most, then closes. Of a shared socket it may
+    // be this loop alone that was woken for them; of any other, closing would reset them.
+    void finish() noexcept;
     // Stops accepting and closes the socket. Accepted connections stay open. Nothing happens when
     // it is closed.
     void close() noexcept;
@@ -35,7 +45,8 @@ public:
 
 private:
     static void on_ready(io_source& source, ready) noexcept;
-    void accept_all() noexcept;
+    void accept(int most) noexcept;
+    result<void> watch() noexcept;
     void retry() noexcept;
 
     struct source : io_source {
@@ -44,6 +55,7 @@ private:
     };
 
     event_loop* loop_ = nullptr;
+    use use_ = use::alone;
     unique_fd fd_;
     accept_handler on_accept_;
     source source_;

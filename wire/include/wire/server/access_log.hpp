@@ -32,14 +32,16 @@ struct access_record {
     std::uint64_t head_bytes_out = 0;
     // Since the request's head was complete.
     std::chrono::nanoseconds duration{};
-    // The other end of the connection.
+    // The other end of the connection: request::peer().
     address peer;
     // The moment of the call.
     std::chrono::system_clock::time_point finished;
 };
 
 // A line of NCSA's common log format, without its end: `127.0.0.1 - - [06/Nov/1994:08:49:37 +0000]
-// "GET / HTTP/1.1" 200 5`. Quotes, backslashes and bytes outside printable ASCII are escaped as
+// "GET / HTTP/1.1" 200 5`. It begins with request::client_address(), which is the peer's unless
+// server_options::forwarded_fields has trusted proxies believed; the peer's where there is no
+// request. Quotes, backslashes and bytes outside printable ASCII are escaped as
 // Apache does (\" \\ \x0a): a peer cannot forge a line. The time is UTC.
 std::string common_log(const access_record& r);
 // The same with Referer and User-Agent: Apache's and nginx's combined log format.

@@ -22,6 +22,17 @@
 
 namespace wire::http {
 
+namespace detail {
+
+// What trusted proxies say of a request's client; empty where they say nothing.
+struct client_view {
+    address from;
+    std::string_view scheme;
+    std::string_view authority;
+};
+
+}  // namespace detail
+
 // One request. Owned by its response: the request, and all views that it gives, are valid until
 // that response is sent or destroyed. Handlers read it on any thread, one at a time.
 class request {
@@ -63,8 +74,26 @@ public:
     // after response::take_body().
     std::string_view body() const noexcept { return body_; }
 
-    // The other end of the connection, which may be a proxy. Stays when the connection has gone.
+    // The other end of the connection, which may be a proxy; with server_options::proxy_protocol,
+    // whom the proxy made the connection for. Stays when the connection has gone.
     const address& peer() const noexcept { return peer_; }
+    // The proxy that named peer() by the PROXY protocol; null where none did.
+    const address* proxied_by() const noexcept { return proxied_by_ ? &*proxied_by_ : nullptr; }
+
+    // The client, its scheme and the authority that it asked for, as far as trusted proxies say so
+    // in the fields that server_options::forwarded_fields names; else peer(), "https" with TLS and
+    // "http" without, and authority(). Where a proxy names no address, or a malformed one, the
+    // proxy's own is the client's: give no rights to addresses of proxies. The port is 0 where
+    // proxies do not tell it.
+    const address& client_address() const noexcept { return client_ ? client_->from : peer_; }
+    std::string_view client_scheme() const noexcept {
+        if (client_ && !client_->scheme.empty()) return client_->scheme;
+        return tls_ ? "https" : "http";
+    }
+    std::string_view client_authority() const noexcept {
+        return client_ && !client_->authority.empty() ? client_->authority : head_.authority;
+    }
+
     // The TLS version, cipher and protocol in use, and the common name of the client's certificate
     // where one was asked for; null without TLS. Stays when the connection has gone.
     const wire::tls::connection_info* tls() const noexcept { return tls_ ? &*tls_ : nullptr; }
@@ -87,6 +116,8 @@ protected:
     std::string body_;
     std::vector<std::pair<std::string_view, std::string_view>> params_;  // of the route
     address peer_;
+    std::optional<address> proxied_by_;
+    std::optional<detail::client_view> client_;  // only when the peer is a trusted proxy
     std::optional<wire::tls::connection_info> tls_;
 };
 

@@ -23,12 +23,16 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "wire/base/limits.hpp"
 #include "wire/base/result.hpp"
 #include "wire/loop/event_loop.hpp"
+#include "wire/loop/network.hpp"
+#include "wire/loop/socket.hpp"
 #include "wire/server/access_log.hpp"
 #include "wire/server/error_pages.hpp"
+#include "wire/server/forwarding.hpp"
 #include "wire/server/handler.hpp"
 #include "wire/server/metrics.hpp"
 #include "wire/server/response.hpp"
@@ -43,8 +47,16 @@ struct server_options {
     // The address to listen on, IPv4 or IPv6, not a name. "::" takes IPv4 connections too where the
     // system is set up so.
     std::string host = "0.0.0.0";
-    // Event loops, each on its own thread with its own listening socket (SO_REUSEPORT). With more
-    // than one the handler is called from several threads at once. 0 counts as 1.
+    // Listen on a Unix socket instead, at this path or, where it begins with '@', at this abstract
+    // name of Linux; empty: on `host` and a port. A file that was left there is replaced when
+    // nobody listens on it, and the server removes its own when it stops accepting.
+    std::string unix_socket;
+    // The permissions of that file: who may write to it may connect. 0660 lets in a proxy that has
+    // the file's group.
+    unsigned unix_socket_mode = 0600;
+    // Event loops, each on its own thread with its own listening socket (SO_REUSEPORT); where there
+    // is only one socket, a Unix socket or one that was given to listen(), all accept from it. With
+    // more than one loop the handler is called from several threads at once. 0 counts as 1.
     unsigned loops = 1;
     // Connections that the kernel queues for each loop until it accepts them (listen(2)).
     int backlog = 4096;
@@ -54,6 +66,13 @@ struct server_options {
     loop_options loop;
     // Certificates for https and wss; null: without TLS.
     std::shared_ptr<wire::tls::server_context> tls;
+    // The reverse proxies and load balancers in front of this server: whose word is taken, by the
+    // PROXY protocol or in fields, for whom they speak. See forwarding.hpp.
+    std::vector<network> trusted_proxies;
+    // Whether connections begin with a PROXY protocol header.
+    http::proxy_protocol proxy_protocol = http::proxy_protocol::off;
+    // The fields of requests that are believed of trusted proxies; none.
+    http::forwarded_fields forwarded_fields;
     // The value of the Server field; no such field when empty.
     std::string server_name;
     // What the server's own refusals say instead of a line of plain text.
@@ -76,11 +95,23 @@ struct server_options {
 class server {
 public:
     // Binds and listens; connections queue in the kernel until run(). With port 0 the system
-    // chooses one, which port() tells. Errors: bad_argument for a host that is no address, and for
-    // a server_name or error page that may not be sent; address_in_use and others of the system's;
-    // the message names the address.
+    // chooses one, which port() tells; options.unix_socket leaves the port out of account. Errors:
+    // bad_argument for a host that is no address, a path that no Unix socket can have, a
+    // server_name or error page that may not be sent, proxy_protocol or forwarded_fields without
+    // trusted_proxies, and fields that exclude each other; address_in_use and others of the
+    // system's; the message names the address.
     static result<server> listen(std::uint16_t port, handler h, server_options options = {});
     static result<server> listen(std::uint16_t port, router routes, server_options options = {});
+
+    // Accepts from sockets that listen already, of TCP or Unix: those of socket activation, or a
+    // predecessor's (inherited_sockets.hpp). They belong to the server from here on, also after an
+    // error; `host`, `unix_socket` and `backlog` of the options are not used, and the file of a
+    // Unix socket is left alone. Errors: bad_argument for an empty list and for what is no
+    // listening stream socket; otherwise as above.
+    static result<server> listen(std::vector<unique_fd> sockets, handler h,
+                                 server_options options = {});
+    static result<server> listen(std::vector<unique_fd> sockets, router routes,
+                                 server_options options = {});
 
     server(server&&) noexcept;
     server& operator=(server&&) noexcept;
@@ -90,7 +121,7 @@ public:
     // afterwards: what they send is dropped.
     ~server();
 
-    // The port that is listened on.
+    // The port that is listened on, of the first socket that has one; 0 where none has.
     std::uint16_t port() const noexcept;
 
     // Serves until stop() was called and the drain that follows it is over: on this thread and,
@@ -114,13 +145,23 @@ public:
     // server.
     event_loop& loop() noexcept;
 
+    // Any thread: copies of the listening sockets, close-on-exec, for the process that is to take
+    // this one's place: pass them on, wait until that process serves, then stop(). Connections that
+    // nobody has accepted wait in the sockets themselves, so that none is refused or lost. The file
+    // of a Unix socket is then the successor's, and stays. Empty after stop(). Fails with
+    // errc::system_error when the process may open no more descriptors.
+    result<std::vector<unique_fd>> hand_over();
+
     // Any thread, and from signal handlers: accepts no more, closes idle connections, answers what
     // is in progress with "Connection: close", and makes run() return when all are gone or
-    // drain_timeout is over.
+    // drain_timeout is over. A connection that has not asked for anything yet has another
+    // second to do so: its request may be on its way.
     void stop() noexcept;
 
 private:
     struct state;
+    static result<std::unique_ptr<state>> prepare(handler h, server_options options);
+    static result<void> share(state& s);
     explicit server(std::unique_ptr<state> s) noexcept;
     std::unique_ptr<state> state_;
 };
