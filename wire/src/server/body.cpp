@@ -2,10 +2,12 @@
 // body.hpp has the states.
 #include "body.hpp"
 
+#include <exception>
 #include <memory>
 #include <utility>
 
 #include "connection.hpp"
+#include "exceptions.hpp"
 #include "exchange.hpp"
 
 namespace wire::http {
@@ -71,7 +73,9 @@ void body_writer::on_closed(unique_function<void()> call) {
         if (!channel_->was_lost) return;
     }
     const auto told = std::make_shared<unique_function<void()>>(std::move(call));
-    if (!run_on_loop(channel_->handle, [told] { (*told)(); })) (*told)();
+    const auto handle = channel_->handle;
+    const auto tell = [handle, told] { detail::shielded(*handle, *told); };
+    if (!run_on_loop(handle, tell)) tell();
 }
 
 // ---- reader ----
@@ -228,7 +232,7 @@ void body_channel::drained() {
         f = std::move(on_drained);
     }
     if (!f) return;
-    f();
+    if (!shielded(*handle, f)) return;
     const std::lock_guard lock(mutex);
     if (!over && !on_drained) on_drained = std::move(f);
 }
@@ -249,7 +253,7 @@ void body_channel::lost() {
         told = std::move(on_closed);
         if (ended) return;
     }
-    if (told) told();
+    if (told) shielded(*handle, told);
 }
 
 void body_source::read(body_reader::piece_handler piece, body_reader::end_handler end) {
@@ -276,12 +280,40 @@ void body_source::pause(bool on) {
     }
 }
 
+namespace {
+
+// Destroys the end handler, which most often owns the response, as an exception leaves the piece
+// handler.
+class stop_reading {
+public:
+    explicit stop_reading(body_source& of) noexcept : of_(&of) {}
+    stop_reading(const stop_reading&) = delete;
+    stop_reading& operator=(const stop_reading&) = delete;
+    ~stop_reading() {
+        if (std::uncaught_exceptions() == before_) return;
+        of_->told = true;
+        const auto gone = std::move(of_->on_end);
+    }
+
+private:
+    body_source* of_;
+    const int before_ = std::uncaught_exceptions();
+};
+
+}  // namespace
+
 void body_source::piece(std::string_view bytes) {
     if (!on_piece) return;
     const auto alive = shared_from_this();
-    auto f = std::move(on_piece);
-    f(bytes);
-    if (!told) on_piece = std::move(f);
+    callback_begins(*handle);
+    try {
+        auto f = std::move(on_piece);
+        const stop_reading at_exception(*this);
+        f(bytes);
+        if (!told) on_piece = std::move(f);
+    } catch (...) {
+        exception_left_callback(*handle, std::current_exception());
+    }
 }
 
 void body_source::end(errc why) {
@@ -306,7 +338,7 @@ void body_source::deliver_rest() {
     told = true;
     auto f = std::move(on_end);
     const auto keep_until_here = std::move(on_piece);
-    if (f) f(result);
+    if (f) shielded(*handle, f, result);
 }
 
 }  // namespace detail

@@ -3,7 +3,9 @@
 #include "wire/server/response.hpp"
 
 #include <algorithm>
+#include <exception>
 
+#include "exceptions.hpp"
 #include "exchange.hpp"
 #include "proto/char_tables.hpp"
 #include "proto/rebase.hpp"
@@ -35,6 +37,19 @@ void append_field(std::string& to, std::string_view name, std::string_view value
     *p++ = '\n';
 }
 
+// An exception has left a hook, on the thread that sends.
+void hook_failed(response& res, std::exception_ptr why) {
+    if (!res) return;  // it was the hook's
+    detail::exchange& e = response_access::of(res);
+    e.threw = true;
+    if (!e.handle->on_exception) {
+        e.fail(500);
+        return;
+    }
+    const std::shared_ptr<detail::loop_handle> handle = e.handle;
+    detail::tell_of_exception(*handle, response_access::release(res), std::move(why));
+}
+
 // Calls the hooks of on_send(); false when one has taken the response over.
 bool run_hooks(response& res) {
     const auto of = [&res]() -> detail::exchange& { return response_access::of(res); };
@@ -45,7 +60,7 @@ bool run_hooks(response& res) {
         try {
             hook(res);
         } catch (...) {
-            if (res) of().fail(500);
+            hook_failed(res, std::current_exception());
         }
         if (!res) return false;
     }
@@ -56,6 +71,10 @@ bool run_hooks(response& res) {
 
 response::~response() {
     if (exchange_ == nullptr) return;
+    const detail::loop_handle& handle = *exchange_->handle;
+    if (std::uncaught_exceptions() > 0 && handle.is_here() &&
+        handle.owner->exceptions().keep(exchange_))
+        return;
     exchange_->fail(500);
     send();
 }
@@ -228,7 +247,8 @@ void exchange::clear() noexcept {
     bytes_in = bytes_out = head_bytes_out = 0;
     body_bytes = 0;
     held_back_since.reset();
-    held = instead = false;
+    held = instead = threw = false;
+    coroutine = 0;
     in = nullptr;
     out = nullptr;
     out_length.reset();
@@ -240,6 +260,17 @@ void exchange::fail(int code, std::string_view text) {
     has_type = refused = false;
     instead = true;
     say(code, text);
+}
+
+void exchange::start_afresh(int code) noexcept {
+    status = code;
+    fields.clear();
+    body.clear();
+    has_type = refused = close = instead = false;
+    open = nullptr;
+    out = nullptr;
+    out_length.reset();
+    file = nullptr;
 }
 
 void exchange::say(int code, std::string_view text) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "connection.hpp"
+#include "exceptions.hpp"
 #include "exchange.hpp"
 #include "loop/deferred_deletion.hpp"
 #include "observer.hpp"
@@ -66,6 +67,9 @@ public:
     void complete(exchange* e);
     // Handlers that are coroutines, until they end.
     task_group& tasks() noexcept { return tasks_; }
+    // Exceptions of handlers and callbacks.
+    detail::exceptions& exceptions() noexcept { return exceptions_; }
+    loop_handle& handle_of_loop() noexcept { return *handle_; }
     // Destroys the connection, closed already, at the end of the loop iteration.
     void defer(connection& c);
 
@@ -83,6 +87,7 @@ private:
     std::shared_ptr<loop_handle> handle_;
     std::unique_ptr<event_loop> loop_;
     std::unique_ptr<ws::deflate_pool> deflates_;
+    detail::exceptions exceptions_{*this};
     task_group tasks_;
     listener listener_;
     connection::list connections_;

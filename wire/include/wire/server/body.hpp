@@ -16,8 +16,9 @@
 //
 // Both are handles on something that the server holds: move them anywhere, let them outlive the
 // connection and the server. Each may be used from any thread, by one at a time. Their callbacks
-// run on the loop's thread and must not throw; they may use, and destroy, the writer or reader that
-// they belong to.
+// run on the loop's thread; they may use, and destroy, the writer or reader that they belong to.
+// One that throws is not called again, nor is the other of the reader: server_options::on_exception
+// is told, and a response that they own answers.
 #pragma once
 
 #include <cstddef>

@@ -89,8 +89,9 @@ public:
     // iteration; from another the loop is woken up. Never blocks, and tells nothing of the peer:
     // see server_options::on_finished. Afterwards this object is empty.
     void send();
-    // The same with `body` as the body.
-    void send(std::string body) {
+    // The same with `body` as the body, which is moved or, by the second and third, copied: a view
+    // need not outlive the call, and may point into the request.
+    void send(std::string&& body) {
         this->body() = std::move(body);
         send();
     }
@@ -116,7 +117,7 @@ public:
     // Calls `hook` when this response is sent, on the thread that sends it; the hook may still
     // change all of it. The one added last is called first. A hook may move the response away and
     // send it later, after which those before it are called. Not called for an upgrade. When it
-    // throws, the answer is 500.
+    // throws, the answer is 500, or what server_options::on_exception makes of it.
     response& on_send(unique_function<void(response&)> hook);
 
     // Answers with 101 and goes on as a WebSocket; `open` sets up the session on the connection's
