@@ -10,6 +10,7 @@
 #include "proto/char_tables.hpp"
 #include "proto/rebase.hpp"
 #include "wire/proto/cookies.hpp"
+#include "wire/server/send_file.hpp"
 #include "worker.hpp"
 
 namespace wire::http {
@@ -176,6 +177,17 @@ void response::send() {
     if (!exchange_->hooks.empty() && !run_hooks(*this)) return;
     detail::exchange::deliver(std::exchange(exchange_, nullptr));
 }
+
+void response::redirect(std::string_view url, int status) {
+    const bool fits = (status >= 301 && status <= 303) || status == 307 || status == 308;
+    if (!fits) exchange_->refused = true;
+    set_header("Location", url);
+    exchange_->status = status;
+    exchange_->body.clear();
+    send();
+}
+
+void response::send_file(const std::string& path) { send_file(path, {}); }
 
 body_writer response::start_body() {
     exchange_->out = std::make_shared<detail::body_channel>(exchange_->handle,

@@ -25,6 +25,7 @@
 namespace wire::http {
 
 struct set_cookie;
+struct send_file_options;  // send_file.hpp
 namespace detail {
 struct exchange;
 struct response_access;
@@ -95,6 +96,27 @@ public:
         this->body() = std::move(body);
         send();
     }
+    void send(std::string_view body) {
+        this->body().assign(body);
+        send();
+    }
+    void send(const char* body) { send(std::string_view(body)); }
+
+    // Sends the client to `url`, a URI reference (RFC 9110 section 10.2.2), with an empty body.
+    // `status`: 301, 302, 303, 307 or 308; with 303 it asks there with GET, with 307 and 308 as it
+    // asked here, with 301 and 302 most turn POST into GET. Another status, and control characters
+    // in `url`, turn the response into a 500. Nothing else is checked: a `url` of a peer's choosing
+    // may lead to any site. Afterwards this object is empty.
+    void redirect(std::string_view url, int status = 302);
+
+    // Sends the regular file at `path`, as serve_files() sends its files: by parts, with ETag,
+    // Last-Modified, conditions and ranges for GET and HEAD where the status is 200, whole
+    // otherwise. `path` is the application's: it is opened as it is, symbolic links included. Do
+    // not build it from what a peer sent: serve_files() is for that. A file that cannot be opened,
+    // or is no regular one, is answered with 404, with 503 where descriptors or memory are short.
+    // Opens the file on this thread. Afterwards this object is empty.
+    void send_file(const std::string& path, const send_file_options& options);
+    void send_file(const std::string& path);
 
     // ---- a body in pieces (body.hpp) ----
 

@@ -34,6 +34,7 @@
 #include "wire/server/metrics.hpp"
 #include "wire/server/response.hpp"
 #include "wire/server/router.hpp"
+#include "wire/server/send_file.hpp"
 #include "wire/tls/server_context.hpp"
 
 namespace wire::http {
