@@ -57,6 +57,8 @@ public:
                 text_ += s.data;
             } else if (s.what == http::event::end) {
                 add("end");
+            } else if (s.what == http::event::trailer) {
+                add("trailer [" + std::string(s.data) + "]");
             } else {
                 add((s.what == http::event::interim ? "interim " : "head ") + describe(head_));
             }

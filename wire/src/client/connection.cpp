@@ -329,6 +329,10 @@ std::size_t client_connection::consume(std::span<char> bytes) {
         case event::need_more: return at;
         case event::interim:
             if (job_->streamed != nullptr && answer().status == 100) stop_awaiting_continue();
+            if (job_->request.on_interim) {
+                const auto tell = job_->request.on_interim;  // which may cancel the request
+                tell(answer());
+            }
             break;
         case event::head:
             take_head({bytes.data() + at - s.consumed, s.consumed});
@@ -360,6 +364,7 @@ std::size_t client_connection::consume(std::span<char> bytes) {
             }
             enter(phase::body, job_->timeouts(owner_->options()).body_timeout);
             break;
+        case event::trailer: access::add_trailer(reply_, s.data); break;
         case event::end: complete_ = true; break;
         case event::error:
             fail({s.error, about(*job_) + std::string(to_string(s.error)) + " in the response"});

@@ -9,6 +9,7 @@
 #include "connection.hpp"
 #include "exceptions.hpp"
 #include "exchange.hpp"
+#include "wire/proto/trailers.hpp"
 
 namespace wire::http {
 
@@ -44,6 +45,14 @@ body_writer::~body_writer() {
 
 bool body_writer::write(std::string_view piece) {
     return channel_ != nullptr && channel_->write(piece);
+}
+
+bool body_writer::trailer(std::string_view name, std::string_view value) {
+    if (channel_ == nullptr || !may_be_trailer(name) || !is_field_value(value)) return false;
+    const std::lock_guard lock(channel_->mutex);
+    if (channel_->closed) return false;
+    channel_->trailer.append(name).append(": ").append(value).append("\r\n");
+    return true;
 }
 
 void body_writer::finish() {

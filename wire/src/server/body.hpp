@@ -85,6 +85,7 @@ struct body_channel : std::enable_shared_from_this<body_channel> {
     std::mutex mutex;
     // The following are guarded by mutex.
     std::string pending;     // written, not yet taken by the loop
+    std::string trailer;     // whole lines; does not change once ended
     std::size_t unsent = 0;  // by the connection, when it last looked
     bool posted = false;     // pump() is posted
     bool congested = false;  // write() said so: drained() is owed

@@ -53,6 +53,8 @@ public:
     void body_flow_changed();
     // Whether the peer must first take what it has been sent.
     bool congested() noexcept;
+    // Sends a whole 1xx head ahead of the response of the request in progress.
+    void send_interim(std::string_view head);
     // Sends `res` with `file` in place of its body. Any thread.
     static void send_file(response res, std::shared_ptr<file_body> file);
 

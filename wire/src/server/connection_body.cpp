@@ -119,6 +119,11 @@ void connection::abandon(errc why, bool observed) {
 
 // ---- responses ----
 
+void connection::send_interim(std::string_view head) {
+    current_->bytes_out += head.size();
+    write(head);
+}
+
 void connection::begin_streaming(exchange& e, bool keep_alive) {
     framing how = framing::chunked;
     if (e.out_length) {
@@ -163,7 +168,9 @@ void connection::end_body(bool complete) {
     }
     if (how == framing::chunked) {
         const std::size_t before = out().size();
-        append_last_chunk(out());
+        // A recipient that did not ask may not expect any (RFC 9110 section 6.5.1).
+        const bool wanted = !e.out->trailer.empty() && e.req.headers().has_token("TE", "trailers");
+        append_last_chunk(out(), wanted ? e.out->trailer : std::string_view());
         e.bytes_out += out().size() - before;
     }
     flush_later();

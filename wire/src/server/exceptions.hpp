@@ -8,7 +8,7 @@
 //   no one   -                                 keep(): an exception destroys a response
 //   one      exceptions, on the loop's thread  caught(): -> on_exception; flush(): -> 500, at the
 //                                              end of the loop iteration or before the next
-//                                              handler, when the handler itself caught the exception
+//                                              handler, when it was the handler that caught it
 //
 // The exchange of a coroutine carries the coroutine's number, as others may run before its
 // exception is caught.

@@ -178,6 +178,19 @@ void response::send() {
     detail::exchange::deliver(std::exchange(exchange_, nullptr));
 }
 
+bool response::early_hints(std::initializer_list<header_field> fields) {
+    const detail::exchange& e = *exchange_;
+    if (!e.handle->is_here() || e.from == nullptr || e.req.head_.minor_version == 0) return false;
+    std::string text = "HTTP/1.1 103 Early Hints\r\n";
+    for (const auto& [name, value] : fields) {
+        if (!is_token(name) || !is_field_value(value) || is_own_field(name)) return false;
+        append_field(text, name, value);
+    }
+    text += "\r\n";
+    e.from->send_interim(text);
+    return true;
+}
+
 void response::redirect(std::string_view url, int status) {
     const bool fits = (status >= 301 && status <= 303) || status == 307 || status == 308;
     if (!fits) exchange_->refused = true;

@@ -10,6 +10,7 @@
 // forms.hpp reads queries, forms and cookies out of a request.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,6 +19,7 @@
 
 #include "wire/loop/address.hpp"
 #include "wire/proto/http_parser.hpp"
+#include "wire/proto/trailers.hpp"
 #include "wire/tls/connection.hpp"
 
 namespace wire::http {
@@ -63,6 +65,11 @@ public:
     // after response::take_body().
     std::string_view body() const noexcept { return body_; }
 
+    // The fields that followed a chunked body (trailers.hpp), but for those that may not; none for
+    // other bodies. Of a body that is read in pieces they are there when its end handler is called:
+    // do not ask before. They are the sender's word only, as the head is.
+    const header_list& trailers() const noexcept;
+
     // The other end of the connection, which may be a proxy. Stays when the connection has gone.
     const address& peer() const noexcept { return peer_; }
     // The TLS version, cipher and protocol in use, and the common name of the client's certificate
@@ -88,6 +95,7 @@ protected:
     std::vector<std::pair<std::string_view, std::string_view>> params_;  // of the route
     address peer_;
     std::optional<wire::tls::connection_info> tls_;
+    std::unique_ptr<trailer_list> trailers_;  // null without any
 };
 
 }  // namespace wire::http

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -56,6 +57,8 @@ public:
 
     // ---- status and fields ----
 
+    using header_field = std::pair<std::string_view, std::string_view>;
+
     // 200 unless set. A code below 200 or above 999 turns the response into a 500.
     response& status(int code) noexcept;
     // Adds a field, also where there is one of that name. Content-Length, Transfer-Encoding,
@@ -79,6 +82,17 @@ public:
     // among them. The view dies with the next change.
     int status() const noexcept;
     std::optional<std::string_view> header(std::string_view name) const noexcept;
+
+    // Sends 103 (Early Hints, RFC 8297) with these fields at once, ahead of the response, which is
+    // not changed: what a browser may fetch meanwhile.
+    //
+    //     res.early_hints({{"Link", "</style.css>; rel=preload; as=style"}});
+    //
+    // May be repeated. To be called on the loop's thread. False, with nothing sent, on another, to
+    // a client of HTTP/1.0, which knows no such responses, when the connection has gone, and for
+    // fields that header() would not take. Some old clients take a 103 for the response itself:
+    // browsers ask with "Sec-Fetch-Mode: navigate" where it is of use.
+    bool early_hints(std::initializer_list<header_field> fields);
 
     // ---- a body that is there whole ----
 
