@@ -321,6 +321,7 @@ int status_for(errc code) noexcept {
     switch (code) {
     case errc::uri_too_long: return 414;
     case errc::body_too_large:
+    case errc::expands_too_much:
     case errc::too_many_parts:
     case errc::part_too_large: return 413;
     case errc::unsupported_media_type: return 415;

@@ -281,7 +281,10 @@ void body_source::read(body_reader::piece_handler piece, body_reader::end_handle
 void body_source::pause(bool on) {
     if (paused == on) return;
     paused = on;
+    if (coded != nullptr && coded->giving) return;  // which goes on, or stops
     const auto alive = shared_from_this();
+    if (!on && coded != nullptr) give_decoded({});
+    if (paused != on) return;
     if (at != nullptr) {
         at->body_flow_changed();
     } else if (!on) {
@@ -311,7 +314,46 @@ private:
 
 }  // namespace
 
+void body_source::decode_by(body_decoder by) {
+    coded = std::make_unique<body_decoding>(std::move(by));
+}
+
 void body_source::piece(std::string_view bytes) {
+    if (coded != nullptr) {
+        give_decoded(bytes);
+    } else {
+        give(bytes);
+    }
+}
+
+// The bytes that were left when the reader paused, then `bytes`.
+void body_source::give_decoded(std::string_view bytes) {
+    if (told) return;                        // nobody reads on
+    constexpr std::size_t most = 64 * 1024;  // at a time
+    const auto alive = shared_from_this();
+    body_decoding& c = *coded;
+    if (!c.waiting.empty()) {
+        c.waiting.append(bytes);
+        bytes = c.waiting.view();
+    }
+    const std::size_t came = bytes.size();
+    errc failed = errc::none;
+    c.giving = true;
+    while (!told && !paused && failed == errc::none && (!bytes.empty() || c.by.has_more())) {
+        c.plain.clear();
+        failed = c.by.add(bytes, most, c.plain);
+        if (failed == errc::none && !c.plain.empty()) give(c.plain.view());
+    }
+    c.giving = false;
+    if (c.waiting.empty()) {
+        c.waiting.append(bytes);
+    } else {
+        c.waiting.consume(came - bytes.size());
+    }
+    if (failed != errc::none && at != nullptr) at->refuse_body(failed);
+}
+
+void body_source::give(std::string_view bytes) {
     if (!on_piece) return;
     const auto alive = shared_from_this();
     callback_begins(*handle);

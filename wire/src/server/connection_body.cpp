@@ -26,6 +26,7 @@ void connection::begin_body(bool peer_waits) {
     if (plan.stream) {
         current_->in = std::make_shared<body_source>(current_->handle);
         current_->in->at = this;
+        current_->in->max_bytes = most;
         current_->in->owes_continue = peer_waits;
         dispatch(phase::body);
     } else if (peer_waits) {
@@ -80,8 +81,17 @@ void connection::take_piece(std::string_view piece) {
 
 void connection::take_body_end() {
     const auto in = current_->in;
+    if (const errc why = in->finish(); why != errc::none) {
+        refuse(why);
+        return;
+    }
     enter(phase::handling);
     in->end(errc::none);
+}
+
+void connection::refuse_body(errc why) {
+    refuse(why);
+    go_on();
 }
 
 void connection::body_flow_changed() {

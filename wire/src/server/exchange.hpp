@@ -47,6 +47,7 @@ struct loop_handle {
     std::size_t max_unsent_bytes = 0;         // of limits
     std::atomic<std::thread::id> thread{};    // while the loop runs; none once it is ending
     std::atomic<std::uint64_t> coroutines{};  // that have been numbered
+    wire::limits limits;                      // does not change
     error_pages pages;                        // does not change
     // server_options::on_exception; does not change.
     std::function<void(response, std::exception_ptr)> on_exception;

@@ -33,6 +33,7 @@ worker::worker(const server_options& options, handler& h, peer_counts* peers)
                           options.metrics != nullptr ? &add_loop(*options.metrics) : nullptr);
     }
     handle_->owner = this;
+    handle_->limits = options.limits;
     handle_->pages = options.error_pages;
     handle_->on_exception = options.on_exception;
     handle_->max_unsent_bytes = options.limits.max_unsent_bytes;
