@@ -110,8 +110,11 @@ errc client_connection::write_request(const client_job& job) {
                                            to.scheme + "://" + to.authority() + to.target)
                     : head_writer::request(out(), to_string(r.method), to.target);
     bool has_host = false;
-    for (const auto& [name, value] : r.headers)
+    bool has_te = false;
+    for (const auto& [name, value] : r.headers) {
         has_host = has_host || equals_ignoring_case(name, "host");
+        has_te = has_te || equals_ignoring_case(name, "te");
+    }
     if (!has_host) head.field("Host", origin_->forwarded ? to.authority() : origin_->authority);
     if (origin_->forwarded && !origin_->to.proxy->authorization.empty()) {
         head.field("Proxy-Authorization", origin_->to.proxy->authorization);
@@ -121,6 +124,7 @@ errc client_connection::write_request(const client_job& job) {
     for (const auto& [name, value] : r.headers) {
         if (!is_own_field(name)) head.field(name, value);
     }
+    if (has_te) head.field("Connection", "TE");  // RFC 9110 section 10.1.4
     if (job.plan != nullptr) head.raw(job.plan->fields);
     if (r.source) {
         if (r.source.length) {

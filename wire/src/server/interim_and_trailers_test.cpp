@@ -92,10 +92,16 @@ TEST(response_trailers, reach_the_client) {
     EXPECT_EQ(got->body(), "body");
     EXPECT_EQ(all_of(got->trailers()), "X-Sum=4;X-Other=;");
     EXPECT_FALSE(got->header("X-Sum"));
+    served echo([](response res) {
+        res.send(std::string(res.request().header("Connection").value_or("none")));
+    });
+    asks.url = url_of(echo);
+    EXPECT_EQ(c->send(asks)->body(), "TE");
+    EXPECT_EQ(c->get(url_of(echo))->body(), "none");
     const auto without = c->get(url_of(s));
     ASSERT_TRUE(without);
     EXPECT_TRUE(without->trailers().empty());
-    EXPECT_EQ(c->connections_opened(), 1U);
+    EXPECT_EQ(c->connections_opened(), 2U);  // one for each server
 }
 
 constexpr std::string_view chunked =
