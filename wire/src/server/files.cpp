@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <memory>
 #include <optional>
@@ -76,6 +77,21 @@ unique_fd open_below(int directory, const char* path) noexcept {
     }
 }
 
+// Opens the most welcome of the files that hold the same packed, the smallest first of those that
+// are equally welcome.
+template <typename Open>
+content_coding open_packed(const header_list& fields, const std::string& path, Open& open,
+                           const struct stat& about) {
+    constexpr std::array usual{content_coding::br, content_coding::zstd, content_coding::gzip};
+    for (const content_coding c : accepted_codings(fields, usual)) {
+        const std::string_view extension = c == content_coding::br     ? ".br"
+                                           : c == content_coding::zstd ? ".zst"
+                                                                       : ".gz";
+        if (open(path + std::string(extension)) && S_ISREG(about.st_mode)) return c;
+    }
+    return content_coding::identity;
+}
+
 void serve(const root& from, response res) {
     const file_options& options = from.options;
     const request& req = res.request();
@@ -131,9 +147,9 @@ void serve(const root& from, response res) {
         res.header("Vary", "Accept-Encoding");
         unique_fd plain = std::move(file);
         const struct stat plain_about = about;
-        if (preferred_coding(req.headers()) == content_coding::gzip && open(path + ".gz") &&
-            S_ISREG(about.st_mode)) {
-            res.header("Content-Encoding", "gzip");
+        const auto coding = open_packed(req.headers(), path, open, about);
+        if (coding != content_coding::identity) {
+            res.header("Content-Encoding", to_string(coding));
         } else {
             file = std::move(plain);
             about = plain_about;
