@@ -5,6 +5,7 @@
 #include <wire/server/server.hpp>
 
 #include <cstdio>
+#include <exception>
 #include <memory>
 #include <string>
 
@@ -53,6 +54,14 @@ int main() {
     options.metrics = counts;
     options.on_finished = [](const http::access_record& r) {
         std::puts(http::combined_log(r).c_str());
+    };
+    options.on_exception = [](http::response res, std::exception_ptr why) {
+        try {
+            std::rethrow_exception(why);
+        } catch (const std::exception& e) {
+            std::fprintf(stderr, "handler: %s\n", e.what());
+        } catch (...) {}
+        if (res) res.status(503).send("try again later\n");
     };
     const wire::error why = http::start_server(8080, std::move(routes), options);
     std::fprintf(stderr, "middleware: %s\n", why.message.c_str());

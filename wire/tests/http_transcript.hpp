@@ -6,6 +6,7 @@
 
 #include "pieces.hpp"
 #include "wire/proto/http_parser.hpp"
+#include "wire/proto/trailers.hpp"
 
 namespace wire::testing {
 
@@ -57,6 +58,9 @@ public:
                 text_ += s.data;
             } else if (s.what == http::event::end) {
                 add("end");
+            } else if (s.what == http::event::trailer) {
+                http::trailer_list().add(s.data);
+                add("trailer [" + std::string(s.data) + "]");
             } else {
                 add((s.what == http::event::interim ? "interim " : "head ") + describe(head_));
             }

@@ -1,5 +1,6 @@
 // Decoding bodies whole and in pieces, and bodies that are wrong or expand too much.
-#include "body_coding.hpp"
+
+#include "proto/body_coding.hpp"
 
 #include <gtest/gtest.h>
 

@@ -110,8 +110,11 @@ errc client_connection::write_request(const client_job& job) {
                                            to.scheme + "://" + to.authority() + to.target)
                     : head_writer::request(out(), to_string(r.method), to.target);
     bool has_host = false;
-    for (const auto& [name, value] : r.headers)
+    bool has_te = false;
+    for (const auto& [name, value] : r.headers) {
         has_host = has_host || equals_ignoring_case(name, "host");
+        has_te = has_te || equals_ignoring_case(name, "te");
+    }
     if (!has_host) head.field("Host", origin_->forwarded ? to.authority() : origin_->authority);
     if (origin_->forwarded && !origin_->to.proxy->authorization.empty()) {
         head.field("Proxy-Authorization", origin_->to.proxy->authorization);
@@ -121,6 +124,7 @@ errc client_connection::write_request(const client_job& job) {
     for (const auto& [name, value] : r.headers) {
         if (!is_own_field(name)) head.field(name, value);
     }
+    if (has_te) head.field("Connection", "TE");  // RFC 9110 section 10.1.4
     if (job.plan != nullptr) head.raw(job.plan->fields);
     if (r.source) {
         if (r.source.length) {
@@ -329,6 +333,10 @@ std::size_t client_connection::consume(std::span<char> bytes) {
         case event::need_more: return at;
         case event::interim:
             if (job_->streamed != nullptr && answer().status == 100) stop_awaiting_continue();
+            if (job_->request.on_interim) {
+                const auto tell = job_->request.on_interim;  // which may cancel the request
+                tell(answer());
+            }
             break;
         case event::head:
             take_head({bytes.data() + at - s.consumed, s.consumed});
@@ -360,6 +368,7 @@ std::size_t client_connection::consume(std::span<char> bytes) {
             }
             enter(phase::body, job_->timeouts(owner_->options()).body_timeout);
             break;
+        case event::trailer: access::add_trailer(reply_, s.data); break;
         case event::end: complete_ = true; break;
         case event::error:
             fail({s.error, about(*job_) + std::string(to_string(s.error)) + " in the response"});

@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
-#include "body_coding.hpp"
 #include "connection.hpp"
+#include "proto/body_coding.hpp"
 #include "reply_access.hpp"
 #include "unix_time.hpp"
 #include "wire/proto/detail/splitmix64.hpp"

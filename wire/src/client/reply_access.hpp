@@ -16,6 +16,10 @@ struct reply_access {
         r.opening_ = took;
         r.reused_ = reused;
     }
+    static void add_trailer(reply& r, std::string_view line) {
+        if (r.trailers_ == nullptr) r.trailers_ = std::make_unique<trailer_list>();
+        r.trailers_->add(line);
+    }
     static void set_decoded(reply& r, bool decoded) noexcept { r.decoded_ = decoded; }
     static void set_way(reply& r, std::string url, std::vector<redirect> redirects) noexcept {
         r.url_ = std::move(url);

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "body_coding.hpp"
+#include "proto/body_coding.hpp"
 #include "wire/base/buffer.hpp"
 #include "wire/base/result.hpp"
 #include "wire/client/streaming.hpp"

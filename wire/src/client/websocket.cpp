@@ -163,7 +163,8 @@ private:
             const http::step s = parser_.parse({bytes.data() + at, bytes.size() - at}, head_);
             switch (s.what) {
             case http::event::need_more: return at;
-            case http::event::interim: break;
+            case http::event::interim:
+            case http::event::trailer: break;
             case http::event::error: fail(s.error); return at;
             case http::event::head:
                 if (options_.cookies != nullptr)

@@ -2,6 +2,7 @@
 #include "wire/proto/accept_encoding.hpp"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 
 #include "char_tables.hpp"
@@ -13,6 +14,8 @@ std::string_view to_string(content_coding c) noexcept {
     case content_coding::identity: break;
     case content_coding::gzip: return "gzip";
     case content_coding::deflate: return "deflate";
+    case content_coding::br: return "br";
+    case content_coding::zstd: return "zstd";
     }
     return {};
 }
@@ -32,11 +35,19 @@ int parse_weight(std::string_view text) noexcept {
     return value <= 1000 ? value : -1;
 }
 
+constexpr std::size_t known_codings = 5;
+
 struct weights {
-    std::optional<int> gzip;
-    std::optional<int> deflate;
-    std::optional<int> identity;
+    std::array<std::optional<int>, known_codings> by_coding;  // by content_coding
     std::optional<int> any;
+
+    std::optional<int>& of(content_coding c) noexcept {
+        return by_coding[static_cast<std::size_t>(c)];
+    }
+    // 0: not acceptable. Identity counts only where it is named.
+    int value(content_coding c) noexcept {
+        return of(c).value_or(c == content_coding::identity ? 0 : any.value_or(0));
+    }
 
     void element(std::string_view text) noexcept {
         const std::size_t semicolon = std::min(text.find(';'), text.size());
@@ -51,20 +62,22 @@ struct weights {
         }
         const auto is = [&](std::string_view coding) { return equals_ignoring_case(name, coding); };
         if (is("gzip") || is("x-gzip")) {
-            gzip = weight;
+            of(content_coding::gzip) = weight;
         } else if (is("deflate")) {
-            deflate = weight;
+            of(content_coding::deflate) = weight;
+        } else if (is("br")) {
+            of(content_coding::br) = weight;
+        } else if (is("zstd")) {
+            of(content_coding::zstd) = weight;
         } else if (is("identity")) {
-            identity = weight;
+            of(content_coding::identity) = weight;
         } else if (name == "*") {
             any = weight;
         }
     }
 };
 
-}  // namespace
-
-content_coding preferred_coding(const header_list& fields) noexcept {
+weights weights_in(const header_list& fields) noexcept {
     weights w;
     for (const header& field : fields) {
         if (!detail::name_is(field.name, "accept-encoding")) continue;
@@ -74,12 +87,33 @@ content_coding preferred_coding(const header_list& fields) noexcept {
             left.remove_prefix(std::min(end + 1, left.size()));
         }
     }
-    const int gzip = w.gzip.value_or(w.any.value_or(0));
-    const int deflate = w.deflate.value_or(w.any.value_or(0));
-    const int identity = w.identity.value_or(0);
-    if (gzip > 0 && gzip >= deflate && gzip >= identity) return content_coding::gzip;
-    if (deflate > 0 && deflate >= identity) return content_coding::deflate;
-    return content_coding::identity;
+    return w;
+}
+
+}  // namespace
+
+content_coding preferred_coding(const header_list& fields) noexcept {
+    constexpr std::array made{content_coding::gzip, content_coding::deflate};
+    const coding_list all = accepted_codings(fields, made);
+    return all.empty() ? content_coding::identity : *all.begin();
+}
+
+coding_list accepted_codings(const header_list& fields,
+                             std::span<const content_coding> among) noexcept {
+    weights w = weights_in(fields);
+    std::array<content_coding, known_codings> sorted{};
+    std::size_t n = 0;
+    for (const content_coding c : among) {
+        const int weight = w.value(c);
+        if (n == sorted.size() || weight == 0 || weight < w.value(content_coding::identity))
+            continue;
+        std::size_t at = n++;
+        for (; at > 0 && w.value(sorted[at - 1]) < weight; --at) sorted[at] = sorted[at - 1];
+        sorted[at] = c;
+    }
+    coding_list all;
+    for (std::size_t i = 0; i < n; ++i) all.push_back(sorted[i]);
+    return all;
 }
 
 }  // namespace wire::http

@@ -39,6 +39,24 @@ TEST(preferred_coding, the_star_stands_for_those_not_named) {
     EXPECT_EQ(preferred({"gzip;q=0.2, *;q=0"}), "gzip");
     EXPECT_EQ(preferred({"identity, *;q=0.5"}), "");
 }
+TEST(accepted_codings, come_by_weight_then_in_the_servers_order) {
+    const auto accepted = [](const std::string& value) {
+        constexpr std::array among{content_coding::br, content_coding::zstd, content_coding::gzip};
+        header_list fields;
+        fields.push_back({"Accept-Encoding", value});
+        std::string text;
+        for (const content_coding c : accepted_codings(fields, among))
+            text.append(to_string(c)).append(" ");
+        return text;
+    };
+    EXPECT_EQ(accepted("gzip, deflate, br, zstd"), "br zstd gzip ");
+    EXPECT_EQ(accepted("gzip, br;q=0.5, zstd;q=0.7"), "gzip zstd br ");
+    EXPECT_EQ(accepted("zstd;q=0.9, *;q=0.9"), "br zstd gzip ");
+    EXPECT_EQ(accepted("br;q=0, *"), "zstd gzip ");
+    EXPECT_EQ(accepted("br;q=0.2, gzip, identity;q=0.5"), "gzip ");
+    EXPECT_EQ(accepted("deflate"), "");
+    EXPECT_EQ(accepted(""), "");
+}
 TEST(preferred_coding, malformed_elements_count_as_not_there) {
     for (const auto bad :
          {"gzip;", "gzip;q", "gzip;q=", "gzip;q=2", "gzip;q=1.001", "gzip;q=0.1234", "gzip;q=.5",

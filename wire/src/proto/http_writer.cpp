@@ -102,7 +102,11 @@ void append_chunk(buffer& out, std::string_view data) {
     out.append(crlf);
 }
 
-void append_last_chunk(buffer& out) { out.append("0\r\n\r\n"); }
+void append_last_chunk(buffer& out, std::string_view trailer) {
+    out.append("0\r\n");
+    if (!trailer.empty()) out.append(trailer);
+    out.append("\r\n");
+}
 
 std::array<char, 29> format_date(std::int64_t unix_seconds) noexcept {
     constexpr std::string_view days = "ThuFriSatSunMonTueWed";  // 1 January 1970 was a Thursday

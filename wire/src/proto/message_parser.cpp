@@ -20,7 +20,8 @@
 //                                                          chunk_data_cr
 //     chunk_data_cr     CR                                 chunk_data_lf            -
 //     chunk_data_lf     LF                                 chunk_size               -
-//     trailer           field lines, an empty line         start                    end
+//     trailer           a field line                       the same                 trailer
+//                       an empty line                      start                    end
 //     finished          -                                  start                    end
 //     upgraded          -                                  the same                 need_more
 //     broken            -                                  the same                 error
@@ -289,29 +290,27 @@ step message_parser::parse_chunk_framing(std::string_view in) noexcept {
     return {at, event::need_more, errc::none, {}};
 }
 
-// Consumed line by line: nothing of a trailer is kept.
+// A line at a time: nothing of a trailer is kept here.
 step message_parser::parse_trailer(std::string_view in, std::size_t at) noexcept {
-    for (;;) {
-        const std::size_t allowed = limits_->max_trailer_bytes - trailer_bytes_;
-        const std::string_view rest = in.substr(0, at + std::min(allowed, in.size() - at));
-        std::size_t next = at;
-        header line;
-        switch (scan_field_line(rest, next, line, error_)) {
-        case line_scan::complete:
-            if (++fields_ > limits_->max_headers) return fail(errc::too_many_headers);
-            trailer_bytes_ += static_cast<std::uint32_t>(next - at);
-            at = next;
-            break;
-        case line_scan::empty:
-            begin_body(framing::none, 0);
-            state_ = state::start;
-            return {next, event::end, errc::none, {}};
-        case line_scan::incomplete:
-            if (in.size() - at >= allowed) return fail(errc::header_too_large);
-            return {at, event::need_more, errc::none, {}};
-        case line_scan::failed: return fail(error_);
-        }
+    const std::size_t allowed = limits_->max_trailer_bytes - trailer_bytes_;
+    const std::string_view rest = in.substr(0, at + std::min(allowed, in.size() - at));
+    std::size_t next = at;
+    header line;
+    switch (scan_field_line(rest, next, line, error_)) {
+    case line_scan::complete:
+        if (++fields_ > limits_->max_headers) return fail(errc::too_many_headers);
+        trailer_bytes_ += static_cast<std::uint32_t>(next - at);
+        return {next, event::trailer, errc::none, in.substr(at, next - at - 2)};
+    case line_scan::empty:
+        begin_body(framing::none, 0);
+        state_ = state::start;
+        return {next, event::end, errc::none, {}};
+    case line_scan::incomplete:
+        if (in.size() - at >= allowed) return fail(errc::header_too_large);
+        return {at, event::need_more, errc::none, {}};
+    case line_scan::failed: break;
     }
+    return fail(error_);
 }
 
 }  // namespace wire::http::detail
@@ -322,6 +321,7 @@ int status_for(errc code) noexcept {
     switch (code) {
     case errc::uri_too_long: return 414;
     case errc::body_too_large:
+    case errc::expands_too_much:
     case errc::too_many_parts:
     case errc::part_too_large: return 413;
     case errc::unsupported_media_type: return 415;

@@ -75,7 +75,8 @@ TEST(request_parser, chunked_body) {
         "head POST / 1.1 [Host=a] [Transfer-Encoding=Chunked] chunked; body hello world!; end");
     EXPECT_EQ(parse("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: , chunked ,\r\n\r\n"
                     "0\r\nTrailer: x\r\nOther: y\r\n\r\n"),
-              "head POST / 1.1 [Host=a] [Transfer-Encoding=, chunked ,] chunked; end");
+              "head POST / 1.1 [Host=a] [Transfer-Encoding=, chunked ,] chunked; "
+              "trailer [Trailer: x]; trailer [Other: y]; end");
 }
 TEST(request_parser, pipelined) {
     EXPECT_EQ(parse(get + "\r\n" + "POST /b HTTP/1.1\r\nHost: b\r\nContent-Length: 2\r\n\r\nhi" +

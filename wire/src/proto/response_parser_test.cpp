@@ -45,9 +45,10 @@ TEST(response_parser, reason_may_be_empty_or_missing) {
               "head 200 '' 1.1 [Content-Length=0] length 0; end");
 }
 TEST(response_parser, chunked) {
-    EXPECT_EQ(parse("HTTP/1.1 200 OK\r\nTransfer-Encoding: "
-                    "chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\nT: v\r\n\r\n"),
-              "head 200 'OK' 1.1 [Transfer-Encoding=chunked] chunked; body abcde; end");
+    EXPECT_EQ(
+        parse("HTTP/1.1 200 OK\r\nTransfer-Encoding: "
+              "chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\nT: v\r\n\r\n"),
+        "head 200 'OK' 1.1 [Transfer-Encoding=chunked] chunked; body abcde; trailer [T: v]; end");
 }
 TEST(response_parser, chunk_extensions_are_held_to_their_grammar) {
     const auto with = [](const std::string& extension) {

@@ -2,11 +2,14 @@
 // body.hpp has the states.
 #include "body.hpp"
 
+#include <exception>
 #include <memory>
 #include <utility>
 
 #include "connection.hpp"
+#include "exceptions.hpp"
 #include "exchange.hpp"
+#include "wire/proto/trailers.hpp"
 
 namespace wire::http {
 
@@ -44,6 +47,14 @@ bool body_writer::write(std::string_view piece) {
     return channel_ != nullptr && channel_->write(piece);
 }
 
+bool body_writer::trailer(std::string_view name, std::string_view value) {
+    if (channel_ == nullptr || !may_be_trailer(name) || !is_field_value(value)) return false;
+    const std::lock_guard lock(channel_->mutex);
+    if (channel_->closed) return false;
+    channel_->trailer.append(name).append(": ").append(value).append("\r\n");
+    return true;
+}
+
 void body_writer::finish() {
     if (channel_ != nullptr) std::exchange(channel_, nullptr)->end(true);
 }
@@ -71,7 +82,9 @@ void body_writer::on_closed(unique_function<void()> call) {
         if (!channel_->was_lost) return;
     }
     const auto told = std::make_shared<unique_function<void()>>(std::move(call));
-    if (!run_on_loop(channel_->handle, [told] { (*told)(); })) (*told)();
+    const auto handle = channel_->handle;
+    const auto tell = [handle, told] { detail::shielded(*handle, *told); };
+    if (!run_on_loop(handle, tell)) tell();
 }
 
 // ---- reader ----
@@ -228,7 +241,7 @@ void body_channel::drained() {
         f = std::move(on_drained);
     }
     if (!f) return;
-    f();
+    if (!shielded(*handle, f)) return;
     const std::lock_guard lock(mutex);
     if (!over && !on_drained) on_drained = std::move(f);
 }
@@ -249,7 +262,7 @@ void body_channel::lost() {
         told = std::move(on_closed);
         if (ended) return;
     }
-    if (told) told();
+    if (told) shielded(*handle, told);
 }
 
 void body_source::read(body_reader::piece_handler piece, body_reader::end_handler end) {
@@ -268,7 +281,10 @@ void body_source::read(body_reader::piece_handler piece, body_reader::end_handle
 void body_source::pause(bool on) {
     if (paused == on) return;
     paused = on;
+    if (coded != nullptr && coded->giving) return;  // which goes on, or stops
     const auto alive = shared_from_this();
+    if (!on && coded != nullptr) give_decoded({});
+    if (paused != on) return;
     if (at != nullptr) {
         at->body_flow_changed();
     } else if (!on) {
@@ -276,12 +292,79 @@ void body_source::pause(bool on) {
     }
 }
 
+namespace {
+
+// Destroys the end handler, which most often owns the response, as an exception leaves the piece
+// handler.
+class stop_reading {
+public:
+    explicit stop_reading(body_source& of) noexcept : of_(&of) {}
+    stop_reading(const stop_reading&) = delete;
+    stop_reading& operator=(const stop_reading&) = delete;
+    ~stop_reading() {
+        if (std::uncaught_exceptions() == before_) return;
+        of_->told = true;
+        const auto gone = std::move(of_->on_end);
+    }
+
+private:
+    body_source* of_;
+    const int before_ = std::uncaught_exceptions();
+};
+
+}  // namespace
+
+void body_source::decode_by(body_decoder by) {
+    coded = std::make_unique<body_decoding>(std::move(by));
+}
+
 void body_source::piece(std::string_view bytes) {
+    if (coded != nullptr) {
+        give_decoded(bytes);
+    } else {
+        give(bytes);
+    }
+}
+
+// The bytes that were left when the reader paused, then `bytes`.
+void body_source::give_decoded(std::string_view bytes) {
+    if (told) return;                        // nobody reads on
+    constexpr std::size_t most = 64 * 1024;  // at a time
+    const auto alive = shared_from_this();
+    body_decoding& c = *coded;
+    if (!c.waiting.empty()) {
+        c.waiting.append(bytes);
+        bytes = c.waiting.view();
+    }
+    const std::size_t came = bytes.size();
+    errc failed = errc::none;
+    c.giving = true;
+    while (!told && !paused && failed == errc::none && (!bytes.empty() || c.by.has_more())) {
+        c.plain.clear();
+        failed = c.by.add(bytes, most, c.plain);
+        if (failed == errc::none && !c.plain.empty()) give(c.plain.view());
+    }
+    c.giving = false;
+    if (c.waiting.empty()) {
+        c.waiting.append(bytes);
+    } else {
+        c.waiting.consume(came - bytes.size());
+    }
+    if (failed != errc::none && at != nullptr) at->refuse_body(failed);
+}
+
+void body_source::give(std::string_view bytes) {
     if (!on_piece) return;
     const auto alive = shared_from_this();
-    auto f = std::move(on_piece);
-    f(bytes);
-    if (!told) on_piece = std::move(f);
+    callback_begins(*handle);
+    try {
+        auto f = std::move(on_piece);
+        const stop_reading at_exception(*this);
+        f(bytes);
+        if (!told) on_piece = std::move(f);
+    } catch (...) {
+        exception_left_callback(*handle, std::current_exception());
+    }
 }
 
 void body_source::end(errc why) {
@@ -306,7 +389,7 @@ void body_source::deliver_rest() {
     told = true;
     auto f = std::move(on_end);
     const auto keep_until_here = std::move(on_piece);
-    if (f) f(result);
+    if (f) shielded(*handle, f, result);
 }
 
 }  // namespace detail

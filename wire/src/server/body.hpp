@@ -36,6 +36,7 @@
 #include <string>
 #include <string_view>
 
+#include "proto/body_coding.hpp"
 #include "wire/base/buffer.hpp"
 #include "wire/proto/compression.hpp"
 #include "wire/proto/http_types.hpp"
@@ -85,6 +86,7 @@ struct body_channel : std::enable_shared_from_this<body_channel> {
     std::mutex mutex;
     // The following are guarded by mutex.
     std::string pending;     // written, not yet taken by the loop
+    std::string trailer;     // whole lines; does not change once ended
     std::size_t unsent = 0;  // by the connection, when it last looked
     bool posted = false;     // pump() is posted
     bool congested = false;  // write() said so: drained() is owed
@@ -104,6 +106,17 @@ struct body_channel : std::enable_shared_from_this<body_channel> {
     std::uint64_t left = 0;       // of an announced length
 };
 
+// What a body that is decoded as it comes needs in addition. While it has more to give the reader
+// is paused, so that nothing further comes, not even the end.
+struct body_decoding {
+    explicit body_decoding(body_decoder d) noexcept : by(std::move(d)) {}
+
+    body_decoder by;
+    buffer waiting;  // received, not decoded when the reader paused
+    buffer plain;
+    bool giving = false;  // give_decoded() is on the stack
+};
+
 // On the loop's thread, but for its destruction.
 struct body_source : std::enable_shared_from_this<body_source> {
     explicit body_source(std::shared_ptr<loop_handle> w) : handle(std::move(w)) {}
@@ -111,6 +124,9 @@ struct body_source : std::enable_shared_from_this<body_source> {
     // ---- for the reader ----
     void read(body_reader::piece_handler piece, body_reader::end_handler end);
     void pause(bool on);
+
+    // ---- for middleware, before it is read ----
+    void decode_by(body_decoder by);
 
     // ---- for the connection ----
     bool stalled() const noexcept { return !wanted || paused; }
@@ -120,13 +136,22 @@ struct body_source : std::enable_shared_from_this<body_source> {
     // The same for a handler that has answered already: it is told nothing.
     void forget() noexcept;
     void deliver_rest();
+    // What is wrong with a body of which all pieces have come.
+    errc finish() const noexcept {
+        return coded != nullptr && !told ? coded->by.finish() : errc::none;
+    }
+
+    void give(std::string_view bytes);
+    void give_decoded(std::string_view bytes);
 
     std::shared_ptr<loop_handle> handle;
     connection* at = nullptr;  // while it receives this body
     body_reader::piece_handler on_piece;
     body_reader::end_handler on_end;
-    std::string whole;         // a body that had come before it was asked for
-    errc result = errc::none;  // once over
+    std::unique_ptr<body_decoding> coded;  // null for a body that is given as it comes
+    std::uint64_t max_bytes = 0;           // that it may have, also decoded
+    std::string whole;                     // a body that had come before it was asked for
+    errc result = errc::none;              // once over
     bool wanted = false;
     bool paused = false;
     bool over = false;  // nothing more will come from the connection

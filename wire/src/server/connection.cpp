@@ -171,6 +171,10 @@ std::size_t connection::consume(std::span<char> bytes) {
                 take_piece(s.data);
             }
             break;
+        case event::trailer:
+            current_->bytes_in += s.data.size();
+            current_->req.keep_trailer(s.data);
+            break;
         case event::end:
             if (current_->in == nullptr) {
                 dispatch(phase::handling);
@@ -294,7 +298,7 @@ void connection::write_response(exchange& e, bool keep_alive, framing how, std::
     p = put(p, "\r\n");
     e.head_bytes_out = static_cast<std::uint64_t>(p - begin);
     if (!bodiless && e.req.head_.method != method::head && !e.body.empty()) p = put(p, e.body);
-    e.bytes_out = static_cast<std::uint64_t>(p - begin);
+    e.bytes_out += static_cast<std::uint64_t>(p - begin);  // interim responses may be counted
     to.commit(static_cast<std::size_t>(p - begin));
     flush_later();
 }

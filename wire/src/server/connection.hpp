@@ -53,8 +53,12 @@ public:
     void end_body(bool complete);
     // The reader of the request's body has begun, paused or resumed.
     void body_flow_changed();
+    // What has come of the request's body cannot be decoded.
+    void refuse_body(errc why);
     // Whether the peer must first take what it has been sent.
     bool congested() noexcept;
+    // Sends a whole 1xx head ahead of the response of the request in progress.
+    void send_interim(std::string_view head);
     // Sends `res` with `file` in place of its body. Any thread.
     static void send_file(response res, std::shared_ptr<file_body> file);
 

@@ -26,6 +26,7 @@ void connection::begin_body(bool peer_waits) {
     if (plan.stream) {
         current_->in = std::make_shared<body_source>(current_->handle);
         current_->in->at = this;
+        current_->in->max_bytes = most;
         current_->in->owes_continue = peer_waits;
         dispatch(phase::body);
     } else if (peer_waits) {
@@ -80,8 +81,17 @@ void connection::take_piece(std::string_view piece) {
 
 void connection::take_body_end() {
     const auto in = current_->in;
+    if (const errc why = in->finish(); why != errc::none) {
+        refuse(why);
+        return;
+    }
     enter(phase::handling);
     in->end(errc::none);
+}
+
+void connection::refuse_body(errc why) {
+    refuse(why);
+    go_on();
 }
 
 void connection::body_flow_changed() {
@@ -118,6 +128,11 @@ void connection::abandon(errc why, bool observed) {
 }
 
 // ---- responses ----
+
+void connection::send_interim(std::string_view head) {
+    current_->bytes_out += head.size();
+    write(head);
+}
 
 void connection::begin_streaming(exchange& e, bool keep_alive) {
     framing how = framing::chunked;
@@ -163,7 +178,9 @@ void connection::end_body(bool complete) {
     }
     if (how == framing::chunked) {
         const std::size_t before = out().size();
-        append_last_chunk(out());
+        // A recipient that did not ask may not expect any (RFC 9110 section 6.5.1).
+        const bool wanted = !e.out->trailer.empty() && e.req.headers().has_token("TE", "trailers");
+        append_last_chunk(out(), wanted ? e.out->trailer : std::string_view());
         e.bytes_out += out().size() - before;
     }
     flush_later();

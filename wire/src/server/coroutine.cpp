@@ -11,25 +11,33 @@ namespace detail {
 namespace {
 
 // An exception destroys the response while it unwinds, as in any other handler.
-task<> guarded(task<> handling) {
+task<> guarded(worker& w, std::uint64_t number, task<> handling) {
     try {
-        co_await std::move(handling);
-    } catch (...) {}
+        task<> within = std::move(handling);  // destroyed, with what it holds, before the catch
+        co_await std::move(within);
+    } catch (...) {
+        w.exceptions().caught(std::current_exception(), number);
+    }
 }
 
 }  // namespace
 
-std::shared_ptr<loop_handle> loop_handle_of(const response& r) noexcept {
-    return response_access::of(r).handle;
+coroutine_ticket number_coroutine(response& r) {
+    exchange& e = response_access::of(r);
+    e.coroutine = e.handle->coroutines.fetch_add(1, std::memory_order_relaxed) + 1;
+    return {e.handle, e.coroutine};
 }
 
-void run_handler(const std::shared_ptr<loop_handle>& handle, task<> handling) {
+void run_handler(const coroutine_ticket& ticket, task<> handling) {
+    const std::shared_ptr<loop_handle>& handle = ticket.handle;
     if (handle->is_here()) {
-        handle->owner->tasks().spawn(guarded(std::move(handling)));
+        worker& w = *handle->owner;
+        w.tasks().spawn(guarded(w, ticket.number, std::move(handling)));
         return;
     }
-    unique_function<void()> work = [handle, handling = std::move(handling)]() mutable {
-        handle->owner->tasks().spawn(guarded(std::move(handling)));
+    unique_function<void()> work = [ticket, handling = std::move(handling)]() mutable {
+        worker& w = *ticket.handle->owner;
+        w.tasks().spawn(guarded(w, ticket.number, std::move(handling)));
     };
     const std::lock_guard lock(handle->mutex);  // gone before `work`, whose response takes it
     if (handle->loop != nullptr) handle->loop->post(std::move(work));

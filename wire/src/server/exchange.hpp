@@ -19,6 +19,8 @@
 #pragma once
 
 #include <atomic>
+#include <exception>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -40,12 +42,16 @@ class worker;
 // How responses and bodies reach their loop from any thread; it outlives the loop.
 struct loop_handle {
     std::mutex mutex;
-    event_loop* loop = nullptr;             // guarded by mutex; null once the loop is ending
-    worker* owner = nullptr;                // used where is_here(), and by what is posted
-    std::size_t max_unsent_bytes = 0;       // of limits
-    std::atomic<std::thread::id> thread{};  // while the loop runs; none once it is ending
-    error_pages pages;                      // does not change
-    std::stop_source stopping;              // the drain has begun, or the worker is ending
+    event_loop* loop = nullptr;               // guarded by mutex; null once the loop is ending
+    worker* owner = nullptr;                  // used where is_here(), and by what is posted
+    std::size_t max_unsent_bytes = 0;         // of limits
+    std::atomic<std::thread::id> thread{};    // while the loop runs; none once it is ending
+    std::atomic<std::uint64_t> coroutines{};  // that have been numbered
+    wire::limits limits;                      // does not change
+    error_pages pages;                        // does not change
+    // server_options::on_exception; does not change.
+    std::function<void(response, std::exception_ptr)> on_exception;
+    std::stop_source stopping;  // the drain has begun, or the worker is ending
 
     bool is_here() const noexcept {
         return thread.load(std::memory_order_relaxed) == std::this_thread::get_id();
@@ -56,6 +62,8 @@ struct loop_handle {
 struct response_access {
     // A response that will answer `e`.
     static response holding(exchange* e) noexcept { return response(e); }
+    // `r` is empty afterwards.
+    static exchange* release(response& r) noexcept { return std::exchange(r.exchange_, nullptr); }
     // Precondition: `r` is neither sent nor moved from.
     static exchange& of(const response& r) noexcept { return *r.exchange_; }
 };
@@ -74,6 +82,8 @@ struct exchange {
     // the reason as plain text. say() keeps the fields that were added.
     void say(int code, std::string_view text = {});
     void fail(int code, std::string_view text = {});
+    // Forgets what was set of the response, hooks apart.
+    void start_afresh(int code) noexcept;
 
     std::shared_ptr<loop_handle> handle;
     connection* from = nullptr;  // loop's thread only; null when that is gone
@@ -101,7 +111,9 @@ struct exchange {
     time_point body_from{};
     std::optional<time_point> held_back_since;
 
+    std::uint64_t coroutine = 0;      // the handler's number, when it is one
     bool held = false;                // by a response: else by the connection
+    bool threw = false;               // a hook did
     bool instead = false;             // fail() was called: `body` is sent, whatever else was to be
     std::shared_ptr<body_source> in;  // set: the request's body is or was read as it came
     std::shared_ptr<body_channel> out;  // set: the response's body is written as it is made

@@ -233,6 +233,28 @@ TEST_F(file_server, precompressed) {
     p.send(get("with%20space", "Accept-Encoding: gzip\r\n"));
     EXPECT_EQ(p.response(), "200 space");
 }
+TEST_F(file_server, precompressed_in_several_codings) {
+    write("root/a.txt.gz", "gzipped");
+    write("root/a.txt.br", "brotli");
+    write("root/a.txt.zst", "zstandard");
+    write("root/empty.zst", "z");
+    std::filesystem::create_symlink("../outside", directory / "root/sub/index.html.br");
+    served s(routes({.parameter = "path", .precompressed = true}));
+    raw_peer p(s.port());
+    const auto ask = [&](const std::string& name, const std::string& accept) {
+        p.send(get(name, "Accept-Encoding: " + accept + "\r\n"));
+        const std::string body = p.response();
+        return body.substr(4) + " " + field(p, "Content-Encoding");
+    };
+    EXPECT_EQ(ask("a.txt", "gzip, deflate, br, zstd"), "brotli br");
+    EXPECT_EQ(field(p, "Content-Type"), "text/plain; charset=utf-8");
+    EXPECT_EQ(field(p, "Vary"), "Accept-Encoding");
+    EXPECT_EQ(ask("a.txt", "gzip, zstd"), "zstandard zstd");
+    EXPECT_EQ(ask("a.txt", "gzip, zstd;q=0.5, br;q=0.1"), "gzipped gzip");
+    EXPECT_EQ(ask("a.txt", "br;q=0.5, identity"), "0123456789 ");
+    EXPECT_EQ(ask("empty", "br, gzip, zstd;q=0.1"), "z zstd");
+    EXPECT_EQ(ask("sub/", "br"), "<p> ");  // it leads outside
+}
 TEST_F(file_server, large_ones_to_a_slow_reader) {
     std::string large(20'000'000, 'x');
     for (std::size_t i = 0; i < large.size(); i += 997) large[i] = static_cast<char>('a' + i % 26);

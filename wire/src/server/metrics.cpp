@@ -150,6 +150,8 @@ std::string metrics::text() const {
                   {"max_uri_bytes", "max_header_bytes", "max_headers", "max_body_bytes",
                    "max_chunk_extension_bytes"},
                   &loop_metrics::limits);
+    r.single("wire_exceptions_total", "Exceptions that left handlers and their callbacks.",
+             &loop_metrics::exceptions);
     r.head("wire_websocket_sessions_open", "gauge", "WebSocket sessions open now.");
     r.line("wire_websocket_sessions_open", {},
            r.sum([](const loop_metrics& l) { return l.sessions_opened.read(); }) - ended);

@@ -17,7 +17,17 @@ result<std::string> request::decoded_param(std::string_view name) const {
     return std::string(param(name));
 }
 
+const header_list& request::trailers() const noexcept {
+    static const header_list none;
+    return trailers_ != nullptr ? trailers_->fields() : none;
+}
+
 namespace detail {
+
+void received_request::keep_trailer(std::string_view line) {
+    if (trailers_ == nullptr) trailers_ = std::make_unique<trailer_list>();
+    trailers_->add(line);
+}
 
 void received_request::keep(std::string_view raw) {
     raw_.assign(raw);
@@ -53,6 +63,7 @@ void received_request::clear() noexcept {
     empty(raw_);
     empty(body_);
     params_.clear();
+    trailers_ = nullptr;
 }
 
 }  // namespace detail

@@ -21,6 +21,8 @@ struct received_request final : request {
     void keep(std::string_view raw);
     // The same with what belongs to the connection, which may go before this.
     void keep(const wire::tls::connection_info& info);
+    // A line of the body's trailer.
+    void keep_trailer(std::string_view line);
     // Makes it ready for the next request; storage of moderate size stays.
     void clear() noexcept;
 

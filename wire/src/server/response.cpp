@@ -3,11 +3,14 @@
 #include "wire/server/response.hpp"
 
 #include <algorithm>
+#include <exception>
 
+#include "exceptions.hpp"
 #include "exchange.hpp"
 #include "proto/char_tables.hpp"
 #include "proto/rebase.hpp"
 #include "wire/proto/cookies.hpp"
+#include "wire/server/send_file.hpp"
 #include "worker.hpp"
 
 namespace wire::http {
@@ -35,6 +38,19 @@ void append_field(std::string& to, std::string_view name, std::string_view value
     *p++ = '\n';
 }
 
+// An exception has left a hook, on the thread that sends.
+void hook_failed(response& res, std::exception_ptr why) {
+    if (!res) return;  // it was the hook's
+    detail::exchange& e = response_access::of(res);
+    e.threw = true;
+    if (!e.handle->on_exception) {
+        e.fail(500);
+        return;
+    }
+    const std::shared_ptr<detail::loop_handle> handle = e.handle;
+    detail::tell_of_exception(*handle, response_access::release(res), std::move(why));
+}
+
 // Calls the hooks of on_send(); false when one has taken the response over.
 bool run_hooks(response& res) {
     const auto of = [&res]() -> detail::exchange& { return response_access::of(res); };
@@ -45,7 +61,7 @@ bool run_hooks(response& res) {
         try {
             hook(res);
         } catch (...) {
-            if (res) of().fail(500);
+            hook_failed(res, std::current_exception());
         }
         if (!res) return false;
     }
@@ -56,6 +72,10 @@ bool run_hooks(response& res) {
 
 response::~response() {
     if (exchange_ == nullptr) return;
+    const detail::loop_handle& handle = *exchange_->handle;
+    if (std::uncaught_exceptions() > 0 && handle.is_here() &&
+        handle.owner->exceptions().keep(exchange_))
+        return;
     exchange_->fail(500);
     send();
 }
@@ -158,6 +178,30 @@ void response::send() {
     detail::exchange::deliver(std::exchange(exchange_, nullptr));
 }
 
+bool response::early_hints(std::initializer_list<header_field> fields) {
+    const detail::exchange& e = *exchange_;
+    if (!e.handle->is_here() || e.from == nullptr || e.req.head_.minor_version == 0) return false;
+    std::string text = "HTTP/1.1 103 Early Hints\r\n";
+    for (const auto& [name, value] : fields) {
+        if (!is_token(name) || !is_field_value(value) || is_own_field(name)) return false;
+        append_field(text, name, value);
+    }
+    text += "\r\n";
+    e.from->send_interim(text);
+    return true;
+}
+
+void response::redirect(std::string_view url, int status) {
+    const bool fits = (status >= 301 && status <= 303) || status == 307 || status == 308;
+    if (!fits) exchange_->refused = true;
+    set_header("Location", url);
+    exchange_->status = status;
+    exchange_->body.clear();
+    send();
+}
+
+void response::send_file(const std::string& path) { send_file(path, {}); }
+
 body_writer response::start_body() {
     exchange_->out = std::make_shared<detail::body_channel>(exchange_->handle,
                                                             exchange_->handle->max_unsent_bytes);
@@ -232,7 +276,8 @@ void exchange::clear() noexcept {
     bytes_in = bytes_out = head_bytes_out = 0;
     body_bytes = 0;
     held_back_since.reset();
-    held = instead = false;
+    held = instead = threw = false;
+    coroutine = 0;
     in = nullptr;
     out = nullptr;
     out_length.reset();
@@ -244,6 +289,17 @@ void exchange::fail(int code, std::string_view text) {
     has_type = refused = false;
     instead = true;
     say(code, text);
+}
+
+void exchange::start_afresh(int code) noexcept {
+    status = code;
+    fields.clear();
+    body.clear();
+    has_type = refused = close = instead = false;
+    open = nullptr;
+    out = nullptr;
+    out_length.reset();
+    file = nullptr;
 }
 
 void exchange::say(int code, std::string_view text) {

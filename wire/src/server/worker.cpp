@@ -41,7 +41,9 @@ worker::worker(const server_options& options, handler& h, peer_counts* peers, do
                           options.metrics != nullptr ? &add_loop(*options.metrics) : nullptr);
     }
     handle_->owner = this;
+    handle_->limits = options.limits;
     handle_->pages = options.error_pages;
+    handle_->on_exception = options.on_exception;
     handle_->max_unsent_bytes = options.limits.max_unsent_bytes;
     idle_exchanges_.reserve(max_idle_exchanges);  // so that recycle() cannot throw
 }
@@ -56,6 +58,7 @@ worker::~worker() {
     handle_->stopping.request_stop();
     while (connections_.first != nullptr) connections_.first->drop();
     tasks_.clear();
+    exceptions_.flush();
     // Responses and bodies that outlive the server must find nobody.
     handle_->thread.store(std::thread::id(), std::memory_order_relaxed);
     {
@@ -197,10 +200,13 @@ void worker::defer(connection& c) {
 }
 
 void worker::handle(response res) {
-    // An exception that unwinds the handler destroys the response, which then answers 500.
+    exceptions_.begin();
+    // An exception that unwinds the handler destroys the response: exceptions.hpp.
     try {
         (*handler_)(std::move(res));
-    } catch (...) {}
+    } catch (...) {
+        exceptions_.caught(std::current_exception(), 0);
+    }
 }
 
 std::string_view worker::common_fields() {
@@ -236,6 +242,7 @@ void worker::recycle(exchange* e) noexcept {
 
 void worker::complete(exchange* e) {
     e->held = false;
+    if (e->threw && counts() != nullptr) counts()->exceptions.add();
     if (e->from != nullptr) {
         e->from->respond(*e);
         return;

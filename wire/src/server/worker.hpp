@@ -10,6 +10,7 @@
 
 #include "connection.hpp"
 #include "doors.hpp"
+#include "exceptions.hpp"
 #include "exchange.hpp"
 #include "loop/deferred_deletion.hpp"
 #include "observer.hpp"
@@ -81,6 +82,9 @@ public:
     void complete(exchange* e);
     // Handlers that are coroutines, until they end.
     task_group& tasks() noexcept { return tasks_; }
+    // Exceptions of handlers and callbacks.
+    detail::exceptions& exceptions() noexcept { return exceptions_; }
+    loop_handle& handle_of_loop() noexcept { return *handle_; }
     // Destroys the connection, closed already, at the end of the loop iteration.
     void defer(connection& c);
 
@@ -105,6 +109,7 @@ private:
     std::unique_ptr<event_loop> loop_;
     std::unique_ptr<ws::deflate_pool> deflates_;
     ws::detail::message_budget unfinished_messages_;
+    detail::exceptions exceptions_{*this};
     task_group tasks_;
     std::list<listener> listeners_;
     std::unique_ptr<proxy_intake> intake_;  // null without the PROXY protocol

@@ -96,7 +96,8 @@ std::string_view http_connection::consume(reply& r, std::string_view in, nanos a
         in.remove_prefix(step.consumed);
         switch (step.what) {
         case event::need_more: return in;
-        case event::interim: break;
+        case event::interim:
+        case event::trailer: break;
         case event::head:
             r.status = head.status;
             r.keep_alive = head.keep_alive;

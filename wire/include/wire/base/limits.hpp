@@ -33,7 +33,7 @@ struct limits {
     // All chunk extensions of one message together. RFC 9112 section 7.1.1 asks for such a limit.
     std::size_t max_chunk_extension_bytes = 4096;
 
-    // Trailer fields of one message together (validated, then dropped: RFC 9110 section 6.5.1).
+    // Trailer fields of one message together (RFC 9110 section 6.5).
     std::size_t max_trailer_bytes = 8192;
 
     // Parameters in one query or form. PHP's max_input_vars: 1000.

@@ -9,6 +9,8 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,6 +21,7 @@
 #include "wire/client/opening.hpp"
 #include "wire/client/streaming.hpp"
 #include "wire/proto/http_parser.hpp"
+#include "wire/proto/trailers.hpp"
 
 namespace wire::http {
 
@@ -60,6 +63,10 @@ struct client_request {
     // With a source: asks with "Expect: 100-continue" whether the server wants the body, and waits
     // for its answer before sending any of it (client_timeouts::continue_timeout).
     bool expect_continue = false;
+    // Called on the loop's thread with each 1xx head but 101 that comes before the response, such
+    // as 103 (Early Hints); limits::max_interim_responses bounds them. Its views die when it
+    // returns. Without it they are skipped.
+    std::function<void(const response_head&)> on_interim;
     // For this request instead of the client's.
     std::optional<client_timeouts> timeouts;
     // May be retried although its method is not idempotent: for servers that recognise a repeated
@@ -105,6 +112,11 @@ public:
     std::optional<std::string_view> header(std::string_view name) const noexcept {
         return head_.headers.find(name);
     }
+    // The fields that followed a chunked body (trailers.hpp), but for those that may not. Ask for
+    // them with a "TE: trailers" field in the request.
+    const header_list& trailers() const noexcept {
+        return trailers_ != nullptr ? trailers_->fields() : no_trailers_;
+    }
     // The whole body; empty where it was given in pieces.
     std::string_view body() const noexcept { return body_.view(); }
 
@@ -131,6 +143,8 @@ private:
     open_times opening_;
     bool reused_ = false;
     bool decoded_ = false;
+    inline static const header_list no_trailers_;
+    std::unique_ptr<trailer_list> trailers_;  // null without any
     std::string url_;
     std::vector<redirect> redirects_;
 };

@@ -24,6 +24,7 @@
 //     interim      the 1xx head             responses only: an interim head (not 101) is in `head`
 //     head         the head                 `head` is filled; its views point into the bytes
 //     body         a piece and its framing  `data` is a piece of the decoded body, never empty
+//     trailer      the field's line         `data` is a field of the trailer, "name: value"
 //     end          0, or the last chunk     the message is complete; the next call starts another
 //     error        0                        `error` says why; every later call says the same
 //
@@ -45,14 +46,14 @@
 namespace wire::http {
 
 // What a call of parse() has found; the table above says what each means.
-enum class event : std::uint8_t { need_more, interim, head, body, end, error };
+enum class event : std::uint8_t { need_more, interim, head, body, trailer, end, error };
 
 // The answer of one call of parse().
 struct step {
     std::size_t consumed = 0;  // bytes to drop from the front
     event what = event::need_more;
     errc error = errc::none;  // with event::error
-    std::string_view data{};  // with event::body
+    std::string_view data{};  // with event::body and event::trailer
 };
 
 // A request's start line and fields. All views point into the bytes that were parsed.

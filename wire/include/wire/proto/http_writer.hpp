@@ -53,8 +53,9 @@ private:
 // Appends `data` as one chunk of a chunked body (RFC 9112 section 7.1). Nothing for empty data,
 // which would end the body.
 void append_chunk(buffer& out, std::string_view data);
-// Appends the last chunk, without trailer fields.
-void append_last_chunk(buffer& out);
+// Appends the last chunk and the trailer: whole field lines that end in CRLF, which the caller
+// knows to be well-formed.
+void append_last_chunk(buffer& out, std::string_view trailer = {});
 
 // "Sun, 06 Nov 1994 08:49:37 GMT" (RFC 9110 section 5.6.7) from seconds since 1970. Not terminated
 // by a NUL.

@@ -16,8 +16,9 @@
 //
 // Both are handles on something that the server holds: move them anywhere, let them outlive the
 // connection and the server. Each may be used from any thread, by one at a time. Their callbacks
-// run on the loop's thread and must not throw; they may use, and destroy, the writer or reader that
-// they belong to.
+// run on the loop's thread; they may use, and destroy, the writer or reader that they belong to.
+// One that throws is not called again, nor is the other of the reader: server_options::on_exception
+// is told, and a response that they own answers.
 #pragma once
 
 #include <cstddef>
@@ -59,6 +60,14 @@ public:
     // wait for on_drained() before the next. Callers that ignore `false` grow the queue without
     // bound.
     bool write(std::string_view piece);
+    // A field that is to follow the body, once finish() is called. Only a body in chunks has a
+    // place for it, and it is sent only to clients that asked for such fields ("TE: trailers", RFC
+    // 9110 section 10.1.4): nothing may depend on it. Where the fields are known beforehand,
+    // announce their names by response::header("Trailer", ...).
+    //
+    // False, and nothing is kept, for a name that may not stand there (may_be_trailer()), for a
+    // value that may not stand in a header, and when the body is finished or the connection gone.
+    bool trailer(std::string_view name, std::string_view value);
     // The body is complete. Where less than an announced length was written it cannot be, and the
     // connection ends as without finish(). Afterwards this object writes nowhere.
     void finish();
@@ -101,7 +110,8 @@ public:
 
     // Begins to read; to be called once. `on_piece` is called with each piece, then `on_end` once.
     // With an error the connection has been answered, as far as it could be, and sending the
-    // response does nothing. Trailer fields are dropped.
+    // response does nothing. request::trailers() has the fields that follow a complete
+    // body.
     //
     // Neither is called after the response was sent, or finished: the rest of the body is then of
     // no interest, and the connection ends. Both may be called before read() or resume() returns.

@@ -12,7 +12,7 @@
 // What the lambda captures is the route's, and lives as long as the server; arguments are the
 // coroutine's own. Then:
 // - The response goes with the coroutine: one that ends, or throws, without having answered answers
-//   500.
+//   500, or as server_options::on_exception says.
 // - When the peer goes away, the coroutine goes on to its end; what it sends is dropped. Bodies
 //   tell of it: body_pieces::next() gives the error, body_writer::write() returns false.
 // - stop() waits for coroutines as for requests, those that have answered included; when

@@ -36,7 +36,10 @@ struct file_options {
     std::string cache_control{};
     // Whether names that begin with '.' are served too; otherwise they are not found.
     bool hidden = false;
-    // Whether "x.gz", where there is one, is sent in place of "x" to clients that accept gzip.
+    // Whether "x.br", "x.zst" or "x.gz", where there is one, is sent in place of "x" to clients
+    // that accept br, zstd or gzip: by the weights that the client gives, and in this order where
+    // they are equal. Keep such files as new as "x", and a zstd file's window within 8 MiB (RFC
+    // 9659).
     bool precompressed = false;
     // Ranges of bytes in one request; more, and overlapping ones, are refused with 416.
     std::size_t max_ranges = 16;

@@ -7,9 +7,11 @@
 //     };
 //
 // Handlers run on the thread of the loop that the request came by; with several loops several
-// threads call the same handler at once. They must not block. A handler that throws answers 500.
+// threads call the same handler at once. They must not block. A handler that throws answers 500,
+// or as server_options::on_exception says.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <type_traits>
 #include <utility>
@@ -26,11 +28,16 @@ namespace wire::http {
 namespace detail {
 
 struct loop_handle;
-// The loop that `r` came by. Precondition: not sent, nor moved from.
-std::shared_ptr<loop_handle> loop_handle_of(const response& r) noexcept;
+// The loop that a response came by, and the number there of the coroutine that handles it.
+struct coroutine_ticket {
+    std::shared_ptr<loop_handle> handle;
+    std::uint64_t number;
+};
+// Precondition: `r` is neither sent nor moved from.
+coroutine_ticket number_coroutine(response& r);
 // Runs a handler's coroutine on the loop's thread, from any thread: at once on that thread itself.
 // Destroys it unrun when the loop is gone.
-void run_handler(const std::shared_ptr<loop_handle>& handle, task<void> handling);
+void run_handler(const coroutine_ticket& ticket, task<void> handling);
 
 template <typename> constexpr bool is_task = false;
 template <typename T> constexpr bool is_task<task<T>> = true;
@@ -50,8 +57,8 @@ template <typename... More> class handler_of : public unique_function<void(respo
             static_assert(std::is_same_v<returned, task<void>>,
                           "a handler's task has no result: it sends the response");
             return [f = std::decay_t<F>(std::forward<F>(f))](response res, More... more) mutable {
-                const auto handle = detail::loop_handle_of(res);
-                detail::run_handler(handle, f(std::move(res), std::move(more)...));
+                const auto ticket = detail::number_coroutine(res);
+                detail::run_handler(ticket, f(std::move(res), std::move(more)...));
             };
         } else {
             return std::forward<F>(f);

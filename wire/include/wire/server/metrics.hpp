@@ -48,6 +48,7 @@ public:
     // - wire_received_bytes_total, wire_sent_bytes_total: of requests and responses, before TLS
     // - wire_timeouts_total{phase}: time limits that have passed
     // - wire_limits_total{limit}: requests refused for exceeding a limit
+    // - wire_exceptions_total: exceptions that left handlers, middleware and callbacks of bodies
     // - wire_websocket_sessions_open, wire_websocket_sessions_total,
     //   wire_websocket_messages_total{direction}
     std::string text() const;

@@ -10,6 +10,7 @@
 // forms.hpp reads queries, forms and cookies out of a request.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,6 +19,7 @@
 
 #include "wire/loop/address.hpp"
 #include "wire/proto/http_parser.hpp"
+#include "wire/proto/trailers.hpp"
 #include "wire/tls/connection.hpp"
 
 namespace wire::http {
@@ -74,6 +76,11 @@ public:
     // after response::take_body().
     std::string_view body() const noexcept { return body_; }
 
+    // The fields that followed a chunked body (trailers.hpp), but for those that may not; none for
+    // other bodies. Of a body that is read in pieces they are there when its end handler is called:
+    // do not ask before. They are the sender's word only, as the head is.
+    const header_list& trailers() const noexcept;
+
     // The other end of the connection, which may be a proxy; with server_options::proxy_protocol,
     // whom the proxy made the connection for. Stays when the connection has gone.
     const address& peer() const noexcept { return peer_; }
@@ -119,6 +126,7 @@ protected:
     std::optional<address> proxied_by_;
     std::optional<detail::client_view> client_;  // only when the peer is a trusted proxy
     std::optional<wire::tls::connection_info> tls_;
+    std::unique_ptr<trailer_list> trailers_;  // null without any
 };
 
 }  // namespace wire::http

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -26,6 +27,7 @@
 namespace wire::http {
 
 struct set_cookie;
+struct send_file_options;  // send_file.hpp
 namespace detail {
 struct exchange;
 struct response_access;
@@ -56,6 +58,8 @@ public:
 
     // ---- status and fields ----
 
+    using header_field = std::pair<std::string_view, std::string_view>;
+
     // 200 unless set. A code below 200 or above 999 turns the response into a 500.
     response& status(int code) noexcept;
     // Adds a field, also where there is one of that name. Content-Length, Transfer-Encoding,
@@ -80,6 +84,17 @@ public:
     int status() const noexcept;
     std::optional<std::string_view> header(std::string_view name) const noexcept;
 
+    // Sends 103 (Early Hints, RFC 8297) with these fields at once, ahead of the response, which is
+    // not changed: what a browser may fetch meanwhile.
+    //
+    //     res.early_hints({{"Link", "</style.css>; rel=preload; as=style"}});
+    //
+    // May be repeated. To be called on the loop's thread. False, with nothing sent, on another, to
+    // a client of HTTP/1.0, which knows no such responses, when the connection has gone, and for
+    // fields that header() would not take. Some old clients take a 103 for the response itself:
+    // browsers ask with "Sec-Fetch-Mode: navigate" where it is of use.
+    bool early_hints(std::initializer_list<header_field> fields);
+
     // ---- a body that is there whole ----
 
     // The body that send() sends, empty at first. Content-Length follows from it. 204 and 304, and
@@ -90,11 +105,33 @@ public:
     // iteration; from another the loop is woken up. Never blocks, and tells nothing of the peer:
     // see server_options::on_finished. Afterwards this object is empty.
     void send();
-    // The same with `body` as the body.
-    void send(std::string body) {
+    // The same with `body` as the body, which is moved or, by the second and third, copied: a view
+    // need not outlive the call, and may point into the request.
+    void send(std::string&& body) {
         this->body() = std::move(body);
         send();
     }
+    void send(std::string_view body) {
+        this->body().assign(body);
+        send();
+    }
+    void send(const char* body) { send(std::string_view(body)); }
+
+    // Sends the client to `url`, a URI reference (RFC 9110 section 10.2.2), with an empty body.
+    // `status`: 301, 302, 303, 307 or 308; with 303 it asks there with GET, with 307 and 308 as it
+    // asked here, with 301 and 302 most turn POST into GET. Another status, and control characters
+    // in `url`, turn the response into a 500. Nothing else is checked: a `url` of a peer's choosing
+    // may lead to any site. Afterwards this object is empty.
+    void redirect(std::string_view url, int status = 302);
+
+    // Sends the regular file at `path`, as serve_files() sends its files: by parts, with ETag,
+    // Last-Modified, conditions and ranges for GET and HEAD where the status is 200, whole
+    // otherwise. `path` is the application's: it is opened as it is, symbolic links included. Do
+    // not build it from what a peer sent: serve_files() is for that. A file that cannot be opened,
+    // or is no regular one, is answered with 404, with 503 where descriptors or memory are short.
+    // Opens the file on this thread. Afterwards this object is empty.
+    void send_file(const std::string& path, const send_file_options& options);
+    void send_file(const std::string& path);
 
     // ---- a body in pieces (body.hpp) ----
 
@@ -117,7 +154,7 @@ public:
     // Calls `hook` when this response is sent, on the thread that sends it; the hook may still
     // change all of it. The one added last is called first. A hook may move the response away and
     // send it later, after which those before it are called. Not called for an upgrade. When it
-    // throws, the answer is 500.
+    // throws, the answer is 500, or what server_options::on_exception makes of it.
     response& on_send(unique_function<void(response&)> hook);
 
     // Answers with 101 and goes on as a WebSocket; `open` sets up the session on the connection's

@@ -20,6 +20,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <string>
@@ -37,6 +38,7 @@
 #include "wire/server/metrics.hpp"
 #include "wire/server/response.hpp"
 #include "wire/server/router.hpp"
+#include "wire/server/send_file.hpp"
 #include "wire/tls/server_context.hpp"
 
 namespace wire::http {
@@ -84,6 +86,17 @@ struct server_options {
     // Called on the loop's thread, with several loops from several threads at once, when a request
     // has been dealt with; an upgraded one when its WebSocket begins. It must not block, nor throw.
     std::function<void(const access_record&)> on_finished;
+    // Called when an exception has left a handler, plain or coroutine, middleware, or a callback of
+    // a body: on the loop's thread, with several loops from several threads at once; for a hook of
+    // response::on_send() on the thread that sends. std::rethrow_exception() tells what was thrown.
+    //
+    // The response has status 500 and nothing else of what was set before, hooks apart. It may be
+    // sent now or later, and answers 500 with the error page when it is dropped. It is empty when
+    // the request has been answered already, or when the response is held elsewhere: where it was
+    // moved to before the exception. Must not block; what it throws itself is dropped.
+    //
+    // Without this function such requests are answered with 500, and metrics count them.
+    std::function<void(response, std::exception_ptr)> on_exception;
     // Counters to keep; null: nothing is counted.
     std::shared_ptr<http::metrics> metrics;
     // How long stop() lets requests in progress and WebSocket closing handshakes finish. Handlers

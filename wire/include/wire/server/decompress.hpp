@@ -1,0 +1,29 @@
+// Middleware that decodes the bodies of requests.
+//
+//     routes.before("/upload", http::decompress_requests());
+//
+// A body whose Content-Encoding is gzip or deflate comes to the handler decoded, whole in
+// request::body() or in pieces (body.hpp). The fields stay as they came: Content-Encoding and
+// Content-Length describe what was sent. limits::max_body_bytes, and for a stream() route its
+// max_body_bytes, hold before and after decoding; limits::max_decompression_ratio too. Without this
+// middleware bodies come as they were sent: to decode what any peer sends costs many times the
+// bytes that it sends, in time and memory.
+//
+// Requests are answered without their handler with
+// - 415 and the codings that are known in Accept-Encoding (RFC 9110 section 12.5.3), for any other
+//   coding and for several at once; without zlib for all of them;
+// - 400 for a body that is damaged or cut off;
+// - 413 for one that exceeds the limits.
+//
+// Whole bodies are decoded on the thread that calls the middleware. Add it before middleware that
+// takes or reads the body.
+#pragma once
+
+#include "wire/server/router.hpp"
+
+namespace wire::http {
+
+// Makes the middleware, for router::before() of all paths or of a prefix.
+router::editor decompress_requests();
+
+}  // namespace wire::http

@@ -1,0 +1,132 @@
+// Bodies of requests that were sent with a Content-Encoding: decoded, refused, bounded.
+#include "wire/server/decompress.hpp"
+
+#include <gtest/gtest.h>
+
+#include "raw_peer.hpp"
+#include "requests.hpp"
+#include "served.hpp"
+#include "wire/proto/compression.hpp"
+
+namespace wire::http {
+namespace {
+
+using testing::post;
+using testing::raw_peer;
+using testing::served;
+
+std::string packed(std::string_view text, coding c = coding::gzip) {
+    auto p = compressor::create(c);
+    buffer out;
+    EXPECT_EQ(p->add(text, flush::finish, out), errc::none);
+    return std::string(out.view());
+}
+std::string coded(const std::string& name) { return "Content-Encoding: " + name + "\r\n"; }
+
+class decompressed_requests : public ::testing::Test {
+protected:
+    void SetUp() override {
+        if (!compression_available()) GTEST_SKIP() << "built without zlib";
+        server_options options;
+        options.limits.max_body_bytes = 200'000;
+        router r;
+        r.before("/plain", decompress_requests());
+        r.before("/pieces", decompress_requests());
+        r.before("/paused", decompress_requests());
+        r.post("/plain", [](response res) { res.send(res.request().body()); });
+        r.post("/as_sent", [](response res) { res.send(res.request().body()); });
+        r.stream(
+            method::post, "/pieces",
+            [](response res, body_reader in) {
+                auto text = std::make_shared<std::string>();
+                in.read([text](std::string_view piece) { *text += piece; },
+                        [text, res = std::move(res)](errc why) mutable {
+                            if (why == errc::none) res.send(*text);
+                        });
+            },
+            150'000);
+        // Pauses at every piece, and goes on from the loop.
+        r.stream(method::post, "/paused", [](response res, body_reader in) {
+            auto text = std::make_shared<std::string>();
+            event_loop& loop = res.loop();
+            in.read(
+                [text, in, &loop](std::string_view piece) mutable {
+                    *text += piece;
+                    in.pause();
+                    loop.post([in]() mutable { in.resume(); });
+                },
+                [text, res = std::move(res)](errc why) mutable {
+                    if (why == errc::none) res.send(*text);
+                });
+        });
+        server_.emplace(std::move(r), options);
+    }
+    std::string ask(const std::string& request) {
+        raw_peer p(server_->port());
+        p.send(request);
+        std::string text = p.response();
+        head_ = p.head_text;
+        return text;
+    }
+
+    std::optional<served> server_;
+    std::string head_;
+};
+
+TEST_F(decompressed_requests, come_decoded_where_that_was_asked_for) {
+    const std::string text = testing::patterned(100'000);
+    for (const std::string path : {"/plain", "/pieces", "/paused"}) {
+        EXPECT_EQ(ask(post(path, packed(text), coded("gzip"))), "200 " + text) << path;
+        EXPECT_EQ(ask(post(path, packed(text), coded("X-GZip"))), "200 " + text) << path;
+        EXPECT_EQ(ask(post(path, packed(text, coding::zlib), coded("deflate"))), "200 " + text);
+        EXPECT_EQ(ask(post(path, text, coded("identity"))), "200 " + text) << path;
+        EXPECT_EQ(ask(post(path, text)), "200 " + text) << path;
+        EXPECT_EQ(ask(post(path, "", coded("gzip"))), "200 ") << path;
+    }
+    EXPECT_EQ(ask(post("/as_sent", packed(text), coded("gzip"))), "200 " + packed(text));
+}
+TEST_F(decompressed_requests, may_come_a_byte_at_a_time_and_be_followed) {
+    const std::string text = testing::patterned(3000);
+    for (const std::string path : {"/plain", "/pieces", "/paused"}) {
+        raw_peer p(server_->port());
+        const std::string request = post(path, packed(text), coded("gzip"));
+        for (const char c : request) p.send({&c, 1});
+        p.send(request + request);
+        for (int i = 0; i < 3; ++i) EXPECT_EQ(p.response(), "200 " + text) << path;
+    }
+}
+TEST_F(decompressed_requests, in_unknown_codings_are_415_with_those_that_are_known) {
+    for (const std::string path : {"/plain", "/pieces"}) {
+        for (const auto* fields :
+             {"br", "gzip, gzip", "gzip\r\nContent-Encoding: gzip", "gzip;q=1"}) {
+            const std::string said = ask(post(path, "x", coded(fields)));
+            EXPECT_TRUE(said.ends_with("415 unsupported content coding\n")) << path << said;
+            EXPECT_NE(head_.find("\r\nAccept-Encoding: gzip, deflate\r\n"), std::string::npos);
+        }
+    }
+}
+TEST_F(decompressed_requests, that_are_damaged_are_400) {
+    const std::string good = packed(testing::patterned(10'000));
+    std::string wrong = good;
+    wrong[wrong.size() - 5] ^= 1;  // of the checksum
+    for (const std::string path : {"/plain", "/pieces", "/paused"}) {
+        for (const std::string& bad : {std::string("no gzip at all"), wrong, good + "more",
+                                       good.substr(0, good.size() - 1)}) {
+            EXPECT_NE(ask(post(path, bad, coded("gzip"))).find("400 "), std::string::npos) << path;
+        }
+    }
+}
+TEST_F(decompressed_requests, that_become_too_large_are_413) {
+    for (const std::string path : {"/plain", "/pieces"}) {
+        const std::size_t most = path == "/plain" ? 200'000 : 150'000;
+        EXPECT_EQ(ask(post(path, packed(testing::patterned(most)), coded("gzip"))).substr(0, 4),
+                  "200 ");
+        const auto refused = ask(post(path, packed(testing::patterned(most + 1)), coded("gzip")));
+        EXPECT_NE(refused.find("413 "), std::string::npos) << refused.substr(0, 50);
+        const auto bomb = ask(post(path, packed(std::string(50'000'000, ' ')), coded("gzip")));
+        EXPECT_NE(bomb.find("413 "), std::string::npos) << bomb.substr(0, 50);
+    }
+}
+
+}  // namespace
+}  // namespace wire::http
