@@ -113,7 +113,8 @@ void client_core::submit(std::unique_ptr<client_job> job) {
 }
 
 void client_core::submit(client_origin& o, std::unique_ptr<client_job> job) {
-    while (!o.idle.empty()) {
+    // The other idle connections are as old as the one that a resent job was lost on, or older.
+    while (!o.idle.empty() && !job->resent) {
         client_connection* const c = o.idle.back();
         o.idle.pop_back();
         if (c->start(job)) {
@@ -154,8 +155,12 @@ void client_core::settle(std::unique_ptr<client_job> job, result<reply> got) {
     if (!job->done) return;  // it was cancelled
     switch (policy_.judge(*job, got, loop_->now())) {
     case client_policy::verdict::deliver: job->done(std::move(got)); break;
-    case client_policy::verdict::send: submit(std::move(job)); break;
+    case client_policy::verdict::send:
+        job->resent = false;
+        submit(std::move(job));
+        break;
     case client_policy::verdict::wait: {
+        job->resent = false;
         client_plan& plan = *job->plan;
         plan.owner = this;
         plan.waiting.emplace(&client_core::send_again, job.get());
@@ -318,7 +323,11 @@ void client_core::ended(client_connection& c, std::unique_ptr<client_job> job, r
     // requests.
     if (!got && (!again.empty() || (job != nullptr && job->pipelined))) stop_pipelining(o);
     defer(c);
-    if (may_retry) again.insert(again.begin(), std::move(job));
+    if (may_retry) {
+        job->resent = true;
+        // First in line: the place of the connection that is gone is free for it.
+        again.insert(again.begin(), std::move(job));
+    }
     std::erase_if(again, [](const auto& j) { return !j->done; });
     if (again.empty()) freed(o);
     for (auto& j : again) submit(o, std::move(j));

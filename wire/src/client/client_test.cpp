@@ -181,6 +181,34 @@ TEST(client, does_not_retry_what_may_have_been_done) {
     EXPECT_EQ(show(c.get(raw.url())), "200 x");
     EXPECT_EQ(show(c.post(raw.url(), "once")), "connection reset by the peer");
 }
+TEST(client, sends_a_repeatable_request_again_once) {
+    for (const bool mends : {true, false}) {
+        raw_server raw([&](raw_server& r) {
+            auto v = r.accept();
+            v.request();
+            v.send("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx");
+            v.request();
+            v.reset();
+            if (!r.anyone(1000)) {
+                ADD_FAILURE() << "not sent again";
+                return;
+            }
+            auto again = r.accept();
+            EXPECT_FALSE(again.request().empty());
+            if (mends) {
+                again.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ndone");
+            } else {
+                again.reset();
+                EXPECT_FALSE(r.anyone(100));
+            }
+        });
+        client c = make();
+        EXPECT_EQ(show(c.get(raw.url())), "200 x");
+        client_request r = make_request(method::post, raw.url(), "key 1");
+        r.repeatable = true;
+        EXPECT_EQ(show(c.send(r)), mends ? "200 done" : "connection reset by the peer");
+    }
+}
 TEST(client, honours_close) {
     served s([](response res) { res.close_connection().send("x"); });
     client c = make();

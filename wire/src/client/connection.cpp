@@ -467,7 +467,7 @@ void client_connection::on_failure(const error& why) {
 void client_connection::fail(error why) {
     if (phase_ == phase::over) return;
     const bool may_retry =
-        used_before_ && !heard_ && job_ != nullptr && is_idempotent(job_->request.method) &&
+        used_before_ && !heard_ && job_ != nullptr && !job_->resent && may_repeat(job_->request) &&
         job_->repeatable() &&
         (why.code == errc::reset || why.code == errc::closed_early || why.code == errc::truncated);
     phase_ = phase::over;

@@ -52,6 +52,7 @@ struct client_job {
     void* owner = nullptr;          // the client_core, for `deadline`
     request_id id = 0;
     bool pipelined = false;  // has been sent behind another; once is enough
+    bool resent = false;     // a kept connection lost it: goes on a new one, and once is enough
 
     // Whether it may be sent again: no piece of a response was given away, no body was asked for.
     bool repeatable() const noexcept { return streamed == nullptr || !streamed->committed; }

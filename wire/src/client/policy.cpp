@@ -228,7 +228,7 @@ bool client_policy::retry(client_job& job, const result<reply>& got, time_point 
     const retry_options& o = options_->retry;
     client_plan& plan = plan_of(job);
     if (plan.retries >= o.max_retries) return false;
-    if (!is_idempotent(job.request.method) && !job.request.repeatable) return false;
+    if (!may_repeat(job.request)) return false;
     clock::duration pause{};
     if (got) {
         if (std::find(o.statuses.begin(), o.statuses.end(), got->status()) == o.statuses.end())

@@ -45,6 +45,11 @@ constexpr bool is_idempotent(method m) noexcept {
     return m != method::post && m != method::patch && m != method::connect && m != method::other;
 }
 
+// Whether the server may be asked twice: by the method, or because the caller says so.
+inline bool may_repeat(const client_request& r) noexcept {
+    return is_idempotent(r.method) || r.repeatable;
+}
+
 // The pause before the n-th retry, n from 1; `random` is any number.
 std::chrono::milliseconds backoff(const retry_options& options, unsigned n,
                                   std::uint64_t random) noexcept;

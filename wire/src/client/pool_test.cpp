@@ -24,6 +24,44 @@ auto here = [](const std::string&, std::uint16_t port) -> result<std::vector<add
     return std::vector<address>{address::loopback_v4(port)};
 };
 
+// A server that closes one idle connection closes the others too: none of them is tried.
+TEST(pool, what_a_stale_connection_lost_is_sent_on_a_new_one) {
+    raw_server raw([](raw_server& r) {
+        auto first = r.accept();
+        auto second = r.accept();
+        for (auto* const v : {&first, &second}) v->request();
+        for (auto* const v : {&first, &second})
+            v->send("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nold");
+        pollfd fds[] = {{first.fd(), POLLIN, 0}, {second.fd(), POLLIN, 0}};
+        EXPECT_EQ(::poll(fds, 2, 10'000), 1);
+        auto& stale = fds[0].revents != 0 ? first : second;
+        stale.request();
+        stale.reset();
+        if (!r.anyone(1000)) {
+            ADD_FAILURE() << "no new connection";
+            return;
+        }
+        auto fresh = r.accept();
+        EXPECT_FALSE(fresh.request().empty());
+        fresh.send("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nnew");
+    });
+    auto loop = *event_loop::create();
+    client_options options;
+    options.max_connections_per_host = 2;  // the one that was lost makes room
+    options.response_timeout = 3s;
+    async_client c(*loop, options);
+    std::vector<std::string> bodies;
+    const auto keep = [&](result<reply> r) {
+        bodies.emplace_back(r ? r->body() : to_string(r.code()));
+    };
+    for (int i = 0; i < 2; ++i) c.get(raw.url(), keep);
+    while (bodies.size() < 2) loop->run_once();
+    c.get(raw.url(), keep);
+    while (bodies.size() < 3) loop->run_once();
+    EXPECT_EQ(bodies, (std::vector<std::string>{"old", "old", "new"}));
+    EXPECT_EQ(c.connections_opened(), 3U);
+}
+
 TEST(pool, bounds_all_connections_together_and_serves_in_order) {
     std::atomic<int> open{0};
     std::atomic<int> most{0};

@@ -69,8 +69,8 @@ struct client_request {
     std::function<void(const response_head&)> on_interim;
     // For this request instead of the client's.
     std::optional<client_timeouts> timeouts;
-    // May be retried although its method is not idempotent: for servers that recognise a repeated
-    // request, by an idempotency key for example.
+    // May be sent again although its method is not idempotent, by retries and when a kept
+    // connection was closed: for servers that know a repeated request, by an idempotency key, say.
     bool repeatable = false;
 };
 
