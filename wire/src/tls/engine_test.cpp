@@ -318,6 +318,7 @@ TEST_P(contexts, all_certificates_of_a_server_are_alike_in_all_else) {
     const auto me = files.issue("me", {.name = "me"});
     const auto stranger = files.issue("stranger", {.name = "stranger", .signed_by_other = true});
     server.protocols = {"b", "a"};
+    server.tickets_with_client_certificates = true;
     server.client_ca_file = files.ca_file();
     client.protocols = {"a", "b"};
     for (const auto asked : {client_certificate::not_asked, client_certificate::optional,

@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "engine.hpp"
+#include "ticket_keys.hpp"
 
 namespace wire::tls {
 
@@ -20,6 +21,7 @@ using namespace detail;
 // SSL_CTX, which every connection keeps alive.
 struct reading {
     std::string protocols;
+    ticket_rules tickets;
     std::vector<SSL_CTX*> others;  // for names; the default one is the owner
 
     ~reading() {
@@ -79,6 +81,21 @@ result<void> check_clients(SSL_CTX& ctx, const server_options& o) {
     return {};
 }
 
+bool sends_tickets(const server_options& o) noexcept {
+    return o.tickets &&
+           (o.client == client_certificate::not_asked || o.tickets_with_client_certificates);
+}
+
+// RFC 8446 section 4.6.1 limits a ticket's lifetime to 7 days.
+result<void> check_times(const server_options& o) {
+    constexpr std::chrono::hours longest{7 * 24};
+    if (o.session_lifetime < std::chrono::seconds(1) || o.session_lifetime > longest)
+        return error(errc::bad_argument, "session_lifetime: from 1 second to 7 days");
+    if (o.ticket_key_period < std::chrono::seconds(1) || o.ticket_key_period > longest)
+        return error(errc::bad_argument, "ticket_key_period: from 1 second to 7 days");
+    return {};
+}
+
 // The context of one certificate. All are made here and alike: a handshake begins with the first,
 // and goes on with what the one for its name says of protocols, authorities and sessions.
 result<ctx_ptr> make_context(const certificate_files& files, const server_options& o,
@@ -91,9 +108,11 @@ result<ctx_ptr> make_context(const certificate_files& files, const server_option
     if (auto r = check_clients(*ctx, o); !r) return r.error();
     // Sessions travel in tickets: nothing is kept here for clients that may never come back.
     SSL_CTX_set_session_cache_mode(ctx.get(), SSL_SESS_CACHE_OFF);
-    if (!o.tickets) {
+    if (!sends_tickets(o)) {
         SSL_CTX_set_options(ctx.get(), SSL_OP_NO_TICKET);
         SSL_CTX_set_num_tickets(ctx.get(), 0);
+    } else if (!use_tickets(*ctx, held.tickets)) {
+        return failure("TLS cannot be used");
     }
     static constexpr std::array<unsigned char, 4> ours = {'w', 'i', 'r', 'e'};
     SSL_CTX_set_session_id_context(ctx.get(), ours.data(), ours.size());
@@ -103,13 +122,14 @@ result<ctx_ptr> make_context(const certificate_files& files, const server_option
     return ctx;
 }
 
-result<ctx_ptr> read_files(const server_options& o) {
+result<ctx_ptr> read_files(const server_options& o, std::shared_ptr<ticket_keys> keys) {
     if (o.certificates.empty())
         return error(errc::bad_argument, "a TLS server needs at least one certificate");
     auto held = std::make_unique<reading>();
     auto protocols = protocol_list(o.protocols);
     if (!protocols) return protocols.error();
     held->protocols = *std::move(protocols);
+    held->tickets = {std::move(keys), o.session_lifetime, o.clock};
     ctx_ptr first;
     for (const certificate_files& files : o.certificates) {
         auto made = make_context(files, o, *held);
@@ -128,8 +148,11 @@ result<ctx_ptr> read_files(const server_options& o) {
 
 class openssl_server final : public server_context {
 public:
-    openssl_server(ctx_ptr ctx, server_options o)
-        : ctx_(std::move(ctx)), options_(std::move(o)), records_(usable_layer(options_.records)) {}
+    openssl_server(ctx_ptr ctx, server_options o, std::shared_ptr<ticket_keys> keys)
+        : ctx_(std::move(ctx)),
+          options_(std::move(o)),
+          records_(usable_layer(options_.records)),
+          keys_(std::move(keys)) {}
 
     result<std::unique_ptr<connection>> accept() override {
         ERR_clear_error();
@@ -138,22 +161,28 @@ public:
             const std::lock_guard lock(mutex_);
             ssl.reset(SSL_new(ctx_.get()));
         }
-        if (ssl != nullptr) SSL_set_accept_state(ssl.get());
+        if (ssl != nullptr) {
+            SSL_set_accept_state(ssl.get());
+            if (options_.client != client_certificate::not_asked) {
+                X509_VERIFY_PARAM_set_time(SSL_get0_param(ssl.get()),
+                                           std::chrono::system_clock::to_time_t(options_.clock()));
+            }
+        }
         return engine::create(std::move(ssl), records_);
     }
 
     result<void> reload() override {
-        auto read = read_files(options_);
+        const std::lock_guard reloading(reload_mutex_);
+        // Where clients show certificates, old tickets end here, those also that connections of
+        // the old files have yet to send: what they were checked against may have changed.
+        const bool keep = options_.client == client_certificate::not_asked;
+        auto keys = keep ? keys_ : std::make_shared<ticket_keys>(options_.ticket_key_period);
+        auto read = read_files(options_, keys);
         if (!read) return read.error();
+        if (keep) keys->rotate(options_.clock());
+        keys_ = std::move(keys);
         ctx_ptr next = *std::move(read);
         const std::lock_guard lock(mutex_);
-        if (options_.client == client_certificate::not_asked) {
-            std::array<unsigned char, 80> keys{};
-            if (SSL_CTX_get_tlsext_ticket_keys(ctx_.get(), keys.data(), keys.size()) == 1) {
-                SSL_CTX_set_tlsext_ticket_keys(next.get(), keys.data(), keys.size());
-            }
-            OPENSSL_cleanse(keys.data(), keys.size());
-        }
         ctx_ = std::move(next);
         return {};
     }
@@ -163,15 +192,21 @@ private:
     ctx_ptr ctx_;  // guarded by mutex_
     server_options options_;
     record_layer records_;
+    std::mutex reload_mutex_;            // taken before mutex_
+    std::shared_ptr<ticket_keys> keys_;  // guarded by reload_mutex_
 };
 
 }  // namespace
 
 result<std::shared_ptr<server_context>> server_context::create(const server_options& options) {
-    auto read = read_files(options);
+    if (auto r = check_times(options); !r) return r.error();
+    server_options own = options;
+    if (!own.clock) own.clock = [] { return std::chrono::system_clock::now(); };
+    auto keys = std::make_shared<ticket_keys>(own.ticket_key_period);
+    auto read = read_files(own, keys);
     if (!read) return read.error();
     return std::shared_ptr<server_context>(
-        std::make_shared<openssl_server>(*std::move(read), options));
+        std::make_shared<openssl_server>(*std::move(read), std::move(own), std::move(keys)));
 }
 
 }  // namespace wire::tls

@@ -10,6 +10,7 @@
 //     (*context)->reload();    // when the files have changed
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -62,6 +63,19 @@ struct server_options {
     // Let clients resume sessions. The server keeps nothing for it: sessions travel in tickets that
     // only it can read.
     bool tickets = true;
+    // Also where clients are asked for certificates. A resumed session is not checked against
+    // client_ca_file again: until it ends, only reload() refuses a client that was let in.
+    bool tickets_with_client_certificates = false;
+    // How long after a full handshake its session may be resumed, also by way of newer tickets;
+    // never beyond the end of the client's certificate, nor of one in the chain behind it. From
+    // 1 s to 7 days (RFC 8446 section 4.6.1).
+    std::chrono::seconds session_lifetime = std::chrono::hours(2);
+    // How long one key seals tickets. For as long again it opens them. Who learns it reads the
+    // TLS 1.2 sessions that it sealed. From 1 s to 7 days.
+    std::chrono::seconds ticket_key_period = std::chrono::hours(12);
+    // Tells the time by which tickets and clients' certificates are judged. Called by any thread
+    // during handshakes; it must not throw. Empty: the system's clock.
+    std::function<std::chrono::system_clock::time_point()> clock;
 };
 
 // Shared by all loops of a server, and by several servers. Any thread may use it.
@@ -78,8 +92,8 @@ public:
     // when memory is short.
     virtual result<std::unique_ptr<connection>> accept() = 0;
     // Reads all files again, for connections to come. When that fails, the error says why, and the
-    // old files go on. Tickets stay good, except when clients show certificates: these are then
-    // checked anew.
+    // old files go on. A new key seals tickets; those of the key before stay good, except where
+    // clients are asked for certificates: these are then checked anew.
     virtual result<void> reload() = 0;
 
 protected:
