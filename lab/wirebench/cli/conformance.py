@@ -78,10 +78,10 @@ def conformance(
 
 def list_lines() -> Iterator[str]:
     """A table of all probes in Markdown, by document and section, and how many there are."""
-    from wirebench.conformance import PARTS, Target, probes_for
+    from wirebench.conformance import PARTS, Target, every_client_probe, probes_for
 
     everywhere = Target(host="127.0.0.1", port=80, path="/", websocket_path="/")
-    probes = sorted(probes_for(everywhere, PARTS), key=_place)
+    probes = sorted([*probes_for(everywhere, PARTS), *every_client_probe()], key=_place)
     yield "| section | level | probe | sent | expected |"
     yield "|---|---|---|---|---|"
     for one in probes:
