@@ -44,7 +44,7 @@ def verify_contestants(
         bool,
         typer.Option(
             "--conformance",
-            help="Also run the RFC probes on each server, and keep the results for the report.",
+            help="Also run the RFC probes on each server, for the report, and each HTTP client.",
         ),
     ] = False,
     everything: Annotated[

@@ -4,11 +4,14 @@ wire's server. Each is a program of its own in programs/, which checks what it g
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
 from harness import HOST, PROGRAMS, Authority, need, run
 
+SYSTEM_PYTHON = "/usr/bin/python3"
+"""The one that has Debian's packages."""
 LANGUAGES = ("go", "node", "java", "python3")
 
 
@@ -46,22 +49,18 @@ def test_a_client(
     assert said.decode().strip() == "ok"
 
 
-def test_requests(server: int, tls_server: int, authority: Authority) -> None:
-    requests = pytest.importorskip("requests")
-    with requests.Session() as session:
-        session.trust_env = False
-        for base in (f"http://{HOST}:{server}", f"https://localhost:{tls_server}"):
-            session.verify = str(authority.ca)
-            body = session.get(f"{base}/chunks/300000", timeout=10)
-            assert body.headers["Content-Encoding"] == "gzip"
-            assert len(body.content) == 300_000
-            echoed = session.post(f"{base}/echo", data=iter([b"one ", b"two"]), timeout=10)
-            assert echoed.content == b"one two"
-
-
-def test_websockets(server: int) -> None:
-    client = pytest.importorskip("websockets.sync.client")
-    with client.connect(f"ws://{HOST}:{server}/ws", proxy=None) as socket:
-        for message in ("hello", "x" * 100_000, b"\x00\xff"):
-            socket.send(message)
-            assert socket.recv(timeout=10) == message
+@pytest.mark.parametrize("library", ["requests", "websockets"])
+@pytest.mark.parametrize("tls", [False, True])
+def test_a_python_library(
+    library: str, tls: bool, server: int, tls_server: int, authority: Authority
+) -> None:
+    there = [SYSTEM_PYTHON, "-c", f"import {library}"]
+    if (
+        not Path(SYSTEM_PYTHON).exists()
+        or subprocess.run(there, capture_output=True, check=False).returncode != 0
+    ):
+        pytest.skip(f"{library} is not installed (Debian: python3-{library})")
+    base = f"https://localhost:{tls_server}" if tls else f"http://{HOST}:{server}"
+    program = str(PROGRAMS / "libraries.py")
+    said = run([SYSTEM_PYTHON, program, library, base, str(authority.ca)])
+    assert said.decode().strip() == "ok"
