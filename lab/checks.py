@@ -44,6 +44,31 @@ PACKAGES = (
     "fish",
 )
 """Debian packages that tests need beyond what the core does."""
+PEER_PACKAGES = (
+    "apache2",
+    "chromium",
+    "curl",
+    "default-jdk-headless",
+    "golang-go",
+    "gunicorn",
+    "haproxy",
+    "nginx-light",
+    "nodejs",
+    "openssl",
+    "python3-requests",
+    "python3-websockets",
+    "squid",
+)
+"""Debian packages of the programs that ``peers`` puts wire to. A test of one that is not there is
+skipped.
+"""
+PEER_COMMANDS = {
+    "default-jdk-headless": "java",
+    "golang-go": "go",
+    "nodejs": "node",
+    "nginx-light": "nginx",
+}
+"""The commands that may be there without the Debian package of that name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -365,6 +390,38 @@ def autobahn() -> Count:
     return _checked(counts, answer.returncode)
 
 
+def peers() -> Count:
+    """wire against other people's programs: Chromium, curl, nginx, HAProxy, Apache, squid, Go,
+    Node, Java and Python; a gibibyte each way. Those that are not installed are skipped.
+    """
+    if run(["cmake", "--preset", "dev"], env={"CMAKE_GENERATOR": "Ninja"}) != 0:
+        return ONE_FAILED
+    if run(["cmake", "--build", "--preset", "dev", "--target", "wire_peer"]) != 0:
+        return ONE_FAILED
+    _install_peers()
+    folder = ROOT / "wire" / "tests" / "peers"
+    report = RESULTS / "peers.xml"
+    report.unlink(missing_ok=True)
+    options = ["-c", str(folder / "pytest.ini"), "-ra", f"--junitxml={report}", str(folder)]
+    python = str(VENV / "bin" / "python")
+    program = str(ROOT / "build" / "dev" / "wire" / "wire_peer")
+    status = run([python, "-m", "pytest", *options], env={"WIRE_PEER": program})
+    return _checked(count_junit(report), status)
+
+
+def _install_peers() -> None:
+    """What is missing, where we may install it."""
+    if not has_dpkg() or not is_root():
+        return
+    missing = [
+        name
+        for name, version in installed_versions(PEER_PACKAGES).items()
+        if version is None and shutil.which(PEER_COMMANDS.get(name, name)) is None
+    ]
+    for name in install(missing) if missing else ():
+        print(f"apt-get could not install {name}: its tests are skipped", file=sys.stderr)
+
+
 def contestants() -> Count:
     """Every contestant: built, and its replies verified."""
     wirebench = str(VENV / "bin" / "wirebench")
@@ -465,6 +522,7 @@ SUITES: dict[str, Callable[[], Count]] = {
     "openssl": openssl,
     "docs": docs,
     "autobahn": autobahn,
+    "peers": peers,
     "contestants": contestants,
     "soak": soak,
 }

@@ -13,7 +13,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,9 +32,11 @@ FLAGS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
-    "--host-resolver-rules=MAP * ~NOTFOUND",
     "--remote-debugging-pipe",
 )
+
+
+NO_NAMES = "MAP * ~NOTFOUND"
 
 
 def find_chromium() -> str | None:
@@ -155,16 +157,20 @@ class Page:
 
 
 @contextmanager
-def chromium(profile: Path) -> Iterator[Page]:
-    """Without any network interface where a namespace may be had; without name lookup
-    everywhere.
+def chromium(profile: Path, *, network: bool = False, flags: Sequence[str] = ()) -> Iterator[Page]:
+    """Without any network interface where a namespace may be had; without name lookup everywhere.
+    ``network``: it reaches 127.0.0.1. ``flags``: further ones of its command line.
     """
     program = find_chromium()
     assert program is not None
-    command = [program, *FLAGS, f"--user-data-dir={profile}", "about:blank"]
-    flags = "-n" if os.geteuid() == 0 else "-rn"
-    if subprocess.run(["unshare", flags, "true"], capture_output=True, check=False).returncode == 0:
-        command = ["unshare", flags, *command]
+    rules = f"--host-resolver-rules={NO_NAMES}{', EXCLUDE 127.0.0.1' if network else ''}"
+    command = [program, *FLAGS, rules, *flags, f"--user-data-dir={profile}", "about:blank"]
+    alone = ["unshare", "-n" if os.geteuid() == 0 else "-rn"]
+    if (
+        not network
+        and subprocess.run([*alone, "true"], capture_output=True, check=False).returncode == 0
+    ):
+        command = [*alone, *command]
     to_read, to_write = os.pipe()
     from_read, from_write = os.pipe()
     # The browser speaks the protocol on its descriptors 3 and 4. The copies are out of the way of

@@ -85,7 +85,7 @@ def outcome(id_: str, reply: Reply, *, closes: bool = False) -> ProbeResult:
 def test_every_probe_has_a_name_of_its_own_and_says_where_it_stands() -> None:
     target = Target(host=HOST, port=1, path="/", websocket_path="/")
     probes = list(probes_for(target, PARTS))
-    assert len({(one.part, one.id) for one in probes}) == len(probes) > 120
+    assert len({(one.part, one.id) for one in probes}) == len(probes) > 390
     for one in probes:
         assert one.document in ("RFC 9110", "RFC 9112", "RFC 6455", "RFC 7692"), one
         assert one.section[0].isdigit(), one
@@ -122,6 +122,18 @@ REFUSALS = (
     "encoding_malformed",
     "connect_port_missing",
     "connect_port_invalid",
+    "target_https",
+    "target_user",
+    "target_fragment",
+    "absolute_form_no_host_field",
+    "host_user",
+    "host_ports",
+    "length_fraction",
+    "length_beyond_64_bits",
+    "coding_prefixed",
+    "coding_in_two_lines",
+    "http_0_9",
+    "http_2_preface",
 )
 
 
@@ -197,6 +209,94 @@ def test_an_encoded_path_is_the_same_path() -> None:
     with server(lambda _: GOOD, closes=False) as target:
         (same,) = run_probes(replace(target, path="/echo"), [probe("encoded_path")])
     assert same.outcome == "passed"
+
+
+BROKEN_BODIES = ("chunk_size_signed", "chunk_data_short", "trailer_space_before_colon")
+
+
+@pytest.mark.parametrize("id_", BROKEN_BODIES)
+def test_nothing_behind_a_broken_body_is_served(id_: str) -> None:
+    assert outcome(id_, lambda _: BAD, closes=True).outcome == "passed"
+    assert outcome(id_, lambda _: GOOD, closes=True).outcome == "passed"
+    assert outcome(id_, lambda _: GOOD + BAD, closes=True).outcome == "passed"
+    assert outcome(id_, lambda _: GOOD + GOOD, closes=True).outcome == "failed"
+
+
+def test_a_trailer_section_may_be_refused_late() -> None:
+    assert outcome("trailer_length", lambda _: GOOD + BAD, closes=True).outcome == "passed"
+    assert outcome("trailer_length", lambda _: GOOD + GOOD, closes=True).outcome == "passed"
+    assert outcome("trailer_length", lambda _: GOOD * 3, closes=True).outcome == "failed"
+
+
+def test_a_request_inside_a_body_is_not_served() -> None:
+    huge = b"Content-Length: 1000000000000"
+    assert outcome("length_announced_huge", lambda _: GOOD, closes=True).outcome == "passed"
+    taken = outcome("length_announced_huge", lambda data: GOOD * (1 + (huge in data)))
+    assert taken.outcome == "failed"
+    assert outcome("body_like_a_request_post", lambda _: GOOD * 3, closes=True).outcome == "failed"
+
+
+def test_requests_cut_anywhere_are_whole() -> None:
+    whole = bytearray()
+
+    def reply(data: bytes) -> bytes:
+        whole.extend(data)
+        if not whole.endswith(b"\r\n\r\n"):
+            return b""
+        whole.clear()
+        return GOOD
+
+    assert outcome("cut_anywhere", reply).outcome == "passed"
+    assert outcome("cut_anywhere", lambda _: BAD, closes=True).outcome == "failed"
+
+
+def test_dates_have_one_format() -> None:
+    other = GOOD.replace(b"Sat, 31 Jan 2026 12:00:00 GMT", b"Saturday, 31-Jan-26 12:00:00 GMT")
+    assert outcome("date_format", lambda _: GOOD).outcome == "passed"
+    assert outcome("date_format", lambda _: other).outcome == "failed"
+    assert outcome("date_of_error", lambda _: BAD).outcome == "failed"
+
+
+def test_the_length_of_a_head_is_that_of_the_get() -> None:
+    def reply(data: bytes) -> bytes:
+        return GOOD.removesuffix(b"hi") if data.startswith(b"HEAD") else GOOD
+
+    assert outcome("head_length", reply).outcome == "passed"
+    longer = outcome("head_length", lambda data: reply(data).replace(b"h: 2", b"h: 3") + b"!")
+    assert longer.outcome == "passed"  # the GET has three bytes too
+    wrong = outcome(
+        "head_length",
+        lambda d: reply(d).replace(b"h: 2", b"h: 9") if d.startswith(b"HEAD") else GOOD,
+    )
+    assert wrong.outcome == "failed"
+
+
+HANDSHAKES = ("handshake_version_zeros", "handshake_key_15", "extensions_no_name")
+
+
+@pytest.mark.parametrize("id_", HANDSHAKES)
+def test_a_wrong_handshake_is_not_answered_with_101(id_: str) -> None:
+    assert outcome(id_, lambda _: BAD, closes=True).outcome == "passed"
+    assert outcome(id_, lambda _: switching_protocols("x")).outcome == "failed"
+
+
+def test_nothing_unoffered_may_be_agreed() -> None:
+    agreed = deflating("permessage-deflate", 15)
+    assert outcome("handshake_nothing_unoffered", agreed).outcome == "failed"
+
+
+def test_the_command_lists_the_probes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_app(["conformance", "--list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-1].endswith(" MAY")
+    places = [line.split(" | ")[0] for line in lines[2:-2]]
+    assert places.index("| RFC 9112 3.2") < places.index("| RFC 9112 7.1")
+    assert sum(int(part.split()[0]) for part in lines[-1].split(", ")) == len(places)
+
+
+def test_the_command_needs_an_address(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_app(["conformance"]) == 64
+    assert "or --list" in capsys.readouterr().err
 
 
 def test_a_405_must_say_what_is_allowed() -> None:

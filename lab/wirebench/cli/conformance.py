@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
@@ -27,7 +28,7 @@ def register(app: typer.Typer) -> None:
 
 def conformance(
     urls: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
             metavar="URL...",
             help=(
@@ -35,7 +36,10 @@ def conformance(
                 " of a WebSocket echo."
             ),
         ),
-    ],
+    ] = None,
+    listing: Annotated[
+        bool, typer.Option("--list", help="Print every probe instead: its section, and its level.")
+    ] = False,
     everything: Annotated[
         bool, typer.Option("--all", help="Show every probe, not only those that failed.")
     ] = False,
@@ -50,6 +54,12 @@ def conformance(
     """
     from wirebench.conformance import PARTS, probes_for, run_probes
 
+    if listing:
+        for line in list_lines():
+            console().print(line, markup=False, highlight=False, soft_wrap=True)
+        return
+    if not urls:
+        raise CatalogError("expected http://HOST:PORT/PATH or ws://HOST:PORT/PATH, or --list")
     results: list[ProbeResult] = []
     for url in urls:
         target = target_of(url)
@@ -64,6 +74,34 @@ def conformance(
         )
     if any(one.level == "MUST" and one.outcome in ("failed", "closed") for one in results):
         raise typer.Exit(EXIT_FAILED)
+
+
+def list_lines() -> Iterator[str]:
+    """A table of all probes in Markdown, by document and section, and how many there are."""
+    from wirebench.conformance import PARTS, Target, every_client_probe, probes_for
+
+    everywhere = Target(host="127.0.0.1", port=80, path="/", websocket_path="/")
+    probes = sorted([*probes_for(everywhere, PARTS), *every_client_probe()], key=_place)
+    yield "| section | level | probe | sent | expected |"
+    yield "|---|---|---|---|---|"
+    for one in probes:
+        cells = (
+            f"{one.document} {one.section}",
+            one.level,
+            f"{one.part}.{one.id}",
+            one.sent,
+            one.expected,
+        )
+        yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+    yield ""
+    counts = Counter(one.level for one in probes)
+    yield ", ".join(f"{counts[level]} {level}" for level in ("MUST", "SHOULD", "MAY"))
+
+
+def _place(probe: Probe) -> tuple[str, list[int], str]:
+    """Where a probe stands in the list: sections as numbers, 2.2 before 10.1."""
+    numbers = probe.section.partition(" ")[0].split(".")
+    return probe.document, [int(one) for one in numbers], probe.id
 
 
 def target_of(url: str) -> Target:

@@ -44,7 +44,7 @@ def verify_contestants(
         bool,
         typer.Option(
             "--conformance",
-            help="Also run the RFC probes on each server, and keep the results for the report.",
+            help="Also run the RFC probes on each server, for the report, and each HTTP client.",
         ),
     ] = False,
     everything: Annotated[
@@ -145,6 +145,7 @@ class _Session:
         self, contestant: Contestant, folder: Path, supervisor: Supervisor, status: Status
     ) -> None:
         from wirebench.conformance.contestant import (
+            probe_client,
             probe_contestant,
             probed_workloads,
             write_results,
@@ -169,6 +170,17 @@ class _Session:
                 self.out.print(
                     f"    {failure.kind}: {failure.message}", markup=False, soft_wrap=True
                 )
+        if "http" in contestant.calls:
+            program = Program(
+                argv=tuple(resolve_command(contestant, folder, "client")), folder=folder
+            )
+            results += probe_client(
+                program,
+                supervisor,
+                progress=lambda probe: status.update(
+                    f"{contestant.identity}: client, {probe.document}, {probe.id}"
+                ),
+            )
         if results:
             write_results(folder, results)
             self._write(

@@ -8,6 +8,7 @@ the standards, know no contestant, and work on any server.
 
 from __future__ import annotations
 
+from wirebench.conformance.client_probes import every_client_probe
 from wirebench.conformance.run import probes_for, run_probes
 from wirebench.conformance.types import (
     PARTS,
@@ -28,6 +29,7 @@ __all__ = [
     "ProbeResult",
     "Score",
     "Target",
+    "every_client_probe",
     "probes_for",
     "run_probes",
     "scores",

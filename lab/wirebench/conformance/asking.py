@@ -130,3 +130,20 @@ def framed(
                 received="two responses, and more or an open connection",
             )
     return "200; then 200 to the request behind the body"
+
+
+def ends_there(target: Target, data: bytes) -> str:
+    """A malformed body: whatever the request gets, nothing behind it is served. The server may have
+    answered before it came to the fault; then it ends the connection, or refuses what follows.
+    """
+    with connected(target) as connection:
+        first = refusal(connection, data + head(target, "Connection: close"))
+        rest = connection.read_to_end()
+    if not rest:
+        return f"{first.describe()}, then the end of the connection"
+    if first.status < 400 and rest.startswith((b"HTTP/1.1 4", b"HTTP/1.1 5")):
+        return f"{first.describe()}; then a refusal, and the end"
+    raise Mismatch(
+        expected="no response to what lies behind",
+        received=f"{first.describe()}; then {rest[:200]!r}",
+    )

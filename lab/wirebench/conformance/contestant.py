@@ -10,12 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from wirebench.catalog.model import Workload
+from wirebench.catalog.studies import ClientLoad
+from wirebench.conformance.client_probes import BODY_BYTES, NOWHERE, Called, client_probes
 from wirebench.conformance.run import probes_for, run_probes
 from wirebench.conformance.types import PARTS, Part, Probe, ProbeResult, Target
 from wirebench.process import ports
+from wirebench.process.client import run_client
 from wirebench.process.cores import choose_cores
 from wirebench.process.process import Process
-from wirebench.process.start import ServerSettings, StartError, ended, start_server
+from wirebench.process.start import ServerSettings, StartError, ended, start_server, tail_of
 from wirebench.process.supervise import Supervisor
 from wirebench.process.types import Failure, Program
 
@@ -27,6 +30,9 @@ SCHEMA = 1
 MOST_STARTS = 20
 """The most starts of one contestant: one that crashes at each probe is not started a hundred times.
 """
+CLIENT_LIMIT_NS = 20_000_000_000
+"""A client that hangs at a response is ended then."""
+CLIENT_TYPICAL_NS = 1_000_000
 PROBED: dict[Workload, tuple[str | None, str | None]] = {
     "http.hello": ("/route_01", None),
     "rest": ("/test/status", None),
@@ -91,6 +97,37 @@ def probe_contestant(
                 return tuple(results), None
     message = f"it exited at {MOST_STARTS} probes; the others did not run"
     return tuple(results), Failure(kind="crashed", phase="verify", message=message)
+
+
+def probe_client(
+    program: Program,
+    supervisor: Supervisor,
+    *,
+    progress: Callable[[Probe], None] = lambda _: None,
+) -> tuple[ProbeResult, ...]:
+    """The probes of HTTP clients, each with a run of the contestant's client."""
+    with supervisor.scope() as scope:
+
+        def call(port: int, operations: int) -> Called:
+            load = ClientLoad(
+                scheme="http",
+                policy="reuse",
+                payload_bytes=BODY_BYTES,
+                warmup=0,
+                operations=operations,
+                typical_ns=CLIENT_TYPICAL_NS,
+            )
+            cores = choose_cores().generator
+            run, process = run_client(
+                scope, program, load, port=port, cores=cores, limit_ns=CLIENT_LIMIT_NS
+            )
+            return Called(
+                ended=run.exit_code is not None,
+                errors=None if run.report is None else run.report.errors,
+                said=tail_of(process),
+            )
+
+        return run_probes(NOWHERE, client_probes(call), progress=progress)
 
 
 def _is_alive(process: Process) -> bool:

@@ -198,6 +198,39 @@ def _negotiation() -> Iterator[Probe]:
         "offer_takeover_value", "7692 7.1.1.1 MUST", f"{NAME}; server_no_context_takeover=1"
     )
 
+    for name, section, parameter in (
+        ("client_window_7", "7.1.2.2", "client_max_window_bits=7"),
+        ("client_window_zeros", "7.1.2.2", "client_max_window_bits=015"),
+        ("client_window_word", "7.1.2.2", "client_max_window_bits=many"),
+        ("client_window_twice", "7.1", "client_max_window_bits; client_max_window_bits=10"),
+        ("server_window_word", "7.1.2.1", "server_max_window_bits=x"),
+        ("server_window_signed", "7.1.2.1", "server_max_window_bits=-9"),
+        ("server_window_huge", "7.1.2.1", "server_max_window_bits=99999999999999999999"),
+        ("client_takeover_value", "7.1.1.2", "client_no_context_takeover=1"),
+        (
+            "client_takeover_twice",
+            "7.1",
+            "client_no_context_takeover; client_no_context_takeover",
+        ),
+    ):
+        yield declined(f"offer_{name}", f"7692 {section} MUST", f"{NAME}; {parameter}")
+    yield _probe(
+        "offer_quoted",
+        "7692 5.2 MUST",
+        f'{NAME}; server_max_window_bits="10", a value in quotes',
+        "server_max_window_bits of 8 to 10 in the response, or the offer declined",
+        lambda t: _talking(window, f'{NAME}; server_max_window_bits="10"')(t),
+    )
+    yield _probe(
+        "offer_in_lines",
+        "7692 5 SHOULD",
+        "an unknown extension, and the offer in a second field",
+        "the offer agreed to, and an echo",
+        _talking(
+            lambda c: c.echo(TEXT, b"hello"), f"x-unheard-of\r\nSec-WebSocket-Extensions: {NAME}"
+        ),
+    )
+
     def takeover(connection: Deflated) -> str:
         if "server_no_context_takeover" not in connection.agreed:
             raise Mismatch(
@@ -318,6 +351,78 @@ def _messages() -> Iterator[Probe]:
         connection.websocket.connection.send(marked(TEXT, data.removesuffix(TAIL)))
         return connection.expect(TEXT, text)
 
+    def bytewise(connection: Deflated) -> str:
+        data = connection.compressed(text)
+        frames = [marked(TEXT, data[:1], fin=False)]
+        frames += [encode_frame(CONTINUATION, bytes([byte]), fin=False) for byte in data[1:]]
+        connection.websocket.connection.send(b"".join(frames) + encode_frame(CONTINUATION, b""))
+        return connection.expect(TEXT, text)
+
+    def first_empty(connection: Deflated) -> str:
+        data = connection.compressed(text)
+        frames = marked(TEXT, b"", fin=False) + encode_frame(CONTINUATION, data)
+        connection.websocket.connection.send(frames)
+        return connection.expect(TEXT, text)
+
+    def blocks(connection: Deflated) -> str:
+        compressor = zlib.compressobj(wbits=-15)
+        data = b""
+        for _ in range(3):
+            data += compressor.compress(text) + compressor.flush(zlib.Z_SYNC_FLUSH)
+        connection.websocket.connection.send(marked(TEXT, data.removesuffix(TAIL)))
+        return connection.expect(TEXT, text * 3)
+
+    def fixed(connection: Deflated) -> str:
+        compressor = zlib.compressobj(wbits=-15, strategy=zlib.Z_FIXED)
+        data = compressor.compress(text) + compressor.flush(zlib.Z_SYNC_FLUSH)
+        connection.websocket.connection.send(marked(TEXT, data.removesuffix(TAIL)))
+        return connection.expect(TEXT, text)
+
+    def mixed(connection: Deflated) -> str:
+        connection.echo(TEXT, text)
+        plain(connection)
+        connection.echo(BINARY, text)
+        return connection.echo(TEXT, text)
+
+    def split_character(connection: Deflated) -> str:
+        data = connection.compressed("κόσμε, 水, 🙂".encode())
+        middle = len(data) // 2
+        frames = marked(TEXT, data[:middle], fin=False) + encode_frame(CONTINUATION, data[middle:])
+        connection.websocket.connection.send(frames)
+        return connection.expect(TEXT, "κόσμε, 水, 🙂".encode())
+
+    for name, section, sent, talk in (
+        ("compressed_bytewise", "6.1", "a compressed message, each byte in a frame", bytewise),
+        (
+            "compressed_first_empty",
+            "6.1",
+            "a compressed message whose first frame is empty",
+            first_empty,
+        ),
+        ("compressed_blocks", "7.2.3.2", "a compressed message of three blocks", blocks),
+        ("compressed_fixed", "7.2.2", "a compressed message with fixed Huffman codes", fixed),
+        ("compressed_mixed", "6", "messages compressed and not in turn", mixed),
+        (
+            "compressed_split",
+            "6.1",
+            "a compressed text of several scripts in two frames",
+            split_character,
+        ),
+    ):
+        yield _probe(name, f"7692 {section} MUST", sent, "its echo", _talking(talk))
+    for name, parameter, section in (
+        ("client_no_context_takeover", "client_no_context_takeover", "7.1.1.2"),
+        ("server_no_context_takeover_kept", "server_no_context_takeover", "7.1.1.1"),
+        ("client_window_offered", "client_max_window_bits", "7.1.2.2"),
+        ("windows_smallest", "server_max_window_bits=9; client_max_window_bits=9", "7.1.2"),
+    ):
+        yield _probe(
+            name,
+            f"7692 {section} MUST",
+            f"{NAME}; {parameter}, and the same message twice",
+            "both echoes, as agreed",
+            _talking(twice, f"{NAME}; {parameter}"),
+        )
     yield _probe(
         "compressed",
         "7692 7.2.2 MUST",
@@ -405,6 +510,36 @@ def _errors() -> Iterator[Probe]:
     )
     yield failing(
         "rsv1_ping", "7692 5 MUST", "a ping with RSV1", lambda _: marked(PING, b"p"), PROTOCOL_ERROR
+    )
+    yield failing(
+        "rsv1_close",
+        "7692 5 MUST",
+        "a close frame with RSV1",
+        lambda _: marked(CLOSE, b"\x03\xe8"),
+        PROTOCOL_ERROR,
+    )
+    for bit, number in ((0x20, 2), (0x10, 3)):
+        yield failing(
+            f"compressed_rsv{number}",
+            "7692 6 MUST",
+            f"a compressed message with reserved bit {number} too",
+            lambda c, bit=bit: encode_frame(  # type: ignore[misc]
+                TEXT, c.compressed(b"hello"), reserved=RSV1 | bit
+            ),
+            PROTOCOL_ERROR,
+        )
+    yield failing(
+        "rsv1_continuation_of_plain",
+        "7692 6.1 MUST",
+        "RSV1 on the second frame of a message that is not compressed",
+        lambda _: encode_frame(TEXT, b"a", fin=False) + marked(CONTINUATION, b"b"),
+        PROTOCOL_ERROR,
+    )
+    yield failing(
+        "reference_before_start",
+        "7692 7.2.2 MUST",
+        "a compressed message that refers to bytes before its beginning",
+        lambda _: marked(BINARY, b"\x02\x03\x00"),
     )
     yield failing(
         "not_deflate",

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from wirebench.conformance.deflate_probes import deflate_probes
+from wirebench.conformance.http_connection_probes import http_connection_probes
 from wirebench.conformance.http_probes import http_probes
+from wirebench.conformance.http_sweep_probes import http_sweep_probes
 from wirebench.conformance.types import (
     NotApplicableError,
     Outcome,
@@ -16,6 +18,7 @@ from wirebench.conformance.types import (
     UnspokenError,
 )
 from wirebench.conformance.websocket_probes import websocket_probes
+from wirebench.conformance.websocket_sweep_probes import websocket_sweep_probes
 from wirebench.verify.checks import Mismatch
 from wirebench.verify.http import PeerError
 
@@ -24,9 +27,12 @@ def probes_for(target: Target, parts: Sequence[Part]) -> Iterator[Probe]:
     """The probes that apply to the target: HTTP if a resource is known, WebSocket if an echo is."""
     if "http" in parts and target.path is not None:
         yield from http_probes()
+        yield from http_sweep_probes()
+        yield from http_connection_probes()
     if target.websocket_path is not None:
         if "websocket" in parts:
             yield from websocket_probes()
+            yield from websocket_sweep_probes()
         if "deflate" in parts:
             yield from deflate_probes()
 

@@ -12,8 +12,9 @@ Level = Literal["MUST", "SHOULD", "MAY"]
 """The requirement level (RFC 2119). A server may ignore a MAY. It is recorded because peers that
 differ in one enable request smuggling.
 """
-Part = Literal["http", "websocket", "deflate"]
+Part = Literal["http", "websocket", "deflate", "client"]
 PARTS: tuple[Part, ...] = ("http", "websocket", "deflate")
+"""Those of servers."""
 Outcome = Literal["passed", "closed", "failed", "not_applicable"]
 """``closed``: the server closed the connection where a refusal with a status was due. That is safe,
 but not what the standard asks.
