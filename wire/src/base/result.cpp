@@ -41,6 +41,7 @@ std::string_view to_string(errc code) noexcept {
     case errc::uri_too_long: return "request target too long";
     case errc::body_too_large: return "body too large";
     case errc::unsupported_method: return "unsupported method";
+    case errc::insecure_request: return "https resource asked for without TLS";
     case errc::unknown_expectation: return "unknown expectation";
     case errc::chunk_extension_too_large: return "chunk extensions too large";
     case errc::bad_url: return "malformed URL";

@@ -331,6 +331,7 @@ int status_for(errc code) noexcept {
     case errc::unsupported_method:
     case errc::unknown_transfer_encoding: return 501;
     case errc::timed_out: return 408;
+    case errc::insecure_request: return 421;
     case errc::unknown_expectation: return 417;
     default: return 400;
     }

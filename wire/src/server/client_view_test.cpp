@@ -183,5 +183,27 @@ TEST(forwarded_requests, options_that_cannot_be) {
     EXPECT_EQ(server::listen(0, router(), options).code(), errc::bad_argument);
 }
 
+TEST(https_targets, want_a_secured_connection) {
+    server_options options;
+    options.forwarded_fields.x_forwarded_proto = true;
+    options.forwarded_fields.x_forwarded_for = true;
+    options.trusted_proxies = {*network::parse("127.0.0.1")};
+    served s([](response res) { res.send("hello"); }, options);
+    for (const char* target : {"https://a/", "HTTPS://a/b?c"}) {
+        const std::string line = "GET " + std::string(target) + " HTTP/1.1\r\nHost: a\r\n";
+        raw_peer p(s.port());
+        p.send(line + "\r\n" + line + "\r\n");
+        EXPECT_EQ(p.response(), "(close) 421 https resource asked for without TLS\n");
+        p.finish_sending();
+        EXPECT_EQ(p.rest(), "");
+        raw_peer q(s.port());
+        q.send(line + "X-Forwarded-For: 192.0.2.1\r\nX-Forwarded-Proto: https\r\n\r\n");
+        EXPECT_EQ(q.response(), "200 hello");
+    }
+    raw_peer r(s.port());
+    r.send("GET http://a/ HTTP/1.1\r\nHost: a\r\n\r\n");
+    EXPECT_EQ(r.response(), "200 hello");
+}
+
 }  // namespace
 }  // namespace wire::http

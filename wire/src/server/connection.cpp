@@ -126,6 +126,19 @@ bool connection::congested() noexcept {
     return unsent() > most && (!flush() || unsent() > most);
 }
 
+// What no handler may answer, whatever it says of it; errc::none for the rest.
+errc connection::unfit(const request& r) noexcept {
+    const std::string_view target = r.target();
+    if (target.front() == '/') return errc::none;
+    // This server opens no tunnels, and what follows may not be HTTP (RFC 9110 section 9.3.6): no
+    // handler may answer 2xx by mistake.
+    if (r.method() == method::connect) return errc::unsupported_method;
+    // RFC 9110 section 7.4, unless a trusted proxy says that the client's connection was secured.
+    const bool is_https = target.size() > 5 && equals_ignoring_case(target.substr(0, 6), "https:");
+    if (is_https && r.client_scheme() != "https") return errc::insecure_request;
+    return errc::none;
+}
+
 // Goes through the bytes as far as it can; returns how many were used up.
 std::size_t connection::consume(std::span<char> bytes) {
     std::size_t at = 0;
@@ -154,10 +167,8 @@ std::size_t connection::consume(std::span<char> bytes) {
         switch (s.what) {
         case event::head:
             take_head({bytes.data() + at - s.consumed, s.consumed});
-            // This server opens no tunnels, and what follows may not be HTTP (RFC 9110 section
-            // 9.3.6): no handler may answer 2xx by mistake.
-            if (current_->req.head_.method == method::connect) {
-                refuse(errc::unsupported_method);
+            if (const errc why = unfit(current_->req); why != errc::none) {
+                refuse(why);
                 break;
             }
             if (current_->req.head_.framing != framing::none) begin_body(at == bytes.size());

@@ -307,6 +307,14 @@ TEST_P(tls_servers, answer_a_client_that_has_said_its_last_word) {
     p.finish();
     EXPECT_TRUE(p.rest().ends_with("/a <notice>"));
 }
+TEST_P(tls_servers, answer_for_https_targets) {
+    served s(mirror, options);
+    const auto context = trusting();
+    tls_peer p(s.port(), *context);
+    p.send("GET https://a/b HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    const std::string heard = p.rest();
+    EXPECT_TRUE(heard.starts_with("HTTP/1.1 200 ")) << heard;
+}
 TEST_P(tls_servers, pipelined_requests) {
     served s(mirror, options);
     const auto context = trusting();

@@ -62,6 +62,7 @@ enum class errc : std::uint8_t {
     uri_too_long,               // beyond limits::max_uri_bytes
     body_too_large,             // beyond limits::max_body_bytes
     unsupported_method,         // CONNECT, where there are no tunnels
+    insecure_request,           // for an https resource, over a connection without TLS
     unknown_expectation,        // an Expect field other than 100-continue, RFC 9110 section 10.1.1
     chunk_extension_too_large,  // beyond limits::max_chunk_extension_bytes
 
