@@ -42,6 +42,23 @@
 
 namespace wire::http::detail {
 
+namespace {
+
+// What no handler may answer, whatever it says of it; errc::none for the rest.
+errc unfit(const request& r) noexcept {
+    const std::string_view target = r.target();
+    if (target.front() == '/') return errc::none;
+    // This server opens no tunnels, and what follows may not be HTTP (RFC 9110 section 9.3.6): no
+    // handler may answer 2xx by mistake.
+    if (r.method() == method::connect) return errc::unsupported_method;
+    // RFC 9110 section 7.4, unless a trusted proxy says that the client's connection was secured.
+    const bool is_https = target.size() > 5 && equals_ignoring_case(target.substr(0, 6), "https:");
+    if (is_https && r.client_scheme() != "https") return errc::insecure_request;
+    return errc::none;
+}
+
+}  // namespace
+
 connection::connection(worker& w, const address& peer, const address* proxy)
     : worker_(&w), parser_(w.limits()), peer_(peer, proxy) {}
 
@@ -124,19 +141,6 @@ void connection::consume_held() {
 bool connection::congested() noexcept {
     const std::size_t most = worker_->limits().max_unsent_bytes;
     return unsent() > most && (!flush() || unsent() > most);
-}
-
-// What no handler may answer, whatever it says of it; errc::none for the rest.
-errc connection::unfit(const request& r) noexcept {
-    const std::string_view target = r.target();
-    if (target.front() == '/') return errc::none;
-    // This server opens no tunnels, and what follows may not be HTTP (RFC 9110 section 9.3.6): no
-    // handler may answer 2xx by mistake.
-    if (r.method() == method::connect) return errc::unsupported_method;
-    // RFC 9110 section 7.4, unless a trusted proxy says that the client's connection was secured.
-    const bool is_https = target.size() > 5 && equals_ignoring_case(target.substr(0, 6), "https:");
-    if (is_https && r.client_scheme() != "https") return errc::insecure_request;
-    return errc::none;
 }
 
 // Goes through the bytes as far as it can; returns how many were used up.

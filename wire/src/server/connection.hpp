@@ -84,7 +84,6 @@ private:
     void on_drained() override;
     void session_finished() override;
 
-    static errc unfit(const request& r) noexcept;
     std::size_t consume(std::span<char> bytes);
     void take_head(std::string_view raw);
     void dispatch(phase p);
