@@ -99,7 +99,10 @@ def test_two_runs_do_not_write_into_one_directory(tmp_path: Path) -> None:
     project = Project(tmp_path / "project", seconds=0.3)
     with project.start(*RUN) as process:
         wait_for(lambda: trials_so_far(project) >= 1, process)
+        # It stands still until the second has been refused, so that it cannot end before.
+        process.send_signal(signal.SIGSTOP)
         code, output = project.run("run", "--resume", project.only_run().name)
+        process.send_signal(signal.SIGCONT)
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=60)
     assert code == 64
