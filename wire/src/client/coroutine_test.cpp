@@ -211,6 +211,7 @@ TEST(ws_coroutines, large_messages_wait_for_room) {
     const auto rounds = [](ws::dialer& dialer, std::string url) -> task<std::size_t> {
         ws::dial_options options;
         options.limits.max_unsent_bytes = 1000;
+        options.limits.max_message_bytes = 2'000'000;  // all four may wait to be received
         result<ws::channel> c = co_await ws::dial(dialer, url, options);
         if (!c) co_return 0;
         const std::string large(500'000, 'x');

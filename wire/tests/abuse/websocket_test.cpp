@@ -20,11 +20,13 @@ std::string head_of_101(raw_peer& p) {
 struct websocket_abuse : abuse {
     static http::server_options patient() {
         auto o = small_limits();
-        // On a busy machine a peer may take its time to read why it was closed.
+        // On a busy machine a peer may take its time to read why it was closed, and nobody is asked
+        // whether it is still there.
         o.limits.close_timeout = 5s;
+        o.limits.idle_timeout = 60s;
         return o;
     }
-    websocket_abuse() : abuse(patient()) {}
+    explicit websocket_abuse(http::server_options o = patient()) : abuse(std::move(o)) {}
     std::deque<raw_peer> open(std::size_t n) {
         auto out = crowd(n, ask_for_websocket);
         for (raw_peer& p : out) EXPECT_EQ(head_of_101(p), "HTTP/1.1 101");
@@ -108,7 +110,11 @@ TEST_F(hoarders, hold_no_more_than_the_budget) {
     last[0].send(std::string(1, 'x' ^ 4));
     EXPECT_EQ(last[0].exactly(4).substr(0, 2), "\x82\x7E");
 }
-TEST_F(websocket_abuse, silence_ends_after_one_ping) {
+struct idle_websocket : websocket_abuse {
+    idle_websocket() : websocket_abuse(small_limits()) {}
+};
+
+TEST_F(idle_websocket, ends_after_one_ping) {
     auto silent = open(100);
     expect_bounded(4096);
     for (raw_peer& p : silent) EXPECT_EQ(p.rest(), std::string("\x89\0", 2));
