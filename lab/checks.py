@@ -285,7 +285,7 @@ def fuzzing_summary(said: str) -> str:
 
 
 def size() -> Count:
-    """A hello server with wire, without TLS and zlib, stripped: under 300 KB."""
+    """A hello server with wire and all its defaults, stripped: under 300 KB."""
     source, scratch = ROOT / "wire", ROOT / "build" / "size"
     script = str(source / "tests" / "size.cmake")
     return _one(run(["cmake", "-D", f"source={source}", "-D", f"scratch={scratch}", "-P", script]))

@@ -1,4 +1,4 @@
-# Installs wire, then builds and runs programs that find it there.
+# Installs wire, then builds and runs programs that find it there; and configures a project that has wire inside it.
 #   cmake -D build=BUILD_FOLDER -D source=WIRE_FOLDER -D scratch=FOLDER -D generator=NAME -D flags=CXX_FLAGS -P consumer.cmake
 file(REMOVE_RECURSE ${scratch})
 function(run)
@@ -7,15 +7,12 @@ function(run)
     message(FATAL_ERROR "${ARGV}: ${status}\n${output}")
   endif()
 endfunction()
-run(${CMAKE_COMMAND} --install ${build} --component wire --prefix ${scratch}/prefix)
-file(GLOB_RECURSE configs ${scratch}/prefix/*/wire.pc)
-foreach(config IN LISTS configs)
-  file(READ ${config} text)
-  string(REGEX REPLACE "prefix=[^\n]*" "prefix=${scratch}/prefix" text "${text}")
-  file(WRITE ${config} "${text}")
-  get_filename_component(folder ${config} DIRECTORY)
-  set(ENV{PKG_CONFIG_PATH} ${folder})
-endforeach()
+# Installed at one place and moved to another.
+run(${CMAKE_COMMAND} --install ${build} --component wire --prefix ${scratch}/installed)
+file(RENAME ${scratch}/installed ${scratch}/prefix)
+file(GLOB_RECURSE config ${scratch}/prefix/*/wire.pc)
+get_filename_component(folder ${config} DIRECTORY)
+set(ENV{PKG_CONFIG_PATH} ${folder})
 run(${CMAKE_COMMAND} -G ${generator} -S ${source}/tests/consumer -B ${scratch}/build
     -DCMAKE_PREFIX_PATH=${scratch}/prefix "-DCMAKE_CXX_FLAGS=${flags}")
 run(${CMAKE_COMMAND} --build ${scratch}/build)
@@ -24,3 +21,4 @@ foreach(program IN ITEMS by_package by_pkg_config)
     run(${scratch}/build/${program})
   endif()
 endforeach()
+run(${CMAKE_COMMAND} -G ${generator} -S ${source}/tests/consumer/parent -B ${scratch}/parent -Dsource=${source})

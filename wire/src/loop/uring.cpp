@@ -78,7 +78,7 @@ result<std::unique_ptr<uring>> uring::create(const uring_settings& settings) {
     return ring;
 }
 
-result<void> uring::set_up(const uring_settings& settings) {
+[[gnu::cold]] result<void> uring::set_up(const uring_settings& settings) {
     io_uring_params p{};
     // Disabled at first: the ring belongs to the thread that enables it, and that need not be the
     // one that makes it.
@@ -129,7 +129,7 @@ result<void> uring::set_up(const uring_settings& settings) {
     return {};
 }
 
-result<void> uring::set_up_buffers(const uring_settings& settings) {
+[[gnu::cold]] result<void> uring::set_up_buffers(const uring_settings& settings) {
     const auto map = [](std::size_t bytes) -> void* {
         void* const p =
             ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -18,7 +18,7 @@ std::string url::authority() const {
 
 namespace {
 
-error bad(std::string_view text, std::string_view why) {
+[[gnu::cold]] error bad(std::string_view text, std::string_view why) {
     return {errc::bad_url, "URL \"" + std::string(text) + "\": " + std::string(why)};
 }
 

@@ -95,7 +95,7 @@ private:
 };
 
 // False when one of the fields is malformed.
-bool read_extensions(const http::header_list& fields, std::vector<extension>& to) {
+[[gnu::cold]] bool read_extensions(const http::header_list& fields, std::vector<extension>& to) {
     for (const http::header& h : fields) {
         if (http::equals_ignoring_case(h.name, "Sec-WebSocket-Extensions") &&
             !field_reader(h.value).read(to))
@@ -122,7 +122,7 @@ int window_bits(std::string_view text) noexcept {
 }
 
 // None when one is unknown, repeated or has a wrong value.
-std::optional<deflate_parameters> understand(const extension& e, bool is_answer) {
+[[gnu::cold]] std::optional<deflate_parameters> understand(const extension& e, bool is_answer) {
     deflate_parameters all;
     for (const parameter& p : e.parameters) {
         if (p.name == "server_no_context_takeover" || p.name == "client_no_context_takeover") {
@@ -151,7 +151,7 @@ deflate_options within_range(deflate_options o) noexcept {
     return o;
 }
 
-void add_bits(std::string& to, std::string_view name, int bits) {
+[[gnu::cold]] void add_bits(std::string& to, std::string_view name, int bits) {
     to += "; ";
     to += name;
     to += '=' + std::to_string(bits);
@@ -171,7 +171,7 @@ bool extensions_are_well_formed(const http::header_list& fields) {
     return read_extensions(fields, ignored);
 }
 
-std::string deflate_offer(const deflate_options& options) {
+[[gnu::cold]] std::string deflate_offer(const deflate_options& options) {
     if (!compression_available()) return {};
     const deflate_options o = within_range(options);
     std::string text(extension_name);
@@ -186,8 +186,8 @@ std::string deflate_offer(const deflate_options& options) {
     return text;
 }
 
-result<std::optional<deflate_agreement>> read_deflate_answer(const http::header_list& fields,
-                                                             const deflate_options& options) {
+[[gnu::cold]] result<std::optional<deflate_agreement>> read_deflate_answer(
+    const http::header_list& fields, const deflate_options& options) {
     std::vector<extension> chosen;
     if (!read_extensions(fields, chosen))
         return error(errc::bad_handshake,
@@ -217,8 +217,8 @@ result<std::optional<deflate_agreement>> read_deflate_answer(const http::header_
     return std::optional(agreed);
 }
 
-std::optional<accepted_deflate> accept_deflate(const http::header_list& fields,
-                                               const deflate_options& options) {
+[[gnu::cold]] std::optional<accepted_deflate> accept_deflate(const http::header_list& fields,
+                                                             const deflate_options& options) {
     std::vector<extension> offers;
     if (!compression_available() || !read_extensions(fields, offers)) return std::nullopt;
     const deflate_options o = within_range(options);

@@ -432,7 +432,7 @@ std::string without_handshake_fields(std::string_view lines) {
 
 }  // namespace
 
-bool connection::start_websocket(exchange& e) {
+[[gnu::cold]] bool connection::start_websocket(exchange& e) {
     if (e.refused) return false;
     const ws::upgrade_check check = ws::check_upgrade_request(e.req.head_);
     const bool received = phase_ == phase::handling;  // nothing of HTTP may follow

@@ -302,7 +302,7 @@ void exchange::start_afresh(int code) noexcept {
     file = nullptr;
 }
 
-void exchange::say(int code, std::string_view text) {
+[[gnu::cold]] void exchange::say(int code, std::string_view text) {
     status = code;
     if (const error_pages::page* page = handle->pages.find(code); page != nullptr) {
         append_field(fields, "Content-Type", page->content_type);

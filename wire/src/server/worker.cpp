@@ -29,7 +29,8 @@ constexpr std::size_t max_idle_exchanges = 256;
 
 }  // namespace
 
-worker::worker(const server_options& options, handler& h, peer_counts* peers, doors& d)
+[[gnu::cold]] worker::worker(const server_options& options, handler& h, peer_counts* peers,
+                             doors& d)
     : options_(&options),
       handler_(&h),
       peers_(peers),
@@ -48,7 +49,7 @@ worker::worker(const server_options& options, handler& h, peer_counts* peers, do
     idle_exchanges_.reserve(max_idle_exchanges);  // so that recycle() cannot throw
 }
 
-worker::~worker() {
+[[gnu::cold]] worker::~worker() {
     // Also where run_once() has not been called until it returned false. What is told of its end
     // here may send responses to other connections: it must still find the loop.
     draining_ = true;
@@ -209,7 +210,7 @@ void worker::handle(response res) {
     }
 }
 
-std::string_view worker::common_fields() {
+[[gnu::cold]] std::string_view worker::common_fields() {
     if (loop_->now() >= common_fields_until_) {
         using namespace std::chrono;
         const auto unix_time = system_clock::now().time_since_epoch();
