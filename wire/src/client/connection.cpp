@@ -327,7 +327,7 @@ void client_connection::hand_out(std::span<char> rest) {
 std::size_t client_connection::consume(std::span<char> bytes) {
     std::size_t at = 0;
     while (!is_closed() && !complete_ && !paused_) {
-        const step s = parser_.parse({bytes.data() + at, bytes.size() - at}, answer());
+        const step s = parser_.parse_in_place(bytes.subspan(at), answer());
         at += s.consumed;
         switch (s.what) {
         case event::need_more: return at;
