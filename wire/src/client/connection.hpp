@@ -175,6 +175,7 @@ private:
     void stop_awaiting_continue();
     void take(std::span<char> bytes);
     std::size_t consume(std::span<char> bytes);
+    step next_step(std::span<char> bytes);
     void take_head(std::string_view raw);
     bool give(std::string_view piece);
     void finish_response(bool more_follows);
@@ -190,7 +191,8 @@ private:
     open_times times_;
     response_parser parser_;
     reply reply_;
-    buffer held_;  // a part of a head
+    buffer held_;                     // a part of a head
+    std::unique_ptr<buffer> mended_;  // the last head; only with risky_accept_malformed_heads
     std::unique_ptr<std::vector<std::unique_ptr<client_job>>>
         behind_;  // sent after job_; none has been answered
     timer timer_ = timer::calling<&client_connection::on_timer>(this);

@@ -24,6 +24,7 @@ void cookie_file(std::string_view input);
 void reference(std::string_view input);    // URL references, queries added
 void proxy_bytes(std::string_view input);  // the header of the PROXY protocol
 void forwarded(std::string_view input);
+void mended_head(std::string_view input);  // heads of responses, as lenient clients read them
 
 struct target {
     std::string_view name;  // also the folder of its corpus
@@ -35,6 +36,7 @@ inline constexpr target targets[] = {{"request", request},         {"response", 
                                      {"handshake", handshake},     {"deflate", deflate},
                                      {"conditions", conditions},   {"set_cookie", set_cookie},
                                      {"cookie_file", cookie_file}, {"reference", reference},
-                                     {"proxy_bytes", proxy_bytes}, {"forwarded", forwarded}};
+                                     {"proxy_bytes", proxy_bytes}, {"forwarded", forwarded},
+                                     {"mended_head", mended_head}};
 
 }  // namespace wire::fuzz
