@@ -158,7 +158,7 @@ void client_connection::send_request() {
         parser_ = response_parser(owner_->bounds(pieces));
         unlimited_ = pieces;
     }
-    if (t != nullptr) t->sending = client_transfer::upload::none;
+    if (t != nullptr) t->begin(r.source);
     begin_response();
     refused_ = write_request(*job_);
     if (refused_ != errc::none) {
@@ -331,11 +331,10 @@ void client_connection::hand_out(std::span<char> rest) {
 step client_connection::next_step(std::span<char> bytes) {
     if (mended_ == nullptr || !parser_.between_messages())
         return parser_.parse_in_place(bytes, answer());
-    using state = detail::mending::state;
     const detail::mending m = detail::mend_response_head({bytes.data(), bytes.size()},
                                                          owner_->options().limits, *mended_);
-    if (m.what == state::incomplete) return {};
-    if (m.what == state::failed) return {0, event::error, m.error, {}};
+    if (m.what == detail::mending::state::incomplete) return {};
+    if (m.what == detail::mending::state::failed) return {0, event::error, m.error, {}};
     step s = parser_.parse_in_place(mended_->bytes(), answer());
     s.consumed = m.consumed;
     return s;

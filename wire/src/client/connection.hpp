@@ -54,8 +54,12 @@ struct client_job {
     bool pipelined = false;  // has been sent behind another; once is enough
     bool resent = false;     // a kept connection lost it: goes on a new one, and once is enough
 
-    // Whether it may be sent again: no piece of a response was given away, no body was asked for.
-    bool repeatable() const noexcept { return streamed == nullptr || !streamed->committed; }
+    // Whether it may be sent again: no piece of a response was given away, and no body was asked
+    // for that cannot be rewound.
+    bool repeatable() const noexcept {
+        return streamed == nullptr ||
+               (!streamed->committed && (!streamed->pulled || request.source.rewind));
+    }
 
     const client_timeouts& timeouts(const client_timeouts& otherwise) const noexcept {
         return request.timeouts ? *request.timeouts : otherwise;

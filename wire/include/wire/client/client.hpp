@@ -13,7 +13,8 @@
 //
 // Both keep connections open and use them again. A request that fails on a kept connection before
 // any byte of its response has come is sent again, once and on a new one, if its method is
-// idempotent (RFC 9112 section 9.3.1) or it is `repeatable`, and no body_source was asked yet.
+// idempotent (RFC 9112 section 9.3.1) or it is `repeatable`, and no body_source was asked yet that
+// cannot be rewound.
 //
 // Errors are values. errc::bad_url, bad_argument and queue_full are known before anything is sent;
 // errors of connecting are refused, unreachable, not_resolved, timed_out, tls_failed and
