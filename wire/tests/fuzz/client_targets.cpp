@@ -4,6 +4,7 @@
 
 #include "harness.hpp"
 #include "http_transcript.hpp"
+#include "proto/content_range.hpp"
 #include "proto/mended_head.hpp"
 #include "targets.hpp"
 
@@ -32,6 +33,18 @@ std::string mended(const testing::pieces& cut) {
 }
 
 }  // namespace
+
+void content_range(std::string_view input) {
+    const testing::exact_copy copy(input);
+    const auto r = http::detail::parse_content_range(copy);
+    if (!r) return;
+    require(r->first <= r->last && (!r->whole || r->last < *r->whole), "an impossible part");
+    const auto again = http::detail::parse_content_range(
+        "bytes " + std::to_string(r->first) + "-" + std::to_string(r->last) + "/" +
+        (r->whole ? std::to_string(*r->whole) : "*"));
+    require(again && again->first == r->first && again->last == r->last && again->whole == r->whole,
+            "a part changed");
+}
 
 void mended_head(std::string_view input) {
     if (input.empty()) return;
