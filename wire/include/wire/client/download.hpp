@@ -45,8 +45,8 @@ struct download_options {
 // for, and system_error, with the path, where the file cannot be written. A body that runs until
 // the connection closes is complete when it closes.
 //
-// Writing waits for the disk on the loop's thread. Range, If-Range and, with `resume`,
-// Accept-Encoding fields of the request are replaced.
+// Nobody else should be able to write to the folder. Writing waits for the disk on the loop's
+// thread. Range, If-Range and, with `resume`, Accept-Encoding fields of the request are replaced.
 request_id download(async_client& client, client_request request, std::string path,
                     download_options options, async_client::callback done);
 

@@ -8,13 +8,14 @@
 //     if (request) client.send(*std::move(request), done);
 //
 // Names are written as browsers do (WHATWG HTML, "multipart form data"): as they are, but CR, LF
-// and '"' as %0D, %0A and %22. No reader is known that agrees with others on a name that ends in a
-// backslash. To read forms, see wire/proto/multipart.hpp.
+// and '"' as %0D, %0A and %22. End no name in a backslash: readers differ about what it means, and
+// wire's own refuses it. To read forms, see wire/proto/multipart.hpp.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "wire/base/result.hpp"
