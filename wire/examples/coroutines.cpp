@@ -1,11 +1,13 @@
 // Coroutines on one loop: requests one after another and at once, a pause, a WebSocket.
 #include <wire/client/coroutine.hpp>
+#include <wire/client/reply_stream.hpp>
 #include <wire/loop/event_loop.hpp>
 #include <wire/loop/task.hpp>
 
 #include <chrono>
 #include <cstdio>
 #include <string>
+#include <utility>
 
 namespace http = wire::http;
 namespace ws = wire::ws;
@@ -18,6 +20,19 @@ wire::task<> fetch(http::async_client& client, std::string url) {
     } else {
         std::fprintf(stderr, "coroutines: %s\n", reply.error().message.c_str());
     }
+}
+
+wire::task<> count(http::async_client& client, std::string url) {
+    http::client_request request = http::make_request(http::method::get, url);
+    auto got = co_await http::stream(client, std::move(request));
+    if (!got) co_return;
+    std::size_t bytes = 0;
+    for (;;) {
+        const auto piece = co_await got->next();
+        if (!piece || piece->empty()) break;  // broken off, or complete
+        bytes += piece->size();
+    }
+    std::printf("%s: %d, %zu bytes in pieces\n", url.c_str(), got->head().status(), bytes);
 }
 
 wire::task<> chat(ws::dialer& dialer, std::string url) {
@@ -33,6 +48,7 @@ wire::task<int> all(wire::event_loop& loop, std::string url) {
     co_await fetch(client, url);  // one after the other
     co_await wire::sleep_for(loop, std::chrono::milliseconds(100));
     co_await fetch(client, url);
+    co_await count(client, url);
 
     wire::task_group beside;  // and ten beside each other
     for (int i = 0; i < 10; ++i) beside.spawn(fetch(client, url));

@@ -1,6 +1,7 @@
 // For tests: a parser's answers, as text that does not depend on how the bytes were cut.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -38,14 +39,17 @@ inline std::string describe(const http::response_head& h) {
 // Events separated by "; ", adjacent body pieces joined. What is left over at the end is "left N".
 template <typename Parser, typename Head> class http_transcript {
 public:
-    explicit http_transcript(Parser& parser) : parser_(parser) {}
+    // `in_place`: by parse_in_place(), which responses have.
+    explicit http_transcript(Parser& parser, bool in_place = false)
+        : parser_(parser), in_place_(in_place) {}
 
     void feed(std::string_view piece) {
         held_ += piece;
         std::size_t at = 0;
         for (;;) {
             exact_copy in(std::string_view(held_).substr(at));
-            const http::step s = parser_.parse(in, head_);
+            const http::step s = next(in);
+            held_.replace(at, in.size(), in.data(), in.size());
             at += s.consumed;
             if (s.what == http::event::need_more || s.what == http::event::error) {
                 if (s.what == http::event::error) add("error " + std::string(to_string(s.error)));
@@ -74,6 +78,12 @@ public:
     }
 
 private:
+    http::step next(exact_copy& in) {
+        if constexpr (requires { parser_.parse_in_place(std::span<char>(), head_); }) {
+            if (in_place_) return parser_.parse_in_place({in.data(), in.size()}, head_);
+        }
+        return parser_.parse(in, head_);
+    }
     void add(const std::string& what) {
         if (!text_.empty()) text_ += "; ";
         text_ += what;
@@ -81,6 +91,7 @@ private:
     }
 
     Parser& parser_;
+    bool in_place_;
     Head head_;
     std::string held_;
     std::string text_;

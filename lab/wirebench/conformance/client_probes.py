@@ -259,7 +259,7 @@ def _taken(call: Call) -> Iterator[Probe]:
         ),
         (
             "folded",
-            "9112 5.2 MAY",
+            "9112 5.2 MUST",
             "a field folded over two lines",
             Answer(data=_response("X: a", " b", length, body=BODY)),
         ),

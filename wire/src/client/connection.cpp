@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "proto/mended_head.hpp"
 #include "proto/rebase.hpp"
 #include "reply_access.hpp"
 #include "wire/proto/http_writer.hpp"
@@ -36,7 +37,9 @@ std::string about(const client_job& job) {
 }  // namespace
 
 client_connection::client_connection(client_owner& owner, client_origin& origin)
-    : owner_(&owner), origin_(&origin), parser_(owner.options().limits) {}
+    : owner_(&owner), origin_(&origin), parser_(owner.options().limits) {
+    if (owner.options().risky_accept_malformed_heads) mended_ = std::make_unique<buffer>();
+}
 
 response_head& client_connection::answer() noexcept { return access::head(reply_); }
 const response_head& client_connection::answer() const noexcept { return access::head(reply_); }
@@ -155,7 +158,7 @@ void client_connection::send_request() {
         parser_ = response_parser(owner_->bounds(pieces));
         unlimited_ = pieces;
     }
-    if (t != nullptr) t->sending = client_transfer::upload::none;
+    if (t != nullptr) t->begin(r.source);
     begin_response();
     refused_ = write_request(*job_);
     if (refused_ != errc::none) {
@@ -324,10 +327,23 @@ void client_connection::hand_out(std::span<char> rest) {
     if (!is_closed() && job_ != nullptr) owner_->has_room(*this);
 }
 
+// The parser's next answer; it is given mended heads where the user takes that risk.
+step client_connection::next_step(std::span<char> bytes) {
+    if (mended_ == nullptr || !parser_.between_messages())
+        return parser_.parse_in_place(bytes, answer());
+    const detail::mending m = detail::mend_response_head({bytes.data(), bytes.size()},
+                                                         owner_->options().limits, *mended_);
+    if (m.what == detail::mending::state::incomplete) return {};
+    if (m.what == detail::mending::state::failed) return {0, event::error, m.error, {}};
+    step s = parser_.parse_in_place(mended_->bytes(), answer());
+    s.consumed = m.consumed;
+    return s;
+}
+
 std::size_t client_connection::consume(std::span<char> bytes) {
     std::size_t at = 0;
     while (!is_closed() && !complete_ && !paused_) {
-        const step s = parser_.parse({bytes.data() + at, bytes.size() - at}, answer());
+        const step s = next_step(bytes.subspan(at));
         at += s.consumed;
         switch (s.what) {
         case event::need_more: return at;
@@ -339,7 +355,9 @@ std::size_t client_connection::consume(std::span<char> bytes) {
             }
             break;
         case event::head:
-            take_head({bytes.data() + at - s.consumed, s.consumed});
+            take_head(mended_ != nullptr
+                          ? mended_->view()
+                          : std::string_view(bytes.data() + at - s.consumed, s.consumed));
             enter(phase::body, job_->timeouts(owner_->options()).body_timeout);
             if (job_->streamed != nullptr && job_->streamed->in_pieces &&
                 !owner_->may_act_on(*job_, reply_)) {

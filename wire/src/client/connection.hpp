@@ -54,8 +54,12 @@ struct client_job {
     bool pipelined = false;  // has been sent behind another; once is enough
     bool resent = false;     // a kept connection lost it: goes on a new one, and once is enough
 
-    // Whether it may be sent again: no piece of a response was given away, no body was asked for.
-    bool repeatable() const noexcept { return streamed == nullptr || !streamed->committed; }
+    // Whether it may be sent again: no piece of a response was given away, and no body was asked
+    // for that cannot be rewound.
+    bool repeatable() const noexcept {
+        return streamed == nullptr ||
+               (!streamed->committed && (!streamed->pulled || request.source.rewind));
+    }
 
     const client_timeouts& timeouts(const client_timeouts& otherwise) const noexcept {
         return request.timeouts ? *request.timeouts : otherwise;
@@ -175,6 +179,7 @@ private:
     void stop_awaiting_continue();
     void take(std::span<char> bytes);
     std::size_t consume(std::span<char> bytes);
+    step next_step(std::span<char> bytes);
     void take_head(std::string_view raw);
     bool give(std::string_view piece);
     void finish_response(bool more_follows);
@@ -190,7 +195,8 @@ private:
     open_times times_;
     response_parser parser_;
     reply reply_;
-    buffer held_;  // a part of a head
+    buffer held_;                     // a part of a head
+    std::unique_ptr<buffer> mended_;  // the last head; only with risky_accept_malformed_heads
     std::unique_ptr<std::vector<std::unique_ptr<client_job>>>
         behind_;  // sent after job_; none has been answered
     timer timer_ = timer::calling<&client_connection::on_timer>(this);

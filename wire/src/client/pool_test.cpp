@@ -255,8 +255,10 @@ TEST_F(hostile, ambiguous_lengths) {
     EXPECT_EQ(meets("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0x1\r\nx\r\n0\r\n\r\n"),
               errc::bad_chunk);
     EXPECT_EQ(meets("HTTP/1.1 200 OK\nContent-Length: 1\n\nx"), errc::bad_line_end);
-    EXPECT_EQ(meets("HTTP/1.1 200 OK\r\nX: y\r\n z\r\nContent-Length: 0\r\n\r\n"),
+    EXPECT_EQ(meets("HTTP/1.1 200 OK\r\nContent-Length:\r\n 1\r\n\r\nx"), errc::folded_header);
+    EXPECT_EQ(meets("HTTP/1.1 200 OK\r\nX: y\r\nTransfer-Encoding:\r\n chunked\r\n\r\n0\r\n\r\n"),
               errc::folded_header);
+    EXPECT_EQ(meets("HTTP/1.1 200 OK\r\n X: y\r\nContent-Length: 0\r\n\r\n"), errc::folded_header);
 }
 // A second response behind the first, in the same bytes or later: whoever asks next must not be
 // given it.

@@ -93,7 +93,7 @@ result<bool> tunnel::receive(std::span<const char> bytes) {
         return error(code, "proxy " + proxy_.name() + ": " + std::string(why));
     };
     for (;;) {
-        const http::step s = parser_.parse(held_.view(), head_);
+        const http::step s = parser_.parse_in_place(held_.bytes(), head_);
         if (s.what == http::event::need_more) return false;
         if (s.what == http::event::error) return failed(s.error, to_string(s.error));
         if (s.what == http::event::head && head_.status / 100 != 2) {

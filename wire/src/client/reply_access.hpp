@@ -10,6 +10,7 @@ struct reply_access {
     static const response_head& head(const reply& r) noexcept { return r.head_; }
     // The bytes that head() points into; they stay where they are when the reply is moved.
     static buffer& head_bytes(reply& r) noexcept { return r.head_bytes_; }
+    static const buffer& head_bytes(const reply& r) noexcept { return r.head_bytes_; }
     static buffer& body(reply& r) noexcept { return r.body_; }
 
     static void set_opening(reply& r, const open_times& took, bool reused) noexcept {

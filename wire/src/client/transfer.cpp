@@ -2,6 +2,7 @@
 #include "transfer.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "connection.hpp"
 #include "wire/proto/http_writer.hpp"
@@ -18,8 +19,14 @@ error broken_word(std::string_view what) {
 
 }  // namespace
 
+void client_transfer::begin(const body_source& source) {
+    sending = upload::none;
+    piece_.clear();
+    if (std::exchange(pulled, false) && source.rewind) source.rewind();
+}
+
 result<source_state> client_transfer::pull(const body_source& source, buffer& out) {
-    committed = true;
+    pulled = true;
     if (source.length && left == 0) return source_state::end;
     const std::size_t most =
         source.length ? static_cast<std::size_t>(std::min<std::uint64_t>(left, most_at_once))

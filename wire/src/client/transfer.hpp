@@ -26,6 +26,8 @@ struct client_transfer {
         done,
     };
 
+    // The request is about to be sent, perhaps not for the first time.
+    void begin(const body_source& source);
     // Asks the source for a piece and appends it, framed, to `out`. `later` and `end` as the source
     // says; errc::bad_argument for a source that gives too much, too little or nothing.
     result<source_state> pull(const body_source& source, buffer& out);
@@ -40,7 +42,8 @@ struct client_transfer {
     unique_function<void(const reply& head)> head;
     unique_function<void(std::string_view piece)> data;
     bool in_pieces = false;
-    bool committed = false;  // something was given or taken: it cannot be sent again
+    bool committed = false;  // something was given: it cannot be sent again
+    bool pulled = false;     // something was taken: the same, unless the source can be rewound
     bool paused = false;
     bool ended = false;  // the connection did, while paused
     upload sending = upload::none;

@@ -160,7 +160,7 @@ private:
     std::size_t read_handshake(std::span<char> bytes) {
         std::size_t at = 0;
         for (;;) {
-            const http::step s = parser_.parse({bytes.data() + at, bytes.size() - at}, head_);
+            const http::step s = parser_.parse_in_place(bytes.subspan(at), head_);
             switch (s.what) {
             case http::event::need_more: return at;
             case http::event::interim:

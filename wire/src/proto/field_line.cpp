@@ -25,6 +25,18 @@ void length_fields::content_length(std::string_view value) noexcept {
     length_ = n;
 }
 
+void length_fields::content_lengths(std::string_view value) noexcept {
+    for (;;) {
+        const std::size_t comma = value.find(',');
+        const bool had = lengths_ > 0;
+        const std::uint64_t before = length_;
+        content_length(comma == std::string_view::npos ? value : trim(value.substr(0, comma)));
+        if (had && length_ == before) --lengths_;
+        if (comma == std::string_view::npos) return;
+        value = trim(value.substr(comma + 1));
+    }
+}
+
 void length_fields::transfer_encoding(std::string_view value) noexcept {
     codings_ = true;
     for (;;) {

@@ -22,6 +22,9 @@ line_scan scan_field_line(std::string_view in, std::size_t& at, header& out, err
 class length_fields {
 public:
     void content_length(std::string_view value) noexcept;
+    // The same of a response, where a length that is repeated counts once, in one field or in
+    // several (RFC 9112 section 6.3).
+    void content_lengths(std::string_view value) noexcept;
     void transfer_encoding(std::string_view value) noexcept;
 
     bool has_length() const noexcept { return lengths_ > 0; }

@@ -10,14 +10,14 @@ namespace wire::http::detail {
 // be kept in it from one call to the next.
 template <typename Head, typename ScanStartLine>
 auto message_parser::scan_head(std::string_view in, std::size_t& at, Head& head,
-                               ScanStartLine scan_start_line) -> scan {
+                               ScanStartLine scan_start_line, char* writable) -> scan {
     in = in.substr(0, limits_->max_header_bytes);
     at = checked_;
     const bool resumed = at != 0;
     scan found = resumed ? scan::complete : scan_start_line(in, at);
     if (found == scan::complete) {
         head.headers.clear();
-        found = scan_fields(in, at, head.headers);
+        found = scan_fields(in, at, head.headers, writable);
     }
     if (found == scan::complete && resumed) {
         // Lines seen in earlier calls were checked but not kept: gather them now.
@@ -25,7 +25,7 @@ auto message_parser::scan_head(std::string_view in, std::size_t& at, Head& head,
         at = 0;
         head.headers.clear();
         found = scan_start_line(in, at);
-        if (found == scan::complete) found = scan_fields(in, at, head.headers);
+        if (found == scan::complete) found = scan_fields(in, at, head.headers, writable);
     }
     return found;
 }

@@ -93,7 +93,30 @@ step message_parser::fail(errc code) noexcept {
     return {0, event::error, code, {}};
 }
 
-auto message_parser::scan_fields(std::string_view in, std::size_t& at, header_list& out) -> scan {
+// RFC 9112 section 5.2. Each fold becomes spaces at once, so its line is read again from its begin.
+// All folds of the line that have come are dealt with together: otherwise a line of many folds
+// would be read once for each.
+bool message_parser::unfold(std::string_view in, std::size_t& at, char* writable) noexcept {
+    if (fields_ == 0) return false;  // behind the start line: RFC 9112 section 2.2
+    const std::size_t begin = in.rfind('\n', at - 2) + 1;
+    // Whoever does not unfold reads another length here: such a message is not worth the doubt.
+    const std::string_view name = in.substr(begin, in.find(':', begin) - begin);
+    if (equals_ignoring_case(name, "content-length") ||
+        equals_ignoring_case(name, "transfer-encoding"))
+        return false;
+    while (at < in.size() && (in[at] == ' ' || in[at] == '\t')) {
+        writable[at - 2] = writable[at - 1] = ' ';
+        const std::size_t end = in.find("\r\n", at);
+        if (end == std::string_view::npos) break;
+        at = end + 2;
+    }
+    at = begin;
+    --fields_;
+    return true;
+}
+
+auto message_parser::scan_fields(std::string_view in, std::size_t& at, header_list& out,
+                                 char* writable) -> scan {
     header line;
     for (;;) {
         switch (scan_field_line(in, at, line, error_)) {
@@ -109,7 +132,13 @@ auto message_parser::scan_fields(std::string_view in, std::size_t& at, header_li
         case line_scan::incomplete:
             checked_ = static_cast<std::uint32_t>(at);
             return scan::incomplete;
-        case line_scan::failed: return scan::failed;
+        case line_scan::failed:
+            if (error_ != errc::folded_header || writable == nullptr || !unfold(in, at, writable))
+                return scan::failed;
+            error_ = errc::none;
+            // Lines of earlier calls are not in `out`.
+            if (!out.empty()) out.pop_back();
+            break;
         }
     }
 }

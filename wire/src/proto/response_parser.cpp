@@ -35,7 +35,7 @@ errc interpret(const limits& l, method request, response_head& head) noexcept {
             }
             break;
         case 14:
-            if (name_is(h.name, "content-length")) lengths.content_length(h.value);
+            if (name_is(h.name, "content-length")) lengths.content_lengths(h.value);
             break;
         case 17:
             if (name_is(h.name, "transfer-encoding")) lengths.transfer_encoding(h.value);
@@ -105,7 +105,7 @@ auto response_parser::scan_status_line(std::string_view in, std::size_t& at,
     return scan::complete;
 }
 
-step response_parser::parse(std::string_view in, response_head& head) {
+step response_parser::parse(std::string_view in, response_head& head, char* writable) {
     if (state_ != state::start) {
         const step s = parse_body(in);
         if (s.what == event::end) {
@@ -119,7 +119,7 @@ step response_parser::parse(std::string_view in, response_head& head) {
     const auto start_line = [&](std::string_view bytes, std::size_t& from) {
         return scan_status_line(bytes, from, head);
     };
-    switch (scan_head(in, at, head, start_line)) {
+    switch (scan_head(in, at, head, start_line, writable)) {
     case scan::failed: return fail(error_);
     case scan::incomplete: return need_more_head(in, 0);
     case scan::complete: break;

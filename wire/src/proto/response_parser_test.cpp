@@ -9,12 +9,12 @@ namespace {
 using transcript_of = testing::http_transcript<response_parser, response_head>;
 
 std::string parse(std::string_view text, method request = method::get, bool close = false,
-                  const limits& l = {}) {
+                  const limits& l = {}, bool in_place = false) {
     std::string whole;
     for (const auto& cut : testing::all_cuts(text)) {
         response_parser parser(l);
         parser.expect(request);
-        transcript_of transcript(parser);
+        transcript_of transcript(parser, in_place);
         for (const auto piece : cut) {
             if (!transcript.broken()) transcript.feed(piece);
         }
@@ -147,6 +147,67 @@ TEST(response_parser, ambiguous_length_refused) {
     EXPECT_EQ(parse("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n"),
               "error malformed Transfer-Encoding");
     EXPECT_EQ(parse("HTTP/1.1 200 OK\r\nA: b\r\n c\r\n\r\n"), "error folded field line");
+}
+TEST(response_parser, a_repeated_length_is_one) {
+    const auto with = [](const std::string& fields) {
+        return parse("HTTP/1.1 200 OK\r\n" + fields + "\r\n\r\nhi");
+    };
+    EXPECT_EQ(with("Content-Length: 2, 2"),
+              "head 200 'OK' 1.1 [Content-Length=2, 2] length 2; body hi; end");
+    EXPECT_EQ(with("Content-Length: 2 ,\t02,2"),
+              "head 200 'OK' 1.1 [Content-Length=2 ,\t02,2] length 2; body hi; end");
+    EXPECT_EQ(with("Content-Length: 2\r\nContent-Length: 2"),
+              "head 200 'OK' 1.1 [Content-Length=2] [Content-Length=2] length 2; body hi; end");
+    for (const std::string differ : {"2, 3", "3, 2, 3", "2, 2, 0"})
+        EXPECT_EQ(with("Content-Length: " + differ), "error more than one message length");
+    EXPECT_EQ(with("Content-Length: 2, 2\r\nTransfer-Encoding: chunked"),
+              "error more than one message length");
+    for (const std::string bad : {"2,", ",2", "2,,2", "2, x", "2;2", "0, "})
+        EXPECT_NE(with("Content-Length: " + bad).find("error "), std::string::npos) << bad;
+}
+
+std::string unfolded(const std::string& fields, const limits& l = {}) {
+    return parse("HTTP/1.1 200 OK\r\n" + fields + "\r\nContent-Length: 2\r\n\r\n\r\n", method::get,
+                 false, l, true);
+}
+TEST(response_parser, folds_become_spaces_where_the_bytes_may_change) {
+    const std::string rest = "[Content-Length=2] length 2; body \r\n; end";
+    EXPECT_EQ(unfolded("A: b\r\n c"), "head 200 'OK' 1.1 [A=b   c] " + rest);
+    EXPECT_EQ(unfolded("A: b\r\n\tc\r\n  d\r\nE: f"),
+              "head 200 'OK' 1.1 [A=b  \tc    d] [E=f] " + rest);
+    EXPECT_EQ(unfolded("A:\r\n b\r\nC: d\r\n \r\nE:\r\n "),
+              "head 200 'OK' 1.1 [A=b] [C=d] [E=] " + rest);
+    // It is a part of the value that it looks like, and no field.
+    EXPECT_EQ(unfolded("A: b\r\n Content-Length: 9"),
+              "head 200 'OK' 1.1 [A=b   Content-Length: 9] " + rest);
+    // Without a fold nothing changes, and the body is no head.
+    EXPECT_EQ(unfolded("A: b"), "head 200 'OK' 1.1 [A=b] " + rest);
+    EXPECT_EQ(parse("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n\r\n \r\n", method::get, false, {},
+                    true),
+              "head 200 'OK' 1.1 [Content-Length=5] length 5; body \r\n \r\n; end");
+}
+TEST(response_parser, folds_make_no_length) {
+    for (const std::string doubtful :
+         {"Content-Length:\r\n 2", "content-length: 2\r\n\t", "Content-Length: 1\r\n 2",
+          "Transfer-Encoding:\r\n chunked", "TRANSFER-ENCODING: x,\r\n chunked", " A: b",
+          "\tContent-Length: 2"})
+        EXPECT_EQ(unfolded(doubtful), "error folded field line") << doubtful;
+    EXPECT_EQ(unfolded("A: b\r\n \x01"), "error control character in a field value");
+    const std::string trailer =
+        parse("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nA: b\r\n c\r\n\r\n",
+              method::get, false, {}, true);
+    EXPECT_NE(trailer.find("trailer [A: b]; error folded field line"), std::string::npos);
+}
+TEST(response_parser, folded_lines_count_once) {
+    limits l;
+    l.max_headers = 2;
+    EXPECT_EQ(unfolded("A: b\r\n c\r\n d", l).substr(0, 8), "head 200");
+    EXPECT_EQ(unfolded("A: b\r\n c\r\nD: e", l), "error too many header fields");
+    l = {};
+    l.max_header_bytes = 60;
+    std::string folds = "A: b";
+    for (int i = 0; i < 20; ++i) folds += "\r\n c";
+    EXPECT_EQ(unfolded(folds, l), "error header too large");
 }
 TEST(response_parser, limits_hold) {
     limits l;

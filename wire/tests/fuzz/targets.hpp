@@ -24,17 +24,28 @@ void cookie_file(std::string_view input);
 void reference(std::string_view input);    // URL references, queries added
 void proxy_bytes(std::string_view input);  // the header of the PROXY protocol
 void forwarded(std::string_view input);
+void content_range(std::string_view input);  // what a download continues from
+void mended_head(std::string_view input);    // heads of responses, as lenient clients read them
 
 struct target {
     std::string_view name;  // also the folder of its corpus
     void (*run)(std::string_view);
 };
-inline constexpr target targets[] = {{"request", request},         {"response", response},
-                                     {"frames", frames},           {"text", text},
-                                     {"inflate", inflate},         {"forms", forms},
-                                     {"handshake", handshake},     {"deflate", deflate},
-                                     {"conditions", conditions},   {"set_cookie", set_cookie},
-                                     {"cookie_file", cookie_file}, {"reference", reference},
-                                     {"proxy_bytes", proxy_bytes}, {"forwarded", forwarded}};
+inline constexpr target targets[] = {{"request", request},
+                                     {"response", response},
+                                     {"frames", frames},
+                                     {"text", text},
+                                     {"inflate", inflate},
+                                     {"forms", forms},
+                                     {"handshake", handshake},
+                                     {"deflate", deflate},
+                                     {"conditions", conditions},
+                                     {"set_cookie", set_cookie},
+                                     {"cookie_file", cookie_file},
+                                     {"reference", reference},
+                                     {"proxy_bytes", proxy_bytes},
+                                     {"forwarded", forwarded},
+                                     {"content_range", content_range},
+                                     {"mended_head", mended_head}};
 
 }  // namespace wire::fuzz

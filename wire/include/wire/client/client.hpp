@@ -13,7 +13,8 @@
 //
 // Both keep connections open and use them again. A request that fails on a kept connection before
 // any byte of its response has come is sent again, once and on a new one, if its method is
-// idempotent (RFC 9112 section 9.3.1) or it is `repeatable`, and no body_source was asked yet.
+// idempotent (RFC 9112 section 9.3.1) or it is `repeatable`, and no body_source was asked yet that
+// cannot be rewound.
 //
 // Errors are values. errc::bad_url, bad_argument and queue_full are known before anything is sent;
 // errors of connecting are refused, unreachable, not_resolved, timed_out, tls_failed and
@@ -131,6 +132,19 @@ struct client_options : open_options, client_timeouts {
     // max_streamed_bytes) holds before and after decoding, limits::max_decompression_ratio too.
     // Off by default: bodies are given as they were sent. Without zlib nothing is asked for.
     bool decompress = false;
+    // Accept heads of responses that break RFC 9112 as old servers and devices do, and that
+    // browsers or curl accept. A risk: whoever can put a line feed into a field of such a server's
+    // response can add fields to it, and a proxy in between may read the response in another way.
+    // Only for servers that you know, in a client of their own. Accepted are
+    // - lines of the head that end in LF instead of CRLF;
+    // - up to four bytes of CR and LF before the status line;
+    // - several spaces or tabs between the parts of the status line, and "http" in small letters;
+    // - white space between a field's name and its colon, which is removed;
+    // - lines that are no field, which are skipped with their folds;
+    // - control characters but NUL and CR in values and the reason phrase: they become spaces.
+    // Never in or around Content-Length or Transfer-Encoding, nor in chunks and trailers. WebSocket
+    // handshakes and the answers of proxies to CONNECT are read strictly.
+    bool risky_accept_malformed_heads = false;
 };
 
 class awaitable_reply;

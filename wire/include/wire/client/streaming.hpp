@@ -45,6 +45,9 @@ struct body_source {
     // The body's length in bytes, sent as Content-Length; exactly so many must come. None: the body
     // is sent chunked.
     std::optional<std::uint64_t> length;
+    // Begins the body again from its first byte. With it, a request whose body was asked for can be
+    // sent again as others are: by redirects and retries, and when a kept connection was closed.
+    std::function<void()> rewind = {};
 
     // Whether there is a source.
     explicit operator bool() const noexcept { return static_cast<bool>(pull); }
@@ -53,9 +56,9 @@ struct body_source {
 // A response as it comes. The three are called in this order; only `end` must be set.
 //
 // Responses that the client acts on itself are not given: redirects that it follows, failures that
-// it retries. Once a piece has been given, or a body_source has been asked, the request is not sent
-// again. With client_options::decompress the pieces are decoded where reply::decoded() of the head
-// says so.
+// it retries. Once a piece has been given, or a body_source without `rewind` has been asked, the
+// request is not sent again. With client_options::decompress the pieces are decoded where
+// reply::decoded() of the head says so.
 struct response_pieces {
     // Status and fields; no body. The reference dies when this returns.
     unique_function<void(const reply& head)> head;

@@ -36,6 +36,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "wire/base/limits.hpp"
@@ -138,8 +139,16 @@ public:
     // parsed; without it the request counts as GET.
     void expect(method m) noexcept { request_ = m; }
 
-    // What comes next in `in`, which begins where the last call stopped consuming.
-    step parse(std::string_view in, response_head& head);
+    // What comes next in `in`, which begins where the last call stopped consuming. A field that is
+    // folded over several lines (obs-fold, RFC 9112 section 5.2) is errc::folded_header.
+    step parse(std::string_view in, response_head& head) { return parse(in, head, nullptr); }
+    // The same for bytes that may be changed: in the head's fields each fold becomes spaces, as
+    // user agents must read it. A folded Content-Length or Transfer-Encoding, a fold behind the
+    // status line and one in the trailer remain errors. Give all bytes of an incomplete head again
+    // as the last call left them.
+    step parse_in_place(std::span<char> in, response_head& head) {
+        return parse({in.data(), in.size()}, head, in.data());
+    }
 
     // Tells the parser that the peer has closed the connection. `end` if that completes a body that
     // runs until close, need_more between messages, otherwise errc::closed_early.
@@ -152,6 +161,7 @@ public:
     void reset() noexcept { *this = response_parser(*limits_); }
 
 private:
+    step parse(std::string_view in, response_head& head, char* writable);
     scan scan_status_line(std::string_view in, std::size_t& at, response_head& head) noexcept;
 
     method request_ = method::get;

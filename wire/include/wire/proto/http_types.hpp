@@ -76,6 +76,8 @@ public:
     void clear() noexcept { fields_.clear(); }
     // The bytes that `h` points into must outlive the list or its next clear().
     void push_back(header h) { fields_.push_back(h); }
+    // Precondition: !empty().
+    void pop_back() noexcept { fields_.pop_back(); }
 
 private:
     std::vector<header> fields_;

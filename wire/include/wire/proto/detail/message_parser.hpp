@@ -68,12 +68,16 @@ protected:
     step parse_trailer(std::string_view in, std::size_t at) noexcept;
     // Start line and fields. `scan_start_line(in, at)` reads the first line from `at` and leaves
     // `at` behind it; so does scan_head() with the empty line that ends the head. Defined in
-    // src/proto/head_scan.hpp.
+    // src/proto/head_scan.hpp. `writable` is null, or the same bytes as `in`, for unfold().
     template <typename Head, typename ScanStartLine>
-    scan scan_head(std::string_view in, std::size_t& at, Head& head, ScanStartLine scan_start_line);
+    scan scan_head(std::string_view in, std::size_t& at, Head& head, ScanStartLine scan_start_line,
+                   char* writable = nullptr);
     // Field lines from `at` to the empty line, which leaves `at` behind it. When incomplete,
     // checked_ is where the first line that is not yet whole begins.
-    scan scan_fields(std::string_view in, std::size_t& at, header_list& out);
+    scan scan_fields(std::string_view in, std::size_t& at, header_list& out, char* writable);
+    // `at` is where a line begins with white space: makes it, and such lines behind it, a part of
+    // the field line before, to whose begin `at` goes back. False where that may not be.
+    bool unfold(std::string_view in, std::size_t& at, char* writable) noexcept;
     // The answer to an incomplete head of which `in` is all there is.
     step need_more_head(std::string_view in, std::size_t skipped) noexcept;
 
