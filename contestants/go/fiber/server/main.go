@@ -1,0 +1,52 @@
+// Fiber as a server: http.hello, rest.
+package main
+
+import (
+	"encoding/json"
+	"log"
+	"net"
+	"os"
+	"runtime"
+	"strconv"
+	"time"
+
+	"github.com/gofiber/fiber/v3"
+)
+
+func text(body string) fiber.Handler {
+	return func(c fiber.Ctx) error { return c.SendString(body) }
+}
+
+func main() {
+	threads, _ := strconv.Atoi(os.Getenv("WIREBENCH_THREADS"))
+	runtime.GOMAXPROCS(threads) // below 1 changes nothing
+	delayMs, _ := strconv.Atoi(os.Getenv("WIREBENCH_DELAY_MS"))
+	delay := time.Duration(delayMs) * time.Millisecond
+	handlers := make(chan struct{}, max(threads, 1)) // goroutines are not bounded by themselves
+
+	app := fiber.New(fiber.Config{ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute})
+	app.Get("/route_01", text("hello from route_01"))
+	app.Get("/route_02", text("hello from route_02"))
+	app.Get("/test/status", text("OK"))
+	app.Get("/test/labels/:label", func(c fiber.Ctx) error {
+		return c.SendString("label: " + c.Params("label"))
+	})
+	app.Post("/test", func(c fiber.Ctx) error {
+		if !json.Valid(c.Body()) {
+			return c.Status(fiber.StatusBadRequest).SendString("expected JSON")
+		}
+		if delay > 0 {
+			handlers <- struct{}{}
+			time.Sleep(delay)
+			<-handlers
+		}
+		return c.SendString("Sending response: " + string(c.Body()))
+	})
+
+	address := net.JoinHostPort(os.Getenv("WIREBENCH_HOST"), os.Getenv("WIREBENCH_PORT"))
+	log.Fatal(app.Listen(address, fiber.ListenConfig{
+		DisableStartupMessage: true,
+		CertFile:              os.Getenv("WIREBENCH_TLS_CERT"),
+		CertKeyFile:           os.Getenv("WIREBENCH_TLS_KEY"),
+	}))
+}

@@ -1,0 +1,85 @@
+"""picows as a server: ws.echo, ws.count."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import time
+from multiprocessing import Process
+
+import uvloop
+from picows import WSFrame, WSListener, WSMsgType, WSTransport, WSUpgradeRequest, ws_create_server
+
+THREADS = int(os.environ.get("WIREBENCH_THREADS") or 1)
+
+
+class Messages(WSListener):
+    """Puts messages together; picows hands out frames."""
+
+    def __init__(self) -> None:
+        self.kind = WSMsgType.TEXT
+        self.parts = bytearray()
+
+    def on_ws_frame(self, transport: WSTransport, frame: WSFrame) -> None:
+        if frame.msg_type == WSMsgType.CLOSE:
+            transport.send_close(frame.get_close_code(), frame.get_close_message())
+            transport.disconnect()
+        elif frame.msg_type in (WSMsgType.TEXT, WSMsgType.BINARY, WSMsgType.CONTINUATION):
+            if frame.msg_type != WSMsgType.CONTINUATION:
+                self.kind = frame.msg_type
+                if frame.fin:
+                    self.on_message(transport, frame.get_payload_as_memoryview())
+                    return
+            self.parts += frame.get_payload_as_memoryview()
+            if frame.fin:
+                self.on_message(transport, self.parts)
+                self.parts = bytearray()
+
+
+class Echo(Messages):
+    def on_message(self, transport: WSTransport, message: bytes) -> None:
+        transport.send(self.kind, message)
+
+
+class Count(Messages):
+    def on_message(self, transport: WSTransport, message: bytes) -> None:
+        answer = {"c": json.loads(bytes(message))["c"], "ts": int(time.time())}
+        transport.send(WSMsgType.TEXT, json.dumps(answer).encode())
+
+
+async def run() -> None:
+    listener = Echo if os.environ.get("WIREBENCH_WORKLOAD") == "ws.echo" else Count
+
+    def accept(request: WSUpgradeRequest) -> WSListener:
+        return listener()
+
+    server = await ws_create_server(
+        accept,
+        os.environ["WIREBENCH_HOST"],
+        int(os.environ["WIREBENCH_PORT"]),
+        backlog=4096,
+        reuse_port=THREADS > 1,
+    )
+    await server.serve_forever()
+
+
+def work() -> None:
+    # SIGTERM ends it at once, open connections or not.
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
+    uvloop.run(run())
+
+
+if __name__ == "__main__":
+    if THREADS == 1:
+        work()
+    else:
+        # Held back until every worker is known, then passed on to each.
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+        workers = [Process(target=work) for _ in range(THREADS)]
+        for worker in workers:
+            worker.start()
+        signal.sigwait([signal.SIGTERM])
+        for worker in workers:
+            worker.terminate()
