@@ -25,6 +25,8 @@
 
 #include <utility>
 
+#include "alerts.hpp"
+
 namespace wire::tls::detail {
 
 namespace {
@@ -127,6 +129,9 @@ error engine::why(int returned, std::string_view doing) {
         text += "'s certificate is not to be trusted: ";
         text += X509_verify_cert_error_string(verdict);
         ERR_clear_error();
+    } else if (reason >= SSL_AD_REASON_OFFSET) {
+        text += ": the peer's alert: ";
+        text += alert_name(static_cast<std::uint8_t>(reason - SSL_AD_REASON_OFFSET));
     } else {
         text += ": " + take_reason();
         if (reason == SSL_R_WRONG_VERSION_NUMBER && !open_) {
