@@ -4,6 +4,7 @@
 #include <openssl/err.h>
 #include <openssl/x509v3.h>
 
+#include "algorithms.hpp"
 #include "engine.hpp"
 #include "wire/loop/address.hpp"
 
@@ -38,7 +39,7 @@ public:
             return error(errc::bad_argument, "'" + name + "' cannot be the name of a server");
         }
         if (!insecure_) {
-            SSL_set_hostflags(ssl.get(), X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+            SSL_set_hostflags(ssl.get(), name_check_flags);
             X509_VERIFY_PARAM* const wanted = SSL_get0_param(ssl.get());
             const int set = literal ? X509_VERIFY_PARAM_set1_ip_asc(wanted, name.c_str())
                                     : SSL_set1_host(ssl.get(), name.c_str());
@@ -68,7 +69,7 @@ private:
 }  // namespace
 
 result<std::shared_ptr<client_context>> client_context::create(const client_options& options) {
-    auto made = new_context(TLS_client_method(), options.min_version, options.max_version);
+    auto made = new_context(TLS_client_method(), algorithms_of(options));
     if (!made) return made.error();
     ctx_ptr ctx = *std::move(made);
     if (!engine::log_keys(*ctx, options.records, options.key_log))

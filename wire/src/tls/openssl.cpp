@@ -6,6 +6,8 @@
 
 #include <system_error>
 
+#include "algorithms.hpp"
+
 namespace wire::tls::detail {
 
 namespace {
@@ -15,8 +17,6 @@ int no_password(char*, int, int, void* asked) noexcept {
     if (asked != nullptr) *static_cast<bool*>(asked) = true;
     return -1;
 }
-
-int protocol_number(version v) { return v == version::tls_1_3 ? TLS1_3_VERSION : TLS1_2_VERSION; }
 
 }  // namespace
 
@@ -35,16 +35,11 @@ error failure(std::string_view what) {
     return {errc::tls_failed, std::string(what) + ": " + take_reason()};
 }
 
-result<ctx_ptr> new_context(const SSL_METHOD* method, version low, version high) {
+result<ctx_ptr> new_context(const SSL_METHOD* method, const algorithms& wanted) {
     ERR_clear_error();
     ctx_ptr ctx(SSL_CTX_new(method));
     if (ctx == nullptr) return failure("TLS cannot be used");
-    if (SSL_CTX_set_min_proto_version(ctx.get(), protocol_number(low)) != 1 ||
-        SSL_CTX_set_max_proto_version(ctx.get(), protocol_number(high)) != 1) {
-        return failure("the wanted versions of TLS");
-    }
-    if (low > high)
-        return error(errc::bad_argument, "TLS versions: the lowest is above the highest");
+    if (auto r = set_algorithms(*ctx, wanted); !r) return r.error();
     // Buffers of 16 KiB and more are given back as soon as they are empty: idle connections are
     // small.
     SSL_CTX_set_mode(ctx.get(), SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);

@@ -7,6 +7,7 @@
 #include <array>
 #include <mutex>
 
+#include "algorithms.hpp"
 #include "engine.hpp"
 #include "ticket_keys.hpp"
 
@@ -37,9 +38,9 @@ int owner_index() noexcept {
     return index;
 }
 
+// By the rules by which wire's client checks names.
 bool is_for(SSL_CTX* ctx, const char* name) noexcept {
-    return X509_check_host(SSL_CTX_get0_certificate(ctx), name, 0,
-                           X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS, nullptr) == 1;
+    return X509_check_host(SSL_CTX_get0_certificate(ctx), name, 0, name_check_flags, nullptr) == 1;
 }
 
 int choose_certificate(SSL* ssl, int*, void* context) noexcept {
@@ -100,7 +101,7 @@ result<void> check_times(const server_options& o) {
 // and goes on with what the one for its name says of protocols, authorities and sessions.
 result<ctx_ptr> make_context(const certificate_files& files, const server_options& o,
                              reading& held) {
-    auto made = new_context(TLS_server_method(), o.min_version, o.max_version);
+    auto made = new_context(TLS_server_method(), algorithms_of(o));
     if (!made) return made.error();
     ctx_ptr ctx = *std::move(made);
     if (!engine::log_keys(*ctx, o.records, o.key_log)) return failure("TLS cannot be used");

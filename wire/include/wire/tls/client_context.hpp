@@ -24,7 +24,8 @@
 namespace wire::tls {
 
 // File names are read by create() and not again. Certificates are checked for their chain, their
-// dates and the server's name.
+// dates and the server's name, which must stand in the subjectAltName: a common name is not read
+// (RFC 9525).
 struct client_options {
     // PEM; the authorities to trust instead of the system's. A certificate in it is trusted as it
     // is, whoever signed it. Empty: the system's.
@@ -44,6 +45,17 @@ struct client_options {
     // The oldest and newest version to offer.
     version min_version = version::tls_1_2;
     version max_version = version::tls_1_3;
+    // Cipher suites to offer in each version, best first, by the name of IANA
+    // ("TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256") or OpenSSL ("ECDHE-RSA-AES128-GCM-SHA256"). A name
+    // that OpenSSL does not have is an error; suites without encryption or certificates cannot be
+    // named. Empty: for TLS 1.2 those with ECDHE and AES-GCM or ChaCha20-Poly1305 (RFC 9325
+    // section 4.2), for TLS 1.3 OpenSSL's. What OpenSSL's configuration leaves out of its own
+    // defaults stays out of these.
+    std::vector<std::string> tls_1_2_ciphers;
+    std::vector<std::string> tls_1_3_ciphers;
+    // Groups for the key exchange, best first, by OpenSSL's names: "X25519", "P-256". Empty:
+    // OpenSSL's.
+    std::vector<std::string> groups;
     // Who seals and opens records after the handshake.
     record_layer records = record_layer::openssl;
     // Takes the secrets of every connection, a line at a time without its end, in the form that

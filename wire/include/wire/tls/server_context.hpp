@@ -40,8 +40,8 @@ struct certificate_files {
 // File names are read by create(), and again by reload().
 struct server_options {
     // At least one. A client that asks for a name (SNI, RFC 6066 section 3) gets the first that is
-    // for it; without a name, or with one that none is for, it gets the first of all. All else
-    // below holds for each of them.
+    // for it by its subjectAltName; without a name, or with one that none is for, it gets the first
+    // of all. All else below holds for each of them.
     std::vector<certificate_files> certificates;
     // PEM; the authorities that sign clients' certificates. Needed when those are asked for.
     std::string client_ca_file;
@@ -53,6 +53,18 @@ struct server_options {
     // The oldest and newest version to accept.
     version min_version = version::tls_1_2;
     version max_version = version::tls_1_3;
+    // Cipher suites to accept in each version, of which the client's order chooses, by the name of
+    // IANA
+    // ("TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256") or OpenSSL ("ECDHE-RSA-AES128-GCM-SHA256"). A name
+    // that OpenSSL does not have is an error; suites without encryption or certificates cannot be
+    // named. Empty: for TLS 1.2 those with ECDHE and AES-GCM or ChaCha20-Poly1305 (RFC 9325
+    // section 4.2), for TLS 1.3 OpenSSL's. What OpenSSL's configuration leaves out of its own
+    // defaults stays out of these.
+    std::vector<std::string> tls_1_2_ciphers;
+    std::vector<std::string> tls_1_3_ciphers;
+    // Groups for the key exchange, best first, by OpenSSL's names: "X25519", "P-256". Empty:
+    // OpenSSL's.
+    std::vector<std::string> groups;
     // Who seals and opens records after the handshake.
     record_layer records = record_layer::openssl;
     // Takes the secrets of every connection, a line at a time without its end, in the form that
