@@ -89,6 +89,7 @@ result<std::shared_ptr<client_context>> client_context::create(const client_opti
         if (auto r = use_certificate(*ctx, options.certificate_file, options.key_file); !r)
             return r.error();
     }
+    engine::note_alerts(*ctx);
     const auto protocols = protocol_list(options.protocols);
     if (!protocols) return protocols.error();
     // This one returns 0 for success.

@@ -83,6 +83,15 @@ void engine::no_more_tickets() noexcept {
     sessions_.reset();
 }
 
+void engine::note_alerts(SSL_CTX& ctx) noexcept {
+    SSL_CTX_set_info_callback(&ctx, [](const SSL* ssl, int what, int value) {
+        auto* const self = static_cast<engine*>(SSL_get_app_data(ssl));
+        if ((what & SSL_CB_ALERT) == 0 || self == nullptr || self->open_) return;
+        self->alert_ = {alert_name(static_cast<std::uint8_t>(value & 0xFF)),
+                        (what & SSL_CB_WRITE) != 0};
+    });
+}
+
 void engine::keep_sessions(SSL_CTX& ctx) {
     SSL_CTX_set_session_cache_mode(&ctx, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
     SSL_CTX_sess_set_new_cb(&ctx, [](SSL* ssl, SSL_SESSION* session) {

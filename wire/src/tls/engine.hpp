@@ -37,7 +37,10 @@ public:
     bool is_open() const noexcept override { return open_; }
     bool has_ended() const noexcept override { return records_ ? records_->has_ended() : ended_; }
     connection_info info() const override;
+    handshake_alert alert() const noexcept override { return alert_; }
 
+    // Connections of this context note the alerts of their handshakes.
+    static void note_alerts(SSL_CTX& ctx) noexcept;
     // New sessions of this context's connections are kept.
     static void keep_sessions(SSL_CTX& ctx);
     // This context's secrets go to `key_log`, unless that is empty, and with record_layer::wire to
@@ -67,6 +70,7 @@ private:
     const char* cipher_ = "";
     std::string protocol_;
     std::string peer_;
+    handshake_alert alert_;
     unsigned idle_messages_ = 0;  // by OpenSSL, in a row without a byte for the user
     bool resumed_ = false;
     bool open_ = false;

@@ -107,6 +107,7 @@ result<ctx_ptr> make_context(const certificate_files& files, const server_option
     if (!engine::log_keys(*ctx, o.records, o.key_log)) return failure("TLS cannot be used");
     if (auto r = use_certificate(*ctx, files.certificate, files.key); !r) return r.error();
     if (auto r = check_clients(*ctx, o); !r) return r.error();
+    engine::note_alerts(*ctx);
     // Sessions travel in tickets: nothing is kept here for clients that may never come back.
     SSL_CTX_set_session_cache_mode(ctx.get(), SSL_SESS_CACHE_OFF);
     if (!sends_tickets(o)) {

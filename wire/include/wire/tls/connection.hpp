@@ -46,11 +46,22 @@ struct connection_info {
     record_layer records = record_layer::openssl;
 };
 
+// The alert that a side gave for the end of a handshake (RFC 8446 section 6).
+struct handshake_alert {
+    // As the RFC writes it, such as "unknown_ca"; "unknown" for one that is not registered. Empty:
+    // there was none. Static storage.
+    std::string_view name;
+    // By this side, to the peer; else by the peer.
+    bool sent = false;
+};
+
 // A stream's filter that speaks TLS in one of the roles. Belongs to the stream's thread.
 class connection : public stream_filter {
 public:
     // Precondition: is_open(), which stays true from the end of the handshake on.
     virtual connection_info info() const = 0;
+    // The last one of the handshake.
+    virtual handshake_alert alert() const noexcept = 0;
 };
 
 }  // namespace wire::tls
