@@ -71,6 +71,15 @@ public:
         EVP_PKEY_free(key);
         return path(file);
     }
+    // A copy of that key, encrypted.
+    std::string lock(const std::string& key_file, const std::string& file) {
+        std::FILE* const f = std::fopen(key_file.c_str(), "r");
+        EVP_PKEY* const key = PEM_read_PrivateKey(f, nullptr, nullptr, nullptr);
+        std::fclose(f);
+        write_key(path(file), key, "secret");
+        EVP_PKEY_free(key);
+        return path(file);
+    }
     std::string text_file(const std::string& file, const std::string& text) {
         std::ofstream(path(file)) << text;
         return path(file);

@@ -26,6 +26,7 @@
 #include <utility>
 
 #include "alerts.hpp"
+#include "read_peer_certificate.hpp"
 
 namespace wire::tls::detail {
 
@@ -62,9 +63,11 @@ engine::engine(ssl_ptr ssl, record_layer records, std::shared_ptr<server_session
 }
 
 result<std::unique_ptr<connection>> engine::create(ssl_ptr ssl, record_layer records,
-                                                   std::shared_ptr<server_sessions> sessions) {
+                                                   std::shared_ptr<server_sessions> sessions,
+                                                   std::shared_ptr<const server_check> check) {
     if (ssl == nullptr) return failure("no TLS connection could be made");
     std::unique_ptr<engine> made(new engine(std::move(ssl), records, std::move(sessions)));
+    made->check_ = std::move(check);
     BIO* const bio = make_lent_bio(made->lent_);
     if (bio == nullptr) return failure("no TLS connection could be made");
     SSL_set_bio(made->ssl_.get(), bio, bio);
@@ -164,8 +167,14 @@ result<void> engine::shake_hands() {
         if (flight.records > 0 && !tickets) secrets_->last_record_bytes = flight.last_bytes;
     }
     if (r == 1) {
-        open_ = true;
         note_info();
+        if (const auto check = std::move(check_); check != nullptr) {
+            if (const error refused = (*check)(info())) {
+                failed_ = true;
+                return error(errc::tls_failed, "TLS handshake: " + refused.message);
+            }
+        }
+        open_ = true;
         if (secrets_ != nullptr && !openssl_is_needed()) go_on_alone(flight.records);
         secrets_.reset();
         if (!records_) count_messages();
@@ -186,6 +195,7 @@ void engine::note_info() {
     if (size > 0) protocol_.assign(reinterpret_cast<const char*>(name), size);
     X509* const peer = SSL_get0_peer_certificate(ssl);
     if (peer == nullptr) return;
+    certificate_ = read_peer_certificate(*peer);
     X509_NAME* const subject = X509_get_subject_name(peer);
     const int at = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);
     if (at < 0) return;
@@ -337,6 +347,7 @@ connection_info engine::info() const {
             .cipher = cipher_,
             .protocol = protocol_,
             .peer = peer_,
+            .certificate = certificate_,
             .resumed = resumed_,
             .records = records_ ? record_layer::wire : record_layer::openssl};
 }

@@ -150,7 +150,7 @@ TEST_P(contexts, insecure_only_when_asked_for) {
     expect_open(meet("wrong.example"));
 }
 TEST_P(contexts, a_certificate_may_be_trusted_itself) {
-    client.ca_file = server.certificates[0].certificate;
+    client.ca_file = server.certificates[0].certificate_file;
     expect_open(meet());
 }
 TEST_P(contexts, names_and_addresses_must_fit) {
@@ -334,7 +334,7 @@ TEST_P(contexts, certificates_of_clients) {
               std::string::npos);
     server.client_ca_file = "";
     EXPECT_EQ(server_context::create(server).error().message,
-              "to check clients' certificates takes a file of authorities");
+              "to check clients' certificates takes authorities");
     client.key_file = "";
     EXPECT_EQ(client_context::create(client).code(), errc::bad_argument);
 }
@@ -405,7 +405,7 @@ TEST_P(contexts, reload_takes_new_files_and_keeps_old_connections_and_tickets) {
     pair half{from(ours->connect("localhost", 443)), from(theirs->accept())};
     const auto next =
         files.issue("localhost", {.name = "renewed", .alternatives = "DNS:localhost"});
-    ASSERT_EQ(next.certificate, server.certificates[0].certificate);
+    ASSERT_EQ(next.certificate, server.certificates[0].certificate_file);
     ASSERT_TRUE(theirs->reload());
     client.resume = false;
     EXPECT_EQ(meet(*a_client(), *theirs).c.tls->info().peer, "renewed");
@@ -455,7 +455,7 @@ TEST_P(contexts, files_that_are_no_use_are_named_with_the_reason) {
     fails(ours.certificate, theirs.key,
           "the key in " + theirs.key + " is not that of the certificate in " + ours.certificate);
     fails(ours.certificate, locked,
-          "cannot use the key in " + locked + ": it is encrypted; give one without a password");
+          "cannot use the key in " + locked + ": it is encrypted, and no key_password is given");
     client.certificate_file = client.key_file = "";
     client.ca_file = missing;
     EXPECT_EQ(client_context::create(client).error().message,

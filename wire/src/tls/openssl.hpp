@@ -33,10 +33,6 @@ error failure(std::string_view what);
 
 // With the settings that both roles share.
 result<ctx_ptr> new_context(const SSL_METHOD* method, const algorithms& wanted);
-result<void> use_certificate(SSL_CTX& ctx, const std::string& certificate_file,
-                             const std::string& key_file);
-// These authorities, and a certificate in the file itself.
-result<void> trust(SSL_CTX& ctx, const std::string& ca_file);
 // RFC 9525: names stand in the subjectAltName alone (section 6.1), and a wildcard for a whole label
 // (section 6.3).
 constexpr unsigned name_check_flags =

@@ -12,6 +12,7 @@
 #include "algorithms.hpp"
 #include "engine.hpp"
 #include "openssl_peer.hpp"
+#include "pem.hpp"
 #include "record_layers.hpp"
 
 namespace wire::tls {
@@ -28,7 +29,7 @@ struct record_layers : testing::openssl_peers {
         return made;
     }
     ssl_ptr our_server(SSL_CTX& made) {
-        EXPECT_TRUE(detail::use_certificate(made, names.certificate, names.key));
+        EXPECT_TRUE(detail::use_certificate(made, {names.certificate, names.key}));
         ssl_ptr ssl(SSL_new(&made));
         SSL_set_accept_state(ssl.get());
         return ssl;

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "wire/base/result.hpp"
+#include "wire/tls/certificate_source.hpp"
 #include "wire/tls/connection.hpp"
 
 namespace wire::tls {
@@ -30,6 +31,8 @@ struct client_options {
     // PEM; the authorities to trust instead of the system's. A certificate in it is trusted as it
     // is, whoever signed it. Empty: the system's.
     std::string ca_file;
+    // The same as text.
+    std::string ca_pem;
     // Accept every certificate. For tests against servers with none that could be checked; never
     // for data that matter.
     bool insecure = false;
@@ -37,9 +40,19 @@ struct client_options {
     // one.
     std::string certificate_file;
     std::string key_file;
+    // The same as text, and the password of an encrypted key: see certificate_source.
+    std::string certificate_pem;
+    std::string key_pem;
+    std::string key_password;
+    std::function<std::string()> ask_key_password;
     // The name to ask the server for and to find in its certificate, instead of the one that is
     // connected to.
     std::string server_name;
+    // Judges a server whose certificate is in order, perhaps by its fingerprint, before anything is
+    // sent to it: an error fails the connection, with its message. Also asked of resumed sessions.
+    // Called in the handshake, by the thread of the connection, so perhaps by several at once; it
+    // must not throw. Empty: the certificate is enough.
+    std::function<error(const connection_info& info)> check_server;
     // Protocols to offer by ALPN (RFC 7301), best first; none: no offer.
     std::vector<std::string> protocols = {"http/1.1"};
     // The oldest and newest version to offer.

@@ -7,9 +7,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string_view>
 
 #include "wire/loop/stream_filter.hpp"
+#include "wire/tls/peer_certificate.hpp"
 
 namespace wire::tls {
 
@@ -40,6 +42,8 @@ struct connection_info {
     std::string_view protocol;
     // The common name in the peer's certificate, which has been checked; empty without one.
     std::string_view peer;
+    // The names and the fingerprint of that certificate; null without one.
+    std::shared_ptr<const peer_certificate> certificate;
     // Whether an earlier session was resumed: no certificates were sent, and no signature was made.
     bool resumed = false;
     // Whose records carry the data: `openssl` also where `wire` was asked for and could not.

@@ -19,22 +19,17 @@
 #include <vector>
 
 #include "wire/base/result.hpp"
+#include "wire/tls/certificate_source.hpp"
 #include "wire/tls/connection.hpp"
 
 namespace wire::tls {
 
 // Whether clients are asked for a certificate. One that is shown is always checked against
-// server_options::client_ca_file; a bad one ends the handshake.
+// the authorities of server_options; a bad one ends the handshake.
 enum class client_certificate : std::uint8_t {
     not_asked,
     optional,  // clients without one are served too: connection_info::peer is then empty
     required,  // clients without one are refused
-};
-
-// The names of a certificate's two files.
-struct certificate_files {
-    std::string certificate;  // PEM: the server's own first, then the chain behind it
-    std::string key;          // PEM, not encrypted
 };
 
 // File names are read by create(), and again by reload().
@@ -42,9 +37,11 @@ struct server_options {
     // At least one. A client that asks for a name (SNI, RFC 6066 section 3) gets the first that is
     // for it by its subjectAltName; without a name, or with one that none is for, it gets the first
     // of all. All else below holds for each of them.
-    std::vector<certificate_files> certificates;
-    // PEM; the authorities that sign clients' certificates. Needed when those are asked for.
+    std::vector<certificate_source> certificates;
+    // PEM; the authorities that sign clients' certificates, in a file or as text. Needed when those
+    // are asked for.
     std::string client_ca_file;
+    std::string client_ca_pem;
     // Whether clients have to show who they are; handlers see it in request::tls().
     client_certificate client = client_certificate::not_asked;
     // Protocols to accept by ALPN, best first. A client that offers only others is refused (RFC
@@ -107,6 +104,10 @@ public:
     // old files go on. A new key seals tickets; those of the key before stay good, except where
     // clients are asked for certificates: these are then checked anew.
     virtual result<void> reload() = 0;
+    // The same with these certificates from now on, and, unless it is empty, with these authorities
+    // of clients in PEM. After an error all is as before.
+    virtual result<void> reload(std::vector<certificate_source> certificates,
+                                std::string client_ca_pem = {}) = 0;
 
 protected:
     server_context() = default;
