@@ -55,18 +55,11 @@ public:
     // Signed by the authority of ca_file(); `file`: what to call the two files.
     files issue(const std::string& file, const wishes& w) {
         if (w.signed_by_other) other_ca_file();
-        const authority& by = w.signed_by_other ? other_ : authority_;
-        EVP_PKEY* const key = EVP_EC_gen("P-256");
-        X509* const made = begin(w, key, by.certificate);
-        if (!w.alternatives.empty())
-            add(made, by.certificate, NID_subject_alt_name, w.alternatives.c_str());
-        EXPECT_GT(X509_sign(made, by.key, EVP_sha256()), 0);
-        const files out{path(file + ".pem"), path(file + ".key")};
-        write(out.certificate, made);
-        write_key(out.key, key, nullptr);
-        X509_free(made);
-        EVP_PKEY_free(key);
-        return out;
+        return issue(file, w, EVP_EC_gen("P-256"));
+    }
+    // The same with an RSA key.
+    files issue_rsa(const std::string& file, const wishes& w) {
+        return issue(file, w, EVP_RSA_gen(2048));
     }
     files for_localhost() {
         return issue("localhost",
@@ -74,6 +67,15 @@ public:
     }
     std::string encrypted_key(const std::string& file) {
         EVP_PKEY* const key = EVP_EC_gen("P-256");
+        write_key(path(file), key, "secret");
+        EVP_PKEY_free(key);
+        return path(file);
+    }
+    // A copy of that key, encrypted.
+    std::string lock(const std::string& key_file, const std::string& file) {
+        std::FILE* const f = std::fopen(key_file.c_str(), "r");
+        EVP_PKEY* const key = PEM_read_PrivateKey(f, nullptr, nullptr, nullptr);
+        std::fclose(f);
         write_key(path(file), key, "secret");
         EVP_PKEY_free(key);
         return path(file);
@@ -88,6 +90,21 @@ private:
         X509* certificate = nullptr;
         EVP_PKEY* key = nullptr;
     };
+
+    // Takes the key.
+    files issue(const std::string& file, const wishes& w, EVP_PKEY* key) {
+        const authority& by = w.signed_by_other ? other_ : authority_;
+        X509* const made = begin(w, key, by.certificate);
+        if (!w.alternatives.empty())
+            add(made, by.certificate, NID_subject_alt_name, w.alternatives.c_str());
+        EXPECT_GT(X509_sign(made, by.key, EVP_sha256()), 0);
+        const files out{path(file + ".pem"), path(file + ".key")};
+        write(out.certificate, made);
+        write_key(out.key, key, nullptr);
+        X509_free(made);
+        EVP_PKEY_free(key);
+        return out;
+    }
 
     authority make_authority(const std::string& name) {
         authority a;

@@ -144,6 +144,7 @@ void stream_core::fail_filtered(const error& why) noexcept {
     const error copy = why;  // it may be the filter's own
     filter_->finished_ = true;
     filter_->to_peer_.clear();
+    before_failure(*filter_, copy);
     close(false);
     on_failure(copy);
 }

@@ -98,7 +98,20 @@ void connection::drop(bool reset) {
     w.defer(*this);
 }
 
-void connection::on_failure(const error&) {
+void connection::before_failure(stream_filter& filter, const error& why) {
+    if (phase_ == phase::securing)
+        handshake_failed(why.code, why.message, static_cast<tls::connection&>(filter).alert());
+}
+
+// Once for each connection.
+void connection::handshake_failed(errc code, std::string_view reason,
+                                  wire::tls::handshake_alert alert) {
+    phase_ = phase::idle;
+    worker_->report({peer_.get(), code, reason, alert});
+}
+
+void connection::on_failure(const error& why) {
+    if (phase_ == phase::securing) handshake_failed(why.code, why.message, {});
     // The stream is closed already, as drop() would leave it.
     worker_->loop().pool().reclaim(held_);
     worker_->loop().disarm(timer_);
@@ -572,6 +585,8 @@ void connection::on_timer() {
         return;
     }
     if (observer* const o = worker_->observer(); o != nullptr) o->timed_out(timeout());
+    if (phase_ == phase::securing)
+        handshake_failed(errc::timed_out, "TLS handshake: timed out", {});
     if (unsent() > 0) {
         drop(true);
     } else if (phase_ == phase::head || phase_ == phase::body) {

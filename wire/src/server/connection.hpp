@@ -11,6 +11,7 @@
 #include "websocket/session_core.hpp"
 #include "wire/loop/stream.hpp"
 #include "wire/proto/http_parser.hpp"
+#include "wire/tls/connection.hpp"
 
 namespace wire::http {
 class response;
@@ -79,6 +80,7 @@ private:
     void on_open() override;
     void on_data(std::span<char> bytes) override;
     void on_end() override;
+    void before_failure(stream_filter& filter, const error& why) override;
     void on_failure(const error& why) override;
     void before_send() override;
     void on_drained() override;
@@ -95,6 +97,7 @@ private:
     void refuse(errc why, std::string_view head = {});
     void refuse(errc why, int status, std::string_view text, std::string_view head = {});
     void observe(const exchange* asked, const exchange& answer, int status);
+    void handshake_failed(errc code, std::string_view reason, wire::tls::handshake_alert alert);
     bool waits_for_handler() const noexcept;
     timeout_phase timeout() const noexcept;
     bool start_websocket(exchange& e);

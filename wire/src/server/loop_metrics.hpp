@@ -31,6 +31,7 @@ struct loop_metrics {
     counter bytes_out;
     std::array<counter, 6> timeouts;
     std::array<counter, 5> limits;
+    counter handshake_failures;
     counter exceptions;
     counter sessions_opened;
     counter sessions_closed;

@@ -138,6 +138,8 @@ std::string metrics::text() const {
     r.labelled<3>("wire_connections_refused_total", "Connections closed before their first byte.",
                   "reason", {"max_connections", "max_connections_per_address", "proxy_protocol"},
                   &loop_metrics::refused);
+    r.single("wire_handshake_failures_total", "Connections ended in their TLS handshake.",
+             &loop_metrics::handshake_failures);
     render_requests(r);
     render_durations(r);
     r.single("wire_received_bytes_total", "Bytes of requests, without chunk framing.",

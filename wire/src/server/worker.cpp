@@ -192,6 +192,11 @@ void worker::serve(unique_fd socket, const address& peer, const address* proxy) 
     c.release()->begin(connections_);
 }
 
+void worker::report(const handshake_failure& f) {
+    if (loop_metrics* const c = counts(); c != nullptr) c->handshake_failures.add();
+    if (options_->on_handshake_failure) options_->on_handshake_failure(f);
+}
+
 void worker::defer(connection& c) {
     c.unlink(connections_);
     --count_;

@@ -85,6 +85,7 @@ public:
     // Exceptions of handlers and callbacks.
     detail::exceptions& exceptions() noexcept { return exceptions_; }
     loop_handle& handle_of_loop() noexcept { return *handle_; }
+    void report(const handshake_failure& f);
     // Destroys the connection, closed already, at the end of the loop iteration.
     void defer(connection& c);
 

@@ -4,7 +4,9 @@
 #include <openssl/err.h>
 #include <openssl/x509v3.h>
 
+#include "algorithms.hpp"
 #include "engine.hpp"
+#include "pem.hpp"
 #include "wire/loop/address.hpp"
 
 namespace wire::tls {
@@ -21,6 +23,7 @@ public:
           insecure_(o.insecure),
           resume_(o.resume),
           records_(usable_layer(o.records)),
+          check_(o.check_server ? std::make_shared<const server_check>(o.check_server) : nullptr),
           cache_(o.max_servers, o.max_sessions_per_server, o.single_use_tickets) {}
 
     result<std::unique_ptr<connection>> connect(std::string_view host,
@@ -38,7 +41,7 @@ public:
             return error(errc::bad_argument, "'" + name + "' cannot be the name of a server");
         }
         if (!insecure_) {
-            SSL_set_hostflags(ssl.get(), X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+            SSL_set_hostflags(ssl.get(), name_check_flags);
             X509_VERIFY_PARAM* const wanted = SSL_get0_param(ssl.get());
             const int set = literal ? X509_VERIFY_PARAM_set1_ip_asc(wanted, name.c_str())
                                     : SSL_set1_host(ssl.get(), name.c_str());
@@ -53,7 +56,7 @@ public:
                     SSL_set_session(ssl.get(), earlier.get());
             }
         }
-        return engine::create(std::move(ssl), records_, std::move(sessions));
+        return engine::create(std::move(ssl), records_, std::move(sessions), check_);
     }
 
 private:
@@ -62,32 +65,32 @@ private:
     bool insecure_;
     bool resume_;
     record_layer records_;
+    std::shared_ptr<const server_check> check_;  // null without one
     session_cache cache_;
 };
 
 }  // namespace
 
 result<std::shared_ptr<client_context>> client_context::create(const client_options& options) {
-    auto made = new_context(TLS_client_method(), options.min_version, options.max_version);
+    auto made = new_context(TLS_client_method(), algorithms_of(options));
     if (!made) return made.error();
     ctx_ptr ctx = *std::move(made);
     if (!engine::log_keys(*ctx, options.records, options.key_log))
         return failure("TLS cannot be used");
-    if (!options.ca_file.empty()) {
-        if (auto r = trust(*ctx, options.ca_file); !r) return r.error();
+    if (!options.ca_file.empty() || !options.ca_pem.empty()) {
+        if (auto r = trust(*ctx, options.ca_file, options.ca_pem); !r) return r.error();
     } else if (!options.insecure && SSL_CTX_set_default_verify_paths(ctx.get()) != 1) {
         return failure("cannot use the system's authorities");
     }
     SSL_CTX_set_verify(ctx.get(), options.insecure ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, nullptr);
-    if (options.certificate_file.empty() != options.key_file.empty()) {
-        return error(
-            errc::bad_argument,
-            "a client's certificate and its key belong together; one of the two files is missing");
+    const certificate_source own{options.certificate_file, options.key_file,
+                                 options.certificate_pem,  options.key_pem,
+                                 options.key_password,     options.ask_key_password};
+    if (!own.certificate_file.empty() || !own.certificate_pem.empty() || !own.key_file.empty() ||
+        !own.key_pem.empty()) {
+        if (auto r = use_certificate(*ctx, own); !r) return r.error();
     }
-    if (!options.certificate_file.empty()) {
-        if (auto r = use_certificate(*ctx, options.certificate_file, options.key_file); !r)
-            return r.error();
-    }
+    engine::note_alerts(*ctx);
     const auto protocols = protocol_list(options.protocols);
     if (!protocols) return protocols.error();
     // This one returns 0 for success.

@@ -25,6 +25,9 @@
 
 #include <utility>
 
+#include "alerts.hpp"
+#include "read_peer_certificate.hpp"
+
 namespace wire::tls::detail {
 
 namespace {
@@ -60,9 +63,11 @@ engine::engine(ssl_ptr ssl, record_layer records, std::shared_ptr<server_session
 }
 
 result<std::unique_ptr<connection>> engine::create(ssl_ptr ssl, record_layer records,
-                                                   std::shared_ptr<server_sessions> sessions) {
+                                                   std::shared_ptr<server_sessions> sessions,
+                                                   std::shared_ptr<const server_check> check) {
     if (ssl == nullptr) return failure("no TLS connection could be made");
     std::unique_ptr<engine> made(new engine(std::move(ssl), records, std::move(sessions)));
+    made->check_ = std::move(check);
     BIO* const bio = make_lent_bio(made->lent_);
     if (bio == nullptr) return failure("no TLS connection could be made");
     SSL_set_bio(made->ssl_.get(), bio, bio);
@@ -79,6 +84,15 @@ void engine::no_more_tickets() noexcept {
         SSL_set_shutdown(ssl_.get(), SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
     ssl_.reset();
     sessions_.reset();
+}
+
+void engine::note_alerts(SSL_CTX& ctx) noexcept {
+    SSL_CTX_set_info_callback(&ctx, [](const SSL* ssl, int what, int value) {
+        auto* const self = static_cast<engine*>(SSL_get_app_data(ssl));
+        if ((what & SSL_CB_ALERT) == 0 || self == nullptr || self->open_) return;
+        self->alert_ = {alert_name(static_cast<std::uint8_t>(value & 0xFF)),
+                        (what & SSL_CB_WRITE) != 0};
+    });
 }
 
 void engine::keep_sessions(SSL_CTX& ctx) {
@@ -127,6 +141,9 @@ error engine::why(int returned, std::string_view doing) {
         text += "'s certificate is not to be trusted: ";
         text += X509_verify_cert_error_string(verdict);
         ERR_clear_error();
+    } else if (reason >= SSL_AD_REASON_OFFSET) {
+        text += ": the peer's alert: ";
+        text += alert_name(static_cast<std::uint8_t>(reason - SSL_AD_REASON_OFFSET));
     } else {
         text += ": " + take_reason();
         if (reason == SSL_R_WRONG_VERSION_NUMBER && !open_) {
@@ -150,8 +167,14 @@ result<void> engine::shake_hands() {
         if (flight.records > 0 && !tickets) secrets_->last_record_bytes = flight.last_bytes;
     }
     if (r == 1) {
-        open_ = true;
         note_info();
+        if (const auto check = std::move(check_); check != nullptr) {
+            if (const error refused = (*check)(info())) {
+                failed_ = true;
+                return error(errc::tls_failed, "TLS handshake: " + refused.message);
+            }
+        }
+        open_ = true;
         if (secrets_ != nullptr && !openssl_is_needed()) go_on_alone(flight.records);
         secrets_.reset();
         if (!records_) count_messages();
@@ -172,6 +195,7 @@ void engine::note_info() {
     if (size > 0) protocol_.assign(reinterpret_cast<const char*>(name), size);
     X509* const peer = SSL_get0_peer_certificate(ssl);
     if (peer == nullptr) return;
+    certificate_ = read_peer_certificate(*peer);
     X509_NAME* const subject = X509_get_subject_name(peer);
     const int at = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);
     if (at < 0) return;
@@ -323,6 +347,7 @@ connection_info engine::info() const {
             .cipher = cipher_,
             .protocol = protocol_,
             .peer = peer_,
+            .certificate = certificate_,
             .resumed = resumed_,
             .records = records_ ? record_layer::wire : record_layer::openssl};
 }

@@ -21,12 +21,16 @@ namespace wire::tls::detail {
 // What a context's connections get of what was asked for: OpenSSL's where FIPS is configured.
 record_layer usable_layer(record_layer asked) noexcept;
 
+using server_check = std::function<error(const connection_info& info)>;
+
 class engine final : public connection, private ticket_reader {
 public:
     // `ssl` has its role; null when memory is short. `records`: `wire` only with a context that
     // log_keys() was called for with it. `sessions`: where a client's go and come from, or null.
+    // `check` judges the server, unless it is null.
     static result<std::unique_ptr<connection>> create(
-        ssl_ptr ssl, record_layer records, std::shared_ptr<server_sessions> sessions = nullptr);
+        ssl_ptr ssl, record_layer records, std::shared_ptr<server_sessions> sessions = nullptr,
+        std::shared_ptr<const server_check> check = nullptr);
     ~engine() override;
 
     result<void> begin(buffer& to_peer) override;
@@ -37,7 +41,10 @@ public:
     bool is_open() const noexcept override { return open_; }
     bool has_ended() const noexcept override { return records_ ? records_->has_ended() : ended_; }
     connection_info info() const override;
+    handshake_alert alert() const noexcept override { return alert_; }
 
+    // Connections of this context note the alerts of their handshakes.
+    static void note_alerts(SSL_CTX& ctx) noexcept;
     // New sessions of this context's connections are kept.
     static void keep_sessions(SSL_CTX& ctx);
     // This context's secrets go to `key_log`, unless that is empty, and with record_layer::wire to
@@ -67,6 +74,9 @@ private:
     const char* cipher_ = "";
     std::string protocol_;
     std::string peer_;
+    std::shared_ptr<const peer_certificate> certificate_;
+    std::shared_ptr<const server_check> check_;  // null without one, and once it was asked
+    handshake_alert alert_;
     unsigned idle_messages_ = 0;  // by OpenSSL, in a row without a byte for the user
     bool resumed_ = false;
     bool open_ = false;

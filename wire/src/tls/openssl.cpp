@@ -2,23 +2,12 @@
 #include "openssl.hpp"
 
 #include <openssl/err.h>
-#include <openssl/x509.h>
 
 #include <system_error>
 
+#include "algorithms.hpp"
+
 namespace wire::tls::detail {
-
-namespace {
-
-// A key that needs a password is an error; OpenSSL itself would ask on the terminal.
-int no_password(char*, int, int, void* asked) noexcept {
-    if (asked != nullptr) *static_cast<bool*>(asked) = true;
-    return -1;
-}
-
-int protocol_number(version v) { return v == version::tls_1_3 ? TLS1_3_VERSION : TLS1_2_VERSION; }
-
-}  // namespace
 
 std::string take_reason() {
     const unsigned long code = ERR_get_error();
@@ -35,61 +24,18 @@ error failure(std::string_view what) {
     return {errc::tls_failed, std::string(what) + ": " + take_reason()};
 }
 
-result<ctx_ptr> new_context(const SSL_METHOD* method, version low, version high) {
+result<ctx_ptr> new_context(const SSL_METHOD* method, const algorithms& wanted) {
     ERR_clear_error();
     ctx_ptr ctx(SSL_CTX_new(method));
     if (ctx == nullptr) return failure("TLS cannot be used");
-    if (SSL_CTX_set_min_proto_version(ctx.get(), protocol_number(low)) != 1 ||
-        SSL_CTX_set_max_proto_version(ctx.get(), protocol_number(high)) != 1) {
-        return failure("the wanted versions of TLS");
-    }
-    if (low > high)
-        return error(errc::bad_argument, "TLS versions: the lowest is above the highest");
+    if (auto r = set_algorithms(*ctx, wanted); !r) return r.error();
     // Buffers of 16 KiB and more are given back as soon as they are empty: idle connections are
     // small.
     SSL_CTX_set_mode(ctx.get(), SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     // A new handshake in the middle costs the side that does not ask for it (CVE-2009-3555,
     // CVE-2011-1473).
     SSL_CTX_set_options(ctx.get(), SSL_OP_NO_RENEGOTIATION);
-    SSL_CTX_set_default_passwd_cb(ctx.get(), no_password);
     return ctx;
-}
-
-result<void> use_certificate(SSL_CTX& ctx, const std::string& certificate_file,
-                             const std::string& key_file) {
-    ERR_clear_error();
-    if (SSL_CTX_use_certificate_chain_file(&ctx, certificate_file.c_str()) != 1) {
-        return failure("cannot use the certificate in " + certificate_file);
-    }
-    bool asked_for_password = false;
-    SSL_CTX_set_default_passwd_cb_userdata(&ctx, &asked_for_password);
-    const bool used = SSL_CTX_use_PrivateKey_file(&ctx, key_file.c_str(), SSL_FILETYPE_PEM) == 1;
-    SSL_CTX_set_default_passwd_cb_userdata(&ctx, nullptr);
-    if (!used) {
-        const unsigned long code = ERR_peek_error();
-        if (asked_for_password) {
-            ERR_clear_error();
-            return error(errc::tls_failed, "cannot use the key in " + key_file +
-                                               ": it is encrypted; give one without a password");
-        }
-        if (ERR_GET_LIB(code) == ERR_LIB_X509 &&
-            ERR_GET_REASON(code) == X509_R_KEY_VALUES_MISMATCH) {
-            ERR_clear_error();
-            return error(errc::tls_failed, "the key in " + key_file +
-                                               " is not that of the certificate in " +
-                                               certificate_file);
-        }
-        return failure("cannot use the key in " + key_file);
-    }
-    return {};
-}
-
-result<void> trust(SSL_CTX& ctx, const std::string& ca_file) {
-    ERR_clear_error();
-    if (SSL_CTX_load_verify_file(&ctx, ca_file.c_str()) != 1)
-        return failure("cannot use the authorities in " + ca_file);
-    X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(&ctx), X509_V_FLAG_PARTIAL_CHAIN);
-    return {};
 }
 
 result<std::string> protocol_list(const std::vector<std::string>& protocols) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <openssl/ssl.h>
+#include <openssl/x509v3.h>
 
 #include <memory>
 #include <string>
@@ -21,6 +22,8 @@ using ssl_ptr = std::unique_ptr<SSL, freed_by<&SSL_free>>;
 using ctx_ptr = std::unique_ptr<SSL_CTX, freed_by<&SSL_CTX_free>>;
 using session_ptr = std::unique_ptr<SSL_SESSION, freed_by<&SSL_SESSION_free>>;
 
+struct algorithms;
+
 // The oldest entry of this thread's error queue as text, which is emptied; "unknown reason" when
 // there is none.
 std::string take_reason();
@@ -29,11 +32,11 @@ std::string take_reason();
 error failure(std::string_view what);
 
 // With the settings that both roles share.
-result<ctx_ptr> new_context(const SSL_METHOD* method, version low, version high);
-result<void> use_certificate(SSL_CTX& ctx, const std::string& certificate_file,
-                             const std::string& key_file);
-// These authorities, and a certificate in the file itself.
-result<void> trust(SSL_CTX& ctx, const std::string& ca_file);
+result<ctx_ptr> new_context(const SSL_METHOD* method, const algorithms& wanted);
+// RFC 9525: names stand in the subjectAltName alone (section 6.1), and a wildcard for a whole label
+// (section 6.3).
+constexpr unsigned name_check_flags =
+    X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT;
 // The form in which ALPN travels: each name behind its length.
 result<std::string> protocol_list(const std::vector<std::string>& protocols);
 

@@ -9,8 +9,10 @@
 #include <string_view>
 #include <vector>
 
+#include "algorithms.hpp"
 #include "engine.hpp"
 #include "openssl_peer.hpp"
+#include "pem.hpp"
 #include "record_layers.hpp"
 
 namespace wire::tls {
@@ -22,12 +24,12 @@ using testing::ssl_ptr;
 struct record_layers : testing::openssl_peers {
     // A context of ours as create() makes it, for settings that only OpenSSL's configuration has.
     ctx_ptr our_context(const SSL_METHOD* method) {
-        ctx_ptr made = *detail::new_context(method, version::tls_1_2, version::tls_1_3);
+        ctx_ptr made = *detail::new_context(method, detail::algorithms_of(client_options()));
         EXPECT_TRUE(detail::engine::log_keys(*made, GetParam(), {}));
         return made;
     }
     ssl_ptr our_server(SSL_CTX& made) {
-        EXPECT_TRUE(detail::use_certificate(made, names.certificate, names.key));
+        EXPECT_TRUE(detail::use_certificate(made, {names.certificate, names.key}));
         ssl_ptr ssl(SSL_new(&made));
         SSL_set_accept_state(ssl.get());
         return ssl;

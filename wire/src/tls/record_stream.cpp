@@ -23,11 +23,11 @@
 // our key. Owner: the engine. Thread: the stream's.
 #include "record_stream.hpp"
 
-#include <openssl/ssl.h>
-
 #include <algorithm>
 #include <cstring>
 #include <utility>
+
+#include "alerts.hpp"
 
 namespace wire::tls::detail {
 
@@ -170,8 +170,8 @@ record_stream::refusal record_stream::take_alert(std::span<const char> what) {
     }
     // A notice of its end follows (RFC 8446 section 6.1).
     if (why == alert::user_canceled) return {};
-    return {alert::close_notify, std::string("the peer's alert: ") +
-                                     SSL_alert_desc_string_long(static_cast<int>(octet(what[1])))};
+    return {alert::close_notify,
+            "the peer's alert: " + std::string(alert_name(static_cast<std::uint8_t>(what[1])))};
 }
 
 // Handshake messages, which need not begin or end with a record.

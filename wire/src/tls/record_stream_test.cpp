@@ -300,7 +300,7 @@ TEST_F(records, alerts_of_the_peer) {
     EXPECT_TRUE(take(server, sealed(by_client, content::alert, std::string("\x01\x5a", 2))));
     EXPECT_FALSE(server.has_ended());
     EXPECT_FALSE(take(server, sealed(by_client, content::alert, std::string("\x02\x2a", 2))));
-    EXPECT_EQ(failed.message, "TLS: the peer's alert: bad certificate");
+    EXPECT_EQ(failed.message, "TLS: the peer's alert: bad_certificate");
     EXPECT_TRUE(answer.empty());  // it knows
 }
 TEST_F(records, a_malformed_alert) {

@@ -8,7 +8,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <mutex>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "certificates.hpp"
 #include "command.hpp"
@@ -350,6 +353,58 @@ TEST_P(tls_servers, tell_garbage_why_and_close) {
     lost.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
     EXPECT_EQ(lost.rest(), "");
     EXPECT_EQ(http::client::create(client_options)->get(url(s, "/"))->body(), "/ ");
+}
+// Each in its own words, to the hook and to the metrics.
+TEST_P(tls_servers, tell_of_handshakes_that_fail) {
+    std::mutex mutex;
+    std::vector<std::string> told;
+    options.metrics = std::make_shared<http::metrics>();
+    options.limits.header_timeout = 200ms;
+    options.on_handshake_failure = [&](const http::handshake_failure& f) {
+        EXPECT_EQ(f.peer.to_string().substr(0, 10), "127.0.0.1:");
+        const std::lock_guard lock(mutex);
+        told.push_back(std::string(to_string(f.code)) + "|" + std::string(f.reason) + "|" +
+                       std::string(f.alert.name) + (f.alert.sent ? " sent" : ""));
+    };
+    served s(mirror, options);
+    const auto expect_told = [&](const std::string& what) {
+        for (int i = 0; i < 1000; ++i) {
+            {
+                const std::lock_guard lock(mutex);
+                if (!told.empty()) break;
+            }
+            std::this_thread::sleep_for(5ms);
+        }
+        const std::lock_guard lock(mutex);
+        ASSERT_EQ(told.size(), 1U) << what;
+        EXPECT_EQ(told[0], what);
+        told.clear();
+    };
+    raw_peer(s.port()).finish_sending();
+    expect_told(
+        "connection ended without the peer's notice|handshake: the peer closed the connection|");
+    const raw_peer silent(s.port());
+    expect_told("timed out|TLS handshake: timed out|");
+    raw_peer lost(s.port());
+    lost.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    expect_told("TLS failed|TLS handshake: http request|");
+    tls::client_options theirs;
+    theirs.ca_file = files.other_ca_file();
+    client_options.tls = *client_context::create(theirs);
+    EXPECT_FALSE(http::client::create(client_options)->get(url(s, "/")));
+    expect_told("TLS failed|TLS handshake: the peer's alert: unknown_ca|unknown_ca");
+    theirs.ca_file = files.ca_file();
+    theirs.protocols = {"other"};
+    client_options.tls = *client_context::create(theirs);
+    EXPECT_FALSE(http::client::create(client_options)->get(url(s, "/")));
+    expect_told("TLS failed|TLS handshake: no application protocol|no_application_protocol sent");
+    client_options.tls = trusting();
+    EXPECT_TRUE(http::client::create(client_options)->get(url(s, "/")));
+    s.stop();
+    EXPECT_TRUE(told.empty());
+    const std::string counts = options.metrics->text();
+    EXPECT_NE(counts.find("\nwire_handshake_failures_total 5\n"), std::string::npos) << counts;
+    EXPECT_NE(counts.find("\nwire_timeouts_total{phase=\"handshake\"} 1\n"), std::string::npos);
 }
 TEST_P(tls_servers, behind_the_proxy_protocol) {
     options.proxy_protocol = http::proxy_protocol::required;

@@ -7,7 +7,9 @@
 #include <array>
 #include <mutex>
 
+#include "algorithms.hpp"
 #include "engine.hpp"
+#include "pem.hpp"
 #include "ticket_keys.hpp"
 
 namespace wire::tls {
@@ -37,9 +39,9 @@ int owner_index() noexcept {
     return index;
 }
 
+// By the rules by which wire's client checks names.
 bool is_for(SSL_CTX* ctx, const char* name) noexcept {
-    return X509_check_host(SSL_CTX_get0_certificate(ctx), name, 0,
-                           X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS, nullptr) == 1;
+    return X509_check_host(SSL_CTX_get0_certificate(ctx), name, 0, name_check_flags, nullptr) == 1;
 }
 
 int choose_certificate(SSL* ssl, int*, void* context) noexcept {
@@ -68,13 +70,9 @@ int choose_protocol(SSL*, const unsigned char** out, unsigned char* size,
 
 result<void> check_clients(SSL_CTX& ctx, const server_options& o) {
     if (o.client == client_certificate::not_asked) return {};
-    if (o.client_ca_file.empty())
-        return error(errc::bad_argument,
-                     "to check clients' certificates takes a file of authorities");
-    if (auto r = trust(ctx, o.client_ca_file); !r) return r;
-    STACK_OF(X509_NAME)* const names = SSL_load_client_CA_file(o.client_ca_file.c_str());
-    if (names == nullptr) return failure("cannot use the authorities in " + o.client_ca_file);
-    SSL_CTX_set_client_CA_list(&ctx, names);
+    if (o.client_ca_file.empty() && o.client_ca_pem.empty())
+        return error(errc::bad_argument, "to check clients' certificates takes authorities");
+    if (auto r = trust(ctx, o.client_ca_file, o.client_ca_pem, true); !r) return r;
     const bool required = o.client == client_certificate::required;
     SSL_CTX_set_verify(&ctx, SSL_VERIFY_PEER | (required ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0),
                        nullptr);
@@ -98,14 +96,15 @@ result<void> check_times(const server_options& o) {
 
 // The context of one certificate. All are made here and alike: a handshake begins with the first,
 // and goes on with what the one for its name says of protocols, authorities and sessions.
-result<ctx_ptr> make_context(const certificate_files& files, const server_options& o,
+result<ctx_ptr> make_context(const certificate_source& from, const server_options& o,
                              reading& held) {
-    auto made = new_context(TLS_server_method(), o.min_version, o.max_version);
+    auto made = new_context(TLS_server_method(), algorithms_of(o));
     if (!made) return made.error();
     ctx_ptr ctx = *std::move(made);
     if (!engine::log_keys(*ctx, o.records, o.key_log)) return failure("TLS cannot be used");
-    if (auto r = use_certificate(*ctx, files.certificate, files.key); !r) return r.error();
+    if (auto r = use_certificate(*ctx, from); !r) return r.error();
     if (auto r = check_clients(*ctx, o); !r) return r.error();
+    engine::note_alerts(*ctx);
     // Sessions travel in tickets: nothing is kept here for clients that may never come back.
     SSL_CTX_set_session_cache_mode(ctx.get(), SSL_SESS_CACHE_OFF);
     if (!sends_tickets(o)) {
@@ -131,8 +130,8 @@ result<ctx_ptr> read_files(const server_options& o, std::shared_ptr<ticket_keys>
     held->protocols = *std::move(protocols);
     held->tickets = {std::move(keys), o.session_lifetime, o.clock};
     ctx_ptr first;
-    for (const certificate_files& files : o.certificates) {
-        auto made = make_context(files, o, *held);
+    for (const certificate_source& from : o.certificates) {
+        auto made = make_context(from, o, *held);
         if (!made) return made.error();
         if (first != nullptr) {
             held->others.push_back((*std::move(made)).release());
@@ -173,11 +172,33 @@ public:
 
     result<void> reload() override {
         const std::lock_guard reloading(reload_mutex_);
+        return read_again(options_);
+    }
+
+    result<void> reload(std::vector<certificate_source> certificates,
+                        std::string client_ca_pem) override {
+        const std::lock_guard reloading(reload_mutex_);
+        server_options wanted = options_;
+        wanted.certificates = std::move(certificates);
+        if (!client_ca_pem.empty()) {
+            wanted.client_ca_pem = std::move(client_ca_pem);
+            wanted.client_ca_file.clear();
+        }
+        if (auto r = read_again(wanted); !r) return r;
+        options_.certificates = std::move(wanted.certificates);
+        options_.client_ca_pem = std::move(wanted.client_ca_pem);
+        options_.client_ca_file = std::move(wanted.client_ca_file);
+        return {};
+    }
+
+private:
+    // Guarded by reload_mutex_.
+    result<void> read_again(const server_options& wanted) {
         // Where clients show certificates, old tickets end here, those also that connections of
         // the old files have yet to send: what they were checked against may have changed.
         const bool keep = options_.client == client_certificate::not_asked;
         auto keys = keep ? keys_ : std::make_shared<ticket_keys>(options_.ticket_key_period);
-        auto read = read_files(options_, keys);
+        auto read = read_files(wanted, keys);
         if (!read) return read.error();
         if (keep) keys->rotate(options_.clock());
         keys_ = std::move(keys);
@@ -187,10 +208,9 @@ public:
         return {};
     }
 
-private:
     std::mutex mutex_;
-    ctx_ptr ctx_;  // guarded by mutex_
-    server_options options_;
+    ctx_ptr ctx_;             // guarded by mutex_
+    server_options options_;  // certificates and authorities of clients: guarded by reload_mutex_
     record_layer records_;
     std::mutex reload_mutex_;            // taken before mutex_
     std::shared_ptr<ticket_keys> keys_;  // guarded by reload_mutex_

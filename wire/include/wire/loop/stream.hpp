@@ -169,6 +169,12 @@ protected:
     // FIN without the filter's own end is not this but a failure, errc::truncated: anybody on the
     // way could have sent it.
     void on_end() override = 0;
+    // Only with a filter, which failed, or within which the connection ended: it is still there,
+    // and can be asked about `why`. on_failure() follows. Do not close or destroy the stream here.
+    void before_failure(stream_filter& filter, const error& why) override {
+        static_cast<void>(filter);
+        static_cast<void>(why);
+    }
     // It broke, could not connect, or (errc::none) both directions have finished; already closed.
     void on_failure(const error& why) override = 0;
     // Just before bytes are handed to the kernel (again for what it left over): the moment for a

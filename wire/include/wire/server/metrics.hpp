@@ -41,6 +41,8 @@ public:
     //
     // - wire_connections_open, wire_connections_accepted_total,
     //   wire_connections_refused_total{reason}
+    // - wire_handshake_failures_total: connections that ended in their TLS handshake, those that a
+    //   time limit ended included
     // - wire_requests_total{method,status}: by class of status, "2xx"; "none" for requests whose
     //   connection ended before an answer
     // - wire_request_duration_seconds: a histogram of the time from a request's head to the end of

@@ -35,6 +35,7 @@
 #include "wire/server/error_pages.hpp"
 #include "wire/server/forwarding.hpp"
 #include "wire/server/handler.hpp"
+#include "wire/server/handshake_failure.hpp"
 #include "wire/server/metrics.hpp"
 #include "wire/server/response.hpp"
 #include "wire/server/router.hpp"
@@ -86,6 +87,11 @@ struct server_options {
     // Called on the loop's thread, with several loops from several threads at once, when a request
     // has been dealt with; an upgraded one when its WebSocket begins. It must not block, nor throw.
     std::function<void(const access_record&)> on_finished;
+    // Called when a connection ends in its TLS handshake, on the loop's thread, with several loops
+    // from several threads at once. Anybody who can connect can cause the call, up to
+    // thousands of times a second: write no more of them than the log can take. It must not block,
+    // nor throw.
+    std::function<void(const handshake_failure&)> on_handshake_failure;
     // Called when an exception has left a handler, plain or coroutine, middleware, or a callback of
     // a body: on the loop's thread, with several loops from several threads at once; for a hook of
     // response::on_send() on the thread that sends. std::rethrow_exception() tells what was thrown.

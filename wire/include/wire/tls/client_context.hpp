@@ -19,16 +19,20 @@
 #include <vector>
 
 #include "wire/base/result.hpp"
+#include "wire/tls/certificate_source.hpp"
 #include "wire/tls/connection.hpp"
 
 namespace wire::tls {
 
 // File names are read by create() and not again. Certificates are checked for their chain, their
-// dates and the server's name.
+// dates and the server's name, which must stand in the subjectAltName: a common name is not read
+// (RFC 9525).
 struct client_options {
     // PEM; the authorities to trust instead of the system's. A certificate in it is trusted as it
     // is, whoever signed it. Empty: the system's.
     std::string ca_file;
+    // The same as text.
+    std::string ca_pem;
     // Accept every certificate. For tests against servers with none that could be checked; never
     // for data that matter.
     bool insecure = false;
@@ -36,14 +40,35 @@ struct client_options {
     // one.
     std::string certificate_file;
     std::string key_file;
+    // The same as text, and the password of an encrypted key: see certificate_source.
+    std::string certificate_pem;
+    std::string key_pem;
+    std::string key_password;
+    std::function<std::string()> ask_key_password;
     // The name to ask the server for and to find in its certificate, instead of the one that is
     // connected to.
     std::string server_name;
+    // Judges a server whose certificate is in order, perhaps by its fingerprint, before anything is
+    // sent to it: an error fails the connection, with its message. Also asked of resumed sessions.
+    // Called in the handshake, by the thread of the connection, so perhaps by several at once; it
+    // must not throw. Empty: the certificate is enough.
+    std::function<error(const connection_info& info)> check_server;
     // Protocols to offer by ALPN (RFC 7301), best first; none: no offer.
     std::vector<std::string> protocols = {"http/1.1"};
     // The oldest and newest version to offer.
     version min_version = version::tls_1_2;
     version max_version = version::tls_1_3;
+    // Cipher suites to offer in each version, best first, by the name of IANA
+    // ("TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256") or OpenSSL ("ECDHE-RSA-AES128-GCM-SHA256"). A name
+    // that OpenSSL does not have is an error; suites without encryption or certificates cannot be
+    // named. Empty: for TLS 1.2 those with ECDHE and AES-GCM or ChaCha20-Poly1305 (RFC 9325
+    // section 4.2), for TLS 1.3 OpenSSL's. What OpenSSL's configuration leaves out of its own
+    // defaults stays out of these.
+    std::vector<std::string> tls_1_2_ciphers;
+    std::vector<std::string> tls_1_3_ciphers;
+    // Groups for the key exchange, best first, by OpenSSL's names: "X25519", "P-256". Empty:
+    // OpenSSL's.
+    std::vector<std::string> groups;
     // Who seals and opens records after the handshake.
     record_layer records = record_layer::openssl;
     // Takes the secrets of every connection, a line at a time without its end, in the form that

@@ -7,9 +7,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string_view>
 
 #include "wire/loop/stream_filter.hpp"
+#include "wire/tls/peer_certificate.hpp"
 
 namespace wire::tls {
 
@@ -40,10 +42,21 @@ struct connection_info {
     std::string_view protocol;
     // The common name in the peer's certificate, which has been checked; empty without one.
     std::string_view peer;
+    // The names and the fingerprint of that certificate; null without one.
+    std::shared_ptr<const peer_certificate> certificate;
     // Whether an earlier session was resumed: no certificates were sent, and no signature was made.
     bool resumed = false;
     // Whose records carry the data: `openssl` also where `wire` was asked for and could not.
     record_layer records = record_layer::openssl;
+};
+
+// The alert that a side gave for the end of a handshake (RFC 8446 section 6).
+struct handshake_alert {
+    // As the RFC writes it, such as "unknown_ca"; "unknown" for one that is not registered. Empty:
+    // there was none. Static storage.
+    std::string_view name;
+    // By this side, to the peer; else by the peer.
+    bool sent = false;
 };
 
 // A stream's filter that speaks TLS in one of the roles. Belongs to the stream's thread.
@@ -51,6 +64,8 @@ class connection : public stream_filter {
 public:
     // Precondition: is_open(), which stays true from the end of the handshake on.
     virtual connection_info info() const = 0;
+    // The last one of the handshake.
+    virtual handshake_alert alert() const noexcept = 0;
 };
 
 }  // namespace wire::tls

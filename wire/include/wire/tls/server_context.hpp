@@ -19,32 +19,29 @@
 #include <vector>
 
 #include "wire/base/result.hpp"
+#include "wire/tls/certificate_source.hpp"
 #include "wire/tls/connection.hpp"
 
 namespace wire::tls {
 
 // Whether clients are asked for a certificate. One that is shown is always checked against
-// server_options::client_ca_file; a bad one ends the handshake.
+// the authorities of server_options; a bad one ends the handshake.
 enum class client_certificate : std::uint8_t {
     not_asked,
     optional,  // clients without one are served too: connection_info::peer is then empty
     required,  // clients without one are refused
 };
 
-// The names of a certificate's two files.
-struct certificate_files {
-    std::string certificate;  // PEM: the server's own first, then the chain behind it
-    std::string key;          // PEM, not encrypted
-};
-
 // File names are read by create(), and again by reload().
 struct server_options {
     // At least one. A client that asks for a name (SNI, RFC 6066 section 3) gets the first that is
-    // for it; without a name, or with one that none is for, it gets the first of all. All else
-    // below holds for each of them.
-    std::vector<certificate_files> certificates;
-    // PEM; the authorities that sign clients' certificates. Needed when those are asked for.
+    // for it by its subjectAltName; without a name, or with one that none is for, it gets the first
+    // of all. All else below holds for each of them.
+    std::vector<certificate_source> certificates;
+    // PEM; the authorities that sign clients' certificates, in a file or as text. Needed when those
+    // are asked for.
     std::string client_ca_file;
+    std::string client_ca_pem;
     // Whether clients have to show who they are; handlers see it in request::tls().
     client_certificate client = client_certificate::not_asked;
     // Protocols to accept by ALPN, best first. A client that offers only others is refused (RFC
@@ -53,6 +50,18 @@ struct server_options {
     // The oldest and newest version to accept.
     version min_version = version::tls_1_2;
     version max_version = version::tls_1_3;
+    // Cipher suites to accept in each version, of which the client's order chooses, by the name of
+    // IANA
+    // ("TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256") or OpenSSL ("ECDHE-RSA-AES128-GCM-SHA256"). A name
+    // that OpenSSL does not have is an error; suites without encryption or certificates cannot be
+    // named. Empty: for TLS 1.2 those with ECDHE and AES-GCM or ChaCha20-Poly1305 (RFC 9325
+    // section 4.2), for TLS 1.3 OpenSSL's. What OpenSSL's configuration leaves out of its own
+    // defaults stays out of these.
+    std::vector<std::string> tls_1_2_ciphers;
+    std::vector<std::string> tls_1_3_ciphers;
+    // Groups for the key exchange, best first, by OpenSSL's names: "X25519", "P-256". Empty:
+    // OpenSSL's.
+    std::vector<std::string> groups;
     // Who seals and opens records after the handshake.
     record_layer records = record_layer::openssl;
     // Takes the secrets of every connection, a line at a time without its end, in the form that
@@ -95,6 +104,10 @@ public:
     // old files go on. A new key seals tickets; those of the key before stay good, except where
     // clients are asked for certificates: these are then checked anew.
     virtual result<void> reload() = 0;
+    // The same with these certificates from now on, and, unless it is empty, with these authorities
+    // of clients in PEM. After an error all is as before.
+    virtual result<void> reload(std::vector<certificate_source> certificates,
+                                std::string client_ca_pem = {}) = 0;
 
 protected:
     server_context() = default;

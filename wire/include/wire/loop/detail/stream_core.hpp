@@ -63,6 +63,7 @@ public:
     virtual void on_data(std::span<char> bytes) = 0;
     virtual std::span<char> receive_space(std::span<char> scratch) = 0;
     virtual void on_end() = 0;
+    virtual void before_failure(stream_filter& filter, const error& why) = 0;
     virtual void on_failure(const error& why) = 0;
     virtual void before_send() = 0;
     virtual void on_drained() = 0;
