@@ -18,7 +18,7 @@ public:
     static result<network> parse(std::string_view text);
 
     // Whether `a` belongs to it, whatever its port. An IPv4 address that came over an IPv6 socket
-    // (::ffff:192.0.2.1) belongs to networks of IPv4 as well.
+    // (mapped, RFC 4291 section 2.5.5.2) belongs to networks of IPv4 as well.
     bool contains(const address& a) const noexcept;
 
 private:
