@@ -19,12 +19,12 @@ txaio.use_asyncio()
 
 
 class Echo(WebSocketServerProtocol):
-    def onMessage(self, payload: bytes, isBinary: bool) -> None:  # noqa: N802, N803 (its names)
+    def onMessage(self, payload: bytes, isBinary: bool) -> None:
         self.sendMessage(payload, isBinary)
 
 
 class Count(WebSocketServerProtocol):
-    def onMessage(self, payload: bytes, isBinary: bool) -> None:  # noqa: N802, N803
+    def onMessage(self, payload: bytes, isBinary: bool) -> None:
         answer = {"c": json.loads(payload)["c"], "ts": int(time.time())}
         self.sendMessage(json.dumps(answer).encode())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import time
@@ -66,7 +67,5 @@ async def count(socket: WebSocket) -> None:
 @app.websocket("/")
 async def serve(socket: WebSocket) -> None:
     await socket.accept()
-    try:
+    with contextlib.suppress(WebSocketDisconnect):
         await (echo(socket) if WORKLOAD == "ws.echo" else count(socket))
-    except WebSocketDisconnect:
-        pass
