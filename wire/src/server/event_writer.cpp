@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "exchange.hpp"
 #include "wire/loop/event_loop.hpp"
 
 namespace wire::http {
@@ -23,6 +24,7 @@ struct event_writer::state : std::enable_shared_from_this<state> {
     void begin(const std::stop_token& stopping) {
         out.on_drained([this] { drain(); });
         out.on_closed([this] { end(); });
+        if (over) return;  // the connection had gone
         if (heartbeat > clock::duration::zero()) loop->arm(beat, last + heartbeat);
         on_stop.emplace(stopping, end_at_stop{this});
     }
@@ -91,8 +93,16 @@ event_writer::event_writer(response res, const event_options& options) {
     res.set_header("X-Accel-Buffering", "no");
     event_loop& loop = res.loop();
     const std::stop_token stopping = res.stop_token();
+    // Nothing follows such a head, and the connection is free for its next request.
+    const bool is_whole =
+        res.request().method() == method::head || detail::is_bodiless(res.status());
     state_ = std::make_shared<state>(loop, res.start_body(), options.heartbeat);
-    state_->begin(stopping);
+    if (is_whole) {
+        state_->over = true;
+        state_->out.finish();
+    } else {
+        state_->begin(stopping);
+    }
 }
 
 event_writer::~event_writer() {

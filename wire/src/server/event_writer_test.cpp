@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <future>
 #include <memory>
 #include <optional>
@@ -57,6 +58,25 @@ TEST(event_writer, sends_events_until_it_is_finished) {
                                        "X-Accel-Buffering: no"})
             EXPECT_NE(p.head_text.find("\r\n" + line + "\r\n"), std::string::npos) << line;
     }
+}
+TEST(event_writer, is_over_where_no_body_may_follow) {
+    std::atomic<int> ended{0};
+    streams kept;  // for longer than the connection
+    served s([&](response res) {
+        const bool is_head = res.request().method() == method::head;
+        if (!is_head) res.status(204);
+        event_writer out(std::move(res));
+        EXPECT_FALSE(out.is_open());
+        EXPECT_FALSE(out.send({.data = "nobody reads it"}));
+        out.on_closed([&] { ++ended; });
+        kept.push_back(std::make_shared<event_writer>(std::move(out)));
+    });
+    raw_peer p(s.port());
+    p.send("HEAD / HTTP/1.1\r\nHost: a\r\n\r\n" + get("/") + get("/"));
+    EXPECT_EQ(p.response(method::head), "200 ");
+    EXPECT_EQ(p.response(), "204 ");
+    EXPECT_EQ(p.response(), "204 ");
+    EXPECT_EQ(ended, 3);
 }
 TEST(event_writer, a_silent_stream_has_heartbeats) {
     streams kept;

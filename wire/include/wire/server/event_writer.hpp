@@ -46,7 +46,8 @@ public:
     event_writer() noexcept;
     // Sends the head, on the loop's thread: 200 unless `res` says otherwise, text/event-stream,
     // `Cache-Control: no-store` unless it is set, and `X-Accel-Buffering: no`, without which nginx
-    // holds events back. Afterwards `res` is empty.
+    // holds events back. Afterwards `res` is empty. Where no body may follow (HEAD, 204, 304) the
+    // stream is over with it: on_closed() is called as soon as it is set.
     explicit event_writer(response res, const event_options& options = {});
     event_writer(event_writer&&) noexcept;
     event_writer& operator=(event_writer&&) noexcept;
