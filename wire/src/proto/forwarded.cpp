@@ -105,6 +105,22 @@ bool parse_forwarded(std::string_view field, std::size_t most,
     }
 }
 
+std::string_view take_last_forwarded(std::string_view& field) noexcept {
+    const std::string_view all = field;
+    bool is_quoted = false;
+    std::size_t begin = all.size();
+    for (; begin > 0; --begin) {
+        const char c = all[begin - 1];
+        if (c == ',' && !is_quoted) break;
+        if (c != '"') continue;
+        // Inside, one after an odd number of backslashes is part of the text.
+        const std::size_t before = all.substr(0, begin - 1).find_last_not_of('\\') + 1;
+        if (!is_quoted || (begin - 1 - before) % 2 == 0) is_quoted = !is_quoted;
+    }
+    field = all.substr(0, begin > 0 ? begin - 1 : 0);
+    return all.substr(begin);
+}
+
 std::optional<forwarded_node> parse_forwarded_node(std::string_view text) noexcept {
     forwarded_node out;
     std::string_view name;

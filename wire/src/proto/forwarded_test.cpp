@@ -50,6 +50,25 @@ TEST(forwarded, malformed) {
     EXPECT_NE(elements("for=a,for=b", 2), "malformed");
 }
 
+TEST(forwarded, elements_from_the_right) {
+    const auto all = [](std::string_view field) {
+        std::string out;
+        const testing::exact_copy copy(field);
+        for (std::string_view left = copy; !left.empty();)
+            out += "<" + std::string(take_last_forwarded(left)) + ">";
+        return out;
+    };
+    EXPECT_EQ(all(""), "");
+    EXPECT_EQ(all("for=a"), "<for=a>");
+    EXPECT_EQ(all("for=a, for=b"), "< for=b><for=a>");
+    EXPECT_EQ(all(",,"), "<><>");
+    EXPECT_EQ(all("for=\"a, b\",c"), "<c><for=\"a, b\">");
+    EXPECT_EQ(all("\", for=b"), "< for=b><\">");
+    EXPECT_EQ(all("x=\"\\\",\", for=b"), "< for=b><x=\"\\\",\">");
+    EXPECT_EQ(all("x=\"\\\\\",y"), "<y><x=\"\\\\\">");
+    EXPECT_EQ(all("a,\"b"), "<a,\"b>");  // no comma is outside quotes, read from the right
+}
+
 std::string node(std::optional<forwarded_node> n) {
     if (!n) return "malformed";
     if (n->what == forwarded_node::kind::unknown) return "unknown";

@@ -38,7 +38,7 @@ std::uint32_t crc32c(std::string_view block, std::size_t at) noexcept {
 // Bytes of both addresses and ports by the block's 14th byte: family and transport.
 struct block_family {
     std::size_t size = 0;
-    proxy_header::kind what = proxy_header::kind::own;
+    proxy_header::kind what = proxy_header::kind::unknown;
     bool known = true;
 };
 
@@ -118,7 +118,10 @@ proxy_header_parser::event proxy_header_parser::look_at_line() {
     line.remove_suffix(2);
     line.remove_prefix(line_start.size());
     const std::string_view family = take_word(line);
-    if (family == "UNKNOWN") return event::complete;  // whatever follows
+    if (family == "UNKNOWN") {
+        header_.what = proxy_header::kind::unknown;
+        return event::complete;  // whatever follows
+    }
     if ((family != "TCP4" && family != "TCP6") || line.ends_with(' ')) return event::failed;
     const auto read = family == "TCP4" ? parse_ipv4 : parse_ipv6;
     const auto source = read(take_word(line));
@@ -139,9 +142,9 @@ proxy_header_parser::event proxy_header_parser::look_at_block() {
     if (command == 0x20) return event::complete;  // LOCAL: the rest is to be skipped
     const block_family family = family_of(byte_at(block, 13));
     if (!family.known || size < block_start + family.size) return event::failed;
+    header_.what = family.what;
     if (family.size == 0) return event::complete;  // UNSPEC: likewise
     if (!take_extensions(block.substr(block_start + family.size))) return event::failed;
-    header_.what = family.what;
     if (family.what == proxy_header::kind::ip) take_addresses(block, family.size == 36);
     return event::complete;
 }

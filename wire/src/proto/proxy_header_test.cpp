@@ -32,6 +32,7 @@ std::string said(const testing::pieces& cut, std::size_t most = 4096) {
     std::string out = what == event::need_more ? "more" : what == event::failed ? "failed" : "own";
     if (what == event::failed) return out;
     if (what == event::complete && parser.header().what == kind::unix_socket) out = "unix";
+    if (what == event::complete && parser.header().what == kind::unknown) out = "unknown";
     if (what == event::complete && parser.header().what == kind::ip) {
         out.clear();
         for (const auto* e : {&parser.header().source, &parser.header().destination}) {
@@ -61,15 +62,15 @@ TEST(proxy_header, at_every_cut_and_with_bytes_behind) {
         {"PROXY TCP4 1.2.3.4 5.6.7.8 80 443\r\n", "1.2.3.4:80>5.6.7.8:443"},
         {"PROXY TCP6 ::1 ::2 80 443\r\n",
          "0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.1:80>0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.2:443"},
-        {"PROXY UNKNOWN\r\n", "own"},
-        {"PROXY UNKNOWN ffff::1 anything at all\r\n", "own"},
+        {"PROXY UNKNOWN\r\n", "unknown"},
+        {"PROXY UNKNOWN ffff::1 anything at all\r\n", "unknown"},
         {block('\x21', '\x11', four), "1.2.3.4:80>5.6.7.8:443"},
         {block('\x21', '\x21', six),
          "0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.1:80>0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.2:443"},
         {block('\x21', '\x31', std::string(216, 'p')), "unix"},
-        {block('\x21', '\x12', four), "own"},
-        {block('\x21', '\0', ""), "own"},
-        {block('\x21', '\0', "whatever"), "own"},
+        {block('\x21', '\x12', four), "unknown"},
+        {block('\x21', '\0', ""), "unknown"},
+        {block('\x21', '\0', "whatever"), "unknown"},
         {block('\x20', '\x11', four), "own"},
         {block('\x20', '\x77', "x"), "own"},
         // Two extensions: a name, and nothing.
@@ -125,7 +126,7 @@ TEST(proxy_header, malformed_at_every_cut) {
 TEST(proxy_header, longest_line) {
     const std::string most = "PROXY UNKNOWN " + std::string(91, 'x') + "\r\n";
     ASSERT_EQ(most.size(), 107U);
-    EXPECT_EQ(said({most}), "own");
+    EXPECT_EQ(said({most}), "unknown");
     EXPECT_EQ(said({"PROXY UNKNOWN " + std::string(92, 'x') + "\r\n"}), "failed");
 }
 TEST(proxy_header, block_beyond_the_limit_is_refused_by_its_length_alone) {

@@ -134,14 +134,17 @@ void read_forwarded(const header_list& fields, walk& w, client_view& out) {
     std::vector<forwarded_element> elements;
     for (std::size_t i = fields.size(); i-- > 0;) {
         if (!equals_ignoring_case(fields[i].name, "Forwarded")) continue;
-        elements.clear();
-        // The most of a field is more than is walked, so that forged ones do not hide the others.
-        if (!parse_forwarded(fields[i].value, fields[i].value.size(), elements)) return;
-        for (auto e = elements.rbegin(); e != elements.rend(); ++e) {
+        std::string_view left = fields[i].value;
+        while (!left.empty()) {
             if (!w.goes_on()) return;
-            if (const auto scheme = scheme_of(e->proto); !scheme.empty()) out.scheme = scheme;
-            if (const auto host = authority_of(e->host); !host.empty()) out.authority = host;
-            if (!w.step(parse_forwarded_node(e->from))) return;
+            elements.clear();
+            // What a proxy that is trusted wrote is well-formed: this is somebody else's.
+            if (!parse_forwarded(take_last_forwarded(left), 1, elements)) return;
+            if (elements.empty()) continue;
+            const forwarded_element& e = elements.front();
+            if (const auto scheme = scheme_of(e.proto); !scheme.empty()) out.scheme = scheme;
+            if (const auto host = authority_of(e.host); !host.empty()) out.authority = host;
+            if (!w.step(parse_forwarded_node(e.from))) return;
         }
     }
 }

@@ -109,8 +109,19 @@ TEST_F(reading, forwarded_from_the_right) {
     EXPECT_EQ(by_forwarded("for=192.0.2.1;host=\"a b\""), "192.0.2.1:0  ");
 }
 TEST_F(reading, nothing_of_a_malformed_forwarded_but_what_came_after_it) {
-    EXPECT_EQ(by_forwarded("for=6.6.6.6;x=\", for=192.0.2.1"), "10.0.0.1:9  ");
-    EXPECT_EQ(by_forwarded("for=6.6.6.6;x=\", for=\"[2001:db8::5]\""), "10.0.0.1:9  ");
+    // What a client writes hides nothing of what the proxy appends.
+    for (const char* written : {"\"", "for", "for=6.6.6.6;x=\"", "for=6.6.6.6;x=\"\\", ",,\"\\\"",
+                                "for=\"6.6.6.6", "for=10.0.0.2;for=10.0.0.3", "x=\"a, b\"c"}) {
+        EXPECT_EQ(by_forwarded((std::string(written) + ", for=192.0.2.1;proto=https").c_str()),
+                  "192.0.2.1:0 https ")
+            << written;
+        EXPECT_EQ(by_forwarded((std::string(written) + ",for=\"[2001:db9::5]:80\"").c_str()),
+                  "[2001:db9::5]:80  ")
+            << written;
+        EXPECT_EQ(by_forwarded((std::string(written) + ", for=10.0.0.2").c_str()), "10.0.0.2:0  ")
+            << written;
+    }
+    EXPECT_EQ(by_forwarded("for=192.0.2.1, for=10.0.0.2;x=\"a, \\\", \\\\\""), "192.0.2.1:0  ");
     EXPECT_EQ(from("10.0.0.1", {{"Forwarded", "for=6.6.6.6"},
                                 {"Forwarded", "for=\"unfinished"},
                                 {"Forwarded", "for=10.0.0.2"}}),
@@ -164,6 +175,22 @@ TEST(forwarded_requests, behind_the_proxy_protocol_start_from_whom_that_names) {
                " 192.0.2.2 1 80\r\nGET / HTTP/1.1\r\nHost: a\r\n"
                "Forwarded: for=198.51.100.1\r\n\r\n");
         EXPECT_EQ(p.response(), "200 " + std::string(client) + " http a " + peer);
+    }
+}
+TEST(forwarded_requests, believe_no_fields_of_a_connection_that_is_nobody_s) {
+    server_options options;
+    options.trusted_proxies = {*network::parse("127.0.0.1")};
+    options.proxy_protocol = proxy_protocol::required;
+    options.forwarded_fields = {.x_forwarded_for = true};
+    served s(say_who, options);
+    const std::string get = "GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 198.51.100.1\r\n\r\n";
+    const std::string local("\r\n\r\n\0\r\nQUIT\n\x20\0\0\0", 16);
+    for (const auto& [header, client] : {std::pair(std::string("PROXY UNKNOWN\r\n"), "127.0.0.1"),
+                                         // The proxy's own connection: its word counts.
+                                         std::pair(local, "198.51.100.1")}) {
+        raw_peer p(s.port());
+        p.send(header + get);
+        EXPECT_EQ(p.response(), "200 " + std::string(client) + " http a 127.0.0.1");
     }
 }
 TEST(forwarded_requests, believe_nothing_unless_told) {

@@ -77,8 +77,8 @@ TEST(proxy_protocol, kinds_of_headers) {
              {block('\x21', '\x21', six + name), "[::1]:4711 by 127.0.0.1"},
              {block('\x21', '\x31', std::string(216, '\0')), "unix: by 127.0.0.1"},
              {block('\x20', '\0', ""), "nobody"},
-             {block('\x21', '\0', "?"), "nobody"},
-             {"PROXY UNKNOWN\r\n", "nobody"}}) {
+             {block('\x21', '\0', "?"), " by 127.0.0.1"},
+             {"PROXY UNKNOWN\r\n", " by 127.0.0.1"}}) {
         raw_peer p(s.port());
         p.send(header + std::string(get));
         const std::string got = p.response();

@@ -17,6 +17,7 @@
 #include "worker.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "client_view.hpp"
 #include "wire/proto/http_writer.hpp"
@@ -26,6 +27,10 @@ namespace wire::http::detail {
 namespace {
 
 constexpr std::size_t max_idle_exchanges = 256;
+
+bool same(const address& a, const address& b) noexcept {
+    return a.size() == b.size() && std::memcmp(a.raw(), b.raw(), a.size()) == 0;
+}
 
 }  // namespace
 
@@ -164,6 +169,7 @@ void worker::accept(unique_fd socket, const address& peer) {
 void worker::arrive(unique_fd socket, const address& proxy, const proxy_header& said) {
     switch (said.what) {
     case proxy_header::kind::own: return serve(std::move(socket), proxy, nullptr);
+    case proxy_header::kind::unknown: return serve(std::move(socket), proxy, &proxy);
     case proxy_header::kind::ip: return serve(std::move(socket), address_of(said.source), &proxy);
     case proxy_header::kind::unix_socket:
         return serve(std::move(socket), address::unix_peer(), &proxy);
@@ -171,6 +177,8 @@ void worker::arrive(unique_fd socket, const address& proxy, const proxy_header& 
 }
 
 void worker::read_fields(received_request& r) const {
+    // Whom the proxy made the connection for it did not say, so its word does not cover the fields.
+    if (r.proxied_by_ && same(*r.proxied_by_, r.peer_)) return;
     r.client_ = read_client_view(r.head_.headers, r.peer_, options_->forwarded_fields,
                                  options_->trusted_proxies, options_->limits);
 }

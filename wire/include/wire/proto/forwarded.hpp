@@ -25,9 +25,15 @@ struct forwarded_element {
 // The elements of one Forwarded field, in their order, appended to `out`; empty ones are left out.
 // White space around ';' is accepted besides what the grammar has. False, with any of them
 // appended, when the field is malformed, a parameter comes twice in an element, or there are more
-// than `most` elements: whoever wrote the beginning may have meant to swallow what others appended,
-// by a quote that does not end, so that nothing of such a field may be believed.
+// than `most` elements. In a field to which proxies append, whoever wrote the beginning may have
+// meant to swallow what they wrote, by a quote that does not end: take_last_forwarded() tells them
+// apart.
 bool parse_forwarded(std::string_view field, std::size_t most, std::vector<forwarded_element>& out);
+
+// Takes the text of the last element off `field`, with the comma before it; "" for an empty one.
+// Quotes are paired from the right, so that one which a client left open does not reach into what
+// proxies appended. The text need not be an element: parse_forwarded() says.
+std::string_view take_last_forwarded(std::string_view& field) noexcept;
 
 // Whom a proxy had a request from (RFC 7239 section 6).
 struct forwarded_node {

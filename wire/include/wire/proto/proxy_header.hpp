@@ -19,8 +19,8 @@ namespace wire {
 // What a header says.
 struct proxy_header {
     enum class kind : std::uint8_t {
-        own,          // nothing of others: the connection's own addresses count. LOCAL (a health
-                      // check of the proxy's own), UNKNOWN, UNSPEC, and datagrams
+        own,          // LOCAL: the connection is the proxy's own, a health check
+        unknown,      // somebody else's, and it does not say whose: UNKNOWN, UNSPEC, datagrams
         ip,           // TCP over IPv4 or IPv6
         unix_socket,  // the client's connection is one of Unix sockets; its paths are dropped
     };

@@ -17,7 +17,9 @@ enum class proxy_protocol : std::uint8_t {
     off,
     // Each does, before TLS too, within limits::header_timeout. request::peer() is then the client,
     // and request::proxied_by() the proxy. A connection of a peer that is not trusted is closed, as
-    // is one with anything else. Where a header names nobody (LOCAL, UNKNOWN) peer() is the proxy.
+    // is one with anything else. Where a header names nobody (LOCAL, UNKNOWN) peer() is the proxy;
+    // where it says that it speaks for somebody all the same (UNKNOWN), proxied_by() is, too, and
+    // no forwarded field is believed.
     required,
 };
 
