@@ -58,6 +58,7 @@ result<network> network::parse(std::string_view text) {
     if (!base) return bad("expected an IPv4 or IPv6 address, and perhaps /prefix");
     out.base_ = *base;
     octets at = octets_of(*base);
+    if (is_mapped(at)) return bad("write a network of IPv4 addresses as IPv4");
     unsigned bits = static_cast<unsigned>(at.size * 8);
     if (slash != std::string_view::npos) {
         const std::string_view prefix = text.substr(slash + 1);

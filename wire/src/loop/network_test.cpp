@@ -34,9 +34,10 @@ TEST(network, contains_what_its_prefix_says) {
     EXPECT_FALSE(within("::/0", "unix:"));
 }
 TEST(network, refuses_what_is_none) {
-    for (const char* text : {"", "/8", "10.0.0.0/", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.1/8",
-                             "10.0.0.0/8 ", "::1/129", "2001:db8::1/64", "localhost", "unix",
-                             "10.0.0.0/8/8", "10.0.0/8", "10.0.0.0/+8"}) {
+    for (const char* text :
+         {"", "/8", "10.0.0.0/", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.1/8", "10.0.0.0/8 ",
+          "::1/129", "2001:db8::1/64", "localhost", "unix", "10.0.0.0/8/8", "10.0.0/8",
+          "10.0.0.0/+8", "::ffff:10.0.0.0/104", "::ffff:10.0.0.1"}) {
         const auto n = network::parse(text);
         ASSERT_EQ(n.code(), errc::bad_argument) << text;
         EXPECT_NE(n.error().message.find(text), std::string::npos);

@@ -2,6 +2,7 @@
 #include "wire/loop/unix_socket.hpp"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -9,6 +10,8 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <ctime>
+#include <string>
 #include <utility>
 
 namespace wire {
@@ -70,6 +73,28 @@ bool remove_stale(const unix_name& at) noexcept {
     return ::unlink(at.raw.sun_path) == 0 || errno == ENOENT;
 }
 
+// Between bind() and listen() a socket looks like one that was left: whoever starts in the same
+// folder waits until it is there. Not for ever, as anybody who may read the folder may lock it.
+class folder_lock {
+public:
+    explicit folder_lock(std::string_view path) {
+        if (path.front() == '@') return;
+        const std::size_t slash = path.rfind('/');
+        const std::string folder = slash == std::string_view::npos
+                                       ? std::string(".")
+                                       : std::string(path.substr(0, slash + 1));
+        fd_ = unique_fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+        const timespec pause{.tv_sec = 0, .tv_nsec = 1'000'000};
+        for (int tries = 1000; tries > 0 && fd_; --tries) {
+            if (::flock(fd_.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
+            ::nanosleep(&pause, nullptr);
+        }
+    }
+
+private:
+    unique_fd fd_;
+};
+
 bool bind_to(int fd, const unix_name& at) noexcept {
     if (::bind(fd, at.get(), at.size) == 0) return true;
     if (errno != EADDRINUSE || at.raw.sun_path[0] == '\0') return false;
@@ -112,6 +137,7 @@ result<unix_listening> listen_unix(std::string_view path, const unix_listen_opti
     auto fd = new_socket();
     if (!fd) return fd.error();
     const std::string where = "cannot listen on unix:" + std::string(path);
+    const folder_lock starting(path);
     // Linux makes the file with the socket's own permissions, less the umask: never wider.
     if (::fchmod(fd->get(), options.mode) != 0 || !bind_to(fd->get(), *at))
         return system_failure(errno, where);
@@ -119,8 +145,12 @@ result<unix_listening> listen_unix(std::string_view path, const unix_listen_opti
     if (path.front() != '@') {
         out.file = socket_file(std::string(path));
         // What the umask took. A link that somebody put there is not followed.
-        if (::fchmodat(AT_FDCWD, at->raw.sun_path, options.mode, AT_SYMLINK_NOFOLLOW) != 0)
-            return system_failure(errno, where + ": permissions");
+        // Without /proc the C library cannot do that: often there is nothing to do.
+        struct stat made{};
+        if (::lstat(at->raw.sun_path, &made) != 0 || (made.st_mode & 07777) != options.mode) {
+            if (::fchmodat(AT_FDCWD, at->raw.sun_path, options.mode, AT_SYMLINK_NOFOLLOW) != 0)
+                return system_failure(errno, where + ": permissions");
+        }
     }
     if (::listen(fd->get(), options.backlog) != 0) return system_failure(errno, where);
     out.socket = *std::move(fd);

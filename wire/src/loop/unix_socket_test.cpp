@@ -4,8 +4,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <optional>
+#include <thread>
 #include <vector>
 
 #include "scratch_folder.hpp"
@@ -70,6 +74,25 @@ TEST(unix_socket, replaces_a_file_on_which_nobody_listens) {
     EXPECT_EQ(second.code(), errc::address_in_use);
     EXPECT_NE(second.error().message.find(f.file("s")), std::string::npos);
     EXPECT_TRUE(connect_unix(f.file("s")));
+}
+TEST(unix_socket, is_taken_by_one_of_those_who_start_at_once) {
+    const scratch_folder f;
+    for (int round = 0; round < 300; ++round) {
+        listen_unix(f.file("s"))->file.keep();  // left by nobody
+        std::atomic<int> there{0};
+        std::vector<std::optional<unix_listening>> all(3);
+        std::vector<std::thread> threads;
+        for (auto& mine : all) {
+            threads.emplace_back([&] {
+                ++there;
+                while (there < 3) {}
+                if (auto l = listen_unix(f.file("s"))) mine = *std::move(l);
+            });
+        }
+        for (auto& t : threads) t.join();
+        ASSERT_EQ(std::count_if(all.begin(), all.end(), [](auto& l) { return l.has_value(); }), 1);
+        EXPECT_TRUE(connect_unix(f.file("s")));
+    }
 }
 TEST(unix_socket, leaves_other_files_and_links_alone) {
     const scratch_folder f;
