@@ -494,7 +494,14 @@ std::string without_handshake_fields(std::string_view lines) {
         counts->sessions_opened.add();
         session_->count(counts->messages);
     }
-    e.open(*session_, e.req);
+    try {
+        e.open(*session_, e.req);
+    } catch (...) {
+        // The 101 has been written: there is no response left for on_exception.
+        e.open = nullptr;
+        worker_->exceptions().caught(std::current_exception(), 0);
+        session_->close(ws::close_code::internal_error);
+    }
     if (worker_->draining()) session_->close(ws::close_code::going_away);
     return true;
 }

@@ -44,8 +44,10 @@ void refuse(response& res, int status, std::string_view text) {
 
 void edit(response& res) {
     detail::exchange& e = detail::response_access::of(res);
+    if (e.is_decoded || e.req.head_.framing == framing::none) return;
     const std::string coding = coding_of(e.req.headers());
     if (coding.empty()) return;
+    e.is_decoded = true;
     limits bounds = e.handle->limits;
     if (e.in != nullptr) bounds.max_body_bytes = e.in->max_bytes;
     auto by = compression_available() ? body_decoder::of(coding, bounds) : std::nullopt;

@@ -33,6 +33,9 @@ protected:
         r.before("/plain", decompress_requests());
         r.before("/pieces", decompress_requests());
         r.before("/paused", decompress_requests());
+        r.before("/plain/twice", decompress_requests());
+        r.post("/plain/twice", [](response res) { res.send(res.request().body()); });
+        r.get("/plain/nothing", [](response res) { res.send("nothing"); });
         r.post("/plain", [](response res) { res.send(res.request().body()); });
         r.post("/as_sent", [](response res) { res.send(res.request().body()); });
         r.stream(
@@ -104,6 +107,11 @@ TEST_F(decompressed_requests, in_unknown_codings_are_415_with_those_that_are_kno
             EXPECT_NE(head_.find("\r\nAccept-Encoding: gzip, deflate\r\n"), std::string::npos);
         }
     }
+}
+TEST_F(decompressed_requests, are_decoded_once_where_it_was_asked_for_twice) {
+    EXPECT_EQ(ask(post("/plain/twice", packed("text"), coded("gzip"))), "200 text");
+    EXPECT_EQ(ask("GET /plain/nothing HTTP/1.1\r\nHost: a\r\nContent-Encoding: br\r\n\r\n"),
+              "200 nothing");
 }
 TEST_F(decompressed_requests, that_are_damaged_are_400) {
     const std::string good = packed(testing::patterned(10'000));

@@ -129,6 +129,27 @@ TEST(exceptions, of_coroutines_are_told_with_the_response) {
     EXPECT_EQ(report.without_response, 0);
     EXPECT_TRUE(report.counted(3)) << report.counts->text();
 }
+TEST(exceptions, of_a_handler_that_opens_a_session_close_it) {
+    reporting report;
+    std::atomic<int> status{0};
+    server_options options = report.options();
+    options.on_finished = [&](const access_record& r) { status = r.status; };
+    router r;
+    r.websocket("/", [](ws::session&, const request&) { throw std::runtime_error("no"); });
+    served s(std::move(r), options);
+    raw_peer p(s.port());
+    p.send(
+        "GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+        "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n");
+    std::string head;
+    for (std::string c; !head.ends_with("\r\n\r\n") && !(c = p.exactly(1)).empty();) head += c;
+    EXPECT_EQ(head.substr(0, 12), "HTTP/1.1 101");
+    EXPECT_EQ(p.exactly(4), "\x88\x02\x03\xF3");  // 1011
+    EXPECT_EQ(report.without_response, 1);
+    EXPECT_TRUE(report.counted(1)) << report.counts->text();
+    for (int i = 0; i < 1000 && status == 0; ++i) std::this_thread::sleep_for(1ms);
+    EXPECT_EQ(status, 101);
+}
 TEST(exceptions, that_the_handler_catches_are_its_own) {
     reporting report;
     served s(

@@ -114,6 +114,7 @@ struct exchange {
     std::uint64_t coroutine = 0;      // the handler's number, when it is one
     bool held = false;                // by a response: else by the connection
     bool threw = false;               // a hook did
+    bool is_decoded = false;          // the request's body, by decompress_requests()
     bool instead = false;             // fail() was called: `body` is sent, whatever else was to be
     std::shared_ptr<body_source> in;  // set: the request's body is or was read as it came
     std::shared_ptr<body_channel> out;  // set: the response's body is written as it is made

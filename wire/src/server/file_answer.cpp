@@ -105,6 +105,9 @@ std::string_view type_of_file(std::string_view path) {
 }
 
 void refuse(response res, int status) {
+    // They are about the file, which is not sent.
+    for (const char* name : {"Cache-Control", "Content-Disposition", "Expires"})
+        res.remove_header(name);
     res.status(status).send(std::string(reason_phrase(status)) + "\n");
 }
 
@@ -130,15 +133,15 @@ void answer_with_file(response res, unique_fd file, const struct stat& about, st
     const std::string etag = (settled ? "\"" : "W/\"") + hex(size) + "-" + hex(modified_ns) + "-" +
                              hex(about.st_ino) + "\"";
     const validators v{.etag = etag, .modified = about.st_mtim.tv_sec, .date_is_strong = settled};
-    res.header("ETag", etag);
+    res.set_header("ETag", etag);
     const auto date = format_date(std::min<std::int64_t>(about.st_mtim.tv_sec, now));
-    res.header("Last-Modified", {date.data(), date.size()});
+    res.set_header("Last-Modified", {date.data(), date.size()});
     switch (check_preconditions(req.headers(), req.method(), v)) {
     case precondition::not_modified: res.status(304).send(); return;
     case precondition::failed: refuse(std::move(res), 412); return;
     case precondition::holds: break;
     }
-    res.header("Accept-Ranges", "bytes");
+    res.set_header("Accept-Ranges", "bytes");
     std::vector<byte_range> ranges;
     const auto kind = req.method() == method::get
                           ? check_ranges(req.headers(), v, size, max_ranges, ranges)

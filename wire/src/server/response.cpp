@@ -276,7 +276,7 @@ void exchange::clear() noexcept {
     bytes_in = bytes_out = head_bytes_out = 0;
     body_bytes = 0;
     held_back_since.reset();
-    held = instead = threw = false;
+    held = instead = threw = is_decoded = false;
     coroutine = 0;
     in = nullptr;
     out = nullptr;

@@ -130,6 +130,16 @@ TEST_F(send_file, answers_ranges_and_conditions) {
     EXPECT_EQ(answer(sending("page.html"), get("/", "If-None-Match: *\r\n")), "304 ");
     EXPECT_EQ(answer(sending("page.html"), get("/", "If-Match: \"x\"\r\n")).substr(0, 3), "412");
 }
+TEST_F(send_file, has_one_validator_and_refuses_without_the_file_s_fields) {
+    const auto own = [this](response res) {
+        res.header("ETag", "\"own\"").send_file(path("page.html"), {.download_as = "a"});
+    };
+    const std::string whole = answer(own, get("/"), true);
+    EXPECT_FALSE(has(whole, "\"own\"")) << whole;
+    const std::string refused = answer(own, get("/", "Range: bytes=20-\r\n"), true);
+    EXPECT_TRUE(has(refused, "Content-Range: bytes */10\r\n")) << refused;
+    EXPECT_FALSE(has(refused, "Content-Disposition")) << refused;
+}
 TEST_F(send_file, is_whole_for_other_methods_and_statuses) {
     const std::string fields = "Range: bytes=2-4\r\nIf-None-Match: *\r\n";
     EXPECT_EQ(answer(sending("page.html"), post("/", "x", fields)), "200 0123456789");
