@@ -73,6 +73,9 @@ constexpr bool is_bodiless(int status) noexcept { return status == 204 || status
 
 struct exchange {
     explicit exchange(std::shared_ptr<loop_handle> w) : handle(std::move(w)) {}
+    [[gnu::cold]] ~exchange();  // rare: they are used again
+    exchange(const exchange&) = delete;
+    exchange& operator=(const exchange&) = delete;
 
     // Takes `e` from its response back to the connection: on the loop's thread at once, from
     // another by post().

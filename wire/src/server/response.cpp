@@ -261,6 +261,8 @@ void exchange::deliver(exchange* e) {
     if (owned->out != nullptr) owned->out->lost();
 }
 
+exchange::~exchange() = default;
+
 void exchange::clear() noexcept {
     from = nullptr;
     req.clear();
