@@ -52,12 +52,14 @@ PEER_PACKAGES = (
     "golang-go",
     "gunicorn",
     "haproxy",
+    "libnginx-mod-stream",
     "nginx-light",
     "nodejs",
     "openssl",
     "python3-requests",
     "python3-websockets",
     "squid",
+    "systemd",
 )
 """Debian packages of the programs that ``peers`` puts wire to. A test of one that is not there is
 skipped.
@@ -67,6 +69,7 @@ PEER_COMMANDS = {
     "golang-go": "go",
     "nodejs": "node",
     "nginx-light": "nginx",
+    "systemd": "systemd-socket-activate",
 }
 """The commands that may be there without the Debian package of that name."""
 

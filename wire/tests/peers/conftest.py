@@ -40,6 +40,13 @@ def server(wire: Wire, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int
 
 
 @pytest.fixture(scope="session")
+def unix_server(wire: Wire, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The path of the Unix socket of wire's server."""
+    with wire.unix_server(tmp_path_factory.mktemp("unix")) as path:
+        yield path
+
+
+@pytest.fixture(scope="session")
 def tls_server(
     wire: Wire, authority: Authority, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[int]:
