@@ -399,7 +399,7 @@ def peers() -> Count:
     """
     if run(["cmake", "--preset", "dev"], env={"CMAKE_GENERATOR": "Ninja"}) != 0:
         return ONE_FAILED
-    if run(["cmake", "--build", "--preset", "dev", "--target", "wire_peer"]) != 0:
+    if run(["cmake", "--build", "--preset", "dev", "--target", "wire_peer", "wireload"]) != 0:
         return ONE_FAILED
     _install_peers()
     folder = ROOT / "wire" / "tests" / "peers"
@@ -407,8 +407,12 @@ def peers() -> Count:
     report.unlink(missing_ok=True)
     options = ["-c", str(folder / "pytest.ini"), "-ra", f"--junitxml={report}", str(folder)]
     python = str(VENV / "bin" / "python")
-    program = str(ROOT / "build" / "dev" / "wire" / "wire_peer")
-    status = run([python, "-m", "pytest", *options], env={"WIRE_PEER": program})
+    built = ROOT / "build" / "dev"
+    programs = {
+        "WIRE_PEER": str(built / "wire" / "wire_peer"),
+        "WIRELOAD": str(built / "wireload" / "wireload"),
+    }
+    status = run([python, "-m", "pytest", *options], env=programs)
     return _checked(count_junit(report), status)
 
 

@@ -1,7 +1,7 @@
 """wire against programs that other people wrote: browsers, clients, proxies and servers.
 
-    cmake --build --preset dev --target wire_peer
-    export WIRE_PEER=build/dev/wire/wire_peer
+    cmake --build --preset dev --target wire_peer wireload
+    export WIRE_PEER=build/dev/wire/wire_peer WIRELOAD=build/dev/wireload/wireload
     python -m pytest -c wire/tests/peers/pytest.ini wire/tests/peers
 
 `./test peers` does both. A test whose program is not installed is skipped and says which package

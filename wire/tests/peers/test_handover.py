@@ -4,6 +4,7 @@ hands over to the next.
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -32,6 +33,14 @@ def test_socket_activation(wire: Wire, tmp_path: Path) -> None:
         assert process_at(port) == process
 
 
+def replace(port: int, process: int) -> int:
+    """Makes the server at the port hand over; the process that serves then."""
+    os.kill(process, signal.SIGUSR2)
+    while (now := process_at(port)) == process:
+        time.sleep(0.01)
+    return now
+
+
 @pytest.mark.parametrize("connections", ["kept", "new"])
 def test_no_request_is_lost_in_a_handover(wire: Wire, tmp_path: Path, connections: str) -> None:
     port = free_port()
@@ -48,13 +57,31 @@ def test_no_request_is_lost_in_a_handover(wire: Wire, tmp_path: Path, connection
             replaced = [first]
             while curl_one.poll() is None and curl_two.poll() is None and len(replaced) < 4:
                 time.sleep(0.1)
-                os.kill(replaced[-1], signal.SIGUSR2)
-                while (now := process_at(port)) in replaced:
-                    time.sleep(0.01)
-                replaced.append(now)
+                replaced.append(replace(port, replaced[-1]))
         assert (curl_one.returncode, curl_two.returncode) == (0, 0)
         for name in ("one", "two"):
             answered = [int(line) for line in (tmp_path / name).read_text().split()]
             assert len(answered) == REQUESTS
             assert set(answered) <= set(replaced)
             assert len(set(answered)) > 1
+
+
+def test_wireload_sees_no_error_in_a_handover(wire: Wire, tmp_path: Path) -> None:
+    """Its connections always have a request on the way."""
+    program = os.environ.get("WIRELOAD")
+    if program is None:
+        pytest.skip("WIRELOAD: not the path of the program wireload")
+    port = free_port()
+    with running([wire.program, "server", str(port)], port, folder=tmp_path) as process:
+        report = tmp_path / "report.json"
+        load = [program, "-c", "16", "-d", "2s", "--json", str(report)]
+        with subprocess.Popen(
+            [*load, f"http://{HOST}:{port}/hello"], stdout=subprocess.DEVNULL
+        ) as p:
+            for _ in range(3):
+                time.sleep(0.4)
+                process = replace(port, process)
+        requests = json.loads(report.read_text())["requests"]
+    assert p.returncode == 0
+    assert requests["errors"] == 0
+    assert requests["connections_opened"] == 4 * 16
