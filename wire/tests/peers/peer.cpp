@@ -126,7 +126,8 @@ int main(int argc, char** argv) {
         if (const int code = serve(argc, argv); code != 64) return code;
     }
     asked from;
-    if (role == "client" && argc >= 3 && read_arguments(argc, argv, from)) return call(std::move(from));
+    if (role == "client" && argc >= 3 && read_arguments(argc, argv, from))
+        return call(std::move(from));
     std::fputs("usage: wire_peer server PORT [OPTION...] | activated | client URL [OPTION...]\n",
                stderr);
     return 64;
