@@ -220,7 +220,7 @@ def test_the_warning_of_a_ramp_says_where_it_broke() -> None:
 
 def aim(tmp_path: Path, workload: str = "http.hello") -> Aim:
     return Aim(
-        port=1234,
+        origin=f"{'ws' if workload.startswith('ws.') else 'http'}://127.0.0.1:1234",
         request=request_of(workload),  # type: ignore[arg-type]
         cores=(1,),
         watch="77",
@@ -249,7 +249,9 @@ def test_the_command_line_of_each_load(tmp_path: Path) -> None:
     assert ramp[ramp.index("--check") + 1] == "count"
     assert ramp[-1] == "ws://127.0.0.1:1234/"
     over_tls = wireload.command(
-        Path("wireload"), CLOSED, replace(aim(tmp_path), ca_file=tmp_path / "ca.pem")
+        Path("wireload"),
+        CLOSED,
+        replace(aim(tmp_path), origin="https://127.0.0.1:1234", ca_file=tmp_path / "ca.pem"),
     )
     assert over_tls[-3:] == ["--cacert", f"{tmp_path}/ca.pem", "https://127.0.0.1:1234/route_01"]
 

@@ -60,6 +60,7 @@ class LocalBench:
         self._unmoved: dict[str, str] = {}
         """Contestants that run in place in every repeat, and why."""
         self._host: Mapping[str, Any] | None = None
+        self._given: dict[str, Program] = {}
 
     def __enter__(self) -> LocalBench:
         self._generator = find_generator()
@@ -118,6 +119,10 @@ class LocalBench:
 
     def building(self) -> bool:
         return self._builds.running()
+
+    def give(self, name: str, program: Program) -> None:
+        """A program of the user's under this contestant's name: it is not built, and not moved."""
+        self._given[name] = program
 
     def begin_builds(self, contestants: Iterable[Contestant]) -> None:
         self._builds.begin(contestants)
@@ -187,7 +192,7 @@ class LocalBench:
         build, made before its first trial there and checked like the build itself.
         """
         name, repeat = contestant.identity, spec.repeat
-        if repeat == 1 or name in self._unmoved:
+        if repeat == 1 or name in self._unmoved or name in self._given:
             return self._program(contestant, role)
         place = self._places.get((name, repeat))
         if place is None or not place.is_dir():
@@ -222,6 +227,8 @@ class LocalBench:
             raise CannotCopyError(f"its build does not work elsewhere: {why}")
 
     def _program(self, contestant: Contestant, role: Role, folder: Path | None = None) -> Program:
+        if contestant.identity in self._given:
+            return self._given[contestant.identity]
         if folder is None:
             folder = self._folders[contestant.identity]
         return Program(argv=tuple(resolve_command(contestant, folder, role)), folder=folder)

@@ -60,13 +60,15 @@ class HostWatch:
 
 
 @contextmanager
-def watch_host(server: Process) -> Iterator[HostWatch]:
-    """Read the counters at the start and the end of the block, which puts the load on."""
+def watch_host(server: Process | None) -> Iterator[HostWatch]:
+    """Read the counters at the start and the end of the block, which puts the load on. ``server``:
+    None for one that the lab did not start.
+    """
     counters = read_counters()
     watch = HostWatch(before=counters, after=counters)
-    switches = procfs.involuntary_switches(server.pids())
+    switches = procfs.involuntary_switches(server.pids()) if server is not None else 0
     yield watch
-    pids = server.pids()
+    pids = server.pids() if server is not None else set()
     growth = procfs.involuntary_switches(pids) - switches if pids else -1
     watch.server_switches = growth if growth >= 0 else None
     watch.after = read_counters()

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from wirebench.catalog.studies import EachLoad, OpenLoad, RampLoad
-from wirebench.catalog.workloads import HttpRequest, WebSocketMessage
+from wirebench.catalog.workloads import Request
 from wirebench.process.types import Failure, FailureKind
 from wirebench.trial.wireload import Document, OpenLoop, ServerLoad
 
@@ -30,7 +30,7 @@ limit. Our own choice.
 Metrics = dict[str, float | int | None]
 
 
-def metrics(document: Document, load: ServerLoad, *, ready_ns: int) -> Metrics:
+def metrics(document: Document, load: ServerLoad, *, ready_ns: int | None) -> Metrics:
     """The figures of one trial. Memory is that of the window's end, with its connections open."""
     found = (
         _ramp_metrics(document, load)
@@ -221,7 +221,7 @@ def _only_too_many(document: Document, load: ServerLoad) -> bool:
 def failure_of(
     document: Document,
     *,
-    asked: HttpRequest | WebSocketMessage,
+    asked: Request,
     server_end: str | None,
     output: str,
 ) -> Failure:

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from wirebench.catalog.studies import ClientLoad, EachLoad, RampLoad
-from wirebench.catalog.workloads import request_of
+from wirebench.process.cores import choose_cores
 from wirebench.process.process import Process
 from wirebench.process.start import ServerSettings, describe_end, tail_of
 from wirebench.process.supervise import Scope
-from wirebench.process.types import Failure, Program
+from wirebench.process.types import Cores, Failure, Program
 from wirebench.trial import server_metrics, watchdog, wireload
 from wirebench.trial.covariates import watch_host
 from wirebench.trial.outcome import Outcome, TrialError
@@ -34,6 +34,16 @@ class _Run:
     server_end: ServerEnd | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class Running:
+    """A server that runs already, and is not the lab's."""
+
+    origin: str
+    cores: Cores
+    server: None = None
+    ca_file: None = None
+
+
 def server_trial(
     spec: TrialSpec, outcome: Outcome, *, program: Program, scope: Scope, generator: Path
 ) -> None:
@@ -47,20 +57,27 @@ def server_trial(
         delay_ms=load.delay_ms if isinstance(load, EachLoad) else 0,
         environment_bytes=spec.environment_bytes,
     )
-    ready = start_for_load(spec, outcome, settings, program=program, scope=scope)
-    server = ready.server
-    outcome.metrics["ready_ns"] = server.ready_ns
+    own = spec.own
+    target: Ready | Running
+    if own is not None and own.url is not None:
+        target = Running(origin=own.url, cores=choose_cores(spec.threads))
+    else:
+        target = start_for_load(spec, outcome, settings, program=program, scope=scope)
+    server = target.server
+    ready_ns = server.ready_ns if server is not None else None
+    outcome.metrics["ready_ns"] = ready_ns
 
     document_file = scope.folder / "wireload.json"
     timeout_ns = watchdog.reply_timeout_ns(load, patience_ns=spec.timeout_ns, threads=spec.threads)
-    aim = _aim(spec, ready, timeout_ns=timeout_ns, json_file=document_file)
+    aim = _aim(spec, target, timeout_ns=timeout_ns, json_file=document_file)
     command = wireload.command(generator, load, aim)
     limit_ns = watchdog.limit_ns(load, timeout_ns=timeout_ns, threads=spec.threads)
-    with watch_host(server.process) as host:
-        run = _run_generator(scope, command, cores=ready.cores.generator, limit_ns=limit_ns)
+    with watch_host(server.process if server is not None else None) as host:
+        run = _run_generator(scope, command, cores=target.cores.generator, limit_ns=limit_ns)
     run.generator.stop()
     succeeded = run.exit_code == wireload.EXIT_OK
-    run = replace(run, server_end=end_under_load(server, load_succeeded=succeeded))
+    if server is not None:
+        run = replace(run, server_end=end_under_load(server, load_succeeded=succeeded))
 
     try:
         measured = wireload.read_document(document_file)
@@ -69,7 +86,7 @@ def server_trial(
     document = measured.document
     switches = document.generator.involuntary_switches
     outcome.covariates = host.covariates(generator_switches=switches)
-    outcome.metrics = server_metrics.metrics(document, load, ready_ns=server.ready_ns)
+    outcome.metrics = server_metrics.metrics(document, load, ready_ns=ready_ns)
     outcome.load, outcome.series, outcome.rounds = measured.load, measured.series, measured.rounds
     outcome.histogram = document.latency.histogram
     _judge(
@@ -78,21 +95,23 @@ def server_trial(
         outcome,
         document,
         run,
-        server_cores=len(ready.cores.contestant),
-        output=tail_of(server.process),
+        server_cores=len(target.cores.contestant),
+        output=tail_of(server.process) if server is not None else "",
     )
 
 
-def _aim(spec: TrialSpec, ready: Ready, *, timeout_ns: int, json_file: Path) -> wireload.Aim:
+def _aim(
+    spec: TrialSpec, target: Ready | Running, *, timeout_ns: int, json_file: Path
+) -> wireload.Aim:
     return wireload.Aim(
-        port=ready.server.port,
-        request=request_of(spec.workload),
-        cores=ready.cores.generator,
-        watch=ready.server.process.watch,
+        origin=target.origin,
+        request=spec.request,
+        cores=target.cores.generator,
+        watch=target.server.process.watch if target.server is not None else None,
         timeout_ns=timeout_ns,
         seed=spec.load_seed,
         json_file=json_file,
-        ca_file=ready.ca_file,
+        ca_file=target.ca_file,
     )
 
 
@@ -152,7 +171,7 @@ def _judge(
     elif judgement == "failed":
         failure = server_metrics.failure_of(
             document,
-            asked=request_of(spec.workload),
+            asked=spec.request,
             server_end=run.server_end.how if run.server_end is not None else None,
             output=output,
         )

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from wirebench.catalog.studies import over_tls
-from wirebench.process import certificates
+from wirebench.catalog.workloads import WebSocketMessage
+from wirebench.process import certificates, ports
 from wirebench.process.cores import choose_cores
 from wirebench.process.start import (
     Server,
@@ -27,6 +28,8 @@ class Ready:
     """A server that accepts connections, and what the load on it needs."""
 
     server: Server
+    origin: str
+    """``scheme://host:port``"""
     cores: Cores
     ca_file: Path | None
     """The authority to trust over TLS; None without TLS."""
@@ -39,6 +42,7 @@ def start_for_load(
     not accept connections.
     """
     cores = choose_cores(spec.threads)
+    own = spec.own
     ca_file = None
     if over_tls(spec.load):
         files = certificates.issue(scope.folder)
@@ -47,10 +51,24 @@ def start_for_load(
             settings, tls_cert=str(files.certificate_file), tls_key=str(files.key_file)
         )
     server = start_server(
-        scope, program, settings, cores=cores.contestant, port_seed=spec.port_seed
+        scope,
+        program,
+        settings,
+        cores=cores.contestant,
+        port_seed=spec.port_seed,
+        timeout_ns=own.start_timeout_ns if own is not None else None,
+        ready_path=own.ready_path if own is not None else None,
+        extra_env=own.environment if own is not None else None,
     )
     outcome.port, outcome.ready_ns = server.port, server.ready_ns
-    return Ready(server=server, cores=cores, ca_file=ca_file)
+    origin = f"{_scheme(spec, tls=ca_file is not None)}://{ports.HOST}:{server.port}"
+    return Ready(server=server, origin=origin, cores=cores, ca_file=ca_file)
+
+
+def _scheme(spec: TrialSpec, *, tls: bool) -> str:
+    if spec.own is not None:
+        return spec.own.scheme
+    return ("ws" if isinstance(spec.request, WebSocketMessage) else "http") + ("s" if tls else "")
 
 
 @dataclass(frozen=True, kw_only=True)
