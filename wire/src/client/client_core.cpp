@@ -337,7 +337,7 @@ void client_core::ended(client_connection& c, std::unique_ptr<client_job> job, r
 // ---- connections and origins ----
 
 client_origin& client_core::origin_of(const url& to) {
-    const bool forwarded = !to.secure() && wire::detail::uses_proxy(to, options_);
+    const bool forwarded = wire::detail::is_forwarded(to, options_);
     const auto [it, fresh] = origins_.try_emplace(
         forwarded ? "by proxy" : to.scheme + "://" + to.host + ":" + std::to_string(to.port));
     if (fresh) {
