@@ -100,6 +100,7 @@ error client_core::check(client_job& job) {
     auto parsed = parse_url_to_request(job.request.url);
     if (!parsed) return parsed.error();
     if (parsed->websocket()) return {errc::bad_url, "this client is for http:// and https:// URLs"};
+    if (const error& why = policy_.refusal()) return why;
     if (!options_.proxy.empty()) {
         if (auto good = wire::detail::parse_proxy(options_.proxy); !good) return good.error();
     }

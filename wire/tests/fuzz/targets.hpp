@@ -27,6 +27,8 @@ void proxy_bytes(std::string_view input);  // the header of the PROXY protocol
 void socks5(std::string_view input);
 void forwarded(std::string_view input);
 void content_range(std::string_view input);  // what a download continues from
+// Challenges of HTTP authentication, and the answers to those of Digest.
+void challenges(std::string_view input);
 void mended_head(std::string_view input);    // heads of responses, as lenient clients read them
 
 struct target {
@@ -49,6 +51,7 @@ inline constexpr target targets[] = {{"request", request},
                                      {"socks5", socks5},
                                      {"forwarded", forwarded},
                                      {"content_range", content_range},
+                                     {"challenges", challenges},
                                      {"mended_head", mended_head}};
 
 }  // namespace wire::fuzz
