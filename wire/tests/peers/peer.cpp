@@ -4,6 +4,7 @@
 //     wire_peer server PORT [CERTIFICATE KEY]
 //     wire_peer client URL [--method M] [--body N] [--chunked] [--expect] [--repeat N]
 //                      [--decompress] [--ca FILE] [--proxy URL] [--tls 1.2|1.3]
+//                      [--digest ORIGIN USER PASSWORD]
 //
 // The client prints one line of JSON. Exit codes: 0 the last reply came whole, 1 an error, 64 wrong
 // arguments.
@@ -196,6 +197,9 @@ bool read_arguments(int argc, char** argv, asked& to) {
             to.tls.ca_file = value;
         } else if (name == "--proxy") {
             to.options.proxy = value;
+        } else if (name == "--digest" && i + 2 < argc) {
+            to.options.digest_logins.push_back({value, argv[i + 1], argv[i + 2]});
+            i += 2;
         } else if (name == "--tls") {
             to.tls.min_version = to.tls.max_version =
                 value == "1.2" ? wire::tls::version::tls_1_2 : wire::tls::version::tls_1_3;
