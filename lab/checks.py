@@ -36,6 +36,7 @@ PACKAGES = (
     "libwslay-dev",
     "gnutls-bin",
     "libnss3-tools",
+    "microsocks",
     "doxygen",
     "nginx-light",
     "chromium",

@@ -44,7 +44,7 @@ if(WIRE_WITH_TLS AND WIRE_WITH_ZLIB)
   set(with_neither "EXCLUDE,/src/tls/|/src/proto/compression(_test)?[.]cpp|[.][gp]ch$")
   file(GLOB wire_stand_ins CONFIGURE_DEPENDS src/tls_none/*.cpp src/zlib_none/*.cpp)
   add_executable(wire_lean_test EXCLUDE_FROM_ALL ${wire_stand_ins})
-  target_include_directories(wire_lean_test PRIVATE include)
+  target_include_directories(wire_lean_test PRIVATE include src)
   target_compile_features(wire_lean_test PRIVATE cxx_std_20)
   target_link_libraries(wire_lean_test PRIVATE
     $<FILTER:$<TARGET_OBJECTS:wire>,${with_neither}> $<FILTER:$<TARGET_OBJECTS:wire_test>,${with_neither}>

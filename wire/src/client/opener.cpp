@@ -1,11 +1,26 @@
 // Opens a stream phase by phase. The phases and their events are listed in opener.hpp.
 #include "opener.hpp"
 
+#include <algorithm>
+
 namespace wire::detail {
+
+namespace {
+
+// A SOCKS5 proxy is asked for so many addresses of one server, each on a connection of its own: two
+// of each family, where there are both.
+constexpr std::size_t most_destinations = 4;
 
 bool uses_proxy(const url& to, const open_options& options) {
     return options.unix_socket.empty() && !options.proxy.empty() &&
            !goes_direct(options.no_proxy, to);
+}
+
+}  // namespace
+
+bool is_forwarded(const url& to, const open_options& options) {
+    return !to.secure() && !to.websocket() && uses_proxy(to, options) &&
+           options.proxy.starts_with("http");
 }
 
 result<route> route_to(const url& to, const open_options& options) {
@@ -17,7 +32,7 @@ result<route> route_to(const url& to, const open_options& options) {
     auto proxy = parse_proxy(options.proxy);
     if (!proxy) return proxy.error();
     out.proxy = *std::move(proxy);
-    out.tunnelled = to.secure() || to.websocket();
+    out.tunnelled = !is_forwarded(to, options);
     return out;
 }
 
@@ -50,23 +65,51 @@ void opener::start(callback done) {
         });
         return;
     }
-    const std::string& host = to_.proxy ? to_.proxy->host : to_.host;
-    const std::uint16_t port = to_.proxy ? to_.proxy->port : to_.port;
+    if (to_.proxy && to_.proxy->socks && !to_.proxy->looks_up_names) {
+        look_up(phase::destination, to_.host, to_.port, &opener::destinations_found);
+    } else {
+        find_peer();
+    }
+}
+
+void opener::destinations_found(std::vector<address> addresses) {
+    destinations_ = interleave(addresses);
+    if (destinations_.size() > most_destinations) destinations_.resize(most_destinations);
+    std::reverse(destinations_.begin(), destinations_.end());
+    find_peer();
+}
+
+void opener::find_peer() {
+    look_up(phase::resolve, to_.proxy ? to_.proxy->host : to_.host,
+            to_.proxy ? to_.proxy->port : to_.port, &opener::peers_found);
+}
+
+void opener::peers_found(std::vector<address> addresses) {
+    auto in_turn = interleave(addresses);
+    if (destinations_.size() > 1) proxies_ = in_turn;
+    race(std::move(in_turn));
+}
+
+// At once for a literal.
+void opener::look_up(phase p, const std::string& host, std::uint16_t port,
+                     void (opener::*found)(std::vector<address>)) {
     if (auto literal = address::parse(host, port)) {
-        race({*literal});
+        (this->*found)({*literal});
         return;
     }
     looking_up_ = std::make_shared<char>();
-    enter(phase::resolve, timeouts_.resolve_timeout);
+    enter(p, timeouts_.resolve_timeout);
     base_->names.resolve(
         host, port, options_->resolve,
-        [this, alive = std::weak_ptr<char>(looking_up_)](result<std::vector<address>> found) {
+        [this, found,
+         alive = std::weak_ptr<char>(looking_up_)](result<std::vector<address>> addresses) {
             if (alive.expired()) return;
-            times_.resolve = lap();
+            times_.resolve += lap();
             looking_up_.reset();
-            if (!found) return fail({found.code(), "name look-up: " + found.error().message});
-            if (found->empty()) return fail({errc::not_resolved, "name look-up: no address"});
-            race(interleave(*found));
+            if (!addresses)
+                return fail({addresses.code(), "name look-up: " + addresses.error().message});
+            if (addresses->empty()) return fail({errc::not_resolved, "name look-up: no address"});
+            (this->*found)(*std::move(addresses));
         });
 }
 
@@ -123,17 +166,40 @@ void opener::connected(result<unique_fd> socket) {
 
 void opener::ask_for_tunnel() {
     enter(phase::proxy, timeouts_.proxy_timeout);
-    tunnel_.emplace(*to_.proxy, to_.host, to_.port, *bounds_);
-    tunnel_->ask(stream_->out());
+    if (to_.proxy->socks) {
+        const bool by_name = destinations_.empty();
+        socks_.emplace(*to_.proxy, by_name ? to_.host : destinations_.back().host(),
+                       by_name ? to_.port : destinations_.back().port());
+        if (auto begun = socks_->begin(stream_->out()); !begun) return fail(begun.error());
+    } else {
+        tunnel_.emplace(*to_.proxy, to_.host, to_.port, *bounds_);
+        tunnel_->ask(stream_->out());
+    }
     stream_->flush_later();
+}
+
+// A proxy says no more on a connection on which it has refused.
+bool opener::try_next_destination() {
+    if (destinations_.size() < 2 || !socks_->is_unreachable()) return false;
+    destinations_.pop_back();
+    times_.proxy += lap();
+    stream_->close();
+    race(proxies_);
+    return true;
 }
 
 void opener::on_data(std::span<char> bytes) {
     if (phase_ != phase::proxy)
         return fail({errc::bad_status_line, "the server speaks before it is asked"});
-    const auto stands = tunnel_->receive(bytes);
-    if (!stands) return fail(stands.error());
-    if (!*stands) return;
+    const auto stands = socks_ ? socks_->receive(bytes, stream_->out()) : tunnel_->receive(bytes);
+    if (!stands) {
+        if (socks_ && try_next_destination()) return;
+        return fail(stands.error());
+    }
+    if (!*stands) {
+        if (socks_) stream_->flush_later();
+        return;
+    }
     times_.proxy += lap();
     if (!to_.secure) return finish();
     enter(phase::tls, timeouts_.tls_timeout);
@@ -197,6 +263,7 @@ void opener::on_timer() {
         return " within " + std::to_string(limit.count()) + " ms";
     };
     switch (phase_) {
+    case phase::destination:
     case phase::resolve:
         return fail(
             {errc::timed_out, "name look-up: no answer" + within(timeouts_.resolve_timeout)});
@@ -220,7 +287,7 @@ void opener::finish() {
 
 // Where there is a proxy, the message says whether it or the server behind it has failed.
 void opener::fail(error why) {
-    if (to_.proxy) {
+    if (to_.proxy && phase_ != phase::destination) {
         const std::string proxy = "proxy " + to_.proxy->name();
         if (phase_ == phase::tls || phase_ == phase::done) {
             if (!why.message.starts_with(proxy))

@@ -23,8 +23,12 @@ void set_cookie(std::string_view input);  // what a client keeps
 void cookie_file(std::string_view input);
 void reference(std::string_view input);    // URL references, queries added
 void proxy_bytes(std::string_view input);  // the header of the PROXY protocol
+// The answers of a SOCKS5 proxy.
+void socks5(std::string_view input);
 void forwarded(std::string_view input);
 void content_range(std::string_view input);  // what a download continues from
+// Challenges of HTTP authentication, and the answers to those of Digest.
+void challenges(std::string_view input);
 void mended_head(std::string_view input);    // heads of responses, as lenient clients read them
 
 struct target {
@@ -44,8 +48,10 @@ inline constexpr target targets[] = {{"request", request},
                                      {"cookie_file", cookie_file},
                                      {"reference", reference},
                                      {"proxy_bytes", proxy_bytes},
+                                     {"socks5", socks5},
                                      {"forwarded", forwarded},
                                      {"content_range", content_range},
+                                     {"challenges", challenges},
                                      {"mended_head", mended_head}};
 
 }  // namespace wire::fuzz

@@ -5,6 +5,7 @@
 //     wire_peer activated                       with the sockets of systemd-socket-activate
 //     wire_peer client URL [--method M] [--body N] [--chunked] [--expect] [--repeat N]
 //                      [--decompress] [--ca FILE] [--proxy URL] [--tls 1.2|1.3]
+//                      [--digest ORIGIN USER PASSWORD]
 //
 // On SIGUSR2 the server starts itself anew, hands its sockets over, and ends.
 //
@@ -56,6 +57,9 @@ bool read_arguments(int argc, char** argv, asked& to) {
             to.tls.ca_file = value;
         } else if (name == "--proxy") {
             to.options.proxy = value;
+        } else if (name == "--digest" && i + 2 < argc) {
+            to.options.digest_logins.push_back({value, argv[i + 1], argv[i + 2]});
+            i += 2;
         } else if (name == "--tls") {
             to.tls.min_version = to.tls.max_version =
                 value == "1.2" ? wire::tls::version::tls_1_2 : wire::tls::version::tls_1_3;

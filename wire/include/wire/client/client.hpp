@@ -36,6 +36,7 @@
 #include "wire/base/limits.hpp"
 #include "wire/base/result.hpp"
 #include "wire/client/cookie_jar.hpp"
+#include "wire/client/digest_login.hpp"
 #include "wire/client/opening.hpp"
 #include "wire/client/reply.hpp"
 #include "wire/client/streaming.hpp"
@@ -123,6 +124,9 @@ struct client_options : open_options, client_timeouts {
     bool allow_https_to_http = false;
     // When failed requests are sent again; off by default.
     retry_options retry;
+    // Users and passwords for servers that ask for Digest authentication (RFC 7616), by origin.
+    // Without one for the origin the caller gets the 401. See digest_login.hpp.
+    std::vector<digest_login> digest_logins = {};
     // Stores the cookies of all responses, and sends those that match with every request that has
     // no Cookie field of its own. Null: cookies are ignored. May be shared with other clients on
     // the same thread.

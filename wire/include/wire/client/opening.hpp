@@ -6,6 +6,8 @@
 //     options.connect_timeout = std::chrono::seconds(2);
 //     options.proxy = "http://proxy.example:3128";
 //     options.no_proxy = {"localhost", ".internal"};
+//
+// No proxy is used unless `proxy` names one: nothing is read from the environment.
 #pragma once
 
 #include <chrono>
@@ -26,11 +28,12 @@ namespace wire {
 // errc::timed_out, and its message names the phase: "name look-up", "connect", "proxy" or "TLS
 // handshake".
 struct open_timeouts {
-    // The look-up of the host's name, or of the proxy's.
+    // The look-up of the host's name, or of the proxy's; with socks5:// of each.
     std::chrono::milliseconds resolve_timeout{10'000};
     // All addresses together.
     std::chrono::milliseconds connect_timeout{5'000};
-    // From sending CONNECT to the end of the proxy's answer.
+    // From asking the proxy for a tunnel to the end of its answer; with socks5:// for each address
+    // of the server that it is asked for.
     std::chrono::milliseconds proxy_timeout{10'000};
     // The handshake with the server, and as long again for one with an https:// proxy.
     std::chrono::milliseconds tls_timeout{5'000};
@@ -52,11 +55,17 @@ struct open_options {
     // full the client tries again, for connect_timeout.
     std::string unix_socket;
 
-    // "http://[user:password@]host:port", or https:// for TLS with the proxy itself; empty: no
-    // proxy. Requests for http URLs are sent to the proxy (RFC 9112 section 3.2.2); for https, ws
-    // and wss it is asked for a tunnel (RFC 9110 section 9.3.6). Percent-encode user and password
-    // where they hold `@`, `:` or `/`. Malformed text ends requests with errc::bad_url. Errors name
-    // the proxy when it is the one that failed.
+    // Empty: no proxy. Otherwise one of
+    // - "http://[user:password@]host:port", or https:// for TLS with the proxy itself. Requests for
+    //   http URLs are sent to the proxy (RFC 9112 section 3.2.2); for https, ws and wss it is asked
+    //   for a tunnel (RFC 9110 section 9.3.6);
+    // - "socks5h://[user:password@]host[:port]", port 1080 unless given: SOCKS5 (RFC 1928), asked
+    //   for a tunnel in every case. The proxy looks the server's name up, and nobody else does;
+    // - "socks5://...", the same for proxies that cannot or should not: the name is looked up here.
+    //   If the proxy cannot reach an address, it is asked for another, up to four in all.
+    // User and password reach an http:// or SOCKS5 proxy unencrypted. Percent-encode them where
+    // they hold `@`, `:` or `/`; for SOCKS5 each has at most 255 bytes (RFC 1929). Malformed text
+    // ends requests with errc::bad_url. Errors name the proxy when it is the one that failed.
     std::string proxy;
     // Hosts that are connected to directly: "example.org" (it and all names under it),
     // ".example.org" (only names under it), an address literal, "*" (all); each with ":port" or
@@ -84,7 +93,7 @@ struct open_times {
     std::chrono::nanoseconds resolve{};
     // All attempts together, until one succeeded.
     std::chrono::nanoseconds connect{};
-    // TLS with the proxy, and its answer to CONNECT.
+    // TLS with the proxy, and the conversation that opened the tunnel.
     std::chrono::nanoseconds proxy{};
     // The handshake with the server.
     std::chrono::nanoseconds tls{};
