@@ -29,29 +29,20 @@ void forwarded(std::string_view input);
 void content_range(std::string_view input);  // what a download continues from
 // Challenges of HTTP authentication, and the answers to those of Digest.
 void challenges(std::string_view input);
-void mended_head(std::string_view input);    // heads of responses, as lenient clients read them
+void mended_head(std::string_view input);  // heads of responses, as lenient clients read them
 
 struct target {
     std::string_view name;  // also the folder of its corpus
     void (*run)(std::string_view);
 };
-inline constexpr target targets[] = {{"request", request},
-                                     {"response", response},
-                                     {"frames", frames},
-                                     {"text", text},
-                                     {"inflate", inflate},
-                                     {"forms", forms},
-                                     {"handshake", handshake},
-                                     {"deflate", deflate},
-                                     {"conditions", conditions},
-                                     {"set_cookie", set_cookie},
-                                     {"cookie_file", cookie_file},
-                                     {"reference", reference},
-                                     {"proxy_bytes", proxy_bytes},
-                                     {"socks5", socks5},
-                                     {"forwarded", forwarded},
-                                     {"content_range", content_range},
-                                     {"challenges", challenges},
-                                     {"mended_head", mended_head}};
+inline constexpr target targets[] = {{"request", request},         {"response", response},
+                                     {"frames", frames},           {"text", text},
+                                     {"inflate", inflate},         {"forms", forms},
+                                     {"handshake", handshake},     {"deflate", deflate},
+                                     {"conditions", conditions},   {"set_cookie", set_cookie},
+                                     {"cookie_file", cookie_file}, {"reference", reference},
+                                     {"proxy_bytes", proxy_bytes}, {"socks5", socks5},
+                                     {"forwarded", forwarded},     {"content_range", content_range},
+                                     {"challenges", challenges},   {"mended_head", mended_head}};
 
 }  // namespace wire::fuzz
