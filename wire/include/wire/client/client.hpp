@@ -231,8 +231,9 @@ private:
 };
 
 // A client that blocks until the reply is there: one request at a time. Belongs to the thread that
-// uses it; use one client for each thread. Between two calls it does nothing: idle connections that
-// the server has closed meanwhile are found at the next call.
+// uses it; use one client for each thread, or the one of wire/client/shared_client.hpp. Between two
+// calls it does nothing: idle connections that the server has closed meanwhile are found at the
+// next call.
 class client {
 public:
     // Fails where the system gives no resources for a loop.
