@@ -50,24 +50,44 @@ void opener::start(callback done) {
         });
         return;
     }
-    const std::string& host = to_.proxy ? to_.proxy->host : to_.host;
-    const std::uint16_t port = to_.proxy ? to_.proxy->port : to_.port;
-    if (auto literal = address::parse(host, port)) {
+    if (auto literal = address::parse(host(), port())) {
         race({*literal});
         return;
     }
+    look_up();
+}
+
+void opener::look_up() {
     looking_up_ = std::make_shared<char>();
     enter(phase::resolve, timeouts_.resolve_timeout);
-    base_->names.resolve(
-        host, port, options_->resolve,
-        [this, alive = std::weak_ptr<char>(looking_up_)](result<std::vector<address>> found) {
-            if (alive.expired()) return;
-            times_.resolve = lap();
-            looking_up_.reset();
-            if (!found) return fail({found.code(), "name look-up: " + found.error().message});
-            if (found->empty()) return fail({errc::not_resolved, "name look-up: no address"});
-            race(interleave(*found));
-        });
+    resolver::callback done = [this, alive = std::weak_ptr<char>(looking_up_)](
+                                  const result<std::vector<address>>& found) {
+        if (!alive.expired()) looked_up(found);
+    };
+    if (!base_->cache)
+        return base_->names.resolve(host(), port(), options_->resolve, std::move(done));
+    const auto* const kept =
+        base_->cache->resolve(host(), port(), options_->resolve, std::move(done));
+    if (kept == nullptr) return;
+    kept_ = true;
+    looked_up(*kept);
+}
+
+void opener::looked_up(const result<std::vector<address>>& found) {
+    times_.resolve += lap();
+    looking_up_.reset();
+    if (!found) return fail({found.code(), "name look-up: " + found.error().message});
+    if (found->empty()) return fail({errc::not_resolved, "name look-up: no address"});
+    race(interleave(*found));
+}
+
+// For kept addresses to none of which a connection could be made; false for others.
+bool opener::look_up_again() {
+    if (!std::exchange(kept_, false)) return false;
+    base_->cache->drop(host(), port());
+    look_up();
+    kept_ = false;  // another has looked up meanwhile, and that is new enough
+    return true;
 }
 
 connector& opener::make_connector() {
@@ -96,7 +116,10 @@ result<std::unique_ptr<wire::tls::connection>> opener::tls_with_proxy() {
 
 void opener::connected(result<unique_fd> socket) {
     times_.connect += lap();
-    if (!socket) return fail(socket.error());
+    if (!socket) {
+        if (!look_up_again()) fail(socket.error());
+        return;
+    }
     const bool secure_proxy = to_.proxy && to_.proxy->secure;
     if (secure_proxy) {
         enter(phase::proxy_tls, timeouts_.tls_timeout);
@@ -218,8 +241,13 @@ void opener::finish() {
     std::exchange(done_, nullptr)(times_);
 }
 
+// Addresses that were of no use are not kept: they may be those that the host had before.
+//
 // Where there is a proxy, the message says whether it or the server behind it has failed.
 void opener::fail(error why) {
+    const bool at_host = phase_ == phase::connect || phase_ == phase::proxy_tls ||
+                         (phase_ == phase::tls && !to_.proxy);
+    if (base_->cache && at_host) base_->cache->drop(host(), port());
     if (to_.proxy) {
         const std::string proxy = "proxy " + to_.proxy->name();
         if (phase_ == phase::tls || phase_ == phase::done) {

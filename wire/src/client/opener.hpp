@@ -2,7 +2,7 @@
 // TLS. Each phase has its time limit.
 //
 //     phase       ends with                  next phase
-//     resolve     the addresses              connect
+//     resolve     the addresses              connect; at once with addresses that are kept
 //     connect     a socket                   proxy_tls with an https:// proxy; else proxy where a
 //                                            tunnel is needed; else tls; else finished
 //     proxy_tls   the proxy's handshake      proxy where a tunnel is needed; else finished
@@ -12,7 +12,8 @@
 //                                            ends in the stream's filter, which must not be
 //                                            destroyed from there
 //
-// An address literal and a Unix socket begin with connect. A connection that breaks in its first
+// An address literal and a Unix socket begin with connect. Kept addresses to none of which a
+// connection can be made lead back to resolve, once. A connection that breaks in its first
 // TLS handshake goes back to connect for the addresses that are left, unless its certificate was
 // wrong. Any other error, and each time limit, closes the stream and gives the callback the error,
 // which names the proxy where it is the one that failed.
@@ -24,6 +25,7 @@
 #include <string>
 
 #include "connector.hpp"
+#include "name_cache.hpp"
 #include "proxy.hpp"
 #include "proxy_filter.hpp"
 #include "resolver.hpp"
@@ -59,6 +61,7 @@ struct opening_base {
     event_loop* loop;
     bool blocking = false;  // the loop is detail::blocking_loop()'s
     resolver names;
+    std::optional<name_cache> cache;  // none: each look-up by itself
     std::shared_ptr<wire::tls::client_context> tls;
 };
 
@@ -83,6 +86,12 @@ public:
 private:
     enum class phase : std::uint8_t { resolve, connect, proxy_tls, proxy, tls, done };
 
+    // Whom a name look-up is for.
+    const std::string& host() const noexcept { return to_.proxy ? to_.proxy->host : to_.host; }
+    std::uint16_t port() const noexcept { return to_.proxy ? to_.proxy->port : to_.port; }
+    void look_up();
+    void looked_up(const result<std::vector<address>>& found);
+    bool look_up_again();
     connector& make_connector();
     void race(std::vector<address> addresses);
     void connected(result<unique_fd> socket);
@@ -110,6 +119,7 @@ private:
     open_times times_;
     time_point since_{};
     phase phase_ = phase::resolve;
+    bool kept_ = false;  // the addresses are the cache's, not a look-up's of our own
     timer timer_ = timer::calling<&opener::on_timer>(this);
 };
 

@@ -104,6 +104,8 @@ struct client_options : open_options, client_timeouts {
     std::size_t max_pipelined = 1;
     // How long an idle connection is kept.
     std::chrono::milliseconds idle_timeout{60'000};
+    // Whether answers of name look-ups are kept; not by default.
+    name_cache_options name_cache;
     // The largest body of a response that is given in pieces, in bytes.
     std::uint64_t max_streamed_bytes = std::uint64_t{1} << 40;
 
