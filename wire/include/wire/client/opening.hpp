@@ -47,10 +47,12 @@ struct open_options {
     connect_options connect;
 
     // Connect to this Unix socket whatever the URL's host is, as curl's --unix-socket does, also
-    // where redirects lead; empty: by TCP. A path, or "@name" in Linux's abstract namespace. The
-    // URL still gives the Host field and, for https and wss, the name that the certificate must be
-    // for. No name is looked up and no proxy is used. While the server's queue of connections is
-    // full the client tries again, for connect_timeout.
+    // where redirects lead; empty: by TCP. A path, or "@name" in Linux's abstract namespace. A
+    // relative path starts at the working directory at the time of each connection: give an
+    // absolute one where the program calls chdir(). The URL still gives the Host field and, for
+    // https and wss, the name that the certificate must be for. No name is looked up and no proxy
+    // is used. While the server's queue of connections is full the client tries again, for
+    // connect_timeout.
     std::string unix_socket;
 
     // "http://[user:password@]host:port", or https:// for TLS with the proxy itself; empty: no
