@@ -15,6 +15,7 @@ client_core::client_core(event_loop& loop, client_options options, bool blocking
       opening_(loop),
       piece_limits_(options_.limits) {
     opening_.blocking = blocking;
+    opening_.cache.emplace(loop, opening_.names, options_.name_cache);
     piece_limits_.max_body_bytes = options_.max_streamed_bytes;
 }
 

@@ -65,52 +65,67 @@ void opener::start(callback done) {
         });
         return;
     }
-    if (to_.proxy && to_.proxy->socks && !to_.proxy->looks_up_names) {
-        look_up(phase::destination, to_.host, to_.port, &opener::destinations_found);
-    } else {
-        find_peer();
-    }
+    const bool gives_addresses = to_.proxy && to_.proxy->socks && !to_.proxy->looks_up_names;
+    find(gives_addresses ? phase::destination : phase::resolve);
 }
 
-void opener::destinations_found(std::vector<address> addresses) {
-    destinations_ = interleave(addresses);
-    if (destinations_.size() > most_destinations) destinations_.resize(most_destinations);
-    std::reverse(destinations_.begin(), destinations_.end());
-    find_peer();
+const std::string& opener::host(phase p) const noexcept {
+    return to_.proxy && p != phase::destination ? to_.proxy->host : to_.host;
 }
 
-void opener::find_peer() {
-    look_up(phase::resolve, to_.proxy ? to_.proxy->host : to_.host,
-            to_.proxy ? to_.proxy->port : to_.port, &opener::peers_found);
+std::uint16_t opener::port(phase p) const noexcept {
+    return to_.proxy && p != phase::destination ? to_.proxy->port : to_.port;
 }
 
-void opener::peers_found(std::vector<address> addresses) {
+// At once for a literal.
+void opener::find(phase p) {
+    if (auto literal = address::parse(host(p), port(p))) return found(p, {*literal});
+    look_up(p);
+}
+
+void opener::look_up(phase p) {
+    looking_up_ = std::make_shared<char>();
+    enter(p, timeouts_.resolve_timeout);
+    resolver::callback done = [this, p, alive = std::weak_ptr<char>(looking_up_)](
+                                  const result<std::vector<address>>& answer) {
+        if (!alive.expired()) looked_up(p, answer);
+    };
+    if (!base_->cache)
+        return base_->names.resolve(host(p), port(p), options_->resolve, std::move(done));
+    const auto* const kept =
+        base_->cache->resolve(host(p), port(p), options_->resolve, std::move(done));
+    if (kept == nullptr) return;
+    kept_ = p == phase::resolve;
+    looked_up(p, *kept);
+}
+
+void opener::looked_up(phase p, const result<std::vector<address>>& answer) {
+    times_.resolve += lap();
+    looking_up_.reset();
+    if (!answer) return fail({answer.code(), "name look-up: " + answer.error().message});
+    if (answer->empty()) return fail({errc::not_resolved, "name look-up: no address"});
+    found(p, *answer);
+}
+
+void opener::found(phase p, const std::vector<address>& addresses) {
     auto in_turn = interleave(addresses);
+    if (p == phase::destination) {
+        if (in_turn.size() > most_destinations) in_turn.resize(most_destinations);
+        std::reverse(in_turn.begin(), in_turn.end());
+        destinations_ = std::move(in_turn);
+        return find(phase::resolve);
+    }
     if (destinations_.size() > 1) proxies_ = in_turn;
     race(std::move(in_turn));
 }
 
-// At once for a literal.
-void opener::look_up(phase p, const std::string& host, std::uint16_t port,
-                     void (opener::*found)(std::vector<address>)) {
-    if (auto literal = address::parse(host, port)) {
-        (this->*found)({*literal});
-        return;
-    }
-    looking_up_ = std::make_shared<char>();
-    enter(p, timeouts_.resolve_timeout);
-    base_->names.resolve(
-        host, port, options_->resolve,
-        [this, found,
-         alive = std::weak_ptr<char>(looking_up_)](result<std::vector<address>> addresses) {
-            if (alive.expired()) return;
-            times_.resolve += lap();
-            looking_up_.reset();
-            if (!addresses)
-                return fail({addresses.code(), "name look-up: " + addresses.error().message});
-            if (addresses->empty()) return fail({errc::not_resolved, "name look-up: no address"});
-            (this->*found)(*std::move(addresses));
-        });
+// For kept addresses to none of which a connection could be made; false for others.
+bool opener::look_up_again() {
+    if (!std::exchange(kept_, false)) return false;
+    base_->cache->drop(host(phase::resolve), port(phase::resolve));
+    look_up(phase::resolve);
+    kept_ = false;  // another has looked up meanwhile, and that is new enough
+    return true;
 }
 
 connector& opener::make_connector() {
@@ -139,7 +154,10 @@ result<std::unique_ptr<wire::tls::connection>> opener::tls_with_proxy() {
 
 void opener::connected(result<unique_fd> socket) {
     times_.connect += lap();
-    if (!socket) return fail(socket.error());
+    if (!socket) {
+        if (!look_up_again()) fail(socket.error());
+        return;
+    }
     const bool secure_proxy = to_.proxy && to_.proxy->secure;
     if (secure_proxy) {
         enter(phase::proxy_tls, timeouts_.tls_timeout);
@@ -285,8 +303,15 @@ void opener::finish() {
     std::exchange(done_, nullptr)(times_);
 }
 
+// Addresses that were of no use are not kept: they may be those that the host had before.
+//
 // Where there is a proxy, the message says whether it or the server behind it has failed.
 void opener::fail(error why) {
+    const bool at_host = phase_ == phase::connect || phase_ == phase::proxy_tls ||
+                         (phase_ == phase::tls && !to_.proxy);
+    if (base_->cache && at_host) base_->cache->drop(host(phase::resolve), port(phase::resolve));
+    if (base_->cache && phase_ == phase::proxy && !destinations_.empty())
+        base_->cache->drop(to_.host, to_.port);
     if (to_.proxy && phase_ != phase::destination) {
         const std::string proxy = "proxy " + to_.proxy->name();
         if (phase_ == phase::tls || phase_ == phase::done) {

@@ -5,7 +5,7 @@
 //     destination the server's addresses,    resolve
 //                 where a SOCKS5 proxy is
 //                 to be given one
-//     resolve     the addresses to connect   connect
+//     resolve     the addresses to connect   connect; at once with addresses that are kept
 //                 to: the server's, or the
 //                 proxy's
 //     connect     a socket                   proxy_tls with an https:// proxy; else proxy where a
@@ -18,10 +18,11 @@
 //                                            ends in the stream's filter, which must not be
 //                                            destroyed from there
 //
-// Literal addresses are not looked up. A Unix socket begins with connect. A connection that breaks
-// in its first TLS handshake goes back to connect for the addresses that are left, unless its
-// certificate was wrong. Any other error, and each time limit, closes the stream and gives the
-// callback the error, which names the proxy where it is the one that failed.
+// Literal addresses are not looked up. A Unix socket begins with connect. Kept addresses to none of
+// which a connection can be made lead back to resolve, once. A connection that breaks in its first
+// TLS handshake goes back to connect for the addresses that are left, unless its certificate was
+// wrong. Any other error, and each time limit, closes the stream and gives the callback the error,
+// which names the proxy where it is the one that failed.
 #pragma once
 
 #include <memory>
@@ -30,6 +31,7 @@
 #include <string>
 
 #include "connector.hpp"
+#include "name_cache.hpp"
 #include "proxy.hpp"
 #include "proxy_filter.hpp"
 #include "resolver.hpp"
@@ -66,6 +68,7 @@ struct opening_base {
     event_loop* loop;
     bool blocking = false;  // the loop is detail::blocking_loop()'s
     resolver names;
+    std::optional<name_cache> cache;  // none: each look-up by itself
     std::shared_ptr<wire::tls::client_context> tls;
 };
 
@@ -90,11 +93,14 @@ public:
 private:
     enum class phase : std::uint8_t { destination, resolve, connect, proxy_tls, proxy, tls, done };
 
-    void look_up(phase p, const std::string& host, std::uint16_t port,
-                 void (opener::*found)(std::vector<address>));
-    void destinations_found(std::vector<address> addresses);
-    void find_peer();
-    void peers_found(std::vector<address> addresses);
+    // Whom the name look-up of a phase is for.
+    const std::string& host(phase p) const noexcept;
+    std::uint16_t port(phase p) const noexcept;
+    void find(phase p);
+    void look_up(phase p);
+    void looked_up(phase p, const result<std::vector<address>>& answer);
+    void found(phase p, const std::vector<address>& addresses);
+    bool look_up_again();
     connector& make_connector();
     void race(std::vector<address> addresses);
     void connected(result<unique_fd> socket);
@@ -128,6 +134,7 @@ private:
     open_times times_;
     time_point since_{};
     phase phase_ = phase::resolve;
+    bool kept_ = false;  // the addresses are the cache's, not a look-up's of our own
     timer timer_ = timer::calling<&opener::on_timer>(this);
 };
 

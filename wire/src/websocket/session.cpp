@@ -184,6 +184,13 @@ void session_core::begin_close(std::uint16_t code, std::string_view reason) {
         code = close_code::internal_error;
     answer_close(code, reason);
     on->arm_after(watch, bounds->close_timeout);
+    release();
+}
+
+void session_core::release() {
+    if (!std::exchange(held, false)) return;
+    quiet_since = on->now();
+    owner->session_released();
 }
 
 bool session_core::send_framed(std::string_view frame, std::size_t payload_at, opcode op) {
@@ -201,6 +208,7 @@ std::vector<std::unique_ptr<subscription>>& session_core::subscriptions() {
 void session_core::finish(std::uint16_t code, std::string_view reason) {
     if (state == phase::finished) return;
     state = phase::finished;
+    held = false;
     forget_message();
     if (more != nullptr) more->subscriptions.clear();
     on->disarm(watch);
@@ -228,6 +236,7 @@ std::size_t session_core::receive(std::span<char> bytes) {
 std::size_t session_core::take(std::span<char> bytes) {
     std::size_t at = 0;
     while (state != phase::finished) {
+        if (held) return at;
         const step s = reader.read(bytes.subspan(at));
         at += s.consumed;
         switch (s.what) {
@@ -318,6 +327,7 @@ void session_core::on_timer() {
         refuse_message(close_code::policy, "message too slow");
         return;
     }
+    if (held) quiet_since = on->now();
     if (quiet_since + bounds->idle_timeout <= on->now()) {
         if (pinged) {
             finish(close_code::abnormal, "no answer to ping");

@@ -105,6 +105,8 @@ struct client_options : open_options, client_timeouts {
     std::size_t max_pipelined = 1;
     // How long an idle connection is kept.
     std::chrono::milliseconds idle_timeout{60'000};
+    // Whether answers of name look-ups are kept; not by default.
+    name_cache_options name_cache;
     // The largest body of a response that is given in pieces, in bytes.
     std::uint64_t max_streamed_bytes = std::uint64_t{1} << 40;
 
@@ -235,8 +237,9 @@ private:
 };
 
 // A client that blocks until the reply is there: one request at a time. Belongs to the thread that
-// uses it; use one client for each thread. Between two calls it does nothing: idle connections that
-// the server has closed meanwhile are found at the next call.
+// uses it; use one client for each thread, or the one of wire/client/shared_client.hpp. Between two
+// calls it does nothing: idle connections that the server has closed meanwhile are found at the
+// next call.
 class client {
 public:
     // Fails where the system gives no resources for a loop.

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -49,10 +50,12 @@ struct open_options {
     connect_options connect;
 
     // Connect to this Unix socket whatever the URL's host is, as curl's --unix-socket does, also
-    // where redirects lead; empty: by TCP. A path, or "@name" in Linux's abstract namespace. The
-    // URL still gives the Host field and, for https and wss, the name that the certificate must be
-    // for. No name is looked up and no proxy is used. While the server's queue of connections is
-    // full the client tries again, for connect_timeout.
+    // where redirects lead; empty: by TCP. A path, or "@name" in Linux's abstract namespace. A
+    // relative path starts at the working directory at the time of each connection: give an
+    // absolute one where the program calls chdir(). The URL still gives the Host field and, for
+    // https and wss, the name that the certificate must be for. No name is looked up and no proxy
+    // is used. While the server's queue of connections is full the client tries again, for
+    // connect_timeout.
     std::string unix_socket;
 
     // Empty: no proxy. Otherwise one of
@@ -87,9 +90,29 @@ struct open_options {
         resolve;
 };
 
+// What an HTTP client keeps of its name look-ups. Nothing by default: the system's resolver knows
+// how long each answer is valid and tells nobody (getaddrinfo() gives no TTL), so that a client
+// which keeps answers may go to a server's old address for as long as it is told to.
+//
+// Keep answers where new connections are frequent and the system asks a name server for each. What
+// is kept is dropped when no connection can be made with it: to none of the addresses, which are
+// then looked up anew for the same request, or because of TLS. Look-ups of one name that run at the
+// same time are one, whatever the options.
+struct name_cache_options {
+    // How long addresses are kept, at most 24 hours; 0: neither they nor failures are. A bound on
+    // how late the client follows a change.
+    std::chrono::milliseconds lifetime{0};
+    // How long it is kept that a name has no address; 0: not at all. Short, as the cause may be a
+    // moment's.
+    std::chrono::milliseconds failure_lifetime{1'000};
+    // Names, each with a port; one more replaces the one whose time is over first.
+    std::size_t max_names = 256;
+};
+
 // How long each phase of opening a connection took; zero for one that was not needed.
 struct open_times {
-    // The name look-up, with the wait for a look-up thread.
+    // The name look-up, with the wait for a look-up thread or for a look-up that runs already; a
+    // second one after kept addresses that were useless is added.
     std::chrono::nanoseconds resolve{};
     // All attempts together, until one succeeded.
     std::chrono::nanoseconds connect{};
