@@ -127,9 +127,13 @@ void client_policy::complete(client_job& job) {
         const std::string cookies = options_->cookies->header(job.url, unix_now());
         if (!cookies.empty()) fields += "Cookie: " + cookies + "\r\n";
     }
-    job.plan->decodes = options_->decompress && compression_available() &&
-                        !has_field(job.request, "accept-encoding");
-    if (job.plan->decodes) fields += "Accept-Encoding: gzip, deflate\r\n";
+    job.plan->decodes =
+        options_->decompress && decodes_any_coding() && !has_field(job.request, "accept-encoding");
+    if (job.plan->decodes) {
+        fields += "Accept-Encoding: ";
+        append_decoded_codings(fields);
+        fields += "\r\n";
+    }
 }
 
 client_policy::verdict client_policy::judge(client_job& job, result<reply>& got, time_point now) {

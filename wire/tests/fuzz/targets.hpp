@@ -15,6 +15,7 @@ void response(std::string_view input);
 void frames(std::string_view input);
 void text(std::string_view input);  // URL, percent-encoding, Base64, UTF-8
 void inflate(std::string_view input);
+void unpack(std::string_view input);
 void forms(std::string_view input);       // multipart/form-data, queries, cookies
 void handshake(std::string_view input);   // of WebSocket, both roles, with permessage-deflate
 void deflate(std::string_view input);     // permessage-deflate written and read again
@@ -36,6 +37,7 @@ inline constexpr target targets[] = {{"request", request},
                                      {"frames", frames},
                                      {"text", text},
                                      {"inflate", inflate},
+                                     {"unpack", unpack},
                                      {"forms", forms},
                                      {"handshake", handshake},
                                      {"deflate", deflate},
