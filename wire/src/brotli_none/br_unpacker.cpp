@@ -1,4 +1,4 @@
-// Stands in for src/proto/br_unpacker.cpp where wire is built without libbrotlidec.
+// Stands in for src/proto/br_unpacker.cpp where wire is built without brotli.
 #include "proto/body_unpacker.hpp"
 
 namespace wire::http {
