@@ -125,6 +125,25 @@ TEST(zstd_bodies, are_frames_with_windows_up_to_8_mib) {
     l.max_body_bytes = 1000;
     EXPECT_EQ(decode(zstd_of_x(600) + zstd_of_x(401), "zstd", l), failure(errc::body_too_large));
 }
+// libzstd may read them, and gives them windows of 128 MiB, whatever limit it was set.
+TEST(zstd_bodies, are_not_of_formats_before_the_standard) {
+    if (!zstd_available()) GTEST_SKIP() << "built without zstd";
+    for (const std::string_view first : {"1e", "22", "23", "24", "25", "26", "27"}) {
+        const std::string wrong = from_hex(std::string(first) + "b52ffd0088");
+        for (const std::string& body : {wrong, zstd_of_x(3) + wrong}) {
+            for (const std::size_t step : {std::size_t{1}, body.size()}) {
+                auto d = *body_decoder::of("zstd", {});
+                errc failed = errc::none;
+                buffer out;
+                for (std::size_t at = 0; at < body.size() && failed == errc::none; at += step) {
+                    std::string_view piece = std::string_view(body).substr(at, step);
+                    failed = d.add(piece, 1000, out);
+                }
+                EXPECT_EQ(failed, errc::bad_compressed_data) << first << " " << step;
+            }
+        }
+    }
+}
 TEST(bodies, in_codings_that_are_not_built_in_are_unknown) {
     std::string known;
     append_decoded_codings(known);
