@@ -106,7 +106,7 @@ target_link_libraries(wire_autobahn PRIVATE wire::wire)
 
 # wire's side of the tests against other people's programs, which pytest runs: tests/peers/conftest.py.
 if(WIRE_WITH_TLS AND WIRE_WITH_ZLIB)
-  add_executable(wire_peer EXCLUDE_FROM_ALL tests/peers/peer.cpp)
+  add_executable(wire_peer EXCLUDE_FROM_ALL tests/peers/peer.cpp tests/peers/server.cpp)
   target_link_libraries(wire_peer PRIVATE wire::wire ZLIB::ZLIB)
 endif()
 

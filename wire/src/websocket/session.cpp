@@ -211,6 +211,7 @@ void session_core::finish(std::uint16_t code, std::string_view reason) {
 void session_core::lost() { finish(close_code::abnormal, {}); }
 
 void session_core::drained() {
+    if (follows_message()) time_message();
     if (!congested) return;
     congested = false;
     if (drain_call && state == phase::open) drain_call(*this);
@@ -281,15 +282,19 @@ void session_core::forget_message() noexcept {
 void session_core::follow_message() {
     if (state == phase::finished || !reader.in_message()) return forget_message();
     unfinished_message& one = extra().unfinished;
-    const bool begins = !one.followed();
-    if (begins) one.began = on->now();
+    if (!one.followed()) one.began = on->now();
+    budget->hold(*this, reader.held_bytes());
+    if (follows_message()) time_message();
+}
+
+// While the peer is held back, because it does not read, its message takes no time.
+void session_core::time_message() {
+    unfinished_message& one = more->unfinished;
     if (one.held_back_since)
         one.began += on->now() - *std::exchange(one.held_back_since, std::nullopt);
     if (connection->unsent() > bounds->max_unsent_bytes) one.held_back_since = on->now();
-    budget->hold(*this, reader.held_bytes());
-    if (!begins || state != phase::open) return;
-    const time_point due = message_due();
-    if (due < watch.deadline()) on->arm(watch, due);
+    if (state != phase::open) return;
+    if (const time_point due = message_due(); due < watch.deadline()) on->arm(watch, due);
 }
 
 // When it will have been too slow, if nothing more comes.

@@ -101,6 +101,7 @@ struct session_core final : session {
     std::size_t take(std::span<char> bytes);
     bool follows_message() const noexcept { return more != nullptr && more->unfinished.followed(); }
     void follow_message();
+    void time_message();
     void forget_message() noexcept;
     time_point message_due() const noexcept;
     void on_timer();

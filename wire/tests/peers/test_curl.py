@@ -88,6 +88,26 @@ def test_a_body_too_large_is_told_while_it_comes(server: int) -> None:
     assert "body too large" in done
 
 
+def test_early_hints_and_trailers(server: int) -> None:
+    url = f"http://{HOST}:{server}/hints"
+    shown = curl("--include", "-H", "TE: trailers", "-H", "Connection: TE", url).decode()
+    hints, head, body = shown.split("\r\n\r\n")
+    assert hints.startswith("HTTP/1.1 103 Early Hints\r\nLink: </style.css>;")
+    assert head.startswith("HTTP/1.1 200 OK\r\n")
+    text = b"hello trailers\n"
+    assert body == f"{text.decode()}X-Checksum: {summed(text)}\r\n"
+    # Nobody asked for them.
+    assert curl("--include", url).endswith(b"\r\n\r\n" + text)
+
+
+def test_a_unix_socket(unix_server: Path) -> None:
+    to = ("--unix-socket", str(unix_server))
+    url = "http://localhost"
+    assert curl(*to, f"{url}/client") == b"unix: by nobody"
+    assert summed(curl(*to, f"{url}/chunks/3000000")) == summed(BODY)
+    assert curl(*to, "-T", "-", f"{url}/sum", data=BODY).decode() == summed(BODY)
+
+
 @pytest.mark.parametrize("version", ["1.2", "1.3"])
 def test_tls(tls_server: int, authority: Authority, version: str) -> None:
     trusted = ("--cacert", str(authority.ca), f"--tlsv{version}", "--tls-max", version)
