@@ -136,9 +136,13 @@ void client_policy::complete(client_job& job) {
     }
     if (authenticates(job))
         digest_->append_field(fields, job.url, to_string(job.request.method), job.plan->digest);
-    job.plan->decodes = options_->decompress && compression_available() &&
-                        !has_field(job.request, "accept-encoding");
-    if (job.plan->decodes) fields += "Accept-Encoding: gzip, deflate\r\n";
+    job.plan->decodes =
+        options_->decompress && decodes_any_coding() && !has_field(job.request, "accept-encoding");
+    if (job.plan->decodes) {
+        fields += "Accept-Encoding: ";
+        append_decoded_codings(fields);
+        fields += "\r\n";
+    }
 }
 
 // Whether Digest authentication is this request's affair.

@@ -15,6 +15,7 @@ void response(std::string_view input);
 void frames(std::string_view input);
 void text(std::string_view input);  // URL, percent-encoding, Base64, UTF-8
 void inflate(std::string_view input);
+void unpack(std::string_view input);
 void forms(std::string_view input);       // multipart/form-data, queries, cookies
 void handshake(std::string_view input);   // of WebSocket, both roles, with permessage-deflate
 void deflate(std::string_view input);     // permessage-deflate written and read again
@@ -35,14 +36,24 @@ struct target {
     std::string_view name;  // also the folder of its corpus
     void (*run)(std::string_view);
 };
-inline constexpr target targets[] = {{"request", request},         {"response", response},
-                                     {"frames", frames},           {"text", text},
-                                     {"inflate", inflate},         {"forms", forms},
-                                     {"handshake", handshake},     {"deflate", deflate},
-                                     {"conditions", conditions},   {"set_cookie", set_cookie},
-                                     {"cookie_file", cookie_file}, {"reference", reference},
-                                     {"proxy_bytes", proxy_bytes}, {"socks5", socks5},
-                                     {"forwarded", forwarded},     {"content_range", content_range},
-                                     {"challenges", challenges},   {"mended_head", mended_head}};
+inline constexpr target targets[] = {{"request", request},
+                                     {"response", response},
+                                     {"frames", frames},
+                                     {"text", text},
+                                     {"inflate", inflate},
+                                     {"unpack", unpack},
+                                     {"forms", forms},
+                                     {"handshake", handshake},
+                                     {"deflate", deflate},
+                                     {"conditions", conditions},
+                                     {"set_cookie", set_cookie},
+                                     {"cookie_file", cookie_file},
+                                     {"reference", reference},
+                                     {"proxy_bytes", proxy_bytes},
+                                     {"socks5", socks5},
+                                     {"forwarded", forwarded},
+                                     {"content_range", content_range},
+                                     {"challenges", challenges},
+                                     {"mended_head", mended_head}};
 
 }  // namespace wire::fuzz

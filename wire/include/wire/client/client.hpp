@@ -133,10 +133,10 @@ struct client_options : open_options, client_timeouts {
     // no Cookie field of its own. Null: cookies are ignored. May be shared with other clients on
     // the same thread.
     std::shared_ptr<cookie_jar> cookies;
-    // Asks for "gzip, deflate" and decodes such bodies; reply::decoded() says when. Requests with
-    // an Accept-Encoding field of their own are left alone. limits::max_body_bytes (for pieces,
-    // max_streamed_bytes) holds before and after decoding, limits::max_decompression_ratio too.
-    // Off by default: bodies are given as they were sent. Without zlib nothing is asked for.
+    // Asks for "gzip, deflate, br, zstd", or what wire was built with, and decodes such bodies;
+    // reply::decoded() says when. Not for requests with an Accept-Encoding field of their own.
+    // limits::max_body_bytes (for pieces, max_streamed_bytes) holds before and after decoding, and
+    // limits::max_decompression_ratio. Off by default: bodies are given as they were sent.
     bool decompress = false;
     // Accept heads of responses that break RFC 9112 as old servers and devices do, and that
     // browsers or curl accept. A risk: whoever can put a line feed into a field of such a server's
