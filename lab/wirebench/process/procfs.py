@@ -134,8 +134,10 @@ def sees_listeners() -> bool:
     return _read(PROC / "net" / "tcp") is not None
 
 
-def listener_inodes(port: int) -> set[int]:
-    """The inodes of the sockets that listen on the TCP port."""
+def listener_inodes(port: int, *, pid: int | None = None) -> set[int]:
+    """The inodes of the sockets that listen on the TCP port, in the network namespace of the
+    process or in our own.
+    """
     # Local address and port, remote ones, state, five fields, inode. A table has a line for each
     # connection that lingers: tens of thousands.
     listener = re.compile(
@@ -144,8 +146,13 @@ def listener_inodes(port: int) -> set[int]:
     return {
         int(inode)
         for table in ("tcp", "tcp6")
-        for inode in listener.findall(_read(PROC / "net" / table) or b"")
+        for inode in listener.findall(_read(_net(pid) / table) or b"")
     }
+
+
+def _net(pid: int | None) -> Path:
+    """What the kernel says of the network namespace of the process, or of our own."""
+    return PROC / ("self" if pid is None else str(pid)) / "net"
 
 
 def owns_socket(pids: Iterable[int], inodes: set[int]) -> bool:
@@ -184,13 +191,13 @@ def cpu_pressure_us() -> int | None:
     return None
 
 
-def tcp_counters() -> dict[str, int]:
+def tcp_counters(pid: int | None = None) -> dict[str, int]:
     """The Tcp line of /proc/net/snmp by name (RFC 1213: ``RetransSegs``, ``PassiveOpens`` ...), of
-    this network namespace.
+    the network namespace of the process, or of our own.
     """
     lines = [
         line.split()
-        for line in (_read(PROC / "net" / "snmp") or b"").decode().splitlines()
+        for line in (_read(_net(pid) / "snmp") or b"").decode().splitlines()
         if line[:4] == "Tcp:"
     ]
     if len(lines) != 2:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from wirebench.process import interrupt, ports
+from wirebench.process.network import LOOPBACK, Network
 from wirebench.process.process import Process
 from wirebench.process.supervise import Scope
 from wirebench.process.types import Failure, Program
@@ -51,10 +52,12 @@ class ServerSettings:
     tls_key: str = ""
 
 
-def server_environment(settings: ServerSettings, port: int) -> dict[str, str]:
+def server_environment(
+    settings: ServerSettings, port: int, *, host: str = ports.HOST
+) -> dict[str, str]:
     return {
         "WIREBENCH_WORKLOAD": settings.workload,
-        "WIREBENCH_HOST": ports.HOST,
+        "WIREBENCH_HOST": host,
         "WIREBENCH_PORT": str(port),
         "WIREBENCH_THREADS": str(settings.threads),
         "WIREBENCH_DELAY_MS": str(settings.delay_ms),
@@ -79,23 +82,31 @@ def start_server(
     port: int | None = None,
     timeout_ns: int | None = None,
     extra_env: Mapping[str, str] | None = None,
+    network: Network = LOOPBACK,
 ) -> Server:
-    """Start a server on a free port, or on ``port``. ``StartError`` if it never accepts a
-    connection.
+    """Start a server in the network, on a free port, or on ``port``. ``StartError`` if it never
+    accepts a connection.
 
     Another program may take the port before the server binds it; then this tries another port.
     """
     for attempt in range(_PORT_TRIES):
-        chosen = ports.free_port(port_seed + attempt) if port is None else port
+        chosen = network.free_port(port_seed + attempt) if port is None else port
         process = scope.start(
             program.argv,
             name="server",
             cwd=program.folder,
-            env={**server_environment(settings, chosen), **(extra_env or {})},
+            env={
+                **server_environment(settings, chosen, host=network.address),
+                **(extra_env or {}),
+            },
             cores=cores,
+            enter=network.enter,
         )
         outcome = _wait_ready(
-            process, chosen, START_TIMEOUT_NS if timeout_ns is None else timeout_ns
+            process,
+            chosen,
+            START_TIMEOUT_NS if timeout_ns is None else timeout_ns,
+            network=network,
         )
         if isinstance(outcome, int):
             return Server(process=process, port=chosen, ready_ns=outcome)
@@ -116,14 +127,16 @@ def start_server(
     )
 
 
-def _wait_ready(process: Process, port: int, timeout_ns: int) -> int | Failure | None:
+def _wait_ready(
+    process: Process, port: int, timeout_ns: int, *, network: Network
+) -> int | Failure | None:
     """Nanoseconds to the first connection, the failure, or None if another program has the port."""
     deadline = process.started_ns + timeout_ns
     pause_s = _FIRST_PAUSE_S
     while True:
-        if ports.accepts(port):
+        if network.accepts(port):
             ready_ns = time.monotonic_ns() - process.started_ns
-            return ready_ns if ports.listens_for(process.pids(), port) else None
+            return ready_ns if network.listens_for(process.pids(), port) else None
         if process.exit_code() is not None:
             process.stop()
             return Failure(
@@ -133,7 +146,7 @@ def _wait_ready(process: Process, port: int, timeout_ns: int) -> int | Failure |
                     f"the server {describe_end(process)} before it accepted a connection on port"
                     f" {port}"
                 ),
-                expected=f"a connection on {ports.HOST}:{port}",
+                expected=f"a connection on {network.address}:{port}",
                 received=tail_of(process),
             )
         if time.monotonic_ns() > deadline:
@@ -145,7 +158,7 @@ def _wait_ready(process: Process, port: int, timeout_ns: int) -> int | Failure |
                     f"the server runs, but accepted no connection on port {port} in"
                     f" {timeout_ns / 1e9:g} s"
                 ),
-                expected=f"a connection on {ports.HOST}:{port}",
+                expected=f"a connection on {network.address}:{port}",
                 received=tail_of(process),
             )
         with interrupt.waiting():

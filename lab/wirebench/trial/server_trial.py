@@ -35,7 +35,13 @@ class _Run:
 
 
 def server_trial(
-    spec: TrialSpec, outcome: Outcome, *, program: Program, scope: Scope, generator: Path
+    spec: TrialSpec,
+    outcome: Outcome,
+    *,
+    program: Program,
+    scope: Scope,
+    generator: Path,
+    wirelink: Path | None = None,
 ) -> None:
     """Fill ``outcome``. ``StartError`` or ``TrialError`` if there is no valid figure."""
     load = spec.load
@@ -47,7 +53,7 @@ def server_trial(
         delay_ms=load.delay_ms if isinstance(load, EachLoad) else 0,
         environment_bytes=spec.environment_bytes,
     )
-    ready = start_for_load(spec, outcome, settings, program=program, scope=scope)
+    ready = start_for_load(spec, outcome, settings, program=program, scope=scope, wirelink=wirelink)
     server = ready.server
     outcome.metrics["ready_ns"] = server.ready_ns
 
@@ -56,8 +62,9 @@ def server_trial(
     aim = _aim(spec, ready, timeout_ns=timeout_ns, json_file=document_file)
     command = wireload.command(generator, load, aim)
     limit_ns = watchdog.limit_ns(load, timeout_ns=timeout_ns, threads=spec.threads)
-    with watch_host(server.process) as host:
-        run = _run_generator(scope, command, cores=ready.cores.generator, limit_ns=limit_ns)
+    namespaces = ready.link.holders if ready.link is not None else (None,)
+    with watch_host(server.process, namespaces) as host:
+        run = _run_generator(scope, command, ready, limit_ns=limit_ns)
     run.generator.stop()
     succeeded = run.exit_code == wireload.EXIT_OK
     run = replace(run, server_end=end_under_load(server, load_succeeded=succeeded))
@@ -93,15 +100,20 @@ def _aim(spec: TrialSpec, ready: Ready, *, timeout_ns: int, json_file: Path) -> 
         seed=spec.load_seed,
         json_file=json_file,
         ca_file=ready.ca_file,
+        host=ready.served_at.address,
     )
 
 
-def _run_generator(
-    scope: Scope, command: list[str], *, cores: tuple[int, ...], limit_ns: int
-) -> _Run:
+def _run_generator(scope: Scope, command: list[str], ready: Ready, *, limit_ns: int) -> _Run:
     """Run the generator to its end. One that still runs at the limit is told to stop."""
     process = scope.start(
-        command, name="generator", cwd=scope.folder, env={}, cores=cores, alone=True
+        command,
+        name="generator",
+        cwd=scope.folder,
+        env={},
+        cores=ready.cores.generator,
+        alone=True,
+        enter=ready.caller.enter,
     )
     code = process.wait(limit_ns / 1e9)
     hung = code is None

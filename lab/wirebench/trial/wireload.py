@@ -43,6 +43,7 @@ class Aim:
     json_file: Path
     ca_file: Path | None = None
     """The authority to trust. If set, the load goes over TLS."""
+    host: str = HOST
 
 
 def command(wireload: Path, load: ServerLoad, aim: Aim) -> list[str]:
@@ -62,7 +63,7 @@ def command(wireload: Path, load: ServerLoad, aim: Aim) -> list[str]:
     if aim.ca_file is not None:
         scheme += "s"
         words += ["--cacert", str(aim.ca_file)]
-    return [*words, f"{scheme}://{HOST}:{aim.port}{aim.request.path}"]
+    return [*words, f"{scheme}://{aim.host}:{aim.port}{aim.request.path}"]
 
 
 def _load_words(load: ServerLoad) -> list[str]:
