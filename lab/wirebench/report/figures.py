@@ -85,6 +85,8 @@ SET_BY_LOAD = (
     "set by the load, not latency: N connections that always wait take N / rate; open-loop cells"
     " measure latency"
 )
+FAILED = "x"
+"""In place of a sign: it stood still, crashed or answered wrongly."""
 SIGNS = {"best": "▲", "worst": "▼", "tie": "≈", "middle": ""}
 
 

@@ -162,7 +162,13 @@ class LocalBench:
         program = self._program(check.contestant, check.role)
         one = check.contestant
         verdict = verify(
-            one.identity, check.role, check.workload, program, self._supervisor, schemes=one.calls
+            one.identity,
+            check.role,
+            check.workload,
+            program,
+            self._supervisor,
+            schemes=one.calls,
+            threads=one.checked_with_threads,
         )
         name, workload = check.key
         return VerifyRecord(
@@ -279,6 +285,7 @@ class LocalBench:
             program,
             self._supervisor,
             schemes=contestant.calls,
+            threads=contestant.checked_with_threads,
         )
         if not verdict.passed:
             self._copies.remove(place)
