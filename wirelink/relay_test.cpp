@@ -136,10 +136,10 @@ void print_punctuality(std::vector<nanoseconds>& late, bool realtime) {
     const auto at = [&](std::size_t per_mille) {
         return static_cast<double>(late[(late.size() - 1) * per_mille / 1000].count()) / 1e6;
     };
-    std::printf("%s scheduling, later than the delay by p50 %.3f ms, p99 %.3f ms, "
-                "p99.9 %.3f ms, max %.3f ms\n",
-                realtime ? "real-time" : "ordinary", at(500), at(990), at(999),
-                at(1000));
+    std::printf(
+        "%s scheduling, later than the delay by p50 %.3f ms, p99 %.3f ms, "
+        "p99.9 %.3f ms, max %.3f ms\n",
+        realtime ? "real-time" : "ordinary", at(500), at(990), at(999), at(1000));
 }
 
 TEST(relay, delivers_20000_packets_a_second_after_the_delay_and_in_order) {
