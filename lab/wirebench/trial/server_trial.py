@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import signal
+import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from wirebench.catalog.studies import ClientLoad, EachLoad, RampLoad
 from wirebench.process.cores import choose_cores
+from wirebench.process.network import LOOPBACK, Network
 from wirebench.process.process import Process
+from wirebench.process.stall import server_state
 from wirebench.process.start import ServerSettings, describe_end, tail_of
 from wirebench.process.supervise import Scope
 from wirebench.process.types import Cores, Failure, Program
@@ -16,6 +19,7 @@ from wirebench.trial import server_metrics, watchdog, wireload
 from wirebench.trial.covariates import watch_host
 from wirebench.trial.outcome import Outcome, TrialError
 from wirebench.trial.setup import Ready, ServerEnd, end_under_load, start_for_load
+from wirebench.trial.stall import StallWatch
 from wirebench.trial.types import TrialSpec
 
 _STOP_GENERATOR_S = 5.0
@@ -32,6 +36,17 @@ class _Run:
     hung: bool
     """It still ran at the limit, and was told to stop."""
     server_end: ServerEnd | None = None
+    state: str | None = None
+    """Of the server, as last seen while it was not busy."""
+    stood_still_ns: int = 0
+    """It did nothing for so long that it was not waited for until the limit; 0: no."""
+
+    @property
+    def told_to_stop(self) -> str:
+        """Why the generator was."""
+        if self.stood_still_ns:
+            return f"the server did nothing for {self.stood_still_ns / 1e9:.3g} s"
+        return f"the load was not done after {self.limit_ns / 1e9:.0f} s"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,10 +57,18 @@ class Running:
     cores: Cores
     server: None = None
     ca_file: None = None
+    link: None = None
+    caller: Network = LOOPBACK
 
 
 def server_trial(
-    spec: TrialSpec, outcome: Outcome, *, program: Program, scope: Scope, generator: Path
+    spec: TrialSpec,
+    outcome: Outcome,
+    *,
+    program: Program,
+    scope: Scope,
+    generator: Path,
+    wirelink: Path | None = None,
 ) -> None:
     """Fill ``outcome``. ``StartError`` or ``TrialError`` if there is no valid figure."""
     load = spec.load
@@ -62,7 +85,9 @@ def server_trial(
     if own is not None and own.url is not None:
         target = Running(origin=own.url, cores=choose_cores(spec.threads))
     else:
-        target = start_for_load(spec, outcome, settings, program=program, scope=scope)
+        target = start_for_load(
+            spec, outcome, settings, program=program, scope=scope, wirelink=wirelink
+        )
     server = target.server
     ready_ns = server.ready_ns if server is not None else None
     outcome.metrics["ready_ns"] = ready_ns
@@ -72,8 +97,11 @@ def server_trial(
     aim = _aim(spec, target, timeout_ns=timeout_ns, json_file=document_file)
     command = wireload.command(generator, load, aim)
     limit_ns = watchdog.limit_ns(load, timeout_ns=timeout_ns, threads=spec.threads)
-    with watch_host(server.process if server is not None else None) as host:
-        run = _run_generator(scope, command, cores=target.cores.generator, limit_ns=limit_ns)
+    namespaces = target.link.holders if target.link is not None else (None,)
+    with watch_host(server.process if server is not None else None, namespaces) as host:
+        run = _run_generator(
+            scope, command, target, limit_ns=limit_ns, watch=_stall_watch(load, target, timeout_ns)
+        )
     run.generator.stop()
     succeeded = run.exit_code == wireload.EXIT_OK
     if server is not None:
@@ -116,18 +144,70 @@ def _aim(
 
 
 def _run_generator(
-    scope: Scope, command: list[str], *, cores: tuple[int, ...], limit_ns: int
+    scope: Scope,
+    command: list[str],
+    target: Ready | Running,
+    *,
+    limit_ns: int,
+    watch: StallWatch | None,
 ) -> _Run:
-    """Run the generator to its end. One that still runs at the limit is told to stop."""
+    """Run the generator to its end. One that still runs at the limit, or whose server stands still
+    for good, is told to stop.
+    """
     process = scope.start(
-        command, name="generator", cwd=scope.folder, env={}, cores=cores, alone=True
+        command,
+        name="generator",
+        cwd=scope.folder,
+        env={},
+        cores=target.cores.generator,
+        alone=True,
+        enter=target.caller.enter,
     )
-    code = process.wait(limit_ns / 1e9)
+    code = _wait(process, limit_ns=limit_ns, watch=watch)
     hung = code is None
+    # The generator's connections may be gone; the server's threads are not.
+    if code != wireload.EXIT_OK and watch is not None:
+        watch.look_at_last()
     if hung:
         process.signal(signal.SIGTERM)
         code = process.wait(_STOP_GENERATOR_S)
-    return _Run(generator=process, exit_code=code, limit_ns=limit_ns, hung=hung)
+    return _Run(
+        generator=process,
+        exit_code=code,
+        limit_ns=limit_ns,
+        hung=hung,
+        state=watch.state if watch is not None else None,
+        stood_still_ns=watch.quiet_ns if hung and watch is not None and watch.stands_still else 0,
+    )
+
+
+def _wait(process: Process, *, limit_ns: int, watch: StallWatch | None) -> int | None:
+    """Its exit code; None at the limit, or when its server stands still for good."""
+    if watch is None:
+        return process.wait(limit_ns / 1e9)
+    deadline = time.monotonic_ns() + limit_ns
+    while (left := deadline - time.monotonic_ns()) > 0 and not watch.stands_still:
+        code = process.wait((min(left, watch.pause_ns) if watch.looks else left) / 1e9)
+        if code is not None:
+            return code
+        if watch.looks:
+            watch.look()
+    return None
+
+
+def _stall_watch(
+    load: wireload.ServerLoad, target: Ready | Running, timeout_ns: int
+) -> StallWatch | None:
+    """None for a server whose threads cannot be seen."""
+    if isinstance(target, Running):
+        return None
+    server, holder = target.server, target.served_at.holder
+    return StallWatch(
+        server=server.process,
+        timeout_ns=timeout_ns,
+        looks=isinstance(load, EachLoad),
+        describe=lambda: server_state(server.process.pids(), server.port, network_of=holder),
+    )
 
 
 def _judge(
@@ -160,9 +240,7 @@ def _judge(
     if judgement == "partly":
         outcome.warnings.append(server_metrics.partial_errors(document, load))
         if run.hung:
-            outcome.warnings.append(
-                f"partial_errors: the ramp was stopped after {run.limit_ns / 1e9:.0f} s"
-            )
+            outcome.warnings.append(f"partial_errors: the ramp was stopped: {run.told_to_stop}")
         if run.server_end is not None:
             outcome.warnings.append(
                 f"partial_errors: the server {run.server_end.how}; "
@@ -176,8 +254,10 @@ def _judge(
             output=output,
         )
         if run.hung and failure.kind != "crashed":
-            message = f"the load was not done after {run.limit_ns / 1e9:.0f} s; {failure.message}"
+            message = f"{run.told_to_stop}; {failure.message}"
             failure = replace(failure, kind="hung", message=message)
+        if failure.kind == "hung":
+            failure = replace(failure, state=run.state)
         raise TrialError(failure)
 
 
@@ -190,7 +270,7 @@ def _without_document(run: _Run, error: wireload.DocumentError) -> Failure:
             expected="a reply to each request",
             received=f"its last output: {run.server_end.output}",
         )
-    stopped = f"was told to stop after {run.limit_ns / 1e9:.0f} s"
+    stopped = f"was told to stop, since {run.told_to_stop}"
     how = stopped if run.hung else describe_end(run.generator)
     return Failure(
         kind="generator_failed",

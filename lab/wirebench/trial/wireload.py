@@ -144,11 +144,18 @@ class Latency(_Part):
     histogram: str | None = None
 
 
+class Phases(_Part):
+    """Parts of the time to connect."""
+
+    tcp: Latency | None = None
+
+
 class Connect(_Part):
     attempted: int
     opened: int
     failed: int
     elapsed_ns: int | None = None
+    phases: Phases | None = None
 
 
 class Window(_Part):
