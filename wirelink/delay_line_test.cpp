@@ -5,8 +5,7 @@
 
 #include <string>
 
-namespace wirelink {
-namespace {
+namespace wirelink::delay_line_test {
 
 using namespace std::chrono_literals;
 
@@ -115,5 +114,4 @@ TEST(delay_line, packets_in_flight_are_bounded) {
     EXPECT_EQ(line.counters().overflowed, 10u);
 }
 
-}  // namespace
-}  // namespace wirelink
+}  // namespace wirelink::delay_line_test

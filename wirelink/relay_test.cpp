@@ -20,8 +20,7 @@
 #include <optional>
 #include <thread>
 
-namespace wirelink {
-namespace {
+namespace wirelink::relay_test {
 
 using namespace std::chrono_literals;
 
@@ -201,5 +200,4 @@ TEST(relay, carries_what_it_can_of_a_flood_and_counts_the_rest) {
     EXPECT_EQ(code, 0);
 }
 
-}  // namespace
-}  // namespace wirelink
+}  // namespace wirelink::relay_test

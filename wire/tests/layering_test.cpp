@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-namespace {
+namespace layering_test {
 
 namespace fs = std::filesystem;
 
@@ -232,4 +232,4 @@ TEST(layering, every_limit_is_named_by_a_test) {
     EXPECT_GE(members, 20);
 }
 
-}  // namespace
+}  // namespace layering_test

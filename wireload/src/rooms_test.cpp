@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace {
+namespace rooms_test {
 
 namespace fs = std::filesystem;
 
@@ -117,4 +117,4 @@ TEST(Rooms, NoFilesLeadBackToEachOther) {
     for (const std::string& from : all) visit(visit, from);
 }
 
-}  // namespace
+}  // namespace rooms_test

@@ -4,8 +4,7 @@
 
 #include <sstream>
 
-namespace truth {
-namespace {
+namespace truth::law_test {
 
 constexpr nanos us = 1'000, ms = 1'000'000, s = 1'000'000'000;
 
@@ -107,5 +106,4 @@ TEST(faults, every_nth_and_the_first_of_several) {
     EXPECT_EQ(answer_of({}, 0), answer::right);
 }
 
-}  // namespace
-}  // namespace truth
+}  // namespace truth::law_test

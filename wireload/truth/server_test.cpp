@@ -17,8 +17,7 @@
 
 #include <gtest/gtest.h>
 
-namespace truth {
-namespace {
+namespace truth::server_test {
 
 constexpr std::string_view request = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
 
@@ -255,5 +254,4 @@ TEST(truth_server, a_client_that_leaves_is_counted) {
     EXPECT_GE(c.right, 2U);
 }
 
-}  // namespace
-}  // namespace truth
+}  // namespace truth::server_test

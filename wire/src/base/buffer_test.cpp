@@ -5,8 +5,7 @@
 #include <limits>
 #include <string>
 
-namespace wire {
-namespace {
+namespace wire::buffer_test {
 
 TEST(buffer, an_empty_one_owns_nothing) {
     buffer b;
@@ -106,5 +105,4 @@ TEST(buffer_pool, keeps_only_blocks_of_its_own_size_and_only_so_many) {
     EXPECT_EQ(pool.kept(), 2U);
 }
 
-}  // namespace
-}  // namespace wire
+}  // namespace wire::buffer_test

@@ -5,8 +5,7 @@
 #include <array>
 #include <memory>
 
-namespace wire {
-namespace {
+namespace wire::function_test {
 
 TEST(unique_function, owns_what_cannot_be_copied) {
     auto p = std::make_unique<int>(4);
@@ -45,5 +44,4 @@ TEST(unique_function, passes_move_only_arguments_and_drops_results) {
     EXPECT_EQ(seen, 9);
 }
 
-}  // namespace
-}  // namespace wire
+}  // namespace wire::function_test

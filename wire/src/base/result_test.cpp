@@ -6,8 +6,7 @@
 #include <memory>
 #include <set>
 
-namespace wire {
-namespace {
+namespace wire::result_test {
 
 TEST(result, holds_a_value_or_an_error) {
     result<std::unique_ptr<int>> good = std::make_unique<int>(3);
@@ -46,5 +45,4 @@ TEST(system_failure, says_what_and_why) {
     EXPECT_EQ(from_errno(0), errc::none);
 }
 
-}  // namespace
-}  // namespace wire
+}  // namespace wire::result_test

@@ -15,8 +15,7 @@
 #include "wire/proto/compression.hpp"
 #include "wire/proto/http_writer.hpp"
 
-namespace wire::http {
-namespace {
+namespace wire::http::body_coding_test {
 
 using testing::served;
 
@@ -298,5 +297,4 @@ TEST_F(pieces, are_not_decoded_while_paused) {
     EXPECT_EQ(bytes, text.size());
 }
 
-}  // namespace
-}  // namespace wire::http
+}  // namespace wire::http::body_coding_test

@@ -10,8 +10,7 @@
 #include "served.hpp"
 #include "wire/client/client.hpp"
 
-namespace wire::http {
-namespace {
+namespace wire::http::body_unpacker_test {
 
 using namespace wire::testing;
 
@@ -155,5 +154,4 @@ TEST(bodies, in_codings_that_are_not_built_in_are_unknown) {
     EXPECT_EQ(decodes_any_coding(), !known.empty());
 }
 
-}  // namespace
-}  // namespace wire::http
+}  // namespace wire::http::body_unpacker_test

@@ -11,8 +11,7 @@
 #include "served.hpp"
 #include "wire/loop/blocking_pool.hpp"
 
-namespace wire::http {
-namespace {
+namespace wire::http::client_test {
 
 using namespace std::chrono_literals;
 using testing::raw_server;
@@ -364,5 +363,4 @@ TEST(async_client, idle_connections_are_closed_in_time) {
     EXPECT_EQ(c.connections_opened(), 2U);
 }
 
-}  // namespace
-}  // namespace wire::http
+}  // namespace wire::http::client_test

@@ -9,8 +9,7 @@
 #include "loop/blocking_loop.hpp"
 #include "wire/loop/event_loop.hpp"
 
-namespace wire::detail {
-namespace {
+namespace wire::detail::connector_test {
 
 using namespace std::chrono_literals;
 
@@ -68,8 +67,8 @@ TEST(connector, families_take_turns) {
 }
 
 // Without waiting, and as the blocking clients do.
-struct race_of : testing::TestWithParam<bool> {};
-INSTANTIATE_TEST_SUITE_P(connector, race_of, testing::Bool(),
+struct race_of : ::testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(connector, race_of, ::testing::Bool(),
                          [](const auto& info) { return info.param ? "blocking" : "on_a_loop"; });
 
 TEST_P(race_of, takes_the_first_in_order) {
@@ -178,5 +177,4 @@ TEST_P(race_of, may_go_while_it_races) {
     r.loop->run_once(20ms);
 }
 
-}  // namespace
-}  // namespace wire::detail
+}  // namespace wire::detail::connector_test

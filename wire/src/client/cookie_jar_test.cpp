@@ -7,8 +7,7 @@
 #include "wire/client/client.hpp"
 #include "wire/client/websocket.hpp"
 
-namespace wire::http {
-namespace {
+namespace wire::http::cookie_jar_test {
 
 using testing::raw_server;
 
@@ -299,5 +298,4 @@ TEST(cookie_jar, travels_with_handshakes) {
     EXPECT_EQ(jar->size(), 1U);
 }
 
-}  // namespace
-}  // namespace wire::http
+}  // namespace wire::http::cookie_jar_test

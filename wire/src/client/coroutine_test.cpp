@@ -13,8 +13,7 @@
 #include "served.hpp"
 #include "wire/server/router.hpp"
 
-namespace wire {
-namespace {
+namespace wire::coroutine_test {
 
 using namespace std::chrono_literals;
 using testing::raw_server;
@@ -429,5 +428,4 @@ TEST(ws_coroutines, may_end_while_they_wait) {
     EXPECT_EQ(opened, 1);
 }
 
-}  // namespace
-}  // namespace wire
+}  // namespace wire::coroutine_test

@@ -13,8 +13,7 @@
 #include "wire/client/client.hpp"
 #include "wire/client/streaming.hpp"
 
-namespace wire::http {
-namespace {
+namespace wire::http::digest_logins_test {
 
 using namespace std::chrono_literals;
 using testing::raw_server;
@@ -290,5 +289,4 @@ TEST(digest_logins, that_are_malformed_are_refused) {
     EXPECT_EQ(why({{"http://a", "me", "secret"}}).find("bad argument"), std::string::npos);
 }
 
-}  // namespace
-}  // namespace wire::http
+}  // namespace wire::http::digest_logins_test

@@ -7,8 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace wire::http::detail {
-namespace {
+namespace wire::http::detail::digest_test {
 
 using tls::detail::hash;
 using tls::detail::hash_hex;
@@ -157,5 +156,4 @@ TEST(digest, quotes_are_escaped_anew_and_hashed_without_escapes) {
             "\"");
 }
 
-}  // namespace
-}  // namespace wire::http::detail
+}  // namespace wire::http::detail::digest_test

@@ -16,8 +16,7 @@
 #include "scratch_folder.hpp"
 #include "served.hpp"
 
-namespace wire::http {
-namespace {
+namespace wire::http::download_test {
 
 namespace fs = std::filesystem;
 using testing::raw_server;
@@ -218,5 +217,4 @@ TEST_F(downloads, may_be_cancelled) {
     release = true;
 }
 
-}  // namespace
-}  // namespace wire::http
+}  // namespace wire::http::download_test

@@ -14,8 +14,7 @@
 #include "scratch_folder.hpp"
 #include "served.hpp"
 
-namespace wire::http {
-namespace {
+namespace wire::http::file_source_test {
 
 using testing::served;
 
@@ -114,5 +113,4 @@ TEST_F(file_sources, refuse_what_is_no_file_or_becomes_shorter) {
         << got->error().message;
 }
 
-}  // namespace
-}  // namespace wire::http
+}  // namespace wire::http::file_source_test

@@ -13,8 +13,7 @@
 #include "served.hpp"
 #include "wire/proto/multipart.hpp"
 
-namespace wire::http {
-namespace {
+namespace wire::http::form_data_test {
 
 using testing::served;
 
@@ -190,5 +189,4 @@ TEST_F(forms_to_send, are_read_by_python_too) {
               "a%22b None text/plain 310d0a32\nf f g.bin x/y 00ff0d0a2d2d\n");
 }
 
-}  // namespace
-}  // namespace wire::http
+}  // namespace wire::http::form_data_test

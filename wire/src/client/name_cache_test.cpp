@@ -14,8 +14,7 @@
 #include "served.hpp"
 #include "wire/client/client.hpp"
 
-namespace wire {
-namespace {
+namespace wire::name_cache_test {
 
 using namespace std::chrono_literals;
 using testing::raw_server;
@@ -328,5 +327,4 @@ TEST(names_of_clients, failures_that_are_kept_are_told_from_the_loop) {
     EXPECT_EQ(look_ups, 1);
 }
 
-}  // namespace
-}  // namespace wire
+}  // namespace wire::name_cache_test

@@ -6,8 +6,7 @@
 #include "loop_client.hpp"
 #include "raw_server.hpp"
 
-namespace wire::http {
-namespace {
+namespace wire::http::old_servers_test {
 
 using testing::raw_server;
 
@@ -77,5 +76,4 @@ TEST_F(old_servers, may_not_be_ambiguous_even_then) {
     expect("SSH-2.0-x\r\n", "malformed status line");
 }
 
-}  // namespace
-}  // namespace wire::http
+}  // namespace wire::http::old_servers_test

@@ -9,8 +9,7 @@
 #include "wire/client/client.hpp"
 #include "wire/client/websocket.hpp"
 
-namespace wire {
-namespace {
+namespace wire::opener_test {
 
 using namespace std::chrono_literals;
 using testing::raw_server;
@@ -113,5 +112,4 @@ TEST(opening, a_request_may_bring_its_own_limits) {
         << got.error().message;
 }
 
-}  // namespace
-}  // namespace wire
+}  // namespace wire::opener_test

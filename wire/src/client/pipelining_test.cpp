@@ -10,8 +10,7 @@
 #include "served.hpp"
 #include "wire/client/coroutine.hpp"
 
-namespace wire::http {
-namespace {
+namespace wire::http::pipelining_test {
 
 using namespace std::chrono_literals;
 using testing::raw_server;
@@ -410,5 +409,4 @@ TEST_F(pipelining, with_a_server_of_our_own_coroutines_and_bodies_of_all_sizes) 
     EXPECT_LE(c().connections_opened(), 2U);
 }
 
-}  // namespace
-}  // namespace wire::http
+}  // namespace wire::http::pipelining_test

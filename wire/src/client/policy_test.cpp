@@ -11,8 +11,7 @@
 #include "served.hpp"
 #include "wire/loop/blocking_pool.hpp"
 
-namespace wire::http {
-namespace {
+namespace wire::http::policy_test {
 
 using namespace std::chrono_literals;
 using testing::raw_server;
@@ -353,5 +352,4 @@ TEST(client, has_a_call_for_each_method) {
     EXPECT_EQ(all, "POSPUTPATDEL");
 }
 
-}  // namespace
-}  // namespace wire::http
+}  // namespace wire::http::policy_test

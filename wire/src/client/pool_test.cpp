@@ -8,8 +8,7 @@
 #include "served.hpp"
 #include "wire/client/client.hpp"
 
-namespace wire::http {
-namespace {
+namespace wire::http::pool_test {
 
 using namespace std::chrono_literals;
 using testing::raw_server;
@@ -328,5 +327,4 @@ TEST_F(hostile, time_limits_hold_on_a_kept_connection_too) {
     EXPECT_EQ(c.get(raw.url()).code(), errc::timed_out);
 }
 
-}  // namespace
-}  // namespace wire::http
+}  // namespace wire::http::pool_test

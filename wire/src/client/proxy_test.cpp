@@ -10,8 +10,7 @@
 #include "wire/client/client.hpp"
 #include "wire/client/websocket.hpp"
 
-namespace wire {
-namespace {
+namespace wire::proxy_test {
 
 using namespace std::chrono_literals;
 using detail::goes_direct;
@@ -199,5 +198,4 @@ TEST(proxy, hostile_answers_are_bounded) {
     EXPECT_NE(silent.message.find("proxy 127.0.0.1:"), std::string::npos) << silent.message;
 }
 
-}  // namespace
-}  // namespace wire
+}  // namespace wire::proxy_test

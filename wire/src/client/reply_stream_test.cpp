@@ -12,8 +12,7 @@
 #include "wire/loop/task.hpp"
 #include "wire/server/router.hpp"
 
-namespace wire::http {
-namespace {
+namespace wire::http::reply_stream_test {
 
 using namespace std::chrono_literals;
 using testing::raw_server;
@@ -220,5 +219,4 @@ TEST_F(reply_streams, may_end_the_client) {
         << said;
 }
 
-}  // namespace
-}  // namespace wire::http
+}  // namespace wire::http::reply_stream_test

@@ -15,8 +15,7 @@
 #include "wire/client/client.hpp"
 #include "wire/client/websocket.hpp"
 
-namespace wire {
-namespace {
+namespace wire::socks5_test {
 
 using namespace std::chrono_literals;
 using testing::raw_server;
@@ -372,5 +371,4 @@ TEST(socks5_proxy, microsocks) {
         << refused.error().message;
 }
 
-}  // namespace
-}  // namespace wire
+}  // namespace wire::socks5_test

@@ -9,8 +9,7 @@
 #include "raw_server.hpp"
 #include "served.hpp"
 
-namespace wire::http {
-namespace {
+namespace wire::http::streaming_test {
 
 using namespace std::chrono_literals;
 using testing::raw_server;
@@ -466,5 +465,4 @@ TEST(blocking_streaming, both_ways) {
     EXPECT_EQ(c.send(fixture::upload(url(s), later)).code(), errc::bad_argument);
 }
 
-}  // namespace
-}  // namespace wire::http
+}  // namespace wire::http::streaming_test

@@ -14,8 +14,7 @@
 #include "wire/client/websocket.hpp"
 #include "wire/loop/unix_socket.hpp"
 
-namespace wire {
-namespace {
+namespace wire::unix_test {
 
 using namespace std::chrono_literals;
 using testing::raw_peer;
@@ -132,5 +131,4 @@ TEST(unix_http, a_full_queue_is_waited_for) {
     running.join();
 }
 
-}  // namespace
-}  // namespace wire
+}  // namespace wire::unix_test

@@ -7,8 +7,7 @@
 #include "served.hpp"
 #include "wire/proto/ws_handshake.hpp"
 
-namespace wire::ws {
-namespace {
+namespace wire::ws::websocket_test {
 
 using namespace std::chrono_literals;
 using testing::raw_server;
@@ -257,5 +256,4 @@ TEST(ws_dialer, ends_what_it_owns) {
     loop->run_once(0ms);
 }
 
-}  // namespace
-}  // namespace wire::ws
+}  // namespace wire::ws::websocket_test

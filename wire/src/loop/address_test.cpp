@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace wire {
-namespace {
+namespace wire::address_test {
 
 TEST(address, literals) {
     EXPECT_EQ(address::parse("127.0.0.1", 80)->to_string(), "127.0.0.1:80");
@@ -38,5 +37,4 @@ TEST(resolve, names_that_cannot_exist) {
     EXPECT_NE(found.error().message.find("no such name"), std::string::npos);
 }
 
-}  // namespace
-}  // namespace wire
+}  // namespace wire::address_test

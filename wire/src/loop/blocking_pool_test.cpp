@@ -7,8 +7,7 @@
 #include <latch>
 #include <memory>
 
-namespace wire {
-namespace {
+namespace wire::blocking_pool_test {
 
 TEST(blocking_pool, runs_as_many_at_once_as_it_has_threads) {
     std::latch all(4);
@@ -41,5 +40,4 @@ TEST(blocking_pool, leaves_nothing_behind) {
     EXPECT_EQ(alive.use_count(), 1);
 }
 
-}  // namespace
-}  // namespace wire
+}  // namespace wire::blocking_pool_test

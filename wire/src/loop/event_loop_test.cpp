@@ -10,8 +10,7 @@
 #include <thread>
 #include <vector>
 
-namespace wire {
-namespace {
+namespace wire::event_loop_test {
 
 using namespace std::chrono_literals;
 
@@ -303,5 +302,4 @@ TEST(stop, before_run_is_remembered_once) {
     loop->run();
 }
 
-}  // namespace
-}  // namespace wire
+}  // namespace wire::event_loop_test

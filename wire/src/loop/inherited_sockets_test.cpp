@@ -9,8 +9,7 @@
 #include <array>
 #include <string>
 
-namespace wire {
-namespace {
+namespace wire::inherited_sockets_test {
 
 // In a process of its own, whose descriptors from 3 on are `count` listening sockets: what
 // listen_fds() makes of them, as an exit status.
@@ -75,5 +74,4 @@ TEST(prepare_inherited, takes_listening_stream_sockets_only) {
     EXPECT_EQ(prepare_inherited(unique_fd()).code(), errc::bad_argument);
 }
 
-}  // namespace
-}  // namespace wire
+}  // namespace wire::inherited_sockets_test

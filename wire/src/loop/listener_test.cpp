@@ -6,8 +6,7 @@
 
 #include <vector>
 
-namespace wire {
-namespace {
+namespace wire::listener_test {
 
 using namespace std::chrono_literals;
 
@@ -108,5 +107,4 @@ TEST(listener, may_be_closed_by_its_own_handler) {
     EXPECT_EQ(count, 1);
 }
 
-}  // namespace
-}  // namespace wire
+}  // namespace wire::listener_test

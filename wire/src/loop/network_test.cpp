@@ -4,8 +4,7 @@
 
 #include <string>
 
-namespace wire {
-namespace {
+namespace wire::network_test {
 
 bool within(const char* net, const char* a) {
     const auto n = network::parse(net);
@@ -44,5 +43,4 @@ TEST(network, refuses_what_is_none) {
     }
 }
 
-}  // namespace
-}  // namespace wire
+}  // namespace wire::network_test

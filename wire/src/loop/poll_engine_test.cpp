@@ -9,8 +9,7 @@
 #include <thread>
 #include <vector>
 
-namespace wire::detail {
-namespace {
+namespace wire::detail::poll_engine_test {
 
 using namespace std::chrono_literals;
 
@@ -114,5 +113,4 @@ TEST(poll_engine, another_thread_may_post) {
 }
 TEST(poll_engine, is_not_for_other_loops_to_watch) { EXPECT_EQ(blocking_loop()->descriptor(), -1); }
 
-}  // namespace
-}  // namespace wire::detail
+}  // namespace wire::detail::poll_engine_test

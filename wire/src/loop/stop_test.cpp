@@ -5,8 +5,7 @@
 
 #include <thread>
 
-namespace wire {
-namespace {
+namespace wire::stop_test {
 
 using namespace std::chrono_literals;
 
@@ -73,5 +72,4 @@ TEST_F(stop_tokens, a_token_without_a_source_never_stops) {
     EXPECT_TRUE(block_on(*loop, wait()));
 }
 
-}  // namespace
-}  // namespace wire
+}  // namespace wire::stop_test

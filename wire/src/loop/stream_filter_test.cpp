@@ -16,8 +16,7 @@
 #include "wire/loop/listener.hpp"
 #include "wire/loop/stream.hpp"
 
-namespace wire {
-namespace {
+namespace wire::stream_filter_test {
 
 using namespace std::chrono_literals;
 
@@ -469,5 +468,4 @@ TEST_F(filtered_streams, storage_of_ones_own_is_filled_directly) {
     run_until([&] { return special.seen == "twenty bytes in all!"; });
 }
 
-}  // namespace
-}  // namespace wire
+}  // namespace wire::stream_filter_test

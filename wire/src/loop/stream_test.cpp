@@ -11,8 +11,7 @@
 
 #include "wire/loop/listener.hpp"
 
-namespace wire {
-namespace {
+namespace wire::stream_test {
 
 using namespace std::chrono_literals;
 
@@ -317,5 +316,4 @@ TEST(UringStreams, AFullTableMakesRoomForWhoReopens) {
     EXPECT_FALSE(other.connect(loop, *at));
 }
 
-}  // namespace
-}  // namespace wire
+}  // namespace wire::stream_test

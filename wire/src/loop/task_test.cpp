@@ -7,8 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace wire {
-namespace {
+namespace wire::task_test {
 
 using namespace std::chrono_literals;
 
@@ -142,5 +141,4 @@ TEST(block_on, lets_the_loop_serve_all_else) {
     EXPECT_EQ(posted, 1);
 }
 
-}  // namespace
-}  // namespace wire
+}  // namespace wire::task_test

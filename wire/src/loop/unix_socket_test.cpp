@@ -14,8 +14,7 @@
 
 #include "scratch_folder.hpp"
 
-namespace wire {
-namespace {
+namespace wire::unix_socket_test {
 
 namespace fs = std::filesystem;
 using testing::scratch_folder;
@@ -157,5 +156,4 @@ TEST(unix_socket, a_full_queue_is_told_from_a_refusal) {
     EXPECT_EQ(listen_unix(f.file("s")).code(), errc::address_in_use);
 }
 
-}  // namespace
-}  // namespace wire
+}  // namespace wire::unix_socket_test

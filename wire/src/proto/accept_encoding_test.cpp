@@ -3,8 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace wire::http {
-namespace {
+namespace wire::http::accept_encoding_test {
 
 std::string preferred(std::vector<std::string> values) {
     header_list fields;
@@ -76,5 +75,4 @@ TEST(preferred_coding, malformed_elements_count_as_not_there) {
     EXPECT_EQ(preferred({",, ,gzip;q=1.000,"}), "gzip");
 }
 
-}  // namespace
-}  // namespace wire::http
+}  // namespace wire::http::accept_encoding_test

@@ -6,8 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace wire::http::detail {
-namespace {
+namespace wire::http::detail::auth_challenge_test {
 
 // "scheme(name=value;name=value) scheme()"; "malformed".
 std::string show(std::string_view field) {
@@ -81,5 +80,4 @@ TEST(auth_challenges, quoted_strings) {
     EXPECT_EQ(quote(""), "\"\"");
 }
 
-}  // namespace
-}  // namespace wire::http::detail
+}  // namespace wire::http::detail::auth_challenge_test

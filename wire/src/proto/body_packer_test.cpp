@@ -7,8 +7,7 @@
 
 #include "body_coding.hpp"
 
-namespace wire::http {
-namespace {
+namespace wire::http::body_packer_test {
 
 constexpr int usual_level = 3;
 
@@ -133,5 +132,4 @@ TEST(body_packer, of_identity_is_none) {
     EXPECT_FALSE(make_packer(content_coding::identity, usual_level));
 }
 
-}  // namespace
-}  // namespace wire::http
+}  // namespace wire::http::body_packer_test

@@ -8,8 +8,7 @@
 
 #include "pieces.hpp"
 
-namespace wire {
-namespace {
+namespace wire::compression_test {
 
 using namespace std::string_literals;
 
@@ -269,5 +268,4 @@ TEST(compression, no_output_wanted) {
     EXPECT_EQ(out.view(), "hello");
 }
 
-}  // namespace
-}  // namespace wire
+}  // namespace wire::compression_test

@@ -7,8 +7,7 @@
 
 #include "wire/proto/http_writer.hpp"
 
-namespace wire::http {
-namespace {
+namespace wire::http::conditional_test {
 
 TEST(conditional, dates_in_all_three_forms) {
     for (const auto text : {"Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT",
@@ -134,5 +133,4 @@ TEST(conditional, if_range) {
     EXPECT_EQ(ranges("bytes=0-0", same, weak), "whole");
 }
 
-}  // namespace
-}  // namespace wire::http
+}  // namespace wire::http::conditional_test

@@ -3,8 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace wire::http {
-namespace {
+namespace wire::http::cookies_test {
 
 std::string read(const std::vector<std::string>& fields, const limits& l = {}) {
     header_list list;
@@ -102,5 +101,4 @@ TEST(set_cookie, rules_of_attributes_and_prefixes) {
               "cookie \"a\": the value holds a character that must be encoded");
 }
 
-}  // namespace
-}  // namespace wire::http
+}  // namespace wire::http::cookies_test

@@ -7,8 +7,7 @@
 #include "wire/proto/base64.hpp"
 #include "wire/proto/sha1.hpp"
 
-namespace wire {
-namespace {
+namespace wire::digest_test {
 
 std::string hex(std::string_view text) {
     std::string out;
@@ -64,5 +63,4 @@ TEST(base64, refused) {
     }
 }
 
-}  // namespace
-}  // namespace wire
+}  // namespace wire::digest_test

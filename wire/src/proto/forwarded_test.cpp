@@ -6,8 +6,7 @@
 
 #include "pieces.hpp"
 
-namespace wire::http {
-namespace {
+namespace wire::http::forwarded_test {
 
 // "for|by|host|proto" of each, or "malformed".
 std::string elements(std::string_view field, std::size_t most = 10) {
@@ -102,5 +101,4 @@ TEST(forwarded, entries_of_x_forwarded_for) {
     EXPECT_EQ(node(parse_x_forwarded_for("-")), "malformed");
 }
 
-}  // namespace
-}  // namespace wire::http
+}  // namespace wire::http::forwarded_test

@@ -7,8 +7,7 @@
 
 #include "char_tables.hpp"
 
-namespace wire::http {
-namespace {
+namespace wire::http::http_types_test {
 
 TEST(http_types, methods_are_case_sensitive) {
     EXPECT_EQ(method_from("DELETE"), method::delete_);
@@ -61,5 +60,4 @@ TEST(http_types, reasons) {
     EXPECT_EQ(reason_phrase(299), "");
 }
 
-}  // namespace
-}  // namespace wire::http
+}  // namespace wire::http::http_types_test

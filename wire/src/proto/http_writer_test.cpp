@@ -8,8 +8,7 @@
 
 #include "wire/proto/http_parser.hpp"
 
-namespace wire::http {
-namespace {
+namespace wire::http::http_writer_test {
 
 TEST(head_writer, request) {
     buffer out;
@@ -116,5 +115,4 @@ TEST(format_date, agrees_with_the_c_library) {
     EXPECT_EQ(std::string_view(text.data(), text.size()), "Sun, 06 Nov 1994 08:49:37 GMT");
 }
 
-}  // namespace
-}  // namespace wire::http
+}  // namespace wire::http::http_writer_test

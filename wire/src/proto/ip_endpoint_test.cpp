@@ -6,8 +6,7 @@
 #include <cstring>
 #include <string>
 
-namespace wire {
-namespace {
+namespace wire::ip_endpoint_test {
 
 TEST(ip_endpoint, literals_are_those_of_inet_pton) {
     for (const char* text : {"0.0.0.0",
@@ -77,5 +76,4 @@ TEST(ip_endpoint, ports) {
         EXPECT_FALSE(parse_port(text)) << text;
 }
 
-}  // namespace
-}  // namespace wire
+}  // namespace wire::ip_endpoint_test

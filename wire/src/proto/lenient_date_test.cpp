@@ -5,8 +5,7 @@
 
 #include "wire/proto/http_writer.hpp"
 
-namespace wire::http {
-namespace {
+namespace wire::http::lenient_date_test {
 
 std::string show(std::string_view text) {
     const auto at = parse_lenient_date(text);
@@ -51,5 +50,4 @@ TEST(lenient_date, no_dates) {
     }
 }
 
-}  // namespace
-}  // namespace wire::http
+}  // namespace wire::http::lenient_date_test

@@ -7,8 +7,7 @@
 
 #include "pieces.hpp"
 
-namespace wire::http::detail {
-namespace {
+namespace wire::http::detail::mended_head_test {
 
 using state = mending::state;
 
@@ -91,5 +90,4 @@ TEST(mended_head, is_bounded) {
               "error header too large");
 }
 
-}  // namespace
-}  // namespace wire::http::detail
+}  // namespace wire::http::detail::mended_head_test

@@ -5,8 +5,7 @@
 
 #include "pieces.hpp"
 
-namespace wire::http {
-namespace {
+namespace wire::http::multipart_test {
 
 using namespace std::string_literals;
 using event = multipart_parser::event;
@@ -161,5 +160,4 @@ TEST(multipart, a_whole_body) {
     EXPECT_EQ(parse_multipart(type, body, l).code(), errc::too_many_parts);
 }
 
-}  // namespace
-}  // namespace wire::http
+}  // namespace wire::http::multipart_test

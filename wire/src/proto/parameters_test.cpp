@@ -5,8 +5,7 @@
 
 #include "pieces.hpp"
 
-namespace wire::http {
-namespace {
+namespace wire::http::parameters_test {
 
 std::string shown(std::string_view text, const limits& l = {}) {
     const testing::exact_copy copy(text);
@@ -50,5 +49,4 @@ TEST(parameters, found_by_name) {
     EXPECT_TRUE(p->all("none").empty());
 }
 
-}  // namespace
-}  // namespace wire::http
+}  // namespace wire::http::parameters_test

@@ -7,8 +7,7 @@
 
 #include "pieces.hpp"
 
-namespace wire {
-namespace {
+namespace wire::proxy_header_test {
 
 using event = proxy_header_parser::event;
 using kind = proxy_header::kind;
@@ -152,5 +151,4 @@ TEST(proxy_header, checksum) {
               "failed");
 }
 
-}  // namespace
-}  // namespace wire
+}  // namespace wire::proxy_header_test

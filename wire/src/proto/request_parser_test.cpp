@@ -3,8 +3,7 @@
 
 #include "http_transcript.hpp"
 
-namespace wire::http {
-namespace {
+namespace wire::http::request_parser_test {
 
 using transcript_of = testing::http_transcript<request_parser, request_head>;
 
@@ -429,5 +428,4 @@ TEST(status_for, errors) {
     EXPECT_EQ(status_for(errc::bad_chunk), 400);
 }
 
-}  // namespace
-}  // namespace wire::http
+}  // namespace wire::http::request_parser_test

@@ -3,8 +3,7 @@
 
 #include "http_transcript.hpp"
 
-namespace wire::http {
-namespace {
+namespace wire::http::response_parser_test {
 
 using transcript_of = testing::http_transcript<response_parser, response_head>;
 
@@ -227,5 +226,4 @@ TEST(response_parser, limits_hold) {
 }
 TEST(response_parser, is_small) { EXPECT_LE(sizeof(response_parser), 48U); }
 
-}  // namespace
-}  // namespace wire::http
+}  // namespace wire::http::response_parser_test

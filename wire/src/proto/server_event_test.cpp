@@ -5,8 +5,7 @@
 
 #include "event_reader.hpp"
 
-namespace wire::http {
-namespace {
+namespace wire::http::server_event_test {
 
 using namespace std::chrono_literals;
 using namespace std::string_literals;
@@ -68,5 +67,4 @@ TEST(server_event, comments_are_no_events) {
     EXPECT_TRUE(reader.events.empty());
 }
 
-}  // namespace
-}  // namespace wire::http
+}  // namespace wire::http::server_event_test

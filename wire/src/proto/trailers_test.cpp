@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace wire::http {
-namespace {
+namespace wire::http::trailers_test {
 
 TEST(trailers, may_not_frame_route_authenticate_or_describe_the_message) {
     for (const auto* name :
@@ -33,5 +32,4 @@ TEST(trailers, keeps_their_own_bytes) {
     EXPECT_EQ(moved.fields().find("X-Empty"), "");
 }
 
-}  // namespace
-}  // namespace wire::http
+}  // namespace wire::http::trailers_test

@@ -6,8 +6,7 @@
 
 #include "wire/proto/url.hpp"
 
-namespace wire {
-namespace {
+namespace wire::url_reference_test {
 
 using examples = std::vector<std::pair<const char*, const char*>>;
 
@@ -106,5 +105,4 @@ TEST(with_query, adds_where_the_query_ends) {
     EXPECT_EQ(with_query("http://x/y#f?g", "a", "1"), "http://x/y?a=1#f?g");
 }
 
-}  // namespace
-}  // namespace wire
+}  // namespace wire::url_reference_test

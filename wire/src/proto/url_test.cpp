@@ -3,8 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace wire {
-namespace {
+namespace wire::url_test {
 
 std::string show(std::string_view text) {
     const auto u = parse_url(text);
@@ -52,5 +51,4 @@ TEST(canonical_path, decodes_once_or_refuses) {
         EXPECT_EQ(canonical_path(bad).code(), errc::bad_target) << bad;
 }
 
-}  // namespace
-}  // namespace wire
+}  // namespace wire::url_test

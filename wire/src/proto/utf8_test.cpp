@@ -7,8 +7,7 @@
 
 #include "pieces.hpp"
 
-namespace wire {
-namespace {
+namespace wire::utf8_test {
 
 // RFC 3629 section 3, by decoding: slow and plain, to compare with.
 bool is_valid_by_decoding(std::string_view s) {
@@ -72,5 +71,4 @@ TEST(utf8, fails_at_the_first_byte_that_cannot_be_right) {
     EXPECT_FALSE(v.complete());
 }
 
-}  // namespace
-}  // namespace wire
+}  // namespace wire::utf8_test

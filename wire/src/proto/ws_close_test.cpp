@@ -7,8 +7,7 @@
 
 #include "wire/proto/utf8.hpp"
 
-namespace wire::ws {
-namespace {
+namespace wire::ws::ws_close_test {
 
 using namespace std::string_literals;
 
@@ -55,5 +54,4 @@ TEST(close, payloads) {
     EXPECT_EQ(parse_close("\x03\xE8\xFF"s, got), errc::bad_utf8);
 }
 
-}  // namespace
-}  // namespace wire::ws
+}  // namespace wire::ws::ws_close_test

@@ -9,8 +9,7 @@
 #include "wire/proto/ws_handshake.hpp"
 #include "wire/proto/ws_reader.hpp"
 
-namespace wire::ws {
-namespace {
+namespace wire::ws::ws_deflate_test {
 
 using namespace std::string_literals;
 
@@ -452,5 +451,4 @@ TEST_F(ws_deflate, an_abandoned_message_holds_nothing) {
     EXPECT_EQ(after.read({whole.data(), whole.size()}).data, "hello");
 }
 
-}  // namespace
-}  // namespace wire::ws
+}  // namespace wire::ws::ws_deflate_test

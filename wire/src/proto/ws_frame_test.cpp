@@ -7,8 +7,7 @@
 
 #include "pieces.hpp"
 
-namespace wire::ws {
-namespace {
+namespace wire::ws::ws_frame_test {
 
 using namespace std::string_literals;
 
@@ -96,5 +95,4 @@ TEST(frame_header, refused_at_the_earliest_byte) {
     EXPECT_EQ(refused_after("\x82\x7F\x80"s, role::client), 3);  // 2^63 and more
 }
 
-}  // namespace
-}  // namespace wire::ws
+}  // namespace wire::ws::ws_frame_test

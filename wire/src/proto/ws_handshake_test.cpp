@@ -5,8 +5,7 @@
 
 #include <string>
 
-namespace wire::ws {
-namespace {
+namespace wire::ws::ws_handshake_test {
 
 const std::string sample_key = "dGhlIHNhbXBsZSBub25jZQ==";  // RFC 6455 section 1.3
 
@@ -150,5 +149,4 @@ TEST(ws_handshake, with_tls_the_own_origin_is_https) {
     EXPECT_TRUE(allowed("https://a.example", false));
 }
 
-}  // namespace
-}  // namespace wire::ws
+}  // namespace wire::ws::ws_handshake_test

@@ -7,8 +7,7 @@
 
 #include "pieces.hpp"
 
-namespace wire::ws {
-namespace {
+namespace wire::ws::ws_reader_test {
 
 using namespace std::string_literals;
 
@@ -181,5 +180,4 @@ TEST(message_reader, an_error_is_final) {
     EXPECT_EQ(reader.read({good.data(), good.size()}).error, errc::bad_frame);
 }
 
-}  // namespace
-}  // namespace wire::ws
+}  // namespace wire::ws::ws_reader_test

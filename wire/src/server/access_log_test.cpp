@@ -10,8 +10,7 @@
 #include "wire/loop/blocking_pool.hpp"
 #include "wire/server/router.hpp"
 
-namespace wire::http {
-namespace {
+namespace wire::http::access_log_test {
 
 using namespace std::chrono_literals;
 
@@ -151,5 +150,4 @@ TEST(common_log, the_time_and_addresses) {
     EXPECT_EQ(combined_log(r), common_log(r) + " \"-\" \"-\"");
 }
 
-}  // namespace
-}  // namespace wire::http
+}  // namespace wire::http::access_log_test

@@ -8,8 +8,7 @@
 #include "served.hpp"
 #include "wire/server/router.hpp"
 
-namespace wire::http {
-namespace {
+namespace wire::http::body_rate_test {
 
 using namespace std::chrono_literals;
 using testing::raw_peer;
@@ -126,5 +125,4 @@ TEST(body_rate, pauses_do_not_begin_the_count_anew) {
     EXPECT_EQ(trickle(p), "(close) 408 timed out\n");
 }
 
-}  // namespace
-}  // namespace wire::http
+}  // namespace wire::http::body_rate_test

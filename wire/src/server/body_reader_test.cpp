@@ -15,8 +15,7 @@
 #include "served.hpp"
 #include "wire/server/body.hpp"
 
-namespace wire::http {
-namespace {
+namespace wire::http::body_reader_test {
 
 using namespace std::chrono_literals;
 using testing::get;
@@ -349,5 +348,4 @@ TEST(body_reader, goes_through_middleware) {
     EXPECT_EQ(p.rest(), "");
 }
 
-}  // namespace
-}  // namespace wire::http
+}  // namespace wire::http::body_reader_test

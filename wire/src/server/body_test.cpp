@@ -11,8 +11,7 @@
 #include "requests.hpp"
 #include "served.hpp"
 
-namespace wire::http {
-namespace {
+namespace wire::http::body_test {
 
 using testing::patterned;
 using testing::post;
@@ -87,5 +86,4 @@ TEST(bodies, what_was_sent_back_is_cut_off_when_the_request_is) {
     }
 }
 
-}  // namespace
-}  // namespace wire::http
+}  // namespace wire::http::body_test

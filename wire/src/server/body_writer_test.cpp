@@ -16,8 +16,7 @@
 #include "wire/loop/blocking_pool.hpp"
 #include "wire/server/body.hpp"
 
-namespace wire::http {
-namespace {
+namespace wire::http::body_writer_test {
 
 using namespace std::chrono_literals;
 using testing::get;
@@ -334,5 +333,4 @@ TEST(body_writer, a_bad_field_makes_it_a_500) {
     EXPECT_FALSE(open.get_future().get());
 }
 
-}  // namespace
-}  // namespace wire::http
+}  // namespace wire::http::body_writer_test

@@ -11,8 +11,7 @@
 #include "raw_peer.hpp"
 #include "served.hpp"
 
-namespace wire::http {
-namespace {
+namespace wire::http::client_view_test {
 
 using testing::raw_peer;
 using testing::served;
@@ -232,5 +231,4 @@ TEST(https_targets, want_a_secured_connection) {
     EXPECT_EQ(r.response(), "200 hello");
 }
 
-}  // namespace
-}  // namespace wire::http
+}  // namespace wire::http::client_view_test

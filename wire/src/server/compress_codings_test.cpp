@@ -9,8 +9,7 @@
 #include "proto/body_packer.hpp"
 #include "wire/server/compress.hpp"
 
-namespace wire::http {
-namespace {
+namespace wire::http::compress_codings_test {
 
 constexpr std::array every{content_coding::gzip, content_coding::deflate, content_coding::br,
                            content_coding::zstd};
@@ -157,5 +156,4 @@ TEST_F(coded_responses, can_be_read_as_far_as_they_were_written) {
     }
 }
 
-}  // namespace
-}  // namespace wire::http
+}  // namespace wire::http::compress_codings_test

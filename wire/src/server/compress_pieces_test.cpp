@@ -6,8 +6,7 @@
 #include "compressed.hpp"
 #include "wire/server/compress.hpp"
 
-namespace wire::http {
-namespace {
+namespace wire::http::compress_pieces_test {
 
 using namespace std::chrono_literals;
 using testing::head_of;
@@ -250,5 +249,4 @@ TEST_F(compressed_pieces, a_writer_that_is_dropped_leaves_it_incomplete) {
     EXPECT_EQ(p.head_text.find("Content-Length"), std::string::npos);
 }
 
-}  // namespace
-}  // namespace wire::http
+}  // namespace wire::http::compress_pieces_test

@@ -4,8 +4,7 @@
 
 #include "compressed.hpp"
 
-namespace wire::http {
-namespace {
+namespace wire::http::compress_test {
 
 struct compressed_responses : testing::compressed {
     compressed_responses() {
@@ -68,5 +67,4 @@ TEST_F(compressed_responses, types_that_shrink) {
     EXPECT_EQ(ask("/vary"), "gzip|Cookie, Accept-Encoding|whole");
 }
 
-}  // namespace
-}  // namespace wire::http
+}  // namespace wire::http::compress_test

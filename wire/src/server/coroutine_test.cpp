@@ -13,8 +13,7 @@
 #include "served.hpp"
 #include "wire/client/coroutine.hpp"
 
-namespace wire::http {
-namespace {
+namespace wire::http::coroutine_test {
 
 using namespace std::chrono_literals;
 using testing::get;
@@ -319,5 +318,4 @@ TEST(body_pieces, may_be_awaited_when_the_server_stops) {
     EXPECT_EQ(frames, 0);
 }
 
-}  // namespace
-}  // namespace wire::http
+}  // namespace wire::http::coroutine_test

@@ -10,8 +10,7 @@
 #include "served.hpp"
 #include "wire/proto/compression.hpp"
 
-namespace wire::http {
-namespace {
+namespace wire::http::decompress_test {
 
 using testing::post;
 using testing::raw_peer;
@@ -163,5 +162,4 @@ TEST_F(decompressed_requests, that_become_too_large_are_413) {
     }
 }
 
-}  // namespace
-}  // namespace wire::http
+}  // namespace wire::http::decompress_test

@@ -16,8 +16,7 @@
 #include "wire/server/coroutine.hpp"
 #include "wire/server/server.hpp"
 
-namespace wire::http {
-namespace {
+namespace wire::http::embedded_test {
 
 using namespace std::chrono_literals;
 
@@ -308,5 +307,4 @@ TEST(embedded, what_outlives_a_server_that_has_not_drained_does_no_harm) {
     }
 }
 
-}  // namespace
-}  // namespace wire::http
+}  // namespace wire::http::embedded_test

@@ -6,8 +6,7 @@
 #include "served.hpp"
 #include "wire/server/router.hpp"
 
-namespace wire::http {
-namespace {
+namespace wire::http::error_pages_test {
 
 TEST(error_pages, the_status_before_its_class) {
     error_pages pages;
@@ -64,5 +63,4 @@ TEST(error_pages, what_may_not_be_set) {
     EXPECT_EQ(server::listen(0, [](response) {}, options).code(), errc::bad_argument);
 }
 
-}  // namespace
-}  // namespace wire::http
+}  // namespace wire::http::error_pages_test

@@ -15,8 +15,7 @@
 #include "requests.hpp"
 #include "served.hpp"
 
-namespace wire::http {
-namespace {
+namespace wire::http::event_writer_test {
 
 using namespace std::chrono_literals;
 using testing::event_reader;
@@ -189,5 +188,4 @@ TEST(event_writer, may_outlive_its_server) {
     kept.clear();
 }
 
-}  // namespace
-}  // namespace wire::http
+}  // namespace wire::http::event_writer_test

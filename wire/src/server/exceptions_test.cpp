@@ -11,8 +11,7 @@
 #include "served.hpp"
 #include "wire/server/coroutine.hpp"
 
-namespace wire::http {
-namespace {
+namespace wire::http::exceptions_test {
 
 using namespace std::chrono_literals;
 using testing::get;
@@ -253,5 +252,4 @@ TEST(exceptions, are_counted_without_on_exception) {
     EXPECT_TRUE(report.counted(1));
 }
 
-}  // namespace
-}  // namespace wire::http
+}  // namespace wire::http::exceptions_test

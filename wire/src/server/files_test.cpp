@@ -12,8 +12,7 @@
 #include "raw_peer.hpp"
 #include "served.hpp"
 
-namespace wire::http {
-namespace {
+namespace wire::http::files_test {
 
 using namespace std::chrono_literals;
 using testing::raw_peer;
@@ -308,5 +307,4 @@ TEST_F(file_server, says_why_it_cannot_serve) {
         errc::bad_argument);
 }
 
-}  // namespace
-}  // namespace wire::http
+}  // namespace wire::http::files_test

@@ -5,8 +5,7 @@
 #include "raw_peer.hpp"
 #include "served.hpp"
 
-namespace wire::http {
-namespace {
+namespace wire::http::forms_test {
 
 // Says what the request holds, or how the server refuses it.
 void inspect(response res) {
@@ -119,5 +118,4 @@ TEST(set_cookie, on_a_response) {
     EXPECT_EQ(p.head_text.find("Cookie"), std::string::npos);
 }
 
-}  // namespace
-}  // namespace wire::http
+}  // namespace wire::http::forms_test

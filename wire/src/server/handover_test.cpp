@@ -16,8 +16,7 @@
 #include "wire/client/client.hpp"
 #include "wire/loop/unix_socket.hpp"
 
-namespace wire::http {
-namespace {
+namespace wire::http::handover_test {
 
 using namespace std::chrono_literals;
 using testing::raw_peer;
@@ -205,5 +204,4 @@ TEST(stop, leaves_a_new_connection_a_moment_for_its_request) {
     EXPECT_EQ(fresh.response(), "(close) 200 just in time");
 }
 
-}  // namespace
-}  // namespace wire::http
+}  // namespace wire::http::handover_test

@@ -9,8 +9,7 @@
 #include "served.hpp"
 #include "wire/client/client.hpp"
 
-namespace wire::http {
-namespace {
+namespace wire::http::interim_and_trailers_test {
 
 using testing::get;
 using testing::raw_peer;
@@ -221,5 +220,4 @@ TEST(early_hints, may_make_a_client_cancel) {
     EXPECT_EQ(hints, 1);
 }
 
-}  // namespace
-}  // namespace wire::http
+}  // namespace wire::http::interim_and_trailers_test

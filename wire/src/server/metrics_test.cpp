@@ -11,8 +11,7 @@
 #include "wire/server/router.hpp"
 #include "ws_peer.hpp"
 
-namespace wire::http {
-namespace {
+namespace wire::http::metrics_test {
 
 using namespace std::chrono_literals;
 
@@ -228,5 +227,4 @@ TEST(max_connections_per_address, over_all_loops) {
     EXPECT_EQ(peers.back().response(), "200 x");
 }
 
-}  // namespace
-}  // namespace wire::http
+}  // namespace wire::http::metrics_test

@@ -8,8 +8,7 @@
 #include "wire/loop/blocking_pool.hpp"
 #include "ws_peer.hpp"
 
-namespace wire::http {
-namespace {
+namespace wire::http::peer_test {
 
 using testing::raw_peer;
 using testing::served;
@@ -89,5 +88,4 @@ TEST(request_peer, may_have_an_ipv6_address_and_outlive_the_connection) {
     kept.reset();
 }
 
-}  // namespace
-}  // namespace wire::http
+}  // namespace wire::http::peer_test

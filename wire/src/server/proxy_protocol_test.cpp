@@ -13,8 +13,7 @@
 #include "wire/loop/unix_socket.hpp"
 #include "ws_peer.hpp"
 
-namespace wire::http {
-namespace {
+namespace wire::http::proxy_protocol_test {
 
 using namespace std::chrono_literals;
 using testing::raw_peer;
@@ -164,5 +163,4 @@ TEST(proxy_protocol, needs_somebody_to_trust) {
     EXPECT_EQ(server::listen(0, router(), options).code(), errc::bad_argument);
 }
 
-}  // namespace
-}  // namespace wire::http
+}  // namespace wire::http::proxy_protocol_test

@@ -13,8 +13,7 @@
 #include "requests.hpp"
 #include "served.hpp"
 
-namespace wire::http {
-namespace {
+namespace wire::http::response_test {
 
 using testing::get;
 using testing::post;
@@ -175,5 +174,4 @@ TEST_F(send_file, answers_404_for_what_is_no_file) {
     EXPECT_EQ(answer(sending("pipe"), get("/")), "404 Not Found\n");
 }
 
-}  // namespace
-}  // namespace wire::http
+}  // namespace wire::http::response_test

@@ -11,8 +11,7 @@
 #include "served.hpp"
 #include "wire/loop/blocking_pool.hpp"
 
-namespace wire::http {
-namespace {
+namespace wire::http::router_test {
 
 handler says(const std::string& name, std::vector<std::string> params = {}) {
     return [name, params](response res) {
@@ -366,5 +365,4 @@ TEST(router, malformed_patterns) {
     EXPECT_THROW(r.add(method::other, "/", says("y")), std::invalid_argument);
 }
 
-}  // namespace
-}  // namespace wire::http
+}  // namespace wire::http::router_test

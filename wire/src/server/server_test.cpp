@@ -13,8 +13,7 @@
 #include "served.hpp"
 #include "wire/loop/blocking_pool.hpp"
 
-namespace wire::http {
-namespace {
+namespace wire::http::server_test {
 
 using namespace std::chrono_literals;
 using testing::get;
@@ -640,5 +639,4 @@ TEST(server, says_why_it_cannot_listen) {
     EXPECT_EQ(start_server(0, mirror, options).code, errc::bad_argument);
 }
 
-}  // namespace
-}  // namespace wire::http
+}  // namespace wire::http::server_test

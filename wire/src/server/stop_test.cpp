@@ -12,8 +12,7 @@
 #include "wire/loop/stop.hpp"
 #include "wire/server/coroutine.hpp"
 
-namespace wire::http {
-namespace {
+namespace wire::http::stop_test {
 
 using namespace std::chrono_literals;
 using testing::get;
@@ -162,5 +161,4 @@ TEST(server_stop, a_server_that_is_destroyed_without_a_drain_tells_too) {
     EXPECT_TRUE(token.stop_requested());
 }
 
-}  // namespace
-}  // namespace wire::http
+}  // namespace wire::http::stop_test

@@ -9,8 +9,7 @@
 
 #include "hex.hpp"
 
-namespace wire::tls::detail {
-namespace {
+namespace wire::tls::detail::aead_test {
 
 std::string octets(std::string_view hex) {
     const auto all = testing::from_hex(hex);
@@ -134,5 +133,4 @@ TEST(aeads, refuse_what_does_not_exist) {
     EXPECT_FALSE(key.set_key(short_key));
 }
 
-}  // namespace
-}  // namespace wire::tls::detail
+}  // namespace wire::tls::detail::aead_test

@@ -10,8 +10,7 @@
 
 #include "tls_contexts.hpp"
 
-namespace wire::tls {
-namespace {
+namespace wire::tls::alerts_test {
 
 using detail::alert_name;
 
@@ -51,5 +50,4 @@ TEST_P(alerts, are_named_in_errors) {
     EXPECT_EQ(meet().s.failed.message, "TLS handshake: the peer's alert: unknown_ca");
 }
 
-}  // namespace
-}  // namespace wire::tls
+}  // namespace wire::tls::alerts_test

@@ -13,8 +13,7 @@
 #include "openssl_peer.hpp"
 #include "tls_contexts.hpp"
 
-namespace wire::tls {
-namespace {
+namespace wire::tls::algorithms_test {
 
 using testing::ctx_ptr;
 using testing::openssl_peer;
@@ -208,5 +207,4 @@ TEST_P(algorithms_with_openssl, errors_say_what_is_wrong) {
     refused("TLS versions: the lowest is above the highest");
 }
 
-}  // namespace
-}  // namespace wire::tls
+}  // namespace wire::tls::algorithms_test

@@ -13,8 +13,7 @@
 #include "wire/tls/client_context.hpp"
 #include "wire/tls/server_context.hpp"
 
-namespace wire::tls {
-namespace {
+namespace wire::tls::engine_test {
 
 using testing::certificates;
 using testing::contexts;
@@ -484,5 +483,4 @@ TEST_P(contexts, files_that_are_no_use_are_named_with_the_reason) {
               "a TLS server needs at least one certificate");
 }
 
-}  // namespace
-}  // namespace wire::tls
+}  // namespace wire::tls::engine_test

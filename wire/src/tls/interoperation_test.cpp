@@ -7,8 +7,7 @@
 #include "openssl_peer.hpp"
 #include "record_layers.hpp"
 
-namespace wire::tls {
-namespace {
+namespace wire::tls::interoperation_test {
 
 struct interoperation : testing::openssl_peers {};
 
@@ -104,5 +103,4 @@ TEST_P(interoperation, a_retried_hello) {
     converse();
 }
 
-}  // namespace
-}  // namespace wire::tls
+}  // namespace wire::tls::interoperation_test

@@ -10,8 +10,7 @@
 #include "served.hpp"
 #include "wire/client/client.hpp"
 
-namespace wire::tls {
-namespace {
+namespace wire::tls::libraries_test {
 
 using testing::command_server;
 using testing::output_of;
@@ -106,5 +105,4 @@ TEST_P(libraries, nss_answers_our_client) {
     expect_reply_from(port, version::tls_1_3);
 }
 
-}  // namespace
-}  // namespace wire::tls
+}  // namespace wire::tls::libraries_test

@@ -6,8 +6,7 @@
 
 #include "tls_contexts.hpp"
 
-namespace wire::tls {
-namespace {
+namespace wire::tls::pem_test {
 
 using testing::certificates;
 
@@ -131,5 +130,4 @@ TEST_P(pem_contexts, one_place_for_each) {
     EXPECT_EQ(client_context::create(client).code(), errc::bad_argument);
 }
 
-}  // namespace
-}  // namespace wire::tls
+}  // namespace wire::tls::pem_test

@@ -8,8 +8,7 @@
 #include "wire/client/client.hpp"
 #include "wire/client/websocket.hpp"
 
-namespace wire {
-namespace {
+namespace wire::proxy_test {
 
 using namespace std::chrono_literals;
 using testing::certificates;
@@ -237,5 +236,4 @@ TEST_F(tls_proxy, that_is_silent_is_told_in_time) {
     EXPECT_NE(told.find("TLS handshake: not complete within 30 ms"), std::string::npos) << told;
 }
 
-}  // namespace
-}  // namespace wire
+}  // namespace wire::proxy_test

@@ -3,8 +3,7 @@
 
 #include "tls_contexts.hpp"
 
-namespace wire::tls {
-namespace {
+namespace wire::tls::read_peer_certificate_test {
 
 using names = std::vector<std::string>;
 
@@ -97,5 +96,4 @@ TEST_P(peer_certificates, may_be_judged_by_the_client) {
     }
 }
 
-}  // namespace
-}  // namespace wire::tls
+}  // namespace wire::tls::read_peer_certificate_test

@@ -15,8 +15,7 @@
 #include "pem.hpp"
 #include "record_layers.hpp"
 
-namespace wire::tls {
-namespace {
+namespace wire::tls::record_layer_test {
 
 using testing::ctx_ptr;
 using testing::ssl_ptr;
@@ -213,5 +212,4 @@ TEST_P(record_layers, tell_an_applications_key_log) {
     EXPECT_EQ(client_lines.front().find_first_of("\r\n"), std::string::npos);
 }
 
-}  // namespace
-}  // namespace wire::tls
+}  // namespace wire::tls::record_layer_test

@@ -11,8 +11,7 @@
 #include "hex.hpp"
 #include "pieces.hpp"
 
-namespace wire::tls::detail {
-namespace {
+namespace wire::tls::detail::record_stream_test {
 
 constexpr std::uint16_t aes_128 = 0x1301;
 constexpr std::uint16_t chacha = 0x1303;
@@ -517,5 +516,4 @@ TEST(record_streams, any_sequence_of_records_however_cut) {
     EXPECT_GT(ended, 10);
 }
 
-}  // namespace
-}  // namespace wire::tls::detail
+}  // namespace wire::tls::detail::record_stream_test

@@ -9,8 +9,7 @@
 #include "wire/client/websocket.hpp"
 #include "wire/loop/blocking_pool.hpp"
 
-namespace wire::tls {
-namespace {
+namespace wire::tls::request_test {
 
 using testing::certificates;
 using testing::served;
@@ -95,5 +94,4 @@ TEST_F(request_info, is_there_when_a_websocket_begins) {
     EXPECT_EQ(got->data, "TLSv1.3 [http/1.1] me from 127.0.0.1");
 }
 
-}  // namespace
-}  // namespace wire::tls
+}  // namespace wire::tls::request_test

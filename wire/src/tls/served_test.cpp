@@ -23,8 +23,7 @@
 #include "wire/client/websocket.hpp"
 #include "wire/server/files.hpp"
 
-namespace wire::tls {
-namespace {
+namespace wire::tls::served_test {
 
 using namespace std::chrono_literals;
 using testing::certificates;
@@ -483,5 +482,4 @@ TEST_P(tls_servers, talk_to_the_openssl_command) {
     }
 }
 
-}  // namespace
-}  // namespace wire::tls
+}  // namespace wire::tls::served_test

@@ -7,8 +7,7 @@
 #include "wire/client/client.hpp"
 #include "wire/client/websocket.hpp"
 
-namespace wire {
-namespace {
+namespace wire::socks5_test {
 
 using namespace std::chrono_literals;
 using testing::certificates;
@@ -84,5 +83,4 @@ TEST_F(tls_by_socks5, wss) {
     EXPECT_EQ(p.asked_for(), "192.0.2.1:" + port + " ");
 }
 
-}  // namespace
-}  // namespace wire
+}  // namespace wire::socks5_test

@@ -10,8 +10,7 @@
 #include "wire/tls/client_context.hpp"
 #include "wire/tls/server_context.hpp"
 
-namespace wire::tls {
-namespace {
+namespace wire::tls::ticket_keys_test {
 
 using namespace std::chrono_literals;
 using detail::ticket_keys;
@@ -185,5 +184,4 @@ TEST_F(resumption, takes_sound_times) {
               "ticket_key_period: from 1 second to 7 days");
 }
 
-}  // namespace
-}  // namespace wire::tls
+}  // namespace wire::tls::ticket_keys_test

@@ -11,8 +11,7 @@
 #include "wire/server/router.hpp"
 #include "ws_peer.hpp"
 
-namespace wire::ws {
-namespace {
+namespace wire::ws::agreement_test {
 
 using namespace std::chrono_literals;
 using testing::frame;
@@ -175,5 +174,4 @@ TEST(ws_ping, the_answer_to_a_keep_alive_ping_is_empty) {
     EXPECT_EQ(told.get_future().get(), "<>");
 }
 
-}  // namespace
-}  // namespace wire::ws
+}  // namespace wire::ws::agreement_test

@@ -10,8 +10,7 @@
 #include "wire/proto/ws_deflate.hpp"
 #include "wire/proto/ws_handshake.hpp"
 
-namespace wire::ws {
-namespace {
+namespace wire::ws::deflate_test {
 
 using namespace std::chrono_literals;
 using testing::served;
@@ -226,5 +225,4 @@ TEST_F(ws_deflate_session, a_client_fails_what_it_did_not_offer) {
     }
 }
 
-}  // namespace
-}  // namespace wire::ws
+}  // namespace wire::ws::deflate_test

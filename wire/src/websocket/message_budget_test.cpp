@@ -12,8 +12,7 @@
 #include "wire/proto/ws_handshake.hpp"
 #include "ws_peer.hpp"
 
-namespace wire::ws {
-namespace {
+namespace wire::ws::message_budget_test {
 
 using namespace std::chrono_literals;
 using namespace std::string_literals;
@@ -176,5 +175,4 @@ TEST(unfinished_messages, of_a_client_have_a_limit_too) {
     EXPECT_NE(got.error().message.find("1013"), std::string::npos) << got.error().message;
 }
 
-}  // namespace
-}  // namespace wire::ws
+}  // namespace wire::ws::message_budget_test

@@ -10,8 +10,7 @@
 #include "served.hpp"
 #include "ws_peer.hpp"
 
-namespace wire::ws {
-namespace {
+namespace wire::ws::session_test {
 
 using namespace std::chrono_literals;
 using namespace std::string_literals;
@@ -312,5 +311,4 @@ TEST(ws_session, echo_to_one_that_never_reads_is_bounded) {
     for (std::size_t i = 0; i < whole; ++i) ASSERT_EQ(p.next().size(), 30'002U);
 }
 
-}  // namespace
-}  // namespace wire::ws
+}  // namespace wire::ws::session_test

@@ -8,8 +8,7 @@
 #include "served.hpp"
 #include "ws_peer.hpp"
 
-namespace wire::ws {
-namespace {
+namespace wire::ws::topics_test {
 
 using testing::frame;
 using testing::served;
@@ -182,5 +181,4 @@ TEST(topics, one_set_for_several_servers_of_which_one_ends) {
     all.publish("a", "nobody");
 }
 
-}  // namespace
-}  // namespace wire::ws
+}  // namespace wire::ws::topics_test

@@ -12,8 +12,7 @@
 #include "wire/proto/compression.hpp"
 #include "wire/proto/ws_handshake.hpp"
 
-namespace wire::testing {
-namespace {
+namespace wire::testing::client_test {
 
 // Sends `begin`, then `more` over and over, until the client closes or 16 MB are sent.
 void pour(int fd, std::string_view begin, std::string_view more) {
@@ -141,5 +140,4 @@ TEST(client_abuse, servers_that_trickle_or_say_nothing_time_out) {
     }
 }
 
-}  // namespace
-}  // namespace wire::testing
+}  // namespace wire::testing::client_test

@@ -3,8 +3,7 @@
 
 #include "abused.hpp"
 
-namespace wire::testing {
-namespace {
+namespace wire::testing::http_test {
 
 struct http_abuse : abuse {};
 
@@ -151,5 +150,4 @@ TEST_F(few_connections, flood_of_connections) {
     expect_bounded(4096);
 }
 
-}  // namespace
-}  // namespace wire::testing
+}  // namespace wire::testing::http_test

@@ -5,8 +5,7 @@
 #include "certificates.hpp"
 #include "wire/client/client.hpp"
 
-namespace wire::testing {
-namespace {
+namespace wire::testing::tls_test {
 
 // The beginning of a ClientHello record whose rest never comes.
 constexpr std::string_view half_a_hello("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 11);
@@ -46,5 +45,4 @@ TEST(tls_abuse, handshakes_that_stall_end_and_others_are_served) {
     for (raw_peer& p : wrong) p.rest();  // an alert, or not
 }
 
-}  // namespace
-}  // namespace wire::testing
+}  // namespace wire::testing::tls_test

@@ -4,8 +4,7 @@
 #include "abused.hpp"
 #include "wire/proto/compression.hpp"
 
-namespace wire::testing {
-namespace {
+namespace wire::testing::websocket_test {
 
 std::string head_of_101(raw_peer& p) {
     std::string head;
@@ -223,5 +222,4 @@ TEST_F(closing, handshakes_that_are_never_answered_end) {
     for (raw_peer& p : peers) EXPECT_TRUE(hangs_up(p));
 }
 
-}  // namespace
-}  // namespace wire::testing
+}  // namespace wire::testing::websocket_test

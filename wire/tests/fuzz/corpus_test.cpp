@@ -7,8 +7,7 @@
 #include "damage.hpp"
 #include "targets.hpp"
 
-namespace wire::fuzz {
-namespace {
+namespace wire::fuzz::corpus_test {
 
 std::vector<std::string> corpus_of(std::string_view target) {
     return files_in(std::filesystem::path(WIRE_SOURCE_DIR) / "tests/fuzz/corpus" / target);
@@ -30,5 +29,4 @@ TEST_P(fuzz_corpus, damaged) {
     }
 }
 
-}  // namespace
-}  // namespace wire::fuzz
+}  // namespace wire::fuzz::corpus_test

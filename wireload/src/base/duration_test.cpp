@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace wireload {
-namespace {
+namespace wireload::duration_test {
 
 TEST(ParseDuration, KnowsEveryUnit) {
     EXPECT_EQ(parse_duration("7ns")->count(), 7);
@@ -30,5 +29,4 @@ TEST(FormatDuration, KeepsThreeDigits) {
     EXPECT_EQ(format_duration(150e9), "2.50 min");
 }
 
-}  // namespace
-}  // namespace wireload
+}  // namespace wireload::duration_test

@@ -8,8 +8,7 @@
 
 #include "command_line/suggest.hpp"
 
-namespace wireload {
-namespace {
+namespace wireload::command_line_test {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
@@ -308,5 +307,4 @@ TEST(Suggest, KnowsSwapsAndShortWords) {
     EXPECT_EQ(nearest("--qqqqqq", {"--threads"}), "");
 }
 
-}  // namespace
-}  // namespace wireload
+}  // namespace wireload::command_line_test

@@ -11,8 +11,7 @@
 #include "command_line/completion.hpp"
 #include "command_line/option_table.hpp"
 
-namespace wireload {
-namespace {
+namespace wireload::help_test {
 
 std::vector<std::string> lines_of(const std::string& text) {
     std::vector<std::string> out;
@@ -119,5 +118,4 @@ TEST(Completion, OffersEveryFlagInEveryShell) {
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "-x -a 'echo count none'", fish);
 }
 
-}  // namespace
-}  // namespace wireload
+}  // namespace wireload::help_test

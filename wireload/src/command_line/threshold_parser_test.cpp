@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace wireload {
-namespace {
+namespace wireload::threshold_parser_test {
 
 threshold good(std::string_view text) {
     auto parsed = parse_threshold(text);
@@ -71,5 +70,4 @@ TEST(Threshold, ProblemsSayWhereAndWhatToDo) {
     }
 }
 
-}  // namespace
-}  // namespace wireload
+}  // namespace wireload::threshold_parser_test

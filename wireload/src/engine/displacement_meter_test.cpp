@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace wireload {
-namespace {
+namespace wireload::displacement_meter_test {
 
 TEST(Displacement, OfARequestThatIsAloneIsNone) {
     displacement_meter meter;
@@ -51,5 +50,4 @@ TEST(Displacement, OfALateRequestReachesTheNextOne) {
     EXPECT_EQ(meter.sent(2'000, 2'000, true), 800);
 }
 
-}  // namespace
-}  // namespace wireload
+}  // namespace wireload::displacement_meter_test

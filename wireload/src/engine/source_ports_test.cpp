@@ -4,8 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace wireload {
-namespace {
+namespace wireload::source_ports_test {
 
 constexpr port_range small{40'000, 40'079};  // 80 ports, of which 70 are used
 
@@ -70,5 +69,4 @@ TEST(SourcePorts, WithoutChoosingThePortIsTheKernels) {
 
 TEST(SourcePorts, ReadsTheKernelsRange) { EXPECT_GE(local_port_range().size(), 1U); }
 
-}  // namespace
-}  // namespace wireload
+}  // namespace wireload::source_ports_test

@@ -7,8 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace wireload {
-namespace {
+namespace wireload::histogram_test {
 
 TEST(Histogram, EmptyHasNoFigures) {
     const histogram h;
@@ -135,5 +134,4 @@ TEST(PercentileName, IsShort) {
     EXPECT_EQ(percentile_name(99.99), "99.99");
 }
 
-}  // namespace
-}  // namespace wireload
+}  // namespace wireload::histogram_test

@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace wireload {
-namespace {
+namespace wireload::omission_test {
 
 constexpr std::uint64_t ms = 1'000'000;
 
@@ -72,5 +71,4 @@ TEST(Omission, HoursOfWaitingAtOneNanosecondComeToAnEnd) {
     EXPECT_TRUE(corrected_for_omission(histogram(), 5).empty());
 }
 
-}  // namespace
-}  // namespace wireload
+}  // namespace wireload::omission_test

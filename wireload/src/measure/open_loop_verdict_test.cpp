@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace wireload {
-namespace {
+namespace wireload::open_loop_verdict_test {
 
 constexpr std::uint64_t us = 1'000;
 constexpr std::uint64_t ms = 1'000'000;
@@ -150,5 +149,4 @@ TEST(OpenLoopVerdict, WithoutAnyReplyTheServerIsToBlame) {
     EXPECT_EQ(v.why_void, std::nullopt);
 }
 
-}  // namespace
-}  // namespace wireload
+}  // namespace wireload::open_loop_verdict_test

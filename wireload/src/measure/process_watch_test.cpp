@@ -13,8 +13,7 @@
 
 #include <gtest/gtest.h>
 
-namespace wireload {
-namespace {
+namespace wireload::process_watch_test {
 
 std::uint64_t own_cpu_ns() {
     timespec t{};
@@ -144,5 +143,4 @@ TEST(ProcessWatch, SaysWhatIsWrong) {
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "not a cgroup v2 folder", refusal("/nonexistent"));
 }
 
-}  // namespace
-}  // namespace wireload
+}  // namespace wireload::process_watch_test

@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace wireload {
-namespace {
+namespace wireload::series_test {
 
 histogram of(std::initializer_list<std::uint64_t> values) {
     histogram h;
@@ -71,5 +70,4 @@ TEST(Series, SomebodyWhoLooksGetsEachCompletedIntervalOnce) {
     EXPECT_EQ(series.total().count(), 3U);
 }
 
-}  // namespace
-}  // namespace wireload
+}  // namespace wireload::series_test

@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace wireload {
-namespace {
+namespace wireload::error_advice_test {
 
 // A line of the summary: indented by four, in 80 columns.
 TEST(ErrorAdvice, EveryKindHasOneThatFits) {
@@ -14,5 +13,4 @@ TEST(ErrorAdvice, EveryKindHasOneThatFits) {
     }
 }
 
-}  // namespace
-}  // namespace wireload
+}  // namespace wireload::error_advice_test

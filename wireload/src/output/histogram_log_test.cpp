@@ -6,8 +6,7 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
-namespace wireload {
-namespace {
+namespace wireload::histogram_log_test {
 
 std::string unbase64(std::string_view text) {
     static constexpr std::string_view alphabet =
@@ -91,5 +90,4 @@ TEST(LogWriter, WritesFormat13) {
     EXPECT_TRUE(out.str().ends_with("\n"));
 }
 
-}  // namespace
-}  // namespace wireload
+}  // namespace wireload::histogram_log_test

@@ -6,8 +6,7 @@
 
 #include "command_line/threshold_parser.hpp"
 
-namespace wireload {
-namespace {
+namespace wireload::judgement_test {
 
 threshold good(std::string_view text) {
     auto parsed = parse_threshold(text);
@@ -76,5 +75,4 @@ TEST(Threshold, WithTooFewSamplesItIsNotDecidedAndFails) {
     EXPECT_FALSE(fails(judge(good("errors>0"), nothing)));
 }
 
-}  // namespace
-}  // namespace wireload
+}  // namespace wireload::judgement_test

@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace wireload {
-namespace {
+namespace wireload::latency_picture_test {
 
 TEST(LatencyPicture, ClassesHoldEverythingAndGrowByOneFactor) {
     histogram h;
@@ -59,5 +58,4 @@ TEST(Screen, NumbersForPeople) {
     EXPECT_EQ(time_or_dash(std::nullopt), "-");
 }
 
-}  // namespace
-}  // namespace wireload
+}  // namespace wireload::latency_picture_test

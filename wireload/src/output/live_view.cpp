@@ -21,7 +21,7 @@ constexpr std::size_t most_columns = 100;
 // A terminal that takes nothing just now misses a frame; the run goes on.
 void put(int fd, std::string_view text) {
     while (!text.empty()) {
-        const ssize_t n = write(fd, text.data(), text.size());
+        const ssize_t n = ::write(fd, text.data(), text.size());
         if (n < 0 && errno == EINTR) continue;
         if (n <= 0) return;
         text.remove_prefix(static_cast<std::size_t>(n));

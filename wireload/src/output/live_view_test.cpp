@@ -7,8 +7,7 @@
 
 #include "wire/loop/socket.hpp"
 
-namespace wireload {
-namespace {
+namespace wireload::live_view_test {
 
 constexpr nanos second = 1'000'000'000;
 
@@ -110,5 +109,4 @@ TEST(LiveView, IsFreeOnlyWithACpuToSpare) {
     EXPECT_FALSE(view_is_free(o, 8));
 }
 
-}  // namespace
-}  // namespace wireload
+}  // namespace wireload::live_view_test

@@ -6,8 +6,7 @@
 
 #include "wire/proto/ws_frame.hpp"
 
-namespace wireload {
-namespace {
+namespace wireload::print_request_test {
 
 std::string printed(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), {"wireload", "--print", "request"});
@@ -68,5 +67,4 @@ TEST(PrintRequest, OnATerminalNoByteDoesAnythingButShow) {
     EXPECT_EQ(for_terminal(""), "");
 }
 
-}  // namespace
-}  // namespace wireload
+}  // namespace wireload::print_request_test

@@ -7,8 +7,7 @@
 #include <random>
 #include <sstream>
 
-namespace wireload {
-namespace {
+namespace wireload::arrivals_test {
 
 constexpr nanos second = 1'000'000'000;
 
@@ -283,5 +282,4 @@ TEST(Arrivals, ReadsRecordedOffsets) {
     EXPECT_EQ(all(arrivals(plan, 0, 1, 9)), (std::vector<nanos>{0, 5}));
 }
 
-}  // namespace
-}  // namespace wireload
+}  // namespace wireload::arrivals_test

@@ -4,8 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace wireload {
-namespace {
+namespace wireload::count_reply_test {
 
 TEST(CountReply, ReadsWhatServersSend) {
     EXPECT_EQ(parse_count_reply(R"({"c":7,"ts":1700000000})"), 7U);
@@ -59,5 +58,4 @@ TEST(CountReply, RefusesEveryCut) {
         EXPECT_FALSE(parse_count_reply(whole.substr(0, n)).has_value()) << n;
 }
 
-}  // namespace
-}  // namespace wireload
+}  // namespace wireload::count_reply_test

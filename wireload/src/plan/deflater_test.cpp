@@ -8,8 +8,7 @@
 
 #include "wire/proto/ws_reader.hpp"
 
-namespace wireload {
-namespace {
+namespace wireload::deflater_test {
 
 constexpr wire::ws::mask_key key{1, 2, 3, 4};
 
@@ -73,5 +72,4 @@ TEST(Deflater, PartsOfAFrameMakeTheWholeWhateverCameBetween) {
     EXPECT_EQ(out.view(), whole);
 }
 
-}  // namespace
-}  // namespace wireload
+}  // namespace wireload::deflater_test

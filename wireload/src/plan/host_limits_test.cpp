@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace wireload {
-namespace {
+namespace wireload::host_limits_test {
 
 const wire::address local = *wire::address::parse("127.0.0.1", 80);
 
@@ -75,5 +74,4 @@ TEST(engine, the_host_is_asked) {
     EXPECT_FALSE(may_need_io_uring(asking(10), 1000));
 }
 
-}  // namespace
-}  // namespace wireload
+}  // namespace wireload::host_limits_test

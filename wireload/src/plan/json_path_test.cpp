@@ -5,8 +5,7 @@
 
 #include "plan/reply_checks.hpp"
 
-namespace wireload {
-namespace {
+namespace wireload::json_path_test {
 
 std::string at(std::string_view path, std::string_view text) {
     const auto parsed = json_path::parse(path);
@@ -72,5 +71,4 @@ TEST(SameJson, ComparesValues) {
     EXPECT_FALSE(same_json("[1,2]", "[2,1]"));
 }
 
-}  // namespace
-}  // namespace wireload
+}  // namespace wireload::json_path_test

@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace wireload {
-namespace {
+namespace wireload::message_test {
 
 // However the frame is cut, the parts put together are the same bytes.
 TEST(MessageTemplate, PartsOfAFrameMakeTheWhole) {
@@ -32,5 +31,4 @@ TEST(MessageTemplate, PartsOfAFrameMakeTheWhole) {
     }
 }
 
-}  // namespace
-}  // namespace wireload
+}  // namespace wireload::message_test

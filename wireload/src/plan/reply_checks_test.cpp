@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace wireload {
-namespace {
+namespace wireload::reply_checks_test {
 
 using kind = reply_checks::failure::kind;
 
@@ -201,5 +200,4 @@ TEST(ReplyChecks, SaysWhatIsWrongWithACheck) {
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "'Name: value'", problem(e));
 }
 
-}  // namespace
-}  // namespace wireload
+}  // namespace wireload::reply_checks_test

@@ -14,7 +14,7 @@
 namespace wireload {
 namespace {
 
-using json = nlohmann::ordered_json;
+using ordered_json = nlohmann::ordered_json;
 
 constexpr std::size_t most_requests = 10'000;
 
@@ -23,15 +23,15 @@ struct file_error {
     std::string text;
 };
 
-std::string shown(const json& value) {
-    const std::string text = value.dump(-1, ' ', false, json::error_handler_t::replace);
+std::string shown(const ordered_json& value) {
+    const std::string text = value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
     return text.size() <= 60 ? text : text.substr(0, 57) + "...";
 }
 
 // One entry, and where it stands.
 class entry_reader {
 public:
-    entry_reader(const json& entry, const std::string& file, std::size_t index)
+    entry_reader(const ordered_json& entry, const std::string& file, std::size_t index)
         : entry_(entry), file_(file), where_(fmt::format("{}: [{}]", file, index)) {}
 
     request_options read(const request_options& defaults) {
@@ -55,7 +55,7 @@ public:
         if (const std::string problem = method_problem(out.method); !problem.empty())
             refuse(".method", problem);
         if (entry_.contains("weight")) {
-            const json& weight = entry_["weight"];
+            const ordered_json& weight = entry_["weight"];
             if (!weight.is_number_unsigned() || weight < 1 || weight > 1000)
                 wrong(".weight", "a whole number from 1 to 1000", weight);
             out.weight = weight.get<std::uint32_t>();
@@ -69,10 +69,10 @@ private:
         throw file_error{fmt::format("{}{}: {}", where_, key, what)};
     }
     [[noreturn]] void wrong(std::string_view key, std::string_view expected,
-                            const json& got) const {
+                            const ordered_json& got) const {
         refuse(key, fmt::format("expected {}, got {}", expected, shown(got)));
     }
-    void know_keys(const json& object, std::string_view under,
+    void know_keys(const ordered_json& object, std::string_view under,
                    std::initializer_list<std::string_view> known) const {
         for (const auto& [key, value] : object.items()) {
             if (std::find(known.begin(), known.end(), key) != known.end()) continue;
@@ -82,7 +82,7 @@ private:
             refuse(fmt::format("{}.{}", under, key), fmt::format("no such key; there are {}", all));
         }
     }
-    std::optional<std::string> text(const json& object, std::string_view under,
+    std::optional<std::string> text(const ordered_json& object, std::string_view under,
                                     const char* key) const {
         if (!object.contains(key)) return std::nullopt;
         if (!object[key].is_string())
@@ -102,11 +102,11 @@ private:
                                    key, file_key));
         if (const auto name = text(entry_, "", file_key.c_str()))
             return from_file("." + file_key, *name);
-        const json& body = entry_[key];
+        const ordered_json& body = entry_[key];
         return body.is_string() ? body.get<std::string>() : body.dump();
     }
     void read_headers(request_options& out) const {
-        const json& headers = entry_["headers"];
+        const ordered_json& headers = entry_["headers"];
         if (!headers.is_object())
             wrong(".headers", "an object such as {\"Accept\": \"text/plain\"}", headers);
         for (const auto& [name, value] : headers.items()) {
@@ -121,21 +121,21 @@ private:
         }
     }
     // One text, or a list of them.
-    std::vector<std::string> texts(const json& value, const std::string& key) const {
+    std::vector<std::string> texts(const ordered_json& value, const std::string& key) const {
         std::vector<std::string> out;
-        for (const json& item : value.is_array() ? value : json::array({value})) {
+        for (const ordered_json& item : value.is_array() ? value : ordered_json::array({value})) {
             if (!item.is_string()) wrong(key, "a text or a list of texts", value);
             out.push_back(item.get<std::string>());
         }
         return out;
     }
     void read_expectations(expectations& out) const {
-        const json& expect = entry_["expect"];
+        const ordered_json& expect = entry_["expect"];
         if (!expect.is_object()) wrong(".expect", "an object such as {\"status\": 200}", expect);
         know_keys(expect, ".expect",
                   {"status", "header", "body", "body_file", "length", "sha256", "match", "json"});
         if (expect.contains("status")) {
-            const json& status = expect["status"];
+            const ordered_json& status = expect["status"];
             const auto set = status_set::parse(status.is_number_unsigned() ? status.dump()
                                                : status.is_string() ? status.get<std::string>()
                                                                     : "");
@@ -155,7 +155,7 @@ private:
         if (expect.contains("header")) out.headers = texts(expect["header"], ".expect.header");
         if (expect.contains("match")) out.match = texts(expect["match"], ".expect.match");
         if (expect.contains("json")) {
-            const json& fields = expect["json"];
+            const ordered_json& fields = expect["json"];
             if (!fields.is_object()) {
                 out.json = texts(fields, ".expect.json");
             } else {
@@ -166,7 +166,7 @@ private:
         }
     }
 
-    const json& entry_;
+    const ordered_json& entry_;
     const std::string& file_;
     std::string where_;
 };
@@ -189,8 +189,8 @@ std::variant<std::vector<request_options>, std::string> read_request_file(
     if (auto* problem = std::get_if<std::string>(&bytes)) return std::move(*problem);
     const auto& text = std::get<std::vector<char>>(bytes);
     try {
-        const json all =
-            json::parse(text.begin(), text.end(), nullptr, true, /*ignore_comments=*/true);
+        const ordered_json all =
+            ordered_json::parse(text.begin(), text.end(), nullptr, true, /*ignore_comments=*/true);
         if (!all.is_array() || all.empty())
             return fmt::format(
                 "{}: expected a list of requests, such as [{{\"path\": \"/\"}}], got {}", path,
@@ -203,12 +203,12 @@ std::variant<std::vector<request_options>, std::string> read_request_file(
         return out;
     } catch (const file_error& wrong) {
         return wrong.text;
-    } catch (const json::parse_error& wrong) {
+    } catch (const ordered_json::parse_error& wrong) {
         // "[json.exception.parse_error.101] parse error at line 3, column 5: ..."
         const std::string_view what = wrong.what();
         return fmt::format("{}: not JSON: {}", path,
                            what.substr(std::min(what.find("] ") + 2, what.size())));
-    } catch (const json::exception& wrong) {  // a number that no double holds
+    } catch (const ordered_json::exception& wrong) {  // a number that no double holds
         const std::string_view what = wrong.what();
         return fmt::format("{}: {}", path, what.substr(std::min(what.find("] ") + 2, what.size())));
     }

@@ -7,10 +7,9 @@
 
 #include <gtest/gtest.h>
 
-namespace wireload {
-namespace {
+namespace wireload::request_file_test {
 
-class RequestFile : public testing::Test {
+class RequestFile : public ::testing::Test {
 protected:
     std::variant<std::vector<request_options>, std::string> read(
         const std::string& content, const request_options& defaults = {}) {
@@ -121,5 +120,4 @@ TEST_F(RequestFile, ErrorsSayFileEntryAndKey) {
                         std::get<std::string>(read_request_file("/no/such/file", {})));
 }
 
-}  // namespace
-}  // namespace wireload
+}  // namespace wireload::request_file_test

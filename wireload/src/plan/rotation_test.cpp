@@ -4,8 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace wireload {
-namespace {
+namespace wireload::rotation_test {
 
 prepared_request made(const request_options& o, const std::string& url, bool keep_alive = true) {
     auto out = prepare_request(o, *wire::parse_url(url), keep_alive);
@@ -75,5 +74,4 @@ TEST(Spread, FollowsTheWeights) {
         EXPECT_FALSE(order[i] == order[i + 1] && order[i] == order[i + 2]);
 }
 
-}  // namespace
-}  // namespace wireload
+}  // namespace wireload::rotation_test

@@ -4,8 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace wireload {
-namespace {
+namespace wireload::text_template_test {
 
 text_template made(std::string_view text, bool short_counter = false) {
     auto parsed = text_template::parse(text, short_counter);
@@ -162,5 +161,4 @@ TEST(TextTemplate, PartsMakeTheWhole) {
     }
 }
 
-}  // namespace
-}  // namespace wireload
+}  // namespace wireload::text_template_test

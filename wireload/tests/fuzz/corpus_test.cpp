@@ -7,8 +7,7 @@
 #include "fuzz/damage.hpp"
 #include "targets.hpp"
 
-namespace wireload::fuzz {
-namespace {
+namespace wireload::fuzz::corpus_test {
 
 std::vector<std::string> corpus_of(std::string_view target) {
     return wire::fuzz::files_in(std::filesystem::path(WIRELOAD_SOURCE_DIR) / "tests/fuzz/corpus" /
@@ -31,5 +30,4 @@ TEST_P(fuzz_corpus, damaged) {
     }
 }
 
-}  // namespace
-}  // namespace wireload::fuzz
+}  // namespace wireload::fuzz::corpus_test
