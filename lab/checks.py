@@ -171,11 +171,20 @@ def types() -> Count:
 
 
 def python() -> Count:
-    """The lab's tests."""
-    report = RESULTS / "python.xml"
+    """The lab's tests, without those of runs."""
+    return _pytest("python", "not long")
+
+
+def runs() -> Count:
+    """The lab's longer tests: whole runs and duels, killed and completed, and simulated worlds."""
+    return _pytest("runs", "long")
+
+
+def _pytest(name: str, marked: str) -> Count:
+    report = RESULTS / f"{name}.xml"
     report.unlink(missing_ok=True)
     workers = str(len(os.sched_getaffinity(0)) + PYTEST_WORKERS_MORE)
-    several = ("-n", workers, "--dist", "worksteal")
+    several = ("-n", workers, "--dist", "worksteal", "-m", marked)
     status = _tool("pytest", "-W", "error", *several, "--durations=10", f"--junitxml={report}")
     return _checked(count_junit(report), status)
 
@@ -218,7 +227,8 @@ def clang() -> Count:
         return Count(skipped=1)
     folder = str(ROOT / "build" / "clang")
     configure = ["cmake", "--preset", "dev", "-B", folder, f"-DCMAKE_CXX_COMPILER={compiler}"]
-    configure.append("-DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON")  # each file includes what it uses
+    # Each file includes what it uses.
+    configure += ["-DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON", "-DCMAKE_UNITY_BUILD=OFF"]
     if run(configure, env={"CMAKE_GENERATOR": "Ninja"}) != 0:
         return ONE_FAILED
     return _one(run(["cmake", "--build", folder, "--target", "wire"]))
@@ -296,8 +306,10 @@ def size() -> Count:
 
 
 def lean() -> Count:
-    """wire's tests without TLS and zlib, and a program that uses wire as a shared library."""
-    if run(["cmake", "--preset", "dev"], env={"CMAKE_GENERATOR": "Ninja"}) != 0:
+    """wire's tests without TLS and zlib, and a program that uses wire as a shared library. Under
+    the sanitizers, since that build has an object of each source file.
+    """
+    if run(["cmake", "--preset", "asan"], env={"CMAKE_GENERATOR": "Ninja"}) != 0:
         return ONE_FAILED
     jobs = str(len(os.sched_getaffinity(0)))
     if (
@@ -306,7 +318,7 @@ def lean() -> Count:
                 "cmake",
                 "--build",
                 "--preset",
-                "dev",
+                "asan",
                 "-j",
                 jobs,
                 "--target",
@@ -317,7 +329,7 @@ def lean() -> Count:
         != 0
     ):
         return ONE_FAILED
-    folder = ROOT / "build" / "dev" / "wire"
+    folder = ROOT / "build" / "asan" / "wire"
     report = RESULTS / "lean.xml"
     report.unlink(missing_ok=True)
     status = run(
@@ -522,6 +534,7 @@ SUITES: dict[str, Callable[[], Count]] = {
     "types": types,
     "python": python,
     "cpp": cpp,
+    "runs": runs,
     "asan": asan,
     "clang": clang,
     "fuzz": fuzz,
@@ -535,7 +548,7 @@ SUITES: dict[str, Callable[[], Count]] = {
     "soak": soak,
 }
 DEFAULT = ("lint", "types", "cpp", "python")
-"""What ``./test`` runs: some seven minutes on two cores. ``.ci/run`` adds the others, but the soak,
+"""What ``./test`` runs: the tests of each part. ``.ci/run`` adds the others, but the soak,
 and the fuzzing, which may find something in any change.
 """
 BESIDE_CPP = ("lint", "types", "python")

@@ -26,6 +26,8 @@ from wirebench.plan.stop import looks
 from wirebench.store.rundir import StoredRun, read_run
 from wirebench.trial.record import TrialRecord
 
+pytestmark = pytest.mark.long  # each starts whole runs
+
 LOAD = DuelLoad(connections=50, rate_per_s=None, warmup_ns=10**8, window_ns=10**9, websocket=False)
 SIDES = sides_of(["./old", "./new"], folders=[Path("/")])
 

@@ -10,6 +10,8 @@ import sys
 import sysconfig
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -26,6 +28,7 @@ def run(*command: str, **environment: str) -> str:
     return answer.stdout
 
 
+@pytest.mark.long
 def test_the_wheel_brings_command_programs_and_templates(tmp_path: Path) -> None:
     pip = (sys.executable, "-m", "pip", "--disable-pip-version-check")
     # It shares its build folder with ./wirebench, so that nothing is compiled twice.

@@ -10,6 +10,8 @@ import pytest
 from run_project import SERVER, Project
 from wirebench.store.rundir import read_run
 
+pytestmark = pytest.mark.long  # each starts whole runs
+
 
 @pytest.fixture
 def project(tmp_path: Path) -> Project:

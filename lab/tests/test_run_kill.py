@@ -12,6 +12,8 @@ import pytest
 from run_project import Project, lines, wait_for
 from wirebench.store.rundir import read_run
 
+pytestmark = pytest.mark.long  # each starts whole runs
+
 RUN = ("run", "concurrency", "--quick", "--seed", "5", "--blocks", "3")
 TRIALS = 3 * 3  # two contestants and a twin
 

@@ -229,6 +229,7 @@ def test_good_statistics_hold_and_broken_ones_do_not() -> None:
     assert broken.false_tables >= 6
 
 
+@pytest.mark.long
 def test_tables_are_the_same_for_the_same_seed_on_one_or_two_processes() -> None:
     wanted = Wanted(
         designs=(SIX,), worlds=("calm",), sources=(STANDARD,), tables=4, entries=3, seed=5
@@ -260,6 +261,7 @@ def command(*words: str) -> int:
     return run_app(["selftest", "--verdicts", *small, *words])
 
 
+@pytest.mark.long
 def test_the_command_prints_stores_and_says_whose_noise_it_is(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -57,6 +57,7 @@ def runs(world: World, *, changed: float = 1.0) -> tuple[Change, ...]:
     return compare((plan, make_trials(old, plan)), (plan, make_trials(new, plan)))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("repeats", [1, 3])
 @pytest.mark.parametrize("effect", [0.01, 0.03])
 def test_two_runs_of_one_truth_are_seldom_called_changed(repeats: int, effect: float) -> None:
@@ -68,6 +69,7 @@ def test_two_runs_of_one_truth_are_seldom_called_changed(repeats: int, effect: f
     assert claimed <= 2
 
 
+@pytest.mark.long
 def test_a_true_change_is_found_in_spite_of_the_run_effect() -> None:
     found = 0
     for seed in range(0, 20, 2):
