@@ -22,6 +22,7 @@ COMMANDS = (
     "conformance",
     "report",
     "compare",
+    "published",
     "selftest",
 )
 """Modules of this package, in the order in which ``--help`` shows their commands."""
