@@ -119,7 +119,7 @@ def _print(source: Published, run: str, tables: tuple[BesideTable, ...]) -> None
         table = Table(box=None, padding=(0, 1), header_style="bold")
         table.add_column("published as")
         table.add_column("published", justify="right", no_wrap=True)
-        table.add_column("our contestant, cell")
+        table.add_column("our contestant, cell", overflow="fold")
         table.add_column("ours", justify="right", no_wrap=True)
         table.add_column("ours over published", justify="right")
         table.add_column("")
