@@ -45,7 +45,15 @@ html_theme_options = {"top_of_page_buttons": []}
 CONTENTS = (
     ("Guides", ("wireload/README", "wire/README", "wire/MIGRATING", "wireload/truth/README")),
     ("The project", ("ARCHITECTURE", "CONTRIBUTING", "SECURITY", "CHANGELOG")),
-    ("Reference", ("docs/reference", "docs/decisions/README", "wire/docs/decisions/README")),
+    (
+        "Reference",
+        (
+            "docs/reference",
+            "docs/conformance",
+            "docs/decisions/README",
+            "wire/docs/decisions/README",
+        ),
+    ),
 )
 DECISIONS = ("docs/decisions/README", "wire/docs/decisions/README")
 # HTML, since Doxygen's pages come after Sphinx has checked its links.

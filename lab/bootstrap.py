@@ -43,6 +43,8 @@ SYSTEM = (
     ("openssl", "openssl"),
     ("openssl/ssl.h", "libssl-dev"),
     ("zlib.h", "zlib1g-dev"),
+    ("brotli/decode.h", "libbrotli-dev"),
+    ("zstd.h", "libzstd-dev"),
     ("CLI/CLI.hpp", "libcli11-dev"),
     ("fmt/core.h", "libfmt-dev"),
     ("nlohmann/json.hpp", "nlohmann-json3-dev"),

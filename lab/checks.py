@@ -36,6 +36,7 @@ PACKAGES = (
     "libwslay-dev",
     "gnutls-bin",
     "libnss3-tools",
+    "microsocks",
     "doxygen",
     "nginx-light",
     "chromium",
@@ -52,12 +53,14 @@ PEER_PACKAGES = (
     "golang-go",
     "gunicorn",
     "haproxy",
+    "libnginx-mod-stream",
     "nginx-light",
     "nodejs",
     "openssl",
     "python3-requests",
     "python3-websockets",
     "squid",
+    "systemd",
 )
 """Debian packages of the programs that ``peers`` puts wire to. A test of one that is not there is
 skipped.
@@ -67,6 +70,7 @@ PEER_COMMANDS = {
     "golang-go": "go",
     "nodejs": "node",
     "nginx-light": "nginx",
+    "systemd": "systemd-socket-activate",
 }
 """The commands that may be there without the Debian package of that name."""
 
@@ -396,7 +400,7 @@ def peers() -> Count:
     """
     if run(["cmake", "--preset", "dev"], env={"CMAKE_GENERATOR": "Ninja"}) != 0:
         return ONE_FAILED
-    if run(["cmake", "--build", "--preset", "dev", "--target", "wire_peer"]) != 0:
+    if run(["cmake", "--build", "--preset", "dev", "--target", "wire_peer", "wireload"]) != 0:
         return ONE_FAILED
     _install_peers()
     folder = ROOT / "wire" / "tests" / "peers"
@@ -404,8 +408,12 @@ def peers() -> Count:
     report.unlink(missing_ok=True)
     options = ["-c", str(folder / "pytest.ini"), "-ra", f"--junitxml={report}", str(folder)]
     python = str(VENV / "bin" / "python")
-    program = str(ROOT / "build" / "dev" / "wire" / "wire_peer")
-    status = run([python, "-m", "pytest", *options], env={"WIRE_PEER": program})
+    built = ROOT / "build" / "dev"
+    programs = {
+        "WIRE_PEER": str(built / "wire" / "wire_peer"),
+        "WIRELOAD": str(built / "wireload" / "wireload"),
+    }
+    status = run([python, "-m", "pytest", *options], env=programs)
     return _checked(count_junit(report), status)
 
 

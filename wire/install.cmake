@@ -8,8 +8,10 @@ export(EXPORT wire-targets NAMESPACE wire:: FILE wire-targets.cmake)  # find_pac
 install(EXPORT wire-targets NAMESPACE wire:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/wire COMPONENT wire)
 configure_package_config_file(wire-config.cmake.in wire-config.cmake
   INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/wire)
+configure_file(find_codecs.cmake find_codecs.cmake COPYONLY)  # for the build folder's package
 write_basic_package_version_file(wire-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/wire-config.cmake ${CMAKE_CURRENT_BINARY_DIR}/wire-config-version.cmake
+  find_codecs.cmake
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/wire COMPONENT wire)
 
 # wire.pc finds its prefix from where it lies, so that an installed wire can be moved.
@@ -19,6 +21,12 @@ if(WIRE_WITH_TLS)
 endif()
 if(WIRE_WITH_ZLIB)
   list(APPEND wire_pc_requires "zlib")
+endif()
+if(WIRE_WITH_BROTLI)
+  list(APPEND wire_pc_requires "libbrotlidec" "libbrotlienc")
+endif()
+if(WIRE_WITH_ZSTD)
+  list(APPEND wire_pc_requires "libzstd")
 endif()
 list(JOIN wire_pc_requires ", " wire_pc_requires)
 if(wire_kind STREQUAL "STATIC_LIBRARY")

@@ -4,19 +4,14 @@
 // imitate.
 #include "delay_line.hpp"
 #include "namespaces.hpp"
+#include "relay.hpp"
 
 #include <fmt/format.h>
-#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
-#include <sys/timerfd.h>
-#include <unistd.h>
 #include <CLI/CLI.hpp>
-#include <array>
-#include <cerrno>
 #include <csignal>
 #include <cstdio>
-#include <cstring>
 
 namespace {
 
@@ -26,67 +21,6 @@ using wirelink::endpoint;
 
 constexpr int exit_setup = 2;   // the link could not be made
 constexpr int exit_usage = 64;  // sysexits(3) EX_USAGE
-
-nanoseconds monotonic_now() { return std::chrono::steady_clock::now().time_since_epoch(); }
-
-// The packet size that a TUN device can hand over at once; the device's MTU is 1500 and stays so.
-using packet_buffer = std::array<std::byte, 65536>;
-
-void take_arrivals(int tun, delay_line& line, packet_buffer& buffer) {
-    for (;;) {
-        const ssize_t size = ::read(tun, buffer.data(), buffer.size());
-        if (size <= 0) return;  // EAGAIN: all taken
-        line.push(monotonic_now(), {buffer.data(), static_cast<std::size_t>(size)});
-    }
-}
-
-void deliver_due(int tun, delay_line& line) {
-    line.pop_due(monotonic_now(), [tun](std::span<const std::byte> packet) {
-        // A device whose queue is full drops the packet, as a router would; TCP repairs it.
-        [[maybe_unused]] const ssize_t written = ::write(tun, packet.data(), packet.size());
-    });
-}
-
-void arm(int timer, const delay_line& first, const delay_line& second) {
-    itimerspec when{};
-    for (const delay_line* line : {&first, &second}) {
-        const auto due = line->next_due();
-        if (!due) continue;
-        const auto count = due->count() > 0 ? due->count() : 1;
-        const auto armed = when.it_value.tv_sec * 1'000'000'000LL + when.it_value.tv_nsec;
-        if (armed != 0 && armed <= count) continue;
-        when.it_value.tv_sec = count / 1'000'000'000;
-        when.it_value.tv_nsec = count % 1'000'000'000;
-    }
-    ::timerfd_settime(timer, TFD_TIMER_ABSTIME, &when, nullptr);
-}
-
-// Carries packets until SIGINT or SIGTERM.
-void relay(const endpoint& server, const endpoint& client, delay_line& upstream,
-           delay_line& downstream, int signals) {
-    const int timer = ::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-    if (timer < 0)
-        throw wirelink::setup_error(fmt::format("timerfd_create: {}", std::strerror(errno)));
-    packet_buffer buffer;
-    std::array<pollfd, 4> watched{{{server.tun, POLLIN, 0},
-                                   {client.tun, POLLIN, 0},
-                                   {timer, POLLIN, 0},
-                                   {signals, POLLIN, 0}}};
-    while (true) {
-        arm(timer, upstream, downstream);
-        if (::poll(watched.data(), watched.size(), -1) < 0 && errno != EINTR) break;
-        if (watched[3].revents != 0) break;
-        if (watched[2].revents != 0) {
-            std::uint64_t expirations = 0;
-            [[maybe_unused]] const ssize_t size = ::read(timer, &expirations, sizeof(expirations));
-        }
-        take_arrivals(server.tun, downstream, buffer);
-        take_arrivals(client.tun, upstream, buffer);
-        deliver_due(server.tun, upstream);
-        deliver_due(client.tun, downstream);
-    }
-    ::close(timer);
-}
 
 std::string counters_json(const wirelink::path_counters& counters) {
     return fmt::format(R"({{"forwarded":{},"bytes":{},"lost":{},"overflowed":{},"reordered":{}}})",
@@ -101,9 +35,10 @@ int run(const wirelink::path_options& each_way) {
     sigaddset(&ending, SIGTERM);
     ::sigprocmask(SIG_BLOCK, &ending, nullptr);
     const int signals = ::signalfd(-1, &ending, SFD_CLOEXEC | SFD_NONBLOCK);
-    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
 
     wirelink::become_root_in_user_namespace();
+    // After the change of user, which may reset it.
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
     // 198.18.0.0/15 is set apart for benchmarks of network devices (RFC 2544) and routed nowhere.
     const endpoint server("198.18.0.1", "wan0");
     const endpoint client("198.18.0.2", "wan0");
@@ -112,15 +47,17 @@ int run(const wirelink::path_options& each_way) {
     delay_line upstream(each_way);
     delay_line downstream(back);
 
+    // After the holders have been started, which need no priority.
+    const bool realtime = wirelink::become_punctual();
     fmt::print(
         R"({{"schema":"wirelink/1","server":{{"pid":{},"address":"{}"}},"client":{{"pid":{},"address":"{}"}},)"
         R"("rtt_ns":{},"jitter_ns":{},"rate_bits_per_second":{},"loss":{},"reorder":{},"queue_packets":{},"seed":{}}})"
         "\n",
         server.holder, server.address, client.holder, client.address, 2 * each_way.delay.count(),
         each_way.jitter.count(), each_way.rate_bits_per_second, each_way.loss, each_way.reorder,
-        each_way.queue_packets, each_way.seed);
+        each_way.queue_packets, each_way.seed, realtime);
     std::fflush(stdout);
-    relay(server, client, upstream, downstream, signals);
+    wirelink::relay(server.tun, client.tun, upstream, downstream, signals);
     fmt::print("{{\"upstream\":{},\"downstream\":{}}}\n", counters_json(upstream.counters()),
                counters_json(downstream.counters()));
     return 0;

@@ -15,9 +15,11 @@ from pathlib import Path
 
 import pytest
 
+from wirebench.cli.conformance import list_lines, section_lines
 from wirebench.cli.main import run_app
 from wirebench.conformance import (
     PARTS,
+    UNPROBED,
     Level,
     Probe,
     ProbeResult,
@@ -292,6 +294,85 @@ def test_the_command_lists_the_probes(capsys: pytest.CaptureFixture[str]) -> Non
     places = [line.split(" | ")[0] for line in lines[2:-2]]
     assert places.index("| RFC 9112 3.2") < places.index("| RFC 9112 7.1")
     assert sum(int(part.split()[0]) for part in lines[-1].split(", ")) == len(places)
+
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+
+
+def test_the_page_of_sections_is_what_the_command_prints() -> None:
+    page = (DOCS / "conformance.md").read_text(encoding="utf-8")
+    assert page.partition("\n| section")[2] == "\n".join(section_lines())[len("| section") :] + "\n"
+
+
+def test_a_section_has_probes_or_a_reason_why_not() -> None:
+    probed = {line.split(" | ")[0] for line in list_lines() if line.startswith("| RFC")}
+    assert len({section for section, _ in UNPROBED}) == len(UNPROBED)
+    assert not {f"| {section}" for section, _ in UNPROBED} & probed
+
+
+def test_pipelines_keep_bodies_apart() -> None:
+    four = GOOD * 4
+    assert outcome("pipelined_mixed", lambda _: four, closes=True).outcome == "passed"
+    assert outcome("pipelined_mixed", lambda _: BAD, closes=True).outcome == "passed"
+    assert outcome("pipelined_mixed", lambda _: GOOD * 3, closes=True).outcome == "failed"
+    assert outcome("pipelined_mixed", lambda _: GOOD * 5, closes=True).outcome == "failed"
+
+
+def test_bodies_cut_anywhere_are_whole() -> None:
+    whole = bytearray()
+
+    def reply(data: bytes) -> bytes:
+        whole.extend(data)
+        if not whole.endswith(b"\r\n\r\n") or whole.count(b" HTTP/1.1\r\n") < 3:
+            return b""
+        whole.clear()
+        return GOOD * 3
+
+    assert outcome("cut_anywhere_bodies", reply).outcome == "passed"
+    moved = GOOD.replace(b"200 OK", b"302 Found")
+    assert outcome("cut_anywhere_bodies", lambda _: moved, closes=True).outcome == "failed"
+    assert outcome("cut_anywhere_bodies", lambda _: GOOD, closes=True).outcome == "closed"
+
+
+def test_responses_to_half_closed_connections_are_whole() -> None:
+    assert outcome("half_closed", lambda _: GOOD, closes=True).outcome == "passed"
+    assert outcome("half_closed_many", lambda _: GOOD * 3, closes=True).outcome == "passed"
+    assert outcome("half_closed_many", lambda _: GOOD * 2, closes=True).outcome == "failed"
+    assert outcome("half_closed_in_head", lambda _: GOOD, closes=True).outcome == "failed"
+    assert outcome("half_closed_in_head", lambda _: BAD, closes=True).outcome == "passed"
+    assert outcome("half_closed_in_body", lambda _: GOOD * 2, closes=True).outcome == "failed"
+
+
+@pytest.mark.parametrize(
+    ("id_", "right", "wrong"),
+    [
+        ("status_line_form", b"200 OK", b"200"),
+        ("field_lines_form", b"Date: ", b"Date : "),
+        ("fields_once", b"Date", b"Content-Type: a/b\r\nContent-Type: a/b\r\nDate"),
+        ("version_said", b"HTTP/1.1", b"HTTP/1.0"),
+        ("content_type", b"Date", None),
+    ],
+)
+def test_responses_have_their_form(id_: str, right: bytes, wrong: bytes | None) -> None:
+    typed = GOOD.replace(b"Date", b"Content-Type: text/plain\r\nDate")
+    plain = typed if id_ == "content_type" else GOOD
+    assert outcome(id_, lambda _: plain).outcome == "passed"
+    broken = GOOD if wrong is None else plain.replace(right, wrong)
+    assert outcome(id_, lambda _: broken).outcome == "failed"
+
+
+def test_conditions_are_those_of_the_etag() -> None:
+    tagged = GOOD.replace(b"Date", b'ETag: "t"\r\nDate')
+    same = b'HTTP/1.1 304 Not Modified\r\nETag: "t"\r\n\r\n'
+
+    def reply(data: bytes) -> bytes:
+        return same if b'If-None-Match: "t"' in data else tagged
+
+    assert outcome("none_match_of_its_tag", lambda _: GOOD).outcome == "not_applicable"
+    assert outcome("none_match_of_its_tag", reply).outcome == "passed"
+    assert outcome("none_match_of_its_tag", lambda _: tagged).outcome == "failed"
+    assert outcome("match_of_another_tag", lambda _: tagged).outcome == "failed"
+    assert outcome("if_range_alone", lambda _: same).outcome == "failed"
 
 
 def test_the_command_needs_an_address(capsys: pytest.CaptureFixture[str]) -> None:

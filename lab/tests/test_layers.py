@@ -23,6 +23,7 @@ ORDER = (
     "run",
     "stats",
     "report",
+    "duel",
     "selftest",
     "cli",
 )

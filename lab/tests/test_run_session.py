@@ -68,6 +68,12 @@ class FakeBench:
     right_when_quiet: set[tuple[str, str]] = field(default_factory=set)
     """Checks that fail only while something is built."""
 
+    no_link: str | None = None
+    """Why there is no emulated link."""
+
+    def link_refusal(self) -> str | None:
+        return self.no_link
+
     def host(self) -> Mapping[str, Any]:
         return {"host_id": self.host_id}
 

@@ -27,6 +27,7 @@ from table_worlds import (
 from wirebench.stats import RepeatRecord, analyse, load_history
 from wirebench.stats.cell import CellData
 from wirebench.stats.comparisons import Comparisons
+from wirebench.stats.entry import warm_ups_of
 from wirebench.stats.history import REPEATS_FILE
 from wirebench.stats.ratio import bca_interval
 from wirebench.stats.run_effect import host_effect, nested
@@ -241,7 +242,8 @@ def test_blocks_that_are_repeats_of_their_own_hold_what_differs_and_say_so() -> 
     assert str(cell.run_effect).startswith("about one repeat for each block: ")
     assert "--repeats" not in str(cell.run_effect)
     data = CellData.of(plan.cells[0], [one for one in trials if one.cell == cell.cell], DEFAULT)
-    changes, effect = shifts(data, data, ["rust/axum"])
+    warm_ups = warm_ups_of(data, DEFAULT)
+    changes, effect = shifts(data, data, ["rust/axum"], warm_ups=(warm_ups, warm_ups))
     assert effect.source == "blocks"
     assert changes["rust/axum"].spreads is not None
 

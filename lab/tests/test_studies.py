@@ -9,6 +9,7 @@ import pytest
 
 from wirebench.catalog.contestants import load_catalog
 from wirebench.catalog.errors import CatalogError
+from wirebench.catalog.link import Link
 from wirebench.catalog.studies import (
     ClientLoad,
     ClosedLoad,
@@ -83,14 +84,15 @@ def test_full_presets_hold_the_published_matrices() -> None:
     ]  # fmt: skip
     rest = [cell.load for cell in studies["rest"].preset("full").cells]
     assert {
-        (load.threads, load.messages, load.delay_ms, load.policy)
+        (load.threads, load.messages, load.delay_ms, load.policy, load.link)
         for load in rest
         if isinstance(load, EachLoad)
     } == {
-        (threads, messages, delay, policy)
-        for threads in (None, 4)
+        (threads, messages, delay, policy, link)
+        for threads in (28, 4)
         for messages, delay in ((1000, 0), (200, 200), (1000, 200))
         for policy in ("new", "reuse")
+        for link in (None, Link(rtt_ms=54))
     }
     ramps = [cell.load for cell in studies["websocket"].preset("full").cells]
     assert [load.total_messages for load in ramps if isinstance(load, RampLoad)] == [

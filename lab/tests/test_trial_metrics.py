@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from wirebench.catalog.studies import ClientLoad, ClosedLoad, EachLoad, Load, RampLoad
+from wirebench.catalog.link import Link
+from wirebench.catalog.studies import ClientLoad, ClosedLoad, EachLoad, Load, Policy, RampLoad
 from wirebench.catalog.units import exact_duration
 from wirebench.catalog.workloads import payload, request_of
 from wirebench.process.cores import choose_cores
@@ -220,7 +221,7 @@ def test_the_warning_of_a_ramp_says_where_it_broke() -> None:
 
 def aim(tmp_path: Path, workload: str = "http.hello") -> Aim:
     return Aim(
-        port=1234,
+        origin=f"{'ws' if workload.startswith('ws.') else 'http'}://127.0.0.1:1234",
         request=request_of(workload),  # type: ignore[arg-type]
         cores=(1,),
         watch="77",
@@ -249,7 +250,9 @@ def test_the_command_line_of_each_load(tmp_path: Path) -> None:
     assert ramp[ramp.index("--check") + 1] == "count"
     assert ramp[-1] == "ws://127.0.0.1:1234/"
     over_tls = wireload.command(
-        Path("wireload"), CLOSED, replace(aim(tmp_path), ca_file=tmp_path / "ca.pem")
+        Path("wireload"),
+        CLOSED,
+        replace(aim(tmp_path), origin="https://127.0.0.1:1234", ca_file=tmp_path / "ca.pem"),
     )
     assert over_tls[-3:] == ["--cacert", f"{tmp_path}/ca.pem", "https://127.0.0.1:1234/route_01"]
 
@@ -359,3 +362,29 @@ def test_payloads() -> None:
     assert payload(28) == b"abcdefghijklmnopqrstuvwxyzab"
     assert payload(0) == b""
     assert len(payload(1_048_576)) == 1_048_576
+
+
+@pytest.mark.parametrize(
+    ("policy", "link", "tcp_ns", "outside_ns"),
+    [
+        ("reuse", None, 30_000, 0),
+        ("new", None, 30_000, 30_000),
+        ("reuse", Link(rtt_ms=54), 54_000_000, 54_000_000),
+        ("new", Link(rtt_ms=54), 54_000_000, 108_000_000),
+        ("new", None, None, None),
+    ],
+)
+def test_the_services_own_time_is_from_first_byte_in_to_last_byte_out(
+    policy: Policy, link: Link | None, tcp_ns: int | None, outside_ns: int | None
+) -> None:
+    load = replace(EACH, policy=policy, link=link)
+    connect = {
+        "attempted": 1,
+        "opened": 1,
+        "failed": 0,
+        "phases": {"tcp": {"count": 1, "min_ns": tcp_ns}},
+    }
+    found = metrics(parse(connect=connect), load, ready_ns=1)
+    whole = found["makespan_ns"]
+    assert whole == SECOND // 2
+    assert found["service_makespan_ns"] == (whole - outside_ns if outside_ns is not None else None)

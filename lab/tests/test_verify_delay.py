@@ -54,6 +54,13 @@ def failed(port: int) -> list[str]:
     ]
 
 
+def test_one_that_stands_still_with_few_threads_is_not_held_to_their_number() -> None:
+    with serving(nullcontext()) as port:
+        assert [check.id for check in delay_checks(port, limited=False)] == ["rest.delay"]
+        results = run_checks(delay_checks(port, limited=False), alive=lambda: True)
+        assert all(result.passed for result in results)
+
+
 def test_as_many_handlers_as_threads_pass() -> None:
     with serving(threading.Semaphore(THREADS)) as port:
         assert failed(port) == []

@@ -12,23 +12,30 @@ namespace http = wire::http;
 namespace {
 
 // Sends back what it reads. Where the peer takes it more slowly than it sends, its own sending has
-// to wait.
+// to wait. The answer begins with the first piece: a peer that waits for "100 Continue" before it
+// sends would take the answer's head for the end of the matter, and not send its body.
 struct echo {
+    http::response res;
     http::body_reader in;
     http::body_writer out;
 
     static void start(http::response res, http::body_reader in) {
-        auto self = std::make_shared<echo>();
-        self->in = std::move(in);
-        self->out = res.start_body();
-        self->out.on_drained([self] { self->in.resume(); });
+        auto self = std::make_shared<echo>(echo{std::move(res), std::move(in), {}});
         self->in.read(
             [self](std::string_view piece) {
-                if (!self->out.write(piece)) self->in.pause();
+                if (!answer(self).write(piece)) self->in.pause();
             },
             [self](wire::errc why) {
-                if (why == wire::errc::none) self->out.finish();
+                if (why == wire::errc::none) answer(self).finish();
             });
+    }
+
+    static http::body_writer& answer(const std::shared_ptr<echo>& self) {
+        if (self->res) {
+            self->out = self->res.start_body();
+            self->out.on_drained([self] { self->in.resume(); });
+        }
+        return self->out;
     }
 };
 

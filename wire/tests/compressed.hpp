@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "proto/body_coding.hpp"
 #include "raw_peer.hpp"
 #include "requests.hpp"
 #include "served.hpp"
@@ -21,6 +22,37 @@ inline std::string unpacked(coding c, std::string_view bytes) {
     buffer out;
     const auto s = d->add(bytes, 1 << 20, out);
     return s.ended && s.used == bytes.size() ? std::string(out.view()) : "<broken>";
+}
+
+// By a Content-Encoding, of which there may be none.
+inline std::string decoded(std::string_view coding, std::string_view bytes) {
+    auto d = http::body_decoder::of(coding, {});
+    if (!d) return std::string(bytes);
+    buffer out;
+    if (d->add(bytes, 1 << 20, out) != errc::none || d->finish() != errc::none) return "<broken>";
+    return std::string(out.view());
+}
+
+// The next chunk, without its framing; "" at the end.
+inline std::string next_chunk(raw_peer& p) {
+    std::string line;
+    while (!line.ends_with("\r\n")) {
+        const std::string c = p.exactly(1);
+        if (c.empty()) return "";
+        line += c;
+    }
+    std::string data = p.exactly(std::stoul(line, nullptr, 16));
+    p.exactly(2);
+    return data;
+}
+inline std::string head_of(raw_peer& p) {
+    std::string head;
+    while (!head.ends_with("\r\n\r\n")) {
+        const std::string c = p.exactly(1);
+        if (c.empty()) break;
+        head += c;
+    }
+    return head;
 }
 
 struct compressed : ::testing::Test {
@@ -43,8 +75,7 @@ struct compressed : ::testing::Test {
             const std::string value = field(name);
             if (!value.empty()) out += value + "|";
         }
-        if (out.starts_with("gzip") && m == http::method::get) body = unpacked(coding::gzip, body);
-        if (out.starts_with("deflate")) body = unpacked(coding::zlib, body);
+        body = decoded(field("Content-Encoding"), body);
         return out + (body == whole ? "whole" : body);
     }
     // Of the last answer; "" when it is not there.

@@ -64,7 +64,8 @@ const std::vector<std::pair<std::string, std::set<std::string>>> layers{
     {"client", {"base", "proto", "loop", "tls", "websocket"}},
 };
 // Folders with stand-ins for a part that is left out of the build belong to that part's layer.
-const std::map<std::string, std::string> stand_ins{{"tls_none", "tls"}, {"zlib_none", "proto"}};
+const std::map<std::string, std::string> stand_ins{
+    {"tls_none", "tls"}, {"zlib_none", "proto"}, {"brotli_none", "proto"}, {"zstd_none", "proto"}};
 
 struct source_file {
     fs::path path;

@@ -41,10 +41,10 @@ endif()
 # objects that there are already make a wire without either, and its tests; and with both a shared library, for a program that uses it.
 if(WIRE_WITH_TLS AND WIRE_WITH_ZLIB)
   # A target's precompiled header counts as one of its objects, and no linker takes it.
-  set(with_neither "EXCLUDE,/src/tls/|/src/proto/compression(_test)?[.]cpp|[.][gp]ch$")
-  file(GLOB wire_stand_ins CONFIGURE_DEPENDS src/tls_none/*.cpp src/zlib_none/*.cpp)
+  set(with_neither "EXCLUDE,/src/tls/|/src/[a-z]+_none/|/src/proto/(compression(_test)?|(br|zstd)_(un)?packer)[.]cpp|[.][gp]ch$")
+  file(GLOB wire_stand_ins CONFIGURE_DEPENDS src/*_none/*.cpp)
   add_executable(wire_lean_test EXCLUDE_FROM_ALL ${wire_stand_ins})
-  target_include_directories(wire_lean_test PRIVATE include)
+  target_include_directories(wire_lean_test PRIVATE include src)
   target_compile_features(wire_lean_test PRIVATE cxx_std_20)
   target_link_libraries(wire_lean_test PRIVATE
     $<FILTER:$<TARGET_OBJECTS:wire>,${with_neither}> $<FILTER:$<TARGET_OBJECTS:wire_test>,${with_neither}>
@@ -54,7 +54,8 @@ if(WIRE_WITH_TLS AND WIRE_WITH_ZLIB)
   add_library(wire_shared SHARED EXCLUDE_FROM_ALL $<TARGET_OBJECTS:wire>)
   target_include_directories(wire_shared PUBLIC include)
   target_compile_features(wire_shared PUBLIC cxx_std_20)
-  target_link_libraries(wire_shared PUBLIC Threads::Threads PRIVATE OpenSSL::SSL OpenSSL::Crypto ZLIB::ZLIB)
+  target_link_libraries(wire_shared PUBLIC Threads::Threads PRIVATE OpenSSL::SSL OpenSSL::Crypto ZLIB::ZLIB
+    $<TARGET_NAME_IF_EXISTS:wire_codecs::brotli> $<TARGET_NAME_IF_EXISTS:wire_codecs::zstd>)
   target_link_options(wire_shared PRIVATE LINKER:--no-undefined)
   add_executable(wire_shared_consumer EXCLUDE_FROM_ALL tests/consumer/main.cpp)
   target_link_libraries(wire_shared_consumer PRIVATE wire_shared)
@@ -105,7 +106,7 @@ target_link_libraries(wire_autobahn PRIVATE wire::wire)
 
 # wire's side of the tests against other people's programs, which pytest runs: tests/peers/conftest.py.
 if(WIRE_WITH_TLS AND WIRE_WITH_ZLIB)
-  add_executable(wire_peer EXCLUDE_FROM_ALL tests/peers/peer.cpp)
+  add_executable(wire_peer EXCLUDE_FROM_ALL tests/peers/peer.cpp tests/peers/server.cpp)
   target_link_libraries(wire_peer PRIVATE wire::wire ZLIB::ZLIB)
 endif()
 

@@ -97,6 +97,7 @@ class _Manifest(_Table):
     published: Line | None = None
     note: Text | None = None
     disabled: _Disabled | None = None
+    checked_with_threads: Annotated[int, Field(ge=2)] | None = None
     build: _Build = _Build()
     run: _Run = _Run()
 
@@ -201,6 +202,7 @@ def read_contestant(folder: Path, *, root: Path) -> Contestant:
         disabled=Disabled(reason=file.disabled.reason, since=file.disabled.since)
         if file.disabled
         else None,
+        checked_with_threads=file.checked_with_threads,
     )
 
 

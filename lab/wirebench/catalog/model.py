@@ -80,6 +80,10 @@ class Contestant:
     server_command: tuple[str, ...] | None = None
     client_command: tuple[str, ...] | None = None
     disabled: Disabled | None = None
+    checked_with_threads: int | None = None
+    """How many threads its check gives it, because it stands still with fewer. That it does is
+    measured, and what WIREBENCH_THREADS limits is not checked.
+    """
 
     def command(self, role: Role) -> tuple[str, ...] | None:
         """The command with its placeholders; ``wirebench.build.resolve_command`` fills them."""

@@ -18,6 +18,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from wirebench.catalog.errors import CatalogError, explain
+from wirebench.catalog.link import Link, LinkTable
 from wirebench.catalog.matrix import cells_of
 from wirebench.catalog.model import CALLED, TLS_SCHEMES, Role, Scheme, Workload
 
@@ -54,6 +55,8 @@ METRICS = (
     "cpu_per_operation_ns",
     "connections_opened",
     "ready_ns",
+    "service_makespan_ns",
+    "link_rtt_ns",
 )
 """The metrics a trial may give. The unit is in the name."""
 
@@ -119,6 +122,18 @@ class EachLoad:
     policy: Policy
     threads: int | None
     """Handler threads of the server; None means as many as the host has hardware threads."""
+    link: Link | None = None
+    """Between the producers and the server; None: this host's loopback."""
+
+    @property
+    def round_trips(self) -> int:
+        """The fewest that a request costs: a new connection takes one of its own."""
+        return 2 if self.policy == "new" else 1
+
+    @property
+    def request_rtt_ns(self) -> int:
+        """The time that a request takes at least on the link."""
+        return self.round_trips * self.link.rtt_ns if self.link is not None else 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,6 +174,11 @@ Load = ClosedLoad | OpenLoad | EachLoad | RampLoad | ClientLoad
 
 def over_tls(load: Load) -> bool:
     return isinstance(load, ClosedLoad | OpenLoad | ClientLoad) and load.tls
+
+
+def link_of(load: Load) -> Link | None:
+    """The emulated link between the generator and the server, if there is one."""
+    return load.link if isinstance(load, EachLoad) else None
 
 
 def on_all_cores(load: Load) -> bool:
@@ -292,6 +312,7 @@ class _EachCell(_CellBase):
     delay_ms: Annotated[int, Field(ge=0)]
     policy: Policy
     threads: Count | Literal["hardware"]
+    link: LinkTable | None = None
 
 
 class _RampCell(_CellBase):
@@ -555,6 +576,7 @@ def _load(model: _AnyCell, preset: _Preset) -> Load:
                 delay_ms=model.delay_ms,
                 policy=model.policy,
                 threads=None if model.threads == "hardware" else model.threads,
+                link=model.link.link() if model.link is not None else None,
             )
         case _RampCell():
             return RampLoad(

@@ -49,6 +49,25 @@ class WebSocketMessage:
         )
 
 
+@dataclass(frozen=True, kw_only=True)
+class GivenRequest:
+    """What a user sends to a server of their own, in the options of the generator."""
+
+    path: str
+    options: tuple[str, ...]
+    """``wireload``'s, with their values: what to send, and which reply is right."""
+
+    @property
+    def sent(self) -> str:
+        return " ".join((*self.options, self.path))
+
+    @property
+    def expected(self) -> str:
+        return "the reply that these options call right"
+
+
+Request = HttpRequest | WebSocketMessage | GivenRequest
+
 _REQUESTS: dict[Workload, HttpRequest | WebSocketMessage] = {
     "http.hello": HttpRequest(
         method="GET",

@@ -23,6 +23,7 @@ COMMANDS = (
     "report",
     "compare",
     "published",
+    "duel",
     "selftest",
 )
 """Modules of this package, in the order in which ``--help`` shows their commands."""

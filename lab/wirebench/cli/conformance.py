@@ -40,6 +40,13 @@ def conformance(
     listing: Annotated[
         bool, typer.Option("--list", help="Print every probe instead: its section, and its level.")
     ] = False,
+    sections: Annotated[
+        bool,
+        typer.Option(
+            "--sections",
+            help="Print the sections instead, with their probes or why there are none.",
+        ),
+    ] = False,
     everything: Annotated[
         bool, typer.Option("--all", help="Show every probe, not only those that failed.")
     ] = False,
@@ -54,12 +61,14 @@ def conformance(
     """
     from wirebench.conformance import PARTS, probes_for, run_probes
 
-    if listing:
-        for line in list_lines():
+    if listing or sections:
+        for line in list_lines() if listing else section_lines():
             console().print(line, markup=False, highlight=False, soft_wrap=True)
         return
     if not urls:
-        raise CatalogError("expected http://HOST:PORT/PATH or ws://HOST:PORT/PATH, or --list")
+        raise CatalogError(
+            "expected http://HOST:PORT/PATH or ws://HOST:PORT/PATH, or --list, or --sections"
+        )
     results: list[ProbeResult] = []
     for url in urls:
         target = target_of(url)
@@ -78,10 +87,7 @@ def conformance(
 
 def list_lines() -> Iterator[str]:
     """A table of all probes in Markdown, by document and section, and how many there are."""
-    from wirebench.conformance import PARTS, Target, every_client_probe, probes_for
-
-    everywhere = Target(host="127.0.0.1", port=80, path="/", websocket_path="/")
-    probes = sorted([*probes_for(everywhere, PARTS), *every_client_probe()], key=_place)
+    probes = _every_probe()
     yield "| section | level | probe | sent | expected |"
     yield "|---|---|---|---|---|"
     for one in probes:
@@ -98,10 +104,34 @@ def list_lines() -> Iterator[str]:
     yield ", ".join(f"{counts[level]} {level}" for level in ("MUST", "SHOULD", "MAY"))
 
 
-def _place(probe: Probe) -> tuple[str, list[int], str]:
-    """Where a probe stands in the list: sections as numbers, 2.2 before 10.1."""
-    numbers = probe.section.partition(" ")[0].split(".")
-    return probe.document, [int(one) for one in numbers], probe.id
+def section_lines() -> Iterator[str]:
+    """A table of the sections in Markdown: their probes, or why there are none."""
+    from wirebench.conformance import UNPROBED
+
+    found: dict[str, list[str]] = {}
+    for one in _every_probe():
+        found.setdefault(f"{one.document} {one.section}", []).append(f"`{one.part}.{one.id}`")
+    rows = {section: " ".join(probes) for section, probes in found.items()} | dict(UNPROBED)
+    yield "| section | probes, or why there are none |"
+    yield "|---|---|"
+    for section in sorted(rows, key=_section_place):
+        yield f"| {section} | {rows[section]} |"
+
+
+def _every_probe() -> list[Probe]:
+    from wirebench.conformance import PARTS, Target, every_client_probe, probes_for
+
+    everywhere = Target(host="127.0.0.1", port=80, path="/", websocket_path="/")
+    return sorted(
+        [*probes_for(everywhere, PARTS), *every_client_probe()],
+        key=lambda one: (_section_place(f"{one.document} {one.section}"), one.id),
+    )
+
+
+def _section_place(section: str) -> tuple[str, list[int]]:
+    """Where a section stands in the list: its parts as numbers, 2.2 before 10.1."""
+    _, number, parts, *_ = section.split(" ")
+    return number, [int(one) for one in parts.split(".")]
 
 
 def target_of(url: str) -> Target:

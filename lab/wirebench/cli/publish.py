@@ -91,6 +91,7 @@ def failure_lines(trials: Iterable[TrialRecord]) -> Iterable[str]:
             ("sent", failure.sent),
             ("expected", failure.expected),
             ("received", failure.received),
+            ("state", failure.state),
         ):
             if text:
                 yield f"  {name:<9}{text}"

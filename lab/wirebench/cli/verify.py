@@ -136,6 +136,7 @@ class _Session:
                         program,
                         supervisor,
                         schemes=contestant.calls,
+                        threads=contestant.checked_with_threads,
                     )
                     self._checked(verdict)
                 if self._conformance:

@@ -20,9 +20,11 @@ from wirebench.conformance.types import (
     Target,
     scores,
 )
+from wirebench.conformance.unprobed import UNPROBED
 
 __all__ = [
     "PARTS",
+    "UNPROBED",
     "Level",
     "Part",
     "Probe",

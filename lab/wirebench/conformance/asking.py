@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
@@ -12,6 +13,8 @@ from wirebench.verify.http import Connection, PeerError, Response, SilenceError
 TIMEOUT_S = 1.0
 """Wait no longer than this for a server that expects more bytes."""
 CLOSE_WITHIN_S = 2.0
+FIELD_LINE = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t -~\x80-\xff]*")
+"""RFC 9112 section 5: a token, a colon, and text without control characters."""
 
 
 @contextmanager

@@ -4,6 +4,7 @@ a server of ours, which answers with the probe's bytes.
 
 from __future__ import annotations
 
+import re
 import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -12,15 +13,18 @@ from dataclasses import dataclass
 from functools import partial
 
 from wirebench.catalog.workloads import payload
+from wirebench.conformance.asking import FIELD_LINE
 from wirebench.conformance.types import Probe, Target, probe
 from wirebench.process.ports import HOST
 from wirebench.verify.checks import Mismatch
+from wirebench.verify.http import show
 
 BODY_BYTES = 16
 BODY = payload(BODY_BYTES)
 ACCEPT_S = 0.1
 READ_S = 10.0
 MANY_INTERIM = 200_000
+REQUEST_LINE = re.compile(rb"GET /[!-~]* HTTP/1\.1")
 GOOD = b"HTTP/1.1 200 OK\r\nContent-Length: 16\r\n\r\n" + BODY
 WRONG = b"HTTP/1.1 200 OK\r\nContent-Length: 16\r\n\r\n" + b"!" * BODY_BYTES
 """What an operation that takes it for its response reports as an error."""
@@ -58,11 +62,22 @@ def client_probes(call: Call) -> Iterator[Probe]:
     yield from _taken(call)
     yield from _refused(call)
     yield from _not_mixed_up(call)
+    yield from _requests(call)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """A request's head, and the port that it came from: its connection."""
+
+    client_port: int
+    head: bytes
 
 
 @contextmanager
-def answering(answers: Sequence[Answer]) -> Iterator[int]:
-    """A server's port. Its n-th request gets the n-th answer; further ones get the last."""
+def answering(answers: Sequence[Answer], asked: list[Asked] | None = None) -> Iterator[int]:
+    """A server's port. Its n-th request gets the n-th answer; further ones get the last. The
+    requests are added to ``asked``.
+    """
     with socket.create_server((HOST, 0)) as listener:
         listener.settimeout(ACCEPT_S)
         over = threading.Event()
@@ -72,14 +87,16 @@ def answering(answers: Sequence[Answer]) -> Iterator[int]:
             with connection:
                 connection.settimeout(READ_S)
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                received = b""
+                received, peer = b"", connection.getpeername()[1]
                 while not over.is_set():
                     while b"\r\n\r\n" not in received:
                         piece = connection.recv(65_536)
                         if not piece:
                             return
                         received += piece
-                    received = received.partition(b"\r\n\r\n")[2]
+                    head, _, received = received.partition(b"\r\n\r\n")
+                    if asked is not None:
+                        asked.append(Asked(client_port=peer, head=head))
                     answer = answers[min(next(served), len(answers) - 1)]
                     _send(connection, answer, over)
                     if answer.closes:
@@ -124,9 +141,16 @@ def _send(connection: socket.socket, answer: Answer, over: threading.Event) -> N
         connection.sendall(answer.data)
 
 
-def _run(call: Call, answers: Sequence[Answer], operations: int, errors: Sequence[int]) -> str:
-    """Compares the number of operations that failed."""
-    with answering(answers) as port:
+def _run(
+    call: Call,
+    answers: Sequence[Answer],
+    operations: int,
+    errors: Sequence[int],
+    check: Callable[[Sequence[Asked], int], None] = lambda _asked, _port: None,
+) -> str:
+    """Compares the number of operations that failed, then checks what was asked at which port."""
+    asked: list[Asked] = []
+    with answering(answers, asked) as port:
         called = call(port, operations)
     wanted = f"{' or '.join(map(str, errors))} of {operations} operations to fail"
     if not called.ended:
@@ -135,6 +159,7 @@ def _run(call: Call, answers: Sequence[Answer], operations: int, errors: Sequenc
     found = operations if called.errors is None else called.errors
     if found not in errors:
         raise Mismatch(expected=wanted, received=f"{found} of {operations}: {called.said}")
+    check(asked, port)
     return f"{found} of {operations} failed"
 
 
@@ -490,6 +515,84 @@ def _not_mixed_up(call: Call) -> Iterator[Probe]:
                 call, [Answer(data=first), Answer(data=GOOD)], 2, errors
             ),
         )
+
+
+# ---- what a client sends ----
+
+
+def _requests(call: Call) -> Iterator[Probe]:
+    kept = _response(f"Content-Length: {BODY_BYTES}", "Connection: close", body=BODY)
+    for name, standard, expected, answer, check in (
+        ("request_line", "9112 3.2.1 MUST", "GET, a path and HTTP/1.1", GOOD, _line_is_right),
+        (
+            "request_host",
+            "9110 7.2 MUST",
+            "one Host field, the URL's authority",
+            GOOD,
+            _host_is_url,
+        ),
+        ("request_fields", "9112 5 MUST", "names, colons and text, on a line each", GOOD, _fields),
+        (
+            "request_without_body",
+            "9110 8.6 SHOULD",
+            "no Content-Length nor Transfer-Encoding with a GET",
+            GOOD,
+            _no_body,
+        ),
+        (
+            "close_said_and_not_done",
+            "9112 9.6 MUST",
+            "the second on another connection, though the first stays open",
+            kept,
+            _connections_differ,
+        ),
+    ):
+        yield _probe(
+            name,
+            standard,
+            "a right response" + (" with Connection: close" if answer == kept else ""),
+            f"two operations that succeed; {expected}",
+            lambda _, answer=answer, check=check: _run(  # type: ignore[misc]
+                call, [Answer(data=answer)], 2, [0], check
+            ),
+        )
+
+
+def _line_is_right(asked: Sequence[Asked], _port: int) -> None:
+    for one in asked:
+        line = one.head.split(b"\r\n")[0]
+        if not REQUEST_LINE.fullmatch(line):
+            raise Mismatch(expected="GET /... HTTP/1.1", received=show(line))
+
+
+def _host_is_url(asked: Sequence[Asked], port: int) -> None:
+    wanted = [f"{HOST}:{port}".encode()]
+    for one in asked:
+        if (found := _values(one, b"host")) != wanted:
+            raise Mismatch(expected=f"Host: {HOST}:{port}", received=f"Host: {found}")
+
+
+def _fields(asked: Sequence[Asked], _port: int) -> None:
+    for one in asked:
+        for line in one.head.split(b"\r\n")[1:]:
+            if not FIELD_LINE.fullmatch(line):
+                raise Mismatch(expected="a name, a colon and text", received=show(line))
+
+
+def _no_body(asked: Sequence[Asked], _port: int) -> None:
+    for one in asked:
+        if found := [*_values(one, b"content-length"), *_values(one, b"transfer-encoding")]:
+            raise Mismatch(expected="neither", received=str(found))
+
+
+def _connections_differ(asked: Sequence[Asked], _port: int) -> None:
+    if len(asked) > 1 and len({one.client_port for one in asked}) == 1:
+        raise Mismatch(expected="two connections", received="one")
+
+
+def _values(one: Asked, name: bytes) -> list[bytes]:
+    fields = (line.partition(b":") for line in one.head.split(b"\r\n")[1:])
+    return [value.strip() for key, _, value in fields if key.lower() == name]
 
 
 def every_client_probe() -> Iterator[Probe]:

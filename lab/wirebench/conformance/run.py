@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from wirebench.conformance.deflate_probes import deflate_probes
 from wirebench.conformance.http_connection_probes import http_connection_probes
+from wirebench.conformance.http_message_probes import http_message_probes
 from wirebench.conformance.http_probes import http_probes
 from wirebench.conformance.http_sweep_probes import http_sweep_probes
 from wirebench.conformance.types import (
@@ -29,6 +30,7 @@ def probes_for(target: Target, parts: Sequence[Part]) -> Iterator[Probe]:
         yield from http_probes()
         yield from http_sweep_probes()
         yield from http_connection_probes()
+        yield from http_message_probes()
     if target.websocket_path is not None:
         if "websocket" in parts:
             yield from websocket_probes()

@@ -31,6 +31,7 @@ START_NS = {"bun": 45 * MS, "java": 1_200 * MS, "node": 205 * MS, "python": 200 
 just-in-time compiler takes from the first requests.
 """
 OTHER_START_NS = 20 * MS
+LINK_START_NS = 60 * MS
 SLOWNESS = {"go": 1.5, "node": 2.0, "python": 3.0, "rust": 1.2}
 """The factor of a language to the figures below, which are for native contestants. 1 for languages
 not listed.
@@ -57,7 +58,13 @@ def trial_ns(cell: Cell, *, language: str, hardware_threads: int) -> int:
             return start + loaded + load.connections * CONNECT_NS
         case EachLoad() as load:
             threads = load.threads or hardware_threads
-            waiting = load.messages * load.delay_ms * MS * max(1.0, load.producers / threads)
+            turns = max(1.0, load.producers / threads)
+            waiting = load.messages * (load.delay_ms * MS * turns + load.request_rtt_ns)
+            if load.link is not None:
+                # A link of its own. Half of the servers hold a thread for as long as a request is
+                # on its way, and some pay for more round trips.
+                start += LINK_START_NS
+                waiting += load.messages * load.request_rtt_ns * (turns - 1) / 2
             serving = load.producers * load.messages * REQUEST_NS[load.policy] * slowness
             return start + round(waiting + serving)
         case RampLoad() as load:

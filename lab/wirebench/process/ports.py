@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import random
 import socket
 from contextlib import suppress
@@ -64,6 +65,18 @@ def accepts(port: int, *, timeout_s: float = 0.2) -> bool:
     with socket.socket() as probe:
         probe.settimeout(timeout_s)
         return probe.connect_ex((HOST, port)) == 0
+
+
+def answers(port: int, path: str, *, timeout_s: float = 2.0) -> bool:
+    """Whether a GET of the path is answered with 2xx or 3xx."""
+    connection = http.client.HTTPConnection(HOST, port, timeout=timeout_s)
+    try:
+        connection.request("GET", path, headers={"Connection": "close"})
+        return 200 <= connection.getresponse().status < 400
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
 
 
 def listens_for(pids: set[int], port: int) -> bool:

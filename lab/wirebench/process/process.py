@@ -216,6 +216,7 @@ def spawn(
     marker: str,
     merge_output: bool,
     alone: bool,
+    enter: Sequence[str] = (),
 ) -> Process:
     """Only for ``Scope.start``, which owns the result. The caller holds signals back."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
@@ -230,7 +231,8 @@ def spawn(
             os.sched_setaffinity(0, cores)
         started_ns = time.monotonic_ns()
         popen = subprocess.Popen(
-            [*prelude, *dies_with_lab, *argv],
+            # To enter a user namespace resets what the process dies with.
+            [*prelude, *enter, *dies_with_lab, *argv],
             cwd=cwd,
             env=env,
             stdin=subprocess.DEVNULL,

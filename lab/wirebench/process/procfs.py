@@ -134,8 +134,10 @@ def sees_listeners() -> bool:
     return _read(PROC / "net" / "tcp") is not None
 
 
-def listener_inodes(port: int) -> set[int]:
-    """The inodes of the sockets that listen on the TCP port."""
+def listener_inodes(port: int, *, pid: int | None = None) -> set[int]:
+    """The inodes of the sockets that listen on the TCP port, in the network namespace of the
+    process or in our own.
+    """
     # Local address and port, remote ones, state, five fields, inode. A table has a line for each
     # connection that lingers: tens of thousands.
     listener = re.compile(
@@ -144,8 +146,78 @@ def listener_inodes(port: int) -> set[int]:
     return {
         int(inode)
         for table in ("tcp", "tcp6")
-        for inode in listener.findall(_read(PROC / "net" / table) or b"")
+        for inode in listener.findall(_read(_net(pid) / table) or b"")
     }
+
+
+def _net(pid: int | None) -> Path:
+    """What the kernel says of the network namespace of the process, or of our own."""
+    return PROC / ("self" if pid is None else str(pid)) / "net"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TcpSocket:
+    """A line of /proc/net/tcp or tcp6 (proc_net_tcp)."""
+
+    state: int
+    send_queue: int
+    """Bytes that the peer has not acknowledged."""
+    receive_queue: int
+    """Bytes that the program has not read; of a listening socket, connections that it has not
+    accepted.
+    """
+
+
+def tcp_sockets(port: int, *, pid: int | None = None) -> Iterator[TcpSocket]:
+    """The sockets at the local TCP port, in the network namespace of the process or in our own."""
+    local = re.compile(
+        rb"^ *\d+: [0-9A-F]+:%04X [0-9A-F]+:[0-9A-F]{4} ([0-9A-F]{2}) ([0-9A-F]+):([0-9A-F]+) "
+        % port,
+        re.MULTILINE,
+    )
+    for table in ("tcp", "tcp6"):
+        for state, sending, receiving in local.findall(_read(_net(pid) / table) or b""):
+            yield TcpSocket(
+                state=int(state, 16),
+                send_queue=int(sending, 16),
+                receive_queue=int(receiving, 16),
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ThreadWait:
+    """What a thread waits for. None where this host does not tell us."""
+
+    state: str
+    wchan: str | None
+    syscall: str | None
+    stack: str | None
+
+
+def thread_waits(pid: int) -> Iterator[ThreadWait]:
+    """Of each thread of the process (proc(5): ``wchan``, ``syscall``, ``stack``)."""
+    for task in _entries(PROC / str(pid) / "task"):
+        line = _read(task / "stat")
+        if line is None:
+            continue
+        texts = [_read(task / name) for name in ("wchan", "syscall", "stack")]
+        wchan, syscall, stack = (
+            text.decode(errors="replace").strip() if text is not None else None for text in texts
+        )
+        state = line[line.rindex(b")") + 2 :].split()[0].decode()
+        yield ThreadWait(state=state, wchan=wchan, syscall=syscall, stack=stack)
+
+
+def run_time_ns(pids: Iterable[int]) -> int | None:
+    """How long the living threads of these processes have run. None where the kernel does not count
+    it (``/proc/PID/task/TID/schedstat``).
+    """
+    total = None
+    for pid in pids:
+        for task in _entries(PROC / str(pid) / "task"):
+            if (line := _read(task / "schedstat")) is not None:
+                total = (total or 0) + int(line.split()[0])
+    return total
 
 
 def owns_socket(pids: Iterable[int], inodes: set[int]) -> bool:
@@ -184,13 +256,13 @@ def cpu_pressure_us() -> int | None:
     return None
 
 
-def tcp_counters() -> dict[str, int]:
+def tcp_counters(pid: int | None = None) -> dict[str, int]:
     """The Tcp line of /proc/net/snmp by name (RFC 1213: ``RetransSegs``, ``PassiveOpens`` ...), of
-    this network namespace.
+    the network namespace of the process, or of our own.
     """
     lines = [
         line.split()
-        for line in (_read(PROC / "net" / "snmp") or b"").decode().splitlines()
+        for line in (_read(_net(pid) / "snmp") or b"").decode().splitlines()
         if line[:4] == "Tcp:"
     ]
     if len(lines) != 2:

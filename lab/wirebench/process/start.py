@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from wirebench.process import interrupt, ports
+from wirebench.process.network import LOOPBACK, Network
 from wirebench.process.process import Process
 from wirebench.process.supervise import Scope
 from wirebench.process.types import Failure, Program
@@ -51,10 +52,12 @@ class ServerSettings:
     tls_key: str = ""
 
 
-def server_environment(settings: ServerSettings, port: int) -> dict[str, str]:
+def server_environment(
+    settings: ServerSettings, port: int, *, host: str = ports.HOST
+) -> dict[str, str]:
     return {
         "WIREBENCH_WORKLOAD": settings.workload,
-        "WIREBENCH_HOST": ports.HOST,
+        "WIREBENCH_HOST": host,
         "WIREBENCH_PORT": str(port),
         "WIREBENCH_THREADS": str(settings.threads),
         "WIREBENCH_DELAY_MS": str(settings.delay_ms),
@@ -78,24 +81,38 @@ def start_server(
     port_seed: int = 0,
     port: int | None = None,
     timeout_ns: int | None = None,
+    ready_path: str | None = None,
     extra_env: Mapping[str, str] | None = None,
+    network: Network = LOOPBACK,
 ) -> Server:
-    """Start a server on a free port, or on ``port``. ``StartError`` if it never accepts a
-    connection.
+    """Start a server in the network, on a free port, or on ``port``, which replaces ``{port}`` in
+    its command and in the values of ``extra_env``. ``StartError`` if it never accepts a connection,
+    or with ``ready_path`` never answers a GET of that with 2xx or 3xx.
 
     Another program may take the port before the server binds it; then this tries another port.
     """
     for attempt in range(_PORT_TRIES):
-        chosen = ports.free_port(port_seed + attempt) if port is None else port
+        chosen = network.free_port(port_seed + attempt) if port is None else port
         process = scope.start(
-            program.argv,
+            [word.replace("{port}", str(chosen)) for word in program.argv],
             name="server",
             cwd=program.folder,
-            env={**server_environment(settings, chosen), **(extra_env or {})},
+            env={
+                **server_environment(settings, chosen, host=network.address),
+                **{
+                    name: value.replace("{port}", str(chosen))
+                    for name, value in (extra_env or {}).items()
+                },
+            },
             cores=cores,
+            enter=network.enter,
         )
         outcome = _wait_ready(
-            process, chosen, START_TIMEOUT_NS if timeout_ns is None else timeout_ns
+            process,
+            chosen,
+            START_TIMEOUT_NS if timeout_ns is None else timeout_ns,
+            ready_path=ready_path,
+            network=network,
         )
         if isinstance(outcome, int):
             return Server(process=process, port=chosen, ready_ns=outcome)
@@ -116,24 +133,26 @@ def start_server(
     )
 
 
-def _wait_ready(process: Process, port: int, timeout_ns: int) -> int | Failure | None:
-    """Nanoseconds to the first connection, the failure, or None if another program has the port."""
+def _wait_ready(
+    process: Process, port: int, timeout_ns: int, *, ready_path: str | None, network: Network
+) -> int | Failure | None:
+    """Nanoseconds to the first connection (or the first good answer to a GET of ``ready_path``),
+    the failure, or None if another program has the port.
+    """
+    waited_for = "a connection on" if ready_path is None else f"GET {ready_path} answered on"
     deadline = process.started_ns + timeout_ns
     pause_s = _FIRST_PAUSE_S
     while True:
-        if ports.accepts(port):
+        if network.accepts(port) if ready_path is None else ports.answers(port, ready_path):
             ready_ns = time.monotonic_ns() - process.started_ns
-            return ready_ns if ports.listens_for(process.pids(), port) else None
+            return ready_ns if network.listens_for(process.pids(), port) else None
         if process.exit_code() is not None:
             process.stop()
             return Failure(
                 kind="start_crashed",
                 phase="start",
-                message=(
-                    f"the server {describe_end(process)} before it accepted a connection on port"
-                    f" {port}"
-                ),
-                expected=f"a connection on {ports.HOST}:{port}",
+                message=(f"the server {describe_end(process)} before it was ready on port {port}"),
+                expected=f"{waited_for} {network.address}:{port}",
                 received=tail_of(process),
             )
         if time.monotonic_ns() > deadline:
@@ -142,10 +161,9 @@ def _wait_ready(process: Process, port: int, timeout_ns: int) -> int | Failure |
                 kind="start_timeout",
                 phase="start",
                 message=(
-                    f"the server runs, but accepted no connection on port {port} in"
-                    f" {timeout_ns / 1e9:g} s"
+                    f"the server runs, but was not ready on port {port} in {timeout_ns / 1e9:g} s"
                 ),
-                expected=f"a connection on {ports.HOST}:{port}",
+                expected=f"{waited_for} {network.address}:{port}",
                 received=tail_of(process),
             )
         with interrupt.waiting():

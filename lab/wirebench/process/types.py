@@ -20,6 +20,7 @@ FailureKind = Literal[
     "generator_failed",
     "client_failed",
     "client_mismatch",
+    "no_link",
 ]
 
 Phase = Literal["build", "verify", "start", "load", "stop"]
@@ -37,6 +38,8 @@ class Failure:
     sent: str | None = None
     expected: str | None = None
     received: str | None = None
+    state: str | None = None
+    """What a server that stood still was waiting for."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from wirebench.catalog.studies import Cell, EachLoad
+from wirebench.catalog.link import Link
+from wirebench.catalog.studies import Cell, EachLoad, link_of
 from wirebench.catalog.units import duration
 from wirebench.plan.model import PlannedCell
 from wirebench.report.charts import Style, curve_chart, forest, percentiles
@@ -55,7 +56,7 @@ def cell_view(
         if any(value_of(entry, metric) is not None for entry in cell.entries)
         or (metric == MEMORY_PER_CONNECTION and any(entry.memory for entry in cell.entries))
     ]
-    ideal = ideal_ns(planned.cell)
+    ideal = ideal_ns(planned.cell) or _floors_time(cell)
     columns = [_heading(cell, metric) for metric in wanted]
     columns += ["server CPU", "generator CPU"] if cell.role == "server" else []
     columns += ["of the ideal"] if ideal else []
@@ -65,7 +66,7 @@ def cell_view(
         title=cell.title,
         anchor=cell.key.replace(".", "-"),
         sentence=cell_sentence(cell, preset=preset),
-        basis=_basis(cell, ideal),
+        basis=_basis(cell, planned.cell, ideal),
         columns=tuple(columns),
         rows=tuple(rows),
         remarked=any(row.remarks for row in rows),
@@ -109,13 +110,26 @@ def _cell_charts(
 
 
 def ideal_ns(cell: Cell) -> float | None:
-    """The least time that a delayed cell can take: N t max(1, P/C) (studies' ``rest``). None
-    without a delay or a fixed C.
+    """The least time that the delay and the link of a cell allow. None where they take none, or
+    where C is not a number.
+
+    N t max(1, P/C) as published, where a handler is busy for t alone; over a link a producer's
+    request takes its round trips besides, in which the handlers can serve others.
     """
     load = cell.load
-    if not isinstance(load, EachLoad) or not load.delay_ms or load.threads is None:
+    if not isinstance(load, EachLoad) or (load.delay_ms and load.threads is None):
         return None
-    return load.messages * load.delay_ms * 1e6 * max(1.0, load.producers / load.threads)
+    delay_ns = load.delay_ms * 1e6
+    turns = load.producers / load.threads if load.threads else 1.0
+    return load.messages * max(load.request_rtt_ns + delay_ns, delay_ns * turns) or None
+
+
+def _floors_time(cell: CellAnalysis) -> float | None:
+    """What stands for the ideal time where neither a delay nor a link sets one."""
+    if cell.metric != "makespan_ns":
+        return None
+    made = [one.summary.metrics.get("makespan_ns") for one in cell.entries if one.is_floor]
+    return made[0].median if made and made[0] is not None else None
 
 
 def _heading(cell: CellAnalysis, metric: str) -> str:
@@ -123,7 +137,17 @@ def _heading(cell: CellAnalysis, metric: str) -> str:
     return title(metric, cell.unit) + mark
 
 
-def _basis(cell: CellAnalysis, ideal: float | None) -> str:
+def _link_text(cell: CellAnalysis, link: Link) -> str:
+    measured = [
+        found.median
+        for one in cell.entries
+        if (found := one.summary.metrics.get("link_rtt_ns")) is not None
+    ]
+    told = f"measured {duration(measured[0])} through the floor" if measured else "not measured"
+    return f"link of {link}, {told}"
+
+
+def _basis(cell: CellAnalysis, planned: Cell, ideal: float | None) -> str:
     parts = [f"{cell.blocks} blocks", f"noise band ±{cell.band.d:.1%} ({cell.band.source})"]
     if cell.twin is not None and cell.twin.ratio is not None:
         called = (
@@ -133,8 +157,11 @@ def _basis(cell: CellAnalysis, ideal: float | None) -> str:
     parts.append(str(cell.run_effect))
     if cell.server is not None:
         parts.append(f"served by {cell.server}")
+    if (link := link_of(planned.load)) is not None:
+        parts.append(_link_text(cell, link))
     if ideal:
-        parts.append(f"ideal time {duration(ideal)}")
+        whose = "" if ideal_ns(planned) else ", the floor's"
+        parts.append(f"ideal time {duration(ideal)}{whose}")
     if any(is_set_by_load(cell.kind, metric) for metric in COLUMNS[cell.kind]):
         parts.append(f"N / rate: {SET_BY_LOAD}")
     return "; ".join(parts) + "."

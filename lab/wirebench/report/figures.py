@@ -32,6 +32,7 @@ COLUMNS: Mapping[Kind, tuple[str, ...]] = {
     ),
     "each": (
         "makespan_ns",
+        "service_makespan_ns",
         "throughput_per_s",
         "p99_ns",
         "cpu_per_request_ns",
@@ -59,6 +60,7 @@ _TITLES = {
     "cpu_per_request_ns": "CPU per {unit}",
     "memory_per_connection_bytes": "memory per connection",
     "makespan_ns": "time for all",
+    "service_makespan_ns": "first in to last out",
     "server_rss_peak_bytes": "peak memory",
     "round_trip_ns": "round trip",
     "round_trip_p99_ns": "p99",
@@ -85,6 +87,8 @@ SET_BY_LOAD = (
     "set by the load, not latency: N connections that always wait take N / rate; open-loop cells"
     " measure latency"
 )
+FAILED = "x"
+"""In place of a sign: it stood still, crashed or answered wrongly."""
 SIGNS = {"best": "▲", "worst": "▼", "tie": "≈", "middle": ""}
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from wirebench.catalog.units import duration
 from wirebench.report.facts import Conformance, Facts
 from wirebench.report.figures import (
+    FAILED,
     MEMORY_PER_CONNECTION,
     SIGNS,
     bound_sign,
@@ -63,7 +64,7 @@ def table_row(
     return Row(
         entry=entry.entry,
         note=note,
-        sign=SIGNS[entry.mark] if entry.mark else "",
+        sign=SIGNS[entry.mark] if entry.mark else _fault_sign(entry),
         mark=entry.mark or "",
         rank=("≈ " if entry.standing.tied else "") + rank_text(entry.standing),
         ratio=_ratio(entry.standing, entry),
@@ -74,6 +75,11 @@ def table_row(
         remarks=tuple(_remarks(entry)),
         blank="" if entry.summary.trials else (entry.unranked or "not run"),
     )
+
+
+def _fault_sign(entry: EntryAnalysis) -> str:
+    """The x of one that gave no right figure and was tried."""
+    return FAILED if entry.failures and not entry.summary.trials else ""
 
 
 def _ratio(standing: Standing, entry: EntryAnalysis) -> Figure:

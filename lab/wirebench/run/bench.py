@@ -90,6 +90,10 @@ class Bench(Protocol):
 
     def run_trial(self, spec: TrialSpec) -> TrialRecord: ...
 
+    def link_refusal(self) -> str | None:
+        """Why there is no emulated link here, with what would allow it; None if there is one."""
+        ...
+
     def notes(self) -> tuple[str, ...]:
         """Notes that a reader of any figure of this host needs."""
         ...

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,22 +15,27 @@ from wirebench.build import LOG, Builds, builds_folder, resolve_command
 from wirebench.build.cache import build_key
 from wirebench.build.copies import CannotCopyError, Copies
 from wirebench.catalog.errors import CatalogError
+from wirebench.catalog.link import Link
 from wirebench.catalog.model import Contestant, Role, Workload
+from wirebench.catalog.studies import link_of
 from wirebench.conformance.contestant import read_results
 from wirebench.host import can_keep_awake, capture, cores_awake, presence, presences
 from wirebench.host.debian import install_line
 from wirebench.plan.repeats import path_filler
 from wirebench.process.cores import choose_cores
+from wirebench.process.link import refusal
 from wirebench.process.supervise import Supervisor
 from wirebench.process.types import Program
 from wirebench.run.bench import Absence, Built, Check
 from wirebench.store.records import VerifyRecord
+from wirebench.trial.link_rtt import LinkRtt, measure_rtt
 from wirebench.trial.record import FailureRecord, TrialRecord
 from wirebench.trial.trial import run_trial
 from wirebench.trial.types import TrialSpec
 from wirebench.verify import verify
 
 GENERATOR = "wireload"
+LINK = "wirelink"
 
 
 def find_generator() -> Path:
@@ -47,6 +54,15 @@ def find_generator() -> Path:
     return Path(found)
 
 
+def find_link() -> Path | None:
+    """The emulator of wide-area links, in the same places."""
+    beside = Path(sys.executable).parent / LINK
+    if os.access(beside, os.X_OK):
+        return beside
+    found = shutil.which(LINK)
+    return Path(found) if found is not None else None
+
+
 class LocalBench:
     """Use it as a context manager: on exit, every process it started has ended."""
 
@@ -60,6 +76,11 @@ class LocalBench:
         self._unmoved: dict[str, str] = {}
         """Contestants that run in place in every repeat, and why."""
         self._host: Mapping[str, Any] | None = None
+        self._given: dict[str, Program] = {}
+        self._wirelink = find_link()
+        self._floor: Contestant | None = None
+        self._rtts: dict[tuple[str, str], LinkRtt | None] = {}
+        """Of each cell (study, cell) over a link, as measured before its first trial."""
 
     def __enter__(self) -> LocalBench:
         self._generator = find_generator()
@@ -119,6 +140,10 @@ class LocalBench:
     def building(self) -> bool:
         return self._builds.running()
 
+    def give(self, name: str, program: Program) -> None:
+        """A program of the user's under this contestant's name: it is not built, and not moved."""
+        self._given[name] = program
+
     def begin_builds(self, contestants: Iterable[Contestant]) -> None:
         self._builds.begin(contestants)
 
@@ -134,13 +159,21 @@ class LocalBench:
                 ),
             )
         self._folders[contestant.identity] = result.folder
+        if contestant.tier == "floor" and "rest" in contestant.serves:
+            self._floor = contestant
         return Built(key=result.folder.name.rpartition("-")[2], failure=None, cached=result.cached)
 
     def verify(self, check: Check) -> VerifyRecord:
         program = self._program(check.contestant, check.role)
         one = check.contestant
         verdict = verify(
-            one.identity, check.role, check.workload, program, self._supervisor, schemes=one.calls
+            one.identity,
+            check.role,
+            check.workload,
+            program,
+            self._supervisor,
+            schemes=one.calls,
+            threads=one.checked_with_threads,
         )
         name, workload = check.key
         return VerifyRecord(
@@ -159,13 +192,49 @@ class LocalBench:
             self._moved(spec.server, "server", spec) if spec.server is not None else None
         )
         with cores_awake():
-            return run_trial(
+            link = link_of(spec.load)
+            rtt = self._rtt(spec, link) if link is not None else None
+            record = run_trial(
                 spec,
                 program=program,
                 supervisor=self._supervisor,
                 wireload=self._generator,
                 server_program=server_program,
+                wirelink=self._wirelink,
             )
+        if rtt is not None:
+            record = replace(record, metrics={**record.metrics, "link_rtt_ns": rtt.median_ns})
+        return record
+
+    def _rtt(self, spec: TrialSpec, link: Link) -> LinkRtt | None:
+        """The round trip of the cell's link, measured before its first trial. None without a floor
+        that serves it.
+        """
+        key = (spec.study, spec.cell)
+        if key not in self._rtts:
+            self._rtts[key] = None
+            if self._floor is not None and self._wirelink is not None:
+                self._rtts[key] = measure_rtt(
+                    self._supervisor,
+                    link,
+                    program=self._program(self._floor, "server"),
+                    wireload=self._generator,
+                    wirelink=self._wirelink,
+                )
+        return self._rtts[key]
+
+    def link_refusal(self) -> str | None:
+        with self._entered():
+            return refusal(self._supervisor, self._wirelink)
+
+    @contextmanager
+    def _entered(self) -> Iterator[None]:
+        """``--dry-run`` asks a bench that nobody entered."""
+        if self._supervisor.entered:
+            yield
+        else:
+            with self._supervisor:
+                yield
 
     def notes(self) -> tuple[str, ...]:
         notes = []
@@ -175,6 +244,12 @@ class LocalBench:
             notes.append(
                 "idle cores may sleep: their wake-up time is part of every round trip ('wirebench"
                 " doctor' shows how to keep them awake)"
+            )
+        for (study, cell), rtt in sorted(self._rtts.items()):
+            notes.append(
+                f"{study} {cell}: {rtt}"
+                if rtt is not None
+                else f"{study} {cell}: the round trip of its link was not measured: no floor here"
             )
         notes += [
             f"{name} ran from the same folder in every repeat: {why}"
@@ -187,7 +262,7 @@ class LocalBench:
         build, made before its first trial there and checked like the build itself.
         """
         name, repeat = contestant.identity, spec.repeat
-        if repeat == 1 or name in self._unmoved:
+        if repeat == 1 or name in self._unmoved or name in self._given:
             return self._program(contestant, role)
         place = self._places.get((name, repeat))
         if place is None or not place.is_dir():
@@ -215,6 +290,7 @@ class LocalBench:
             program,
             self._supervisor,
             schemes=contestant.calls,
+            threads=contestant.checked_with_threads,
         )
         if not verdict.passed:
             self._copies.remove(place)
@@ -222,6 +298,8 @@ class LocalBench:
             raise CannotCopyError(f"its build does not work elsewhere: {why}")
 
     def _program(self, contestant: Contestant, role: Role, folder: Path | None = None) -> Program:
+        if contestant.identity in self._given:
+            return self._given[contestant.identity]
         if folder is None:
             folder = self._folders[contestant.identity]
         return Program(argv=tuple(resolve_command(contestant, folder, role)), folder=folder)

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
+from wirebench.catalog.studies import link_of
 from wirebench.catalog.units import rough_duration
 from wirebench.plan.blocks import PlannedTrial
 from wirebench.plan.model import Plan
@@ -20,6 +21,24 @@ def failure_line(record: TrialRecord) -> str:
     return f"{record.entry} in {record.study} {record.cell}, block {record.block}: {what}"
 
 
+class LinkLines:
+    """Once for each cell over a link, its round trip as measured before the first trial."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._links = {cell.key: link_of(cell.cell.load) for cell in plan.cells}
+
+    def line(self, record: TrialRecord) -> str | None:
+        link = self._links.get(f"{record.study}.{record.cell}")
+        measured = record.metrics.get("link_rtt_ns")
+        if link is None or measured is None:
+            return None
+        del self._links[f"{record.study}.{record.cell}"]
+        return (
+            f"{record.study} {record.cell}: link of {link}, measured {measured / 1e6:.2f} ms"
+            " through the floor"
+        )
+
+
 class Bar:
     """A progress bar on a terminal. It has no thread: only ``before`` and ``after`` draw."""
 
@@ -27,6 +46,7 @@ class Bar:
         self._console = console
         self._blocks = {cell.key: cell.min_blocks for cell in plan.cells}
         self._spent = 0
+        self._links = LinkLines(plan)
         self._progress = Progress(
             TextColumn("{task.percentage:>3.0f}%"),
             BarColumn(bar_width=24),
@@ -55,6 +75,8 @@ class Bar:
 
     def after(self, record: TrialRecord, *, left_ns: int) -> None:
         self._spent += record.elapsed_ns
+        if line := self._links.line(record):
+            self._console.print(line, markup=False, highlight=False, soft_wrap=True)
         if record.status == "failed":
             self._console.print(
                 f"[red]failed[/] {escape(failure_line(record))}", highlight=False, soft_wrap=True
@@ -78,6 +100,7 @@ class Lines:
         self._console = console
         self._cells = {cell.key: cell for cell in plan.cells}
         self._shown: set[tuple[str, int]] = set()
+        self._links = LinkLines(plan)
 
     def __enter__(self) -> Lines:
         return self
@@ -99,6 +122,8 @@ class Lines:
         )
 
     def after(self, record: TrialRecord, *, left_ns: int) -> None:
+        if line := self._links.line(record):
+            self._say(line)
         if record.status == "failed":
             self._say(f"failed {failure_line(record)}")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from wirebench.catalog.errors import CatalogError
 from wirebench.catalog.model import Contestant
-from wirebench.catalog.studies import Preset, Study, select_cells
+from wirebench.catalog.studies import Cell, Preset, Study, link_of, select_cells
 from wirebench.plan.choose import Chosen, choose, has_cores_for, plan_cell
 from wirebench.plan.estimate import VERIFY_NS, block_ns, build_ns, moving_ns
 from wirebench.plan.fit import ESTIMATE_SHARE, cells_that_fit
@@ -72,9 +72,7 @@ def scope_of(
     presets = [
         (studies[name], studies[name].preset(selection.preset)) for name in selection.studies
     ]
-    chosen_studies, notes = _fitting(
-        select_cells(presets, selection.cells), hardware_threads=bench.hardware_threads
-    )
+    chosen_studies, notes = _fitting(select_cells(presets, selection.cells), bench)
     cells = choose(chosen_studies, wanted=wanted, everybody=everybody, by_preset=not selection.only)
     candidates = {one.identity: one for cell in cells for one in (*cell.contestants, *cell.servers)}
     gone = bench.absent(candidates)
@@ -122,31 +120,42 @@ def scope_of(
 
 
 def _fitting(
-    studies: Sequence[tuple[Study, Preset]], *, hardware_threads: int
+    studies: Sequence[tuple[Study, Preset]], bench: Bench
 ) -> tuple[list[tuple[Study, Preset]], tuple[str, ...]]:
-    """The presets without the cells on all cores where those are a single core, and a note that
-    says so. ``CatalogError`` if no cell is left.
+    """The presets without the cells that this host cannot have, and a note for each reason.
+    ``CatalogError`` if no cell is left.
     """
-    kept, gone = [], []
+    refused = _refused([cell for _, preset in studies for cell in preset.cells], bench)
+    kept = []
+    gone: dict[str, list[str]] = {}
     for study, preset in studies:
-        here = {
-            cell.id
-            for cell in preset.cells
-            if has_cores_for(cell, hardware_threads=hardware_threads)
-        }
-        gone += [f"{study.name} {cell.id}" for cell in preset.cells if cell.id not in here]
-        cells = tuple(cell for cell in preset.cells if cell.id in here)
+        cells = tuple(cell for cell in preset.cells if cell not in refused)
+        for cell in preset.cells:
+            if cell in refused:
+                gone.setdefault(refused[cell], []).append(f"{study.name} {cell.id}")
         if cells:
             kept.append((study, replace(preset, cells=cells)))
-    if not gone:
-        return kept, ()
-    note = (
-        f"not run: {', '.join(gone)}: all cores but the generator's are fewer than two here"
-        f" ({hardware_threads} in all)"
-    )
-    if not kept:
-        raise CatalogError(note)
-    return kept, (note,)
+    notes = tuple(f"not run: {', '.join(cells)}: {reason}" for reason, cells in gone.items())
+    if notes and not kept:
+        raise CatalogError("; ".join(notes))
+    return kept, notes
+
+
+def _refused(cells: Sequence[Cell], bench: Bench) -> dict[Cell, str]:
+    """The cells that this host cannot have, each with the reason: those on all cores where those
+    are a single core, and those over an emulated link where the host allows none.
+    """
+    threads = bench.hardware_threads
+    reasons = {
+        cell: f"all cores but the generator's are fewer than two here ({threads} in all)"
+        for cell in cells
+        if not has_cores_for(cell, hardware_threads=threads)
+    }
+    linked = [cell for cell in cells if link_of(cell.load) is not None]
+    refusal = bench.link_refusal() if linked else None
+    if refusal is not None:
+        reasons |= dict.fromkeys(linked, f"no emulated link here: {refusal}")
+    return reasons
 
 
 def _forecast(cell: Chosen, selection: Selection, *, hardware_threads: int) -> CellForecast:

@@ -20,6 +20,7 @@ LIMITED_METRICS = frozenset(
     {
         "throughput_per_s",
         "makespan_ns",
+        "service_makespan_ns",
         "p50_ns",
         "p90_ns",
         "p99_ns",

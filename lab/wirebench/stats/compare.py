@@ -83,7 +83,7 @@ class _Side:
     def __init__(self, data: CellData, run: str, settings: Settings) -> None:
         self.data = data
         planned = data.planned
-        warm_ups = warm_ups_of(data, settings)
+        self.warm_ups = warm_ups_of(data, settings)
         self.bound: frozenset[str] = frozenset()
         if planned.cell.primary in LIMITED_METRICS:
             self.bound = generator_bound(
@@ -94,7 +94,7 @@ class _Side:
             )
         self.unsound = {
             name: f"run {run}: {why}"
-            for name, warm_up in warm_ups.items()
+            for name, warm_up in self.warm_ups.items()
             if (why := why_unsound(data, name, warm_up)) is not None
         }
         self.bad_floor: str | None = None
@@ -139,7 +139,13 @@ def compare(
         sides = _Side(before, "A", settings), _Side(after, "B", settings)
         bad_floors = [side.bad_floor for side in sides if side.bad_floor is not None]
         both, effect = shifts(
-            before, after, names, history, absolute=bool(bad_floors), settings=settings
+            before,
+            after,
+            names,
+            history,
+            warm_ups=(sides[0].warm_ups, sides[1].warm_ups),
+            absolute=bool(bad_floors),
+            settings=settings,
         )
         band = _band(planned, (a[0], b[0]), history, settings)
         found += [

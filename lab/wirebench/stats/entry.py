@@ -196,6 +196,7 @@ def _failures(trials: Sequence[TrialView]) -> tuple[FailureCount, ...]:
                 sent=failure.sent,
                 expected=failure.expected,
                 received=failure.received,
+                state=failure.state,
                 count=1,
                 blocks=(trial.block,),
             )

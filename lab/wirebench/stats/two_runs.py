@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,14 +11,14 @@ import numpy as np
 
 from wirebench.stats.cell import CellData
 from wirebench.stats.comparisons import Comparisons
-from wirebench.stats.entry import sound_entries, warm_ups_of
+from wirebench.stats.entry import sound_entries
 from wirebench.stats.noise import noise_kind
 from wirebench.stats.ratio import median
 from wirebench.stats.run_effect import host_effect
 from wirebench.stats.sample import Sample
 from wirebench.stats.settings import DEFAULT, Settings
 from wirebench.stats.spread import Spread, satterthwaite, t_quantile, table_spread
-from wirebench.stats.types import HistoryRecord, RepeatRecord, RunEffect
+from wirebench.stats.types import HistoryRecord, RepeatRecord, RunEffect, WarmUp
 
 Basis = Literal["over the floor", "absolute"]
 
@@ -75,12 +75,12 @@ class _Run:
         data: CellData,
         names: Sequence[str],
         floor: str | None,
+        sound: frozenset[str],
         host: RunEffect | None,
         settings: Settings,
     ) -> None:
         metric = data.planned.cell.primary
         self._floor = floor
-        sound = sound_entries(data, warm_ups_of(data, settings))
         self._over = Comparisons(data, metric, sound=sound, host=host, settings=settings)
         self._alone = {
             name: data.logs(name, metric) for name in names if floor is None or name == floor
@@ -106,11 +106,13 @@ def shifts(
     names: Sequence[str],
     history: Sequence[HistoryRecord] = (),
     *,
+    warm_ups: tuple[Mapping[str, WarmUp], Mapping[str, WarmUp]],
     absolute: bool = False,
     settings: Settings = DEFAULT,
 ) -> tuple[dict[str, Shift], RunEffect]:
     """The named entries of a cell in both runs by its primary metric, and the run effect that is in
-    their errors. ``absolute``: as they are, though both runs have a floor.
+    their errors. ``warm_ups``: ``warm_ups_of`` each run. ``absolute``: as they are, though both
+    runs have a floor.
 
     A run with several repeats shows its run effect itself. One with a single repeat has that of the
     other run, or else what the host has shown before; where neither is known, see
@@ -124,7 +126,11 @@ def shifts(
         or not all(floor is not None and data.values(floor, metric) for data in (before, after))
     ):
         floor = None
-    both = [_Run(data, names, floor, None, settings) for data in (before, after)]
+    runs = [
+        (data, sound_entries(data, known))
+        for data, known in zip((before, after), warm_ups, strict=True)
+    ]
+    both = [_Run(data, names, floor, sound, None, settings) for data, sound in runs]
     own = [run.run_effect for run in both]
     if all(one.source == "blocks" for one in own):
         return _joined(both, names, floor), own[0]
@@ -149,8 +155,8 @@ def shifts(
             or _from_changes(_joined(both, names, floor), settings)
         )
         both = [
-            _Run(data, names, floor, None if one.source == "repeats" else effect, settings)
-            for data, one in zip((before, after), own, strict=True)
+            _Run(data, names, floor, sound, None if one.source == "repeats" else effect, settings)
+            for (data, sound), one in zip(runs, own, strict=True)
         ]
     return _joined(both, names, floor), effect
 

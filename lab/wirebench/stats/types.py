@@ -170,6 +170,8 @@ class FailureCount:
     sent: str | None
     expected: str | None
     received: str | None
+    state: str | None
+    """What a server that stood still was waiting for."""
     count: int
     blocks: tuple[int, ...]
 

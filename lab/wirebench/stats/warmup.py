@@ -91,26 +91,22 @@ def _steps(values: Floats, settings: Settings) -> _Fit:
     squares = np.concatenate([[0.0], np.cumsum(values**2)])
     penalty = settings.pelt_penalty * math.log(n)
 
-    def cost(starts: np.ndarray[tuple[int], np.dtype[np.intp]], end: int) -> Floats:
-        inside = squares[end] - squares[starts] - (sums[end] - sums[starts]) ** 2 / (end - starts)
-        return np.asarray(inside, dtype=np.float64)
-
     best = np.full(n + 1, np.inf)
     best[0] = -penalty
     last = np.zeros(n + 1, dtype=np.intp)
-    candidates = np.array([0], dtype=np.intp)
+    candidates = np.array([0], dtype=np.intp)  # ascending
     for end in range(shortest, n + 1):
-        usable = candidates[candidates <= end - shortest]
-        totals = best[usable] + cost(usable, end)
-        chosen = int(np.argmin(totals))
+        split = int(candidates.searchsorted(end - shortest, side="right"))
+        usable = candidates[:split]
+        inside = squares[end] - squares[usable] - (sums[end] - sums[usable]) ** 2 / (end - usable)
+        totals = best[usable] + inside
+        chosen = int(totals.argmin())
         best[end] = totals[chosen] + penalty
         last[end] = usable[chosen]
         # Pruning keeps a start that may still win; those too close to the end have not been weighed
         # yet.
         kept = usable[totals <= best[end]]
-        candidates = np.unique(
-            np.concatenate([kept, candidates[candidates > end - shortest], [end]])
-        ).astype(np.intp)
+        candidates = np.concatenate([kept, candidates[split:], [end]])
     points = []
     at = int(last[n])
     while at > 0:

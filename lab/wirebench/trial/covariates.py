@@ -4,7 +4,7 @@ can be found.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -23,14 +23,22 @@ class HostCounters:
     """TCP connections that this network namespace accepted, from any client."""
 
 
-def read_counters() -> HostCounters:
-    tcp = procfs.tcp_counters()
+def read_counters(namespaces: Sequence[int | None] = (None,)) -> HostCounters:
+    """``namespaces``: a process in each network namespace whose connections count; None is
+    our own.
+    """
+    tcp = [procfs.tcp_counters(pid) for pid in namespaces]
     return HostCounters(
         steal_ns=procfs.steal_ns(),
         cpu_pressure_us=procfs.cpu_pressure_us(),
-        retransmits=tcp.get("RetransSegs"),
-        accepted=tcp.get("PassiveOpens"),
+        retransmits=_sum(one.get("RetransSegs") for one in tcp),
+        accepted=_sum(one.get("PassiveOpens") for one in tcp),
     )
+
+
+def _sum(counts: Iterable[int | None]) -> int | None:
+    found = [count for count in counts if count is not None]
+    return sum(found) if found else None
 
 
 @dataclass(kw_only=True)
@@ -60,16 +68,20 @@ class HostWatch:
 
 
 @contextmanager
-def watch_host(server: Process) -> Iterator[HostWatch]:
-    """Read the counters at the start and the end of the block, which puts the load on."""
-    counters = read_counters()
+def watch_host(
+    server: Process | None, namespaces: Sequence[int | None] = (None,)
+) -> Iterator[HostWatch]:
+    """Read the counters at the start and the end of the block, which puts the load on. ``server``:
+    None for one that the lab did not start.
+    """
+    counters = read_counters(namespaces)
     watch = HostWatch(before=counters, after=counters)
-    switches = procfs.involuntary_switches(server.pids())
+    switches = procfs.involuntary_switches(server.pids()) if server is not None else 0
     yield watch
-    pids = server.pids()
+    pids = server.pids() if server is not None else set()
     growth = procfs.involuntary_switches(pids) - switches if pids else -1
     watch.server_switches = growth if growth >= 0 else None
-    watch.after = read_counters()
+    watch.after = read_counters(namespaces)
 
 
 def _growth(before: int | None, after: int | None) -> int | None:

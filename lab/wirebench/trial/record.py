@@ -26,6 +26,8 @@ class FailureRecord:
     sent: str | None = None
     expected: str | None = None
     received: str | None = None
+    state: str | None = None
+    """What a server that stood still was waiting for."""
 
     @classmethod
     def of(cls, failure: Failure | None) -> FailureRecord | None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from wirebench.catalog.studies import EachLoad, OpenLoad, RampLoad
-from wirebench.catalog.workloads import HttpRequest, WebSocketMessage
+from wirebench.catalog.workloads import Request
 from wirebench.process.types import Failure, FailureKind
 from wirebench.trial.wireload import Document, OpenLoop, ServerLoad
 
@@ -30,7 +30,7 @@ limit. Our own choice.
 Metrics = dict[str, float | int | None]
 
 
-def metrics(document: Document, load: ServerLoad, *, ready_ns: int) -> Metrics:
+def metrics(document: Document, load: ServerLoad, *, ready_ns: int | None) -> Metrics:
     """The figures of one trial. Memory is that of the window's end, with its connections open."""
     found = (
         _ramp_metrics(document, load)
@@ -78,11 +78,30 @@ def _loop_metrics(document: Document, load: ServerLoad) -> Metrics:
         found |= _open_loop_metrics(document, document.open_loop, load)
     if isinstance(load, EachLoad):
         found["makespan_ns"] = document.window.elapsed_ns
+        found["service_makespan_ns"] = _service_makespan_ns(document, load)
         if load.policy == "new":
             # Connecting goes on from the first request to the last.
             found["connect_ns"] = None
         found["success_ratio"] = _success(document.requests.ok, load.producers * load.messages)
     return found
+
+
+def _service_makespan_ns(document: Document, load: EachLoad) -> int | None:
+    """From the first byte of a request that reaches the service to the last byte of a reply that
+    leaves it, which the article's services logged. As the generator sees it, the same for every
+    library: without the first connection's handshake, and without the time that the first request
+    and the last reply are on the link.
+    """
+    elapsed_ns = document.window.elapsed_ns
+    if elapsed_ns is None:
+        return None
+    outside_ns = load.link.rtt_ns if load.link is not None else 0
+    if load.policy == "new":
+        phases = document.connect.phases
+        if phases is None or phases.tcp is None or phases.tcp.min_ns is None:
+            return None
+        outside_ns += phases.tcp.min_ns
+    return max(0, elapsed_ns - outside_ns)
 
 
 def _open_loop_metrics(document: Document, open_loop: OpenLoop, load: OpenLoad) -> Metrics:
@@ -221,7 +240,7 @@ def _only_too_many(document: Document, load: ServerLoad) -> bool:
 def failure_of(
     document: Document,
     *,
-    asked: HttpRequest | WebSocketMessage,
+    asked: Request,
     server_end: str | None,
     output: str,
 ) -> Failure:

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import signal
+import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from wirebench.catalog.studies import ClientLoad, EachLoad, RampLoad
-from wirebench.catalog.workloads import request_of
+from wirebench.process.cores import choose_cores
+from wirebench.process.network import LOOPBACK, Network
 from wirebench.process.process import Process
+from wirebench.process.stall import server_state
 from wirebench.process.start import ServerSettings, describe_end, tail_of
 from wirebench.process.supervise import Scope
-from wirebench.process.types import Failure, Program
+from wirebench.process.types import Cores, Failure, Program
 from wirebench.trial import server_metrics, watchdog, wireload
 from wirebench.trial.covariates import watch_host
 from wirebench.trial.outcome import Outcome, TrialError
 from wirebench.trial.setup import Ready, ServerEnd, end_under_load, start_for_load
+from wirebench.trial.stall import StallWatch
 from wirebench.trial.types import TrialSpec
 
 _STOP_GENERATOR_S = 5.0
@@ -32,10 +36,39 @@ class _Run:
     hung: bool
     """It still ran at the limit, and was told to stop."""
     server_end: ServerEnd | None = None
+    state: str | None = None
+    """Of the server, as last seen while it was not busy."""
+    stood_still_ns: int = 0
+    """It did nothing for so long that it was not waited for until the limit; 0: no."""
+
+    @property
+    def told_to_stop(self) -> str:
+        """Why the generator was."""
+        if self.stood_still_ns:
+            return f"the server did nothing for {self.stood_still_ns / 1e9:.3g} s"
+        return f"the load was not done after {self.limit_ns / 1e9:.0f} s"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Running:
+    """A server that runs already, and is not the lab's."""
+
+    origin: str
+    cores: Cores
+    server: None = None
+    ca_file: None = None
+    link: None = None
+    caller: Network = LOOPBACK
 
 
 def server_trial(
-    spec: TrialSpec, outcome: Outcome, *, program: Program, scope: Scope, generator: Path
+    spec: TrialSpec,
+    outcome: Outcome,
+    *,
+    program: Program,
+    scope: Scope,
+    generator: Path,
+    wirelink: Path | None = None,
 ) -> None:
     """Fill ``outcome``. ``StartError`` or ``TrialError`` if there is no valid figure."""
     load = spec.load
@@ -47,20 +80,32 @@ def server_trial(
         delay_ms=load.delay_ms if isinstance(load, EachLoad) else 0,
         environment_bytes=spec.environment_bytes,
     )
-    ready = start_for_load(spec, outcome, settings, program=program, scope=scope)
-    server = ready.server
-    outcome.metrics["ready_ns"] = server.ready_ns
+    own = spec.own
+    target: Ready | Running
+    if own is not None and own.url is not None:
+        target = Running(origin=own.url, cores=choose_cores(spec.threads))
+    else:
+        target = start_for_load(
+            spec, outcome, settings, program=program, scope=scope, wirelink=wirelink
+        )
+    server = target.server
+    ready_ns = server.ready_ns if server is not None else None
+    outcome.metrics["ready_ns"] = ready_ns
 
     document_file = scope.folder / "wireload.json"
     timeout_ns = watchdog.reply_timeout_ns(load, patience_ns=spec.timeout_ns, threads=spec.threads)
-    aim = _aim(spec, ready, timeout_ns=timeout_ns, json_file=document_file)
+    aim = _aim(spec, target, timeout_ns=timeout_ns, json_file=document_file)
     command = wireload.command(generator, load, aim)
     limit_ns = watchdog.limit_ns(load, timeout_ns=timeout_ns, threads=spec.threads)
-    with watch_host(server.process) as host:
-        run = _run_generator(scope, command, cores=ready.cores.generator, limit_ns=limit_ns)
+    namespaces = target.link.holders if target.link is not None else (None,)
+    with watch_host(server.process if server is not None else None, namespaces) as host:
+        run = _run_generator(
+            scope, command, target, limit_ns=limit_ns, watch=_stall_watch(load, target, timeout_ns)
+        )
     run.generator.stop()
     succeeded = run.exit_code == wireload.EXIT_OK
-    run = replace(run, server_end=end_under_load(server, load_succeeded=succeeded))
+    if server is not None:
+        run = replace(run, server_end=end_under_load(server, load_succeeded=succeeded))
 
     try:
         measured = wireload.read_document(document_file)
@@ -69,7 +114,7 @@ def server_trial(
     document = measured.document
     switches = document.generator.involuntary_switches
     outcome.covariates = host.covariates(generator_switches=switches)
-    outcome.metrics = server_metrics.metrics(document, load, ready_ns=server.ready_ns)
+    outcome.metrics = server_metrics.metrics(document, load, ready_ns=ready_ns)
     outcome.load, outcome.series, outcome.rounds = measured.load, measured.series, measured.rounds
     outcome.histogram = document.latency.histogram
     _judge(
@@ -78,37 +123,91 @@ def server_trial(
         outcome,
         document,
         run,
-        server_cores=len(ready.cores.contestant),
-        output=tail_of(server.process),
+        server_cores=len(target.cores.contestant),
+        output=tail_of(server.process) if server is not None else "",
     )
 
 
-def _aim(spec: TrialSpec, ready: Ready, *, timeout_ns: int, json_file: Path) -> wireload.Aim:
+def _aim(
+    spec: TrialSpec, target: Ready | Running, *, timeout_ns: int, json_file: Path
+) -> wireload.Aim:
     return wireload.Aim(
-        port=ready.server.port,
-        request=request_of(spec.workload),
-        cores=ready.cores.generator,
-        watch=ready.server.process.watch,
+        origin=target.origin,
+        request=spec.request,
+        cores=target.cores.generator,
+        watch=target.server.process.watch if target.server is not None else None,
         timeout_ns=timeout_ns,
         seed=spec.load_seed,
         json_file=json_file,
-        ca_file=ready.ca_file,
+        ca_file=target.ca_file,
     )
 
 
 def _run_generator(
-    scope: Scope, command: list[str], *, cores: tuple[int, ...], limit_ns: int
+    scope: Scope,
+    command: list[str],
+    target: Ready | Running,
+    *,
+    limit_ns: int,
+    watch: StallWatch | None,
 ) -> _Run:
-    """Run the generator to its end. One that still runs at the limit is told to stop."""
+    """Run the generator to its end. One that still runs at the limit, or whose server stands still
+    for good, is told to stop.
+    """
     process = scope.start(
-        command, name="generator", cwd=scope.folder, env={}, cores=cores, alone=True
+        command,
+        name="generator",
+        cwd=scope.folder,
+        env={},
+        cores=target.cores.generator,
+        alone=True,
+        enter=target.caller.enter,
     )
-    code = process.wait(limit_ns / 1e9)
+    code = _wait(process, limit_ns=limit_ns, watch=watch)
     hung = code is None
+    # The generator's connections may be gone; the server's threads are not.
+    if code != wireload.EXIT_OK and watch is not None:
+        watch.look_at_last()
     if hung:
         process.signal(signal.SIGTERM)
         code = process.wait(_STOP_GENERATOR_S)
-    return _Run(generator=process, exit_code=code, limit_ns=limit_ns, hung=hung)
+    return _Run(
+        generator=process,
+        exit_code=code,
+        limit_ns=limit_ns,
+        hung=hung,
+        state=watch.state if watch is not None else None,
+        stood_still_ns=watch.quiet_ns if hung and watch is not None and watch.stands_still else 0,
+    )
+
+
+def _wait(process: Process, *, limit_ns: int, watch: StallWatch | None) -> int | None:
+    """Its exit code; None at the limit, or when its server stands still for good."""
+    if watch is None:
+        return process.wait(limit_ns / 1e9)
+    deadline = time.monotonic_ns() + limit_ns
+    while (left := deadline - time.monotonic_ns()) > 0 and not watch.stands_still:
+        code = process.wait((min(left, watch.pause_ns) if watch.looks else left) / 1e9)
+        if code is not None:
+            return code
+        if watch.looks:
+            watch.look()
+    return None
+
+
+def _stall_watch(
+    load: wireload.ServerLoad, target: Ready | Running, timeout_ns: int
+) -> StallWatch | None:
+    """None for a server whose threads cannot be seen."""
+    if isinstance(target, Running):
+        return None
+    server, holder = target.server, target.served_at.holder
+    return StallWatch(
+        server=server.process,
+        timeout_ns=timeout_ns,
+        looks=isinstance(load, EachLoad),
+        describe=lambda: server_state(server.process.pids(), server.port, network_of=holder),
+    )
 
 
 def _judge(
@@ -141,9 +240,7 @@ def _judge(
     if judgement == "partly":
         outcome.warnings.append(server_metrics.partial_errors(document, load))
         if run.hung:
-            outcome.warnings.append(
-                f"partial_errors: the ramp was stopped after {run.limit_ns / 1e9:.0f} s"
-            )
+            outcome.warnings.append(f"partial_errors: the ramp was stopped: {run.told_to_stop}")
         if run.server_end is not None:
             outcome.warnings.append(
                 f"partial_errors: the server {run.server_end.how}; "
@@ -152,13 +249,15 @@ def _judge(
     elif judgement == "failed":
         failure = server_metrics.failure_of(
             document,
-            asked=request_of(spec.workload),
+            asked=spec.request,
             server_end=run.server_end.how if run.server_end is not None else None,
             output=output,
         )
         if run.hung and failure.kind != "crashed":
-            message = f"the load was not done after {run.limit_ns / 1e9:.0f} s; {failure.message}"
+            message = f"{run.told_to_stop}; {failure.message}"
             failure = replace(failure, kind="hung", message=message)
+        if failure.kind == "hung":
+            failure = replace(failure, state=run.state)
         raise TrialError(failure)
 
 
@@ -171,7 +270,7 @@ def _without_document(run: _Run, error: wireload.DocumentError) -> Failure:
             expected="a reply to each request",
             received=f"its last output: {run.server_end.output}",
         )
-    stopped = f"was told to stop after {run.limit_ns / 1e9:.0f} s"
+    stopped = f"was told to stop, since {run.told_to_stop}"
     how = stopped if run.hung else describe_end(run.generator)
     return Failure(
         kind="generator_failed",

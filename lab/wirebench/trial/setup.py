@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from wirebench.catalog.studies import over_tls
+from wirebench.catalog.studies import link_of, over_tls
+from wirebench.catalog.workloads import WebSocketMessage
 from wirebench.process import certificates
 from wirebench.process.cores import choose_cores
+from wirebench.process.link import LinkError, OpenLink, open_link
+from wirebench.process.network import LOOPBACK, Network
 from wirebench.process.start import (
     Server,
     ServerSettings,
@@ -17,8 +20,8 @@ from wirebench.process.start import (
     tail_of,
 )
 from wirebench.process.supervise import Scope
-from wirebench.process.types import Cores, Program
-from wirebench.trial.outcome import Outcome
+from wirebench.process.types import Cores, Failure, Program
+from wirebench.trial.outcome import Outcome, TrialError
 from wirebench.trial.types import TrialSpec
 
 
@@ -27,18 +30,40 @@ class Ready:
     """A server that accepts connections, and what the load on it needs."""
 
     server: Server
+    origin: str
+    """``scheme://host:port``"""
     cores: Cores
     ca_file: Path | None
     """The authority to trust over TLS; None without TLS."""
+    link: OpenLink | None = None
+    """Between the server and those who call it."""
+
+    @property
+    def caller(self) -> Network:
+        """Where those who call the server run."""
+        return self.link.client if self.link is not None else LOOPBACK
+
+    @property
+    def served_at(self) -> Network:
+        return self.link.server if self.link is not None else LOOPBACK
 
 
 def start_for_load(
-    spec: TrialSpec, outcome: Outcome, settings: ServerSettings, *, program: Program, scope: Scope
+    spec: TrialSpec,
+    outcome: Outcome,
+    settings: ServerSettings,
+    *,
+    program: Program,
+    scope: Scope,
+    wirelink: Path | None = None,
 ) -> Ready:
-    """Start the trial's server, with a certificate if the load uses TLS. ``StartError`` if it does
-    not accept connections.
+    """Start the trial's server, with a certificate if the load uses TLS, and behind a link of its
+    own if the load asks for one. ``StartError`` if it does not accept connections, ``TrialError``
+    if there is no link.
     """
     cores = choose_cores(spec.threads)
+    own = spec.own
+    link = _link(spec, scope, wirelink, cores)
     ca_file = None
     if over_tls(spec.load):
         files = certificates.issue(scope.folder)
@@ -47,10 +72,45 @@ def start_for_load(
             settings, tls_cert=str(files.certificate_file), tls_key=str(files.key_file)
         )
     server = start_server(
-        scope, program, settings, cores=cores.contestant, port_seed=spec.port_seed
+        scope,
+        program,
+        settings,
+        cores=cores.contestant,
+        port_seed=spec.port_seed,
+        timeout_ns=own.start_timeout_ns if own is not None else None,
+        ready_path=own.ready_path if own is not None else None,
+        extra_env=own.environment if own is not None else None,
+        network=link.server if link is not None else LOOPBACK,
     )
-    outcome.port, outcome.ready_ns = server.port, server.ready_ns
-    return Ready(server=server, cores=cores, ca_file=ca_file)
+    outcome.ready_ns = server.ready_ns
+    if link is None:  # a port behind a link is none of this host's
+        outcome.port = server.port
+    host = link.server.address if link is not None else LOOPBACK.address
+    origin = f"{_scheme(spec, tls=ca_file is not None)}://{host}:{server.port}"
+    return Ready(server=server, origin=origin, cores=cores, ca_file=ca_file, link=link)
+
+
+def _scheme(spec: TrialSpec, *, tls: bool) -> str:
+    if spec.own is not None:
+        return spec.own.scheme
+    return ("ws" if isinstance(spec.request, WebSocketMessage) else "http") + ("s" if tls else "")
+
+
+def _link(spec: TrialSpec, scope: Scope, wirelink: Path | None, cores: Cores) -> OpenLink | None:
+    """The load's link, new for each trial: the kernel keeps what it learns about a path for the
+    next connections over it. It runs beside the generator, and takes no time of the server's core.
+    """
+    wanted = link_of(spec.load)
+    if wanted is None:
+        return None
+    try:
+        if wirelink is None:
+            raise LinkError("wirelink is not installed")
+        return open_link(scope, wirelink, wanted, seed=spec.load_seed, cores=cores.generator)
+    except LinkError as error:
+        raise TrialError(
+            Failure(kind="no_link", phase="start", message=f"no emulated link here: {error}")
+        ) from error
 
 
 @dataclass(frozen=True, kw_only=True)

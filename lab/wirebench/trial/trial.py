@@ -11,7 +11,7 @@ from wirebench.process.supervise import Scope, Supervisor
 from wirebench.process.types import Failure, Program
 from wirebench.trial.client_trial import client_trial
 from wirebench.trial.outcome import Outcome, TrialError
-from wirebench.trial.record import FailureRecord, TrialRecord
+from wirebench.trial.record import FailureRecord, Status, TrialRecord
 from wirebench.trial.server_trial import server_trial
 from wirebench.trial.types import TrialSpec
 
@@ -23,18 +23,20 @@ def run_trial(
     supervisor: Supervisor,
     wireload: Path,
     server_program: Program | None = None,
+    wirelink: Path | None = None,
 ) -> TrialRecord:
     """Run a trial to its result. Whatever the contestant does is in the result; only
     ``Interrupted`` is raised.
 
     ``program``: the contestant. ``server_program``: the server that a client's trial calls.
+    ``wireload`` and ``wirelink``: the load generator, and the emulator for loads over a link.
     """
     started_unix_ns, began_ns = time.time_ns(), time.monotonic_ns()
     outcome = Outcome()
     with interrupt.hold():
         with supervisor.scope() as scope:
             try:
-                _measure(spec, outcome, scope, program, server_program, wireload)
+                _measure(spec, outcome, scope, program, server_program, wireload, wirelink)
             except (StartError, TrialError) as error:
                 outcome.failure = error.failure
             except ports.NoPortError as error:
@@ -61,9 +63,12 @@ def _measure(
     program: Program,
     server_program: Program | None,
     wireload: Path,
+    wirelink: Path | None,
 ) -> None:
     if spec.role == "server":
-        server_trial(spec, outcome, program=program, scope=scope, generator=wireload)
+        server_trial(
+            spec, outcome, program=program, scope=scope, generator=wireload, wirelink=wirelink
+        )
     elif server_program is not None:
         client_trial(spec, outcome, program=program, server_program=server_program, scope=scope)
     else:
@@ -80,6 +85,13 @@ def _stop(scope: Scope) -> list[str]:
     ]
 
 
+def _status(failure: Failure | None) -> Status:
+    if failure is None:
+        return "ok"
+    # A host without an emulated link says nothing about the contestant.
+    return "not_run" if failure.kind == "no_link" else "failed"
+
+
 def _result(
     spec: TrialSpec, outcome: Outcome, *, started_unix_ns: int, elapsed_ns: int
 ) -> TrialRecord:
@@ -92,7 +104,7 @@ def _result(
         entry=spec.entry,
         contestant=spec.contestant.identity,
         twin_of=spec.twin_of,
-        status="ok" if outcome.failure is None else "failed",
+        status=_status(outcome.failure),
         failure=FailureRecord.of(outcome.failure),
         warnings=tuple(outcome.warnings),
         started_unix_ns=started_unix_ns,

@@ -6,10 +6,28 @@ workload.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-from wirebench.catalog.model import Contestant, Role, Workload
+from wirebench.catalog.model import Contestant, Role, Scheme, Workload
 from wirebench.catalog.studies import REPLY_TIMEOUT_NS, Load
+from wirebench.catalog.workloads import GivenRequest, Request, request_of
+from wirebench.process.start import START_TIMEOUT_NS
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnServer:
+    """A server that a user brings, which serves no workload of the lab's."""
+
+    request: GivenRequest
+    scheme: Scheme = "http"
+    url: str | None = None
+    """``scheme://host:port`` of a server that runs already. None: the lab starts it."""
+    ready_path: str | None = None
+    """Ready when a GET of this path is answered with 2xx or 3xx. None: when it accepts."""
+    start_timeout_ns: int = START_TIMEOUT_NS
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """More variables for a server that the lab starts; ``{port}`` in a value is its port."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,3 +67,10 @@ class TrialSpec:
     """The run's seed."""
     timeout_ns: int = REPLY_TIMEOUT_NS
     """How long the generator waits for one reply, beyond the wait that the load itself causes."""
+    own: OwnServer | None = None
+    """Instead of the workload's server and request."""
+
+    @property
+    def request(self) -> Request:
+        """What a server is asked under load."""
+        return self.own.request if self.own is not None else request_of(self.workload)

@@ -30,6 +30,16 @@ PER_OPERATION = 20
 """A multiple of the study's typical operation."""
 
 
+LINK_ROUND_TRIPS = 6
+"""How many round trips of a link a request may take beyond the fewest. The article's slowest
+framework took two more, and a delayed acknowledgement.
+"""
+LOST_PACKET_NS = 1 * SECOND
+"""What most lost packets cost at most: the first retransmission timer of a handshake (RFC 6298,
+section 2.1).
+"""
+PACKETS_PER_REQUEST = 10
+
 PER_REPLY_AHEAD_NS = 100_000
 """A reply may wait for the replies to all requests in flight with it. A server that answers fewer
 than ten thousand a second counts as hung.
@@ -42,12 +52,22 @@ def reply_timeout_ns(load: Load, *, patience_ns: int, threads: int) -> int:
         case ClosedLoad() | OpenLoad():
             return patience_ns + load.connections * load.in_flight * PER_REPLY_AHEAD_NS
         case EachLoad():
-            return patience_ns + _turns(load, threads) * load.delay_ms * 1_000_000
+            return patience_ns + _turns(load, threads) * _request_ns(load)
         case RampLoad():
             in_flight = load.rounds * load.add * (load.messages if load.pacing == "burst" else 1)
             return patience_ns + in_flight * PER_REPLY_AHEAD_NS
         case ClientLoad():
             return patience_ns
+
+
+def _request_ns(load: EachLoad) -> int:
+    """The delay of a request, and what its link may add."""
+    link_ns = 0
+    if load.link is not None:
+        lost = PACKETS_PER_REQUEST * load.link.loss_percent / 100
+        jitter_ns = 2 * LINK_ROUND_TRIPS * load.link.jitter_ms * 1e6
+        link_ns = LINK_ROUND_TRIPS * load.link.rtt_ns + round(lost * LOST_PACKET_NS + jitter_ns)
+    return load.delay_ms * 1_000_000 + load.request_rtt_ns + link_ns
 
 
 def _turns(load: EachLoad, threads: int) -> int:
@@ -62,7 +82,7 @@ def limit_ns(load: Load, *, timeout_ns: int, threads: int) -> int:
             connecting = load.connections * PER_CONNECTION_NS
             return connecting + load.warmup_ns + load.window_ns + timeout_ns + MARGIN_NS
         case EachLoad():
-            waiting = load.messages * load.delay_ms * 1_000_000 * _turns(load, threads)
+            waiting = load.messages * _request_ns(load) * _turns(load, threads)
             return (
                 2 * waiting
                 + load.producers * load.messages * PER_REQUEST_NS

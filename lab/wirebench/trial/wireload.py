@@ -15,8 +15,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from wirebench.catalog.errors import explain
 from wirebench.catalog.studies import ClosedLoad, EachLoad, OpenLoad, RampLoad
 from wirebench.catalog.units import exact_duration
-from wirebench.catalog.workloads import HttpRequest, WebSocketMessage
-from wirebench.process.ports import HOST
+from wirebench.catalog.workloads import GivenRequest, Request, WebSocketMessage
 
 ServerLoad = ClosedLoad | OpenLoad | EachLoad | RampLoad
 
@@ -33,16 +32,17 @@ _SHORTEST_INTERVAL_NS = 10_000_000
 class Aim:
     """The target of the load, and the generator's other options."""
 
-    port: int
-    request: HttpRequest | WebSocketMessage
+    origin: str
+    """``scheme://host:port``"""
+    request: Request
     cores: tuple[int, ...]
-    watch: str
-    """The server's process id or cgroup folder."""
+    watch: str | None
+    """The server's process id or cgroup folder; None for one that the lab did not start."""
     timeout_ns: int
     seed: int
     json_file: Path
     ca_file: Path | None = None
-    """The authority to trust. If set, the load goes over TLS."""
+    """The authority to trust."""
 
 
 def command(wireload: Path, load: ServerLoad, aim: Aim) -> list[str]:
@@ -54,15 +54,15 @@ def command(wireload: Path, load: ServerLoad, aim: Aim) -> list[str]:
         "--threads",
         str(len(aim.cores)),
     ]
-    words += ["--cpu", ",".join(map(str, aim.cores)), "--watch", aim.watch]
+    words += ["--cpu", ",".join(map(str, aim.cores))]
+    if aim.watch is not None:
+        words += ["--watch", aim.watch]
     words += ["--timeout", exact_duration(aim.timeout_ns), "--seed", str(aim.seed)]
     words += _load_words(load)
     words += _request_words(aim.request)
-    scheme = "http" if isinstance(aim.request, HttpRequest) else "ws"
     if aim.ca_file is not None:
-        scheme += "s"
         words += ["--cacert", str(aim.ca_file)]
-    return [*words, f"{scheme}://{HOST}:{aim.port}{aim.request.path}"]
+    return [*words, f"{aim.origin}{aim.request.path}"]
 
 
 def _load_words(load: ServerLoad) -> list[str]:
@@ -104,7 +104,9 @@ def _interval_ns(window_ns: int) -> int:
     return -(-window_ns // (intervals * 1000)) * 1000
 
 
-def _request_words(request: HttpRequest | WebSocketMessage) -> list[str]:
+def _request_words(request: Request) -> list[str]:
+    if isinstance(request, GivenRequest):
+        return list(request.options)
     if isinstance(request, WebSocketMessage):
         return ["--message", request.text, "--check", request.check]
     words = [
@@ -142,11 +144,18 @@ class Latency(_Part):
     histogram: str | None = None
 
 
+class Phases(_Part):
+    """Parts of the time to connect."""
+
+    tcp: Latency | None = None
+
+
 class Connect(_Part):
     attempted: int
     opened: int
     failed: int
     elapsed_ns: int | None = None
+    phases: Phases | None = None
 
 
 class Window(_Part):

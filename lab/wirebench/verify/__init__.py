@@ -22,10 +22,11 @@ def verify(
     supervisor: Supervisor,
     *,
     schemes: Sequence[Scheme] = SCHEMES,
+    threads: int | None = None,
 ) -> Verdict:
     """Check a server for a workload, or a client by its schemes against what it calls
-    (``http.payload`` or ``ws.echo``).
+    (``http.payload`` or ``ws.echo``). ``threads``: for a server that stands still with fewer.
     """
     if role == "server":
-        return verify_server(contestant, workload, program, supervisor)
+        return verify_server(contestant, workload, program, supervisor, threads=threads)
     return verify_client(contestant, workload, program, supervisor, schemes=schemes)

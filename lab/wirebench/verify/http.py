@@ -98,6 +98,13 @@ class Connection:
             with interrupt.waiting():
                 time.sleep(pause_s)
 
+    def finish_sending(self) -> None:
+        """The peer reads the end of the stream. What it sends can still be read."""
+        try:
+            self._socket.shutdown(socket.SHUT_WR)
+        except OSError as error:
+            raise PeerError(f"the connection broke: {error}") from error
+
     def push_back(self, data: bytes) -> None:
         """Bytes that are read before all others."""
         self._buffer[:0] = data

@@ -43,15 +43,26 @@ def verify_server(
     *,
     port_seed: int = 0,
     start_timeout_ns: int | None = None,
+    threads: int | None = None,
 ) -> Verdict:
-    """Start the server twice on one port and run every check of its workload."""
+    """Start the server twice on one port and run every check of its workload.
+
+    ``threads``: it stands still with fewer. It then gets that many, and what their number limits is
+    not checked.
+    """
     began = time.monotonic_ns()
     results: list[CheckResult] = []
     failure = None
     with supervisor.scope() as scope:
         try:
             failure = _first_start(
-                scope, workload, program, results, port_seed=port_seed, timeout_ns=start_timeout_ns
+                scope,
+                workload,
+                program,
+                results,
+                port_seed=port_seed,
+                timeout_ns=start_timeout_ns,
+                threads=threads,
             )
         except StartError as error:
             failure = error.failure
@@ -75,10 +86,11 @@ def _first_start(
     *,
     port_seed: int,
     timeout_ns: int | None,
+    threads: int | None,
 ) -> Failure | None:
     # On the core where it will be measured: some races need two cores.
     cores = choose_cores().contestant
-    settings = ServerSettings(workload=workload)
+    settings = ServerSettings(workload=workload, threads=threads or 1)
     server = start_server(
         scope, program, settings, cores=cores, port_seed=port_seed, timeout_ns=timeout_ns
     )
@@ -99,7 +111,9 @@ def _first_start(
             ),
         )
     results.append(_sigterm(server, "lifecycle.sigterm", "SIGTERM"))
-    results += _second_start(scope, workload, program, server.port, timeout_ns=timeout_ns)
+    results += _second_start(
+        scope, workload, program, server.port, timeout_ns=timeout_ns, threads=threads
+    )
     return None
 
 
@@ -116,13 +130,21 @@ def _sigterm(server: Server, id_: str, sent: str, *, required: bool = True) -> C
 
 
 def _second_start(
-    scope: Scope, workload: Workload, program: Program, port: int, *, timeout_ns: int | None
+    scope: Scope,
+    workload: Workload,
+    program: Program,
+    port: int,
+    *,
+    timeout_ns: int | None,
+    threads: int | None,
 ) -> Iterator[CheckResult]:
     """A server's port must be usable right after it stopped; this also tests the
     default settings.
     """
     settings = ServerSettings(
-        workload=workload, threads=THREADS, delay_ms=DELAY_MS if workload == "rest" else 0
+        workload=workload,
+        threads=threads or THREADS,
+        delay_ms=DELAY_MS if workload == "rest" else 0,
     )
     sent, expected = "a start on the port it had before", f"a connection on {ports.HOST}:{port}"
     try:
@@ -150,7 +172,9 @@ def _second_start(
         received="a connection",
     )
     if workload == "rest":
-        yield from run_checks(delay_checks(port), alive=lambda: not ended(server.process))
+        yield from run_checks(
+            delay_checks(port, limited=threads is None), alive=lambda: not ended(server.process)
+        )
     # At the end of a trial a client may still hold connections.
     with interrupt.hold():
         try:

@@ -7,10 +7,13 @@
 //     event                          receiver                     sender
 //     message                        resumed with it              -
 //     session drained                -                            resumed
+//     enough waits to be received    -                            -          (the session is held)
+//     half of that was received      -                            -          (it is released)
 //     session over (open == null)    what waits first, then       resumed with closed_early
 //                                    closed_early
 #include <deque>
 
+#include "websocket/session_core.hpp"
 #include "wire/client/coroutine.hpp"
 
 namespace wire::ws {
@@ -25,12 +28,9 @@ struct channel_state : iteration_hook {
           protocol(s.protocol()),
           most_waiting(most) {
         s.on_message([this](session& from, message m) {
-            if (waiting_bytes + m.data.size() > most_waiting) {
-                from.close(close_code::policy, "messages are not received");
-                return;
-            }
-            waiting_bytes += m.data.size();
             waiting.push_back({m.op, std::string(m.data)});
+            waiting_bytes += cost_of(waiting.back());
+            if (waiting_bytes >= most_waiting) core_of(from).hold();
             loop->at_iteration_end(*this);
         });
         s.on_drained([this](session&) { loop->at_iteration_end(*this); });
@@ -62,6 +62,18 @@ struct channel_state : iteration_hook {
             std::exchange(s.sender, nullptr).resume();
         }
     }
+    // Messages without content take memory, too.
+    static std::uint64_t cost_of(const channel::received& m) noexcept {
+        return m.data.size() + sizeof m;
+    }
+    // Precondition: some message waits.
+    channel::received take() {
+        channel::received next = std::move(waiting.front());
+        waiting.pop_front();
+        waiting_bytes -= cost_of(next);
+        if (open != nullptr && waiting_bytes <= most_waiting / 2) core_of(*open).release();
+        return next;
+    }
     bool has_news() const noexcept { return !waiting.empty() || open == nullptr; }
     bool is_stuck() const noexcept { return open != nullptr && open->is_congested(); }
     error ended() const {
@@ -71,7 +83,8 @@ struct channel_state : iteration_hook {
     session* open;  // null once it has ended
     event_loop* loop;
     std::string protocol;
-    std::uint64_t most_waiting;  // bytes of messages that nobody has received
+    std::uint64_t
+        most_waiting;  // of messages that nobody has received; with as much, no more comes
     std::uint64_t waiting_bytes = 0;
     std::deque<channel::received> waiting;
     std::coroutine_handle<> receiver;
@@ -110,10 +123,7 @@ result<channel::received> channel::receiving::await_resume() {
     waits_ = false;
     detail::channel_state& s = *state_;
     if (s.waiting.empty()) return s.ended();
-    received next = std::move(s.waiting.front());
-    s.waiting.pop_front();
-    s.waiting_bytes -= next.data.size();
-    return next;
+    return s.take();
 }
 
 channel::sending channel::send(std::string_view data, opcode op) {

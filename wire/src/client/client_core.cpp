@@ -15,6 +15,7 @@ client_core::client_core(event_loop& loop, client_options options, bool blocking
       opening_(loop),
       piece_limits_(options_.limits) {
     opening_.blocking = blocking;
+    opening_.cache.emplace(loop, opening_.names, options_.name_cache);
     piece_limits_.max_body_bytes = options_.max_streamed_bytes;
 }
 
@@ -100,6 +101,7 @@ error client_core::check(client_job& job) {
     auto parsed = parse_url_to_request(job.request.url);
     if (!parsed) return parsed.error();
     if (parsed->websocket()) return {errc::bad_url, "this client is for http:// and https:// URLs"};
+    if (const error& why = policy_.refusal()) return why;
     if (!options_.proxy.empty()) {
         if (auto good = wire::detail::parse_proxy(options_.proxy); !good) return good.error();
     }
@@ -337,7 +339,7 @@ void client_core::ended(client_connection& c, std::unique_ptr<client_job> job, r
 // ---- connections and origins ----
 
 client_origin& client_core::origin_of(const url& to) {
-    const bool forwarded = !to.secure() && wire::detail::uses_proxy(to, options_);
+    const bool forwarded = wire::detail::is_forwarded(to, options_);
     const auto [it, fresh] = origins_.try_emplace(
         forwarded ? "by proxy" : to.scheme + "://" + to.host + ":" + std::to_string(to.port));
     if (fresh) {

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <future>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -147,11 +150,6 @@ http::router echo() {
     routes.websocket("/", [](ws::session& s, const http::request&) {
         s.on_message([](ws::session& from, ws::message m) {
             if (m.data == "close") return from.close(4000, "as asked");
-            if (m.data.substr(0, 6) == "flood ") {
-                for (int i = std::stoi(std::string(m.data.substr(6))); i > 0; --i)
-                    from.send(std::string(1000, 'x'));
-                return;
-            }
             from.send(m);
         });
     });
@@ -227,28 +225,156 @@ TEST(ws_coroutines, large_messages_wait_for_room) {
     };
     EXPECT_EQ(block_on(*loop, rounds(d, root(s, "ws") + "/")), 2'000'000U);
 }
-TEST(ws_coroutines, what_nobody_receives_is_bounded) {
-    served s(echo());
+// Sends `count` messages of 1000 bytes to whoever asks, and tells how much of that has not left.
+class flood {
+public:
+    explicit flood(int count) {
+        http::router routes;
+        routes.websocket("/", [this, count](ws::session& s, const http::request&) {
+            peer_ = s.handle();
+            s.on_message([this, count](ws::session& from, ws::message m) {
+                for (int i = 0; i < count; ++i)
+                    from.send(std::to_string(1'000'000 + i) + std::string(993, 'x'));
+                from.send(m);
+                begun_ = true;
+            });
+            s.on_close([this](ws::session&, std::uint16_t code, std::string_view) { end_ = code; });
+        });
+        server_.emplace(std::move(routes));
+    }
+    std::string url() const { return root(*server_, "ws") + "/"; }
+    bool begun() const { return begun_; }
+    int end() const { return end_; }
+    std::size_t unsent() {
+        std::promise<std::size_t> told;
+        peer_.post([&](ws::session& s) { told.set_value(s.unsent()); });
+        return told.get_future().get();
+    }
+
+private:
+    ws::handle peer_;  // the server's thread until begun_
+    std::atomic<bool> begun_{false};
+    std::atomic<int> end_{0};
+    std::optional<served> server_;
+};
+// What comes until "end": how many messages, all in order.
+task<std::string> count_messages(ws::channel& c) {
+    for (int n = 0;; ++n) {
+        const auto got = co_await c.receive();
+        if (!got) co_return got.error().message;
+        if (got->data == "end") co_return std::to_string(n);
+        if (got->data.substr(0, 7) != std::to_string(1'000'000 + n)) co_return "out of order";
+    }
+}
+
+TEST(ws_coroutines, what_nobody_receives_makes_the_server_wait) {
+    flood from(30'000);  // more than the kernel holds
     const auto loop = *event_loop::create();
     ws::dialer d(*loop);
-    const auto sleeper = [](ws::dialer& dialer, event_loop& l,
-                            std::string url) -> task<std::string> {
+    const auto sleeper = [](ws::dialer& dialer, flood& server) -> task<std::string> {
         ws::dial_options options;
         options.limits.max_message_bytes = 10'000;
-        result<ws::channel> c = co_await ws::dial(dialer, url, options);
+        result<ws::channel> c = co_await ws::dial(dialer, server.url(), options);
         if (!c) co_return "no session";
-        (void)co_await c->send("flood 20");
-        while (c->is_open()) co_await sleep_for(l, 1ms);
-        int n = 0;
+        (void)co_await c->send("end");
+        while (!server.begun()) co_await sleep_for(dialer.loop(), 1ms);
+        co_await sleep_for(dialer.loop(), 100ms);
+        if (!c->is_open()) co_return "closed";
+        if (server.unsent() == 0) co_return "all was taken";
+        co_return co_await count_messages(*c);
+    };
+    EXPECT_EQ(block_on(*loop, sleeper(d, from)), "30000");
+}
+// A server that is not read cannot answer a ping.
+TEST(ws_coroutines, a_channel_that_is_full_misses_no_pong) {
+    flood from(100);  // soon made: no silence before the channel is full
+    const auto loop = *event_loop::create();
+    ws::dialer d(*loop);
+    const auto sleeper = [](ws::dialer& dialer, flood& server) -> task<std::string> {
+        ws::dial_options options;
+        options.limits.max_message_bytes = 10'000;
+        options.limits.idle_timeout = 300ms;
+        result<ws::channel> c = co_await ws::dial(dialer, server.url(), options);
+        if (!c) co_return "no session";
+        (void)co_await c->send("end");
+        while (!server.begun()) co_await sleep_for(dialer.loop(), 1ms);
+        co_await sleep_for(dialer.loop(), 1s);
+        if (c->is_open()) co_return "open";
         for (;;) {
             const auto got = co_await c->receive();
-            if (!got) co_return std::to_string(n) + " " + got.error().message;
-            ++n;
+            if (!got) co_return got.error().message;
         }
     };
-    EXPECT_EQ(block_on(*loop, sleeper(d, *loop, root(s, "ws") + "/")),
-              "10 the session has ended with code 1008: messages are not received");
-    EXPECT_EQ(block_on(*loop, talk(d, root(s, "ws") + "/")).substr(0, 8), "one two ");
+    EXPECT_EQ(block_on(*loop, sleeper(d, from)), "open");
+}
+// The ping behind them is answered when there is room for them.
+TEST(ws_coroutines, messages_without_content_fill_a_channel_too) {
+    std::atomic<bool> answered{false};
+    http::router routes;
+    routes.websocket("/", [&](ws::session& s, const http::request&) {
+        for (int i = 0; i < 1000; ++i) s.send("");
+        s.ping("behind them");
+        s.on_pong([&](ws::session& from, std::string_view) {
+            answered = true;
+            from.send("end");
+        });
+    });
+    served s(std::move(routes));
+    const auto loop = *event_loop::create();
+    ws::dialer d(*loop);
+    const auto count = [&](std::string url) -> task<std::string> {
+        ws::dial_options options;
+        options.limits.max_message_bytes = 10'000;
+        result<ws::channel> c = co_await ws::dial(d, url, options);
+        if (!c) co_return "no session";
+        co_await sleep_for(*loop, 100ms);
+        if (answered) co_return "not held";
+        for (int n = 0;; ++n) {
+            const auto got = co_await c->receive();
+            if (!got) co_return got.error().message;
+            if (got->data == "end") co_return std::to_string(n);
+        }
+    };
+    EXPECT_EQ(block_on(*loop, count(root(s, "ws") + "/")), "1000");
+}
+TEST(ws_coroutines, a_channel_that_is_full_can_close) {
+    flood from(30'000);
+    const auto loop = *event_loop::create();
+    ws::dialer d(*loop);
+    const auto closer = [](ws::dialer& dialer, flood& server) -> task<std::string> {
+        ws::dial_options options;
+        options.limits.max_message_bytes = 10'000;
+        result<ws::channel> c = co_await ws::dial(dialer, server.url(), options);
+        if (!c) co_return "no session";
+        (void)co_await c->send("end");
+        while (!server.begun()) co_await sleep_for(dialer.loop(), 1ms);
+        co_await sleep_for(dialer.loop(), 20ms);
+        c->close(4001, "enough");
+        for (int n = 0;; ++n) {  // those that came before
+            const auto got = co_await c->receive();
+            if (!got) co_return std::to_string(n > 0 && n < 1000) + " " + got.error().message;
+        }
+    };
+    EXPECT_EQ(block_on(*loop, closer(d, from)), "1 the session has ended with code 4001: enough");
+    EXPECT_EQ(from.end(), 4001);
+}
+TEST(ws_coroutines, a_channel_that_is_full_may_be_destroyed) {
+    flood from(30'000);
+    const auto loop = *event_loop::create();
+    ws::dialer d(*loop);
+    const auto leaver = [](ws::dialer& dialer, flood& server) -> task<std::string> {
+        ws::dial_options options;
+        options.limits.max_message_bytes = 10'000;
+        result<ws::channel> c = co_await ws::dial(dialer, server.url(), options);
+        if (!c) co_return "no session";
+        (void)co_await c->send("end");
+        while (!server.begun()) co_await sleep_for(dialer.loop(), 1ms);
+        co_await sleep_for(dialer.loop(), 20ms);
+        co_return "left";
+    };
+    EXPECT_EQ(block_on(*loop, leaver(d, from)), "left");
+    while (from.end() == 0) loop->run_once(1ms);
+    EXPECT_EQ(from.end(), ws::close_code::normal);
 }
 TEST(ws_coroutines, are_told_when_the_dialer_goes) {
     std::atomic<bool> release{false};

@@ -72,7 +72,12 @@ public:
         r.headers.emplace_back("Accept-Encoding", "identity");
         if (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0) return failed(part_);
         struct stat about{};
+        struct stat named{};
         if (::fstat(file_.get(), &about) != 0) return failed(part_);
+        // Who held the lock may have given the file its name since it was opened here.
+        if (::stat(part_.c_str(), &named) != 0 || named.st_dev != about.st_dev ||
+            named.st_ino != about.st_ino)
+            return {errc::system_error, part_ + ": another download has just completed it"};
         const std::string etag = noted_etag();
         if (about.st_size <= 0 || etag.empty()) return {};
         asked_from_ = static_cast<std::uint64_t>(about.st_size);

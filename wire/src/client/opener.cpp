@@ -1,11 +1,26 @@
 // Opens a stream phase by phase. The phases and their events are listed in opener.hpp.
 #include "opener.hpp"
 
+#include <algorithm>
+
 namespace wire::detail {
+
+namespace {
+
+// A SOCKS5 proxy is asked for so many addresses of one server, each on a connection of its own: two
+// of each family, where there are both.
+constexpr std::size_t most_destinations = 4;
 
 bool uses_proxy(const url& to, const open_options& options) {
     return options.unix_socket.empty() && !options.proxy.empty() &&
            !goes_direct(options.no_proxy, to);
+}
+
+}  // namespace
+
+bool is_forwarded(const url& to, const open_options& options) {
+    return !to.secure() && !to.websocket() && uses_proxy(to, options) &&
+           options.proxy.starts_with("http");
 }
 
 result<route> route_to(const url& to, const open_options& options) {
@@ -17,7 +32,7 @@ result<route> route_to(const url& to, const open_options& options) {
     auto proxy = parse_proxy(options.proxy);
     if (!proxy) return proxy.error();
     out.proxy = *std::move(proxy);
-    out.tunnelled = to.secure() || to.websocket();
+    out.tunnelled = !is_forwarded(to, options);
     return out;
 }
 
@@ -50,24 +65,67 @@ void opener::start(callback done) {
         });
         return;
     }
-    const std::string& host = to_.proxy ? to_.proxy->host : to_.host;
-    const std::uint16_t port = to_.proxy ? to_.proxy->port : to_.port;
-    if (auto literal = address::parse(host, port)) {
-        race({*literal});
-        return;
-    }
+    const bool gives_addresses = to_.proxy && to_.proxy->socks && !to_.proxy->looks_up_names;
+    find(gives_addresses ? phase::destination : phase::resolve);
+}
+
+const std::string& opener::host(phase p) const noexcept {
+    return to_.proxy && p != phase::destination ? to_.proxy->host : to_.host;
+}
+
+std::uint16_t opener::port(phase p) const noexcept {
+    return to_.proxy && p != phase::destination ? to_.proxy->port : to_.port;
+}
+
+// At once for a literal.
+void opener::find(phase p) {
+    if (auto literal = address::parse(host(p), port(p))) return found(p, {*literal});
+    look_up(p);
+}
+
+void opener::look_up(phase p) {
     looking_up_ = std::make_shared<char>();
-    enter(phase::resolve, timeouts_.resolve_timeout);
-    base_->names.resolve(
-        host, port, options_->resolve,
-        [this, alive = std::weak_ptr<char>(looking_up_)](result<std::vector<address>> found) {
-            if (alive.expired()) return;
-            times_.resolve = lap();
-            looking_up_.reset();
-            if (!found) return fail({found.code(), "name look-up: " + found.error().message});
-            if (found->empty()) return fail({errc::not_resolved, "name look-up: no address"});
-            race(interleave(*found));
-        });
+    enter(p, timeouts_.resolve_timeout);
+    resolver::callback done = [this, p, alive = std::weak_ptr<char>(looking_up_)](
+                                  const result<std::vector<address>>& answer) {
+        if (!alive.expired()) looked_up(p, answer);
+    };
+    if (!base_->cache)
+        return base_->names.resolve(host(p), port(p), options_->resolve, std::move(done));
+    const auto* const kept =
+        base_->cache->resolve(host(p), port(p), options_->resolve, std::move(done));
+    if (kept == nullptr) return;
+    kept_ = p == phase::resolve;
+    looked_up(p, *kept);
+}
+
+void opener::looked_up(phase p, const result<std::vector<address>>& answer) {
+    times_.resolve += lap();
+    looking_up_.reset();
+    if (!answer) return fail({answer.code(), "name look-up: " + answer.error().message});
+    if (answer->empty()) return fail({errc::not_resolved, "name look-up: no address"});
+    found(p, *answer);
+}
+
+void opener::found(phase p, const std::vector<address>& addresses) {
+    auto in_turn = interleave(addresses);
+    if (p == phase::destination) {
+        if (in_turn.size() > most_destinations) in_turn.resize(most_destinations);
+        std::reverse(in_turn.begin(), in_turn.end());
+        destinations_ = std::move(in_turn);
+        return find(phase::resolve);
+    }
+    if (destinations_.size() > 1) proxies_ = in_turn;
+    race(std::move(in_turn));
+}
+
+// For kept addresses to none of which a connection could be made; false for others.
+bool opener::look_up_again() {
+    if (!std::exchange(kept_, false)) return false;
+    base_->cache->drop(host(phase::resolve), port(phase::resolve));
+    look_up(phase::resolve);
+    kept_ = false;  // another has looked up meanwhile, and that is new enough
+    return true;
 }
 
 connector& opener::make_connector() {
@@ -96,7 +154,10 @@ result<std::unique_ptr<wire::tls::connection>> opener::tls_with_proxy() {
 
 void opener::connected(result<unique_fd> socket) {
     times_.connect += lap();
-    if (!socket) return fail(socket.error());
+    if (!socket) {
+        if (!look_up_again()) fail(socket.error());
+        return;
+    }
     const bool secure_proxy = to_.proxy && to_.proxy->secure;
     if (secure_proxy) {
         enter(phase::proxy_tls, timeouts_.tls_timeout);
@@ -123,17 +184,40 @@ void opener::connected(result<unique_fd> socket) {
 
 void opener::ask_for_tunnel() {
     enter(phase::proxy, timeouts_.proxy_timeout);
-    tunnel_.emplace(*to_.proxy, to_.host, to_.port, *bounds_);
-    tunnel_->ask(stream_->out());
+    if (to_.proxy->socks) {
+        const bool by_name = destinations_.empty();
+        socks_.emplace(*to_.proxy, by_name ? to_.host : destinations_.back().host(),
+                       by_name ? to_.port : destinations_.back().port());
+        if (auto begun = socks_->begin(stream_->out()); !begun) return fail(begun.error());
+    } else {
+        tunnel_.emplace(*to_.proxy, to_.host, to_.port, *bounds_);
+        tunnel_->ask(stream_->out());
+    }
     stream_->flush_later();
+}
+
+// A proxy says no more on a connection on which it has refused.
+bool opener::try_next_destination() {
+    if (destinations_.size() < 2 || !socks_->is_unreachable()) return false;
+    destinations_.pop_back();
+    times_.proxy += lap();
+    stream_->close();
+    race(proxies_);
+    return true;
 }
 
 void opener::on_data(std::span<char> bytes) {
     if (phase_ != phase::proxy)
         return fail({errc::bad_status_line, "the server speaks before it is asked"});
-    const auto stands = tunnel_->receive(bytes);
-    if (!stands) return fail(stands.error());
-    if (!*stands) return;
+    const auto stands = socks_ ? socks_->receive(bytes, stream_->out()) : tunnel_->receive(bytes);
+    if (!stands) {
+        if (socks_ && try_next_destination()) return;
+        return fail(stands.error());
+    }
+    if (!*stands) {
+        if (socks_) stream_->flush_later();
+        return;
+    }
     times_.proxy += lap();
     if (!to_.secure) return finish();
     enter(phase::tls, timeouts_.tls_timeout);
@@ -197,6 +281,7 @@ void opener::on_timer() {
         return " within " + std::to_string(limit.count()) + " ms";
     };
     switch (phase_) {
+    case phase::destination:
     case phase::resolve:
         return fail(
             {errc::timed_out, "name look-up: no answer" + within(timeouts_.resolve_timeout)});
@@ -218,9 +303,16 @@ void opener::finish() {
     std::exchange(done_, nullptr)(times_);
 }
 
+// Addresses that were of no use are not kept: they may be those that the host had before.
+//
 // Where there is a proxy, the message says whether it or the server behind it has failed.
 void opener::fail(error why) {
-    if (to_.proxy) {
+    const bool at_host = phase_ == phase::connect || phase_ == phase::proxy_tls ||
+                         (phase_ == phase::tls && !to_.proxy);
+    if (base_->cache && at_host) base_->cache->drop(host(phase::resolve), port(phase::resolve));
+    if (base_->cache && phase_ == phase::proxy && !destinations_.empty())
+        base_->cache->drop(to_.host, to_.port);
+    if (to_.proxy && phase_ != phase::destination) {
         const std::string proxy = "proxy " + to_.proxy->name();
         if (phase_ == phase::tls || phase_ == phase::done) {
             if (!why.message.starts_with(proxy))

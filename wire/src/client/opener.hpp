@@ -2,17 +2,24 @@
 // TLS. Each phase has its time limit.
 //
 //     phase       ends with                  next phase
-//     resolve     the addresses              connect
+//     destination the server's addresses,    resolve
+//                 where a SOCKS5 proxy is
+//                 to be given one
+//     resolve     the addresses to connect   connect; at once with addresses that are kept
+//                 to: the server's, or the
+//                 proxy's
 //     connect     a socket                   proxy_tls with an https:// proxy; else proxy where a
 //                                            tunnel is needed; else tls; else finished
 //     proxy_tls   the proxy's handshake      proxy where a tunnel is needed; else finished
-//     proxy       2xx to CONNECT             tls; else finished
+//     proxy       2xx to CONNECT, or the     tls; else finished; connect where a SOCKS5 proxy could
+//                 success of SOCKS5          not reach an address and the server has another
 //     tls         the server's handshake     finished
 //     done        -                          finished, by the timer: the handshake inside a tunnel
 //                                            ends in the stream's filter, which must not be
 //                                            destroyed from there
 //
-// An address literal and a Unix socket begin with connect. A connection that breaks in its first
+// Literal addresses are not looked up. A Unix socket begins with connect. Kept addresses to none of
+// which a connection can be made lead back to resolve, once. A connection that breaks in its first
 // TLS handshake goes back to connect for the addresses that are left, unless its certificate was
 // wrong. Any other error, and each time limit, closes the stream and gives the callback the error,
 // which names the proxy where it is the one that failed.
@@ -24,9 +31,11 @@
 #include <string>
 
 #include "connector.hpp"
+#include "name_cache.hpp"
 #include "proxy.hpp"
 #include "proxy_filter.hpp"
 #include "resolver.hpp"
+#include "socks5.hpp"
 #include "wire/base/limits.hpp"
 #include "wire/client/opening.hpp"
 #include "wire/loop/stream.hpp"
@@ -42,11 +51,11 @@ struct route {
     std::optional<proxy_server> proxy;
 };
 
-// Whether the way to `to` leads through options.proxy.
-bool uses_proxy(const url& to, const open_options& options);
+// Whether options.proxy is itself sent the request for `to`, instead of being asked for a tunnel:
+// an HTTP proxy and a plain http URL.
+bool is_forwarded(const url& to, const open_options& options);
 
-// The route to `to` by these options; errc::bad_url for a malformed proxy. A plain http URL needs
-// no tunnel.
+// The route to `to` by these options; errc::bad_url for a malformed proxy.
 result<route> route_to(const url& to, const open_options& options);
 
 // What the streams of one client share.
@@ -59,6 +68,7 @@ struct opening_base {
     event_loop* loop;
     bool blocking = false;  // the loop is detail::blocking_loop()'s
     resolver names;
+    std::optional<name_cache> cache;  // none: each look-up by itself
     std::shared_ptr<wire::tls::client_context> tls;
 };
 
@@ -81,14 +91,23 @@ public:
     void on_failure(const error& why);
 
 private:
-    enum class phase : std::uint8_t { resolve, connect, proxy_tls, proxy, tls, done };
+    enum class phase : std::uint8_t { destination, resolve, connect, proxy_tls, proxy, tls, done };
 
+    // Whom the name look-up of a phase is for.
+    const std::string& host(phase p) const noexcept;
+    std::uint16_t port(phase p) const noexcept;
+    void find(phase p);
+    void look_up(phase p);
+    void looked_up(phase p, const result<std::vector<address>>& answer);
+    void found(phase p, const std::vector<address>& addresses);
+    bool look_up_again();
     connector& make_connector();
     void race(std::vector<address> addresses);
     void connected(result<unique_fd> socket);
     result<std::unique_ptr<wire::tls::connection>> tls_with_server();
     result<std::unique_ptr<wire::tls::connection>> tls_with_proxy();
     void ask_for_tunnel();
+    bool try_next_destination();
     void secured();
     void enter(phase p, std::chrono::milliseconds limit);
     std::chrono::nanoseconds lap() noexcept;
@@ -105,11 +124,17 @@ private:
     callback done_;
     std::optional<connector> connector_;
     std::optional<tunnel> tunnel_;
+    std::optional<socks5_tunnel> socks_;
+    // For a SOCKS5 proxy that is given addresses: the server's that are left, the next one last,
+    // and the proxy's own.
+    std::vector<address> destinations_;
+    std::vector<address> proxies_;
     proxy_filter* with_proxy_ = nullptr;  // the stream's filter where the proxy speaks TLS
     std::shared_ptr<char> looking_up_;    // gone with the opener
     open_times times_;
     time_point since_{};
     phase phase_ = phase::resolve;
+    bool kept_ = false;  // the addresses are the cache's, not a look-up's of our own
     timer timer_ = timer::calling<&opener::on_timer>(this);
 };
 

@@ -105,7 +105,14 @@ std::optional<std::chrono::seconds> parse_retry_after(std::string_view value,
 }
 
 client_policy::client_policy(const client_options& options)
-    : options_(&options), random_state_(options.retry.seed) {}
+    : options_(&options), random_state_(options.retry.seed) {
+    if (options.digest_logins.empty()) return;
+    if (const auto good = detail::digest_logins::check(options.digest_logins); !good) {
+        refusal_ = good.error();
+    } else {
+        digest_ = std::make_unique<detail::digest_logins>(options.digest_logins);
+    }
+}
 
 std::uint64_t client_policy::random() noexcept {
     if (random_state_ == 0) {  // few clients ever get here
@@ -117,7 +124,7 @@ std::uint64_t client_policy::random() noexcept {
 
 void client_policy::begin(client_job& job, time_point now) {
     if (options_->retry.max_retries > 0) plan_of(job).begun = now;
-    if (options_->cookies != nullptr || options_->decompress) plan_of(job);
+    if (options_->cookies != nullptr || options_->decompress || digest_ != nullptr) plan_of(job);
 }
 
 void client_policy::complete(client_job& job) {
@@ -127,15 +134,29 @@ void client_policy::complete(client_job& job) {
         const std::string cookies = options_->cookies->header(job.url, unix_now());
         if (!cookies.empty()) fields += "Cookie: " + cookies + "\r\n";
     }
-    job.plan->decodes = options_->decompress && compression_available() &&
-                        !has_field(job.request, "accept-encoding");
-    if (job.plan->decodes) fields += "Accept-Encoding: gzip, deflate\r\n";
+    if (authenticates(job))
+        digest_->append_field(fields, job.url, to_string(job.request.method), job.plan->digest);
+    job.plan->decodes =
+        options_->decompress && decodes_any_coding() && !has_field(job.request, "accept-encoding");
+    if (job.plan->decodes) {
+        fields += "Accept-Encoding: ";
+        append_decoded_codings(fields);
+        fields += "\r\n";
+    }
+}
+
+// Whether Digest authentication is this request's affair.
+bool client_policy::authenticates(const client_job& job) const {
+    return digest_ != nullptr && !has_field(job.request, "authorization");
 }
 
 client_policy::verdict client_policy::judge(client_job& job, result<reply>& got, time_point now) {
     if (got && options_->cookies != nullptr)
         options_->cookies->store_all(job.url, got->headers(), unix_now());
     const bool again = job.repeatable();
+    if (again && got && got->status() == 401 && authenticates(job) &&
+        digest_->take_challenge(job.url, job.plan->digest, got->headers()))
+        return verdict::send;
     if (again && options_->retry.max_retries > 0 && retry(job, got, now)) return verdict::wait;
     if (!got) return verdict::deliver;
     if (again && options_->max_redirects > 0 && is_redirect(got->status())) {
@@ -158,6 +179,9 @@ client_policy::verdict client_policy::judge(client_job& job, result<reply>& got,
 
 bool client_policy::may_act_on(const client_job& job, const reply& head) const {
     if (!job.repeatable()) return false;
+    if (head.status() == 401 && authenticates(job) &&
+        digest_->can_answer(job.url, job.plan->digest, head.headers()))
+        return true;
     const retry_options& o = options_->retry;
     if (options_->max_redirects > 0 && is_redirect(head.status()) && head.header("location"))
         return true;
@@ -194,6 +218,7 @@ std::optional<error> client_policy::follow(client_job& job, const reply& got,
         for (const std::string& name : options_->credential_fields) drop_fields(r, name);
     }
     change_method(r, got.status());
+    plan.digest = {};
     plan.redirects.push_back({got.status(), std::exchange(r.url, std::move(to))});
     job.url = *std::move(parsed);
     return std::nullopt;

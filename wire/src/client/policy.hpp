@@ -3,6 +3,8 @@
 //
 //     what                                                     verdict
 //     cookies of the reply are stored                          (goes on)
+//     401 with a challenge of Digest authentication that       send: the same again, with the
+//       there is a login for; digest_logins.hpp has the rest       answer
 //     may be retried: the method is idempotent or the job      wait: again after the pause that the
 //       repeatable, retries and time are left, and the         plan holds
 //       status or error is one that retries may mend
@@ -16,11 +18,13 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "digest_logins.hpp"
 #include "wire/client/client.hpp"
 #include "wire/loop/event_loop.hpp"
 
@@ -35,6 +39,7 @@ struct client_plan {
     bool decodes = false;  // the request asks for codings of our own choice
     time_point begun{};
     unsigned retries = 0;
+    detail::digest_progress digest;
     clock::duration pause{};       // before the next
     std::optional<timer> waiting;  // for it
     void* owner = nullptr;         // the client_core, for `waiting`
@@ -65,6 +70,9 @@ class client_policy {
 public:
     explicit client_policy(const client_options& options);  // which must outlive it
 
+    // Why these options allow no request at all.
+    const error& refusal() const noexcept { return refusal_; }
+
     enum class verdict : std::uint8_t { deliver, send, wait };
 
     // A new request, before its first sending.
@@ -84,9 +92,12 @@ private:
     std::optional<error> follow(client_job& job, const reply& got, std::string_view location);
     errc decode(const client_job& job, reply& r) const;
     bool retry(client_job& job, const result<reply>& got, time_point now);
+    bool authenticates(const client_job& job) const;
     std::uint64_t random() noexcept;
 
     const client_options* options_;
+    std::unique_ptr<detail::digest_logins> digest_;  // null without any
+    error refusal_;
     std::uint64_t random_state_;
 };
 

@@ -9,37 +9,70 @@
 
 namespace wire::detail {
 
-result<proxy_server> parse_proxy(std::string_view text) {
-    const bool secure = text.substr(0, 8) == "https://";
-    const std::string_view scheme = secure ? "https://" : "http://";
-    const auto bad = [](std::string_view why) {
-        return error(errc::bad_url, "the proxy's URL: " + std::string(why));
-    };
-    if (text.substr(0, scheme.size()) != scheme)
-        return bad("it must begin with http:// or https://");
-    std::string_view rest = text.substr(scheme.size());
-    rest = rest.substr(0, rest.find('/'));
-    proxy_server out;
-    if (const auto at = rest.rfind('@'); at != std::string_view::npos) {
-        const std::string_view credentials = rest.substr(0, at);
-        const auto colon = credentials.find(':');
-        const auto user = percent_decode(credentials.substr(0, colon));
-        const auto password =
-            percent_decode(colon == std::string_view::npos ? "" : credentials.substr(colon + 1));
-        if (!user || !password) return bad("malformed percent-encoding in user or password");
-        if (user->find(':') != std::string::npos)
-            return bad("a user's name cannot hold a colon (RFC 7617 section 2)");
-        const std::string both = *user + ":" + *password;
-        out.authorization =
-            "Basic " +
-            base64_encode({reinterpret_cast<const std::uint8_t*>(both.data()), both.size()});
-        rest = rest.substr(at + 1);
+namespace {
+
+error bad_proxy(std::string_view why) {
+    return {errc::bad_url, "the proxy's URL: " + std::string(why)};
+}
+
+constexpr std::uint16_t socks_port = 1080;  // RFC 1928 section 3
+
+// Takes the scheme off the front of `text`.
+bool take_scheme(std::string_view& text, proxy_server& out) noexcept {
+    constexpr std::string_view known[] = {"http://", "https://", "socks5://", "socks5h://"};
+    for (const std::string_view scheme : known) {
+        if (!text.starts_with(scheme)) continue;
+        text.remove_prefix(scheme.size());
+        out.secure = scheme == "https://";
+        out.socks = scheme.starts_with("socks");
+        out.looks_up_names = scheme == "socks5h://";
+        return true;
     }
-    const auto where = parse_url(std::string(scheme) + std::string(rest));
-    if (!where) return bad("malformed host or port");
+    return false;
+}
+
+// "user:password", percent-encoded.
+result<void> read_credentials(std::string_view text, proxy_server& out) {
+    const auto colon = text.find(':');
+    auto user = percent_decode(text.substr(0, colon));
+    auto password = percent_decode(colon == std::string_view::npos ? "" : text.substr(colon + 1));
+    if (!user || !password) return bad_proxy("malformed percent-encoding in user or password");
+    if (out.socks) {
+        if (user->empty() || user->size() > 255 || password->size() > 255)
+            return bad_proxy("user and password of SOCKS5 have 1 to 255 bytes (RFC 1929)");
+        out.user = *std::move(user);
+        out.password = *std::move(password);
+        return {};
+    }
+    if (user->find(':') != std::string::npos)
+        return bad_proxy("a user's name cannot hold a colon (RFC 7617 section 2)");
+    const std::string both = *user + ":" + *password;
+    out.authorization =
+        "Basic " + base64_encode({reinterpret_cast<const std::uint8_t*>(both.data()), both.size()});
+    return {};
+}
+
+bool has_port(std::string_view authority) noexcept {
+    const auto colon = authority.rfind(':');
+    return colon != std::string_view::npos && colon + 1 < authority.size() &&
+           authority.find(']', colon) == std::string_view::npos;
+}
+
+}  // namespace
+
+result<proxy_server> parse_proxy(std::string_view text) {
+    proxy_server out;
+    if (!take_scheme(text, out))
+        return bad_proxy("it must begin with http://, https://, socks5:// or socks5h://");
+    text = text.substr(0, text.find('/'));
+    if (const auto at = text.rfind('@'); at != std::string_view::npos) {
+        if (auto read = read_credentials(text.substr(0, at), out); !read) return read.error();
+        text = text.substr(at + 1);
+    }
+    const auto where = parse_url((out.secure ? "https://" : "http://") + std::string(text));
+    if (!where) return bad_proxy("malformed host or port");
     out.host = where->host;
-    out.port = where->port;
-    out.secure = secure;
+    out.port = out.socks && !has_port(text) ? socks_port : where->port;
     return out;
 }
 

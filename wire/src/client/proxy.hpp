@@ -21,11 +21,17 @@ struct proxy_server {
     bool secure = false;        // TLS with the proxy itself
     std::string authorization;  // the value of Proxy-Authorization, or empty
 
+    // Only with SOCKS5 (socks5.hpp).
+    bool socks = false;
+    bool looks_up_names = false;  // the servers'; otherwise it is given their addresses
+    std::string user;             // empty: none
+    std::string password;
+
     std::string name() const { return host + ":" + std::to_string(port); }
 };
 
-// "http://[user:password@]host[:port]", or https://; errc::bad_url. The message does not repeat the
-// password.
+// "http://[user:password@]host[:port]", or https://, socks5:// or socks5h://; errc::bad_url. The
+// message does not repeat the password.
 result<proxy_server> parse_proxy(std::string_view text);
 
 // Whether an entry of `no_proxy` names the host of `to`.

@@ -37,11 +37,33 @@ TEST(proxy, urls) {
     EXPECT_TRUE(parse_proxy("https://p.example")->secure);
     EXPECT_EQ(parse_proxy("https://p.example")->port, 443);
     EXPECT_EQ(parse_proxy("http://a:b@c@h:1")->authorization, "Basic YTpiQGM=");
-    for (const char* bad : {"", "p:1", "socks5://p", "https://", "http://", "http://u:%zz@p",
+    for (const char* bad : {"", "p:1", "socks4://p", "https://", "http://", "http://u:%zz@p",
                             "http://a%3Ab:c@p", "http://p:99999"}) {
         EXPECT_EQ(parse_proxy(bad).code(), errc::bad_url) << bad;
     }
     EXPECT_EQ(parse_proxy("http://me:sec/ret@p").error().message.find("sec"), std::string::npos);
+}
+TEST(proxy, urls_of_socks5) {
+    const auto show = [](const char* text) {
+        const auto p = parse_proxy(text);
+        if (!p) return std::string(to_string(p.code()));
+        EXPECT_TRUE(p->socks);
+        EXPECT_FALSE(p->secure);
+        EXPECT_EQ(p->authorization, "");
+        return p->name() + (p->looks_up_names ? " names " : " addresses ") + p->user + " " +
+               p->password;
+    };
+    EXPECT_EQ(show("socks5://p.example"), "p.example:1080 addresses  ");
+    EXPECT_EQ(show("socks5h://p.example:80/"), "p.example:80 names  ");
+    EXPECT_EQ(show("socks5h://[::1]"), "::1:1080 names  ");
+    EXPECT_EQ(show("socks5://a%3Ab:c@d@[::1]:9"), "::1:9 addresses a:b c@d");
+    EXPECT_EQ(show("socks5://user@p:"), "p:1080 addresses user ");
+    const std::string longest(255, 'u');
+    EXPECT_EQ(parse_proxy("socks5://" + longest + ":" + longest + "@p")->user, longest);
+    for (const std::string& bad : {std::string("socks5://"), std::string("socks5h://:p@h"),
+                                   "socks5://u" + longest + "@p", "socks5://u:p" + longest + "@p"})
+        EXPECT_EQ(parse_proxy(bad).code(), errc::bad_url) << bad;
+    EXPECT_FALSE(parse_proxy("http://p")->socks);
 }
 TEST(proxy, some_hosts_go_direct) {
     const auto direct = [](const std::string& entry, const std::string& to) {

@@ -121,9 +121,13 @@ private:
         if (over_ || lingering_) return;
         if (held_.empty()) {
             const std::size_t used = consume(bytes);
-            if (over_ || lingering_ || used == bytes.size()) return;
-            owner_->loop->pool().lend(held_);
-            held_.append({bytes.data() + used, bytes.size() - used});
+            if (over_ || lingering_) return;
+            if (used < bytes.size()) {
+                owner_->loop->pool().lend(held_);
+                held_.append({bytes.data() + used, bytes.size() - used});
+            } else if (session_ == nullptr || !session_->held) {
+                return;
+            }
         } else {
             held_.append({bytes.data(), bytes.size()});
             consume_held();
@@ -139,7 +143,8 @@ private:
     void pause_or_resume() {
         if (is_closed()) return;
         const std::size_t most = options_.limits.max_unsent_bytes;
-        if (unsent() > most && held_.size() > most) {
+        const bool held = session_ != nullptr && session_->held;
+        if (held || (unsent() > most && held_.size() > most)) {
             pause_reading();
         } else if (!reading()) {
             resume_reading();
@@ -214,6 +219,12 @@ private:
         session_->drained();
         if (!over_ && !held_.empty()) consume_held();
         pause_or_resume();
+    }
+
+    void session_released() override {
+        if (is_closed() || over_ || lingering_) return;
+        if (!held_.empty()) consume_held();
+        if (!over_ && !lingering_) pause_or_resume();
     }
 
     // The server is the one to close the connection (RFC 6455 section 7.1.1); it has some time to

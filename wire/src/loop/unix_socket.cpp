@@ -9,6 +9,7 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <string>
@@ -101,12 +102,21 @@ bool bind_to(int fd, const unix_name& at) noexcept {
     return remove_stale(at) && ::bind(fd, at.get(), at.size) == 0;
 }
 
+// The path of the same file after a chdir(), too.
+std::string absolute(std::string path) {
+    if (path.front() == '/') return path;
+    char* const here = ::getcwd(nullptr, 0);
+    if (here != nullptr) path = std::string(here) + "/" + path;
+    std::free(here);
+    return path;
+}
+
 }  // namespace
 
 socket_file::socket_file(std::string path) {
     struct stat now{};
     if (::lstat(path.c_str(), &now) != 0) return;
-    path_ = std::move(path);
+    path_ = absolute(std::move(path));
     device_ = now.st_dev;
     number_ = now.st_ino;
 }

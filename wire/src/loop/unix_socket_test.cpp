@@ -59,6 +59,18 @@ TEST(unix_socket, file_goes_with_its_owner_unless_kept_or_replaced) {
     }
     EXPECT_TRUE(fs::exists(f.file("s")));
 }
+TEST(unix_socket, file_of_a_relative_path_goes_after_a_chdir) {
+    const scratch_folder f;
+    const fs::path before = fs::current_path();
+    fs::current_path(f.file(""));
+    {
+        const auto l = listen_unix("s");
+        fs::current_path(before);
+        ASSERT_TRUE(l) << l.error().message;
+        EXPECT_TRUE(connect_unix(f.file("s")));
+    }
+    EXPECT_FALSE(fs::exists(f.file("s")));
+}
 TEST(unix_socket, replaces_a_file_on_which_nobody_listens) {
     const scratch_folder f;
     {

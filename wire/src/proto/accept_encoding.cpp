@@ -35,10 +35,8 @@ int parse_weight(std::string_view text) noexcept {
     return value <= 1000 ? value : -1;
 }
 
-constexpr std::size_t known_codings = 5;
-
 struct weights {
-    std::array<std::optional<int>, known_codings> by_coding;  // by content_coding
+    std::array<std::optional<int>, coding_list::most> by_coding;  // by content_coding
     std::optional<int> any;
 
     std::optional<int>& of(content_coding c) noexcept {
@@ -92,16 +90,16 @@ weights weights_in(const header_list& fields) noexcept {
 
 }  // namespace
 
-content_coding preferred_coding(const header_list& fields) noexcept {
-    constexpr std::array made{content_coding::gzip, content_coding::deflate};
-    const coding_list all = accepted_codings(fields, made);
+content_coding preferred_coding(const header_list& fields,
+                                std::span<const content_coding> among) noexcept {
+    const coding_list all = accepted_codings(fields, among);
     return all.empty() ? content_coding::identity : *all.begin();
 }
 
 coding_list accepted_codings(const header_list& fields,
                              std::span<const content_coding> among) noexcept {
     weights w = weights_in(fields);
-    std::array<content_coding, known_codings> sorted{};
+    std::array<content_coding, coding_list::most> sorted{};
     std::size_t n = 0;
     for (const content_coding c : among) {
         const int weight = w.value(c);

@@ -39,6 +39,13 @@ TEST(preferred_coding, the_star_stands_for_those_not_named) {
     EXPECT_EQ(preferred({"gzip;q=0.2, *;q=0"}), "gzip");
     EXPECT_EQ(preferred({"identity, *;q=0.5"}), "");
 }
+TEST(preferred_coding, among_those_that_are_given) {
+    constexpr std::array among{content_coding::zstd, content_coding::gzip};
+    header_list fields;
+    fields.push_back({"Accept-Encoding", "gzip, deflate, br, zstd"});
+    EXPECT_EQ(preferred_coding(fields, among), content_coding::zstd);
+    EXPECT_EQ(preferred_coding(fields, {}), content_coding::identity);
+}
 TEST(accepted_codings, come_by_weight_then_in_the_servers_order) {
     const auto accepted = [](const std::string& value) {
         constexpr std::array among{content_coding::br, content_coding::zstd, content_coding::gzip};
@@ -54,6 +61,8 @@ TEST(accepted_codings, come_by_weight_then_in_the_servers_order) {
     EXPECT_EQ(accepted("zstd;q=0.9, *;q=0.9"), "br zstd gzip ");
     EXPECT_EQ(accepted("br;q=0, *"), "zstd gzip ");
     EXPECT_EQ(accepted("br;q=0.2, gzip, identity;q=0.5"), "gzip ");
+    EXPECT_EQ(accepted("identity;q=0, *;q=0"), "");
+    EXPECT_EQ(accepted("identity;q=0, *;q=0, zstd;q=0.001"), "zstd ");
     EXPECT_EQ(accepted("deflate"), "");
     EXPECT_EQ(accepted(""), "");
 }

@@ -3,51 +3,44 @@
 
 #include <algorithm>
 
-#include "wire/proto/http_types.hpp"
+#include "wire/proto/compression.hpp"
 
 namespace wire::http {
 
-std::optional<body_decoder> body_decoder::of(std::string_view content_encoding,
-                                             const limits& l) noexcept {
-    const bool gzip = equals_ignoring_case(content_encoding, "gzip") ||
-                      equals_ignoring_case(content_encoding, "x-gzip");
-    if (!gzip && !equals_ignoring_case(content_encoding, "deflate")) return std::nullopt;
-    return body_decoder(gzip, l);
-}
+namespace {
 
-// "deflate" is zlib's format by the standard, and bare DEFLATE by some servers. zlib's begins with
-// method 8 in the low half of a byte (RFC 1950 section 2.2); in DEFLATE that would be a stored
-// block with bits set in its padding (RFC 1951 section 3.2.4), which no compressor writes.
-errc body_decoder::begin(char first) {
-    begun_ = true;
-    const coding c = gzip_                                            ? coding::gzip
-                     : (static_cast<unsigned char>(first) & 15U) == 8 ? coding::zlib
-                                                                      : coding::raw_deflate;
-    auto made = decompressor::create(c, 15, max_ratio_);
-    if (!made) return made.code();
-    unpacker_.emplace(*std::move(made));
-    return errc::none;
+// In portions, so that a bomb is seen before it has filled the output.
+constexpr std::size_t portion_bytes = 16 * 1024;
+
+}  // namespace
+
+bool body_decoder::expands_too_much() const noexcept {
+    return max_ratio_ != 0 && produced_ > decompressor::ratio_floor_bytes &&
+           produced_ / max_ratio_ > used_;
 }
 
 errc body_decoder::add(std::string_view& in, std::size_t most, buffer& out) {
     while (most > 0 && (!in.empty() || more_)) {
-        if (!begun_) {
-            if (const errc failed = begin(in.front()); failed != errc::none) return failed;
+        if (unpacker_ == nullptr) {
+            unpacker_ = make_(in.front(), max_window_bits_);
+            if (unpacker_ == nullptr) return errc::system_error;
         }
-        if (ended_) {
-            if (!gzip_) return errc::bad_compressed_data;
-            unpacker_->next_stream();  // RFC 1952 section 2.2: members follow one another
-        }
-        const std::size_t before = out.size();
+        if (ended_ && !unpacker_->next_stream()) return errc::bad_compressed_data;
         // Room for one byte beyond the limit, to see whether the body exceeds it.
-        const std::uint64_t room = std::min<std::uint64_t>(left_, most - 1) + 1;
-        const auto s = unpacker_->add(in, static_cast<std::size_t>(room), out);
-        in.remove_prefix(s.used);
-        more_ = s.more;
-        ended_ = s.ended;
-        if (s.error != errc::none) return s.error;
+        const auto room = static_cast<std::size_t>(
+            std::min<std::uint64_t>(left_, std::min(most, portion_bytes) - 1) + 1);
+        const std::size_t before = out.size();
+        const auto s = unpacker_->add(in, room, out);
         const std::size_t made = out.size() - before;
+        in.remove_prefix(s.used);
+        used_ += s.used;
+        produced_ += made;
+        ended_ = s.ended;
+        more_ = made == room && !s.ended;
+        if (s.error != errc::none) return s.error;
+        if (expands_too_much()) return errc::expands_too_much;
         if (made > left_) return errc::body_too_large;
+        if (made == 0 && s.used == 0 && !s.ended && !in.empty()) return errc::bad_compressed_data;
         left_ -= made;
         most -= made;
     }

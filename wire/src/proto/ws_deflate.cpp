@@ -308,9 +308,12 @@ permessage_deflate::permessage_deflate(role r, const deflate_agreement& agreed,
                  .memory_level = o.memory_level};
 }
 
-permessage_deflate::~permessage_deflate() {
+permessage_deflate::~permessage_deflate() { abandon(); }
+
+void permessage_deflate::abandon() noexcept {
     if (decompressor_ != nullptr && !receives_.context_takeover)
         pool_->give_back(std::move(decompressor_));
+    decompressor_.reset();
 }
 
 void permessage_deflate::append_message(buffer& out, opcode op, std::string_view payload,

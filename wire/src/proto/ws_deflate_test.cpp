@@ -434,6 +434,23 @@ TEST_F(ws_deflate, a_message_half_way_gives_back_what_it_was_lent) {
     std::string bytes = f(raw_deflate("hello"));
     EXPECT_EQ(reader.read({bytes.data(), bytes.size()}).data, "hello");
 }
+TEST_F(ws_deflate, an_abandoned_message_holds_nothing) {
+    limits l;
+    const deflate_agreement::direction no{15, false};
+    deflate_pool pool;
+    permessage_deflate d(role::server, {no, no}, {}, pool, l);
+    message_reader reader(role::server, l, &d);
+    std::string bytes = f(raw_deflate("hello").substr(0, 3), true, opcode::text, false);
+    EXPECT_EQ(reader.read({bytes.data(), bytes.size()}).what, event::need_more);
+    EXPECT_GT(reader.held_bytes(), 0U);
+    reader.abandon();
+    EXPECT_EQ(reader.held_bytes(), 0U);
+    EXPECT_EQ(reader.read({}).what, event::error);
+    permessage_deflate next(role::server, {no, no}, {}, pool, l);
+    message_reader after(role::server, l, &next);
+    std::string whole = f(raw_deflate("hello"));
+    EXPECT_EQ(after.read({whole.data(), whole.size()}).data, "hello");
+}
 
 }  // namespace
 }  // namespace wire::ws

@@ -41,6 +41,8 @@ step message_reader::fail(errc code) noexcept {
     error_ = code;
     message_ = opcode::continuation;
     gathered_.release();
+    if (deflate_ != nullptr) deflate_->abandon();
+    compressed_ = false;
     step s;
     s.what = event::error;
     s.error = code;

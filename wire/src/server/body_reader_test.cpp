@@ -123,6 +123,38 @@ TEST(body_reader, says_continue_only_when_it_reads) {
     p.finish_sending();
     EXPECT_EQ(p.rest(), "");
 }
+TEST(body_reader, says_continue_before_an_answer_that_begins_with_the_first_piece) {
+    struct echo {
+        response res;
+        body_reader in;
+        body_writer out;
+    };
+    router routes;
+    routes.stream(method::post, "/", [](response res, body_reader in) {
+        auto self = std::make_shared<echo>(echo{std::move(res), std::move(in), {}});
+        self->in.read(
+            [self](std::string_view piece) {
+                if (self->res) self->out = self->res.start_body();
+                self->out.write(piece);
+            },
+            [self](errc why) {
+                if (self->res) self->out = self->res.start_body();
+                if (why == errc::none) self->out.finish();
+            });
+    });
+    served s(std::move(routes));
+    raw_peer p(s.port());
+    p.send("POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n");
+    EXPECT_EQ(p.exactly(25), "HTTP/1.1 100 Continue\r\n\r\n");
+    p.send("ab");
+    EXPECT_EQ(p.exactly(17), "HTTP/1.1 200 OK\r\n");
+    p.send("cd" + post("/", "whole") + post("/", "", "Connection: close\r\n"));
+    const std::string rest = p.rest();
+    EXPECT_NE(rest.find("\r\n\r\n2\r\nab\r\n2\r\ncd\r\n0\r\n\r\nHTTP/1.1 200 OK\r\n"),
+              std::string::npos);
+    EXPECT_NE(rest.find("\r\n\r\n5\r\nwhole\r\n0\r\n\r\nHTTP/1.1 200 OK\r\n"), std::string::npos);
+    EXPECT_TRUE(rest.ends_with("\r\n\r\n0\r\n\r\n"));
+}
 TEST(body_reader, paused_keeps_the_peer_waiting) {
     std::promise<body_reader*> paused;
     std::atomic<std::size_t> got{0};

@@ -5,54 +5,50 @@
 #include <array>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "exchange.hpp"
+#include "proto/body_packer.hpp"
 #include "proto/char_tables.hpp"
-#include "wire/proto/accept_encoding.hpp"
-#include "wire/proto/compression.hpp"
 
 namespace wire::http {
 
 namespace detail {
 
-// Compressors cost a quarter of a MiB each: those that are idle are kept, one for each thread that
-// sends at once.
+// Compressors cost up to a MiB each: those that are idle are kept, for each coding one for each
+// thread that sends at once. Those of br cannot be used twice.
 class compressors : public std::enable_shared_from_this<compressors> {
 public:
-    explicit compressors(const compress_options& o) : options_(o) {
-        gzip_.reserve(max_idle);  // so that give_back() cannot throw
-        deflate_.reserve(max_idle);
-    }
+    explicit compressors(const compress_options& o);
 
     void edit(response& res);
 
 private:
     class stream;
+    using packer = std::unique_ptr<body_packer>;
     static constexpr std::size_t max_idle = 8;
 
-    std::optional<compressor> take(content_coding how);
-    void give_back(content_coding how, compressor used) noexcept;
+    int level(content_coding how) const noexcept;
+    packer take(content_coding how);
+    void give_back(content_coding how, packer used) noexcept;
     bool pack_whole(response& res, content_coding how);
     bool pack_pieces(response& res, content_coding how);
 
-    std::vector<compressor>& idle(content_coding how) {
-        return how == content_coding::gzip ? gzip_ : deflate_;
-    }
+    std::vector<packer>& idle(content_coding how) { return idle_[static_cast<std::size_t>(how)]; }
 
     const compress_options options_;
+    coding_list codings_;  // of the options, what wire was built with
     std::mutex mutex_;
-    std::vector<compressor> gzip_;     // guarded by mutex
-    std::vector<compressor> deflate_;  // guarded by mutex
-    std::size_t streams_ = 0;          // guarded by mutex
+    // By content_coding. Both are guarded by mutex.
+    std::array<std::vector<packer>, coding_list::most> idle_;
+    std::size_t streams_ = 0;
 };
 
 // One body in pieces.
 class compressors::stream final : public piece_coder {
 public:
-    stream(std::shared_ptr<compressors> from, content_coding how, compressor with)
+    stream(std::shared_ptr<compressors> from, content_coding how, packer with)
         : from_(std::move(from)), how_(how), with_(std::move(with)) {}
     ~stream() override {
         from_->give_back(how_, std::move(with_));
@@ -60,42 +56,54 @@ public:
         --from_->streams_;
     }
     bool add(std::string_view piece, flush how, buffer& out) override {
-        return with_.add(piece, how, out) == errc::none;
+        return with_->add(piece, how, out) == errc::none;
     }
 
 private:
     std::shared_ptr<compressors> from_;
     content_coding how_;
-    compressor with_;
+    packer with_;
 };
 
-std::optional<compressor> compressors::take(content_coding how) {
+compressors::compressors(const compress_options& o) : options_(o) {
+    for (const content_coding c : o.codings) {
+        if (!can_pack(c) || std::find(codings_.begin(), codings_.end(), c) != codings_.end())
+            continue;
+        codings_.push_back(c);
+        idle(c).reserve(max_idle);  // so that give_back() cannot throw
+    }
+}
+
+int compressors::level(content_coding how) const noexcept {
+    return how == content_coding::br     ? options_.br_level
+           : how == content_coding::zstd ? options_.zstd_level
+                                         : options_.level;
+}
+
+compressors::packer compressors::take(content_coding how) {
     {
         const std::lock_guard lock(mutex_);
         if (!idle(how).empty()) {
-            std::optional<compressor> last = std::move(idle(how).back());
+            packer last = std::move(idle(how).back());
             idle(how).pop_back();
             return last;
         }
     }
-    auto made = compressor::create(how == content_coding::gzip ? coding::gzip : coding::zlib,
-                                   {.level = options_.level});
-    if (!made) return std::nullopt;
-    return *std::move(made);
+    return make_packer(how, level(how));
 }
 
-void compressors::give_back(content_coding how, compressor used) noexcept {
-    used.reset();
+void compressors::give_back(content_coding how, packer used) noexcept {
+    if (!used->reset()) return;
     const std::lock_guard lock(mutex_);
     if (idle(how).size() < max_idle) idle(how).push_back(std::move(used));
 }
 
 bool compressors::pack_whole(response& res, content_coding how) {
-    auto with = take(how);
+    packer with = take(how);
     if (!with) return false;
     buffer out;
     const bool good = with->add(res.body(), flush::finish, out) == errc::none;
-    give_back(how, *std::move(with));
+    give_back(how, std::move(with));
     if (!good || out.size() >= res.body().size()) return false;
     res.body() = out.view();
     return true;
@@ -103,20 +111,20 @@ bool compressors::pack_whole(response& res, content_coding how) {
 
 // Whether they are, or would be if they were sent: a HEAD is told what a GET would be.
 bool compressors::pack_pieces(response& res, content_coding how) {
-    if (res.request().method() == method::head) return compression_available();
+    if (res.request().method() == method::head) return true;
     {
         const std::lock_guard lock(mutex_);
         if (streams_ >= options_.max_streams) return false;
         ++streams_;
     }
-    auto with = take(how);
+    packer with = take(how);
     if (!with) {
         const std::lock_guard lock(mutex_);
         --streams_;
         return false;
     }
     response_access::of(res).out->set_coder(
-        std::make_unique<stream>(shared_from_this(), how, *std::move(with)));
+        std::make_unique<stream>(shared_from_this(), how, std::move(with)));
     return true;
 }
 
@@ -135,6 +143,7 @@ bool shrinks(std::string_view content_type) {
 }  // namespace
 
 void compressors::edit(response& res) {
+    if (codings_.empty()) return;
     const exchange& e = response_access::of(res);
     const bool in_pieces = e.out != nullptr && !e.instead;
     if (in_pieces ? e.out_length.has_value() || is_bodiless(e.status)
@@ -147,7 +156,7 @@ void compressors::edit(response& res) {
     if (!list_has_token(vary, "accept-encoding") && !list_has_token(vary, "*"))
         res.header("Vary", "Accept-Encoding");
     // Also for HEAD, whose fields are to be those of GET.
-    const content_coding how = preferred_coding(res.request().headers());
+    const content_coding how = preferred_coding(res.request().headers(), codings_);
     if (how == content_coding::identity ||
         !(in_pieces ? pack_pieces(res, how) : pack_whole(res, how)))
         return;

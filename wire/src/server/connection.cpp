@@ -614,8 +614,10 @@ void connection::drain() {
         enter(phase_);
         settle();  // by a shorter time limit
     } else if (phase_ == phase::idle && unsent() == 0 && held_.empty()) {
-        // Its first request may be on the way, or the next be here already.
-        if (peer_ended_ || (!fresh_ && quiet())) return drop();
+        // Its first request may be on the way; or the next, where the last response has just gone
+        // or a request is here already.
+        const bool busy = worker_->loop().now() - since_ < worker::last_request;
+        if (peer_ended_ || (!fresh_ && !busy && quiet())) return drop();
         enter(phase_);
         settle();
     } else if (phase_ == phase::idle) {

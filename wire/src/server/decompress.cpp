@@ -50,9 +50,11 @@ void edit(response& res) {
     e.is_decoded = true;
     limits bounds = e.handle->limits;
     if (e.in != nullptr) bounds.max_body_bytes = e.in->max_bytes;
-    auto by = compression_available() ? body_decoder::of(coding, bounds) : std::nullopt;
+    auto by = body_decoder::of(coding, bounds, request_window_bits);
     if (!by) {
-        res.header("Accept-Encoding", compression_available() ? "gzip, deflate" : "identity");
+        std::string known;
+        append_decoded_codings(known);
+        res.header("Accept-Encoding", known.empty() ? "identity" : known);
         refuse(res, 415, "unsupported content coding\n");
     } else if (e.in != nullptr) {
         e.in->decode_by(*std::move(by));

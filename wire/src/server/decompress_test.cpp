@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "coded_bodies.hpp"
+#include "proto/body_unpacker.hpp"
 #include "raw_peer.hpp"
 #include "requests.hpp"
 #include "served.hpp"
@@ -101,11 +103,36 @@ TEST_F(decompressed_requests, may_come_a_byte_at_a_time_and_be_followed) {
 TEST_F(decompressed_requests, in_unknown_codings_are_415_with_those_that_are_known) {
     for (const std::string path : {"/plain", "/pieces"}) {
         for (const auto* fields :
-             {"br", "gzip, gzip", "gzip\r\nContent-Encoding: gzip", "gzip;q=1"}) {
+             {"compress", "br, gzip", "gzip, gzip", "gzip\r\nContent-Encoding: gzip", "gzip;q=1"}) {
             const std::string said = ask(post(path, "x", coded(fields)));
             EXPECT_TRUE(said.ends_with("415 unsupported content coding\n")) << path << said;
-            EXPECT_NE(head_.find("\r\nAccept-Encoding: gzip, deflate\r\n"), std::string::npos);
+            std::string known = "gzip, deflate";
+            if (brotli_available()) known += ", br";
+            if (zstd_available()) known += ", zstd";
+            EXPECT_NE(head_.find("\r\nAccept-Encoding: " + known + "\r\n"), std::string::npos);
         }
+    }
+}
+TEST_F(decompressed_requests, may_be_br_or_zstd_where_those_are_built_in) {
+    const std::string text(testing::coded_text);
+    for (const std::string path : {"/plain", "/pieces", "/paused"}) {
+        const std::string br = ask(post(path, testing::br_text(), coded("br")));
+        const std::string zstd = ask(post(path, testing::zstd_text(), coded("zstd")));
+        EXPECT_EQ(br.substr(0, 4), brotli_available() ? "200 " : "415 ") << path;
+        EXPECT_EQ(zstd.substr(0, 4), zstd_available() ? "200 " : "415 ") << path;
+        if (brotli_available()) {
+            EXPECT_EQ(br.substr(4), text);
+        }
+        if (!zstd_available()) continue;
+        EXPECT_EQ(zstd.substr(4), text);
+        EXPECT_EQ(ask(post(path, testing::zstd_of_x(1000, 21), coded("zstd"))).substr(0, 4),
+                  "200 ");
+        // A reply may ask for such a window, a request not.
+        EXPECT_NE(ask(post(path, testing::zstd_of_x(1000, 22), coded("zstd"))).find("400 "),
+                  std::string::npos);
+        if (path == "/paused") continue;  // which has no limit of 200,000
+        EXPECT_NE(ask(post(path, testing::zstd_of_x(200'001), coded("zstd"))).find("413 "),
+                  std::string::npos);
     }
 }
 TEST_F(decompressed_requests, are_decoded_once_where_it_was_asked_for_twice) {

@@ -196,6 +196,7 @@ TEST(stop, leaves_a_new_connection_a_moment_for_its_request) {
     // Both are accepted, and the one is answered.
     for (int i = 0; i < 5; ++i) s->run_once(20ms);
     EXPECT_EQ(used.response(), "200 just in time");
+    std::this_thread::sleep_for(1100ms);  // else that connection would have a moment, too
     s->stop();
     s->run_once(0ms);
     fresh.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");

@@ -1,5 +1,6 @@
 // What handlers in progress hear when the server stops.
 #include <gtest/gtest.h>
+#include <poll.h>
 
 #include <chrono>
 #include <future>
@@ -78,6 +79,29 @@ TEST(server_stop, a_callback_may_answer_a_request_that_waits) {
         s.join();
     }
     one.reset();
+}
+TEST(server_stop, a_connection_that_was_just_answered_may_ask_once_more) {
+    std::promise<std::stop_token> given;
+    served s(
+        [&](response res) {
+            if (res.request().path() == "/first") given.set_value(res.stop_token());
+            res.send("hello");
+        },
+        patient());
+    raw_peer p(s.port());
+    p.send(get("/first"));
+    EXPECT_EQ(p.response(), "200 hello");
+    std::promise<void> stopping;
+    const auto tell = [&] { stopping.set_value(); };
+    const std::stop_callback on_stop(given.get_future().get(), tell);
+    s.ask_to_stop();
+    stopping.get_future().wait();
+    pollfd readable{p.fd(), POLLIN, 0};
+    EXPECT_EQ(::poll(&readable, 1, 50), 0);  // it is not closed
+    p.send(get("/second"));
+    EXPECT_EQ(p.response(), "(close) 200 hello");
+    p.finish_sending();
+    s.join();
 }
 TEST(server_stop, a_coroutine_need_not_wait_for_a_body) {
     std::promise<void> reads;

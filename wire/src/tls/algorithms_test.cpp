@@ -3,7 +3,9 @@
 #include "algorithms.hpp"
 
 #include <gtest/gtest.h>
+
 #include <openssl/ssl.h>
+#include <cstring>
 
 #include <string>
 #include <vector>
@@ -82,6 +84,10 @@ TEST_P(algorithms_with_openssl, by_default_neither_role_takes_weak_suites) {
     for (const char* weak :
          {"AES128-GCM-SHA256", "AES256-SHA", "ECDHE-RSA-AES128-SHA", "ECDHE-RSA-AES256-SHA384",
           "DHE-RSA-AES128-GCM-SHA256", "ECDHE-RSA-CAMELLIA256-SHA384", "ARIA128-GCM-SHA256"}) {
+        // OpenSSL may have been built without the last two.
+        const ctx_ptr any(SSL_CTX_new(TLS_method()));
+        if (std::strstr(weak, "AES") == nullptr && SSL_CTX_set_cipher_list(any.get(), weak) != 1)
+            continue;
         they(TLS_client_method(), version::tls_1_2, weak);
         EXPECT_EQ(with_our_server(), "TLS handshake: no shared cipher") << weak;
         they(TLS_server_method(), version::tls_1_2, weak);

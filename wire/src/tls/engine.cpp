@@ -38,6 +38,20 @@ void forget_errors() noexcept {
     if (ERR_peek_error() != 0) ERR_clear_error();
 }
 
+// Lends OpenSSL both sides of a call for as long as that lasts, however it ends.
+class lending {
+public:
+    lending(lent_bytes& to, std::span<const char> raw, buffer& to_peer) noexcept : to_(to) {
+        to_ = {raw, &to_peer};
+    }
+    ~lending() { to_ = {}; }
+    lending(const lending&) = delete;
+    lending& operator=(const lending&) = delete;
+
+private:
+    lent_bytes& to_;
+};
+
 using key_log = std::function<void(std::string_view line)>;
 
 // Where a context keeps its key log.
@@ -253,16 +267,14 @@ void engine::take_tickets(std::span<const char> record) noexcept {
 
 result<void> engine::begin(buffer& to_peer) {
     if (SSL_is_server(ssl_.get()) == 1) return {};  // the client speaks first
-    lent_ = {{}, &to_peer};
-    auto done = shake_hands();
-    lent_ = {};
-    return done;
+    const lending call(lent_, {}, to_peer);
+    return shake_hands();
 }
 
 result<stream_filter::step> engine::receive(std::span<const char> raw, std::span<char> plain,
                                             buffer& to_peer) {
     if (records_) return records_->receive(raw, plain, to_peer);
-    lent_ = {raw, &to_peer};
+    const lending call(lent_, raw, to_peer);
     step s;
     if (!open_) {
         if (auto done = shake_hands(); !done) return done.error();
@@ -272,7 +284,6 @@ result<stream_filter::step> engine::receive(std::span<const char> raw, std::span
         s = *got;
     }
     s.consumed = raw.size() - lent_.raw.size();
-    lent_ = {};
     return s;
 }
 
@@ -321,11 +332,10 @@ result<stream_filter::step> engine::receive_by_openssl(std::span<char> plain) {
 
 result<void> engine::send(std::string_view plain, buffer& to_peer) {
     if (records_) return records_->send(plain, to_peer);
-    lent_ = {{}, &to_peer};
+    const lending call(lent_, {}, to_peer);
     forget_errors();
     std::size_t n = 0;
     const int r = SSL_write_ex(ssl_.get(), plain.data(), plain.size(), &n);
-    lent_ = {};
     if (r != 1 || n != plain.size()) return why(r, "TLS");
     return {};
 }
@@ -335,11 +345,10 @@ void engine::finish(buffer& to_peer) noexcept {
         records_->finish(to_peer);
         return;
     }
-    lent_ = {{}, &to_peer};
+    const lending call(lent_, {}, to_peer);
     ERR_clear_error();
     SSL_shutdown(ssl_.get());
     ERR_clear_error();
-    lent_ = {};
 }
 
 connection_info engine::info() const {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "engine.hpp"
 #include "record_layers.hpp"
 #include "tls_contexts.hpp"
 #include "wire/tls/client_context.hpp"
@@ -98,6 +99,24 @@ TEST_P(contexts, data_behind_the_handshake_in_the_same_bytes) {
     c.say("at once");
     ASSERT_TRUE(s.take(c.said()));
     EXPECT_EQ(s.heard, "at once");
+}
+// What a call lends is its caller's again when it returns, also with an error.
+TEST(engine, keeps_nothing_of_a_call_that_failed) {
+    detail::ctx_ptr context(SSL_CTX_new(TLS_client_method()));
+    detail::ssl_ptr ssl(SSL_new(context.get()));
+    SSL_set_connect_state(ssl.get());
+    SSL* const inside = ssl.get();
+    const auto made = detail::engine::create(std::move(ssl), record_layer::openssl);
+    ASSERT_TRUE(made);
+    buffer to_peer;
+    ASSERT_TRUE((*made)->begin(to_peer));
+    char plain[100];
+    const std::string_view garbage = "no record of TLS, and something behind it";
+    EXPECT_FALSE((*made)->receive(garbage, plain, to_peer));
+    to_peer.clear();
+    EXPECT_LE(BIO_read(SSL_get_rbio(inside), plain, 1), 0);
+    EXPECT_LE(BIO_write(SSL_get_wbio(inside), "x", 1), 0);
+    EXPECT_TRUE(to_peer.empty());
 }
 TEST_P(contexts, changed_bytes_are_never_taken_for_data) {
     auto [c, s] = meet();

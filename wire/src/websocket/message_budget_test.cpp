@@ -67,6 +67,26 @@ TEST(unfinished_messages, one_that_keeps_the_rate_may_take_its_time) {
     p.send(frame(opcode::text, "again"));
     EXPECT_EQ(p.next(), "1 again");
 }
+TEST(unfinished_messages, of_a_peer_that_was_held_back_are_timed_again_once_it_reads) {
+    http::router flooding;
+    flooding.websocket("/", [](session& s, const http::request&) {
+        s.on_ping([](session& s, std::string_view) {
+            for (int i = 0; i < 32; ++i) s.send(message{opcode::binary, std::string(1 << 20, 'x')});
+        });
+    });
+    http::server_options options;
+    options.limits.message_rate_grace = 200ms;
+    options.limits.max_unsent_bytes = 1 << 16;
+    served s(std::move(flooding), options);
+    ws_peer p(s.port());
+    p.send(frame(opcode::text, "some", false) + frame(opcode::ping, "flood"));
+    std::this_thread::sleep_for(400ms);  // what it does not read is more than what it sends late
+    EXPECT_EQ(p.next(), "10 flood");
+    for (int i = 0; i < 32; ++i) ASSERT_EQ(p.next().size(), (1U << 20) + 2);
+    EXPECT_EQ(p.next(),
+              "8 \x03\xF0"
+              "message too slow");
+}
 TEST(unfinished_messages, without_a_rate_one_may_stay_open) {
     http::server_options options;
     options.limits.message_rate_grace = 1ms;

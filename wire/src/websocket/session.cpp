@@ -184,6 +184,13 @@ void session_core::begin_close(std::uint16_t code, std::string_view reason) {
         code = close_code::internal_error;
     answer_close(code, reason);
     on->arm_after(watch, bounds->close_timeout);
+    release();
+}
+
+void session_core::release() {
+    if (!std::exchange(held, false)) return;
+    quiet_since = on->now();
+    owner->session_released();
 }
 
 bool session_core::send_framed(std::string_view frame, std::size_t payload_at, opcode op) {
@@ -201,6 +208,7 @@ std::vector<std::unique_ptr<subscription>>& session_core::subscriptions() {
 void session_core::finish(std::uint16_t code, std::string_view reason) {
     if (state == phase::finished) return;
     state = phase::finished;
+    held = false;
     forget_message();
     if (more != nullptr) more->subscriptions.clear();
     on->disarm(watch);
@@ -211,6 +219,7 @@ void session_core::finish(std::uint16_t code, std::string_view reason) {
 void session_core::lost() { finish(close_code::abnormal, {}); }
 
 void session_core::drained() {
+    if (follows_message()) time_message();
     if (!congested) return;
     congested = false;
     if (drain_call && state == phase::open) drain_call(*this);
@@ -227,6 +236,7 @@ std::size_t session_core::receive(std::span<char> bytes) {
 std::size_t session_core::take(std::span<char> bytes) {
     std::size_t at = 0;
     while (state != phase::finished) {
+        if (held) return at;
         const step s = reader.read(bytes.subspan(at));
         at += s.consumed;
         switch (s.what) {
@@ -281,15 +291,19 @@ void session_core::forget_message() noexcept {
 void session_core::follow_message() {
     if (state == phase::finished || !reader.in_message()) return forget_message();
     unfinished_message& one = extra().unfinished;
-    const bool begins = !one.followed();
-    if (begins) one.began = on->now();
+    if (!one.followed()) one.began = on->now();
+    budget->hold(*this, reader.held_bytes());
+    if (follows_message()) time_message();
+}
+
+// While the peer is held back, because it does not read, its message takes no time.
+void session_core::time_message() {
+    unfinished_message& one = more->unfinished;
     if (one.held_back_since)
         one.began += on->now() - *std::exchange(one.held_back_since, std::nullopt);
     if (connection->unsent() > bounds->max_unsent_bytes) one.held_back_since = on->now();
-    budget->hold(*this, reader.held_bytes());
-    if (!begins || state != phase::open) return;
-    const time_point due = message_due();
-    if (due < watch.deadline()) on->arm(watch, due);
+    if (state != phase::open) return;
+    if (const time_point due = message_due(); due < watch.deadline()) on->arm(watch, due);
 }
 
 // When it will have been too slow, if nothing more comes.
@@ -313,6 +327,7 @@ void session_core::on_timer() {
         refuse_message(close_code::policy, "message too slow");
         return;
     }
+    if (held) quiet_since = on->now();
     if (quiet_since + bounds->idle_timeout <= on->now()) {
         if (pinged) {
             finish(close_code::abnormal, "no answer to ping");

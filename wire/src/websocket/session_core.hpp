@@ -42,6 +42,9 @@ public:
     // The connection is no longer needed. The owner then closes the stream and destroys the
     // session, but not before the present callback has returned.
     virtual void session_finished() = 0;
+    // session_core::release() was called: give it what it left, and read again. Only for owners
+    // whose sessions are held.
+    virtual void session_released() {}
 
 protected:
     ~session_owner() = default;
@@ -77,6 +80,15 @@ struct session_core final : session {
     // The stream has sent all its bytes after some had to wait.
     void drained();
 
+    // ---- for channels, which are clients' ----
+
+    // Takes no more messages until release(), from the next one on: receive() leaves them, and the
+    // owner, who looks at `held`, stops reading. Nothing is asked of a peer that is not heard: no
+    // ping is sent and none is missed. Nothing happens when the session is not open.
+    void hold() noexcept { held = state == phase::open; }
+    // Goes on. What was left is taken inside this call; close() and the session's end call it too.
+    void release();
+
     // ---- for topics ----
 
     // Like send(), of a frame made already: as a server sends it, unmasked, with its payload from
@@ -101,6 +113,7 @@ struct session_core final : session {
     std::size_t take(std::span<char> bytes);
     bool follows_message() const noexcept { return more != nullptr && more->unfinished.followed(); }
     void follow_message();
+    void time_message();
     void forget_message() noexcept;
     time_point message_due() const noexcept;
     void on_timer();
@@ -144,6 +157,7 @@ struct session_core final : session {
     phase state = phase::open;
     bool pinged = false;  // by the idle timer, unanswered so far
     bool congested = false;
+    bool held = false;
 };
 
 // The state of a session that users hold: every session is the base of a session_core.

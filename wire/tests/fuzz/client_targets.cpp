@@ -1,9 +1,12 @@
 // What a client reads beyond the strict grammar.
 #include <algorithm>
 #include <string>
+#include <vector>
 
+#include "client/digest.hpp"
 #include "harness.hpp"
 #include "http_transcript.hpp"
+#include "proto/auth_challenge.hpp"
 #include "proto/content_range.hpp"
 #include "proto/mended_head.hpp"
 #include "targets.hpp"
@@ -32,7 +35,50 @@ std::string mended(const testing::pieces& cut) {
     return "incomplete";
 }
 
+// What is answered to a challenge says what the challenge said.
+void check_digest_answer(const http::detail::digest_challenge& c) {
+    auto session = http::detail::digest_session::begin(c, "a\"user", "password", "cnonce");
+    require(session.has_value(), "a challenge was chosen that cannot be answered");
+    const std::string said = session->answer("GET", "/a\"b\\c");
+    require(http::is_field_value(said), "an answer that no field can hold");
+    std::vector<http::detail::auth_challenge> read;
+    require(http::detail::parse_auth_challenges(said, read) && read.size() == 1,
+            "a malformed answer");
+    const auto& back = read.front();
+    require(back.param("realm") == c.realm && back.param("nonce") == c.nonce &&
+                back.param("opaque") == c.opaque && back.param("uri") == "/a\"b\\c",
+            "an answer to something else");
+}
+
 }  // namespace
+
+// WWW-Authenticate: each line is a field.
+void challenges(std::string_view input) {
+    const testing::exact_copy copy(input);
+    http::header_list fields;
+    for (std::string_view rest = copy; !rest.empty();) {
+        const std::string_view line = take_line(rest);
+        if (!http::is_field_value(line)) continue;
+        std::vector<http::detail::auth_challenge> found;
+        if (http::detail::parse_auth_challenges(line, found)) {
+            for (const auto& one : found) {
+                require(http::is_token(one.scheme), "a scheme that is no token");
+                for (const auto& p : one.params) {
+                    require(http::is_token(p.name), "a name that is no token");
+                    const std::string plain = http::detail::unescape(p.value);
+                    const std::string quoted = http::detail::quote(plain);
+                    require(http::detail::unescape(
+                                std::string_view(quoted).substr(1, quoted.size() - 2)) == plain,
+                            "a value changed");
+                }
+            }
+        } else {
+            require(found.empty(), "something of a malformed field");
+        }
+        fields.push_back({"WWW-Authenticate", line});
+    }
+    if (const auto c = http::detail::choose_digest(fields)) check_digest_answer(*c);
+}
 
 void content_range(std::string_view input) {
     const testing::exact_copy copy(input);

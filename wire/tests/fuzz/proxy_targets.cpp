@@ -1,7 +1,8 @@
-// What proxies say of those they speak for.
+// What proxies say of those they speak for, and to those that they serve.
 #include <string>
 #include <vector>
 
+#include "client/socks5.hpp"
 #include "harness.hpp"
 #include "targets.hpp"
 #include "wire/proto/forwarded.hpp"
@@ -41,6 +42,25 @@ std::string said(const testing::pieces& cut) {
     return out;
 }
 
+// What a client of SOCKS5 sends, and what it makes of the proxy's answers. What follows them is an
+// error where it comes with them, and the server's where it comes later.
+std::string tunnelled(const testing::pieces& cut, bool with_user) {
+    detail::proxy_server proxy;
+    if (with_user) proxy.user = proxy.password = "u";
+    detail::socks5_tunnel t(proxy, "a.b", 80);
+    buffer out;
+    require(t.begin(out).ok(), "a good destination was refused");
+    for (const auto piece : cut) {
+        const testing::exact_copy copy(piece);
+        const auto open = t.receive(std::string_view(copy), out);
+        require(out.size() <= 30, "more said than there is to say");
+        if (open && !*open) continue;
+        const std::string end = open ? "open" : open.error().message;
+        return std::string(out.view()) + (end == "it sent more than its answers" ? "open" : end);
+    }
+    return std::string(out.view()) + "more";
+}
+
 void check_node(std::string_view text) {
     const auto strict = http::parse_forwarded_node(text);
     const auto lenient = http::parse_x_forwarded_for(text);
@@ -53,6 +73,11 @@ void check_node(std::string_view text) {
 }  // namespace
 
 void proxy_bytes(std::string_view input) { compare_cuts(input, said); }
+
+void socks5(std::string_view input) {
+    const bool with_user = !input.empty() && input.front() % 2 != 0;
+    compare_cuts(input, [with_user](const testing::pieces& c) { return tunnelled(c, with_user); });
+}
 
 // Forwarded and X-Forwarded-For.
 void forwarded(std::string_view input) {

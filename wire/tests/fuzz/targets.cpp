@@ -1,10 +1,12 @@
 // Fuzz targets of the message parsers: what is cut out of bytes.
 #include "targets.hpp"
 
+#include <array>
 #include <string>
 
 #include "harness.hpp"
 #include "http_transcript.hpp"
+#include "proto/body_coding.hpp"
 #include "wire/proto/base64.hpp"
 #include "wire/proto/compression.hpp"
 #include "wire/proto/cookies.hpp"
@@ -219,6 +221,32 @@ void inflate(std::string_view input) {
             "not compressed");
     require(unpacker->add(packed.view(), input.size() + 1, plain).ended && plain.view() == input,
             "not what was compressed");
+}
+
+// The input after its first byte as a body in gzip, deflate, br or zstd; that byte also says how
+// much is taken at a time.
+void unpack(std::string_view input) {
+    if (input.empty()) return;
+    const unsigned seed = static_cast<unsigned char>(input.front());
+    constexpr std::array<std::string_view, 4> names{"gzip", "deflate", "br", "zstd"};
+    limits l;
+    l.max_body_bytes = 64 * 1024;
+    if (!http::body_decoder::of(names[seed % 4], l)) return;
+    compare_cuts(input.substr(1), [&](const testing::pieces& p) {
+        auto by = http::body_decoder::of(names[seed % 4], l);
+        buffer out;
+        for (const auto piece : p) {
+            const testing::exact_copy copy(piece);
+            std::string_view rest = copy;
+            while (!rest.empty() || by->has_more()) {
+                const std::size_t before = out.size();
+                const errc failed = by->add(rest, seed + 1, out);
+                require(out.size() - before <= seed + 1, "more given than was asked for");
+                if (failed != errc::none) return std::string("bad");
+            }
+        }
+        return by->finish() == errc::none ? std::string(out.view()) : std::string("open");
+    });
 }
 
 // A body whose boundary is "b", and the same bytes as a query and as cookies.

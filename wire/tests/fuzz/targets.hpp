@@ -15,6 +15,7 @@ void response(std::string_view input);
 void frames(std::string_view input);
 void text(std::string_view input);  // URL, percent-encoding, Base64, UTF-8
 void inflate(std::string_view input);
+void unpack(std::string_view input);
 void forms(std::string_view input);       // multipart/form-data, queries, cookies
 void handshake(std::string_view input);   // of WebSocket, both roles, with permessage-deflate
 void deflate(std::string_view input);     // permessage-deflate written and read again
@@ -23,9 +24,13 @@ void set_cookie(std::string_view input);  // what a client keeps
 void cookie_file(std::string_view input);
 void reference(std::string_view input);    // URL references, queries added
 void proxy_bytes(std::string_view input);  // the header of the PROXY protocol
+// The answers of a SOCKS5 proxy.
+void socks5(std::string_view input);
 void forwarded(std::string_view input);
 void content_range(std::string_view input);  // what a download continues from
-void mended_head(std::string_view input);    // heads of responses, as lenient clients read them
+// Challenges of HTTP authentication, and the answers to those of Digest.
+void challenges(std::string_view input);
+void mended_head(std::string_view input);  // heads of responses, as lenient clients read them
 
 struct target {
     std::string_view name;  // also the folder of its corpus
@@ -36,6 +41,7 @@ inline constexpr target targets[] = {{"request", request},
                                      {"frames", frames},
                                      {"text", text},
                                      {"inflate", inflate},
+                                     {"unpack", unpack},
                                      {"forms", forms},
                                      {"handshake", handshake},
                                      {"deflate", deflate},
@@ -44,8 +50,10 @@ inline constexpr target targets[] = {{"request", request},
                                      {"cookie_file", cookie_file},
                                      {"reference", reference},
                                      {"proxy_bytes", proxy_bytes},
+                                     {"socks5", socks5},
                                      {"forwarded", forwarded},
                                      {"content_range", content_range},
+                                     {"challenges", challenges},
                                      {"mended_head", mended_head}};
 
 }  // namespace wire::fuzz

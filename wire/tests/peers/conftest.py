@@ -1,7 +1,7 @@
 """wire against programs that other people wrote: browsers, clients, proxies and servers.
 
-    cmake --build --preset dev --target wire_peer
-    export WIRE_PEER=build/dev/wire/wire_peer
+    cmake --build --preset dev --target wire_peer wireload
+    export WIRE_PEER=build/dev/wire/wire_peer WIRELOAD=build/dev/wireload/wireload
     python -m pytest -c wire/tests/peers/pytest.ini wire/tests/peers
 
 `./test peers` does both. A test whose program is not installed is skipped and says which package
@@ -37,6 +37,13 @@ def server(wire: Wire, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int
     """The port of wire's server, without TLS."""
     with wire.server(tmp_path_factory.mktemp("plain")) as port:
         yield port
+
+
+@pytest.fixture(scope="session")
+def unix_server(wire: Wire, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The path of the Unix socket of wire's server."""
+    with wire.unix_server(tmp_path_factory.mktemp("unix")) as path:
+        yield path
 
 
 @pytest.fixture(scope="session")

@@ -67,12 +67,13 @@ def free_port() -> int:
 
 @contextmanager
 def running(
-    command: Sequence[str], port: int, *, folder: Path, env: dict[str, str] | None = None
-) -> Iterator[None]:
-    """A server, from when it takes connections until the end of the block. Its helpers are in its
-    process group and end with it.
+    command: Sequence[str], at: int | Path, *, folder: Path, env: dict[str, str] | None = None
+) -> Iterator[int]:
+    """A server and its process id, from when it takes connections at a port or Unix socket until
+    the end of the block. Its helpers are in its process group and end with it.
     """
-    log = folder / f"{Path(command[0]).name}-{port}.log"
+    named = at if isinstance(at, int) else at.name
+    log = folder / f"{Path(command[0]).name}-{named}.log"
     with log.open("wb") as output:
         process = subprocess.Popen(
             command,
@@ -87,14 +88,14 @@ def running(
         give_up = time.monotonic() + START_TIMEOUT_S
         while True:
             try:
-                socket.create_connection((HOST, port), timeout=1).close()
+                _connect(at)
                 break
             except OSError:
                 if process.poll() is not None or time.monotonic() > give_up:
                     said = log.read_text(errors="replace")[-2000:]
                     pytest.fail(f"{command[0]} takes no connections: {said}")
                 time.sleep(0.05)
-        yield
+        yield process.pid
     finally:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGTERM)
@@ -103,6 +104,15 @@ def running(
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+
+
+def _connect(at: int | Path) -> None:
+    if isinstance(at, int):
+        socket.create_connection((HOST, at), timeout=1).close()
+        return
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(1)
+        connection.connect(str(at))
 
 
 def run(
@@ -165,11 +175,18 @@ class Wire:
     program: str
 
     @contextmanager
-    def server(self, folder: Path, tls: Authority | None = None) -> Iterator[int]:
+    def server(self, folder: Path, tls: Authority | None = None, *options: str) -> Iterator[int]:
         port = free_port()
-        files = [str(tls.certificate), str(tls.key)] if tls else []
-        with running([self.program, "server", str(port), *files], port, folder=folder):
+        files = ["--tls", str(tls.certificate), str(tls.key)] if tls else []
+        command = [self.program, "server", str(port), *files, *options]
+        with running(command, port, folder=folder):
             yield port
+
+    @contextmanager
+    def unix_server(self, folder: Path) -> Iterator[Path]:
+        path = folder / "wire.sock"
+        with running([self.program, "server", "0", "--unix", str(path)], path, folder=folder):
+            yield path
 
     def ask(self, url: str, *options: str, timeout_s: float = 60) -> dict[str, object]:
         """One request, or several of them: the last reply's status, size and checksum."""

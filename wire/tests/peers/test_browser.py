@@ -1,11 +1,14 @@
-"""Chromium against wire's server: fetch and WebSocket from a page, without TLS and with it."""
+"""Chromium against wire's server: fetch, WebSocket and EventSource from a page, without TLS and
+with it.
+"""
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import sys
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
 from harness import HERE, HOST, Authority, need, run, sum_of_pattern
@@ -41,6 +44,24 @@ WEBSOCKET = """new Promise((resolve, reject) => {
   socket.onclose = (event) =>
     resolve([got, event.code, event.wasClean, socket.extensions.split(';')[0]]);
 })"""
+# Opens a WebSocket with these subprotocols: what was agreed on and said, or how it failed.
+SUBPROTOCOL = """new Promise((resolve) => {
+  const url = location.origin.replace(/^http/, 'ws') + 'PATH';
+  const socket = new WebSocket(url, OFFERED);
+  socket.onmessage = (event) => resolve([socket.protocol, event.data]);
+  socket.onclose = (event) => resolve([event.code]);
+})"""
+# Comes back with Last-Event-ID until it is told to stay away.
+EVENTS = """new Promise((resolve) => {
+  const source = new EventSource('/events');
+  const got = [];
+  let opened = 0;
+  source.onopen = () => { opened += 1; };
+  source.onmessage = (event) => got.push([event.data, event.lastEventId]);
+  source.onerror = () => {
+    if (source.readyState === EventSource.CLOSED) resolve([got, opened]);
+  };
+})"""
 
 
 def fingerprint(authority: Authority) -> str:
@@ -51,23 +72,61 @@ def fingerprint(authority: Authority) -> str:
     return base64.b64encode(hashlib.sha256(key).digest()).decode()
 
 
-@pytest.mark.parametrize("tls", [False, True])
-def test_a_page(
-    server: int, tls_server: int, authority: Authority, tls: bool, tmp_path: Path
-) -> None:
+@pytest.fixture(scope="module", params=["http", "https"])
+def page(
+    request: pytest.FixtureRequest,
+    server: int,
+    tls_server: int,
+    authority: Authority,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[browser.Page]:
+    """A page of the server's own origin."""
     if browser.find_chromium() is None:
         pytest.skip("chromium is not installed (Debian: chromium)")
-    base = f"https://{HOST}:{tls_server}" if tls else f"http://{HOST}:{server}"
+    port = tls_server if request.param == "https" else server
     trusted = f"--ignore-certificate-errors-spki-list={fingerprint(authority)}"
-    with browser.chromium(tmp_path / "profile", network=True, flags=(trusted,)) as page:
-        page.call("Page.navigate", url=f"{base}/hello")
-        page.wait_for("document.readyState === 'complete' && location.protocol !== 'about:'")
-        said, coding, size, summed, missing, head, of_head = page.value(
-            FETCH.replace("SIZE", str(SIZE))
-        )
-        assert said == ["hello\n"] * 5
-        assert (coding, size, summed) == ("gzip", SIZE, sum_of_pattern(SIZE))
-        assert (missing, head, of_head) == (404, 200, 0)
-        echoed, code, clean, extension = page.value(WEBSOCKET)
-        assert echoed == [True] * 3
-        assert (code, clean, extension) == (3000, True, "permessage-deflate")
+    profile = tmp_path_factory.mktemp("chromium") / "profile"
+    with browser.chromium(profile, network=True, flags=(trusted,)) as opened:
+        opened.call("Page.navigate", url=f"{request.param}://{HOST}:{port}/hello")
+        opened.wait_for("document.readyState === 'complete' && location.protocol !== 'about:'")
+        yield opened
+
+
+def test_fetch(page: browser.Page) -> None:
+    said, coding, size, summed, missing, head, of_head = page.value(
+        FETCH.replace("SIZE", str(SIZE))
+    )
+    assert said == ["hello\n"] * 5
+    assert coding in ("gzip", "br", "zstd")
+    assert (size, summed) == (SIZE, sum_of_pattern(SIZE))
+    assert (missing, head, of_head) == (404, 200, 0)
+
+
+def test_websocket(page: browser.Page) -> None:
+    echoed, code, clean, extension = page.value(WEBSOCKET)
+    assert echoed == [True] * 3
+    assert (code, clean, extension) == (3000, True, "permessage-deflate")
+
+
+@pytest.mark.parametrize(
+    ("path", "offered", "found"),
+    [
+        ("/graphql", ["graphql-transport-ws"], ["graphql-transport-ws"] * 2),
+        ("/graphql", ["other", "graphql-ws"], ["graphql-ws"] * 2),
+        ("/graphql", [], ["", "no subprotocol"]),
+        # A browser that offered some and is given none fails, whatever the server thinks of it.
+        ("/graphql", ["other"], [1006]),
+        ("/graphql/only", ["graphql-transport-ws"], ["graphql-transport-ws"] * 2),
+        ("/graphql/only", ["other"], [1006]),
+        ("/graphql/only", [], [1006]),
+    ],
+)
+def test_subprotocols(page: browser.Page, path: str, offered: list[str], found: object) -> None:
+    script = SUBPROTOCOL.replace("PATH", path).replace("OFFERED", json.dumps(offered))
+    assert page.value(script) == found
+
+
+def test_event_source(page: browser.Page) -> None:
+    got, opened = page.value(EVENTS)
+    assert got == [[f"event\n{number}", str(number)] for number in range(1, 10)]
+    assert opened == 3

@@ -64,7 +64,15 @@ def test_a_body_both_ways_at_once(server: int) -> None:
 def test_compressed(server: int) -> None:
     url = f"http://{HOST}:{server}/chunks/300000"
     assert summed(curl("--compressed", url)) == sum_of_pattern(300_000)
-    assert "< Content-Encoding: gzip" in said("--compressed", "-o", "/dev/null", url)
+    assert "< Content-Encoding: " in said("--compressed", "-o", "/dev/null", url)
+
+
+@pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "zstd"])
+def test_each_coding(server: int, coding: str) -> None:
+    url = f"http://{HOST}:{server}/chunks/300000"
+    asked = ("--compressed", "-H", f"Accept-Encoding: {coding}")
+    assert summed(curl(*asked, url)) == sum_of_pattern(300_000)
+    assert f"< Content-Encoding: {coding}" in said(*asked, "-o", "/dev/null", url)
 
 
 def test_head(server: int) -> None:
@@ -78,6 +86,26 @@ def test_a_body_too_large_is_told_while_it_comes(server: int) -> None:
     done = said("-T", "-", f"http://{HOST}:{server}/nowhere", data=BODY)
     assert "< HTTP/1.1 413 " in done
     assert "body too large" in done
+
+
+def test_early_hints_and_trailers(server: int) -> None:
+    url = f"http://{HOST}:{server}/hints"
+    shown = curl("--include", "-H", "TE: trailers", "-H", "Connection: TE", url).decode()
+    hints, head, body = shown.split("\r\n\r\n")
+    assert hints.startswith("HTTP/1.1 103 Early Hints\r\nLink: </style.css>;")
+    assert head.startswith("HTTP/1.1 200 OK\r\n")
+    text = b"hello trailers\n"
+    assert body == f"{text.decode()}X-Checksum: {summed(text)}\r\n"
+    # Nobody asked for them.
+    assert curl("--include", url).endswith(b"\r\n\r\n" + text)
+
+
+def test_a_unix_socket(unix_server: Path) -> None:
+    to = ("--unix-socket", str(unix_server))
+    url = "http://localhost"
+    assert curl(*to, f"{url}/client") == b"unix: by nobody"
+    assert summed(curl(*to, f"{url}/chunks/3000000")) == summed(BODY)
+    assert curl(*to, "-T", "-", f"{url}/sum", data=BODY).decode() == summed(BODY)
 
 
 @pytest.mark.parametrize("version", ["1.2", "1.3"])

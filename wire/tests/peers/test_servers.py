@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import zlib
 from collections.abc import Iterator
@@ -69,6 +70,10 @@ Listen 127.0.0.1:{port}
 Listen 127.0.0.1:{tls_port}
 LoadModule mpm_event_module {modules}/mod_mpm_event.so
 LoadModule authz_core_module {modules}/mod_authz_core.so
+LoadModule authz_user_module {modules}/mod_authz_user.so
+LoadModule authn_core_module {modules}/mod_authn_core.so
+LoadModule authn_file_module {modules}/mod_authn_file.so
+LoadModule auth_digest_module {modules}/mod_auth_digest.so
 LoadModule filter_module {modules}/mod_filter.so
 LoadModule deflate_module {modules}/mod_deflate.so
 LoadModule alias_module {modules}/mod_alias.so
@@ -79,6 +84,12 @@ DocumentRoot {folder}/files
 EnableSendfile on
 SetOutputFilter DEFLATE
 Redirect 302 /redirect /hello
+<Location /private>
+  AuthType Digest
+  AuthName "for few"
+  AuthUserFile {folder}/users
+  Require valid-user
+</Location>
 <VirtualHost 127.0.0.1:{tls_port}>
   SSLEngine on
   SSLProtocol -all +TLSv1.2 +TLSv1.3
@@ -132,6 +143,8 @@ def serving_files(kind: str, folder: Path, tls: Authority) -> Iterator[tuple[int
     files = folder / "files"
     files.mkdir()
     (files / "hello").write_text("hello\n")
+    (files / "private").write_text("private\n")
+    (folder / "users").write_text(f"me:for few:{hashlib.md5(b'me:for few:secret').hexdigest()}\n")
     (files / "bytes").write_bytes(pattern(SIZE))
     with (files / "large").open("wb") as large:
         large.truncate(GIB)
@@ -272,6 +285,22 @@ def test_a_forward_proxy(wire: Wire, authority: Authority, tmp_path: Path) -> No
                 assert reply["sum"] == summed(sum_of_pattern(SIZE).encode())
             assert wire.ask(f"{url}/redirect", *through)["redirects"] == 1
             assert wire.ask(f"{url}/bytes/9", *through, "--method", "HEAD")["sum"] == "0 0"
+
+
+def test_digest_authentication(wire: Wire, authority: Authority, tmp_path: Path) -> None:
+    folders = [tmp_path / name for name in ("server", "proxy")]
+    for folder in folders:
+        folder.mkdir()
+    with serving_files("apache2", folders[0], authority) as (port, _), squid(folders[1]) as proxy:
+        url = f"http://{HOST}:{port}"
+        for through in ((), ("--proxy", f"http://{HOST}:{proxy}")):
+            known = ("--digest", url, "me", "secret")
+            reply = wire.ask(f"{url}/private?a=%22", *through, *known, "--repeat", "3")
+            assert (reply["status"], reply["sum"]) == (200, summed(b"private\n"))
+            assert reply["connections"] == 1
+            wrong = ("--digest", url, "me", "wrong")
+            assert wire.ask(f"{url}/private", *through, *wrong)["status"] == 401
+            assert wire.ask(f"{url}/private", *through)["status"] == 401
 
 
 def test_a_gibibyte_each_way(wire: Wire, authority: Authority, tmp_path: Path) -> None:

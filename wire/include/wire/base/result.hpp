@@ -36,7 +36,7 @@ enum class errc : std::uint8_t {
     stopped,         // the loop, server or client is stopping
     cancelled,       // by its own user
     queue_full,      // too many requests wait for a connection
-    proxy_failed,    // the proxy refused; the message holds its status
+    proxy_failed,    // the proxy refused; the message holds its status or reason
 
     // Misuse by the caller; the message says what was expected.
     bad_argument,

@@ -36,6 +36,7 @@
 #include "wire/base/limits.hpp"
 #include "wire/base/result.hpp"
 #include "wire/client/cookie_jar.hpp"
+#include "wire/client/digest_login.hpp"
 #include "wire/client/opening.hpp"
 #include "wire/client/reply.hpp"
 #include "wire/client/streaming.hpp"
@@ -104,6 +105,8 @@ struct client_options : open_options, client_timeouts {
     std::size_t max_pipelined = 1;
     // How long an idle connection is kept.
     std::chrono::milliseconds idle_timeout{60'000};
+    // Whether answers of name look-ups are kept; not by default.
+    name_cache_options name_cache;
     // The largest body of a response that is given in pieces, in bytes.
     std::uint64_t max_streamed_bytes = std::uint64_t{1} << 40;
 
@@ -123,14 +126,17 @@ struct client_options : open_options, client_timeouts {
     bool allow_https_to_http = false;
     // When failed requests are sent again; off by default.
     retry_options retry;
+    // Users and passwords for servers that ask for Digest authentication (RFC 7616), by origin.
+    // Without one for the origin the caller gets the 401. See digest_login.hpp.
+    std::vector<digest_login> digest_logins = {};
     // Stores the cookies of all responses, and sends those that match with every request that has
     // no Cookie field of its own. Null: cookies are ignored. May be shared with other clients on
     // the same thread.
     std::shared_ptr<cookie_jar> cookies;
-    // Asks for "gzip, deflate" and decodes such bodies; reply::decoded() says when. Requests with
-    // an Accept-Encoding field of their own are left alone. limits::max_body_bytes (for pieces,
-    // max_streamed_bytes) holds before and after decoding, limits::max_decompression_ratio too.
-    // Off by default: bodies are given as they were sent. Without zlib nothing is asked for.
+    // Asks for "gzip, deflate, br, zstd", or what wire was built with, and decodes such bodies;
+    // reply::decoded() says when. Not for requests with an Accept-Encoding field of their own.
+    // limits::max_body_bytes (for pieces, max_streamed_bytes) holds before and after decoding, and
+    // limits::max_decompression_ratio. Off by default: bodies are given as they were sent.
     bool decompress = false;
     // Accept heads of responses that break RFC 9112 as old servers and devices do, and that
     // browsers or curl accept. A risk: whoever can put a line feed into a field of such a server's
@@ -231,8 +237,9 @@ private:
 };
 
 // A client that blocks until the reply is there: one request at a time. Belongs to the thread that
-// uses it; use one client for each thread. Between two calls it does nothing: idle connections that
-// the server has closed meanwhile are found at the next call.
+// uses it; use one client for each thread, or the one of wire/client/shared_client.hpp. Between two
+// calls it does nothing: idle connections that the server has closed meanwhile are found at the
+// next call.
 class client {
 public:
     // Fails where the system gives no resources for a loop.

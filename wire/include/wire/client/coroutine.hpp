@@ -85,13 +85,15 @@ public:
 
     // `co_await channel.receive()` gives the next message as a result<received>, or
     // errc::closed_early, with the close code in its message, when there will be none. Messages
-    // that nobody has received yet wait, up to limits::max_message_bytes together; beyond that the
-    // session is closed with 1008 (RFC 6455 section 7.4.1).
+    // that nobody has received yet wait; with limits::max_message_bytes of them the channel stops
+    // reading until half of that was received, so that TCP slows the server down. Meanwhile no ping
+    // of the server is answered and its end is not noticed: receive in time.
     receiving receive() noexcept;
     // Sends one message, of which nothing is needed after this call; text must be UTF-8.
     // `co_await channel.send(data)` resumes, with a result<void>, once no more than
     // limits::max_unsent_bytes wait to be sent: at once for most messages. errc::closed_early when
-    // the session has ended.
+    // the session has ended. A peer that only reads what it is sent once its own messages are
+    // received, as an echo does, makes a sender wait until somebody receives.
     sending send(std::string_view data, opcode op = opcode::text);
     // Begins the closing handshake and returns; receive() reports its end.
     void close(std::uint16_t code = close_code::normal, std::string_view reason = {});
@@ -157,7 +159,6 @@ private:
 };
 
 // Opens a session when awaited: `co_await dial(dialer, "ws://host/path")` gives a result<channel>.
-// The channel keeps up to options.limits.max_message_bytes of messages that nobody has received.
 inline dialing dial(dialer& d, std::string url, dial_options options) {
     return {d, std::move(url), std::move(options)};
 }

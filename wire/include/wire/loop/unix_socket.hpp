@@ -4,9 +4,10 @@
 //     auto l = wire::listen_unix("/run/app/http.sock", {.mode = 0660});
 //     auto s = wire::connect_unix("/run/app/http.sock");
 //
-// A path is at most 107 bytes long. One that begins with '@' is an abstract name: no file, no
-// permissions (any process in the same network namespace may connect), and gone with its socket.
-// Any thread may call these functions; none waits.
+// A path is at most 107 bytes long. A relative one starts at the working directory of the moment; a
+// socket_file finds its file after a chdir(), too. One that begins with '@' is an abstract name: no
+// file, no permissions (any process in the same network namespace may connect), and gone with its
+// socket. Any thread may call these functions; none waits.
 #pragma once
 
 #include <sys/types.h>

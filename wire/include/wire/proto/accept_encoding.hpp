@@ -15,36 +15,42 @@
 
 namespace wire::http {
 
-// The codings that wire knows by name; identity is the body as it is. It makes gzip and deflate
-// itself; br (RFC 7932) and zstd (RFC 8878) are for files that were made by others.
+// The codings that wire knows by name; identity is the body as it is. br is RFC 7932, zstd RFC
+// 8878.
 enum class content_coding : std::uint8_t { identity, gzip, deflate, br, zstd };
 
 // "gzip", "deflate", "br", "zstd"; "" for identity, which no Content-Encoding field names.
 std::string_view to_string(content_coding c) noexcept;
 
-// The coding with the greatest weight in all Accept-Encoding fields; of equal ones gzip before
-// deflate before identity. Identity is also the answer when there is no such field, and when
-// nothing that is left is acceptable. "*" stands for gzip and deflate where they are not named.
-// Malformed elements count as not there.
-content_coding preferred_coding(const header_list& fields) noexcept;
-
 // Some codings, in an order.
 class coding_list {
 public:
+    // As many as there are.
+    static constexpr std::size_t most = 5;
+
     const content_coding* begin() const noexcept { return codings_.data(); }
     const content_coding* end() const noexcept { return codings_.data() + size_; }
     bool empty() const noexcept { return size_ == 0; }
-    // Precondition: fewer than five, so far.
+    // Precondition: fewer than `most`, so far.
     void push_back(content_coding c) noexcept { codings_[size_++] = c; }
 
 private:
-    std::array<content_coding, 5> codings_{};
+    std::array<content_coding, most> codings_{};
     std::size_t size_ = 0;
 };
 
-// Those of `among` that are acceptable and no less welcome than identity, by descending weight; of
-// equal ones in the order of `among`, which holds each coding once at most and not identity.
+// Those of `among` that are acceptable by all Accept-Encoding fields and no less welcome than
+// identity, by descending weight; of equal ones in the order of `among`, which holds each coding
+// once at most and not identity. "*" stands for those that are not named. Malformed elements count
+// as not there.
 coding_list accepted_codings(const header_list& fields,
                              std::span<const content_coding> among) noexcept;
+
+inline constexpr std::array codings_of_zlib{content_coding::gzip, content_coding::deflate};
+
+// The first of accepted_codings(). Identity when there is none: also when there is no such field,
+// and when nothing is acceptable that is left.
+content_coding preferred_coding(const header_list& fields,
+                                std::span<const content_coding> among = codings_of_zlib) noexcept;
 
 }  // namespace wire::http

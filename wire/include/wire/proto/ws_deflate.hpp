@@ -137,6 +137,8 @@ public:
     decompressor::step inflate(std::string_view piece, std::size_t max_out, buffer& to);
     // The message has ended. errc::bad_compressed_data when it was cut off.
     errc finish();
+    // No more is inflated: gives up the decompressor, which may be as large as the message was.
+    void abandon() noexcept;
     // Takes back the storage that begin() has lent.
     void reclaim(buffer& b) noexcept { pool_->buffers().reclaim(b); }
     // Compressed bytes of the message's payload so far.

@@ -93,7 +93,9 @@ private:
 // The body of a request, from response::take_body() or router::stream(). Copies read the same body.
 //
 // Nothing is read from the peer, and a peer that waits for "100 Continue" is not told so, until
-// read() is called. A body that is never read costs the connection.
+// read() is called. Call it before start_body(): once the final status has gone, "100 Continue" may
+// not follow, and such a peer may never send its body. A body that is never read costs the
+// connection.
 class body_reader {
 public:
     // Reads nothing, and calls nothing.

@@ -2,7 +2,7 @@
 //
 //     routes.before("/upload", http::decompress_requests());
 //
-// A body whose Content-Encoding is gzip or deflate comes to the handler decoded, whole in
+// A body whose Content-Encoding is gzip, deflate, br or zstd comes to the handler decoded, whole in
 // request::body() or in pieces (body.hpp). The fields stay as they came: Content-Encoding and
 // Content-Length describe what was sent. limits::max_body_bytes, and for a stream() route its
 // max_body_bytes, hold before and after decoding; limits::max_decompression_ratio too. Without this
@@ -11,8 +11,8 @@
 //
 // Requests are answered without their handler with
 // - 415 and the codings that are known in Accept-Encoding (RFC 9110 section 12.5.3), for any other
-//   coding and for several at once; without zlib for all of them;
-// - 400 for a body that is damaged or cut off;
+//   coding, for several at once, and for one whose library wire was built without;
+// - 400 for a body that is damaged or cut off, or of zstd with a window of more than 2 MiB;
 // - 413 for one that exceeds the limits.
 //
 // Whole bodies are decoded on the thread that calls the middleware. Add it before middleware that

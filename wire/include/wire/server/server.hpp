@@ -173,8 +173,8 @@ public:
 
     // Any thread, and from signal handlers: accepts no more, closes idle connections, answers what
     // is in progress with "Connection: close", and makes run() return when all are gone or
-    // drain_timeout is over. A connection that has not asked for anything yet has another
-    // second to do so: its request may be on its way.
+    // drain_timeout is over. A connection that is new, or was answered within the last second, has
+    // another second for a request that may be on its way.
     void stop() noexcept;
 
 private:

@@ -3,12 +3,15 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
 	"hash/crc32"
 	"io"
 	"net/http"
+	"net/http/httptrace"
+	"net/textproto"
 	"os"
 )
 
@@ -56,6 +59,21 @@ func main() {
 	request, _ := http.NewRequest("PUT", base+"/sum", bytes.NewReader(body))
 	request.Header.Set("Expect", "100-continue")
 	check(string(read(client.Do(request))) == sum, "expect")
+
+	hints := 0
+	trace := &httptrace.ClientTrace{Got1xxResponse: func(code int, fields textproto.MIMEHeader) error {
+		check(code == 103 && fields.Get("Link") != "", "interim", code, fields)
+		hints++
+		return nil
+	}}
+	request, _ = http.NewRequestWithContext(
+		httptrace.WithClientTrace(context.Background(), trace), "GET", base+"/hints", nil)
+	request.Header.Set("TE", "trailers")
+	request.Header.Set("Connection", "TE")
+	response, err = client.Do(request)
+	text := read(response, err)
+	sum = fmt.Sprintf("%d %d", len(text), crc32.ChecksumIEEE(text))
+	check(hints == 1 && response.Trailer.Get("X-Checksum") == sum, "trailer", hints, response.Trailer)
 
 	response, err = client.Head(base + "/bytes/1000")
 	check(len(read(response, err)) == 0 && response.ContentLength == 1000, "HEAD")

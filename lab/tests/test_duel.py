@@ -1,0 +1,431 @@
+"""``wirebench duel``: the sides, the verdicts, and real servers that behave and misbehave."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from run_project import Project, alive
+from wirebench.catalog.errors import CatalogError
+from wirebench.cli.duel import options_of
+from wirebench.cli.main import run_app
+from wirebench.duel.plan import DuelLoad, plan_of
+from wirebench.duel.revisions import split_range
+from wirebench.duel.sides import Side, address_of, environment_of, sides_of
+from wirebench.duel.text import Duelled, document, markdown, page, rows, sentences
+from wirebench.duel.verdicts import LEVEL, Judged, judged, spent
+from wirebench.plan.model import PlannedCell
+from wirebench.plan.stop import looks
+from wirebench.store.rundir import StoredRun, read_run
+from wirebench.trial.record import TrialRecord
+
+LOAD = DuelLoad(connections=50, rate_per_s=None, warmup_ns=10**8, window_ns=10**9, websocket=False)
+SIDES = sides_of(["./old", "./new"], folders=[Path("/")])
+
+
+# --- what is given --------------------------------------------------------------------------------
+
+
+def test_sides_are_commands_or_addresses() -> None:
+    one, other, third = sides_of(
+        ["./a --x", "http://127.0.0.1:80/", "ws://[::1]:9"], folders=[Path("/")]
+    )
+    assert (one.name, one.url) == ("A", None)
+    assert one.program().argv == ("/bin/sh", "-c", "./a --x")
+    assert (other.name, other.url) == ("B", "http://127.0.0.1:80")
+    assert (third.name, third.url) == ("C", "ws://[::1]:9")
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (["./one"], "2 to 8"),
+        (["./one", " "], "got nothing"),
+        (["./one", "http://host/path"], "--path"),
+        (["./one", "http://host:port"], "http://host:port"),
+        (["x"] * 9, "2 to 8"),
+    ],
+)
+def test_what_is_no_side_is_refused(given: Sequence[str], says: str) -> None:
+    with pytest.raises(CatalogError, match=says):
+        sides_of(given, folders=[Path("/")])
+
+
+def test_a_command_with_an_address_in_it_is_a_command() -> None:
+    assert address_of("./proxy --to http://127.0.0.1:80") is None
+    assert address_of("env BACKEND=http://x ./a") is None
+
+
+def test_variables_are_name_and_value() -> None:
+    assert environment_of(["A=1", "B=x=y"]) == {"A": "1", "B": "x=y"}
+    for wrong in ("A", "=1"):
+        with pytest.raises(CatalogError, match="--env"):
+            environment_of([wrong])
+
+
+def test_files_of_the_generator_are_found_from_elsewhere(tmp_path: Path) -> None:
+    found = options_of(["-m POST --body-file b.json", "--requests-file=r.json -H 'A: b c'"])
+    here = Path.cwd()
+    assert found == (
+        *("-m", "POST", "--body-file", f"{here}/b.json"),
+        *(f"--requests-file={here}/r.json", "-H", "A: b c"),
+    )
+
+
+@pytest.mark.parametrize("wrong", ["-c 5", "--duration=3s", "--json x", "'"])
+def test_options_that_the_duel_sets_itself_are_refused(wrong: str) -> None:
+    with pytest.raises(CatalogError, match="--wireload"):
+        options_of([wrong])
+
+
+def test_a_range_of_revisions() -> None:
+    assert split_range("main..topic") == ("main", "topic")
+    assert split_range("main..") == ("main", "HEAD")
+    for wrong in ("main", "..topic", "a...b"):
+        with pytest.raises(CatalogError, match="--git"):
+            split_range(wrong)
+
+
+# --- verdicts -------------------------------------------------------------------------------------
+
+
+def cell_of(sides: Sequence[Side] = SIDES, *, load: DuelLoad = LOAD) -> PlannedCell:
+    plan = plan_of(sides, load, floor=None, seed=1, budget_ns=120 * 10**9, blocks=None)
+    return plan.cells[0]
+
+
+def trials_of(
+    cell: PlannedCell, blocks: int, *, factor: float, noise: float, seed: int
+) -> list[TrialRecord]:
+    """``factor``: the CPU per request of B over A's, and what its throughput is divided by."""
+    random = np.random.default_rng(seed)
+    found = []
+    for number in range(1, blocks + 1):
+        luck = random.normal(0, 3 * noise)
+        for trial in cell.block(number, seed=1):
+            cost = 20_000 * (factor if trial.entry.contestant == "B" else 1.0)
+            cost *= float(np.exp(luck + random.normal(0, noise)))
+            found.append(
+                TrialRecord(
+                    trial=trial.id,
+                    study=trial.study,
+                    cell=trial.cell,
+                    block=trial.block,
+                    position=trial.position,
+                    entry=trial.entry.name,
+                    contestant=trial.entry.contestant,
+                    twin_of=trial.entry.twin_of,
+                    status="ok",
+                    failure=None,
+                    started_unix_ns=number,
+                    elapsed_ns=1,
+                    metrics={
+                        "throughput_per_s": 1e9 / cost,
+                        "cpu_per_request_ns": cost * float(np.exp(random.normal(0, noise))),
+                        "p50_ns": 50 * cost,
+                        "p99_ns": 90 * cost * float(np.exp(random.normal(0, 10 * noise))),
+                        "server_rss_bytes": 10_000_000,
+                    },
+                    validity={"server_cpu_share": 0.99, "generator_cpu_share": 0.5},
+                )
+            )
+    return found
+
+
+def duelled(result: Judged, sides: Sequence[Side] = SIDES) -> Duelled:
+    return Duelled(
+        sides=sides,
+        load="50 connections",
+        unit="request",
+        kind="closed",
+        result=result,
+        seconds=60,
+        run="duel",
+    )
+
+
+def test_all_looks_together_spend_the_level_and_no_more() -> None:
+    shares = [0.0, 0.1, 0.3, 0.6, 1.0, 2.0]
+    found = [spent(one) for one in shares]
+    assert found == sorted(found)
+    assert found[0] == 0
+    assert found[1] < 1e-6
+    assert found[-1] == pytest.approx(LEVEL)
+
+
+def test_a_clear_difference_is_found_and_said_in_one_sentence() -> None:
+    cell = cell_of()
+    result = judged(
+        cell, trials_of(cell, 20, factor=1.08, noise=0.01, seed=2), level=0.04, band=0.01
+    )
+    kinds = {line.metric: line.verdict.kind for line in result.lines}
+    assert kinds["cpu_per_request_ns"] == "slower"
+    assert kinds["throughput_per_s"] == "slower"
+    assert kinds["server_rss_bytes"] == "equivalent"
+    assert result.decided("closed")
+    (text,) = sentences(duelled(result))
+    assert "more CPU per request (worse)" in text
+    assert "fewer requests a second (worse)" in text
+    assert "no difference beyond 1.0% in memory" in text
+
+
+def test_equal_servers_are_rarely_called_different_however_often_one_looks() -> None:
+    cell = cell_of()
+    different = 0
+    for seed in range(30):
+        trials = trials_of(cell, 28, factor=1.0, noise=0.02, seed=seed)
+        gone = 0.0
+        for number in (9, 19, 28):
+            level = LEVEL - gone if number == 28 else spent(number / 28) - gone
+            gone += level
+            so_far = [one for one in trials if one.block <= number]
+            found = judged(cell, so_far, level=max(level, 1e-9), band=0.001)
+            if any(line.verdict.kind in ("faster", "slower") for line in found.lines):
+                different += 1
+                break
+    assert different <= 4  # 1.5 are expected at most; 5 and more have a chance of 2%
+
+
+def test_a_difference_of_five_percent_is_usually_found() -> None:
+    cell = cell_of()
+    found = 0
+    for seed in range(20):
+        result = judged(
+            cell, trials_of(cell, 25, factor=1.05, noise=0.02, seed=seed), level=0.035, band=0.01
+        )
+        kinds = {line.metric: line.verdict.kind for line in result.lines}
+        found += "slower" in (kinds["cpu_per_request_ns"], kinds["throughput_per_s"])
+    assert found >= 15
+
+
+def test_few_blocks_decide_nothing_and_say_what_is_missing() -> None:
+    cell = cell_of()
+    result = judged(cell, trials_of(cell, 3, factor=2, noise=0.01, seed=1), level=0.05, band=0.01)
+    assert {line.verdict.kind for line in result.lines} == {"undecided"}
+    duel = duelled(result)
+    assert "3 more blocks" in next(iter(rows(duel, "B")))[-1]
+    assert "try --budget" in markdown(duel)
+
+
+def test_a_generator_at_its_limit_supports_no_claim_that_a_side_is_slower() -> None:
+    cell = cell_of()
+    trials = [
+        replace(one, validity={"server_cpu_share": 0.6, "generator_cpu_share": 0.99})
+        for one in trials_of(cell, 20, factor=1.1, noise=0.01, seed=3)
+    ]
+    result = judged(cell, trials, level=0.05, band=0.01)
+    kinds = {line.metric: line.verdict.kind for line in result.lines}
+    assert kinds["throughput_per_s"] == "undecided"
+    assert kinds["cpu_per_request_ns"] == "slower"
+    assert "?" in next(iter(rows(duelled(result), "B")))[3]
+
+
+def test_an_open_loop_is_judged_by_latency_and_cpu() -> None:
+    load = replace(LOAD, rate_per_s=1000.0)
+    cell = cell_of(load=load)
+    result = judged(
+        cell, trials_of(cell, 20, factor=1.1, noise=0.005, seed=3), level=0.05, band=0.01
+    )
+    assert {line.metric for line in result.lines} == {
+        "p50_ns",
+        "p99_ns",
+        "cpu_per_request_ns",
+        "server_rss_bytes",
+    }
+
+
+def test_what_users_wrote_stays_text_in_pages_and_tables() -> None:
+    hostile = "<script>alert(1)</script> | `x`"
+    sides = sides_of([hostile, "./b"], folders=[Path("/")])
+    cell = cell_of(sides)
+    result = judged(cell, trials_of(cell, 8, factor=1, noise=0.01, seed=1), level=0.05, band=0.01)
+    duel = duelled(result, sides)
+    assert "<script" not in page(duel)
+    assert "`` <script>" in markdown(duel) or f"``{hostile}``" in markdown(duel)
+    assert json.loads(json.dumps(document(duel)))["sides"][0]["given"] == hostile
+
+
+def test_looks_are_those_of_every_run() -> None:
+    found = looks()
+    assert [next(found) for _ in range(4)] == [6, 9, 13, 19]
+
+
+# --- with servers ---------------------------------------------------------------------------------
+
+SERVER = """
+import os, sys, pathlib
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+pathlib.Path({pids!r}, str(os.getpid())).write_text("server")
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    asked = 0
+
+    def do_GET(self):
+        Handler.asked += 1
+        if Handler.asked > {dies}:
+            print("out of paper", flush=True)
+            os._exit(7)
+        body = b"hello from route_01"
+        self.send_response(503 if self.path == "/ready" and Handler.asked < 3 else 200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+ThreadingHTTPServer(("127.0.0.1", int({port})), Handler).serve_forever()
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project(tmp_path / "project")
+
+
+def server(project: Project, name: str, *, dies: int = 10**9, port: str = "sys.argv[1]") -> str:
+    file = project.root / name
+    file.write_text(SERVER.format(pids=str(project.pids), dies=dies, port=port))
+    return f"{sys.executable} -B {file}"
+
+
+def test_two_servers_from_commands_to_a_verdict(project: Project, tmp_path: Path) -> None:
+    one = server(project, "one.py") + " {port}"
+    other = server(project, "other.py", port="os.environ['PORT']")
+    code, output = project.run(
+        *("duel", one, other, "--blocks", "2", "--path", "/route_01", "--ready", "/ready"),
+        *("--json", str(tmp_path / "d.json"), "--markdown", str(tmp_path / "d.md")),
+        *("--html", str(tmp_path / "d.html"), "--window", "100ms"),
+    )
+    assert code == 0, output
+    assert "requests/s" in output
+    assert "open: about 4 more blocks" in output
+    assert "the floor (python/floor" in output
+    found = json.loads((tmp_path / "d.json").read_text())
+    assert found["schema"] == "wirebench-duel/1"
+    assert found["blocks"] == 2
+    assert {line["side"] for line in found["lines"]} == {"B"}
+    assert "| requests/s |" in (tmp_path / "d.md").read_text()
+    assert "<table>" in (tmp_path / "d.html").read_text()
+    run = read_run(project.only_run())
+    assert run.info.status == "complete"
+    assert {one.entry for one in run.trials} == {"A", "B", "python/floor", f"{_twin(run)}~twin"}
+    assert project.survivors() == []
+    assert project.leftovers() == []
+
+
+def _twin(run: StoredRun) -> str:
+    return next(one.twin_of for one in run.trials if one.twin_of)
+
+
+def test_a_server_that_dies_under_load_is_told_with_its_last_words(project: Project) -> None:
+    one = server(project, "one.py") + " {port}"
+    bad = server(project, "bad.py", dies=5) + " {port}"
+    code, output = project.run(
+        "duel", one, bad, "--blocks", "1", "--path", "/route_01", "--no-floor"
+    )
+    assert code == 1, output
+    assert "out of paper" in output
+    assert "exited with 7" in output
+    assert project.survivors() == []
+
+
+def test_servers_that_never_start_leave_nothing_valid(project: Project) -> None:
+    code, output = project.run(
+        "duel", "echo no such luck; exit 3", "sleep 60", "--blocks", "1", "--start-timeout", "300ms"
+    )
+    assert code in (1, 3), output
+    assert "no such luck" in output
+    assert "was not ready" in output
+    assert project.survivors() == []
+
+
+def test_a_server_that_runs_already_is_measured_where_it_is(project: Project) -> None:
+    one = server(project, "one.py")
+    with subprocess.Popen([*one.split(), "18099"]) as running:
+        try:
+            code, output = project.run(
+                *("duel", one + " {port}", "http://127.0.0.1:18099", "--blocks", "2"),
+                *("--path", "/route_01", "--no-floor"),
+            )
+        finally:
+            still = alive(running.pid)
+            running.kill()
+    assert code == 0, output
+    assert still
+    assert "its CPU and memory are not known" in output
+
+
+def test_revisions_of_a_repository_are_built_and_removed(project: Project, tmp_path: Path) -> None:
+    repository = tmp_path / "repository"
+    repository.mkdir()
+
+    def git(*words: str) -> str:
+        return subprocess.run(
+            ["git", "-C", str(repository), "-c", "user.name=a", "-c", "user.email=a@b", *words],
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+
+    git("init", "-q")
+    for text in ("one", "two"):
+        (repository / "server.py").write_text(
+            SERVER.format(pids=str(project.pids), dies=10**9, port="sys.argv[1]") + f"# {text}\n"
+        )
+        git("add", ".")
+        git("commit", "-qm", text)
+    command = f"{sys.executable} -B built.py {{port}}"
+    words = ("duel", "--git", "HEAD~1..", command, "--blocks", "1", "--path", "/route_01")
+    code, output = project.run(
+        *words, "--no-floor", "--build", "cp server.py built.py", "--cwd", str(repository)
+    )
+    assert code == 0, output
+    assert "HEAD~1 (" in output
+    assert git("worktree", "list").count("\n") == 1
+    code, output = project.run(
+        *words, "--build", "echo broken >&2; false", "--cwd", str(repository)
+    )
+    assert code == 1, output
+    assert "broken" in output
+    assert git("worktree", "list").count("\n") == 1
+    code, output = project.run("duel", "--git", "nothere..", command, "--cwd", str(repository))
+    assert code == 64, output
+    assert "nothere" in output
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["./one"], "2 to 8"),
+        (["a", "b", "--path", "x"], "--path"),
+        (["a", "b", "--window", "1"], "--window"),
+        (["a", "b", "--window", "1ms"], "--window"),
+        (["a", "b", "--build", "make"], "--build"),
+        (["a", "b", "--cwd", "/nowhere/at/all"], "--cwd"),
+        (["a", "b", "--json", "/nowhere/at/all/x.json"], "/nowhere"),
+    ],
+)
+def test_wrong_usage_is_told_before_anything_starts(
+    project: Project,
+    words: Sequence[str],
+    says: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("WIREBENCH_ROOT", str(project.root))
+    assert run_app(["duel", *words]) == 64
+    assert says in capsys.readouterr().err
+    assert not (project.root / "results").exists()

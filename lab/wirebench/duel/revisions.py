@@ -1,0 +1,113 @@
+"""Two revisions of a git repository, each built in a work tree of its own, which is removed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from wirebench.catalog.errors import CatalogError
+from wirebench.process import interrupt
+
+_TAIL_LINES = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Revision:
+    label: str
+    """The name that was given, and the commit."""
+    folder: Path
+    """As the current folder, in its work tree."""
+
+
+class BuildError(Exception):
+    """A revision could not be built; the message ends with the build's last lines."""
+
+
+def split_range(text: str) -> tuple[str, str]:
+    """``BASE..HEAD``; without a right side, HEAD."""
+    base, dots, head = text.partition("..")
+    if not dots or not base or head.startswith("."):
+        raise CatalogError(f"--git: expected BASE..HEAD, got {text!r}")
+    return base, head or "HEAD"
+
+
+@contextmanager
+def worktrees(revisions: Sequence[str], *, here: Path) -> Iterator[tuple[Revision, ...]]:
+    """A work tree for each revision of the repository that ``here`` is in, until the end of the
+    block. ``CatalogError`` where there is no such repository or revision.
+    """
+    top = Path(_git(here, "rev-parse", "--show-toplevel"))
+    inside = here.resolve().relative_to(top.resolve())
+    commits = [
+        _git(here, "rev-parse", "--verify", "--quiet", f"{one}^{{commit}}", what=one)
+        for one in revisions
+    ]
+    parent = Path(tempfile.mkdtemp(prefix="wirebench-duel-"))
+    added: list[Path] = []
+    try:
+        found = []
+        for place, (name, commit) in enumerate(zip(revisions, commits, strict=True)):
+            tree = parent / f"{'AB'[place]}"
+            with interrupt.hold():
+                _git(top, "worktree", "add", "--detach", "--quiet", str(tree), commit)
+                added.append(tree)
+            folder = tree / inside
+            if not folder.is_dir():
+                raise CatalogError(f"--git: {name} has no folder {inside}")
+            found.append(Revision(label=f"{name} ({commit[:9]})", folder=folder))
+        yield tuple(found)
+    finally:
+        with interrupt.hold():
+            for tree in added:
+                subprocess.run(
+                    ["git", "-C", str(top), "worktree", "remove", "--force", str(tree)],
+                    capture_output=True,
+                    check=False,
+                )
+            shutil.rmtree(parent, ignore_errors=True)
+
+
+def build(revision: Revision, command: str) -> None:
+    """Run the build command in the revision's folder. ``BuildError`` if it fails."""
+    process = subprocess.Popen(
+        ["/bin/sh", "-c", command],
+        cwd=revision.folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    try:
+        with interrupt.waiting():
+            said, _ = process.communicate()
+    except BaseException:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        raise
+    if process.returncode != 0:
+        lines = said.decode(errors="replace").splitlines()[-_TAIL_LINES:]
+        raise BuildError(
+            f"{revision.label}: {command!r} exited with {process.returncode}; its last lines:\n"
+            + "\n".join(lines)
+        )
+
+
+def _git(folder: Path, *words: str, what: str = "") -> str:
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(folder), *words], capture_output=True, text=True, check=False
+        )
+    except FileNotFoundError:
+        raise CatalogError("--git: expected the command git, got none in PATH") from None
+    if done.returncode != 0:
+        why = done.stderr.strip().removeprefix("fatal: ") or "no such revision"
+        raise CatalogError(f"--git: {what + ': ' if what else ''}{why}")
+    return done.stdout.strip()

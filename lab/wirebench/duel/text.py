@@ -1,0 +1,327 @@
+"""A duel's result in words and rows, for the terminal, Markdown, HTML and JSON alike."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from wirebench.catalog.model import Unit
+from wirebench.duel.sides import Side
+from wirebench.duel.verdicts import DECIDING, Judged, Line
+from wirebench.report import figures
+from wirebench.stats.settings import DEFAULT
+from wirebench.stats.summary import higher_is_better
+
+SCHEMA = "wirebench-duel/1"
+_MORE = {
+    "throughput_per_s": ("more", "fewer"),
+    "cpu_per_request_ns": ("more", "less"),
+    "server_rss_bytes": ("more", "less"),
+}
+_OTHERS = ("longer", "shorter")
+_NOUNS = {
+    "throughput_per_s": "{unit}s a second",
+    "p50_ns": "median latency",
+    "p99_ns": "p99 latency",
+    "cpu_per_request_ns": "CPU per {unit}",
+    "server_rss_bytes": "memory",
+}
+_TITLES = {
+    "throughput_per_s": "{unit}s/s",
+    "p50_ns": "p50",
+    "p99_ns": "p99",
+    "cpu_per_request_ns": "CPU/{unit}",
+    "server_rss_bytes": "memory",
+}
+HEADINGS = ("metric", "ratio", "verdict")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Duelled:
+    """All that is said of a duel."""
+
+    sides: Sequence[Side]
+    load: str
+    unit: Unit
+    kind: str
+    result: Judged
+    seconds: float
+    run: str
+
+
+def sentences(duel: Duelled) -> Iterable[str]:
+    """One sentence for each side but the first."""
+    first = duel.sides[0].name
+    for side in duel.sides[1:]:
+        lines = [line for line in duel.result.lines if line.side == side.name]
+        if not any(line.ratio is not None for line in lines):
+            yield f"{side.name} and {first} cannot be compared: {_why_not(duel, side.name, first)}."
+            continue
+        differ = [line for line in lines if line.verdict.kind in ("faster", "slower")]
+        same = [line for line in lines if line.verdict.kind == "equivalent"]
+        open_ = [
+            line
+            for line in lines
+            if line.verdict.kind == "undecided" and line.metric in DECIDING[duel.kind]
+        ]
+        parts = []
+        if differ:
+            parts.append(
+                f"{side.name} differs from {first}: "
+                + "; ".join(_difference(one, duel.unit) for one in differ)
+            )
+        if same:
+            widest = max(one.band.d for one in same)
+            parts.append(
+                f"no difference beyond {widest:.1%} in "
+                + figures.names([noun_of(one.metric, duel.unit) for one in same])
+            )
+        if open_:
+            parts.append(
+                "not decided: " + figures.names([noun_of(one.metric, duel.unit) for one in open_])
+            )
+        if not parts:
+            parts.append(f"between {side.name} and {first} nothing is decided")
+        text = "; ".join(parts)
+        yield text[0].upper() + text[1:] + "."
+
+
+def _why_not(duel: Duelled, *names: str) -> str:
+    found = [
+        f"{duel.result.failed[name]} trials of {name} failed"
+        for name in names
+        if duel.result.failed.get(name)
+    ]
+    return figures.names(found) if found else "no block has both"
+
+
+def _difference(line: Line, unit: Unit) -> str:
+    assert line.ratio is not None  # a verdict has one
+    change = line.ratio.estimate - 1
+    more, less = _MORE.get(line.metric, _OTHERS)
+    better = "better" if line.verdict.kind == "faster" else "worse"
+    return (
+        f"{abs(change):.1%} {more if change > 0 else less} {noun_of(line.metric, unit)} ({better})"
+    )
+
+
+def noun_of(metric: str, unit: Unit) -> str:
+    return _NOUNS.get(metric, metric).format(unit=unit)
+
+
+def verdict_text(line: Line) -> str:
+    """``better``, ``worse``, ``same within 1.0%``, or what is open and what would close it."""
+    match line.verdict.kind:
+        case "faster":
+            return "better"
+        case "slower":
+            return "worse"
+        case "equivalent":
+            return f"same within {line.band.d:.1%}"
+    if line.verdict.beyond_blocks:
+        return f"open: {line.verdict.reason}"
+    if line.verdict.blocks_needed is not None:
+        return f"open: about {line.verdict.blocks_needed} more blocks"
+    return "open: too close to the band's edge" if line.ratio is not None else "open: no figures"
+
+
+def headings(duel: Duelled, side: str) -> tuple[str, ...]:
+    first = duel.sides[0].name
+    return ("", first, side, f"{side}/{first}", "")
+
+
+def rows(duel: Duelled, side: str) -> Iterable[tuple[str, ...]]:
+    """Metric, the first side's figure, this side's, the ratio with its interval, the verdict."""
+    first = duel.sides[0].name
+    for line in duel.result.lines:
+        if line.side != side:
+            continue
+        title = _TITLES.get(line.metric, line.metric).format(unit=duel.unit)
+        star = "*" if figures.is_set_by_load(duel.kind, line.metric) else ""  # type: ignore[arg-type]
+        yield (
+            title + star,
+            _figure(duel, first, line.metric),
+            _figure(duel, side, line.metric),
+            figures.bound_sign(line.bound) + str(line.ratio) if line.ratio is not None else "",
+            verdict_text(line),
+        )
+    for name, shares in (
+        ("server CPU", [_share(duel, one, "server_share") for one in (first, side)]),
+        ("generator CPU", [_share(duel, one, "generator_share") for one in (first, side)]),
+    ):
+        if any(shares):
+            yield (name, *shares, "", "")
+    failed = [duel.result.failed.get(one, 0) for one in (first, side)]
+    yield ("failed trials", *(str(one) for one in failed), "", "")
+
+
+def _figure(duel: Duelled, side: str, metric: str) -> str:
+    found = duel.result.figures.get(side, {}).get(metric)
+    return figures.figure(metric, found.median) if found is not None else ""
+
+
+def _share(duel: Duelled, side: str, which: str) -> str:
+    found = duel.result.bottlenecks.get(side)
+    return figures.cpu_share(getattr(found, which)) if found is not None else ""
+
+
+def notes(duel: Duelled) -> Iterable[str]:
+    """What a reader of the table needs."""
+    result = duel.result
+    least = DEFAULT.min_blocks
+    if 0 < result.blocks < least:
+        needed = duel.seconds * least / (result.blocks + len(result.dropped))
+        yield (
+            f"a verdict needs {least} blocks, and a block took"
+            f" {duel.seconds / (result.blocks + len(result.dropped)):.0f} s: try --budget"
+            f" {math.ceil(needed * 1.5 / 60)}m"
+        )
+    yield (
+        f"{result.blocks} blocks in {duel.seconds:.0f} s; ratios: median over the blocks, with the"
+        " 95% interval; figures: medians over the trials"
+    )
+    for line in result.twin:
+        if line.metric in DECIDING[duel.kind] and line.ratio is not None:
+            yield (
+                f"{line.against} measured twice: {noun_of(line.metric, duel.unit)} {line.ratio},"
+                f" only noise; differences within {line.band.d:.1%} count for nothing"
+            )
+    if any(figures.is_set_by_load(duel.kind, line.metric) for line in result.lines):  # type: ignore[arg-type]
+        yield f"* {figures.SET_BY_LOAD}; here: --rate"
+    if any(line.bound is not None for line in result.lines):
+        yield figures.BOUNDS_LEGEND
+    if any(side.url is not None for side in duel.sides):
+        yield "a server that ran already: its CPU and memory are not known"
+    for name, count in result.voided.items():
+        if count:
+            yield f"{count} trials of {name} are void: their figures contradict each other"
+    if result.dropped:
+        gone = "; ".join(f"block {one.block}: {one.reason}" for one in result.dropped)
+        yield f"{len(result.dropped)} blocks dropped ({gone})"
+    floor = [
+        name
+        for name in result.figures
+        if name not in {side.name for side in duel.sides} and "~" not in name
+    ]
+    for name in floor:
+        found = result.figures[name].get("throughput_per_s")
+        cost = result.figures[name].get("cpu_per_request_ns")
+        if found is not None and cost is not None:
+            yield (
+                f"the floor ({name}, raw sockets, its own short reply) under the same load:"
+                f" {figures.amount('throughput_per_s', found.median)},"
+                f" {figures.figure('cpu_per_request_ns', cost.median)} of CPU each"
+            )
+
+
+def markdown(duel: Duelled) -> str:
+    """For a pull request."""
+    out = [f"**{line}**" for line in sentences(duel)]
+    out.append("")
+    out += [f"- {side.name}: {_code(side)}" for side in duel.sides]
+    for side in duel.sides[1:]:
+        words = headings(duel, side.name)
+        out += ["", _row(words), _row(["---", *["---:"] * (len(words) - 2), "---"])]
+        out += [_row(cells) for cells in rows(duel, side.name)]
+    out += ["", f"Load: {duel.load}.", *(f"{line}." for line in notes(duel)), ""]
+    return "\n".join(out)
+
+
+def _code(side: Side) -> str:
+    shown = f"{side.label}: {side.given}" if side.label else side.given
+    fence = "``" if "`" in shown else "`"
+    return f"{fence}{shown}{fence}".replace("\n", " ")
+
+
+def _row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def page(duel: Duelled) -> str:
+    """One offline HTML page, without scripts."""
+
+    def cell(tag: str, text: str) -> str:
+        return f"<{tag}>{html.escape(text)}</{tag}>"
+
+    tables = []
+    for side in duel.sides[1:]:
+        head = "".join(cell("th", one) for one in headings(duel, side.name))
+        body = "".join(
+            "<tr>" + cell("th", one[0]) + "".join(cell("td", it) for it in one[1:]) + "</tr>"
+            for one in rows(duel, side.name)
+        )
+        tables.append(f"<div><table><tr>{head}</tr>{body}</table></div>")
+    sides = "".join(
+        f"<li>{html.escape(one.name)}: <code>{html.escape(one.label or one.given)}</code></li>"
+        for one in duel.sides
+    )
+    return (
+        "<!doctype html><html lang=en><meta charset=utf-8>"
+        "<meta name=viewport content='width=device-width'>"
+        "<meta http-equiv=Content-Security-Policy"
+        " content=\"default-src 'none'; style-src 'unsafe-inline'\">"
+        f"<title>{html.escape(duel.run)}</title><style>{_STYLE}</style>"
+        + "".join(f"<h1>{html.escape(one)}</h1>" for one in sentences(duel))
+        + f"<ul>{sides}</ul><p>Load: {html.escape(duel.load)}.</p>"
+        + "".join(tables)
+        + "".join(f"<p>{html.escape(one)}.</p>" for one in notes(duel))
+        + "</html>\n"
+    )
+
+
+_STYLE = (
+    ":root{color-scheme:light dark}"
+    "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}"
+    "h1{font-size:1.25rem}div{overflow-x:auto}"
+    "table{border-collapse:collapse;margin:1rem 0}"
+    "th,td{padding:.3rem .8rem;text-align:right;border-bottom:1px solid #8884;white-space:nowrap}"
+    "tr>:first-child,tr>:last-child{text-align:left}"
+    "p,li{color:GrayText}li code{color:CanvasText}"
+)
+
+
+def document(duel: Duelled) -> Mapping[str, Any]:
+    """For programs. Times are nanoseconds, sizes bytes, ratios of the metric itself."""
+    result = duel.result
+
+    def line_of(line: Line) -> Mapping[str, Any]:
+        return {
+            "metric": line.metric,
+            "side": line.side,
+            "against": line.against,
+            "ratio": asdict(line.ratio) if line.ratio is not None else None,
+            "higher_is_better": higher_is_better(line.metric),
+            "verdict": {"faster": "better", "slower": "worse"}.get(
+                line.verdict.kind, line.verdict.kind
+            ),
+            "more_blocks": line.verdict.blocks_needed,
+            "reason": line.verdict.reason,
+            "band": line.band.d,
+            "bound": line.bound,
+        }
+
+    return {
+        "schema": SCHEMA,
+        "run": duel.run,
+        "load": duel.load,
+        "sides": [
+            {"name": one.name, "given": one.given, "label": one.label, "url": one.url}
+            for one in duel.sides
+        ],
+        "sentences": list(sentences(duel)),
+        "blocks": result.blocks,
+        "dropped_blocks": len(result.dropped),
+        "seconds": duel.seconds,
+        "level": result.level,
+        "lines": [line_of(one) for one in result.lines],
+        "twin": [line_of(one) for one in result.twin],
+        "figures": {
+            name: {metric: one.median for metric, one in found.items()}
+            for name, found in result.figures.items()
+        },
+        "failed": dict(result.failed),
+        "void": dict(result.voided),
+    }

@@ -1,0 +1,30 @@
+# Finds brotli and libzstd, which bring no CMake package everywhere: WIRE_BROTLI_FOUND, WIRE_ZSTD_FOUND, and the targets
+# wire_codecs::brotli and wire_codecs::zstd. wire's own build reads this, and find_package(wire), which has it beside it.
+function(wire_find_codec name header)
+  string(TOUPPER ${name} upper)
+  find_path(WIRE_${upper}_INCLUDE_DIR ${header})
+  mark_as_advanced(WIRE_${upper}_INCLUDE_DIR)
+  set(found ${WIRE_${upper}_INCLUDE_DIR})
+  set(files "")
+  foreach(library IN LISTS ARGN)
+    find_library(WIRE_${library}_LIBRARY ${library})
+    mark_as_advanced(WIRE_${library}_LIBRARY)
+    list(APPEND files "${WIRE_${library}_LIBRARY}")
+    if(NOT WIRE_${library}_LIBRARY)
+      set(found OFF)
+    endif()
+  endforeach()
+  if(NOT found)
+    set(WIRE_${upper}_FOUND OFF PARENT_SCOPE)
+    return()
+  endif()
+  set(WIRE_${upper}_FOUND ON PARENT_SCOPE)
+  if(NOT TARGET wire_codecs::${name})
+    add_library(wire_codecs::${name} INTERFACE IMPORTED)
+    set_target_properties(wire_codecs::${name} PROPERTIES INTERFACE_LINK_LIBRARIES "${files}"
+      INTERFACE_INCLUDE_DIRECTORIES "${WIRE_${upper}_INCLUDE_DIR}")
+  endif()
+endfunction()
+
+wire_find_codec(brotli brotli/encode.h brotlienc brotlidec brotlicommon)  # static ones need the order
+wire_find_codec(zstd zstd.h zstd)

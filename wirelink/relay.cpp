@@ -1,0 +1,81 @@
+// Waits for packets, for the next one due and for the end, whichever comes first.
+#include "relay.hpp"
+
+#include <poll.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <system_error>
+
+namespace wirelink {
+namespace {
+
+// The packet size that a TUN device can hand over at once; the device's MTU is 1500 and stays so.
+using packet_buffer = std::array<std::byte, 65536>;
+
+// Packets taken from one end before those that are due are delivered: a flood must not hold up
+// what is in flight.
+constexpr int packets_at_once = 64;
+
+nanoseconds monotonic_now() { return std::chrono::steady_clock::now().time_since_epoch(); }
+
+void take_arrivals(int from, delay_line& line, packet_buffer& buffer) {
+    for (int taken = 0; taken < packets_at_once; ++taken) {
+        const ssize_t size = ::read(from, buffer.data(), buffer.size());
+        if (size <= 0) return;  // EAGAIN: all taken
+        line.push(monotonic_now(), {buffer.data(), static_cast<std::size_t>(size)});
+    }
+}
+
+void deliver_due(int to, delay_line& line) {
+    line.pop_due(monotonic_now(), [to](std::span<const std::byte> packet) {
+        // A device whose queue is full drops the packet, as a router would; TCP repairs it.
+        [[maybe_unused]] const ssize_t written = ::write(to, packet.data(), packet.size());
+    });
+}
+
+void arm(int timer, const delay_line& first, const delay_line& second) {
+    std::optional<nanoseconds> next = first.next_due();
+    if (const auto other = second.next_due(); other && (!next || *other < *next)) next = other;
+    itimerspec when{};  // zero disarms
+    if (next) {
+        const auto count = std::max<nanoseconds::rep>(1, next->count());
+        when.it_value.tv_sec = count / 1'000'000'000;
+        when.it_value.tv_nsec = count % 1'000'000'000;
+    }
+    ::timerfd_settime(timer, TFD_TIMER_ABSTIME, &when, nullptr);
+}
+
+}  // namespace
+
+bool become_punctual() {
+    ::prctl(PR_SET_TIMERSLACK, 1UL);  // nanoseconds; 50 us by default
+    sched_param priority{};
+    priority.sched_priority = ::sched_get_priority_min(SCHED_FIFO);
+    return ::sched_setscheduler(0, SCHED_FIFO, &priority) == 0;
+}
+
+void relay(int server, int client, delay_line& upstream, delay_line& downstream, int stop) {
+    const int timer = ::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+    if (timer < 0) throw std::system_error(errno, std::generic_category(), "timerfd_create");
+    packet_buffer buffer;
+    std::array<pollfd, 4> watched{
+        {{server, POLLIN, 0}, {client, POLLIN, 0}, {timer, POLLIN, 0}, {stop, POLLIN, 0}}};
+    while (true) {
+        arm(timer, upstream, downstream);
+        if (::poll(watched.data(), watched.size(), -1) < 0 && errno != EINTR) break;
+        if (watched[3].revents != 0) break;
+        // Setting the timer again clears an expiry that nobody read.
+        take_arrivals(server, downstream, buffer);
+        take_arrivals(client, upstream, buffer);
+        deliver_due(server, upstream);
+        deliver_due(client, downstream);
+    }
+    ::close(timer);
+}
+
+}  // namespace wirelink

@@ -1,0 +1,19 @@
+// Carries packets between the two ends of the emulated link until it is told to stop.
+#pragma once
+
+#include "delay_line.hpp"
+
+namespace wirelink {
+
+// Makes the calling thread as punctual as the host allows: no timer slack and, where the process
+// may, first-in-first-out scheduling. A link does not wait behind programs. Returns whether it has
+// real-time scheduling.
+bool become_punctual();
+
+// Moves packets in the calling thread until `stop` becomes readable. `server` and `client` are
+// non-blocking descriptors that give and take one packet a call; `upstream` delays what goes to the
+// server, `downstream` what goes to the client. Nothing is closed. Throws std::system_error when
+// the host has no timer for it.
+void relay(int server, int client, delay_line& upstream, delay_line& downstream, int stop);
+
+}  // namespace wirelink
