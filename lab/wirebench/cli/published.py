@@ -6,17 +6,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from wirebench.catalog import CatalogError, find_root
-from wirebench.catalog.contestants import load_catalog
-from wirebench.catalog.published import Published, read_published
+from wirebench.catalog.contestants import STUDIES
+from wirebench.catalog.published import Published, published_of, published_studies
 from wirebench.catalog.studies import load_studies
 from wirebench.cli.console import console
 from wirebench.cli.report import RESULTS, find_run
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
+    from wirebench.report.claims import ClaimView
     from wirebench.report.published import BesideTable
 
 RUN_HELP = (
@@ -39,8 +43,13 @@ def published(
     follows from it; ≥ stands before a figure that our generator limited. Whether the order agrees
     follows from the run's verdicts on pairs in one cell. A pair that they do not separate leaves a
     range for the rank correlation.
+
+    An explanation of the original is confirmed where all that it leads one to expect is what the
+    run's verdicts say, refuted where some of it is not, undecided where verdicts are missing, and
+    not tested where the run has nothing of it. What confirms it may have another cause.
     """
     from wirebench.report import analyse_run
+    from wirebench.report.claims import claim_views
     from wirebench.report.published import beside
     from wirebench.store.jsonl import StoreError
     from wirebench.store.rundir import read_run
@@ -56,26 +65,21 @@ def published(
         raise CatalogError(
             f"RUN: expected a run with cells of {study}, got {stored.info.name} without any"
         )
-    _print(source, stored.info.name, beside(source, cells))
+    out = console()
+    _print_tables(source, stored.info.name, beside(source, cells), out)
+    own = load_studies(find_root() / STUDIES)[study]
+    _print_claims(claim_views(source, cells, own), out)
 
 
 def _published_of(study: str) -> Published:
     root = find_root()
-    folder = root / "studies" / "published"
-    path = folder / f"{study}.toml"
-    known = sorted(one.stem for one in folder.glob("*.toml"))
+    known = published_studies(root)
     if study not in known:
         raise CatalogError(
             f"STUDY: expected one with published figures ({', '.join(known) or 'none'}),"
             f" got {study!r}"
         )
-    cells = load_studies(root / "studies")[study].presets["full"].cells
-    return read_published(
-        path,
-        cells={cell.id for cell in cells},
-        contestants=set(load_catalog(root).contestants),
-        metrics={cell.primary for cell in cells},
-    )
+    return published_of(root, study)
 
 
 def _fullest_run(study: str) -> Path:
@@ -109,26 +113,51 @@ def _fullest_run(study: str) -> Path:
     return max(found)[2]
 
 
-def _print(source: Published, run: str, tables: tuple[BesideTable, ...]) -> None:
-    out = console()
-    out.print(f"published  {source.source.title}, {source.source.project}", markup=False)
-    out.print(f"           {source.source.host}", markup=False)
-    out.print(f"ours       {run}\n", markup=False)
+def _print_tables(
+    source: Published, run: str, tables: tuple[BesideTable, ...], out: Console
+) -> None:
+    known = source.source
+    head = Table.grid(padding=(0, 2))
+    head.add_row(
+        "published", Text(", ".join(one for one in (known.title, known.author, known.date) if one))
+    )
+    head.add_row("", Text(known.project))
+    head.add_row("", Text(known.host))
+    head.add_row("ours", Text(run))
+    out.print(head)
     for one in tables:
-        out.print(Text.assemble((one.title, "bold"), f"  {one.unit}; {one.command}"))
+        heading = f"  {one.unit}; {one.command} ({one.place})"
+        out.print(Text.assemble("\n", (one.title, "bold"), heading))
         table = Table(box=None, padding=(0, 1), header_style="bold")
         table.add_column("published as")
-        table.add_column("published", justify="right", no_wrap=True)
-        table.add_column("our contestant, cell", overflow="fold")
-        table.add_column("ours", justify="right", no_wrap=True)
-        table.add_column("ours over published", justify="right")
-        table.add_column("")
+        table.add_column("published", justify="right")
+        table.add_column("ours", no_wrap=True)
+        table.add_column("cell", overflow="fold")
+        table.add_column("", justify="right", no_wrap=True)
+        table.add_column("over theirs", justify="right")
+        table.add_column("what differs", overflow="fold")
         for row in one.rows:
+            fields = (row.published, row.theirs, row.contestant, row.cell, row.ours, row.ratio)
             table.add_row(
-                *(Text(field) for field in (row.published, row.theirs, row.stands, row.ours)),
-                Text(row.ratio),
-                Text(row.note),
+                *(Text(field) for field in (*fields, row.note)),
                 style="" if row.ours else "bright_black",
             )
         out.print(table)
-        out.print(Text(f"  {one.order}\n"))
+        for line in (one.instead, str(one.order)):
+            if line:
+                out.print(Padding(Text(line), (0, 0, 0, 2)))
+    out.print()
+    if source.pictures:
+        out.print(Text(f"{source.pictures}\n"))
+
+
+def _print_claims(claims: tuple[ClaimView, ...], out: Console) -> None:
+    if claims:
+        out.print(Text("Explanations", style="bold"))
+    for one in claims:
+        whose = one.place or "our own doubt"
+        out.print(Text.assemble((f"{one.status}: ", "bold"), one.says, f" ({whose})"))
+        for finding in one.findings:
+            out.print(Padding(Text(finding), (0, 0, 0, 4)))
+        for command in one.commands:
+            out.print(Text(f"    to test it: {command}"), soft_wrap=True)
