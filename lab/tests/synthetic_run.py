@@ -469,7 +469,12 @@ def _ramp(
         "success_ratio": answered / sum(one["sent"] for one in rounds),
     }
     warnings = (
-        ("partial_errors: in round 4 with 100 connections: read_timeout 760",) if breaks else ()
+        (
+            f"partial_errors: in round {load.rounds} with {load.rounds * load.add} connections:"
+            f" read_timeout {rounds[-1]['sent'] - rounds[-1]['answered']}",
+        )
+        if breaks
+        else ()
     )
     return replace(
         base,

@@ -32,7 +32,10 @@ from wirebench.store.records import VerifyRecord
 from wirebench.store.rundir import read_run
 
 WORLD = World(samples=1500)
-CHART_KINDS = {"ratios", "percentiles", "ladder-0", "ladder-1", "ramp-0", "ramp-1", "ramp-2"}
+CHART_KINDS = {"ratios", "percentiles", "ladder-0", "ladder-1"} | {
+    *(f"ramp-{number}" for number in range(7)),
+    *(f"total-{number}" for number in range(3)),
+}
 
 
 @pytest.fixture(scope="module")

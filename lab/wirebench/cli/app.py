@@ -22,6 +22,7 @@ COMMANDS = (
     "conformance",
     "report",
     "compare",
+    "published",
     "duel",
     "selftest",
 )

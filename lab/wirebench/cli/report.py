@@ -37,11 +37,22 @@ def report(
             help="Also write every chart as PNG and SVG into this folder.",
         ),
     ] = None,
+    csv: Annotated[
+        Path | None,
+        typer.Option(
+            "--csv",
+            metavar="DIR",
+            help=(
+                "Also write the rounds of every ramp (websocket) as CSV into this folder, in the"
+                " columns of the article's client; times in ms."
+            ),
+        ),
+    ] = None,
 ) -> None:
     """Rebuild a run's report from its stored trials: verdicts, tables and charts in one offline
     HTML file.
     """
-    from wirebench.report import export_charts, write_report
+    from wirebench.report import export_charts, export_rounds, write_report
     from wirebench.store.jsonl import StoreError
 
     path = find_run(run)
@@ -50,12 +61,16 @@ def report(
     try:
         page = write_report(path, out=out)
         files = export_charts(path, charts) if charts is not None else []
+        tables = export_rounds(path, csv) if csv is not None else []
     except StoreError as error:
         raise CatalogError(str(error)) from error
     said = console()
     said.print(f"report: {page}", markup=False, soft_wrap=True)
     if charts is not None:
         said.print(f"charts: {len(files)} files in {charts}", markup=False, soft_wrap=True)
+    if csv is not None:
+        none = "" if tables else "; the run has no ramp"
+        said.print(f"rounds: {len(tables)} files in {csv}{none}", markup=False, soft_wrap=True)
     if open_:
         webbrowser.open(page.resolve().as_uri())
 

@@ -85,7 +85,7 @@ def cell_table(cell: CellAnalysis, *, width: int = WIDTH) -> RenderableType:
         table.add_column(title, justify=justify, no_wrap=True)  # type: ignore[arg-type]
     for title, _ in shown:
         table.add_column(title, justify="right", no_wrap=True)
-    table.add_column("")
+    table.add_column("", overflow="fold")
     for index, entry in enumerate(cell.entries):
         words = [*leading[index], *(values[index] for _, values in shown), remarks[index]]
         table.add_row(
@@ -211,6 +211,8 @@ def _remarks(entry: EntryAnalysis) -> str:
         remarks.append(f"{entry.summary.voided} void")
     if entry.twin_of is not None:
         remarks.append("only noise")
+    if entry.breaking is not None:
+        remarks.append(figures.broke_at(entry.breaking))
     remarks += [f"{warning} ({count})" for warning, count in entry.warnings.items()]
     return ", ".join(remarks)
 
@@ -231,6 +233,9 @@ def _footnotes(cell: CellAnalysis) -> Iterable[str]:
             else ""
         )
         yield f"twin {cell.twin.contestant}: {cell.twin.ratio}, {cell.twin.verdict.kind}{alarm}"
+    for entry in cell.entries:
+        if entry.breaking is not None:
+            yield f"{entry.entry} {figures.breaking_text(entry.breaking)}"
     if any(figures.is_set_by_load(cell.kind, metric) for metric in COLUMNS[cell.kind]):
         yield f"* {figures.SET_BY_LOAD}"
     if any(entry.memory and entry.memory.reason == NEEDS_RUNGS for entry in cell.entries):

@@ -8,7 +8,7 @@ from wirebench.stats import RunAnalysis, analyse, load_history
 from wirebench.stats.types import HistoryRecord
 from wirebench.store.rundir import REPORT_FILE, StoredRun, read_run
 
-__all__ = ["analyse_run", "export_charts", "history_of", "write_report"]
+__all__ = ["analyse_run", "export_charts", "export_rounds", "history_of", "write_report"]
 
 
 def analyse_run(run: StoredRun) -> RunAnalysis:
@@ -51,3 +51,10 @@ def export_charts(path: Path, folder: Path) -> list[Path]:
 
     run = read_run(path)
     return export(run, analyse_run(run), folder)
+
+
+def export_rounds(path: Path, folder: Path) -> list[Path]:
+    """Write the rounds of every ramp of the run as CSV, named by study and cell."""
+    from wirebench.report.rounds import write_rounds
+
+    return write_rounds(read_run(path), folder)

@@ -8,8 +8,8 @@ from wirebench.catalog.link import Link
 from wirebench.catalog.studies import Cell, EachLoad, link_of
 from wirebench.catalog.units import duration
 from wirebench.plan.model import PlannedCell
-from wirebench.report.charts import Style, curve_chart, forest, percentiles
-from wirebench.report.curves import percentile_curves, ramp_curves
+from wirebench.report.charts import Style, bar_chart, curve_chart, forest, percentiles
+from wirebench.report.curves import percentile_curves
 from wirebench.report.facts import Conformance, Facts
 from wirebench.report.figures import (
     COLUMNS,
@@ -22,6 +22,7 @@ from wirebench.report.figures import (
     value_of,
 )
 from wirebench.report.model import HOW_CURVES, CellView, ChartView
+from wirebench.report.rounds import ramp_curves, ramp_totals
 from wirebench.report.rows import table_row, validity_row
 from wirebench.report.sentences import cell_sentence
 from wirebench.stats.types import (
@@ -38,6 +39,11 @@ HOW_FOREST = (
 HOW_PERCENTILES = (
     "The slowest replies: at 99%, one reply in a hundred took longer. Lower and flatter is better. "
     "The curve merges all trials of an entry; no figure or verdict uses it."
+)
+
+HOW_TOTALS = (
+    "Sums over the rounds, medians over the blocks; shorter is better. One that broke is an"
+    " outline, has the sum of the rounds that it reached, and stands last."
 )
 
 
@@ -107,6 +113,13 @@ def _cell_charts(
                 how=HOW_CURVES,
                 chart=chart,
             )
+    for index, total in enumerate(ramp_totals(cell, trials)):
+        yield ChartView(
+            id=f"{cell.key}.total-{index}",
+            title=total.title,
+            how=HOW_TOTALS,
+            chart=bar_chart(total.bars, style, title=f"{cell.title}: {total.title}"),
+        )
 
 
 def ideal_ns(cell: Cell) -> float | None:

@@ -5,6 +5,7 @@ a legend).
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -266,6 +267,24 @@ class Curve:
     x_title: str
     log_x: bool = False
     height: int = 220
+    named: bool = False
+    """Whether each line has its contestant's name where it ends. Not of a rate, nor with a
+    logarithmic x axis.
+    """
+
+
+MAX_POINTS = 25
+"""A line of more steps has no point at each."""
+NAME_SIZE = 10
+"""Of the names at the ends of lines, in pixels; a line of text takes two more."""
+NAME_PIXELS = 6.0
+"""The width of a character at this size: no less than that of the letters of names."""
+PAGE_PLOT = 265
+BAR_PLOT = 185
+FILE_PLOT = 600
+"""The narrowest width in pixels between the axis and the right end: of lines and of bars on the
+page, where the labels of bars are long, and in a file.
+"""
 
 
 def curve_chart(curve: Curve, style: Style) -> AnyChart | None:
@@ -273,21 +292,29 @@ def curve_chart(curve: Curve, style: Style) -> AnyChart | None:
         return None
     chosen, opacity = _chosen()
     steps = sorted({row["x"] for row in curve.rows})
+    height = max(curve.height, (NAME_SIZE + 2) * len(curve.names)) if curve.named else curve.height
     scale = alt.Scale(type="log", nice=False) if curve.log_x else alt.Scale(zero=False, nice=False)
     values = steps if len(steps) <= MAX_STEPS else None
     x_axis = alt.Axis(
         title=curve.x_title, format="~s", grid=False, labelFlush=True, labelOverlap=True
     )
+    if curve.named:
+        scale = alt.Scale(
+            domain=[steps[0], _with_names(steps, curve.names, style)], nice=False, zero=False
+        )
+        values = values or round_steps(steps[0], steps[-1])
+        x_axis.titleAnchor = "start"
     if values is not None:
         x_axis.values = values
     x, y = alt.X("x:Q", scale=scale, axis=x_axis), _curve_y(curve)
+    point = alt.OverlayMarkDef(size=45) if len(steps) <= MAX_POINTS else False
     lines = (
         _chart(curve.rows)
-        .mark_line(strokeWidth=1.8, point=alt.OverlayMarkDef(size=45))
+        .mark_line(strokeWidth=1.8, point=point)
         .encode(
             x=x,
             y=y,
-            **style.line(curve.names, points=True),
+            **style.line(curve.names, points=point is not False),
             opacity=opacity,
             tooltip=[
                 alt.Tooltip("entry:N", title="contestant"),
@@ -298,6 +325,8 @@ def curve_chart(curve: Curve, style: Style) -> AnyChart | None:
     )
     knees = [row for row in curve.rows if row.get("knee")]
     chart: AnyChart = lines
+    if curve.named:
+        chart = alt.layer(lines, *_names_at_ends(curve, style, height, x, y, opacity))
     if knees:
         rings = (
             _chart(knees)
@@ -305,7 +334,178 @@ def curve_chart(curve: Curve, style: Style) -> AnyChart | None:
             .encode(x=x, y=y, color=style.line(curve.names)["color"], opacity=opacity)
         )
         chart = alt.layer(lines, rings)
-    return style.finish(chart.add_params(chosen), height=curve.height, title=curve.title)
+    return style.finish(chart.add_params(chosen), height=height, title=curve.title)
+
+
+def short_names(names: Sequence[str]) -> dict[str, str]:
+    """Names without their language, but where two would then be alike."""
+    short = {name: name.split("/")[-1] for name in names}
+    alike = Counter(short.values())
+    return {name: one if alike[one] == 1 else name for name, one in short.items()}
+
+
+def _text_share(text: str, style: Style, *, page: int) -> float:
+    """The share of a plot's width that a text takes at most."""
+    width = page if style.target == "page" else FILE_PLOT
+    return min(0.6, (len(text) * NAME_PIXELS + 8) / width)
+
+
+def _with_names(steps: Sequence[float], names: Sequence[str], style: Style) -> float:
+    """The right end of an axis with room for the names."""
+    width = (steps[-1] - steps[0]) or max(1.0, steps[-1])
+    longest = max(short_names(names).values(), key=len)
+    share = 0.04 + _text_share(longest, style, page=PAGE_PLOT)
+    return float(steps[-1] + width * share / (1 - share))
+
+
+def _names_at_ends(
+    curve: Curve, style: Style, height: int, x: alt.X, y: alt.Y, opacity: Any
+) -> tuple[alt.Chart, alt.Chart]:
+    """The names beside the last step, none over another, each with a thin line from where its line
+    ends.
+    """
+    ends = {row["entry"]: row for row in curve.rows}  # rows of an entry come in the order of x
+    steps = sorted({row["x"] for row in curve.rows})
+    end = _with_names(steps, curve.names, style)
+    beside = steps[-1] + 0.04 * (end - steps[0])
+    short = short_names(curve.names)
+    least, most = _y_domain(curve)
+    logarithmic = curve.kind == "time"
+    places = spread(
+        [_share(row["y"], least, most, logarithmic=logarithmic) for row in ends.values()],
+        gap=(NAME_SIZE + 2) / height,
+    )
+    names: Rows = []
+    lines: Rows = []
+    for (entry, row), place in zip(ends.items(), places, strict=True):
+        named = _value_at(place, least, most, logarithmic=logarithmic)
+        names.append({"entry": entry, "x": beside, "y": named, "name": short[entry]})
+        lines.append({"entry": entry, "x": row["x"], "y": row["y"], "x2": beside, "y2": named})
+    colour = style.line(curve.names)["color"]
+    return (
+        _chart(lines)
+        .mark_rule(strokeWidth=0.7)
+        .encode(x=x, y=y, x2="x2:Q", y2="y2:Q", color=colour, opacity=opacity),
+        _chart(names)
+        .mark_text(align="left", baseline="middle", dx=2, fontSize=NAME_SIZE)
+        .encode(x=x, y=y, text="name:N", color=colour, opacity=opacity),
+    )
+
+
+def _share(value: float, least: float, most: float, *, logarithmic: bool) -> float:
+    """Where a value is on its axis, from 0 to 1."""
+    if logarithmic:
+        return math.log(value / least) / math.log(most / least)
+    return (value - least) / (most - least)
+
+
+def _value_at(share: float, least: float, most: float, *, logarithmic: bool) -> float:
+    if logarithmic:
+        return float(least * (most / least) ** share)
+    return least + share * (most - least)
+
+
+def spread(places: Sequence[float], *, gap: float) -> list[float]:
+    """Places from 0 to 1 moved apart by as little as leaves ``gap`` between them, in their order,
+    and half of it to both ends. Where there is no room for that, evenly.
+    """
+    gap = min(gap, 1 / max(1, len(places)))
+    order = sorted(range(len(places)), key=lambda index: places[index])
+    moved = [0.0] * len(places)
+    least = gap / 2
+    for index in order:
+        moved[index] = least = max(least, places[index])
+        least += gap
+    most = 1 - gap / 2
+    for index in reversed(order):
+        moved[index] = most = min(most, moved[index])
+        most -= gap
+    return moved
+
+
+def round_steps(least: float, most: float, *, wanted: int = 5) -> list[float]:
+    """At most ``wanted`` round values in the range, as many as there can be."""
+    for step in (factor * 10.0**decade for decade in range(7) for factor in (1, 2, 5)):
+        first, last = math.ceil(least / step), math.floor(most / step)
+        if last - first < wanted:
+            return [index * step for index in range(first, last + 1)]
+    return [least, most]
+
+
+def _y_domain(curve: Curve) -> tuple[float, float]:
+    if curve.kind == "share":
+        return 0.0, 1.0
+    values = [row["y"] for row in curve.rows]
+    return padded(max(1.0, min(values)), max(values))
+
+
+# --- totals ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bar:
+    name: str
+    value: float
+    """In nanoseconds."""
+    text: str
+    fault: str
+    """What went wrong; empty if nothing did."""
+
+
+def bar_chart(bars: Sequence[Bar], style: Style, *, title: str) -> AnyChart:
+    """A bar for each contestant, with its figure at the end. One with a fault is an outline."""
+    rows: Rows = [
+        {
+            "entry": bar.name,
+            "value": bar.value,
+            "fault": bar.fault,
+            "text": f"{bar.text} (broke)" if bar.fault else bar.text,
+            "said": f"{bar.text}, {bar.fault}" if bar.fault else bar.text,
+        }
+        for bar in bars
+    ]
+    most = max(bar.value for bar in bars)
+    room = max(
+        bar.value / (1 - _text_share(str(row["text"]), style, page=BAR_PLOT))
+        for bar, row in zip(bars, rows, strict=True)
+    )
+    x = alt.X(
+        "value:Q",
+        scale=alt.Scale(domain=[0, room], nice=False),
+        axis=alt.Axis(
+            values=[step * 10 ** math.floor(math.log10(most)) for step in _bar_steps(most)],
+            labelExpr=TIME_LABELS,
+            labelOverlap=True,
+            title=None,
+        ),
+    )
+    y = alt.Y(
+        "entry:N",
+        sort=[bar.name for bar in bars],
+        axis=alt.Axis(title=None, ticks=False, domain=False),
+    )
+    chosen, opacity = _chosen()
+    base = _chart(rows).encode(x=x, y=y, opacity=opacity)
+    whole = alt.condition("datum.fault == ''", alt.value(MARKS["middle"]), alt.value("transparent"))
+    drawn = base.mark_bar(stroke=MARKS["middle"], strokeWidth=1.2, height=13).encode(
+        color=whole,
+        tooltip=[
+            alt.Tooltip("entry:N", title="contestant"),
+            alt.Tooltip("said:N", title=title),
+        ],
+    )
+    words = base.mark_text(align="left", baseline="middle", dx=4, fontSize=NAME_SIZE).encode(
+        text="text:N", color=alt.value(MARKS["tie"])
+    )
+    chart = alt.layer(drawn, words).add_params(chosen)
+    return style.finish(chart, height=22 * len(bars), title=title)
+
+
+def _bar_steps(most: float) -> list[float]:
+    """A few round parts of the decade that ``most`` is in."""
+    lead = most / 10 ** math.floor(math.log10(most))
+    step = 1.0 if lead < 3 else 2.0 if lead < 6 else 4.0
+    return [index * step for index in range(math.floor(lead / step) + 1)]
 
 
 def _curve_y(curve: Curve) -> alt.Y:

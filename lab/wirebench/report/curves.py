@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from wirebench.catalog.studies import Cell, ClosedLoad, on_all_cores
-from wirebench.catalog.units import duration
 from wirebench.report.charts import Curve, CurveKind
 from wirebench.report.figures import figure, title
 from wirebench.report.histograms import Point, curve, merge
 from wirebench.stats.types import CellAnalysis, TrialView
-from wirebench.stats.validity import number
 
 
 def percentile_curves(cell: CellAnalysis, trials: Iterable[TrialView]) -> dict[str, list[Point]]:
@@ -37,60 +33,6 @@ def percentile_curves(cell: CellAnalysis, trials: Iterable[TrialView]) -> dict[s
         if points:
             found[entry] = points
     return found
-
-
-_RAMP: tuple[tuple[str, CurveKind, str], ...] = (
-    ("round trip, median", "time", "round_trip"),
-    ("messages answered", "share", "success"),
-    ("time to open the round's connections", "time", "connect"),
-)
-
-
-def ramp_curves(cell: CellAnalysis, trials: Iterable[TrialView]) -> list[Curve]:
-    """Round trip, success and connection time against the number of clients: the median over the
-    blocks of each round.
-    """
-    samples: dict[tuple[str, str, int], list[float]] = {}
-    for trial in trials:
-        if trial.twin_of is not None or trial.status != "ok":
-            continue
-        for one in trial.rounds or ():
-            clients = number(one.get("clients"))
-            if clients is None:
-                continue
-            for name, value in _round_figures(one).items():
-                if value is not None:
-                    samples.setdefault((name, trial.entry, int(clients)), []).append(value)
-    curves = []
-    for heading, kind, name in _RAMP:
-        rows = [
-            {
-                "entry": entry,
-                "x": clients,
-                "y": float(np.median(values)),
-                "text": _text(kind, float(np.median(values))),
-            }
-            for (which, entry, clients), values in sorted(samples.items())
-            if which == name and (kind == "share" or float(np.median(values)) > 0)
-        ]
-        curves.append(
-            Curve(rows=rows, names=_names(cell, rows), title=heading, kind=kind, x_title="clients")
-        )
-    return [one for one in curves if one.rows]
-
-
-def _round_figures(one: Mapping[str, Any]) -> dict[str, float | None]:
-    latency = one.get("latency")
-    percentiles = latency.get("percentiles_ns") if isinstance(latency, Mapping) else None
-    return {
-        "round_trip": number(percentiles.get("50")) if isinstance(percentiles, Mapping) else None,
-        "success": number(one.get("success_ratio")),
-        "connect": number(one.get("connect_elapsed_ns")),
-    }
-
-
-def _text(kind: str, value: float) -> str:
-    return f"{value:.1%}" if kind == "share" else duration(value)
 
 
 def ladder_curves(cells: Sequence[tuple[CellAnalysis, Cell]]) -> list[Curve]:

@@ -10,7 +10,7 @@ from wirebench.catalog.studies import Kind
 from wirebench.catalog.units import BYTES, duration, scaled
 from wirebench.stats.bottleneck import LIMITED_METRICS, bound_of
 from wirebench.stats.summary import higher_is_better
-from wirebench.stats.types import Bound, EntryAnalysis, Ratio, Standing
+from wirebench.stats.types import Bound, Breaking, EntryAnalysis, Ratio, Standing
 
 COLUMNS: Mapping[Kind, tuple[str, ...]] = {
     "closed": (
@@ -184,6 +184,45 @@ def moment(unix_ns: int) -> str:
 def names(items: Sequence[str]) -> str:
     """``a, b and c``."""
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"
+
+
+_CAUSES = {
+    "read_timeout": "no reply in time",
+    "connect_timeout": "connections not accepted in time",
+    "connect_refused": "connections refused",
+    "connect_failed": "connections failed",
+    "closed_early": "connections closed by the server",
+    "bad_status": "wrong status",
+    "bad_body": "wrong replies",
+    "protocol": "what is no WebSocket message",
+    "deadline": "no reply before the end",
+}
+
+
+def broke_at(breaking: Breaking) -> str:
+    """``broke in round 4``."""
+    if breaking.rounds is None:
+        return "broke after its last round"
+    several = "s" if breaking.rounds[0] < breaking.rounds[1] else ""
+    return f"broke in round{several} {_span(breaking.rounds)}"
+
+
+def breaking_text(breaking: Breaking) -> str:
+    """Where the ramps of an entry broke and why, as a sentence."""
+    text = broke_at(breaking)
+    if breaking.clients is not None:
+        text += f" ({_span(breaking.clients)} clients)"
+    text += f" in {breaking.trials} of {breaking.of} trials"
+    if breaking.unanswered is not None:
+        text += f", {figure('unanswered_ratio', breaking.unanswered)} of its messages unanswered"
+    why = [_CAUSES.get(kind, kind.replace("_", " ")) for kind in breaking.kinds]
+    why += [visible(breaking.ended, limit=120)] if breaking.ended is not None else []
+    return f"{text}: {', '.join(why)}" if why else text
+
+
+def _span(values: tuple[int, int]) -> str:
+    least, most = values
+    return f"{least:,}" if least == most else f"{least:,} to {most:,}"
 
 
 def visible(text: str, *, limit: int = 512) -> str:

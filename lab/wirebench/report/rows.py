@@ -11,6 +11,7 @@ from wirebench.report.figures import (
     MEMORY_PER_CONNECTION,
     SIGNS,
     bound_sign,
+    breaking_text,
     cpu_share,
     figure,
     figure_sign,
@@ -123,6 +124,8 @@ def _remarks(entry: EntryAnalysis) -> Iterable[str]:
             yield f"{failure.kind.replace('_', ' ')} in {failure.count} of {_tried(entry)} trials"
     if entry.warm_up in ("warms up", "slows down"):
         yield entry.warm_up
+    if entry.breaking is not None:
+        yield breaking_text(entry.breaking)
     for warning, count in entry.warnings.items():
         yield f"{warning.replace('_', ' ')} in {count} trials"
 

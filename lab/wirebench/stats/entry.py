@@ -8,7 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from wirebench.catalog.studies import Cell, OpenLoad
+from wirebench.catalog.studies import Cell, OpenLoad, RampLoad
+from wirebench.stats.breaking import WARNING, breaking_of
 from wirebench.stats.cell import CellData
 from wirebench.stats.settings import Settings
 from wirebench.stats.summary import is_rate, summarise
@@ -152,6 +153,9 @@ def entry_analysis(
     measured = [trial for trial in own if trial.status == "ok"]
     little = little_check(measured, settings=settings)
     valid = data.valid[name]
+    load = data.planned.cell.load
+    breaking = breaking_of(own, load) if isinstance(load, RampLoad) else None
+    kinds = [warning.split(":")[0] for trial in own for warning in trial.warnings]
     return EntryAnalysis(
         entry=name,
         contestant=own[0].contestant if own else (twin_of or name),
@@ -173,7 +177,8 @@ def entry_analysis(
         starvation=starvation(measured),
         kept_up=_too_slow(data, name) is None,
         failures=_failures(own),
-        warnings=Counter(warning.split(":")[0] for trial in own for warning in trial.warnings),
+        breaking=breaking,
+        warnings=Counter(kind for kind in kinds if breaking is None or kind != WARNING),
     )
 
 

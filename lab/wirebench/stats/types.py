@@ -20,6 +20,7 @@ __all__ = [
     "Bottleneck",
     "BottleneckKind",
     "Bound",
+    "Breaking",
     "CellAnalysis",
     "ConnectionMemory",
     "DroppedBlock",
@@ -211,6 +212,28 @@ class Starvation:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Breaking:
+    """How an entry's ramps broke."""
+
+    trials: int
+    """Those that broke."""
+    of: int
+    """All that were measured."""
+    rounds: tuple[int, int] | None
+    """Least and greatest of the first rounds that left messages unanswered; None if none did."""
+    clients: tuple[int, int] | None
+    """How many those rounds had."""
+    unanswered: float | None
+    """Share of the messages of such a round, median over the trials."""
+    kinds: tuple[str, ...]
+    """Kinds of errors in those rounds, the most frequent first."""
+    ended: str | None
+    """How the first ended that did not go on: told to stop, or what the server did, with its last
+    output. That comes from the contestant: escape it.
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
 class Slope:
     """Bytes for each further connection: the median over the blocks of each block's own slope."""
 
@@ -257,7 +280,10 @@ class EntryAnalysis:
     its valid trials.
     """
     failures: tuple[FailureCount, ...] = ()
+    breaking: Breaking | None = None
+    """None if no ramp broke, and for other loads."""
     warnings: Mapping[str, int] = field(default_factory=dict)
+    """Trials by the kind of warning, but those that ``breaking`` tells."""
 
     @property
     def mark(self) -> Mark | None:

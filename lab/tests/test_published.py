@@ -1,0 +1,222 @@
+"""The published figures: each maps to what can be measured, or says why not."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from synthetic_run import World, write_run
+from wirebench.catalog.contestants import load_catalog
+from wirebench.catalog.errors import CatalogError
+from wirebench.catalog.published import Published, cells_of, published_studies, read_published
+from wirebench.catalog.studies import RampLoad, Study, load_studies
+from wirebench.cli.console import EXIT_OK, EXIT_USAGE
+from wirebench.cli.main import run_app
+from wirebench.cli.published import _fullest_run
+from wirebench.report import analyse_run
+from wirebench.report.claims import ClaimView, claim_views, status_of
+from wirebench.report.published import Order, beside
+from wirebench.store.rundir import read_run
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "studies" / "published"
+CONCURRENCY = FOLDER / "concurrency.toml"
+WORLD = World(studies=("concurrency",), samples=60)
+WEBSOCKET = World(studies=("websocket",), samples=60)
+
+
+def study_of(name: str) -> Study:
+    return load_studies(ROOT / "studies")[name]
+
+
+def read(path: Path) -> Published:
+    return read_published(
+        path,
+        cells=cells_of(study_of(path.stem)),
+        contestants=set(load_catalog(ROOT).contestants),
+    )
+
+
+@pytest.mark.parametrize("study", published_studies(ROOT))
+def test_each_published_figure_maps_or_says_why_not(study: str) -> None:
+    found = read(FOLDER / f"{study}.toml")
+    assert all(table.place for table in found.tables)
+    assert any(row.contestant for table in found.tables for row in table.rows)
+    assert any(row.absent for table in found.tables for row in table.rows)
+
+
+def test_the_messages_of_the_websocket_article_are_those_of_its_parameters() -> None:
+    """Its text says 5.5 million."""
+    load = cells_of(study_of("websocket"))["burst"].load
+    assert isinstance(load, RampLoad)
+    rows = read(FOLDER / "websocket.toml").tables[0].rows
+    minutes = {row.published: row.said.removeprefix("under ") for row in rows if row.value}
+    assert len(minutes) == 7
+    for row in rows:
+        if row.value is not None:
+            took_s = 60 * int(minutes[row.published].removesuffix(" min"))
+            assert row.value == round(load.total_messages / took_s)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('cell = "c50"', 'cell = "c51"', "tables.0.rows.0.cell: expected one of"),
+        ('"node/http"', '"node/htp"', "tables.0.rows.1.contestant: expected one of"),
+        ('"throughput_per_s"', '"speed"', "tables.0.metric: expected 'throughput"),
+        ("value = 697", "value = -1", "tables.0.rows.3.value: expected"),
+        ('absent = "20', 'cell = "c50", absent = "20', "expected either cell and contestant"),
+        ("value = 697, ", "", "tables.0.rows.3: expected a value, or what the original said"),
+        ('cells = ["c50"]', 'cells = ["c51"]', "measures.few.cells: expected one of"),
+        ('cells = ["c50"]', 'cells = ["load-10"]', "measures.few.metric: expected 'p99_ns'"),
+        ('at = "few"', 'at = "fe"', "claims.0.predictions.0.at: expected one of"),
+        ('than = "python/flask"', 'than = "flask"', "claims.0.predictions.0.than: expected one"),
+        ('untested = "The lab builds', 'place = "The lab builds', "claims.3: expected either"),
+    ],
+)
+def test_a_wrong_file_says_where(tmp_path: Path, old: str, new: str, said: str) -> None:
+    path = tmp_path / "concurrency.toml"
+    path.write_text(CONCURRENCY.read_text().replace(old, new, 1))
+    with pytest.raises(CatalogError) as error:
+        read(path)
+    assert said in str(error.value)
+
+
+def order_of(run: Path) -> Order:
+    stored = read_run(run)
+    return beside(read(CONCURRENCY), analyse_run(stored).of_study("concurrency"))[0].order
+
+
+def test_the_order_agrees_where_the_verdicts_say_so(tmp_path: Path) -> None:
+    order = order_of(write_run(tmp_path, WORLD))
+    # node/http has too few valid blocks there for a rank, so its three pairs are open.
+    assert order == Order(agree=3, disagree=0, open=3)
+
+
+def test_a_reversed_pair_disagrees(tmp_path: Path) -> None:
+    order = order_of(write_run(tmp_path, replace(WORLD, scale={"python/flask": 0.05})))
+    assert order.disagree > 0
+
+
+def test_a_cell_that_the_run_lacks_has_the_nearest_in_its_place(tmp_path: Path) -> None:
+    stored = read_run(write_run(tmp_path, WEBSOCKET))
+    rate, connecting, success, longest = beside(
+        read(FOLDER / "websocket.toml"), analyse_run(stored).of_study("websocket")
+    )
+    java = rate.rows[1]
+    assert (java.contestant, java.cell) == ("java/java-websocket", "burst-small")
+    assert java.ours
+    assert java.ratio
+    assert rate.instead.startswith("burst-small stands for burst: R = 4, A = 50 and Q = 20 in")
+    assert connecting.instead == ""
+    assert java.theirs == "52,604/s (16 min)"
+    assert rate.rows[0].theirs == "≥ 70,139/s (under 12 min)"
+    assert rate.rows[0].ratio.startswith("≤ ")
+    assert rate.order.judged
+    assert rate.order.pairs > 0
+    # Connecting 200 clients is not connecting 10,000.
+    assert {row.note for row in connecting.rows if row.contestant} == {"the run has no such cell"}
+    assert not success.order.judged
+    assert str(success.order).startswith("order: not compared")
+    assert longest.rows[0].theirs == "1st"
+
+
+def claims_of(run: Path, study: str) -> tuple[ClaimView, ...]:
+    cells = analyse_run(read_run(run)).of_study(study)
+    return claim_views(read(FOLDER / f"{study}.toml"), cells, study_of(study))
+
+
+def test_a_claim_stands_and_falls_with_the_verdicts_of_the_run(tmp_path: Path) -> None:
+    """With the costs of one contestant changed, and nothing else, it turns over."""
+    alone = "libwebsockets"
+    claims = claims_of(write_run(tmp_path / "one", WEBSOCKET), "websocket")
+    (first,) = (one for one in claims if one.says.startswith(alone))
+    assert first.status == "refuted"
+    assert any(one.startswith("fails: ") and one.endswith("worse") for one in first.findings)
+    slow = replace(WEBSOCKET, scale={"c/libwebsockets": 9.0})
+    claims = claims_of(write_run(tmp_path / "two", slow), "websocket")
+    (first,) = (one for one in claims if one.says.startswith(alone))
+    # The cost at a pinned rate is not in this run, so that it is not all there.
+    assert first.status == "undecided"
+    assert any(one.startswith("holds: ") for one in first.findings)
+    assert any("no cell of the run tests it" in one for one in first.findings)
+    (command,) = first.commands
+    assert command.startswith(
+        "wirebench run websocket --preset hour --cells echo-rate-10000 --only"
+    )
+
+
+def test_what_no_run_can_test_says_why(tmp_path: Path) -> None:
+    claims = claims_of(write_run(tmp_path, WORLD), "concurrency")
+    assert [one.status for one in claims[1:]] == ["not tested"] * 3
+    assert "404" in claims[1].findings[0]
+    assert claims[1].commands == ()
+
+
+def test_all_cores_need_a_host_that_has_them(tmp_path: Path) -> None:
+    claims = claims_of(write_run(tmp_path, WEBSOCKET), "websocket")
+    (go,) = (one for one in claims if one.says.startswith("Go was slow"))
+    assert any(one.endswith("(on a host with three cores or more)") for one in go.commands)
+
+
+def test_the_status_follows_from_the_outcomes() -> None:
+    assert status_of([]) == "not tested"
+    assert status_of(["missing", "missing"]) == "not tested"
+    assert status_of(["holds", "holds"]) == "confirmed"
+    assert status_of(["holds", "missing"]) == "undecided"
+    assert status_of(["open", "missing"]) == "undecided"
+    assert status_of(["holds", "fails", "missing"]) == "refuted"
+
+
+def test_open_pairs_leave_a_range() -> None:
+    assert Order(agree=4, disagree=1, open=1).tau == pytest.approx((2 / 6, 4 / 6))
+    assert Order(agree=0, disagree=0, open=0).tau is None
+
+
+def test_the_command_prints_both_and_says_what_is_missing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "250")
+    assert run_app(["published", "concurrency", str(write_run(tmp_path, WORLD))]) == EXIT_OK
+    said = capsys.readouterr().out
+    assert "pairs agree" in said
+    assert "av_http is no contestant" in said
+    assert "5 valid blocks; a rank needs 6" in said
+    assert "the run has no such cell" in said
+    assert "20,000 connections: one process has a limit" in said
+    assert "Explanations" in said
+    assert "(our own doubt)" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["published", "nothing", "{run}"], "STUDY: expected one with published figures"),
+        (["published", "concurrency", "no-such-run"], "RUN: expected"),
+        (["published", "concurrency", "{run}"], "RUN: expected a run with cells of concurrency"),
+    ],
+)
+def test_the_command_says_what_is_wrong(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], expected: str
+) -> None:
+    run = write_run(tmp_path, replace(WORLD, studies=("rest",)))
+    assert run_app([word.format(run=run) for word in arguments]) == EXIT_USAGE
+    assert expected in capsys.readouterr().err
+
+
+def test_without_a_run_the_newest_with_the_most_cells_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("wirebench.cli.published.find_root", lambda: tmp_path)
+    for name, cells in (("1-two", 2), ("2-two", 2), ("3-one", 1)):
+        folder = tmp_path / "results" / name
+        folder.mkdir(parents=True)
+        plan = {"schema": 1, "cells": [{"study": "concurrency"}] * cells}
+        (folder / "plan.json").write_text(json.dumps(plan))
+        (folder / "trials.jsonl").write_text("{}\n")
+    assert _fullest_run("concurrency").name == "2-two"
+    with pytest.raises(CatalogError, match="expected a run of rest"):
+        _fullest_run("rest")

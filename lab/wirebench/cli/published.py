@@ -1,0 +1,163 @@
+"""``wirebench published``: the figures that the original of a study published, beside a run's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from wirebench.catalog import CatalogError, find_root
+from wirebench.catalog.contestants import STUDIES
+from wirebench.catalog.published import Published, published_of, published_studies
+from wirebench.catalog.studies import load_studies
+from wirebench.cli.console import console
+from wirebench.cli.report import RESULTS, find_run
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from wirebench.report.claims import ClaimView
+    from wirebench.report.published import BesideTable
+
+RUN_HELP = (
+    "A run's directory, or its name in 'results'. Default: of the runs with the most cells of the"
+    " study, the newest."
+)
+
+
+def register(app: typer.Typer) -> None:
+    app.command("published")(published)
+
+
+def published(
+    study: Annotated[str, typer.Argument(metavar="STUDY", help="Such as concurrency.")],
+    run: Annotated[str | None, typer.Argument(metavar="[RUN]", help=RUN_HELP)] = None,
+) -> None:
+    """Print what the original of a study published beside what a run measured.
+
+    The ratio is ours over theirs. It compares two hosts and two load generators, so no verdict
+    follows from it; ≥ stands before a figure that our generator limited. Whether the order agrees
+    follows from the run's verdicts on pairs in one cell. A pair that they do not separate leaves a
+    range for the rank correlation.
+
+    An explanation of the original is confirmed where all that it leads one to expect is what the
+    run's verdicts say, refuted where some of it is not, undecided where verdicts are missing, and
+    not tested where the run has nothing of it. What confirms it may have another cause.
+    """
+    from wirebench.report import analyse_run
+    from wirebench.report.claims import claim_views
+    from wirebench.report.published import beside
+    from wirebench.store.jsonl import StoreError
+    from wirebench.store.rundir import read_run
+
+    source = _published_of(study)
+    path = find_run(run) if run is not None else _fullest_run(study)
+    try:
+        stored = read_run(path)
+    except StoreError as error:
+        raise CatalogError(str(error)) from error
+    cells = analyse_run(stored).of_study(study)
+    if not cells:
+        raise CatalogError(
+            f"RUN: expected a run with cells of {study}, got {stored.info.name} without any"
+        )
+    out = console()
+    _print_tables(source, stored.info.name, beside(source, cells), out)
+    own = load_studies(find_root() / STUDIES)[study]
+    _print_claims(claim_views(source, cells, own), out)
+
+
+def _published_of(study: str) -> Published:
+    root = find_root()
+    known = published_studies(root)
+    if study not in known:
+        raise CatalogError(
+            f"STUDY: expected one with published figures ({', '.join(known) or 'none'}),"
+            f" got {study!r}"
+        )
+    return published_of(root, study)
+
+
+def _fullest_run(study: str) -> Path:
+    """Of the runs with the most cells of the study, the one that started last."""
+    from wirebench.store.jsonl import StoreError, read_whole
+    from wirebench.store.rundir import PLAN_FILE, TRIALS_FILE
+
+    found: list[tuple[int, str, Path]] = []
+    for plan in (find_root() / RESULTS).glob(f"*/{PLAN_FILE}"):
+        trials = plan.parent / TRIALS_FILE
+        if plan.parent.is_symlink() or not trials.is_file() or not trials.stat().st_size:
+            continue
+        try:
+            content = read_whole(plan)
+        except StoreError:
+            continue
+        planned = content.get("cells") if isinstance(content, dict) else None
+        cells = [
+            one
+            for one in (planned if isinstance(planned, list) else [])
+            if isinstance(one, dict) and one.get("study") == study
+        ]
+        if cells:
+            # A run's name starts with the time of its start.
+            found.append((len(cells), plan.parent.name, plan.parent))
+    if not found:
+        raise CatalogError(
+            f"RUN: expected a run of {study}; there is none yet,"
+            f" 'wirebench run {study} --preset published' makes one"
+        )
+    return max(found)[2]
+
+
+def _print_tables(
+    source: Published, run: str, tables: tuple[BesideTable, ...], out: Console
+) -> None:
+    known = source.source
+    head = Table.grid(padding=(0, 2))
+    head.add_row(
+        "published", Text(", ".join(one for one in (known.title, known.author, known.date) if one))
+    )
+    head.add_row("", Text(known.project))
+    head.add_row("", Text(known.host))
+    head.add_row("ours", Text(run))
+    out.print(head)
+    for one in tables:
+        heading = f"  {one.unit}; {one.command} ({one.place})"
+        out.print(Text.assemble("\n", (one.title, "bold"), heading))
+        table = Table(box=None, padding=(0, 1), header_style="bold")
+        table.add_column("published as")
+        table.add_column("published", justify="right")
+        table.add_column("ours", no_wrap=True)
+        table.add_column("cell", overflow="fold")
+        table.add_column("", justify="right", no_wrap=True)
+        table.add_column("over theirs", justify="right")
+        table.add_column("what differs", overflow="fold")
+        for row in one.rows:
+            fields = (row.published, row.theirs, row.contestant, row.cell, row.ours, row.ratio)
+            table.add_row(
+                *(Text(field) for field in (*fields, row.note)),
+                style="" if row.ours else "bright_black",
+            )
+        out.print(table)
+        for line in (one.instead, str(one.order)):
+            if line:
+                out.print(Padding(Text(line), (0, 0, 0, 2)))
+    out.print()
+    if source.pictures:
+        out.print(Text(f"{source.pictures}\n"))
+
+
+def _print_claims(claims: tuple[ClaimView, ...], out: Console) -> None:
+    if claims:
+        out.print(Text("Explanations", style="bold"))
+    for one in claims:
+        whose = one.place or "our own doubt"
+        out.print(Text.assemble((f"{one.status}: ", "bold"), one.says, f" ({whose})"))
+        for finding in one.findings:
+            out.print(Padding(Text(finding), (0, 0, 0, 4)))
+        for command in one.commands:
+            out.print(Text(f"    to test it: {command}"), soft_wrap=True)

@@ -1,0 +1,126 @@
+"""What a run says of the explanations that the original of a study gives for its figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from wirebench.catalog.published import Claim, Measure, Prediction, Published
+from wirebench.catalog.studies import Study, on_all_cores
+from wirebench.report.figures import bound_sign, noun, ratio_text
+from wirebench.stats.types import CellAnalysis
+
+Outcome = Literal["holds", "fails", "open", "missing"]
+"""Of one prediction. ``open``: the run has both contestants, but no verdict on them."""
+Status = Literal["confirmed", "refuted", "undecided", "not tested"]
+
+PRESETS = ("hour", "evening", "published", "quick", "full")
+"""Where a run that would test a claim is looked for, in this order."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClaimView:
+    """One explanation, and what the run makes of it."""
+
+    status: Status
+    says: str
+    place: str
+    """Empty: our own doubt about the original."""
+    findings: tuple[str, ...]
+    """One for each prediction, or the reason why nothing tests the claim."""
+    commands: tuple[str, ...]
+    """Runs that would test what this one does not."""
+
+
+def claim_views(
+    published: Published, cells: Sequence[CellAnalysis], study: Study
+) -> tuple[ClaimView, ...]:
+    """``cells``: the run's, of the same study. ``study`` says which runs there could be."""
+    by_id = {cell.cell: cell for cell in cells}
+    return tuple(_view(claim, published, by_id, study) for claim in published.claims)
+
+
+def _view(
+    claim: Claim, published: Published, cells: Mapping[str, CellAnalysis], study: Study
+) -> ClaimView:
+    found = [(one, *_outcome(one, published.measures[one.at], cells)) for one in claim.predictions]
+    missing = [one for one, outcome, _ in found if outcome == "missing"]
+    return ClaimView(
+        status=status_of([outcome for _, outcome, _ in found]),
+        says=claim.says,
+        place=claim.place,
+        findings=tuple(text for _, _, text in found) or (claim.untested,),
+        commands=tuple(_commands(missing, published.measures, study)),
+    )
+
+
+def status_of(outcomes: Sequence[Outcome]) -> Status:
+    """``refuted``: a prediction failed. ``confirmed``: all came true, which another cause may have
+    brought about as well.
+    """
+    if "fails" in outcomes:
+        return "refuted"
+    if not outcomes or set(outcomes) == {"missing"}:
+        return "not tested"
+    return "confirmed" if set(outcomes) == {"holds"} else "undecided"
+
+
+def _outcome(
+    one: Prediction, measure: Measure, cells: Mapping[str, CellAnalysis]
+) -> tuple[Outcome, str]:
+    """The outcome, and the prediction with what the run has of it."""
+    expected = f"{one.contestant} {one.expect} than {one.than}"
+    cell = next((cells[name] for name in measure.cells if name in cells), None)
+    if cell is None:
+        return "missing", f"missing: {expected}: no cell of the run tests it"
+    expected += f" by {noun(cell.metric, cell.unit)} in {cell.cell}"
+    for name in (one.contestant, one.than):
+        entry = cell.entry(name)
+        if entry is None:
+            return "missing", f"missing: {expected}: {name} is not in the run"
+        if entry.unranked is not None:
+            return "open", f"open: {expected}: {name} has no rank: {entry.unranked}"
+    pair = cell.pair(one.contestant, one.than)
+    if pair is None or pair.verdict.kind == "undecided":
+        why = pair.verdict.reason if pair is not None else None
+        return "open", f"open: {expected}: not separable{f', {why}' if why else ''}"
+    outcome: Outcome = (
+        "holds" if (pair.verdict.kind == "faster") == (one.expect == "better") else "fails"
+    )
+    ratio = bound_sign(pair.bound) + ratio_text(pair.ratio) if pair.ratio is not None else ""
+    return outcome, f"{outcome}: {expected}: {ratio}, {_WORDS[pair.verdict.kind]}"
+
+
+_WORDS = {"faster": "better", "slower": "worse", "equivalent": "equivalent"}
+
+
+def _commands(
+    missing: Sequence[Prediction], measures: Mapping[str, Measure], study: Study
+) -> Iterator[str]:
+    """The shortest runs that have the missing cells and contestants."""
+    wanted: dict[str, tuple[dict[str, bool], dict[str, None]]] = {}
+    for one in missing:
+        found = _where(measures[one.at], study)
+        if found is not None:
+            preset, cell, all_cores = found
+            cells, names = wanted.setdefault(preset, ({}, {}))
+            cells[cell] = all_cores
+            names |= {one.contestant: None, one.than: None}
+    for preset, (cells, names) in wanted.items():
+        yield (
+            f"wirebench run {study.name} --preset {preset} --cells {','.join(cells)}"
+            f" --only {','.join(names)}"
+            + ("   (on a host with three cores or more)" if any(cells.values()) else "")
+        )
+
+
+def _where(measure: Measure, study: Study) -> tuple[str, str, bool] | None:
+    """A preset, its cell for this measure, and whether that needs more than two cores."""
+    others = [name for name in study.presets if name not in PRESETS]
+    for name in (*PRESETS, *others):
+        preset = study.presets.get(name)
+        for cell in preset.cells if preset is not None else ():
+            if cell.id in measure.cells:
+                return name, cell.id, on_all_cores(cell.load)
+    return None
