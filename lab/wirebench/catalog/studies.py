@@ -153,6 +153,20 @@ class RampLoad:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RampSize:
+    """The size of a ramp as a command line asks for it. What it leaves out is as the article had
+    it.
+    """
+
+    rounds: int = 100
+    add: int = 100
+    messages: int = 100
+
+    def __str__(self) -> str:
+        return f"r{self.rounds}-a{self.add}-q{self.messages}"
+
+
+@dataclass(frozen=True, kw_only=True)
 class ClientLoad:
     """Operations of a client library, one after another."""
 
@@ -591,6 +605,40 @@ def _load(model: _AnyCell, preset: _Preset) -> Load:
                 operations=model.operations,
                 typical_ns=model.typical,
             )
+
+
+def with_ramps(
+    presets: Sequence[tuple[Study, Preset]], size: RampSize
+) -> list[tuple[Study, Preset]]:
+    """The presets with their ramps at this size, one for each pacing that they have, and without
+    everything else. A ramp of that size that the study has keeps its name.
+    """
+    resized = []
+    for study, preset in presets:
+        known = {cell.load: cell for one in study.presets.values() for cell in one.cells}
+        ramps: dict[Pacing, Cell] = {}
+        for cell in preset.cells:
+            if isinstance(cell.load, RampLoad):
+                asked = _resized(cell, cell.load, size)
+                ramps.setdefault(cell.load.pacing, known.get(asked.load, asked))
+        if ramps:
+            resized.append((study, replace(preset, cells=tuple(ramps.values()))))
+    if not resized:
+        names = ", ".join(f"{study.name} ({preset.name})" for study, preset in presets)
+        raise CatalogError(
+            f"--rounds, --add, --messages: expected a study with ramps (websocket), got {names}"
+        )
+    return resized
+
+
+def _resized(cell: Cell, load: RampLoad, size: RampSize) -> Cell:
+    sending = "one in flight each" if load.pacing == "serial" else "sent back to back"
+    return replace(
+        cell,
+        id=f"{load.pacing}-{size}",
+        title=f"R = {size.rounds}, A = {size.add}, Q = {size.messages}, {sending}",
+        load=replace(load, rounds=size.rounds, add=size.add, messages=size.messages),
+    )
 
 
 def select_cells(

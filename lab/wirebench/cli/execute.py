@@ -7,7 +7,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,7 +25,7 @@ from wirebench.cli.publish import conclude, publish
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from wirebench.catalog.studies import Study
+    from wirebench.catalog.studies import RampSize, Study
     from wirebench.plan.model import Plan
     from wirebench.plan.stop import Look
     from wirebench.run.bench import Bench
@@ -48,6 +48,8 @@ class Request:
     only: tuple[str, ...]
     blocks: int | None
     cells: tuple[str, ...]
+    ramp: RampSize | None = None
+    """Ramps of this size instead of the preset's cells."""
     seed: int | None
     out: Path | None
     resume: str | None
@@ -143,6 +145,7 @@ class _Execution:
             preset=request.preset,
             only=request.only,
             cells=request.cells,
+            ramp=request.ramp,
             blocks=request.blocks,
             budget_ns=budget_ns,
             repeats=request.repeats,
@@ -162,6 +165,7 @@ class _Execution:
 
     def _scope(self, selection: Selection, before: StoredRun | None, bench: Bench) -> Scope:
         from wirebench.run.scope import scope_of
+        from wirebench.stats.pace import remembered_paces
 
         wanted = self.catalog.select(selection.only)
         everybody = dict(self.catalog.contestants)
@@ -171,6 +175,7 @@ class _Execution:
             wanted=wanted,
             everybody=everybody,
             bench=bench,
+            paces=remembered_paces(self.results, host_id=str(bench.host().get("host_id", ""))),
             planned=(
                 {cell.key for cell in before.plan.cells}
                 if before is not None and before.plan is not None
@@ -266,6 +271,9 @@ def _command(request: Request, selection: Selection) -> tuple[str, ...]:
         words += ["--only", selector]
     if selection.cells:
         words += ["--cells", ",".join(selection.cells)]
+    if selection.ramp is not None:
+        for name, value in asdict(selection.ramp).items():
+            words += [f"--{name}", str(value)]
     if selection.blocks is not None:
         words += ["--blocks", str(selection.blocks)]
     if request.budget is not None:

@@ -43,6 +43,7 @@ def publish(path: Path, out: Console) -> None:
     """Write the tables to the terminal and the run's directory, and write the report."""
     from wirebench.cli.table import run_tables, write_tables
     from wirebench.report import analyse_run, write_report
+    from wirebench.stats.pace import remember_paces
     from wirebench.stats.precision import precision_records, remember
     from wirebench.store.rundir import TABLE_FILE, read_run
 
@@ -58,6 +59,7 @@ def publish(path: Path, out: Console) -> None:
 
     if run.info.status == "complete":
         remember(path.parent, precision_records(run, analysis))
+        remember_paces(path.parent, run)
     write_tables(path / TABLE_FILE, draw)
     draw(out)
     report = write_report(path)

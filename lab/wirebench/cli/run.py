@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from wirebench.catalog import CatalogError
+from wirebench.catalog.studies import RampSize
 from wirebench.cli.arguments import SELECTOR_HELP, Jobs
 from wirebench.cli.execute import Request, execute
 
@@ -29,6 +30,25 @@ Blocks = Annotated[
 Cells = Annotated[
     list[str] | None,
     typer.Option("--cells", metavar="IDS", help="Only these cells, separated by commas."),
+]
+RAMP_HELP = "a ramp of this size instead of the preset's cells (websocket). Not given: 100."
+Rounds = Annotated[
+    int | None, typer.Option("--rounds", min=1, metavar="R", help=f"Rounds of {RAMP_HELP}")
+]
+Add = Annotated[
+    int | None,
+    typer.Option(
+        "--add", min=1, metavar="A", help=f"Connections that each round adds in {RAMP_HELP}"
+    ),
+]
+Messages = Annotated[
+    int | None,
+    typer.Option(
+        "--messages",
+        min=1,
+        metavar="Q",
+        help=f"Messages of each connection in each round of {RAMP_HELP}",
+    ),
 ]
 Seed = Annotated[
     int | None,
@@ -113,6 +133,9 @@ def run_study(
     ] = None,
     blocks: Blocks = None,
     cells: Cells = None,
+    rounds: Rounds = None,
+    add: Add = None,
+    messages: Messages = None,
     seed: Seed = None,
     out: Out = None,
     resume: Resume = None,
@@ -147,6 +170,7 @@ def run_study(
         only=tuple(only or ()),
         blocks=blocks,
         cells=split_words(cells),
+        ramp=ramp_of(rounds, add, messages),
         seed=seed,
         out=out,
         resume=resume,
@@ -157,6 +181,13 @@ def run_study(
         jobs=jobs,
     )
     raise typer.Exit(execute(request))
+
+
+def ramp_of(rounds: int | None, add: int | None, messages: int | None) -> RampSize | None:
+    """The size asked for; None if none was."""
+    given = {"rounds": rounds, "add": add, "messages": messages}
+    asked = {name: value for name, value in given.items() if value is not None}
+    return RampSize(**asked) if asked else None
 
 
 def label_of(studies: Sequence[str]) -> str:

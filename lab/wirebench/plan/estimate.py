@@ -6,7 +6,7 @@ Once trials are done, :class:`Pace` uses their durations.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from wirebench.catalog.studies import (
@@ -48,8 +48,28 @@ BUILD_NS = {"rust": 90_000 * MS, "cpp": 25_000 * MS, "java": 25_000 * MS, "go": 
 OTHER_BUILD_NS = 12_000 * MS
 
 
-def trial_ns(cell: Cell, *, language: str, hardware_threads: int) -> int:
-    """Estimated time of one trial of this cell, from the start of its processes to their end."""
+RampPaces = Mapping[tuple[str, str], float]
+"""Nanoseconds for each message of a ramp by contestant (``language/name``) and pacing, as earlier
+runs on this host had them.
+"""
+NO_PACES: RampPaces = {}
+
+
+def ramp_message_ns(cell: Cell, contestant: str, paces: RampPaces) -> float | None:
+    """What this contestant takes for each message of this ramp. None if that is not known, or the
+    cell is none.
+    """
+    load = cell.load
+    return paces.get((contestant, load.pacing)) if isinstance(load, RampLoad) else None
+
+
+def trial_ns(
+    cell: Cell, *, language: str, hardware_threads: int, message_ns: float | None = None
+) -> int:
+    """Estimated time of one trial of this cell, from the start of its processes to their end.
+
+    ``message_ns``: for each message of a ramp; None: by language.
+    """
     start = TRIAL_OVERHEAD_NS + START_NS.get(language, OTHER_START_NS)
     slowness = SLOWNESS.get(language, 1.0)
     match cell.load:
@@ -69,7 +89,7 @@ def trial_ns(cell: Cell, *, language: str, hardware_threads: int) -> int:
             return start + round(waiting + serving)
         case RampLoad() as load:
             connecting = load.rounds * load.add * CONNECT_NS
-            each = RAMP_MESSAGE_NS[load.pacing] * slowness
+            each = RAMP_MESSAGE_NS[load.pacing] * slowness if message_ns is None else message_ns
             return start + connecting + round(load.total_messages * each)
         case ClientLoad() as load:
             operations = load.warmup + load.operations
@@ -84,10 +104,17 @@ def _last_replies_ns(load: ClosedLoad | OpenLoad) -> int:
     return min(round(queued), REPLY_TIMEOUT_NS)
 
 
-def block_ns(cell: Cell, contestants: Sequence[str], *, hardware_threads: int) -> int:
+def block_ns(
+    cell: Cell, contestants: Sequence[str], *, hardware_threads: int, paces: RampPaces = NO_PACES
+) -> int:
     """Estimated time of one block of these contestants (``language/name``), with the twin twice."""
     return sum(
-        trial_ns(cell, language=name.split("/")[0], hardware_threads=hardware_threads)
+        trial_ns(
+            cell,
+            language=name.split("/")[0],
+            hardware_threads=hardware_threads,
+            message_ns=ramp_message_ns(cell, name, paces),
+        )
         for name in contestants
     )
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from wirebench.catalog.errors import CatalogError
 from wirebench.catalog.model import Contestant
-from wirebench.catalog.studies import Cell, Preset, Study, link_of, select_cells
+from wirebench.catalog.studies import Cell, Preset, Study, link_of, select_cells, with_ramps
 from wirebench.plan.choose import Chosen, choose, has_cores_for, plan_cell
-from wirebench.plan.estimate import VERIFY_NS, block_ns, build_ns, moving_ns
+from wirebench.plan.estimate import NO_PACES, VERIFY_NS, RampPaces, block_ns, build_ns, moving_ns
 from wirebench.plan.fit import ESTIMATE_SHARE, cells_that_fit
 from wirebench.plan.model import PlannedCell
 from wirebench.run.bench import Absence, Bench, Check
@@ -52,6 +52,8 @@ class Scope:
     verifying_ns: int
     notes: tuple[str, ...] = ()
     """Which cells this host cannot have, and why."""
+    paces: RampPaces = field(default_factory=dict)
+    """What is known of the contestants' time in ramps."""
 
 
 def scope_of(
@@ -62,16 +64,19 @@ def scope_of(
     everybody: Mapping[str, Contestant],
     bench: Bench,
     planned: Collection[str] | None = None,
+    paces: RampPaces = NO_PACES,
 ) -> Scope:
     """Determine which contestants will be measured where, which cannot be, and the time it will
     take.
 
     ``planned``: the cells (``study.cell``) of the run that is resumed. Without it, those that the
-    time budget has room for.
+    time budget has room for. ``paces``: what is known of the contestants' time in ramps.
     """
     presets = [
         (studies[name], studies[name].preset(selection.preset)) for name in selection.studies
     ]
+    if selection.ramp is not None:
+        presets = with_ramps(presets, selection.ramp)
     chosen_studies, notes = _fitting(select_cells(presets, selection.cells), bench)
     cells = choose(chosen_studies, wanted=wanted, everybody=everybody, by_preset=not selection.only)
     candidates = {one.identity: one for cell in cells for one in (*cell.contestants, *cell.servers)}
@@ -89,7 +94,8 @@ def scope_of(
         # The time of a preset is that of a run, however many studies share it.
         budget_ns = max((preset.budget_ns or 0 for _, preset in chosen_studies), default=0) or None
     forecasts = [
-        _forecast(cell, selection, hardware_threads=bench.hardware_threads) for cell in here
+        _forecast(cell, selection, hardware_threads=bench.hardware_threads, paces=paces)
+        for cell in here
     ]
     kept = list(range(len(here)))
     if planned is not None:
@@ -116,6 +122,7 @@ def scope_of(
         building_ns=build_ns(unbuilt),
         verifying_ns=sum(VERIFY_NS[one.role] for one in checks),
         notes=notes,
+        paces=paces,
     )
 
 
@@ -158,7 +165,9 @@ def _refused(cells: Sequence[Cell], bench: Bench) -> dict[Cell, str]:
     return reasons
 
 
-def _forecast(cell: Chosen, selection: Selection, *, hardware_threads: int) -> CellForecast:
+def _forecast(
+    cell: Chosen, selection: Selection, *, hardware_threads: int, paces: RampPaces
+) -> CellForecast:
     planned = plan_cell(
         cell,
         usable={one.identity for one in cell.contestants},
@@ -171,7 +180,7 @@ def _forecast(cell: Chosen, selection: Selection, *, hardware_threads: int) -> C
     names = [entry.contestant for entry in planned.entries]
     return CellForecast(
         planned=planned,
-        block_ns=block_ns(cell.cell, names, hardware_threads=hardware_threads),
+        block_ns=block_ns(cell.cell, names, hardware_threads=hardware_threads, paces=paces),
         moving_ns=moving_ns(
             len({*names, *(one.identity for one in cell.servers)}),
             min_blocks=planned.min_blocks,

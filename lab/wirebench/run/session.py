@@ -13,7 +13,7 @@ from wirebench.catalog.model import Contestant
 from wirebench.catalog.studies import OpenLoad, Preset, Study
 from wirebench.plan.blocks import PlannedTrial
 from wirebench.plan.choose import Chosen, plan_cell
-from wirebench.plan.estimate import Pace, block_ns, trial_ns
+from wirebench.plan.estimate import Pace, block_ns, ramp_message_ns, trial_ns
 from wirebench.plan.model import Plan, PlannedCell, StudyText
 from wirebench.plan.stop import Look
 from wirebench.process.interrupt import check, hold
@@ -127,6 +127,7 @@ class Session:
                         cell.cell,
                         language=entry.contestant.split("/")[0],
                         hardware_threads=self.bench.hardware_threads,
+                        message_ns=ramp_message_ns(cell.cell, entry.contestant, self.scope.paces),
                     )
                     for cell in plan.cells
                     for entry in cell.entries
@@ -245,6 +246,7 @@ class Session:
                     cell.cell,
                     [entry.contestant for entry in cell.entries],
                     hardware_threads=threads,
+                    paces=self.scope.paces,
                 )
                 for cell in cells
             ),

@@ -8,20 +8,18 @@ read once. So is a run whose twins were recorded by an older version, without th
 
 from __future__ import annotations
 
-import json
 import logging
-import os
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TypeVar
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from wirebench.stats.analyse import analyse
 from wirebench.stats.settings import DEFAULT, Settings
 from wirebench.stats.types import CellAnalysis, HistoryRecord, RepeatRecord, RunAnalysis, TwinRecord
 from wirebench.store.jsonl import StoreError
+from wirebench.store.kept import append_records, read_records
 from wirebench.store.rundir import RUN_FILE, StoredRun, read_run
 
 TWINS_FILE = "twins.jsonl"
@@ -37,8 +35,8 @@ def load_history(
     Only earlier runs, so that a report rebuilt later is the same. Runs that cannot be read are left
     out with a log line.
     """
-    twins = _known(results / TWINS_FILE, TypeAdapter(TwinRecord))
-    repeats = _known(results / REPEATS_FILE, TypeAdapter(RepeatRecord))
+    twins = _latest(read_records(results / TWINS_FILE, TypeAdapter(TwinRecord)))
+    repeats = _latest(read_records(results / REPEATS_FILE, TypeAdapter(RepeatRecord)))
     known = {record.run for record in twins if record.noise}
     for run in sorted(_runs(results), key=lambda run: run.info.started_unix_ns):
         if run.info.name in known or run.info.status != "complete":
@@ -48,11 +46,11 @@ def load_history(
         analysis = analyse(run.trials, run.plan, earlier, settings=settings)
         new = twin_records(run, analysis)
         twins = _latest([*twins, *new])
-        _append(results / TWINS_FILE, new)
+        append_records(results / TWINS_FILE, new)
         if run.info.name not in {record.run for record in repeats}:
             shown = repeat_records(run, analysis)
             repeats += shown
-            _append(results / REPEATS_FILE, shown)
+            append_records(results / REPEATS_FILE, shown)
     chosen = _chosen([*twins, *repeats], host_id, before_unix_ns)
     return tuple(sorted(chosen, key=lambda record: record.started_unix_ns))
 
@@ -136,17 +134,6 @@ def _runs(results: Path) -> Iterable[StoredRun]:
 Record = TypeVar("Record", TwinRecord, RepeatRecord)
 
 
-def _known(path: Path, adapter: TypeAdapter[Record]) -> list[Record]:
-    """Read the cache. Lines that cannot be read (torn by a kill) are recomputed from their run."""
-    records = []
-    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
-        try:
-            records.append(adapter.validate_python(json.loads(line)))
-        except (ValueError, ValidationError):
-            _log.warning("%s: a line that is no record of a run was left out", path)
-    return _latest(records)
-
-
 def _latest(records: Iterable[Record]) -> list[Record]:
     """The last record of each cell and metric of a run: a newer version records a twin again."""
     found: dict[tuple[str, ...], Record] = {}
@@ -154,15 +141,3 @@ def _latest(records: Iterable[Record]) -> list[Record]:
         metric = record.metric if isinstance(record, RepeatRecord) else ""
         found[record.run, record.study, record.cell, metric] = record
     return list(found.values())
-
-
-def _append(path: Path, records: Sequence[HistoryRecord]) -> None:
-    """Append in one write, so that two reports at once cannot mix their lines."""
-    if not records:
-        return
-    text = "".join(json.dumps(asdict(record)) + "\n" for record in records)
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-    try:
-        os.write(handle, text.encode())
-    finally:
-        os.close(handle)

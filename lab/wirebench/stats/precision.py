@@ -6,16 +6,15 @@ next run on this host can say beforehand what its blocks will probably give.
 
 from __future__ import annotations
 
-import json
 import math
-import os
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from wirebench.stats.types import CellAnalysis, RunAnalysis
+from wirebench.store.kept import append_records, read_records
 from wirebench.store.rundir import StoredRun
 
 PRECISION_FILE = "precision.jsonl"
@@ -108,26 +107,11 @@ def precision_records(run: StoredRun, analysis: RunAnalysis) -> list[PrecisionRe
 
 
 def remember(results: Path, records: Sequence[PrecisionRecord]) -> None:
-    """Append the records of a run, unless they are there. One write, so that two runs at once
-    cannot mix their lines.
-    """
-    path = results / PRECISION_FILE
+    """Append the records of a run, unless they are there."""
     known = {one.run for one in remembered(results)}
-    text = "".join(json.dumps(asdict(one)) + "\n" for one in records if one.run not in known)
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-    try:
-        os.write(handle, text.encode())
-    finally:
-        os.close(handle)
+    append_records(results / PRECISION_FILE, [one for one in records if one.run not in known])
 
 
-def remembered(results: Path) -> tuple[PrecisionRecord, ...]:
-    """What earlier runs had; lines that cannot be read (torn by a kill) are left out."""
-    path = results / PRECISION_FILE
-    records = []
-    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
-        try:
-            records.append(_RECORD.validate_python(json.loads(line)))
-        except (ValueError, ValidationError):
-            continue
-    return tuple(records)
+def remembered(results: Path) -> list[PrecisionRecord]:
+    """What earlier runs had."""
+    return read_records(results / PRECISION_FILE, _RECORD)

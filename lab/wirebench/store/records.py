@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from wirebench.catalog.studies import RampSize
 from wirebench.trial.record import SCHEMA, FailureRecord
 
 
@@ -48,6 +49,8 @@ class Selection:
     preset: str
     only: tuple[str, ...] = ()
     cells: tuple[str, ...] = ()
+    ramp: RampSize | None = None
+    """The size that ramps have instead of the preset's."""
     blocks: int | None = None
     budget_ns: int | None = None
     repeats: int | None = None

@@ -1,0 +1,104 @@
+"""Ramps of the size that a command line asks for, and how long they will take."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from synthetic_run import World, write_run
+from test_presets_by_time import CATALOG, STUDIES, scope
+from test_run_session import FakeBench
+from wirebench.catalog.errors import CatalogError
+from wirebench.catalog.studies import RampLoad, RampSize
+from wirebench.cli.console import EXIT_OK, EXIT_USAGE
+from wirebench.cli.main import run_app
+from wirebench.run.scope import scope_of
+from wirebench.stats.pace import PACES_FILE, pace_records, remember_paces, remembered_paces
+from wirebench.store.records import Selection
+from wirebench.store.rundir import read_run
+
+
+def test_both_pacings_of_a_preset_have_the_size() -> None:
+    size = RampSize(rounds=7, add=30, messages=9)
+    found = scope("websocket", preset="quick", ramp=size)
+    assert [cell.key for cell in found.cells] == [
+        "websocket.serial-r7-a30-q9",
+        "websocket.burst-r7-a30-q9",
+    ]
+    for cell in found.cells:
+        load = cell.cell.load
+        assert isinstance(load, RampLoad)
+        assert (load.rounds, load.add, load.messages) == (7, 30, 9)
+        assert cell.cell.title.startswith("R = 7, A = 30, Q = 9, ")
+
+
+def test_what_is_left_out_is_the_articles_and_keeps_its_name() -> None:
+    found = scope("websocket", preset="hour", ramp=RampSize())
+    assert {cell.cell.id for cell in found.cells} <= {"serial", "burst"}
+    small = scope("websocket", preset="full", ramp=RampSize(rounds=4, add=50, messages=20))
+    assert [cell.cell.id for cell in small.cells] == ["serial-small", "burst-small"]
+
+
+def test_a_study_without_ramps_is_told_so() -> None:
+    with pytest.raises(CatalogError, match=r"--rounds, .*expected a study with ramps .*rest"):
+        scope("rest", preset="quick", ramp=RampSize(rounds=5))
+    both = scope("rest", "websocket", preset="quick", ramp=RampSize(rounds=5))
+    assert {cell.study.name for cell in both.cells} == {"websocket"}
+
+
+def test_the_options_are_those_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["run", "websocket", "--quick", "--dry-run", "--only", "floor"]
+    assert run_app([*command, "--rounds", "3", "--messages", "2", "--add", "5"]) == EXIT_OK
+    said = capsys.readouterr().out
+    assert "burst-r3-a5-q2" in said
+    assert "burst-small" not in said
+    assert run_app([*command, "--rounds", "0"]) == EXIT_USAGE
+
+
+def test_the_estimate_knows_each_contestants_pace(tmp_path: Path) -> None:
+    run = read_run(write_run(tmp_path, World(studies=("websocket",), samples=60)))
+    host = str(run.host.get("host_id", ""))
+    assert remembered_paces(tmp_path, host_id=host) == {}
+    remember_paces(tmp_path, run)
+    remember_paces(tmp_path, run)
+    lines = (tmp_path / PACES_FILE).read_text().splitlines()
+    assert len(lines) == len(pace_records(run)) > 0
+    paces = remembered_paces(tmp_path, host_id=host)
+    assert remembered_paces(tmp_path, host_id="another") == {}
+    # The synthetic rounds say what each message took; a twin's count as its contestant's.
+    for record in pace_records(run):
+        (cell,) = (one for one in run.plan.cells if one.cell.id == record.cell)  # type: ignore[union-attr]
+        trials = [one for one in run.trials if one.contestant == record.contestant]
+        trial = next(one for one in trials if one.cell == cell.cell.id and one.rounds)
+        spent = sum(one["elapsed_ns"] for one in trial.rounds or ())
+        answered = sum(one["answered"] for one in trial.rounds or ())
+        assert record.message_ns == pytest.approx(spent / answered, rel=0.5)
+    name = next(name for name, _ in paces if name in CATALOG)
+
+    def seconds(known: dict[tuple[str, str], float]) -> float:
+        found = scope_of(
+            Selection(studies=("websocket",), preset="full", seed=1, ramp=RampSize(), blocks=1),
+            studies=STUDIES,
+            wanted=[CATALOG[name]],
+            everybody=CATALOG,
+            bench=FakeBench(),
+            paces=known,
+        )
+        return found.measuring_ns / 1e9
+
+    fast = seconds({(name, "burst"): 1_000, (name, "serial"): 1_000})
+    slow = seconds({(name, "burst"): 2_000, (name, "serial"): 2_000})
+    # 50.5 million messages in each of two ramps; the contestant may be its own twin.
+    assert slow - fast == pytest.approx(101.0 * round((slow - fast) / 101.0), rel=0.01)
+    assert slow - fast >= 100
+
+
+def test_a_torn_line_is_left_out(tmp_path: Path) -> None:
+    run = read_run(write_run(tmp_path, World(studies=("websocket",), samples=60)))
+    remember_paces(tmp_path, run)
+    path = tmp_path / PACES_FILE
+    whole = path.read_text()
+    path.write_text(whole[: len(whole) - 20])
+    host = str(run.host.get("host_id", ""))
+    assert 0 < len(remembered_paces(tmp_path, host_id=host)) <= len(pace_records(run))

@@ -1,0 +1,41 @@
+"""Files in ``results/`` that keep a few records of each run, so that they outlive it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+Record = TypeVar("Record")
+
+
+def append_records(path: Path, records: Sequence[Any]) -> None:
+    """Append the records (dataclasses) in one write, so that two runs at once cannot mix their
+    lines.
+    """
+    if not records:
+        return
+    text = "".join(json.dumps(asdict(one)) + "\n" for one in records)
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    try:
+        os.write(handle, text.encode())
+    finally:
+        os.close(handle)
+
+
+def read_records(path: Path, adapter: TypeAdapter[Record]) -> list[Record]:
+    """The file's records; none if there is no file. A line that cannot be read (torn by a kill,
+    or of another version) is left out.
+    """
+    records = []
+    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+        try:
+            records.append(adapter.validate_python(json.loads(line)))
+        except (ValueError, ValidationError):
+            continue
+    return records
