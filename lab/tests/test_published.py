@@ -19,6 +19,7 @@ from wirebench.cli.published import _fullest_run
 from wirebench.report import analyse_run
 from wirebench.report.claims import ClaimView, claim_views, status_of
 from wirebench.report.published import Order, beside
+from wirebench.stats.types import FailureCount
 from wirebench.store.rundir import read_run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -45,7 +46,11 @@ def test_each_published_figure_maps_or_says_why_not(study: str) -> None:
     found = read(FOLDER / f"{study}.toml")
     assert all(table.place for table in found.tables)
     assert any(row.contestant for table in found.tables for row in table.rows)
-    assert any(row.absent for table in found.tables for row in table.rows)
+    assert found.claims
+
+
+def test_every_study_has_its_article() -> None:
+    assert set(published_studies(ROOT)) == set(load_studies(ROOT / "studies"))
 
 
 def test_the_messages_of_the_websocket_article_are_those_of_its_parameters() -> None:
@@ -162,6 +167,59 @@ def test_all_cores_need_a_host_that_has_them(tmp_path: Path) -> None:
     assert any(one.endswith("(on a host with three cores or more)") for one in go.commands)
 
 
+STOOD_STILL = FailureCount(
+    kind="timeout",
+    phase="load",
+    message="no reply for 10 s",
+    sent=None,
+    expected=None,
+    received=None,
+    state="4 threads in futex",
+    count=3,
+    blocks=(1, 2, 3),
+)
+
+
+@pytest.mark.parametrize(
+    ("failures", "status", "said"),
+    [
+        ((), "refuted", "fails: "),
+        ((STOOD_STILL,), "confirmed", "in 3 trials; 4 threads in futex"),
+        ((replace(STOOD_STILL, state=None, message="gone"),), "undecided", "another way: gone"),
+    ],
+)
+def test_a_stall_is_told_from_other_failures(
+    tmp_path: Path, failures: tuple[FailureCount, ...], status: str, said: str
+) -> None:
+    analysis = analyse_run(read_run(write_run(tmp_path, replace(WORLD, studies=("rest",)))))
+    cells = [
+        replace(cell, entries=tuple(replace(one, failures=failures) for one in cell.entries))
+        for cell in analysis.of_study("rest")
+    ]
+    name = next(one.contestant for one in cells[0].entries if not one.is_floor)
+    first = '{ at = "work", contestant = "cpp/cpprestsdk-blocking", expect = "stalls" },'
+    text = (FOLDER / "rest.toml").read_text()
+    assert first in text
+    start, end = text.index(first), text.index("]", text.index(first))
+    path = tmp_path / "rest.toml"
+    path.write_text(
+        text[:start]
+        + f'{{ at = "sprint", contestant = "{name}", expect = "stalls" }},'
+        + text[end:]
+    )
+    stalled = claim_views(read(path), cells, study_of("rest"))[0]
+    assert (stalled.status, len(stalled.findings)) == (status, 1)
+    assert said in stalled.findings[0]
+
+
+def test_a_prediction_compares_or_stalls(tmp_path: Path) -> None:
+    path = tmp_path / "rest.toml"
+    text = (FOLDER / "rest.toml").read_text()
+    path.write_text(text.replace('expect = "stalls"', 'expect = "stalls", than = "cpp/crow"', 1))
+    with pytest.raises(CatalogError, match="expected than with every prediction but one that"):
+        read(path)
+
+
 def test_the_status_follows_from_the_outcomes() -> None:
     assert status_of([]) == "not tested"
     assert status_of(["missing", "missing"]) == "not tested"
@@ -189,6 +247,28 @@ def test_the_command_prints_both_and_says_what_is_missing(
     assert "20,000 connections: one process has a limit" in said
     assert "Explanations" in said
     assert "(our own doubt)" in said
+
+
+@pytest.mark.parametrize(
+    ("study", "words"),
+    [
+        ("rest", ("HttpLib 0.5.8, C = 28", "about 367 s for 1000", "stalls")),
+        ("roundtrip", ("http_libcurl_reinit", "cpprestsdk's client is no contestant", "::1")),
+    ],
+)
+def test_the_other_articles_are_printed_too(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    study: str,
+    words: tuple[str, ...],
+) -> None:
+    monkeypatch.setenv("COLUMNS", "250")
+    run = write_run(tmp_path, replace(WORLD, studies=(study,)))
+    assert run_app(["published", study, str(run)]) == EXIT_OK
+    said = capsys.readouterr().out
+    for word in words:
+        assert word in said
 
 
 @pytest.mark.parametrize(

@@ -82,13 +82,24 @@ class Measure(_Table):
 
 
 class Prediction(_Table):
-    """What follows from a claim for two contestants."""
+    """What follows from a claim for two contestants, or for one that is said to stall."""
 
     at: str
     """The name of a measure."""
     contestant: str
-    expect: Literal["better", "not better"] = "better"
-    than: str
+    expect: Literal["better", "not better", "stalls"] = "better"
+    than: str | None = None
+    """None for one that stalls."""
+
+    @model_validator(mode="after")
+    def _compares_or_stalls(self) -> Prediction:
+        if (self.expect == "stalls") != (self.than is None):
+            raise ValueError("expected than with every prediction but one that something stalls")
+        return self
+
+    @property
+    def contestants(self) -> tuple[str, ...]:
+        return (self.contestant,) if self.than is None else (self.contestant, self.than)
 
 
 class Claim(_Table):
@@ -191,8 +202,8 @@ def _contestants_named(found: Published) -> Named:
                 yield row.contestant, f"tables.{number}.rows.{index}.contestant"
     for number, claim in enumerate(found.claims):
         for index, one in enumerate(claim.predictions):
-            yield one.contestant, f"claims.{number}.predictions.{index}.contestant"
-            yield one.than, f"claims.{number}.predictions.{index}.than"
+            for key, name in zip(("contestant", "than"), one.contestants, strict=False):
+                yield name, f"claims.{number}.predictions.{index}.{key}"
 
 
 def _measures_named(found: Published) -> Named:

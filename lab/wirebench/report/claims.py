@@ -9,7 +9,7 @@ from typing import Literal
 from wirebench.catalog.published import Claim, Measure, Prediction, Published
 from wirebench.catalog.studies import Study, on_all_cores
 from wirebench.report.figures import bound_sign, noun, ratio_text
-from wirebench.stats.types import CellAnalysis
+from wirebench.stats.types import CellAnalysis, EntryAnalysis
 
 Outcome = Literal["holds", "fails", "open", "missing"]
 """Of one prediction. ``open``: the run has both contestants, but no verdict on them."""
@@ -70,18 +70,37 @@ def _outcome(
     one: Prediction, measure: Measure, cells: Mapping[str, CellAnalysis]
 ) -> tuple[Outcome, str]:
     """The outcome, and the prediction with what the run has of it."""
-    expected = f"{one.contestant} {one.expect} than {one.than}"
+    expected = f"{one.contestant} {one.expect}" + (f" than {one.than}" if one.than else "")
     cell = next((cells[name] for name in measure.cells if name in cells), None)
     if cell is None:
         return "missing", f"missing: {expected}: no cell of the run tests it"
-    expected += f" by {noun(cell.metric, cell.unit)} in {cell.cell}"
-    for name in (one.contestant, one.than):
-        entry = cell.entry(name)
+    if one.than is not None:
+        expected += f" by {noun(cell.metric, cell.unit)}"
+    expected += f" in {cell.cell}"
+    entries = [cell.entry(name) for name in one.contestants]
+    for name, entry in zip(one.contestants, entries, strict=True):
         if entry is None:
             return "missing", f"missing: {expected}: {name} is not in the run"
+        if one.than is None:
+            return _stalled(entry, expected)
         if entry.unranked is not None:
             return "open", f"open: {expected}: {name} has no rank: {entry.unranked}"
-    pair = cell.pair(one.contestant, one.than)
+    return _compared(one, one.than or "", cell, expected)
+
+
+def _stalled(entry: EntryAnalysis, expected: str) -> tuple[Outcome, str]:
+    """By its failed trials: those of a server that stood still have the state it stood in."""
+    states = [one for one in entry.failures if one.state is not None]
+    if states:
+        trials = sum(one.count for one in states)
+        return "holds", f"holds: {expected}: in {trials} trials; {states[0].state}"
+    if entry.failures:
+        return "open", f"open: {expected}: it failed in another way: {entry.failures[0].message}"
+    return "fails", f"fails: {expected}: it answered everything"
+
+
+def _compared(one: Prediction, than: str, cell: CellAnalysis, expected: str) -> tuple[Outcome, str]:
+    pair = cell.pair(one.contestant, than)
     if pair is None or pair.verdict.kind == "undecided":
         why = pair.verdict.reason if pair is not None else None
         return "open", f"open: {expected}: not separable{f', {why}' if why else ''}"
@@ -106,7 +125,7 @@ def _commands(
             preset, cell, all_cores = found
             cells, names = wanted.setdefault(preset, ({}, {}))
             cells[cell] = all_cores
-            names |= {one.contestant: None, one.than: None}
+            names |= dict.fromkeys(one.contestants)
     for preset, (cells, names) in wanted.items():
         yield (
             f"wirebench run {study.name} --preset {preset} --cells {','.join(cells)}"
