@@ -443,3 +443,26 @@ def test_every_chart_is_valid_vega_lite(view: PageView) -> None:
     for chart in view.charts.values():
         chart.to_dict()  # raises what Altair's schema does not allow
         assert "config" not in spec_of(chart)
+
+
+def test_the_articles_figures_and_explanations_are_on_the_page(tmp_path: Path) -> None:
+    path = write_run(tmp_path, replace(WORLD, studies=("concurrency",), samples=60))
+    text = write_report(path).read_text(encoding="utf-8")
+    assert 'id="article-concurrency"' in text
+    assert "av_http 0.0.1" in text
+    assert "pairs agree" in text
+    assert "Its explanations" in text
+    assert "our own doubt" in text
+
+
+def test_a_project_that_is_broken_costs_the_page_its_articles_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_run(tmp_path / "results", replace(WORLD, studies=("concurrency",), samples=60))
+    for folder in ("contestants", "studies"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "studies" / "concurrency.toml").write_text("not = a = study")
+    monkeypatch.setenv("WIREBENCH_ROOT", str(tmp_path))
+    text = write_report(path).read_text(encoding="utf-8")
+    assert 'id="study-concurrency"' in text
+    assert "article-concurrency" not in text

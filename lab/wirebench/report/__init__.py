@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from wirebench.stats import RunAnalysis, analyse, load_history
 from wirebench.stats.types import HistoryRecord
 from wirebench.store.rundir import REPORT_FILE, StoredRun, read_run
 
+if TYPE_CHECKING:
+    from wirebench.report.view import Articles
+
 __all__ = ["analyse_run", "export_charts", "export_rounds", "history_of", "write_report"]
+
+_log = logging.getLogger(__name__)
 
 
 def analyse_run(run: StoredRun) -> RunAnalysis:
@@ -38,11 +45,33 @@ def write_report(path: Path, *, out: Path | None = None) -> Path:
     # Altair checks every part of every chart against its schema, which takes seconds; the tests
     # have it check.
     with debug_mode(False):
-        text = render(page_view(run, analysis), cache=run.path.parent)
+        text = render(page_view(run, analysis, articles=_articles(run)), cache=run.path.parent)
     scratch = target.with_name(f".{target.name}.new")
     scratch.write_text(text, encoding="utf-8")
     scratch.replace(target)
     return target
+
+
+def _articles(run: StoredRun) -> Articles:
+    """The articles behind the run's studies, as the project has them now. Without a project, or
+    with a broken one, the report does without.
+    """
+    from wirebench.catalog.contestants import STUDIES, find_root
+    from wirebench.catalog.errors import CatalogError
+    from wirebench.catalog.published import published_of, published_studies
+    from wirebench.catalog.studies import load_studies
+
+    try:
+        root = find_root()
+        known = load_studies(root / STUDIES)
+        return {
+            study.name: (published_of(root, study.name), known[study.name])
+            for study in (run.plan.studies if run.plan is not None else ())
+            if study.name in known and study.name in published_studies(root)
+        }
+    except CatalogError as error:
+        _log.warning("the report has no published figures: %s", error)
+        return {}
 
 
 def export_charts(path: Path, folder: Path) -> list[Path]:

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from wirebench.report.charts import AnyChart
+from wirebench.report.claims import ClaimView
 from wirebench.report.facts import Facts
 from wirebench.report.palette import Look
+from wirebench.report.published import BesideTable
 from wirebench.report.sentences import Sentence
 from wirebench.report.standards import Standards
 from wirebench.stats.types import (
@@ -132,6 +134,18 @@ class MemoryView:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ArticleView:
+    """The article behind a study, beside the run."""
+
+    title: str
+    by: str
+    """Author, date, project and host, as far as they are known."""
+    pictures: str
+    tables: tuple[BesideTable, ...]
+    claims: tuple[ClaimView, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class StudyView:
     name: str
     title: str
@@ -143,6 +157,7 @@ class StudyView:
     tables: tuple[TableView, ...]
     cells: tuple[CellView, ...]
     memory: tuple[MemoryView, ...]
+    article: ArticleView | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,22 +6,32 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from wirebench.catalog.studies import Cell
+from wirebench.catalog.published import Published
+from wirebench.catalog.studies import Cell, Study
 from wirebench.catalog.units import rough_duration
 from wirebench.plan.model import Plan, StudyText
 from wirebench.report import memory
 from wirebench.report.cells import cell_view
 from wirebench.report.charts import Style, Target, curve_chart
 from wirebench.report.checked import verdicts_sentence
+from wirebench.report.claims import claim_views
 from wirebench.report.curves import ladder_curves
 from wirebench.report.facts import Facts, conformance, facts_of
 from wirebench.report.figures import moment
 from wirebench.report.loads import cost_tables, load_charts, load_tables
 from wirebench.report.matrix import comparable, matrix_of
-from wirebench.report.model import HOW_CURVES, ChartView, MemoryView, PageView, StudyView
+from wirebench.report.model import (
+    HOW_CURVES,
+    ArticleView,
+    ChartView,
+    MemoryView,
+    PageView,
+    StudyView,
+)
 from wirebench.report.palette import looks
 from wirebench.report.precision import precision_text
 from wirebench.report.provenance import failures_of, host_rows, status_note
+from wirebench.report.published import beside
 from wirebench.report.sentences import twin_sentence
 from wirebench.report.standards import standards
 from wirebench.run.bench import check_name
@@ -32,14 +42,32 @@ from wirebench.stats.types import (
 )
 from wirebench.store.rundir import StoredRun
 
+Articles = Mapping[str, tuple[Published, Study]]
+"""What the article behind a study published, and the study, by the study's name."""
 
-def page_view(run: StoredRun, analysis: RunAnalysis, *, target: Target = "page") -> PageView:
+
+def page_view(
+    run: StoredRun,
+    analysis: RunAnalysis,
+    *,
+    articles: Articles | None = None,
+    target: Target = "page",
+) -> PageView:
+    articles = articles or {}
     facts = facts_of(run)
     plan = run.plan
     studies: tuple[StudyView, ...] = ()
     if plan is not None:
         style = style_of(plan, target)
-        studies = tuple(_study(study, run, plan, analysis, facts, style) for study in plan.studies)
+        studies = tuple(
+            replace(
+                _study(study, run, plan, analysis, facts, style),
+                article=article_view(analysis.of_study(study.name), *articles[study.name])
+                if study.name in articles
+                else None,
+            )
+            for study in plan.studies
+        )
     shown = [
         one
         for study in studies
@@ -64,6 +92,19 @@ def page_view(run: StoredRun, analysis: RunAnalysis, *, target: Target = "page")
         contestants=tuple(sorted(facts.items())),
         standards=standards(run.verified),
         charts={one.id: one.chart for one in shown},
+    )
+
+
+def article_view(cells: Sequence[CellAnalysis], published: Published, study: Study) -> ArticleView:
+    source = published.source
+    return ArticleView(
+        title=source.title,
+        by="; ".join(
+            one for one in (source.author, source.date, source.project, source.host) if one
+        ),
+        pictures=published.pictures,
+        tables=beside(published, cells),
+        claims=claim_views(published, cells, study),
     )
 
 
