@@ -21,12 +21,18 @@ public:
         std::string certificate;
         std::string key;
     };
+    struct authority {
+        X509* certificate = nullptr;
+        EVP_PKEY* key = nullptr;
+    };
     struct wishes {
         std::string name = {};          // common name
         std::string alternatives = {};  // "DNS:localhost,IP:127.0.0.1"
         long valid_from = -3600;        // seconds from now
         long valid_until = 24 * 3600;
         bool signed_by_other = false;  // by the authority of other_ca_file()
+        std::string purposes = {};     // "OCSPSigning"; none: for everything
+        std::string features = {};     // "status_request": must-staple
     };
 
     certificates() {
@@ -85,18 +91,22 @@ public:
         return path(file);
     }
 
-private:
-    struct authority {
-        X509* certificate = nullptr;
-        EVP_PKEY* key = nullptr;
-    };
+    // Those of ca_file() and other_ca_file(), for as long as this lives.
+    const authority& ca() const { return authority_; }
+    const authority& other_ca() {
+        other_ca_file();
+        return other_;
+    }
 
+private:
     // Takes the key.
     files issue(const std::string& file, const wishes& w, EVP_PKEY* key) {
         const authority& by = w.signed_by_other ? other_ : authority_;
         X509* const made = begin(w, key, by.certificate);
         if (!w.alternatives.empty())
             add(made, by.certificate, NID_subject_alt_name, w.alternatives.c_str());
+        if (!w.purposes.empty()) add(made, by.certificate, NID_ext_key_usage, w.purposes.c_str());
+        if (!w.features.empty()) add(made, by.certificate, NID_tlsfeature, w.features.c_str());
         EXPECT_GT(X509_sign(made, by.key, EVP_sha256()), 0);
         const files out{path(file + ".pem"), path(file + ".key")};
         write(out.certificate, made);

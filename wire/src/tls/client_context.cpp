@@ -7,6 +7,7 @@
 #include "algorithms.hpp"
 #include "engine.hpp"
 #include "pem.hpp"
+#include "stapling.hpp"
 #include "wire/loop/address.hpp"
 
 namespace wire::tls {
@@ -21,6 +22,7 @@ public:
         : ctx_(std::move(ctx)),
           server_name_(o.server_name),
           insecure_(o.insecure),
+          needs_staple_(o.ocsp == ocsp_response::required),
           resume_(o.resume),
           records_(usable_layer(o.records)),
           check_(o.check_server ? std::make_shared<const server_check>(o.check_server) : nullptr),
@@ -52,7 +54,8 @@ public:
         if (resume_) {
             sessions = cache_.of(std::string(host) + ":" + std::to_string(port));
             if (sessions != nullptr) {
-                if (const session_ptr earlier = sessions->get())
+                const session_ptr earlier = sessions->get();
+                if (earlier != nullptr && (!needs_staple_ || ocsp_until(*earlier) != 0))
                     SSL_set_session(ssl.get(), earlier.get());
             }
         }
@@ -63,6 +66,7 @@ private:
     ctx_ptr ctx_;
     std::string server_name_;
     bool insecure_;
+    bool needs_staple_;
     bool resume_;
     record_layer records_;
     std::shared_ptr<const server_check> check_;  // null without one
@@ -72,6 +76,8 @@ private:
 }  // namespace
 
 result<std::shared_ptr<client_context>> client_context::create(const client_options& options) {
+    if (options.insecure && options.ocsp != ocsp_response::not_asked)
+        return error(errc::bad_argument, "ocsp: an insecure client checks no certificate");
     auto made = new_context(TLS_client_method(), algorithms_of(options));
     if (!made) return made.error();
     ctx_ptr ctx = *std::move(made);
@@ -83,6 +89,7 @@ result<std::shared_ptr<client_context>> client_context::create(const client_opti
         return failure("cannot use the system's authorities");
     }
     SSL_CTX_set_verify(ctx.get(), options.insecure ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, nullptr);
+    if (auto r = ask_for_staples(*ctx, options.ocsp); !r) return r.error();
     const certificate_source own{options.certificate_file, options.key_file,
                                  options.certificate_pem,  options.key_pem,
                                  options.key_password,     options.ask_key_password};

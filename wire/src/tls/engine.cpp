@@ -27,6 +27,7 @@
 
 #include "alerts.hpp"
 #include "read_peer_certificate.hpp"
+#include "stapling.hpp"
 
 namespace wire::tls::detail {
 
@@ -155,6 +156,8 @@ error engine::why(int returned, std::string_view doing) {
         text += "'s certificate is not to be trusted: ";
         text += X509_verify_cert_error_string(verdict);
         ERR_clear_error();
+    } else if (alert_.sent && alert_.name == alert_name(TLS1_AD_BAD_CERTIFICATE_STATUS_RESPONSE)) {
+        text += ": " + staple_problem();
     } else if (reason >= SSL_AD_REASON_OFFSET) {
         text += ": the peer's alert: ";
         text += alert_name(static_cast<std::uint8_t>(reason - SSL_AD_REASON_OFFSET));
@@ -209,7 +212,7 @@ void engine::note_info() {
     if (size > 0) protocol_.assign(reinterpret_cast<const char*>(name), size);
     X509* const peer = SSL_get0_peer_certificate(ssl);
     if (peer == nullptr) return;
-    certificate_ = read_peer_certificate(*peer);
+    certificate_ = read_peer_certificate(*peer, ocsp_until(*SSL_get_session(ssl)) != 0);
     X509_NAME* const subject = X509_get_subject_name(peer);
     const int at = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);
     if (at < 0) return;

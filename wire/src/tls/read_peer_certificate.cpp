@@ -85,11 +85,12 @@ void add_names(const X509& from, peer_certificate& to) {
 
 }  // namespace
 
-std::shared_ptr<const peer_certificate> read_peer_certificate(X509& from) {
+std::shared_ptr<const peer_certificate> read_peer_certificate(X509& from, bool ocsp_good) {
     auto out = std::make_shared<peer_certificate>();
     out->subject = subject_of(from);
     out->sha256 = fingerprint_of(from);
     add_names(from, *out);
+    out->ocsp_good = ocsp_good;
     ERR_clear_error();
     return out;
 }

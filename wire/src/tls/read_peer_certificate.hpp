@@ -8,7 +8,7 @@
 
 namespace wire::tls::detail {
 
-// Never null.
-std::shared_ptr<const peer_certificate> read_peer_certificate(X509& from);
+// Never null. `ocsp_good`: whether its server has proved that it was not revoked.
+std::shared_ptr<const peer_certificate> read_peer_certificate(X509& from, bool ocsp_good);
 
 }  // namespace wire::tls::detail

@@ -10,6 +10,7 @@
 #include "algorithms.hpp"
 #include "engine.hpp"
 #include "pem.hpp"
+#include "stapling.hpp"
 #include "ticket_keys.hpp"
 
 namespace wire::tls {
@@ -133,6 +134,10 @@ result<ctx_ptr> read_files(const server_options& o, std::shared_ptr<ticket_keys>
     for (const certificate_source& from : o.certificates) {
         auto made = make_context(from, o, *held);
         if (!made) return made.error();
+        if (auto r = staple(**made, from, o.clock); !r) {
+            const auto at = std::to_string(&from - o.certificates.data());
+            return error(r.error().code, "certificates[" + at + "]: " + r.error().message);
+        }
         if (first != nullptr) {
             held->others.push_back((*std::move(made)).release());
         } else {

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <ctime>
 
+#include "stapling.hpp"
+
 namespace wire::tls::detail {
 
 namespace {
@@ -14,6 +16,13 @@ std::time_t made_at(const SSL_SESSION& session) noexcept {
 #else
     return SSL_SESSION_get_time(&session);
 #endif
+}
+
+// Also where the proof that the server's certificate was not revoked has expired.
+bool is_stale(const SSL_SESSION& session, std::time_t now) noexcept {
+    const std::time_t until = ocsp_until(session);
+    return made_at(session) + SSL_SESSION_get_timeout(&session) <= now ||
+           (until != 0 && until + ocsp_clock_skew_seconds <= now);
 }
 
 }  // namespace
@@ -30,7 +39,7 @@ session_ptr server_sessions::get() {
     const auto now = std::time(nullptr);
     while (!kept_.empty()) {
         SSL_SESSION* const newest = kept_.back().get();
-        const bool stale = made_at(*newest) + SSL_SESSION_get_timeout(newest) <= now;
+        const bool stale = is_stale(*newest, now);
         if (!stale &&
             !(single_use_ && SSL_SESSION_get_protocol_version(newest) == TLS1_3_VERSION)) {
             SSL_SESSION_up_ref(newest);

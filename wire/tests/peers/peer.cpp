@@ -1,10 +1,10 @@
 // What other people's programs talk to in wire/tests/peers: a server with the routes that their
 // tests need, and a client that makes one request, repeats it and says what came.
 //
-//     wire_peer server PORT [--tls CERTIFICATE KEY] [--unix PATH] [--proxied]
+//     wire_peer server PORT [--tls CERTIFICATE KEY [--ocsp FILE]] [--unix PATH] [--proxied]
 //     wire_peer activated                       with the sockets of systemd-socket-activate
 //     wire_peer client URL [--method M] [--body N] [--chunked] [--expect] [--repeat N]
-//                      [--decompress] [--ca FILE] [--proxy URL] [--tls 1.2|1.3]
+//                      [--decompress] [--ca FILE [--ocsp]] [--proxy URL] [--tls 1.2|1.3]
 //                      [--digest ORIGIN USER PASSWORD]
 //
 // On SIGUSR2 the server starts itself anew, hands its sockets over, and ends.
@@ -43,6 +43,8 @@ bool read_arguments(int argc, char** argv, asked& to) {
             to.chunked = true;
         } else if (name == "--expect") {
             to.expect = true;
+        } else if (name == "--ocsp") {
+            to.tls.ocsp = wire::tls::ocsp_response::required;
         } else if (name == "--decompress") {
             to.options.decompress = true;
         } else if (i + 1 == argc) {

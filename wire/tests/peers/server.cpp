@@ -230,10 +230,14 @@ int serve(int argc, char** argv) {
         } else if (name == "--tls" && i + 2 < argc) {
             wire::tls::server_options tls;
             tls.certificates = {{argv[i + 1], argv[i + 2]}};
+            i += 2;
+            if (i + 2 < argc && std::string_view(argv[i + 1]) == "--ocsp") {
+                tls.certificates[0].ocsp_response_file = argv[i + 2];
+                i += 2;
+            }
             auto context = wire::tls::server_context::create(tls);
             if (!context) return fail(context.error());
             options.tls = *std::move(context);
-            i += 2;
         } else {
             return 64;
         }

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "fuzz/damage.hpp"
+#include "damage.hpp"
 #include "targets.hpp"
 
 namespace wireload::fuzz::corpus_test {

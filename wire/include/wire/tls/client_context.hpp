@@ -24,6 +24,19 @@
 
 namespace wire::tls {
 
+// Whether servers are asked to prove with an OCSP response (RFC 6066 section 8) that their
+// certificate is not revoked. One that is sent is always checked: it has to be for the certificate,
+// signed by its issuer or by a responder that the issuer named, within its time give or take five
+// minutes, and say "good". Another ends the handshake.
+enum class ocsp_response : std::uint8_t {
+    not_asked,
+    // Servers without one are accepted, and peer_certificate::ocsp_good is then false; unless their
+    // certificate is marked "must-staple" (RFC 7633).
+    asked,
+    // Servers without one are refused.
+    required,
+};
+
 // File names are read by create() and not again. Certificates are checked for their chain, their
 // dates and the server's name, which must stand in the subjectAltName: a common name is not read
 // (RFC 9525).
@@ -36,6 +49,10 @@ struct client_options {
     // Accept every certificate. For tests against servers with none that could be checked; never
     // for data that matter.
     bool insecure = false;
+    // Whether servers have to show that their certificate is not revoked. An error with `insecure`,
+    // which checks nothing. A session is resumed no longer than the response of its first handshake
+    // is valid, and with `required` none without one.
+    ocsp_response ocsp = ocsp_response::not_asked;
     // PEM; the client's certificate with the chain behind it, and its key, for servers that ask for
     // one.
     std::string certificate_file;

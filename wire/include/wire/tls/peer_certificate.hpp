@@ -23,6 +23,9 @@ struct peer_certificate {
     std::vector<std::string> ip_addresses;
     std::vector<std::string> uris;
     std::vector<std::string> email_addresses;
+    // Whether a server proved with an OCSP response that the certificate was not revoked, in this
+    // handshake or in the one of the session that it resumed: see client_options::ocsp.
+    bool ocsp_good = false;
 };
 
 }  // namespace wire::tls

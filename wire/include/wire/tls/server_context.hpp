@@ -82,8 +82,8 @@ struct server_options {
     // How long one key seals tickets. For as long again it opens them. Who learns it reads the
     // TLS 1.2 sessions that it sealed. From 1 s to 7 days.
     std::chrono::seconds ticket_key_period = std::chrono::hours(12);
-    // Tells the time by which tickets and clients' certificates are judged. Called by any thread
-    // during handshakes; it must not throw. Empty: the system's clock.
+    // Tells the time by which tickets, clients' certificates and OCSP responses are judged. Called
+    // by any thread during handshakes; it must not throw. Empty: the system's clock.
     std::function<std::chrono::system_clock::time_point()> clock;
 };
 
