@@ -23,6 +23,7 @@ COMMANDS = (
     "report",
     "compare",
     "duel",
+    "gate",
     "selftest",
 )
 """Modules of this package, in the order in which ``--help`` shows their commands."""
