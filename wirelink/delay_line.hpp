@@ -47,16 +47,16 @@ public:
     explicit delay_line(const path_options& options) : options_(options), random_(options.seed) {}
 
     // Takes a copy of the packet that arrived at `now` (any monotonic clock, the same at every
-    // call). Returns false when it is dropped.
-    bool push(nanoseconds now, std::span<const std::byte> packet) {
+    // call). Returns when it is due, or nothing when it is dropped.
+    std::optional<nanoseconds> push(nanoseconds now, std::span<const std::byte> packet) {
         if (options_.loss > 0 && uniform_(random_) < options_.loss) {
             ++counters_.lost;
-            return false;
+            return std::nullopt;
         }
         const nanoseconds start = std::max(now, link_free_);
         if (waiting(now) >= options_.queue_packets || in_flight_.size() >= max_packets_in_flight) {
             ++counters_.overflowed;
-            return false;
+            return std::nullopt;
         }
         link_free_ = start + serialisation(packet.size());
         nanoseconds due = link_free_;
@@ -68,7 +68,7 @@ public:
         }
         if (link_free_ > now) departures_.push(link_free_);
         in_flight_.push({due, sequence_++, {packet.begin(), packet.end()}});
-        return true;
+        return due;
     }
 
     // When the next packet is to be delivered; nothing when none is in flight.

@@ -4,14 +4,19 @@
 // imitate.
 #include "delay_line.hpp"
 #include "namespaces.hpp"
+#include "recorder.hpp"
 #include "relay.hpp"
 
 #include <fmt/format.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <optional>
+#include <string>
+#include <system_error>
 
 namespace {
 
@@ -28,7 +33,20 @@ std::string counters_json(const wirelink::path_counters& counters) {
                        counters.reordered);
 }
 
-int run(const wirelink::path_options& each_way) {
+// Where to write a record of the first packets; no path means none.
+struct record_options {
+    std::string path;
+    std::size_t packets = 20'000;
+};
+
+int run(const wirelink::path_options& each_way, const record_options& wanted) {
+    // As the user who asked, and before anything depends on it.
+    std::FILE* file = wanted.path.empty() ? nullptr : std::fopen(wanted.path.c_str(), "we");
+    if (!wanted.path.empty() && file == nullptr)
+        throw std::system_error(errno, std::generic_category(), wanted.path);
+    std::optional<wirelink::recorder> record;
+    if (file != nullptr) record.emplace(wanted.packets);
+
     sigset_t ending;
     sigemptyset(&ending);
     sigaddset(&ending, SIGINT);
@@ -51,13 +69,17 @@ int run(const wirelink::path_options& each_way) {
     const bool realtime = wirelink::become_punctual();
     fmt::print(
         R"({{"schema":"wirelink/1","server":{{"pid":{},"address":"{}"}},"client":{{"pid":{},"address":"{}"}},)"
-        R"("rtt_ns":{},"jitter_ns":{},"rate_bits_per_second":{},"loss":{},"reorder":{},"queue_packets":{},"seed":{}}})"
+        R"("rtt_ns":{},"jitter_ns":{},"rate_bits_per_second":{},"loss":{},"reorder":{},"queue_packets":{},"seed":{},"realtime":{}}})"
         "\n",
         server.holder, server.address, client.holder, client.address, 2 * each_way.delay.count(),
         each_way.jitter.count(), each_way.rate_bits_per_second, each_way.loss, each_way.reorder,
         each_way.queue_packets, each_way.seed, realtime);
     std::fflush(stdout);
-    wirelink::relay(server.tun, client.tun, upstream, downstream, signals);
+    wirelink::relay(server.tun, client.tun, upstream, downstream, signals,
+                    record ? &*record : nullptr);
+    const bool kept = !record || record->write(file);
+    if (file != nullptr && (std::fclose(file) != 0 || !kept))
+        throw std::system_error(errno, std::generic_category(), wanted.path);
     fmt::print("{{\"upstream\":{},\"downstream\":{}}}\n", counters_json(upstream.counters()),
                counters_json(downstream.counters()));
     return 0;
@@ -81,6 +103,7 @@ int main(int argc, char** argv) {
     double loss_percent = 0;
     double reorder_percent = 0;
     wirelink::path_options each_way;
+    record_options record;
     app.add_option("--rtt-ms", rtt_ms, "Round trip of the link in ms; half of it each way")
         ->required()
         ->check(CLI::Range(0.0, 60'000.0));
@@ -96,6 +119,11 @@ int main(int argc, char** argv) {
                    "Packets that may wait for the bottleneck")
         ->check(CLI::Range(std::size_t{1}, delay_line::max_packets_in_flight));
     app.add_option("--seed", each_way.seed, "Seed of loss, reordering and jitter");
+    app.add_option(
+        "--record", record.path,
+        "At the end, write times, flags, numbers and lengths of TCP packets to this file");
+    app.add_option("--record-packets", record.packets, "Packets to record, the first ones")
+        ->check(CLI::Range(std::size_t{1}, std::size_t{10'000'000}));
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
@@ -116,7 +144,7 @@ int main(int argc, char** argv) {
         return exit_usage;
     }
     try {
-        return run(each_way);
+        return run(each_way, record);
     } catch (const std::exception& error) {
         fmt::print(stderr, "wirelink: {}\n", error.what());
         return exit_setup;

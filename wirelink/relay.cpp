@@ -23,11 +23,15 @@ constexpr int packets_at_once = 64;
 
 nanoseconds monotonic_now() { return std::chrono::steady_clock::now().time_since_epoch(); }
 
-void take_arrivals(int from, delay_line& line, packet_buffer& buffer) {
+void take_arrivals(int from, delay_line& line, packet_buffer& buffer, direction way,
+                   recorder* record) {
     for (int taken = 0; taken < packets_at_once; ++taken) {
         const ssize_t size = ::read(from, buffer.data(), buffer.size());
         if (size <= 0) return;  // EAGAIN: all taken
-        line.push(monotonic_now(), {buffer.data(), static_cast<std::size_t>(size)});
+        const nanoseconds now = monotonic_now();
+        const std::span packet(buffer.data(), static_cast<std::size_t>(size));
+        const auto due = line.push(now, packet);
+        if (record != nullptr) record->note(way, now, due, packet);
     }
 }
 
@@ -59,7 +63,8 @@ bool become_punctual() {
     return ::sched_setscheduler(0, SCHED_FIFO, &priority) == 0;
 }
 
-void relay(int server, int client, delay_line& upstream, delay_line& downstream, int stop) {
+void relay(int server, int client, delay_line& upstream, delay_line& downstream, int stop,
+           recorder* record) {
     const int timer = ::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
     if (timer < 0) throw std::system_error(errno, std::generic_category(), "timerfd_create");
     packet_buffer buffer;
@@ -70,8 +75,8 @@ void relay(int server, int client, delay_line& upstream, delay_line& downstream,
         if (::poll(watched.data(), watched.size(), -1) < 0 && errno != EINTR) break;
         if (watched[3].revents != 0) break;
         // Setting the timer again clears an expiry that nobody read.
-        take_arrivals(server, downstream, buffer);
-        take_arrivals(client, upstream, buffer);
+        take_arrivals(server, downstream, buffer, direction::downstream, record);
+        take_arrivals(client, upstream, buffer, direction::upstream, record);
         deliver_due(server, upstream);
         deliver_due(client, downstream);
     }

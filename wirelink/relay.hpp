@@ -2,6 +2,7 @@
 #pragma once
 
 #include "delay_line.hpp"
+#include "recorder.hpp"
 
 namespace wirelink {
 
@@ -12,8 +13,9 @@ bool become_punctual();
 
 // Moves packets in the calling thread until `stop` becomes readable. `server` and `client` are
 // non-blocking descriptors that give and take one packet a call; `upstream` delays what goes to the
-// server, `downstream` what goes to the client. Nothing is closed. Throws std::system_error when
-// the host has no timer for it.
-void relay(int server, int client, delay_line& upstream, delay_line& downstream, int stop);
+// server, `downstream` what goes to the client. `record` notes each packet as it is taken; null
+// for none. Nothing is closed. Throws std::system_error when the host has no timer for it.
+void relay(int server, int client, delay_line& upstream, delay_line& downstream, int stop,
+           recorder* record = nullptr);
 
 }  // namespace wirelink

@@ -241,6 +241,7 @@ def _footnotes(cell: CellAnalysis) -> Iterable[str]:
     if any(entry.memory and entry.memory.reason == NEEDS_RUNGS for entry in cell.entries):
         yield f"memory per connection: {NEEDS_RUNGS}"
     yield str(cell.run_effect)
+    yield from cell.link_costs
     if cell.server is not None:
         yield f"served by {cell.server}"
     if cell.dropped:

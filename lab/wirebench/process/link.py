@@ -56,6 +56,8 @@ class OpenLink:
     client: Network
     realtime: bool
     """Whether the link has real-time scheduling, and does not wait behind other programs."""
+    record: Path | None = None
+    """The headers of its first packets, once it has ended."""
 
     @property
     def holders(self) -> tuple[int, int]:
@@ -65,7 +67,7 @@ class OpenLink:
         return self.server.holder, self.client.holder
 
 
-def link_command(wirelink: Path, link: Link, *, seed: int) -> list[str]:
+def link_command(wirelink: Path, link: Link, *, seed: int, record: Path | None = None) -> list[str]:
     return [
         str(wirelink),
         f"--rtt-ms={link.rtt_ms:g}",
@@ -73,15 +75,25 @@ def link_command(wirelink: Path, link: Link, *, seed: int) -> list[str]:
         f"--loss-percent={link.loss_percent:g}",
         f"--rate-mbit={link.rate_mbit:g}",
         f"--seed={seed}",
+        *([f"--record={record}"] if record is not None else []),
     ]
 
 
 def open_link(
-    scope: Scope, wirelink: Path, link: Link, *, seed: int = 1, cores: tuple[int, ...] = ()
+    scope: Scope,
+    wirelink: Path,
+    link: Link,
+    *,
+    seed: int = 1,
+    cores: tuple[int, ...] = (),
+    record: Path | None = None,
 ) -> OpenLink:
-    """Start a link in the scope. ``LinkError`` if this host allows none."""
+    """Start a link in the scope. ``LinkError`` if this host allows none.
+
+    ``record``: where it writes the headers of its first packets as it ends; None for nowhere.
+    """
     process = scope.start(
-        link_command(wirelink, link, seed=seed),
+        link_command(wirelink, link, seed=seed, record=record),
         name="link",
         cwd=scope.folder,
         env={},
@@ -94,6 +106,7 @@ def open_link(
         server=_network(process, opened, "server"),
         client=_network(process, opened, "client"),
         realtime=opened.realtime,
+        record=record,
     )
 
 

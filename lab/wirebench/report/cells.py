@@ -76,6 +76,7 @@ def cell_view(
         columns=tuple(columns),
         rows=tuple(rows),
         remarked=any(row.remarks for row in rows),
+        link_costs=cell.link_costs,
         charts=tuple(_cell_charts(cell, trials, style)),
         checks=tuple(
             validity_row(entry)

@@ -88,6 +88,8 @@ class CellView:
     rows: tuple[Row, ...]
     remarked: bool
     """Whether any row has a remark."""
+    link_costs: tuple[str, ...]
+    """What requests over a link wait for, an entry a line."""
     charts: tuple[ChartView, ...]
     checks: tuple[Check, ...]
     dropped: tuple[str, ...]

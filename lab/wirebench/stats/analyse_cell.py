@@ -16,6 +16,7 @@ from wirebench.stats.bottleneck import (
 )
 from wirebench.stats.cell import CellData
 from wirebench.stats.entry import entry_analysis, why_unranked
+from wirebench.stats.link_costs import link_costs
 from wirebench.stats.noise import noise_kind
 from wirebench.stats.ranks import places
 from wirebench.stats.settings import Settings
@@ -148,6 +149,9 @@ def analyse_cell(
         bands=bands,
         run_effects={metric: comparisons(metric).run_effect for metric in metrics},
         noise_kind=noise_kind(cell),
+        link_costs=link_costs(
+            cell, entries, {name: list(of.values()) for name, of in data.valid.items()}
+        ),
     )
 
 

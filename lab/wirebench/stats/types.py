@@ -480,6 +480,8 @@ class CellAnalysis:
     """What differs between repeats, by each metric that is judged."""
     noise_kind: str = ""
     """Which cells of the study share what twins and repeats show (``wirebench.stats.noise``)."""
+    link_costs: tuple[str, ...] = ()
+    """What requests over a link wait for, an entry a line (``wirebench.stats.link_costs``)."""
 
     @property
     def run_effect(self) -> RunEffect:

@@ -30,3 +30,4 @@ class Outcome:
     validity: dict[str, Any] = field(default_factory=dict)
     covariates: dict[str, int | None] = field(default_factory=dict)
     load: Mapping[str, Any] | None = None
+    packets: Mapping[str, Any] | None = None

@@ -71,3 +71,5 @@ class TrialRecord:
     validity: Mapping[str, Any] = field(default_factory=dict)
     covariates: Mapping[str, float | int | None] = field(default_factory=dict)
     load: Mapping[str, Any] | None = None
+    packets: Mapping[str, Any] | None = None
+    """What its requests waited for on an emulated link (``find_waits``); None without a link."""

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import signal
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
-from wirebench.catalog.studies import ClientLoad, EachLoad, RampLoad
+from wirebench.catalog.studies import ClientLoad, EachLoad, RampLoad, link_of
 from wirebench.process.cores import choose_cores
+from wirebench.process.link import OpenLink
 from wirebench.process.network import LOOPBACK, Network
 from wirebench.process.process import Process
 from wirebench.process.stall import server_state
@@ -18,6 +21,7 @@ from wirebench.process.types import Cores, Failure, Program
 from wirebench.trial import server_metrics, watchdog, wireload
 from wirebench.trial.covariates import watch_host
 from wirebench.trial.outcome import Outcome, TrialError
+from wirebench.trial.packets import RecordError, find_waits, read_record
 from wirebench.trial.setup import Ready, ServerEnd, end_under_load, start_for_load
 from wirebench.trial.stall import StallWatch
 from wirebench.trial.types import TrialSpec
@@ -106,6 +110,7 @@ def server_trial(
     succeeded = run.exit_code == wireload.EXIT_OK
     if server is not None:
         run = replace(run, server_end=end_under_load(server, load_succeeded=succeeded))
+    outcome.packets = _packets(load, target.link)
 
     try:
         measured = wireload.read_document(document_file)
@@ -126,6 +131,18 @@ def server_trial(
         server_cores=len(target.cores.contestant),
         output=tail_of(server.process) if server is not None else "",
     )
+
+
+def _packets(load: wireload.ServerLoad, link: OpenLink | None) -> Mapping[str, Any] | None:
+    """What the packets of the load show. The link ends with it, and writes them then."""
+    wanted = link_of(load)
+    if wanted is None or link is None or link.record is None:
+        return None
+    link.process.stop()
+    try:
+        return find_waits(read_record(link.record), rtt_ns=wanted.rtt_ns)
+    except RecordError:
+        return None
 
 
 def _aim(

@@ -106,7 +106,14 @@ def _link(spec: TrialSpec, scope: Scope, wirelink: Path | None, cores: Cores) ->
     try:
         if wirelink is None:
             raise LinkError("wirelink is not installed")
-        return open_link(scope, wirelink, wanted, seed=spec.load_seed, cores=cores.generator)
+        return open_link(
+            scope,
+            wirelink,
+            wanted,
+            seed=spec.load_seed,
+            cores=cores.generator,
+            record=scope.folder / "packets.txt",
+        )
     except LinkError as error:
         raise TrialError(
             Failure(kind="no_link", phase="start", message=f"no emulated link here: {error}")

@@ -119,4 +119,5 @@ def _result(
         validity=outcome.validity,
         covariates=outcome.covariates,
         load=outcome.load,
+        packets=outcome.packets,
     )
