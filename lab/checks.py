@@ -551,26 +551,37 @@ DEFAULT = ("lint", "types", "cpp", "python")
 """What ``./test`` runs: the tests of each part. ``.ci/run`` adds the others, but the soak,
 and the fuzzing, which may find something in any change.
 """
-BESIDE_CPP = ("lint", "types", "python")
-"""Run beside ``cpp``: they wait where it computes."""
+BESIDE = {"cpp": ("lint", "types", "python"), "asan": ("autobahn", "docs")}
+"""Run beside another suite, where both are asked for: they wait, or have one thread, where it
+computes.
+"""
 
 
 def run_suites(names: Sequence[str], *, seconds: int) -> dict[str, Count]:
-    """Each suite's count. Where ``cpp`` is among them, those of ``BESIDE_CPP`` run in a second
-    process, and their output comes when ``cpp`` is done.
+    """Each suite's count. Those of ``BESIDE`` run in a second process, and their output comes when
+    the suite that they run beside is done.
     """
-    beside = [name for name in names if name in BESIDE_CPP] if "cpp" in names else []
+    beside = {name: [one for one in names if one in BESIDE.get(name, ())] for name in names}
+    later = {one for others in beside.values() for one in others}
+    counts: dict[str, Count] = {}
+    for name in names:
+        if name not in later:
+            counts |= _run_beside(name, beside[name], seconds=seconds)
+    return {name: counts[name] for name in names}
+
+
+def _run_beside(name: str, beside: Sequence[str], *, seconds: int) -> dict[str, Count]:
     if not beside:
-        return {name: _run_suite(name, seconds=seconds) for name in names}
+        return {name: _run_suite(name, seconds=seconds)}
     log = RESULTS / "beside.log"
-    others = [name for name in names if name not in beside]
+    COUNTS.unlink(missing_ok=True)
     with log.open("wb") as output:
         command = [sys.executable, "-u", __file__, "--counts", *beside]
         second = subprocess.Popen(
             command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=output, stderr=output
         )
     try:
-        counts = {name: _run_suite(name, seconds=seconds) for name in others}
+        counts = {name: _run_suite(name, seconds=seconds)}
         _follow(log, second)
     finally:
         # An interruption: they end as they do when they are interrupted alone.
@@ -578,9 +589,9 @@ def run_suites(names: Sequence[str], *, seconds: int) -> dict[str, Count]:
             second.send_signal(signal.SIGINT)
             second.wait()
     written = json.loads(COUNTS.read_text(encoding="utf-8")) if second.returncode == 0 else {}
-    for name in beside:
-        counts[name] = Count(**written[name]) if name in written else ONE_FAILED
-    return {name: counts[name] for name in names}
+    for one in beside:
+        counts[one] = Count(**written[one]) if one in written else ONE_FAILED
+    return counts
 
 
 def _follow(log: Path, writer: subprocess.Popen[bytes]) -> None:
