@@ -162,6 +162,21 @@ def test_stopping_says_whether_sigterm_did(supervisor: Supervisor, tmp_path: Pat
         assert not deaf.stop(), "the answer stays"
 
 
+def test_stopping_a_shell_stops_what_it_started_without_the_grace(
+    supervisor: Supervisor, tmp_path: Path
+) -> None:
+    with supervisor.scope() as scope:
+        code = "import time; print('up', flush=True); time.sleep(3600)"
+        shell = scope.start(
+            ["sh", "-c", f'{sys.executable} -c "{code}"; exit 1'], name="one", cwd=tmp_path, env={}
+        )
+        wait_for("up", shell.output.text)
+        began = time.monotonic()
+        assert shell.stop(grace_s=20)
+        assert time.monotonic() - began < 10
+        assert processes_of(supervisor) == []
+
+
 KILLED_LAB = """
 import sys, time
 from pathlib import Path

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -156,7 +156,8 @@ class Process:
 
     def stop(self, grace_s: float | None = None) -> bool:
         """Send SIGTERM, wait ``grace_s`` (``GRACE_S`` by default), then kill what is left of the
-        tree.
+        tree. What outlives its first process, such as a server that a shell started, gets a SIGTERM
+        of its own: a shell does not pass it on.
 
         False if SIGTERM alone did not end it.
         """
@@ -165,11 +166,14 @@ class Process:
         with interrupt.hold():
             self.signal(signal.SIGTERM)
             deadline = time.monotonic() + (GRACE_S if grace_s is None else grace_s)
-            pause_s = 0.001
+            pause_s, told = 0.001, False
             while self._popen.poll() is None or self.pids():
                 if time.monotonic() > deadline or interrupt.impatient():
                     self._ignored_sigterm = True
                     break
+                if self._popen.poll() is not None and not told:
+                    told = True
+                    _terminate(self.pids())
                 # Its own exit ends the pause; that of a descendant cannot be waited for.
                 if self._popen.poll() is not None or not self._await_exit(_LONGEST_PAUSE_S):
                     time.sleep(pause_s)
@@ -203,6 +207,12 @@ class Process:
             if pid in self._seen or found.session == self.pid:
                 with suppress(ChildProcessError):
                     os.waitpid(pid, os.WNOHANG)
+
+
+def _terminate(pids: Iterable[int]) -> None:
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
 
 
 def spawn(
