@@ -21,6 +21,9 @@ from wirebench.store.rundir import RunDirectory
 from wirebench.trial.record import TrialRecord
 from wirebench.trial.types import OwnServer, TrialSpec
 
+Ends = Callable[[PlannedCell, Sequence[TrialRecord], float], bool]
+"""Whether a duel has ended, by its trials and what this look may spend."""
+
 
 @dataclass(kw_only=True)
 class Duel:
@@ -35,6 +38,8 @@ class Duel:
     band: float
     bench: Bench
     directory: RunDirectory
+    ends: Ends | None = None
+    """Asked at each look, instead of whether the duel is decided."""
     clock_ns: Callable[[], int] = time.monotonic_ns
 
     def __post_init__(self) -> None:
@@ -79,7 +84,12 @@ class Duel:
         """The verdict: that of the look that ended the duel, or the last one."""
         if self._ended is not None:
             return self._ended
-        return judged(self.cell, self.trials, level=LEVEL - self._spent, band=self.band)
+        return judged(self.cell, self.trials, level=self.level_left, band=self.band)
+
+    @property
+    def level_left(self) -> float:
+        """What the looks that did not end it have left for the last one."""
+        return LEVEL - self._spent
 
     def _allowed(self) -> float:
         budget = self.plan.budget_ns
@@ -88,12 +98,18 @@ class Duel:
 
     def _look(self, present: frozenset[str]) -> Standstill:
         level = self._allowed()
-        found = judged(self.cell, self.trials, level=level, band=self.band)
-        if found.decided(self.cell.cell.kind):
-            self._ended = found
+        if self._is_over(level):
             return Standstill(settled=dict.fromkeys(present, "the duel was decided"))
         self._spent += level
         return Standstill()
+
+    def _is_over(self, level: float) -> bool:
+        if self.ends is not None:
+            return self.ends(self.cell, self.trials, level)
+        found = judged(self.cell, self.trials, level=level, band=self.band)
+        if found.decided(self.cell.cell.kind):
+            self._ended = found
+        return self._ended is not None
 
     def _keep(self, record: TrialRecord) -> None:
         self.directory.append_trial(record)

@@ -1,0 +1,139 @@
+"""Options of the commands that measure servers of one's own: the load, the servers, the time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+LOAD = "Load"
+SERVERS = "Servers"
+RESULT = "Result"
+
+UrlPath = Annotated[str, typer.Option("--path", help="What is asked for.", rich_help_panel=LOAD)]
+
+WebSocket = Annotated[
+    bool,
+    typer.Option("--ws", help="WebSocket: each message is echoed.", rich_help_panel=LOAD),
+]
+
+Tls = Annotated[
+    bool,
+    typer.Option(
+        "--tls",
+        help="The servers speak TLS. Trust their certificate with --wireload '--cacert FILE'.",
+        rich_help_panel=LOAD,
+    ),
+]
+
+Connections = Annotated[
+    int,
+    typer.Option("--connections", "-c", min=1, help="Connections kept open.", rich_help_panel=LOAD),
+]
+
+Rate = Annotated[
+    float | None,
+    typer.Option(
+        "--rate",
+        min=0.1,
+        help=(
+            "Requests a second, the same for all: compares latency and CPU at this rate."
+            " Default: as fast as each can."
+        ),
+        rich_help_panel=LOAD,
+    ),
+]
+
+Wireload = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--wireload",
+        metavar="OPTIONS",
+        help=(
+            "Options of wireload for the request and the reply that is right, such as"
+            " '-m POST -b {} --expect-status 201' or '--requests-file FILE'."
+        ),
+        rich_help_panel=LOAD,
+    ),
+]
+
+Warmup = Annotated[
+    str,
+    typer.Option("--warmup", help="Load before each window.", rich_help_panel=LOAD),
+]
+
+Window = Annotated[
+    str, typer.Option("--window", help="Measured in each trial.", rich_help_panel=LOAD)
+]
+
+Cwd = Annotated[
+    Path | None,
+    typer.Option("--cwd", help="Where the commands run.", rich_help_panel=SERVERS),
+]
+
+Env = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--env",
+        metavar="NAME=VALUE",
+        help="A variable of the servers; {port} in it is the port.",
+        rich_help_panel=SERVERS,
+    ),
+]
+
+Ready = Annotated[
+    str | None,
+    typer.Option(
+        "--ready",
+        metavar="PATH",
+        help="Ready when a GET of this is answered well. Default: when it accepts.",
+        rich_help_panel=SERVERS,
+    ),
+]
+
+StartTimeout = Annotated[
+    str,
+    typer.Option("--start-timeout", help="How long a server may take.", rich_help_panel=SERVERS),
+]
+
+Git = Annotated[
+    str | None,
+    typer.Option(
+        "--git",
+        metavar="BASE..HEAD",
+        help="Compare two revisions of this repository, in work trees that are removed.",
+        rich_help_panel=SERVERS,
+    ),
+]
+
+Build = Annotated[
+    str | None,
+    typer.Option(
+        "--build", metavar="CMD", help="With --git: builds each.", rich_help_panel=SERVERS
+    ),
+]
+
+Budget = Annotated[
+    str, typer.Option("--budget", help="The time for measuring.", rich_help_panel=RESULT)
+]
+
+Blocks = Annotated[
+    int | None,
+    typer.Option(
+        "--blocks",
+        min=1,
+        help="Exactly this many blocks, instead of --budget.",
+        rich_help_panel=RESULT,
+    ),
+]
+
+Seed = Annotated[
+    int | None,
+    typer.Option("--seed", min=0, help="Of the random order.", rich_help_panel=RESULT),
+]
+
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", help="The folder for the run's directory.", rich_help_panel=RESULT),
+]

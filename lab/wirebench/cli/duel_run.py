@@ -1,0 +1,473 @@
+"""Runs a duel for the commands that need one: what was asked for, the sides, the measuring."""
+
+from __future__ import annotations
+
+import secrets
+import shlex
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wirebench import __version__
+from wirebench.catalog import CatalogError
+from wirebench.cli.arguments import default_jobs, open_catalog
+from wirebench.cli.console import EXIT_FAILED, console, say_warning
+from wirebench.cli.execute import RESULTS
+
+# Everything of the later stages is imported where it is used: it takes most of a second, and --help
+# should not wait for it.
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from wirebench.catalog import Catalog
+    from wirebench.catalog.model import Contestant, Unit
+    from wirebench.duel.measure import Duel, Ends
+    from wirebench.duel.plan import DuelLoad
+    from wirebench.duel.sides import Side
+    from wirebench.plan.blocks import PlannedTrial
+    from wirebench.run.local import LocalBench
+    from wirebench.run.measure import Watcher
+    from wirebench.trial.record import TrialRecord
+    from wirebench.trial.types import OwnServer
+
+OWN_OPTIONS = frozenset(
+    {
+        *("-c", "--connections", "-d", "--duration", "-n", "--requests", "--each", "--warmup"),
+        *("--rate", "--rate-steps", "--rate-ramp", "--arrivals", "--idle"),
+        *("--ramp-rounds", "--ramp-add", "--ramp-messages", "--ramp-pacing"),
+        *("-t", "--threads", "--cpu", "--seed", "--watch", "--timeout", "--fail-if"),
+        *("--json", "--csv", "--hdr-log", "--interval", "--no-histogram", "--live", "-q"),
+        *("--quiet", "--color", "--print", "--manual", "--completion", "--version", "--help"),
+        *("-h", "--engine", "--source", "--correct-omission"),
+    }
+)
+"""Options of wireload that the duel sets itself, or that make no sense in one."""
+FILE_OPTIONS = frozenset(
+    {
+        *("--body-file", "--requests-file", "--expect-body-file", "--message-file"),
+        *("--cacert", "--cert", "--key"),
+    }
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DuelRequest:
+    """A duel as the command line asks for it, checked."""
+
+    command: str
+    """Which of wirebench's commands asks."""
+    words: tuple[str, ...]
+    """Its servers, as they were written."""
+    path: str
+    websocket: bool
+    tls: bool
+    connections: int
+    rate: float | None
+    options: tuple[str, ...]
+    warmup_ns: int
+    window_ns: int
+    environment: dict[str, str]
+    ready: str | None
+    start_timeout_ns: int
+    folder: Path
+    git: str | None
+    build: str | None
+    budget_ns: int
+    blocks: int | None
+    band: float
+    floor: bool
+    seed: int
+    out: Path | None
+
+    @property
+    def scheme(self) -> str:
+        return ("ws" if self.websocket else "http") + ("s" if self.tls else "")
+
+
+def request_of(
+    command: str,
+    words: Sequence[str],
+    *,
+    path: str,
+    websocket: bool,
+    tls: bool,
+    connections: int,
+    rate: float | None,
+    request: Sequence[str] | None,
+    warmup: str,
+    window: str,
+    cwd: Path | None,
+    env: Sequence[str] | None,
+    ready: str | None,
+    start_timeout: str,
+    git: str | None,
+    build: str | None,
+    budget: str,
+    blocks: int | None,
+    band: float,
+    floor: bool,
+    seed: int | None,
+    out: Path | None,
+) -> DuelRequest:
+    """The options of ``duel_options``. ``CatalogError`` where one is wrong."""
+    from wirebench.catalog.studies import parse_duration
+    from wirebench.duel.sides import environment_of
+
+    def duration(option: str, text: str) -> int:
+        try:
+            return parse_duration(text)
+        except ValueError as error:
+            raise CatalogError(f"{option}: {error}, got {text!r}") from error
+
+    if not path.startswith("/"):
+        raise CatalogError(f"--path: expected a path that begins with '/', got {path!r}")
+    folder = (cwd or Path.cwd()).resolve()
+    if not folder.is_dir():
+        raise CatalogError(f"--cwd: expected a folder, got {str(cwd)!r}")
+    if build is not None and git is None:
+        raise CatalogError("--build: expected --git BASE..HEAD with it, got none")
+    found = DuelRequest(
+        command=command,
+        words=tuple(words),
+        path=path,
+        websocket=websocket,
+        tls=tls,
+        connections=connections,
+        rate=rate,
+        options=options_of(request or ()),
+        warmup_ns=duration("--warmup", warmup),
+        window_ns=duration("--window", window),
+        environment={"PORT": "{port}", **environment_of(env or ())},
+        ready=ready,
+        start_timeout_ns=duration("--start-timeout", start_timeout),
+        folder=folder,
+        git=git,
+        build=build,
+        budget_ns=duration("--budget", budget),
+        blocks=blocks,
+        band=band,
+        floor=floor,
+        seed=seed if seed is not None else secrets.randbelow(2**31),
+        out=out,
+    )
+    if found.window_ns < 50_000_000:
+        raise CatalogError(f"--window: expected at least 50ms, got {window!r}")
+    return found
+
+
+def check_files(*files: Path | None) -> None:
+    """Files that results go to. ``CatalogError`` where one has no folder."""
+    for file in files:
+        if file is not None and not file.absolute().parent.is_dir():
+            raise CatalogError(f"{file}: expected an existing folder for it")
+
+
+def write_file(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        say_warning(f"{path}: not written: {error.strerror}")
+
+
+class StoppedError(Exception):
+    """Raised by ``watch``: the duel ends here, with what it has."""
+
+
+Watch = Callable[["TrialRecord"], None]
+"""Called after each trial. May raise ``StoppedError``."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """A duel that has ended."""
+
+    duel: Duel
+    path: Path
+    """The run's directory."""
+    seconds: float
+    code: int
+    """0, or that of an interruption."""
+
+
+def options_of(given: Sequence[str]) -> tuple[str, ...]:
+    """The words of ``--wireload``; files by their full path, since the generator runs elsewhere."""
+    found: list[str] = []
+    is_file = False
+    for text in given:
+        try:
+            words = shlex.split(text)
+        except ValueError as error:
+            raise CatalogError(f"--wireload: {error}, got {text!r}") from error
+        for word in words:
+            name, equals, value = word.partition("=")
+            if is_file:
+                found.append(str(Path(word).resolve()))
+            elif name in OWN_OPTIONS:
+                raise CatalogError(
+                    f"--wireload: {name}: expected options for the request and its reply; the duel"
+                    " sets this one itself"
+                )
+            elif equals and name in FILE_OPTIONS:
+                found.append(f"{name}={Path(value).resolve()}")
+            else:
+                found.append(word)
+            is_file = not is_file and word in FILE_OPTIONS
+    return tuple(found)
+
+
+def run_duel(
+    request: DuelRequest, *, ends: Ends | None = None, watch: Watch | None = None
+) -> Measured:
+    """Build what is to be built, and measure. ``ends`` and ``watch``: what ends it, other than that
+    it is decided (see ``Duel.ends``), and who hears of each trial.
+
+    ``CatalogError`` for wrong usage, ``BuildError`` where a revision cannot be built,
+    ``Interrupted`` before anything was measured. Nothing that it started is left at its end.
+    """
+    from wirebench.process.interrupt import interruptible
+    from wirebench.run.local import LocalBench
+    from wirebench.store.jsonl import StoreError
+
+    out = console()
+    catalog = open_catalog(warn=False)
+    try:
+        with interruptible(), _sides(request, out) as sides:
+            _check_options(request, sides)
+            with LocalBench(root=catalog.root, jobs=default_jobs(None)) as bench:
+                return _measure(request, sides, bench, catalog, out, ends, watch)
+    except StoreError as error:
+        raise CatalogError(str(error)) from error
+
+
+@contextmanager
+def _sides(request: DuelRequest, out: Console) -> Iterator[tuple[Side, ...]]:
+    from wirebench.duel import revisions
+    from wirebench.duel.sides import sides_of
+
+    commands = request.words
+    if request.git is None:
+        yield sides_of(commands, folders=[request.folder])
+        return
+    if len(commands) != 1:
+        raise CatalogError(f"COMMAND: expected one command with --git, got {len(commands)}")
+    with revisions.worktrees(revisions.split_range(request.git), here=request.folder) as trees:
+        for tree in trees:
+            if request.build is not None:
+                out.print(f"building {tree.label}", markup=False, highlight=False)
+                revisions.build(tree, request.build)
+        yield sides_of(
+            [commands[0]] * len(trees),
+            folders=[tree.folder for tree in trees],
+            labels=[tree.label for tree in trees],
+        )
+
+
+def _check_options(request: DuelRequest, sides: Sequence[Side]) -> None:
+    """Ask the generator whether it understands the request, before anything is started."""
+    from wirebench.run.local import find_generator
+
+    origin = next((side.url for side in sides if side.url), f"{request.scheme}://127.0.0.1:9")
+    done = subprocess.run(
+        [
+            str(find_generator()),
+            *request.options,
+            "--print",
+            "request",
+            f"{origin}{request.path}",
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+    if done.returncode == 64:  # wireload's code for wrong usage
+        raise CatalogError(f"--wireload: {done.stderr.strip().splitlines()[0]}")
+
+
+def _measure(
+    request: DuelRequest,
+    sides: tuple[Side, ...],
+    bench: LocalBench,
+    catalog: Catalog,
+    out: Console,
+    ends: Ends | None,
+    watch: Watch | None,
+) -> Measured:
+    from wirebench.duel.measure import Duel
+    from wirebench.duel.plan import DuelLoad, plan_of
+    from wirebench.process.interrupt import Interrupted, hold
+    from wirebench.run.progress import watcher_for
+    from wirebench.store.records import RunInfo, Selection
+    from wirebench.store.rundir import RunDirectory, point_latest
+
+    load = DuelLoad(
+        connections=request.connections,
+        rate_per_s=request.rate,
+        warmup_ns=request.warmup_ns,
+        window_ns=request.window_ns,
+        websocket=request.websocket,
+    )
+    floor = _floor(request, catalog, bench, load, out)
+    plan = plan_of(
+        sides,
+        load,
+        floor=floor.identity if floor is not None else None,
+        seed=request.seed,
+        budget_ns=request.budget_ns,
+        blocks=request.blocks,
+    )
+    for side in sides:
+        bench.give(side.name, side.program())
+    results = request.out if request.out is not None else catalog.root / RESULTS
+    with hold():
+        directory = RunDirectory.create(results, label=request.command)
+        info = RunInfo(
+            name=directory.path.name,
+            wirebench=__version__,
+            status="running",
+            command=("wirebench", request.command, *request.words, "--seed", str(request.seed)),
+            selection=Selection(studies=("duel",), preset="duel", seed=request.seed),
+            started_unix_ns=time.time_ns(),
+            notes=bench.notes(),
+        )
+        directory.write_info(info)
+        point_latest(directory.path)
+        directory.write_host(bench.host())
+        directory.write_plan(plan)
+    running = Duel(
+        plan=plan,
+        sides=sides,
+        load=load,
+        servers={side.name: _server(request, side) for side in sides},
+        floor=floor,
+        band=request.band,
+        bench=bench,
+        directory=directory,
+        ends=ends,
+    )
+    for line in _announcement(request, sides, load):
+        out.print(line, markup=False, highlight=False, soft_wrap=True)
+    for line in bench.notes():
+        say_warning(line)
+    began = time.monotonic()
+    status, code = "failed", EXIT_FAILED
+    try:
+        with watcher_for(plan, out) as watcher:
+            running.measure(_Known(watcher, running, out, watch))
+        status, code = "complete", 0
+    except StoppedError:
+        status, code = "complete", 0
+    except Interrupted as interrupted:
+        status, code = "interrupted", interrupted.exit_code
+    finally:
+        directory.write_info(
+            replace(
+                info,
+                status=status,  # type: ignore[arg-type]
+                ended_unix_ns=time.time_ns(),
+                exit_code=code,
+            )
+        )
+        directory.close()
+    return Measured(duel=running, path=directory.path, seconds=time.monotonic() - began, code=code)
+
+
+def _floor(
+    request: DuelRequest, catalog: Catalog, bench: LocalBench, load: DuelLoad, out: Console
+) -> Contestant | None:
+    """The floor, built; None where it is not wanted or cannot be built here."""
+    floor = next(
+        (
+            one
+            for one in catalog.contestants.values()
+            if one.tier == "floor" and load.workload in one.serves
+        ),
+        None,
+    )
+    if (
+        not request.floor
+        or floor is None
+        or floor.identity in bench.absent({floor.identity: floor})
+    ):
+        return None
+    if not bench.is_built(floor):
+        out.print("building the floor", highlight=False)
+    bench.begin_builds([floor])
+    built = bench.build(floor)
+    if built.failure is not None:
+        say_warning(f"without the floor: {built.failure.message}")
+        return None
+    return floor
+
+
+def _server(request: DuelRequest, side: Side) -> OwnServer:
+    from wirebench.catalog.workloads import GivenRequest
+    from wirebench.trial.types import OwnServer
+
+    return OwnServer(
+        request=GivenRequest(path=request.path, options=request.options),
+        scheme=request.scheme,  # type: ignore[arg-type]
+        url=side.url,
+        ready_path=request.ready,
+        start_timeout_ns=request.start_timeout_ns,
+        environment=request.environment,
+    )
+
+
+def _announcement(request: DuelRequest, sides: Sequence[Side], load: DuelLoad) -> Iterator[str]:
+    from wirebench.catalog.units import rough_duration
+
+    for side in sides:
+        yield f"{side.name}  {side.label + ': ' if side.label else ''}{side.given}"
+    how_long = (
+        f"{request.blocks} blocks"
+        if request.blocks is not None
+        else f"at most {rough_duration(request.budget_ns)}"
+    )
+    yield f"load: {load.cell().title}, {request.scheme} {request.path}; {how_long}"
+
+
+class _Known:
+    """Shows after each block what is known, between two trials."""
+
+    def __init__(self, inner: Watcher, running: Duel, out: Console, watch: Watch | None) -> None:
+        self._inner, self._duel, self._out, self._watch = inner, running, out, watch
+        self._shown = 0
+
+    def before(self, trial: PlannedTrial, *, left_ns: int) -> None:
+        finished = trial.block - 1
+        if finished > self._shown:
+            self._shown = finished
+            line = known_line(self._duel)
+            if line:
+                self._out.print(line, markup=False, highlight=False, soft_wrap=True)
+        self._inner.before(trial, left_ns=left_ns)
+
+    def after(self, record: TrialRecord, *, left_ns: int) -> None:
+        self._inner.after(record, left_ns=left_ns)
+        if self._watch is not None:
+            self._watch(record)
+
+
+def known_line(running: Duel) -> str:
+    """What is known so far of the metrics that decide, in one line."""
+    from wirebench.duel.text import noun_of
+    from wirebench.duel.verdicts import DECIDING
+
+    known, unit = running.known(), unit_of_load(running.load)
+    parts = [
+        f"{line.side}/{line.against} {noun_of(line.metric, unit)} {line.ratio}"
+        for line in known.lines
+        if line.metric in DECIDING[running.cell.cell.kind] and line.ratio is not None
+    ]
+    return f"after {known.blocks} blocks: {', '.join(parts)}" if parts else ""
+
+
+def unit_of_load(load: DuelLoad) -> Unit:
+    from wirebench.catalog.model import unit_of
+
+    return unit_of(load.workload)
