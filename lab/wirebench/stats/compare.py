@@ -121,6 +121,17 @@ def compare(
     Figures are divided by the floor's unless these are bounds, or unsound, in one of the runs. A
     figure that the generator limited supports the claim that its run is faster, and no other.
     """
+    return _with_verdicts(changed(a, b, history, settings=settings), settings)
+
+
+def changed(
+    a: tuple[Plan, Sequence[TrialView]],
+    b: tuple[Plan, Sequence[TrialView]],
+    history: Sequence[HistoryRecord] = (),
+    *,
+    settings: Settings = DEFAULT,
+) -> list[tuple[Change, Shift]]:
+    """``compare`` before its verdicts: each change with the evidence for it."""
     cells = {(cell.study, cell.cell.id): cell for cell in b[0].cells}
     found: list[tuple[Change, Shift]] = []
     for planned in a[0].cells:
@@ -159,7 +170,7 @@ def compare(
             )
             for name, shift in both.items()
         ]
-    return _with_verdicts(found, settings)
+    return found
 
 
 def _of_cell(trials: Sequence[TrialView], study: str, cell: str) -> list[TrialView]:

@@ -46,12 +46,13 @@ class Shift:
         total = sum(variance for variance, _ in parts)
         return t_quantile(satterthwaite(*parts), level) * math.sqrt(total) if total > 0 else 0.0
 
-    def p_beyond(self, edges: tuple[float, float]) -> float:
-        """Two-sided p that B over A lies within the edges (logarithms)."""
+    @property
+    def difference(self) -> Spread | None:
+        """Of B over A, with what it may be off by; None where either has too few blocks."""
         if self.spreads is None:
-            return 1.0
+            return None
         before, after = self.spreads
-        difference = Spread(
+        return Spread(
             mean=after.mean - before.mean,
             variance=before.variance + after.variance,
             degrees=satterthwaite(
@@ -64,7 +65,11 @@ class Shift:
             ),
             within=after.within,
         )
-        return difference.p_beyond(self.centre, edges)
+
+    def p_beyond(self, edges: tuple[float, float]) -> float:
+        """Two-sided p that B over A lies within the edges (logarithms)."""
+        difference = self.difference
+        return 1.0 if difference is None else difference.p_beyond(self.centre, edges)
 
 
 class _Run:
