@@ -43,7 +43,10 @@ html_show_sourcelink = False
 html_theme_options = {"top_of_page_buttons": []}
 
 CONTENTS = (
-    ("Guides", ("wireload/README", "wire/README", "wire/MIGRATING", "wireload/truth/README")),
+    (
+        "Guides",
+        ("wireload/README", "docs/gate", "wire/README", "wire/MIGRATING", "wireload/truth/README"),
+    ),
     ("The project", ("ARCHITECTURE", "CONTRIBUTING", "SECURITY", "CHANGELOG")),
     (
         "Reference",

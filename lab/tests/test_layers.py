@@ -24,6 +24,7 @@ ORDER = (
     "stats",
     "report",
     "duel",
+    "gate",
     "selftest",
     "cli",
 )

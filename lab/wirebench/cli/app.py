@@ -24,6 +24,7 @@ COMMANDS = (
     "compare",
     "published",
     "duel",
+    "gate",
     "selftest",
 )
 """Modules of this package, in the order in which ``--help`` shows their commands."""

@@ -1,0 +1,1 @@
+"""Thresholds that a change must hold, judged by intervals, for continuous integration."""

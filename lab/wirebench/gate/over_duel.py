@@ -1,0 +1,113 @@
+"""A gate over a duel: head against base, from the blocks in which both were measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from wirebench.gate.failures import dead, errors_of
+from wirebench.gate.judge import Candidate, errors, figure, judge, of_sample
+from wirebench.gate.thresholds import Threshold
+from wirebench.gate.types import Found, Row
+from wirebench.plan.model import PlannedCell
+from wirebench.report.figures import is_set_by_load
+from wirebench.stats.bottleneck import LIMITED_METRICS, bottleneck, generator_bound
+from wirebench.stats.cell import CellData
+from wirebench.stats.comparisons import Comparisons
+from wirebench.stats.noise import noise_band
+from wirebench.stats.settings import DEFAULT
+from wirebench.stats.summary import summarise
+from wirebench.stats.twin import twin_noise
+from wirebench.trial.record import TrialRecord
+
+BASE, HEAD = "A", "B"
+LEAST_NOISE = 0.001
+"""Twins widen the noise from here on; the threshold itself says what else counts for nothing."""
+
+
+def over_duel(
+    cell: PlannedCell,
+    trials: Sequence[TrialRecord],
+    thresholds: Sequence[Threshold],
+    *,
+    level: float,
+) -> Found:
+    """What the trials so far say. ``level``: what this look may spend."""
+    data = CellData.of(cell, trials, DEFAULT)
+    limited = generator_bound(
+        {
+            name: bottleneck(valid.values(), role="server", settings=DEFAULT)
+            for name, valid in data.valid.items()
+        }
+    )
+    candidates = [_candidate(one, data, limited) for one in thresholds if one.kind != "errors"]
+    base, head = (errors_of(trials, name) for name in (BASE, HEAD))
+    counted = [errors(one, "", base, head) for one in thresholds if one.kind == "errors"]
+    rows = judge(candidates, level=level)
+    if head:
+        rows = tuple(
+            replace(one, state="undecided", reason="no figures, since replies were wrong")
+            if one.state == "invalid"
+            else one
+            for one in rows
+        )
+    invalid = tuple(dead(trials, base=BASE))
+    if not invalid and not any(data.valid.values()) and not head:
+        invalid = ("nothing valid was measured",)
+    return Found(
+        rows=(*rows, *counted),
+        blocks=data.measured_blocks,
+        invalid=invalid,
+        notes=tuple(_notes(cell, data, thresholds)),
+    )
+
+
+def _candidate(threshold: Threshold, data: CellData, limited: frozenset[str]) -> Candidate:
+    metric = threshold.metric
+    medians = [
+        found.median if (found := summarise(_figures(data, name)).get(metric)) is not None else None
+        for name in (BASE, HEAD)
+    ]
+    row = Row(
+        threshold=threshold,
+        where="",
+        base=medians[0],
+        head=medians[1],
+        estimate=None,
+        low=None,
+        high=None,
+        state="undecided",
+    )
+    bounded = limited if metric in LIMITED_METRICS else frozenset()
+    if threshold.kind == "figure":
+        return replace(figure(row, data, HEAD), head_limited=HEAD in bounded)
+    by = Comparisons(data, metric)
+    noise = twin_noise(data, metric, by)
+    band = noise_band(
+        [noise] if noise is not None else [], settings=replace(DEFAULT, min_noise=LEAST_NOISE)
+    )
+    return replace(
+        of_sample(row, by.sample(HEAD, BASE), by.spread(HEAD, BASE)),
+        noise=band.d if noise is not None else 0.0,
+        head_limited=HEAD in bounded,
+        base_limited=BASE in bounded,
+    )
+
+
+def _figures(data: CellData, entry: str) -> list[dict[str, float | int | None]]:
+    return [dict(trial.metrics) for trial in data.valid.get(entry, {}).values()]
+
+
+def _notes(cell: PlannedCell, data: CellData, thresholds: Sequence[Threshold]) -> Iterable[str]:
+    set_by_load = [
+        one.name
+        for one in thresholds
+        if one.kind != "errors" and is_set_by_load(cell.cell.kind, one.metric)
+    ]
+    if set_by_load:
+        yield (
+            f"{', '.join(dict.fromkeys(set_by_load))}: without --rate the connections always wait,"
+            " so a time is their number / throughput, and says nothing of its own"
+        )
+    if data.dropped:
+        yield f"{len(data.dropped)} blocks dropped, since the hypervisor took the CPU"

@@ -1,0 +1,222 @@
+"""A gate over two stored runs of one host: a baseline and the run that is judged."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from wirebench.gate.failures import dead, errors_of
+from wirebench.gate.judge import Candidate, errors, figure, judge, p_at
+from wirebench.gate.over_duel import LEAST_NOISE
+from wirebench.gate.thresholds import Threshold
+from wirebench.gate.types import Found, Row
+from wirebench.plan.model import Plan
+from wirebench.stats.cell import CellData
+from wirebench.stats.compare import Change, changed
+from wirebench.stats.settings import DEFAULT
+from wirebench.stats.two_runs import Shift
+from wirebench.stats.types import HistoryRecord
+from wirebench.store.rundir import StoredRun
+
+LEVEL = 0.05
+SPEED = (
+    *("cpu_model", "cores", "smt", "governor", "turbo", "cores_awake", "kernel", "architecture"),
+    "virtualisation",
+)
+"""What of a host's fingerprint sets its speed."""
+
+
+class UnlikeError(Exception):
+    """The two runs cannot be compared; the message says why."""
+
+
+def check_alike(base: StoredRun, head: StoredRun) -> None:
+    """``UnlikeError`` where the runs are of two hosts, of one that has changed, or not complete."""
+    differ = [
+        f"{name} was {base.host.get(name)!r} and is {head.host.get(name)!r}"
+        for name in SPEED
+        if base.host.get(name) != head.host.get(name)
+    ]
+    hosts = [str(one.host.get("host_id")) for one in (base, head)]
+    if hosts[0] != hosts[1] or hosts[0] == "None" or differ:
+        what = "; ".join(differ) or f"host {hosts[0]}, and host {hosts[1]}"
+        raise UnlikeError(
+            f"the baseline is of another host, or of this one before it changed ({what}): measure"
+            " the baseline again here, or compare both versions in one duel"
+        )
+    for one in (base, head):
+        if one.plan is None or one.info.status != "complete":
+            raise UnlikeError(f"{one.info.name} is not a complete run, but {one.info.status}")
+
+
+def over_runs(
+    base: StoredRun,
+    head: StoredRun,
+    thresholds: Sequence[Threshold],
+    history: Sequence[HistoryRecord] = (),
+    *,
+    contestants: Sequence[str] = (),
+    cells: Sequence[str] = (),
+) -> Found:
+    """Every threshold for every contestant and cell that both runs have. ``contestants`` and
+    ``cells`` (``study.cell`` or the cell alone) leave out all others. ``UnlikeError`` where the
+    runs have nothing in common or another load.
+    """
+    check_alike(base, head)
+    plans = _common(base.plan, head.plan, cells)
+    names = _names(plans, contestants)
+    found: list[Candidate] = []
+    for one in thresholds:
+        if one.kind == "errors":
+            continue
+        own = list(_of_threshold(one, plans, (base, head), history, names))
+        found += own or [Candidate(row=_row(one, "", state="invalid", reason="no figures of it"))]
+    counted = [
+        errors(one, name, errors_of(base.trials, name), errors_of(head.trials, name))
+        for one in thresholds
+        if one.kind == "errors"
+        for name in names
+    ]
+    keys = {(cell.study, cell.cell.id) for cell in plans[0].cells}
+    own_trials = [
+        one for one in head.trials if one.contestant in names and (one.study, one.cell) in keys
+    ]
+    return Found(
+        rows=(*judge(found, level=LEVEL), *counted),
+        blocks=max((one.block for one in own_trials), default=0),
+        invalid=tuple(dead(own_trials)),
+    )
+
+
+def _common(base: Plan | None, head: Plan | None, cells: Sequence[str]) -> tuple[Plan, Plan]:
+    assert base is not None  # check_alike
+    assert head is not None
+    mine = {(one.study, one.cell.id): one for one in base.cells}
+    both = [
+        (mine[one.study, one.cell.id], one)
+        for one in head.cells
+        if (one.study, one.cell.id) in mine
+        and (not cells or one.cell.id in cells or one.key in cells)
+    ]
+    if not both:
+        raise UnlikeError("the two runs have no cell in common" + (" of --cell" if cells else ""))
+    for before, after in both:
+        if before.cell.load != after.cell.load or before.cell.workload != after.cell.workload:
+            raise UnlikeError(f"{after.key}: the load of the baseline is another")
+    return (
+        replace(base, cells=tuple(before for before, _ in both)),
+        replace(head, cells=tuple(after for _, after in both)),
+    )
+
+
+def _names(plans: tuple[Plan, Plan], wanted: Sequence[str]) -> tuple[str, ...]:
+    """The contestants that both runs have, without the floors."""
+    mine = {entry.contestant for cell in plans[0].cells for entry in cell.entries}
+    floors = {name for plan in plans for cell in plan.cells for name in cell.floors}
+    both = dict.fromkeys(
+        entry.contestant
+        for cell in plans[1].cells
+        for entry in cell.entries
+        if entry.contestant in mine - floors and (not wanted or entry.contestant in wanted)
+    )
+    if not both:
+        raise UnlikeError(
+            "the two runs have no contestant in common" + (" of --contestant" if wanted else "")
+        )
+    return tuple(both)
+
+
+def _of_threshold(
+    threshold: Threshold,
+    plans: tuple[Plan, Plan],
+    runs: tuple[StoredRun, StoredRun],
+    history: Sequence[HistoryRecord],
+    names: Sequence[str],
+) -> Iterator[Candidate]:
+    before, after = (_by_metric(plan, threshold.metric) for plan in plans)
+    settings = replace(DEFAULT, min_noise=LEAST_NOISE)
+    for change, shift in changed(
+        (before, runs[0].trials), (after, runs[1].trials), history, settings=settings
+    ):
+        if change.entry not in names or (change.a is None and change.b is None):
+            continue
+        where = f"{change.study} {change.cell} {change.entry}"
+        row = replace(_row(threshold, where), base=change.a, head=change.b)
+        if threshold.kind == "figure":
+            yield _figure(row, change, after, runs[1])
+        else:
+            yield _change(row, change, shift)
+
+
+def _by_metric(plan: Plan, metric: str) -> Plan:
+    """The plan with this metric as the one that its cells are compared by."""
+    return replace(
+        plan,
+        cells=tuple(replace(one, cell=replace(one.cell, primary=metric)) for one in plan.cells),
+    )
+
+
+def _row(threshold: Threshold, where: str, **fields: Any) -> Row:
+    given: Mapping[str, Any] = {"state": "undecided", **fields}
+    return Row(
+        threshold=threshold,
+        where=where,
+        base=None,
+        head=None,
+        estimate=None,
+        low=None,
+        high=None,
+        **given,
+    )
+
+
+def _figure(row: Row, change: Change, plan: Plan, run: StoredRun) -> Candidate:
+    planned = next(
+        one for one in plan.cells if (one.study, one.cell.id) == (change.study, change.cell)
+    )
+    own = [one for one in run.trials if (one.study, one.cell) == (change.study, change.cell)]
+    data = CellData.of(planned, own, DEFAULT)
+    return replace(figure(row, data, change.entry), head_limited=change.bounds[1])
+
+
+def _change(row: Row, change: Change, shift: Shift) -> Candidate:
+    if change.missing is not None or change.ratio is None:
+        return Candidate(row=replace(row, state="invalid", reason=change.missing or "no figures"))
+    row = replace(row, estimate=change.ratio.estimate)
+    if change.unsound is not None:
+        return Candidate(row=replace(row, reason=change.unsound))
+    spread = shift.difference
+    low, high = change.ratio.low, change.ratio.high
+    if spread is None or low is None or high is None:
+        least, blocks = DEFAULT.min_blocks, change.ratio.blocks
+        reason = f"{blocks} blocks in one of the runs; an interval needs {least} in both"
+        return Candidate(row=replace(row, reason=reason, more_blocks=max(1, least - blocks)))
+    centre = math.log(change.ratio.estimate)
+    half = max(math.log(high) - centre, centre - math.log(low))
+    run = shift.run_quantile((1 + DEFAULT.confidence) / 2)
+    blocks = change.ratio.blocks
+
+    def more(edge: float, _pairs: int) -> int | None:
+        """Blocks make only the part within runs smaller."""
+        room = (centre - edge) ** 2 - run**2
+        needed = math.inf if room <= 0 else blocks * (half**2 - run**2) / room
+        return (
+            max(1, math.ceil(needed) - blocks)
+            if needed <= blocks + DEFAULT.max_more_blocks
+            else None
+        )
+
+    return Candidate(
+        row=replace(row, low=low, high=high),
+        centre=centre,
+        low=math.log(low),
+        high=math.log(high),
+        p_at=lambda edge: p_at(spread, centre, edge),
+        noise=change.band.d if change.band.twins else 0.0,
+        noise_source=change.band.source,
+        base_limited=change.bounds[0],
+        head_limited=change.bounds[1],
+        more_from=more,
+    )

@@ -1,0 +1,74 @@
+"""What a gate finds: one row for each threshold, and what they come to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from wirebench.gate.thresholds import Threshold
+
+State = Literal["holds", "regressed", "undecided", "invalid"]
+EXIT_CODES: Mapping[State, int] = {"holds": 0, "regressed": 1, "undecided": 2, "invalid": 3}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One threshold, for one entry of one cell."""
+
+    threshold: Threshold
+    where: str
+    """The study, cell and contestant; empty for a duel, which has one of each."""
+    base: float | None
+    """Median over the trials, in the metric's unit."""
+    head: float | None
+    estimate: float | None
+    """What the limit is compared with: head over base, head's own figure, or its errors."""
+    low: float | None
+    high: float | None
+    """The 95% interval of ``estimate``. None with too few blocks, and of errors, which are
+    counted.
+    """
+    state: State
+    reason: str = ""
+    """Why it is not decided, or what else to know."""
+    more_blocks: int | None = None
+    """About how many more blocks would decide it; None: not known, or no number would."""
+
+    @property
+    def title(self) -> str:
+        return f"{self.where}: {self.threshold}" if self.where else str(self.threshold)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """The result of a gate."""
+
+    rows: tuple[Row, ...]
+    blocks: int
+    invalid: tuple[str, ...] = ()
+    """Why nothing may be claimed: a server that died, with its last words."""
+    notes: tuple[str, ...] = ()
+    block_seconds: float | None = None
+    """How long a block takes, where the gate measured itself."""
+
+    @property
+    def state(self) -> State:
+        """Invalid before all; then regressed as soon as one row is; holds only when all do."""
+        if self.invalid:
+            return "invalid"
+        states = {row.state for row in self.rows}
+        for one in ("invalid", "regressed", "undecided"):
+            if one in states:
+                return one
+        return "holds" if self.rows else "invalid"
+
+    @property
+    def exit_code(self) -> int:
+        return EXIT_CODES[self.state]
+
+    @property
+    def more_blocks(self) -> int | None:
+        """What would probably decide every row that is open; None where that is not known."""
+        needs = [row.more_blocks for row in self.rows if row.state == "undecided"]
+        return max((one for one in needs if one is not None), default=None)
