@@ -299,15 +299,18 @@ def fuzzing_summary(said: str) -> str:
 
 
 def size() -> Count:
-    """A hello server with wire and all its defaults, stripped: under 300 KB."""
+    """A hello server with wire and all its defaults, stripped: under 300 KB. And with a wire
+    without its optional parts.
+    """
     source, scratch = ROOT / "wire", ROOT / "build" / "size"
     script = str(source / "tests" / "size.cmake")
     return _one(run(["cmake", "-D", f"source={source}", "-D", f"scratch={scratch}", "-P", script]))
 
 
 def lean() -> Count:
-    """wire's tests without TLS and zlib, and a program that uses wire as a shared library. Under
-    the sanitizers, since that build has an object of each source file.
+    """wire's tests without TLS, zlib and every part that an option leaves out; wire without each
+    part alone; and a program that uses wire as a shared library. Under the sanitizers, since that
+    build has an object of each source file.
     """
     if run(["cmake", "--preset", "asan"], env={"CMAKE_GENERATOR": "Ninja"}) != 0:
         return ONE_FAILED
@@ -323,6 +326,7 @@ def lean() -> Count:
                 jobs,
                 "--target",
                 "wire_lean_test",
+                "wire_without_parts",
                 "wire_shared_consumer",
             ]
         )

@@ -35,14 +35,18 @@
 #include "wire/base/function.hpp"
 #include "wire/base/limits.hpp"
 #include "wire/base/result.hpp"
-#include "wire/client/cookie_jar.hpp"
 #include "wire/client/digest_login.hpp"
 #include "wire/client/opening.hpp"
 #include "wire/client/reply.hpp"
 #include "wire/client/streaming.hpp"
 #include "wire/loop/event_loop.hpp"
+#ifndef WIRE_WITHOUT_COOKIES
+#include "wire/client/cookie_jar.hpp"
+#endif
 
 namespace wire::http {
+
+class cookie_jar;
 
 namespace detail {
 class client_core;

@@ -14,6 +14,10 @@
 // and reported, but holds no cookie back.
 #pragma once
 
+#ifdef WIRE_WITHOUT_COOKIES
+#error "this wire was built without cookies: build it with -D WIRE_WITH_COOKIES=ON"
+#endif
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>

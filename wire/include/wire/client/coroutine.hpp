@@ -17,6 +17,10 @@
 // `co_await client.send({...})`: give it a name before.
 #pragma once
 
+#ifdef WIRE_WITHOUT_COROUTINES
+#error "this wire was built without coroutines: build it with -D WIRE_WITH_COROUTINES=ON"
+#endif
+
 #include <coroutine>
 #include <memory>
 #include <string>

@@ -7,6 +7,10 @@
 //                          [](wire::result<wire::http::reply> end) { ... });
 #pragma once
 
+#ifdef WIRE_WITHOUT_FILES
+#error "this wire was built without files: build it with -D WIRE_WITH_FILES=ON"
+#endif
+
 #include <cstdint>
 #include <functional>
 #include <optional>

@@ -12,6 +12,10 @@
 // wire's own refuses it. To read forms, see wire/proto/multipart.hpp.
 #pragma once
 
+#ifdef WIRE_WITHOUT_MULTIPART
+#error "this wire was built without multipart/form-data: build it with -D WIRE_WITH_MULTIPART=ON"
+#endif
+
 #include <cstdint>
 #include <memory>
 #include <string>

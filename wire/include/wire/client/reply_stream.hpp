@@ -16,6 +16,10 @@
 // said of coroutines in wire/client/coroutine.hpp holds here too.
 #pragma once
 
+#ifdef WIRE_WITHOUT_COROUTINES
+#error "this wire was built without coroutines: build it with -D WIRE_WITH_COROUTINES=ON"
+#endif
+
 #include <coroutine>
 #include <memory>
 #include <string_view>

@@ -28,10 +28,16 @@
 #include "wire/base/function.hpp"
 #include "wire/base/limits.hpp"
 #include "wire/base/result.hpp"
-#include "wire/client/cookie_jar.hpp"
 #include "wire/client/opening.hpp"
 #include "wire/loop/event_loop.hpp"
 #include "wire/websocket/session.hpp"
+#ifndef WIRE_WITHOUT_COOKIES
+#include "wire/client/cookie_jar.hpp"
+#endif
+
+namespace wire::http {
+class cookie_jar;
+}  // namespace wire::http
 
 namespace wire::ws {
 

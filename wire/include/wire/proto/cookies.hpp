@@ -7,6 +7,10 @@
 //     response.cookie(c);
 #pragma once
 
+#ifdef WIRE_WITHOUT_COOKIES
+#error "this wire was built without cookies: build it with -D WIRE_WITH_COOKIES=ON"
+#endif
+
 #include <chrono>
 #include <cstdint>
 #include <optional>

@@ -23,6 +23,10 @@
 // "form-data" and has a name.
 #pragma once
 
+#ifdef WIRE_WITHOUT_MULTIPART
+#error "this wire was built without multipart/form-data: build it with -D WIRE_WITH_MULTIPART=ON"
+#endif
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>

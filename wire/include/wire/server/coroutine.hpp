@@ -21,6 +21,10 @@
 // - limits::handler_timeout counts for it: the peer is told 503, and the coroutine goes on.
 #pragma once
 
+#ifdef WIRE_WITHOUT_COROUTINES
+#error "this wire was built without coroutines: build it with -D WIRE_WITH_COROUTINES=ON"
+#endif
+
 #include <coroutine>
 #include <memory>
 #include <string>

@@ -12,6 +12,10 @@
 // files that are mostly in the page cache, not for a slow network file system.
 #pragma once
 
+#ifdef WIRE_WITHOUT_FILES
+#error "this wire was built without files: build it with -D WIRE_WITH_FILES=ON"
+#endif
+
 #include <cstddef>
 #include <map>
 #include <string>

@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "wire/base/function.hpp"
+#include "wire/base/parts.hpp"
 #include "wire/server/body.hpp"
 #include "wire/server/request.hpp"
 #include "wire/websocket/session.hpp"
@@ -68,7 +69,7 @@ public:
     response& header(std::string_view name, std::string_view value);
     // Adds Set-Cookie. A cookie that may not be set (set_cookie::text()) turns the response into a
     // 500.
-    response& cookie(const set_cookie& c);
+    WIRE_NEEDS_COOKIES response& cookie(const set_cookie& c);
     // Replaces all fields of that name; otherwise as header(). `value` must not lie in this
     // response.
     response& set_header(std::string_view name, std::string_view value);
@@ -130,8 +131,8 @@ public:
     // not build it from what a peer sent: serve_files() is for that. A file that cannot be opened,
     // or is no regular one, is answered with 404, with 503 where descriptors or memory are short.
     // Opens the file on this thread. Afterwards this object is empty.
-    void send_file(const std::string& path, const send_file_options& options);
-    void send_file(const std::string& path);
+    WIRE_NEEDS_FILES void send_file(const std::string& path, const send_file_options& options);
+    WIRE_NEEDS_FILES void send_file(const std::string& path);
 
     // ---- a body in pieces (body.hpp) ----
 

@@ -39,7 +39,9 @@
 #include "wire/server/metrics.hpp"
 #include "wire/server/response.hpp"
 #include "wire/server/router.hpp"
+#ifndef WIRE_WITHOUT_FILES
 #include "wire/server/send_file.hpp"
+#endif
 #include "wire/tls/server_context.hpp"
 
 namespace wire::http {

@@ -13,6 +13,10 @@
 // subscribers: there is nothing to create or delete. A session leaves its topics when it closes.
 #pragma once
 
+#ifdef WIRE_WITHOUT_TOPICS
+#error "this wire was built without topics: build it with -D WIRE_WITH_TOPICS=ON"
+#endif
+
 #include <cstdint>
 #include <memory>
 #include <string_view>
