@@ -309,8 +309,8 @@ def size() -> Count:
 
 def lean() -> Count:
     """wire's tests without TLS, zlib and every part that an option leaves out; wire without each
-    part alone; and a program that uses wire as a shared library. Under the sanitizers, since that
-    build has an object of each source file.
+    part alone; a program that uses wire as a shared library; and what that library exports. Under
+    the sanitizers, since that build has an object of each source file.
     """
     if run(["cmake", "--preset", "asan"], env={"CMAKE_GENERATOR": "Ninja"}) != 0:
         return ONE_FAILED
@@ -339,7 +339,12 @@ def lean() -> Count:
     status = run(
         [str(folder / "wire_lean_test"), "--gtest_brief=1", f"--gtest_output=xml:{report}"]
     )
-    return _checked(count_junit(report), status) + _one(run([str(folder / "wire_shared_consumer")]))
+    abi = [sys.executable, "wire/tests/abi.py", str(folder / "libwire_shared.so")]
+    return (
+        _checked(count_junit(report), status)
+        + _one(run([str(folder / "wire_shared_consumer")]))
+        + _one(run(abi))
+    )
 
 
 def openssl() -> Count:

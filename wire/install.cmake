@@ -44,6 +44,7 @@ if(wire_kind STREQUAL "STATIC_LIBRARY")
 else()
   # What wire itself is linked with; a program that uses it needs it only to link statically.
   set(wire_pc_private ".private")
+  string(APPEND wire_pc_definitions " -DWIRE_SHARED")
 endif()
 if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}" OR IS_ABSOLUTE "${CMAKE_INSTALL_INCLUDEDIR}")
   set(wire_pc_prefix "${CMAKE_INSTALL_PREFIX}")

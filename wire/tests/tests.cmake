@@ -108,6 +108,7 @@ if(wire_has_all)
   add_library(wire_shared SHARED EXCLUDE_FROM_ALL $<TARGET_OBJECTS:wire>)
   target_include_directories(wire_shared PUBLIC include)
   target_compile_features(wire_shared PUBLIC cxx_std_20)
+  target_compile_definitions(wire_shared PUBLIC WIRE_SHARED)
   target_link_libraries(wire_shared PUBLIC Threads::Threads PRIVATE OpenSSL::SSL OpenSSL::Crypto ZLIB::ZLIB
     $<TARGET_NAME_IF_EXISTS:wire_codecs::brotli> $<TARGET_NAME_IF_EXISTS:wire_codecs::zstd>)
   target_link_options(wire_shared PRIVATE LINKER:--no-undefined)

@@ -16,6 +16,7 @@
 #include <optional>
 #include <string>
 
+#include "wire/base/export.hpp"
 #include "wire/base/result.hpp"
 #include "wire/client/client.hpp"
 
@@ -51,7 +52,7 @@ struct download_options {
 //
 // Nobody else should be able to write to the folder. Writing waits for the disk on the loop's
 // thread. Range, If-Range and, with `resume`, Accept-Encoding fields of the request are replaced.
-request_id download(async_client& client, client_request request, std::string path,
-                    download_options options, async_client::callback done);
+WIRE_EXPORT request_id download(async_client& client, client_request request, std::string path,
+                                download_options options, async_client::callback done);
 
 }  // namespace wire::http

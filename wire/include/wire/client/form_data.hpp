@@ -22,6 +22,7 @@
 #include <string_view>
 #include <vector>
 
+#include "wire/base/export.hpp"
 #include "wire/base/result.hpp"
 #include "wire/client/reply.hpp"
 
@@ -32,7 +33,7 @@ struct form_piece;
 }  // namespace detail
 
 // A form's parts, in the order in which they are added. Movable. Not thread-safe.
-class form_data {
+class WIRE_EXPORT form_data {
 public:
     // Without parts.
     form_data();
@@ -68,6 +69,6 @@ private:
 // files on disk is kept in memory; with them it is streamed from a body_source, which can be
 // rewound. errc::bad_argument where a name, file name or content type holds control characters that
 // cannot be sent.
-result<client_request> make_request(method m, std::string url, form_data form);
+WIRE_EXPORT result<client_request> make_request(method m, std::string url, form_data form);
 
 }  // namespace wire::http

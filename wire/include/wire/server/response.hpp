@@ -19,6 +19,7 @@
 #include <string_view>
 #include <utility>
 
+#include "wire/base/export.hpp"
 #include "wire/base/function.hpp"
 #include "wire/base/parts.hpp"
 #include "wire/server/body.hpp"
@@ -39,7 +40,7 @@ struct response_access;
 // It may outlive the connection and the server; sending it then does nothing. One that is destroyed
 // unsent, by an exception for instance, answers 500. Any thread may use it, one at a time; sending
 // it hands it to the connection's loop.
-class response {
+class WIRE_EXPORT response {
 public:
     response(response&& other) noexcept : exchange_(std::exchange(other.exchange_, nullptr)) {}
     response& operator=(response&& other) noexcept {

@@ -21,6 +21,7 @@
 #include <memory>
 #include <string_view>
 
+#include "wire/base/export.hpp"
 #include "wire/base/result.hpp"
 #include "wire/websocket/session.hpp"
 
@@ -38,7 +39,7 @@ enum class slow_subscriber : std::uint8_t {
 };
 
 // A set of topics. Copies refer to the same set; it lives as long as one of them or a subscription.
-class topics {
+class WIRE_EXPORT topics {
 public:
     // `policy` holds for all topics of this set.
     explicit topics(slow_subscriber policy = slow_subscriber::skip);
