@@ -299,14 +299,17 @@ def fuzzing_summary(said: str) -> str:
 
 
 def size() -> Count:
-    """A hello server with wire and all its defaults, stripped: under 300 KB."""
+    """A hello server with wire and all its defaults, stripped: under 300 KB. And with a wire
+    without its optional parts.
+    """
     source, scratch = ROOT / "wire", ROOT / "build" / "size"
     script = str(source / "tests" / "size.cmake")
     return _one(run(["cmake", "-D", f"source={source}", "-D", f"scratch={scratch}", "-P", script]))
 
 
 def lean() -> Count:
-    """wire's tests without TLS and zlib, and a program that uses wire as a shared library. Under
+    """wire's tests without TLS, zlib and every part that an option leaves out; wire without each
+    part alone; a program that uses wire as a shared library; and what that library exports. Under
     the sanitizers, since that build has an object of each source file.
     """
     if run(["cmake", "--preset", "asan"], env={"CMAKE_GENERATOR": "Ninja"}) != 0:
@@ -323,6 +326,7 @@ def lean() -> Count:
                 jobs,
                 "--target",
                 "wire_lean_test",
+                "wire_without_parts",
                 "wire_shared_consumer",
             ]
         )
@@ -335,7 +339,12 @@ def lean() -> Count:
     status = run(
         [str(folder / "wire_lean_test"), "--gtest_brief=1", f"--gtest_output=xml:{report}"]
     )
-    return _checked(count_junit(report), status) + _one(run([str(folder / "wire_shared_consumer")]))
+    abi = [sys.executable, "wire/tests/abi.py", str(folder / "libwire_shared.so")]
+    return (
+        _checked(count_junit(report), status)
+        + _one(run([str(folder / "wire_shared_consumer")]))
+        + _one(run(abi))
+    )
 
 
 def openssl() -> Count:

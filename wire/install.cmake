@@ -6,6 +6,11 @@ install(TARGETS wire EXPORT wire-targets COMPONENT wire
 install(DIRECTORY include/wire DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT wire)
 export(EXPORT wire-targets NAMESPACE wire:: FILE wire-targets.cmake)  # find_package(wire) in this build folder
 install(EXPORT wire-targets NAMESPACE wire:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/wire COMPONENT wire)
+# What find_package(wire COMPONENTS files tls) asks for.
+foreach(part IN LISTS wire_parts ITEMS TLS ZLIB BROTLI ZSTD)
+  string(TOLOWER ${part} component)
+  string(APPEND wire_components "set(wire_${component}_FOUND ${WIRE_WITH_${part}})\n")
+endforeach()
 configure_package_config_file(wire-config.cmake.in wire-config.cmake
   INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/wire)
 configure_file(find_codecs.cmake find_codecs.cmake COPYONLY)  # for the build folder's package
@@ -29,11 +34,17 @@ if(WIRE_WITH_ZSTD)
   list(APPEND wire_pc_requires "libzstd")
 endif()
 list(JOIN wire_pc_requires ", " wire_pc_requires)
+foreach(part IN LISTS wire_parts)
+  if(NOT WIRE_WITH_${part})
+    string(APPEND wire_pc_definitions " -DWIRE_WITHOUT_${part}")
+  endif()
+endforeach()
 if(wire_kind STREQUAL "STATIC_LIBRARY")
   set(wire_pc_static "-Wl,--gc-sections ")
 else()
   # What wire itself is linked with; a program that uses it needs it only to link statically.
   set(wire_pc_private ".private")
+  string(APPEND wire_pc_definitions " -DWIRE_SHARED")
 endif()
 if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}" OR IS_ABSOLUTE "${CMAKE_INSTALL_INCLUDEDIR}")
   set(wire_pc_prefix "${CMAKE_INSTALL_PREFIX}")

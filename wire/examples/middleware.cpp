@@ -1,4 +1,5 @@
 // What surrounds handlers: middleware, forms and cookies, error pages, an access log and metrics.
+#include <wire/proto/cookies.hpp>
 #include <wire/server/compress.hpp>
 #include <wire/server/forms.hpp>
 #include <wire/server/router.hpp>

@@ -65,7 +65,9 @@ const std::vector<std::pair<std::string, std::set<std::string>>> layers{
 };
 // Folders with stand-ins for a part that is left out of the build belong to that part's layer.
 const std::map<std::string, std::string> stand_ins{
-    {"tls_none", "tls"}, {"zlib_none", "proto"}, {"brotli_none", "proto"}, {"zstd_none", "proto"}};
+    {"tls_none", "tls"},        {"zlib_none", "proto"},       {"files_none", "server"},
+    {"cookies_none", "client"}, {"topics_none", "websocket"}, {"io_uring_none", "loop"},
+    {"brotli_none", "proto"},   {"zstd_none", "proto"}};
 
 struct source_file {
     fs::path path;

@@ -3,6 +3,7 @@ include(GoogleTest)
 
 # The tests of everything that runs on a loop are compiled once, and run twice: on epoll, and on io_uring with a loop that takes it
 # when nothing is asked.
+set(wire_all_tests ${wire_tests})
 set(wire_loop_tests ${wire_tests})
 list(FILTER wire_loop_tests INCLUDE REGEX "src/(loop|server|client|websocket|tls)/")
 list(REMOVE_ITEM wire_tests ${wire_loop_tests})
@@ -15,17 +16,21 @@ if(WIRE_WITH_TLS)
   target_link_libraries(wire_loop_tests PUBLIC OpenSSL::SSL OpenSSL::Crypto)
 endif()
 
-add_executable(wire_test ${wire_tests} tests/layering_test.cpp tests/fuzz/corpus_test.cpp tests/fuzz/targets.cpp tests/fuzz/field_targets.cpp tests/fuzz/proxy_targets.cpp tests/fuzz/client_targets.cpp)
+file(GLOB wire_fuzz_targets CONFIGURE_DEPENDS tests/fuzz/*targets.cpp)
+leave_out_users(wire_fuzz_targets)
+add_executable(wire_test ${wire_tests} tests/layering_test.cpp tests/fuzz/corpus_test.cpp ${wire_fuzz_targets})
 target_include_directories(wire_test PRIVATE src tests)
 target_compile_definitions(wire_test PRIVATE WIRE_SOURCE_DIR="${CMAKE_CURRENT_SOURCE_DIR}")
 target_link_libraries(wire_test PRIVATE wire_loop_tests)
 compile_tests_quickly(wire_test FROM wire_loop_tests)
 gtest_discover_tests(wire_test DISCOVERY_TIMEOUT 60)
 
-add_executable(wire_uring_test tests/uring_environment.cpp src/loop/make_engine.cpp)
-target_compile_definitions(wire_uring_test PRIVATE WIRE_AUTOMATIC_IS_IO_URING)
-target_link_libraries(wire_uring_test PRIVATE wire_loop_tests)
-gtest_discover_tests(wire_uring_test TEST_PREFIX io_uring. DISCOVERY_TIMEOUT 60)
+if(WIRE_WITH_IO_URING)
+  add_executable(wire_uring_test tests/uring_environment.cpp src/loop/make_engine.cpp)
+  target_compile_definitions(wire_uring_test PRIVATE WIRE_AUTOMATIC_IS_IO_URING)
+  target_link_libraries(wire_uring_test PRIVATE wire_loop_tests)
+  gtest_discover_tests(wire_uring_test TEST_PREFIX io_uring. DISCOVERY_TIMEOUT 60)
+endif()
 
 # TLS alone, for another OpenSSL than the system's: `./test openssl` builds it with -D OPENSSL_ROOT_DIR.
 if(WIRE_WITH_TLS)
@@ -37,23 +42,73 @@ if(WIRE_WITH_TLS)
   compile_tests_quickly(wire_tls_test)
 endif()
 
-# Other ways to build wire: `./test lean` builds and runs these. The switches for TLS and zlib choose source files and set no flags, so the
-# objects that there are already make a wire without either, and its tests; and with both a shared library, for a program that uses it.
-if(WIRE_WITH_TLS AND WIRE_WITH_ZLIB)
-  # A target's precompiled header counts as one of its objects, and no linker takes it.
-  set(with_neither "EXCLUDE,/src/tls/|/src/[a-z]+_none/|/src/proto/(compression(_test)?|(br|zstd)_(un)?packer)[.]cpp|[.][gp]ch$")
+# Other ways to build wire: `./test lean` builds and runs these. The options for parts, TLS and codecs choose source files and set no
+# flags of the library, so the objects that there are already make a wire without them, and its tests; and with all of them a shared
+# library, for a program that uses it.
+set(wire_has_all ON)
+foreach(part IN LISTS wire_parts ITEMS TLS ZLIB BROTLI ZSTD)
+  if(NOT WIRE_WITH_${part})
+    set(wire_has_all OFF)
+  endif()
+endforeach()
+if(wire_has_all)
   file(GLOB wire_stand_ins CONFIGURE_DEPENDS src/*_none/*.cpp)
+  # A target's precompiled header counts as one of its objects, and no linker takes it.
+  set(wire_no_objects "[.][gp]ch$")
+  set(wire_lean_left_out "${wire_no_objects}|/tests/fuzz/|/src/tls/|/src/proto/compression[.]cpp|/src/proto/compression_test[.]cpp")
+  string(APPEND wire_lean_left_out "|/src/proto/br_packer|/src/proto/br_unpacker|/src/proto/zstd_packer|/src/proto/zstd_unpacker")
+  foreach(part IN LISTS wire_parts)
+    # CMake's expressions have at most 32 groups: there are none.
+    list(TRANSFORM wire_sources_${part} REPLACE "(.+)" "|/src/\\1[.]cpp" OUTPUT_VARIABLE sources)
+    list(JOIN sources "" sources)
+    set(wire_left_out_${part} "${wire_no_objects}${sources}")
+    string(APPEND wire_lean_left_out "${sources}")
+    find_users(${part} users ${wire_all_tests})
+    foreach(test IN LISTS users)
+      get_filename_component(name ${test} NAME_WE)
+      get_filename_component(folder ${test} DIRECTORY)
+      get_filename_component(folder ${folder} NAME)
+      string(APPEND wire_lean_left_out "|/src/${folder}/${name}[.]cpp")
+    endforeach()
+  endforeach()
   add_executable(wire_lean_test EXCLUDE_FROM_ALL ${wire_stand_ins})
   target_include_directories(wire_lean_test PRIVATE include src)
   target_compile_features(wire_lean_test PRIVATE cxx_std_20)
   target_link_libraries(wire_lean_test PRIVATE
-    $<FILTER:$<TARGET_OBJECTS:wire>,${with_neither}> $<FILTER:$<TARGET_OBJECTS:wire_test>,${with_neither}>
-    $<FILTER:$<TARGET_OBJECTS:wire_loop_tests>,${with_neither}> GTest::gtest_main Threads::Threads)
+    $<FILTER:$<TARGET_OBJECTS:wire>,EXCLUDE,${wire_lean_left_out}> $<FILTER:$<TARGET_OBJECTS:wire_test>,EXCLUDE,${wire_lean_left_out}>
+    $<FILTER:$<TARGET_OBJECTS:wire_loop_tests>,EXCLUDE,${wire_lean_left_out}> GTest::gtest_main Threads::Threads)
   add_dependencies(wire_lean_test wire wire_test)
+
+  # Each part missing alone: the library is complete without it, and so are the other headers; the part's own name the option.
+  file(GLOB wire_headers CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR}/include include/wire/*/*.hpp)
+  add_custom_target(wire_without_parts COMMAND ${CMAKE_COMMAND} -D compiler=${CMAKE_CXX_COMPILER} -D source=${CMAKE_CURRENT_SOURCE_DIR}
+    -D scratch=${CMAKE_CURRENT_BINARY_DIR}/parts -P ${CMAKE_CURRENT_SOURCE_DIR}/tests/parts.cmake VERBATIM)
+  foreach(part IN LISTS wire_parts)
+    string(TOLOWER wire_without_${part} target)
+    set(headers ${wire_headers})
+    set(own ${wire_headers_${part}})
+    list(TRANSFORM own REPLACE "(.+)" "wire/\\1.hpp")
+    list(REMOVE_ITEM headers ${own})
+    list(TRANSFORM headers REPLACE "(.+)" "#include <\\1>\n")
+    list(JOIN headers "" headers)
+    file(CONFIGURE OUTPUT parts/${target}.cpp CONTENT "${headers}" @ONLY)
+    set_source_files_properties(${CMAKE_CURRENT_BINARY_DIR}/parts/${target}.cpp PROPERTIES COMPILE_DEFINITIONS WIRE_WITHOUT_${part})
+    find_stand_ins(${part} stand_ins)
+    add_library(${target} SHARED EXCLUDE_FROM_ALL ${CMAKE_CURRENT_BINARY_DIR}/parts/${target}.cpp ${stand_ins})
+    target_include_directories(${target} PRIVATE include src)
+    target_compile_features(${target} PRIVATE cxx_std_20)
+    target_link_libraries(${target} PRIVATE $<FILTER:$<TARGET_OBJECTS:wire>,EXCLUDE,${wire_left_out_${part}}>
+      OpenSSL::SSL OpenSSL::Crypto ZLIB::ZLIB $<TARGET_NAME_IF_EXISTS:wire_codecs::brotli> $<TARGET_NAME_IF_EXISTS:wire_codecs::zstd>
+      Threads::Threads)
+    target_link_options(${target} PRIVATE LINKER:--no-undefined)
+    add_dependencies(${target} wire)
+    add_dependencies(wire_without_parts ${target})
+  endforeach()
 
   add_library(wire_shared SHARED EXCLUDE_FROM_ALL $<TARGET_OBJECTS:wire>)
   target_include_directories(wire_shared PUBLIC include)
   target_compile_features(wire_shared PUBLIC cxx_std_20)
+  target_compile_definitions(wire_shared PUBLIC WIRE_SHARED)
   target_link_libraries(wire_shared PUBLIC Threads::Threads PRIVATE OpenSSL::SSL OpenSSL::Crypto ZLIB::ZLIB
     $<TARGET_NAME_IF_EXISTS:wire_codecs::brotli> $<TARGET_NAME_IF_EXISTS:wire_codecs::zstd>)
   target_link_options(wire_shared PRIVATE LINKER:--no-undefined)
@@ -94,6 +149,7 @@ set_tests_properties(wire_soak_smoke PROPERTIES PROCESSORS 2 COST 20)
 
 # The examples of the documentation: they have to compile. A test of the lab sees that the guide quotes them.
 file(GLOB wire_examples CONFIGURE_DEPENDS examples/*.cpp)
+leave_out_users(wire_examples)
 foreach(example IN LISTS wire_examples)
   get_filename_component(name ${example} NAME_WE)
   add_executable(wire_example_${name} ${example})
@@ -105,7 +161,7 @@ add_executable(wire_autobahn tests/autobahn/peer.cpp)
 target_link_libraries(wire_autobahn PRIVATE wire::wire)
 
 # wire's side of the tests against other people's programs, which pytest runs: tests/peers/conftest.py.
-if(WIRE_WITH_TLS AND WIRE_WITH_ZLIB)
+if(wire_has_all)
   add_executable(wire_peer EXCLUDE_FROM_ALL tests/peers/peer.cpp tests/peers/server.cpp)
   target_link_libraries(wire_peer PRIVATE wire::wire ZLIB::ZLIB)
 endif()

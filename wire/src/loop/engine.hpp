@@ -102,4 +102,7 @@ enum class loop_use { any, blocking };
 result<std::unique_ptr<engine>> make_engine(event_loop& loop, const loop_options& options,
                                             loop_use use);
 
+// That of io_uring. Fails where the host forbids it, and says what does.
+result<std::unique_ptr<engine>> make_uring_engine(event_loop& loop, const loop_options& options);
+
 }  // namespace wire::detail

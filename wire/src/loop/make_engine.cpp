@@ -2,7 +2,6 @@
 #include "engine.hpp"
 #include "epoll_engine.hpp"
 #include "poll_engine.hpp"
-#include "uring_engine.hpp"
 
 namespace wire::detail {
 
@@ -14,12 +13,6 @@ constexpr loop_engine automatic_engine = loop_engine::io_uring;
 constexpr loop_engine automatic_engine = loop_engine::epoll;
 #endif
 
-template <typename Engine>
-result<std::unique_ptr<engine>> as_engine(result<std::unique_ptr<Engine>> made) {
-    if (!made) return made.error();
-    return std::unique_ptr<engine>(*std::move(made));
-}
-
 }  // namespace
 
 result<std::unique_ptr<engine>> make_engine(event_loop& loop, const loop_options& options,
@@ -27,8 +20,10 @@ result<std::unique_ptr<engine>> make_engine(event_loop& loop, const loop_options
     if (use == loop_use::blocking) return std::unique_ptr<engine>(new poll_engine(loop));
     const loop_engine wanted =
         options.engine == loop_engine::automatic ? automatic_engine : options.engine;
-    if (wanted == loop_engine::io_uring) return as_engine(uring_engine::create(loop, options));
-    return as_engine(epoll_engine::create(loop, options));
+    if (wanted == loop_engine::io_uring) return make_uring_engine(loop, options);
+    auto made = epoll_engine::create(loop, options);
+    if (!made) return made.error();
+    return std::unique_ptr<engine>(*std::move(made));
 }
 
 }  // namespace wire::detail

@@ -100,6 +100,12 @@ std::size_t uring_engine::wait_and_dispatch(clock::duration longest, bool queued
     return served;
 }
 
+result<std::unique_ptr<engine>> make_uring_engine(event_loop& loop, const loop_options& options) {
+    auto made = uring_engine::create(loop, options);
+    if (!made) return made.error();
+    return std::unique_ptr<engine>(*std::move(made));
+}
+
 void uring_engine::submit() noexcept {
     if (ring_->has_queued()) ring_->work_off();
 }

@@ -1,4 +1,4 @@
-// Queries, forms and cookies: the parsers of proto, applied to a request.
+// Queries and forms: the parsers of proto, applied to a request.
 #include "wire/server/forms.hpp"
 
 #include "proto/char_tables.hpp"
@@ -16,14 +16,6 @@ result<parameters> form(const request& r, const limits& l) {
         return errc::unsupported_media_type;
     }
     return parameters::parse(r.body(), l);
-}
-
-result<std::vector<form_part>> multipart_form(const request& r, const limits& l) {
-    return parse_multipart(r.header("Content-Type").value_or(""), r.body(), l);
-}
-
-result<cookie_list> cookies(const request& r, const limits& l) {
-    return cookie_list::parse(r.headers(), l);
 }
 
 }  // namespace wire::http

@@ -4,6 +4,8 @@
 
 #include "raw_peer.hpp"
 #include "served.hpp"
+#include "wire/proto/cookies.hpp"
+#include "wire/proto/multipart.hpp"
 
 namespace wire::http::forms_test {
 

@@ -9,8 +9,6 @@
 #include "exchange.hpp"
 #include "proto/char_tables.hpp"
 #include "proto/rebase.hpp"
-#include "wire/proto/cookies.hpp"
-#include "wire/server/send_file.hpp"
 #include "worker.hpp"
 
 namespace wire::http {
@@ -118,16 +116,6 @@ response& response::close_connection() noexcept {
     return *this;
 }
 
-response& response::cookie(const set_cookie& c) {
-    const auto text = c.text();
-    if (!text) {
-        exchange_->refused = true;
-        return *this;
-    }
-    append_field(exchange_->fields, "Set-Cookie", *text);
-    return *this;
-}
-
 response& response::set_header(std::string_view name, std::string_view value) {
     remove_header(name);
     return header(name, value);
@@ -199,8 +187,6 @@ void response::redirect(std::string_view url, int status) {
     exchange_->body.clear();
     send();
 }
-
-void response::send_file(const std::string& path) { send_file(path, {}); }
 
 body_writer response::start_body() {
     exchange_->out = std::make_shared<detail::body_channel>(exchange_->handle,

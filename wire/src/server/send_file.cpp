@@ -28,6 +28,8 @@ std::string disposition(std::string_view name) {
 
 }  // namespace
 
+void response::send_file(const std::string& path) { send_file(path, {}); }
+
 void response::send_file(const std::string& path, const send_file_options& options) {
     response res = std::move(*this);
     // Not to wait for a pipe's other end, and not to be given a terminal.

@@ -42,12 +42,16 @@ inline constexpr target targets[] = {{"request", request},
                                      {"text", text},
                                      {"inflate", inflate},
                                      {"unpack", unpack},
+#if !defined(WIRE_WITHOUT_MULTIPART) && !defined(WIRE_WITHOUT_COOKIES)
                                      {"forms", forms},
+#endif
                                      {"handshake", handshake},
                                      {"deflate", deflate},
                                      {"conditions", conditions},
+#ifndef WIRE_WITHOUT_COOKIES
                                      {"set_cookie", set_cookie},
                                      {"cookie_file", cookie_file},
+#endif
                                      {"reference", reference},
                                      {"proxy_bytes", proxy_bytes},
                                      {"socks5", socks5},

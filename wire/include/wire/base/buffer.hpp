@@ -14,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "wire/base/export.hpp"
+
 namespace wire {
 
 // A growable run of bytes, appended at the end and consumed at the front. Not thread-safe.
@@ -21,7 +23,7 @@ namespace wire {
 // Pointers, views and spans into a buffer die at the next call that is not const. An empty buffer
 // may own no storage at all: 24 bytes is then its whole cost. Storage is at most 4 GiB; consuming
 // bytes never gives storage back, release() does.
-class buffer {
+class WIRE_EXPORT buffer {
 public:
     buffer() noexcept = default;
     // The buffer that was moved from is empty, without storage.
@@ -111,7 +113,7 @@ private:
 // Storage lent to buffers that are in use, so that an idle connection holds none. The block that
 // came back last is lent first: the next borrower finds it warm in the cache. Not thread-safe: each
 // loop has its own, event_loop::pool().
-class buffer_pool {
+class WIRE_EXPORT buffer_pool {
 public:
     // `block_bytes`, 256 or more, is the storage that one loan gives. At most `max_kept` blocks are
     // kept when they come back; further ones are freed.

@@ -17,6 +17,8 @@
 #include <utility>
 #include <variant>
 
+#include "wire/base/export.hpp"
+
 namespace wire {
 
 // Every way in which an operation of this library can fail. Parsers and codecs return the bare enum
@@ -102,7 +104,7 @@ enum class errc : std::uint8_t {
 };
 
 // A short lower-case phrase, such as "connection refused"; static storage.
-std::string_view to_string(errc code) noexcept;
+WIRE_EXPORT std::string_view to_string(errc code) noexcept;
 
 // Why something failed; or, with errc::none, that nothing did.
 struct error {
@@ -122,11 +124,11 @@ struct error {
 };
 
 // The enum value for an errno; `errc::system_error` where there is no closer one.
-errc from_errno(int number) noexcept;
+WIRE_EXPORT errc from_errno(int number) noexcept;
 
 // The error of a system call that failed with errno `number`: the message is "<what>: <text of
 // errno>", the code that of from_errno().
-error system_failure(int number, std::string_view what);
+WIRE_EXPORT error system_failure(int number, std::string_view what);
 
 // Either a value or an error. Compilers warn where one is returned and not looked at.
 // (std::expected is the same, but needs C++23.)

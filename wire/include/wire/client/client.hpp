@@ -32,17 +32,22 @@
 #include <string_view>
 #include <vector>
 
+#include "wire/base/export.hpp"
 #include "wire/base/function.hpp"
 #include "wire/base/limits.hpp"
 #include "wire/base/result.hpp"
-#include "wire/client/cookie_jar.hpp"
 #include "wire/client/digest_login.hpp"
 #include "wire/client/opening.hpp"
 #include "wire/client/reply.hpp"
 #include "wire/client/streaming.hpp"
 #include "wire/loop/event_loop.hpp"
+#ifndef WIRE_WITHOUT_COOKIES
+#include "wire/client/cookie_jar.hpp"
+#endif
 
 namespace wire::http {
+
+class cookie_jar;
 
 namespace detail {
 class client_core;
@@ -157,7 +162,7 @@ class awaitable_reply;
 
 // A client on an event loop: any number of requests at once, each with a callback. All calls and
 // all callbacks are on the loop's thread.
-class async_client {
+class WIRE_EXPORT async_client {
 public:
     // Given the reply, or why there is none.
     using callback = unique_function<void(result<reply>)>;
@@ -240,7 +245,7 @@ private:
 // uses it; use one client for each thread, or the one of wire/client/shared_client.hpp. Between two
 // calls it does nothing: idle connections that the server has closed meanwhile are found at the
 // next call.
-class client {
+class WIRE_EXPORT client {
 public:
     // Fails where the system gives no resources for a loop.
     static result<client> create(client_options options = {});

@@ -14,6 +14,10 @@
 // and reported, but holds no cookie back.
 #pragma once
 
+#ifdef WIRE_WITHOUT_COOKIES
+#error "this wire was built without cookies: build it with -D WIRE_WITH_COOKIES=ON"
+#endif
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -23,6 +27,7 @@
 #include <string_view>
 #include <vector>
 
+#include "wire/base/export.hpp"
 #include "wire/base/result.hpp"
 #include "wire/proto/cookies.hpp"
 #include "wire/proto/url.hpp"
@@ -42,7 +47,7 @@ struct cookie_limits {
 
 // Belongs to one thread at a time. Reads no clock: `now`, and all other times, are seconds since
 // 1970 (Unix time) that the caller brings.
-class cookie_jar {
+class WIRE_EXPORT cookie_jar {
 public:
     // What cookie::expires holds for a session cookie, which lives until the program ends.
     static constexpr std::int64_t session = std::numeric_limits<std::int64_t>::max();

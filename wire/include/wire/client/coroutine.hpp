@@ -17,12 +17,17 @@
 // `co_await client.send({...})`: give it a name before.
 #pragma once
 
+#ifdef WIRE_WITHOUT_COROUTINES
+#error "this wire was built without coroutines: build it with -D WIRE_WITH_COROUTINES=ON"
+#endif
+
 #include <coroutine>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "wire/base/export.hpp"
 #include "wire/client/client.hpp"
 #include "wire/client/detail/awaited.hpp"
 #include "wire/client/websocket.hpp"
@@ -65,7 +70,7 @@ struct channel_state;
 // A WebSocket session for coroutines: one that receives and one that sends, which may be the same.
 // Belongs to its loop's thread. It takes the session's handlers: set none of your own. It may be
 // moved while a coroutine waits on it, and destroyed only when none does.
-class channel {
+class WIRE_EXPORT channel {
 public:
     class [[nodiscard]] receiving;
     class [[nodiscard]] sending;
@@ -109,7 +114,7 @@ private:
 
 // What receive() gives to co_await. Await it at once, as in `co_await channel.receive()`: it refers
 // to the channel's state.
-class channel::receiving {
+class WIRE_EXPORT channel::receiving {
 public:
     explicit receiving(detail::channel_state& s) noexcept : state_(&s) {}
     receiving(const receiving&) = delete;
@@ -127,7 +132,7 @@ private:
 // What send() gives to co_await. The message is on its way already; who does not care how fast it
 // leaves need not await it, and casts it to void. Callers that never await let what waits to be
 // sent grow without bound.
-class channel::sending {
+class WIRE_EXPORT channel::sending {
 public:
     sending(detail::channel_state& s, result<void> how) noexcept
         : state_(&s), how_(std::move(how)) {}
@@ -145,7 +150,7 @@ private:
 };
 
 // What dial() gives to co_await: a result<channel>, with the errors of dialer::callback.
-class [[nodiscard]] dialing : public wire::detail::awaited<result<channel>> {
+class [[nodiscard]] WIRE_EXPORT dialing : public wire::detail::awaited<result<channel>> {
 public:
     // `d` must outlive it, or end the wait by its own destruction.
     dialing(dialer& d, std::string url, dial_options options)

@@ -7,11 +7,16 @@
 //                          [](wire::result<wire::http::reply> end) { ... });
 #pragma once
 
+#ifdef WIRE_WITHOUT_FILES
+#error "this wire was built without files: build it with -D WIRE_WITH_FILES=ON"
+#endif
+
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
 
+#include "wire/base/export.hpp"
 #include "wire/base/result.hpp"
 #include "wire/client/client.hpp"
 
@@ -47,7 +52,7 @@ struct download_options {
 //
 // Nobody else should be able to write to the folder. Writing waits for the disk on the loop's
 // thread. Range, If-Range and, with `resume`, Accept-Encoding fields of the request are replaced.
-request_id download(async_client& client, client_request request, std::string path,
-                    download_options options, async_client::callback done);
+WIRE_EXPORT request_id download(async_client& client, client_request request, std::string path,
+                                download_options options, async_client::callback done);
 
 }  // namespace wire::http

@@ -7,10 +7,15 @@
 //     client.send(std::move(request), done);
 #pragma once
 
+#ifdef WIRE_WITHOUT_FILES
+#error "this wire was built without files: build it with -D WIRE_WITH_FILES=ON"
+#endif
+
 #include <cstdint>
 #include <functional>
 #include <string>
 
+#include "wire/base/export.hpp"
 #include "wire/base/result.hpp"
 #include "wire/client/streaming.hpp"
 
@@ -25,6 +30,6 @@ using upload_progress = std::function<void(std::uint64_t taken, std::uint64_t of
 // and read while it is sent: that waits for the disk on the loop's thread, at most 64 KiB at a
 // time. errc::system_error, with the path in its message, where it cannot be opened or is no
 // regular file; a file that has become shorter when it is sent ends the request with the same.
-result<body_source> file_source(const std::string& path, upload_progress progress = {});
+WIRE_EXPORT result<body_source> file_source(const std::string& path, upload_progress progress = {});
 
 }  // namespace wire::http

@@ -12,12 +12,17 @@
 // wire's own refuses it. To read forms, see wire/proto/multipart.hpp.
 #pragma once
 
+#ifdef WIRE_WITHOUT_MULTIPART
+#error "this wire was built without multipart/form-data: build it with -D WIRE_WITH_MULTIPART=ON"
+#endif
+
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "wire/base/export.hpp"
 #include "wire/base/result.hpp"
 #include "wire/client/reply.hpp"
 
@@ -28,7 +33,7 @@ struct form_piece;
 }  // namespace detail
 
 // A form's parts, in the order in which they are added. Movable. Not thread-safe.
-class form_data {
+class WIRE_EXPORT form_data {
 public:
     // Without parts.
     form_data();
@@ -64,6 +69,6 @@ private:
 // files on disk is kept in memory; with them it is streamed from a body_source, which can be
 // rewound. errc::bad_argument where a name, file name or content type holds control characters that
 // cannot be sent.
-result<client_request> make_request(method m, std::string url, form_data form);
+WIRE_EXPORT result<client_request> make_request(method m, std::string url, form_data form);
 
 }  // namespace wire::http

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "wire/base/buffer.hpp"
+#include "wire/base/export.hpp"
 #include "wire/client/opening.hpp"
 #include "wire/client/streaming.hpp"
 #include "wire/proto/http_parser.hpp"
@@ -88,9 +89,10 @@ inline client_request make_request(method m, std::string url, std::string body =
 // The Authorization field of Basic authentication (RFC 7617), for client_request::headers and
 // ws::dial_options::headers. `user` must hold no ':', which would be read as the end of the name.
 // Base64 hides nothing: without TLS everybody on the way can read the password.
-std::pair<std::string, std::string> basic_auth(std::string_view user, std::string_view password);
+WIRE_EXPORT std::pair<std::string, std::string> basic_auth(std::string_view user,
+                                                           std::string_view password);
 // The Authorization field for a bearer token (RFC 6750), which must fit into a field value.
-std::pair<std::string, std::string> bearer_auth(std::string_view token);
+WIRE_EXPORT std::pair<std::string, std::string> bearer_auth(std::string_view token);
 
 // A redirect that was followed.
 struct redirect {

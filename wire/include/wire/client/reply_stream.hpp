@@ -16,10 +16,15 @@
 // said of coroutines in wire/client/coroutine.hpp holds here too.
 #pragma once
 
+#ifdef WIRE_WITHOUT_COROUTINES
+#error "this wire was built without coroutines: build it with -D WIRE_WITH_COROUTINES=ON"
+#endif
+
 #include <coroutine>
 #include <memory>
 #include <string_view>
 
+#include "wire/base/export.hpp"
 #include "wire/base/result.hpp"
 #include "wire/client/client.hpp"
 
@@ -32,7 +37,7 @@ struct stream_state;
 // A response as it comes: made by `co_await stream(client, request)`. It may outlive the client;
 // the response then breaks off with errc::stopped. It may be moved while a coroutine waits on it,
 // and destroyed only when none does.
-class reply_stream {
+class WIRE_EXPORT reply_stream {
 public:
     class [[nodiscard]] awaiting_piece;
 
@@ -61,7 +66,7 @@ private:
 };
 
 // What next() gives to co_await. Await it at once: it refers to the stream's state.
-class reply_stream::awaiting_piece {
+class WIRE_EXPORT reply_stream::awaiting_piece {
 public:
     explicit awaiting_piece(detail::stream_state& s) noexcept : state_(&s) {}
     awaiting_piece(const awaiting_piece&) = delete;
@@ -77,7 +82,7 @@ private:
 };
 
 // What stream() gives to co_await: a result<reply_stream>.
-class [[nodiscard]] opening_stream {
+class [[nodiscard]] WIRE_EXPORT opening_stream {
 public:
     opening_stream(async_client& client, client_request request);
     opening_stream(const opening_stream&) = delete;

@@ -16,6 +16,7 @@
 #include <memory>
 #include <string>
 
+#include "wire/base/export.hpp"
 #include "wire/base/function.hpp"
 #include "wire/base/result.hpp"
 #include "wire/client/client.hpp"
@@ -35,7 +36,7 @@ struct shared_client_state;
 // client's thread. They must not throw, and while one works or waits the client does nothing else.
 //
 // When the client stops, each request under way ends with errc::stopped, whichever form it has.
-class shared_client {
+class WIRE_EXPORT shared_client {
 public:
     // Given the reply, or why there is none.
     using callback = http::async_client::callback;

@@ -25,13 +25,20 @@
 #include <utility>
 #include <vector>
 
+#include "wire/base/export.hpp"
 #include "wire/base/function.hpp"
 #include "wire/base/limits.hpp"
 #include "wire/base/result.hpp"
-#include "wire/client/cookie_jar.hpp"
 #include "wire/client/opening.hpp"
 #include "wire/loop/event_loop.hpp"
 #include "wire/websocket/session.hpp"
+#ifndef WIRE_WITHOUT_COOKIES
+#include "wire/client/cookie_jar.hpp"
+#endif
+
+namespace wire::http {
+class cookie_jar;
+}  // namespace wire::http
 
 namespace wire::ws {
 
@@ -65,7 +72,7 @@ struct dial_options : open_options, open_timeouts {
 
 // Opens sessions on an event loop and owns their connections. All calls and callbacks are on the
 // loop's thread.
-class dialer {
+class WIRE_EXPORT dialer {
 public:
     // Given the session, or why there is none: errors of opening the connection, bad_handshake when
     // the server does not accept, timed_out. The session lives until its on_close() handler has
@@ -94,7 +101,7 @@ private:
 
 // One session that blocks the calling thread. Belongs to the thread that uses it. The peer's pings
 // are answered, and its messages received, only while a call is waiting.
-class blocking_client {
+class WIRE_EXPORT blocking_client {
 public:
     // Opens the connection and makes the handshake, within the time limits of `options`. Errors as
     // those of dialer::callback.

@@ -9,12 +9,13 @@
 #include <string_view>
 #include <vector>
 
+#include "wire/base/export.hpp"
 #include "wire/base/result.hpp"
 
 namespace wire {
 
 // A plain value, 28 bytes. Ports are in host byte order throughout.
-class address {
+class WIRE_EXPORT address {
 public:
     // 0.0.0.0:0
     address() noexcept;
@@ -63,6 +64,6 @@ private:
 // literal, else by the system's resolver, which BLOCKS, for seconds when no name server answers:
 // call it from a blocking_pool, not from a loop. Any thread. errc::not_resolved when the name has
 // no address, or nobody answers.
-result<std::vector<address>> resolve(std::string_view host, std::uint16_t port);
+WIRE_EXPORT result<std::vector<address>> resolve(std::string_view host, std::uint16_t port);
 
 }  // namespace wire

@@ -15,12 +15,13 @@
 #include <thread>
 #include <vector>
 
+#include "wire/base/export.hpp"
 #include "wire/base/function.hpp"
 
 namespace wire {
 
 // Must outlive all that may call run(). Neither copyable nor movable.
-class blocking_pool {
+class WIRE_EXPORT blocking_pool {
 public:
     // At most `threads` of them; 0 stands for 1. Threads are started when there is work for them: a
     // process with only one thread makes cheaper system calls.

@@ -19,6 +19,7 @@
 #include <span>
 
 #include "wire/base/buffer.hpp"
+#include "wire/base/export.hpp"
 #include "wire/base/function.hpp"
 #include "wire/base/result.hpp"
 #include "wire/loop/clock.hpp"
@@ -30,7 +31,7 @@
 
 namespace wire {
 
-class event_loop {
+class WIRE_EXPORT event_loop {
 public:
     // A loop that is ready to run. errc::system_error when the kernel grants no epoll instance,
     // eventfd or ring; the message then says what forbids io_uring.

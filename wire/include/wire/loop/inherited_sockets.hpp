@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "wire/base/export.hpp"
 #include "wire/base/result.hpp"
 #include "wire/loop/socket.hpp"
 
@@ -21,11 +22,12 @@ namespace wire {
 // descriptors from 3 on, which are owned by what is returned, so that they may be asked for once.
 // Makes them close-on-exec. errc::bad_argument for values that are no numbers, more than 1,000
 // descriptors, and one that is not open. Call it before other threads start.
-result<std::vector<unique_fd>> listen_fds(std::string_view listen_pid, std::string_view listen_fds);
+WIRE_EXPORT result<std::vector<unique_fd>> listen_fds(std::string_view listen_pid,
+                                                      std::string_view listen_fds);
 
 // Makes a listening stream socket, of TCP or Unix, ready for listener::start(): non-blocking (which
 // all who share it then see), close-on-exec, and with TCP_NODELAY for what it accepts.
 // errc::bad_argument for what is not such a socket.
-result<void> prepare_inherited(const unique_fd& listening);
+WIRE_EXPORT result<void> prepare_inherited(const unique_fd& listening);
 
 }  // namespace wire

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "wire/base/export.hpp"
 #include "wire/loop/detail/nodes.hpp"
 
 namespace wire {
@@ -30,7 +31,7 @@ constexpr bool has(ready set, ready flag) noexcept {
 //
 // Watching does not own the descriptor: unwatch before closing it. Neither copyable nor movable,
 // because the loop keeps its address. Everything but the constructor belongs to the loop's thread.
-class io_source : public detail::watch_node {
+class WIRE_EXPORT io_source : public detail::watch_node {
 public:
     // Called on the loop's thread with what the descriptor is ready for. It may unwatch and destroy
     // its own source or any other, whose events of the same iteration are then dropped. It must not

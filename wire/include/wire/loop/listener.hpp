@@ -1,6 +1,7 @@
 // Accepts connections on a loop.
 #pragma once
 
+#include "wire/base/export.hpp"
 #include "wire/base/function.hpp"
 #include "wire/loop/event_loop.hpp"
 #include "wire/loop/socket.hpp"
@@ -10,7 +11,7 @@ namespace wire {
 // One listening socket. All belongs to the loop's thread, and the listener must end before the
 // loop. Several loops can share a port: see listen_options::reuse_port, or copies (dup(2)) of one
 // socket.
-class listener {
+class WIRE_EXPORT listener {
 public:
     // Given each new connection, non-blocking and close-on-exec, and who connected; on the loop's
     // thread. Attach the socket to a stream, or let it close. It must not throw.

@@ -4,13 +4,14 @@
 #include <cstdint>
 #include <string_view>
 
+#include "wire/base/export.hpp"
 #include "wire/base/result.hpp"
 #include "wire/loop/address.hpp"
 
 namespace wire {
 
 // A plain value.
-class network {
+class WIRE_EXPORT network {
 public:
     // "10.0.0.0/8", "2001:db8::/32", an address alone for it only, or "unix:" for all peers of Unix
     // sockets. errc::bad_argument for anything else, and for bits beyond the prefix ("10.0.0.1/8"),

@@ -7,6 +7,10 @@
 // lambda a name before.
 #pragma once
 
+#ifdef WIRE_WITHOUT_COROUTINES
+#error "this wire was built without coroutines: build it with -D WIRE_WITH_COROUTINES=ON"
+#endif
+
 #include <coroutine>
 #include <exception>
 #include <memory>

@@ -6,13 +6,14 @@
 #include <optional>
 #include <utility>
 
+#include "wire/base/export.hpp"
 #include "wire/base/result.hpp"
 #include "wire/loop/address.hpp"
 
 namespace wire {
 
 // Owns a descriptor and closes it. -1 stands for none.
-class unique_fd {
+class WIRE_EXPORT unique_fd {
 public:
     // None.
     unique_fd() noexcept = default;
@@ -56,7 +57,7 @@ struct listen_options {
 // A non-blocking listening socket: SO_REUSEADDR, and TCP_NODELAY for what it accepts. With port 0
 // the system chooses one, and local_address() says which. errc::address_in_use when somebody else
 // listens there; errc::system_error otherwise, such as for a port below 1024 without the right.
-result<unique_fd> listen_tcp(const address& at, const listen_options& options = {});
+WIRE_EXPORT result<unique_fd> listen_tcp(const address& at, const listen_options& options = {});
 
 // How to connect.
 struct connect_options {
@@ -72,14 +73,14 @@ struct connect_options {
 // decided, and take_socket_error() says how. Fails when the process may open no more descriptors,
 // when options.source cannot be bound, and when the kernel knows at once that there is no way
 // (errc::unreachable, errc::address_in_use, on loopback errc::refused).
-result<unique_fd> connect_tcp(const address& to, const connect_options& options = {});
+WIRE_EXPORT result<unique_fd> connect_tcp(const address& to, const connect_options& options = {});
 
 // SO_ERROR as an error, or errc::none. Reading it clears it in the kernel.
-errc take_socket_error(int fd) noexcept;
+WIRE_EXPORT errc take_socket_error(int fd) noexcept;
 
 // Where a socket is bound, and to whom it is connected. errc::system_error when it is not, or `fd`
 // is no socket.
-result<address> local_address(int fd);
-result<address> peer_address(int fd);
+WIRE_EXPORT result<address> local_address(int fd);
+WIRE_EXPORT result<address> peer_address(int fd);
 
 }  // namespace wire

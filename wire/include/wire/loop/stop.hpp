@@ -8,6 +8,10 @@
 // wanted instead of a coroutine, std::stop_callback is there.
 #pragma once
 
+#ifdef WIRE_WITHOUT_COROUTINES
+#error "this wire was built without coroutines: build it with -D WIRE_WITH_COROUTINES=ON"
+#endif
+
 #include <coroutine>
 #include <memory>
 #include <optional>

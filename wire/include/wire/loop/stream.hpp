@@ -23,6 +23,7 @@
 #include <string_view>
 
 #include "wire/base/buffer.hpp"
+#include "wire/base/export.hpp"
 #include "wire/base/result.hpp"
 #include "wire/loop/detail/stream_core.hpp"
 #include "wire/loop/event_loop.hpp"
@@ -32,7 +33,7 @@
 namespace wire {
 
 // Not copyable or movable: the loop keeps its address. It may be used again after it was closed.
-class stream : private detail::stream_core {
+class WIRE_EXPORT stream : private detail::stream_core {
 public:
     // Closed.
     stream() noexcept;

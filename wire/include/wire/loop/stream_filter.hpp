@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "wire/base/buffer.hpp"
+#include "wire/base/export.hpp"
 #include "wire/base/result.hpp"
 #include "wire/loop/detail/filter_state.hpp"
 
@@ -25,7 +26,7 @@ namespace wire {
 //
 // `to_peer` is where bytes to send are appended; it may hold earlier ones, which it must leave
 // alone.
-class stream_filter : public detail::filter_state {
+class WIRE_EXPORT stream_filter : public detail::filter_state {
 public:
     // What one call of receive() did, in bytes.
     struct step {

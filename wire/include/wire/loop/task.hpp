@@ -18,6 +18,10 @@
 // All belongs to the loop's thread. What a task awaits must belong to the same loop.
 #pragma once
 
+#ifdef WIRE_WITHOUT_COROUTINES
+#error "this wire was built without coroutines: build it with -D WIRE_WITH_COROUTINES=ON"
+#endif
+
 #include <chrono>
 #include <coroutine>
 #include <optional>

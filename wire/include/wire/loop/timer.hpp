@@ -1,6 +1,7 @@
 // A moment at which an event loop calls back.
 #pragma once
 
+#include "wire/base/export.hpp"
 #include "wire/loop/clock.hpp"
 #include "wire/loop/detail/nodes.hpp"
 
@@ -14,7 +15,7 @@ namespace wire {
 //
 // Neither copyable nor movable, because the loop keeps its address. Everything but the constructor
 // belongs to the loop's thread.
-class timer : public detail::timer_node {
+class WIRE_EXPORT timer : public detail::timer_node {
 public:
     // Called on the loop's thread with `context`, at the deadline or soon after, never before. It
     // may arm the timer again or destroy it. It must not throw.

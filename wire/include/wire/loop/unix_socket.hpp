@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 
+#include "wire/base/export.hpp"
 #include "wire/base/result.hpp"
 #include "wire/loop/socket.hpp"
 
@@ -23,7 +24,7 @@ namespace wire {
 
 // The file at which a Unix socket is bound: removed when this ends, unless another file has taken
 // its place meanwhile.
-class socket_file {
+class WIRE_EXPORT socket_file {
 public:
     // None, also for an abstract name.
     socket_file() noexcept = default;
@@ -63,12 +64,13 @@ struct unix_listening {
 // A file that an earlier process left there is replaced, if it is a socket on which nobody listens.
 // errc::address_in_use when somebody does, or the file is no socket; errc::bad_argument for a path
 // that is empty, too long or holds NUL; errc::system_error otherwise.
-result<unix_listening> listen_unix(std::string_view path, const unix_listen_options& options = {});
+WIRE_EXPORT result<unix_listening> listen_unix(std::string_view path,
+                                               const unix_listen_options& options = {});
 
 // A connected, non-blocking socket: Unix sockets connect at once or not at all. errc::refused when
 // there is no such socket or nobody listens on it, errc::queue_full when the connections that wait
 // there are as many as may, so that a later attempt may succeed; errc::bad_argument as above,
 // errc::system_error otherwise, such as without the right to write to the file.
-result<unique_fd> connect_unix(std::string_view path);
+WIRE_EXPORT result<unique_fd> connect_unix(std::string_view path);
 
 }  // namespace wire

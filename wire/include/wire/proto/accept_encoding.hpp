@@ -11,6 +11,7 @@
 #include <span>
 #include <string_view>
 
+#include "wire/base/export.hpp"
 #include "wire/proto/http_types.hpp"
 
 namespace wire::http {
@@ -20,7 +21,7 @@ namespace wire::http {
 enum class content_coding : std::uint8_t { identity, gzip, deflate, br, zstd };
 
 // "gzip", "deflate", "br", "zstd"; "" for identity, which no Content-Encoding field names.
-std::string_view to_string(content_coding c) noexcept;
+WIRE_EXPORT std::string_view to_string(content_coding c) noexcept;
 
 // Some codings, in an order.
 class coding_list {
@@ -43,14 +44,14 @@ private:
 // identity, by descending weight; of equal ones in the order of `among`, which holds each coding
 // once at most and not identity. "*" stands for those that are not named. Malformed elements count
 // as not there.
-coding_list accepted_codings(const header_list& fields,
-                             std::span<const content_coding> among) noexcept;
+WIRE_EXPORT coding_list accepted_codings(const header_list& fields,
+                                         std::span<const content_coding> among) noexcept;
 
 inline constexpr std::array codings_of_zlib{content_coding::gzip, content_coding::deflate};
 
 // The first of accepted_codings(). Identity when there is none: also when there is no such field,
 // and when nothing is acceptable that is left.
-content_coding preferred_coding(const header_list& fields,
-                                std::span<const content_coding> among = codings_of_zlib) noexcept;
+WIRE_EXPORT content_coding preferred_coding(
+    const header_list& fields, std::span<const content_coding> among = codings_of_zlib) noexcept;
 
 }  // namespace wire::http

@@ -18,6 +18,7 @@
 #include <string_view>
 
 #include "wire/base/buffer.hpp"
+#include "wire/base/export.hpp"
 #include "wire/base/limits.hpp"
 #include "wire/base/result.hpp"
 
@@ -28,7 +29,7 @@ enum class coding : std::uint8_t { raw_deflate, zlib, gzip };
 
 // Whether this wire was built with zlib; if not, create() below always fails with
 // errc::no_compression.
-bool compression_available() noexcept;
+WIRE_EXPORT bool compression_available() noexcept;
 
 // How a compressor trades speed and memory for size.
 struct compression_options {
@@ -54,7 +55,7 @@ enum class flush : std::uint8_t {
 
 // Holds 2^(window_bits + 2) + 2^(memory_level + 9) bytes and some 6 KiB: 262 KiB with the default
 // options.
-class compressor {
+class WIRE_EXPORT compressor {
 public:
     // errc::bad_argument for options out of range, system_error when memory is short.
     static result<compressor> create(coding c, const compression_options& options = {});
@@ -75,7 +76,7 @@ private:
 };
 
 // Holds some 7 KiB, and 2^window_bits bytes as soon as input goes on after output.
-class decompressor {
+class WIRE_EXPORT decompressor {
 public:
     // The ratio does not count before this many bytes of output: a few bytes may well stand for a
     // page of blanks or a repetitive file, and limits on size hold all the same.

@@ -11,13 +11,14 @@
 #include <string_view>
 #include <vector>
 
+#include "wire/base/export.hpp"
 #include "wire/proto/http_types.hpp"
 
 namespace wire::http {
 
 // Seconds since 1970 of a date in any of the three forms of RFC 9110 section 5.6.7; none for
 // anything else, including a day that does not exist. Years of two digits are of 1970 to 2069.
-std::optional<std::int64_t> parse_date(std::string_view text) noexcept;
+WIRE_EXPORT std::optional<std::int64_t> parse_date(std::string_view text) noexcept;
 
 // What identifies one version of a representation.
 struct validators {
@@ -35,7 +36,8 @@ enum class precondition { holds, not_modified, failed };
 
 // Evaluates If-Match, If-Unmodified-Since, If-None-Match and If-Modified-Since in the order of
 // section 13.2.2. Dates that are malformed are ignored.
-precondition check_preconditions(const header_list& fields, method m, const validators& v) noexcept;
+WIRE_EXPORT precondition check_preconditions(const header_list& fields, method m,
+                                             const validators& v) noexcept;
 
 // A part of a representation, in bytes from its beginning.
 struct byte_range {
@@ -56,7 +58,8 @@ enum class range_kind {
 
 // Reads Range and If-Range of a GET for a representation of `size` bytes. `out` is cleared; with
 // `partial` it gets the ranges, cut to the size, in the order in which they were asked for.
-range_kind check_ranges(const header_list& fields, const validators& v, std::uint64_t size,
-                        std::size_t most, std::vector<byte_range>& out);
+WIRE_EXPORT range_kind check_ranges(const header_list& fields, const validators& v,
+                                    std::uint64_t size, std::size_t most,
+                                    std::vector<byte_range>& out);
 
 }  // namespace wire::http

@@ -7,6 +7,10 @@
 //     response.cookie(c);
 #pragma once
 
+#ifdef WIRE_WITHOUT_COOKIES
+#error "this wire was built without cookies: build it with -D WIRE_WITH_COOKIES=ON"
+#endif
+
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -15,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "wire/base/export.hpp"
 #include "wire/base/limits.hpp"
 #include "wire/base/result.hpp"
 #include "wire/proto/http_types.hpp"
@@ -23,7 +28,7 @@ namespace wire::http {
 
 // The cookies that a client sent: views into the fields that were read, and valid as long as they
 // are.
-class cookie_list {
+class WIRE_EXPORT cookie_list {
 public:
     // Reads all Cookie fields of a request. Tolerant, because what browsers have stored is out of
     // the server's hands: pieces without "=" or without a name are left out, values are taken as
@@ -48,7 +53,7 @@ enum class same_site : std::uint8_t { unset, strict, lax, none };
 
 // One Set-Cookie field. To remove a cookie set it again with the same path and domain and a max_age
 // of 0.
-struct set_cookie {
+struct WIRE_EXPORT set_cookie {
     std::string name{};   // a token
     std::string value{};  // encoded by the caller where it holds other characters than text() takes
     // Empty: the browser takes the directory of the request's path.

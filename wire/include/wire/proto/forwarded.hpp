@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "wire/base/export.hpp"
 #include "wire/proto/ip_endpoint.hpp"
 
 namespace wire::http {
@@ -28,12 +29,13 @@ struct forwarded_element {
 // than `most` elements. In a field to which proxies append, whoever wrote the beginning may have
 // meant to swallow what they wrote, by a quote that does not end: take_last_forwarded() tells them
 // apart.
-bool parse_forwarded(std::string_view field, std::size_t most, std::vector<forwarded_element>& out);
+WIRE_EXPORT bool parse_forwarded(std::string_view field, std::size_t most,
+                                 std::vector<forwarded_element>& out);
 
 // Takes the text of the last element off `field`, with the comma before it; "" for an empty one.
 // Quotes are paired from the right, so that one which a client left open does not reach into what
 // proxies appended. The text need not be an element: parse_forwarded() says.
-std::string_view take_last_forwarded(std::string_view& field) noexcept;
+WIRE_EXPORT std::string_view take_last_forwarded(std::string_view& field) noexcept;
 
 // Whom a proxy had a request from (RFC 7239 section 6).
 struct forwarded_node {
@@ -48,8 +50,8 @@ struct forwarded_node {
 
 // A node of Forwarded, without quotes: "192.0.2.1", "192.0.2.1:80", "[2001:db8::1]:80", "unknown",
 // "_hidden", each with a port or without. nullopt for anything else.
-std::optional<forwarded_node> parse_forwarded_node(std::string_view text) noexcept;
+WIRE_EXPORT std::optional<forwarded_node> parse_forwarded_node(std::string_view text) noexcept;
 // An entry of X-Forwarded-For, which nobody specified: the same, and IPv6 without brackets.
-std::optional<forwarded_node> parse_x_forwarded_for(std::string_view text) noexcept;
+WIRE_EXPORT std::optional<forwarded_node> parse_x_forwarded_for(std::string_view text) noexcept;
 
 }  // namespace wire::http

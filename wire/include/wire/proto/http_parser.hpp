@@ -39,6 +39,7 @@
 #include <span>
 #include <string_view>
 
+#include "wire/base/export.hpp"
 #include "wire/base/limits.hpp"
 #include "wire/base/result.hpp"
 #include "wire/proto/detail/message_parser.hpp"
@@ -99,7 +100,7 @@ struct response_head {
 // Parses what a client sends. Bounded by limits::max_uri_bytes, max_header_bytes, max_headers,
 // max_body_bytes, max_chunk_extension_bytes and max_trailer_bytes; status_for() gives the status
 // with which to refuse.
-class request_parser : private detail::message_parser {
+class WIRE_EXPORT request_parser : private detail::message_parser {
 public:
     // `l` must outlive the parser.
     explicit request_parser(const limits& l) noexcept : message_parser(l) {}
@@ -124,7 +125,7 @@ private:
 };
 
 // Parses what a server sends. Bounded by the same limits, and by max_interim_responses.
-class response_parser : private detail::message_parser {
+class WIRE_EXPORT response_parser : private detail::message_parser {
 public:
     // `l` must outlive the parser.
     explicit response_parser(const limits& l) noexcept : message_parser(l) {}
@@ -171,6 +172,6 @@ private:
 
 // The status with which a server refuses a request that ended in `code`: 400 unless there is a
 // fitting one, such as 413 or 431.
-int status_for(errc code) noexcept;
+WIRE_EXPORT int status_for(errc code) noexcept;
 
 }  // namespace wire::http

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "wire/base/export.hpp"
+
 namespace wire::http {
 
 // RFC 9110 section 9 and RFC 5789. `other` is any method without a name here.
@@ -27,13 +29,13 @@ enum class method : std::uint8_t {
 };
 
 // The method that a request line names by `token`. Methods are case-sensitive: "get" is `other`.
-method method_from(std::string_view token) noexcept;
+WIRE_EXPORT method method_from(std::string_view token) noexcept;
 // The token as it is sent, in static storage; "" for `other`.
-std::string_view to_string(method m) noexcept;
+WIRE_EXPORT std::string_view to_string(method m) noexcept;
 
 // The reason phrase of RFC 9110 section 15 and other registered statuses, in static storage; ""
 // where there is none.
-std::string_view reason_phrase(int status) noexcept;
+WIRE_EXPORT std::string_view reason_phrase(int status) noexcept;
 
 // One field. Views into bytes that somebody else owns.
 struct header {
@@ -42,20 +44,20 @@ struct header {
 };
 
 // Equality of ASCII text in any case, as field names and many tokens are compared.
-bool equals_ignoring_case(std::string_view a, std::string_view b) noexcept;
+WIRE_EXPORT bool equals_ignoring_case(std::string_view a, std::string_view b) noexcept;
 
 // A token of RFC 9110 section 5.6.2: what method and field names must be. Never empty.
-bool is_token(std::string_view text) noexcept;
+WIRE_EXPORT bool is_token(std::string_view text) noexcept;
 // A value of RFC 9110 section 5.5: no CR, LF, NUL or other control character but tab.
-bool is_field_value(std::string_view text) noexcept;
+WIRE_EXPORT bool is_field_value(std::string_view text) noexcept;
 
 // Whether the comma-separated list `value` (RFC 9110 section 5.6.1) has the element `token`, in any
 // case.
-bool list_has_token(std::string_view value, std::string_view token) noexcept;
+WIRE_EXPORT bool list_has_token(std::string_view value, std::string_view token) noexcept;
 
 // The fields of one message, in the order in which they came. Holds views only, which die with the
 // bytes that they point into; the storage for the views is used again by the next message.
-class header_list {
+class WIRE_EXPORT header_list {
 public:
     // The value of the first field of that name, in any case. Linear: a message has few fields.
     std::optional<std::string_view> find(std::string_view name) const noexcept;

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "wire/base/buffer.hpp"
+#include "wire/base/export.hpp"
 #include "wire/base/result.hpp"
 #include "wire/proto/http_types.hpp"
 
@@ -23,7 +24,7 @@ namespace wire::http {
 // back all that this writer has appended and returns errc::bad_header_name or bad_header_value,
 // bad_target for a target with a space or control character, bad_argument for a method, status or
 // reason that cannot be sent.
-class head_writer {
+class WIRE_EXPORT head_writer {
 public:
     // Begins a request: "GET /path HTTP/1.1".
     static head_writer request(buffer& out, std::string_view method, std::string_view target);
@@ -52,13 +53,13 @@ private:
 
 // Appends `data` as one chunk of a chunked body (RFC 9112 section 7.1). Nothing for empty data,
 // which would end the body.
-void append_chunk(buffer& out, std::string_view data);
+WIRE_EXPORT void append_chunk(buffer& out, std::string_view data);
 // Appends the last chunk and the trailer: whole field lines that end in CRLF, which the caller
 // knows to be well-formed.
-void append_last_chunk(buffer& out, std::string_view trailer = {});
+WIRE_EXPORT void append_last_chunk(buffer& out, std::string_view trailer = {});
 
 // "Sun, 06 Nov 1994 08:49:37 GMT" (RFC 9110 section 5.6.7) from seconds since 1970. Not terminated
 // by a NUL.
-std::array<char, 29> format_date(std::int64_t unix_seconds) noexcept;
+WIRE_EXPORT std::array<char, 29> format_date(std::int64_t unix_seconds) noexcept;
 
 }  // namespace wire::http

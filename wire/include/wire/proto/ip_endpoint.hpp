@@ -6,6 +6,8 @@
 #include <optional>
 #include <string_view>
 
+#include "wire/base/export.hpp"
+
 namespace wire {
 
 // A plain value.
@@ -21,10 +23,10 @@ struct ip_endpoint {
 
 // An address literal without brackets, port and zone, as inet_pton(3) takes them: "192.0.2.1"
 // (decimal, no leading zeros), or RFC 4291 section 2.2. nullopt for anything else.
-std::optional<ip_endpoint> parse_ipv4(std::string_view text) noexcept;
-std::optional<ip_endpoint> parse_ipv6(std::string_view text) noexcept;
+WIRE_EXPORT std::optional<ip_endpoint> parse_ipv4(std::string_view text) noexcept;
+WIRE_EXPORT std::optional<ip_endpoint> parse_ipv6(std::string_view text) noexcept;
 
 // A decimal number of at most 65535, of one to five digits.
-std::optional<std::uint16_t> parse_port(std::string_view text) noexcept;
+WIRE_EXPORT std::optional<std::uint16_t> parse_port(std::string_view text) noexcept;
 
 }  // namespace wire

@@ -23,6 +23,10 @@
 // "form-data" and has a name.
 #pragma once
 
+#ifdef WIRE_WITHOUT_MULTIPART
+#error "this wire was built without multipart/form-data: build it with -D WIRE_WITH_MULTIPART=ON"
+#endif
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -30,6 +34,7 @@
 #include <string_view>
 #include <vector>
 
+#include "wire/base/export.hpp"
 #include "wire/base/limits.hpp"
 #include "wire/base/result.hpp"
 #include "wire/proto/http_types.hpp"
@@ -47,7 +52,7 @@ struct part_head {
 };
 
 // Cuts a body into its parts as it arrives. Holds the boundary, and nothing of the content.
-class multipart_parser {
+class WIRE_EXPORT multipart_parser {
 public:
     // The table above says what each means.
     enum class event : std::uint8_t { need_more, part, data, part_end, end, error };
@@ -90,7 +95,7 @@ private:
 // The boundary that a Content-Type names. errc::unsupported_media_type when that is not
 // multipart/form-data, bad_multipart when it has no well-formed boundary (RFC 2046 section 5.1.1: 1
 // to 70 characters).
-result<std::string> multipart_boundary(std::string_view content_type);
+WIRE_EXPORT result<std::string> multipart_boundary(std::string_view content_type);
 
 // A part of a body that is in memory whole.
 struct form_part : part_head {
@@ -98,7 +103,8 @@ struct form_part : part_head {
 };
 // All parts of a body that is there as a whole. Errors are those of multipart_boundary() and
 // multipart_parser::parse(), and bad_multipart for a body that is cut off.
-result<std::vector<form_part>> parse_multipart(std::string_view content_type, std::string_view body,
-                                               const limits& l = {});
+WIRE_EXPORT result<std::vector<form_part>> parse_multipart(std::string_view content_type,
+                                                           std::string_view body,
+                                                           const limits& l = {});
 
 }  // namespace wire::http

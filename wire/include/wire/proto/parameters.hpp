@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "wire/base/export.hpp"
 #include "wire/base/limits.hpp"
 #include "wire/base/result.hpp"
 
@@ -19,7 +20,7 @@ namespace wire::http {
 
 // Names and values, decoded, in the order in which they came; a name may come several times. Owns
 // its text: views that it gives are valid as long as it lives.
-class parameters {
+class WIRE_EXPORT parameters {
 public:
     // Reads them as browsers write them (WHATWG URL, section 5): '&' between, '+' for a space,
     // empty pieces left out, "a" as "a=". errc::bad_parameter for '%' without two hexadecimal

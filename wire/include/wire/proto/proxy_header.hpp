@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+#include "wire/base/export.hpp"
 #include "wire/proto/ip_endpoint.hpp"
 
 namespace wire {
@@ -31,7 +32,7 @@ struct proxy_header {
 };
 
 // Reads one header. Uses up the bytes of the header and not one more.
-class proxy_header_parser {
+class WIRE_EXPORT proxy_header_parser {
 public:
     // A header of version 2 may be `most_bytes` long; one of version 1 never more than 107.
     explicit proxy_header_parser(std::size_t most_bytes) noexcept : most_bytes_(most_bytes) {}

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "wire/base/buffer.hpp"
+#include "wire/base/export.hpp"
 #include "wire/base/result.hpp"
 
 namespace wire::http {
@@ -28,12 +29,12 @@ struct server_event {
 };
 
 // Whether type and id hold nothing that may not stand there, or that clients would ignore.
-bool is_sendable(const server_event& e) noexcept;
+WIRE_EXPORT bool is_sendable(const server_event& e) noexcept;
 
 // Appends the event. errc::bad_argument where it is not sendable, and nothing is appended then.
-[[nodiscard]] errc append_event(buffer& out, const server_event& e);
+[[nodiscard]] WIRE_EXPORT errc append_event(buffer& out, const server_event& e);
 
 // Appends a comment, of as many lines as `text` has, which clients ignore.
-void append_comment(buffer& out, std::string_view text);
+WIRE_EXPORT void append_comment(buffer& out, std::string_view text);
 
 }  // namespace wire::http

@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <string_view>
 
+#include "wire/base/export.hpp"
+
 namespace wire {
 
 // The digest of `data`, in the order in which it is written.
-std::array<std::uint8_t, 20> sha1(std::string_view data) noexcept;
+WIRE_EXPORT std::array<std::uint8_t, 20> sha1(std::string_view data) noexcept;
 
 }  // namespace wire

@@ -9,12 +9,13 @@
 #include <string>
 #include <string_view>
 
+#include "wire/base/export.hpp"
 #include "wire/base/result.hpp"
 
 namespace wire {
 
 // The parts that a client needs. Owns its text.
-struct url {
+struct WIRE_EXPORT url {
     std::string scheme;      // lower case: http https ws wss
     std::string host;        // lower case; an IPv6 literal without its brackets
     std::uint16_t port = 0;  // as given, or 80 / 443 by scheme
@@ -34,33 +35,33 @@ struct url {
 // Takes an absolute URL apart. errc::bad_url, with the reason, for other schemes, user information
 // (RFC 9110 section 4.2.4), empty hosts, bad ports, and characters that may not stand in a request
 // target. A fragment is dropped.
-result<url> parse_url(std::string_view text);
+WIRE_EXPORT result<url> parse_url(std::string_view text);
 
 // "%41" becomes "A"; '+' stays. errc::bad_url for '%' without two hexadecimal digits.
-result<std::string> percent_decode(std::string_view text);
+WIRE_EXPORT result<std::string> percent_decode(std::string_view text);
 
 // What the path of a request target means: each segment percent-decoded, once, so that "/ech%6F" is
 // "/echo" (RFC 3986 section 6.2.2.2, RFC 9110 section 4.2.3) and "/a%252Fb" is "/a%2Fb". Paths that
 // two readers could take for different ones are errc::bad_target: '%' without two hexadecimal
 // digits, an encoded '/' or NUL, and the segments "." and "..", also encoded. Empty segments stay.
 // The result may hold any byte but NUL.
-result<std::string> canonical_path(std::string_view path);
+WIRE_EXPORT result<std::string> canonical_path(std::string_view path);
 
 // Encodes everything but the unreserved characters of RFC 3986 section 2.3, as in "%41": fit for
 // one name or value of a query, or for one segment of a path.
-std::string percent_encode(std::string_view text);
+WIRE_EXPORT std::string percent_encode(std::string_view text);
 
 // Adds name=value, both encoded, to the query of `url`, before its fragment if it has one:
 // with_query("http://x/find", "q", "a&b") is "http://x/find?q=a%26b".
-std::string with_query(std::string url, std::string_view name, std::string_view value);
+WIRE_EXPORT std::string with_query(std::string url, std::string_view name, std::string_view value);
 
 // The absolute URL that `reference` means where `base`, an absolute URL, is read (RFC 3986
 // section 5.2, strict). Of any scheme. Cannot fail: what is no URL at all comes out as such, and
 // parse_url() refuses it.
-std::string resolve_reference(std::string_view base, std::string_view reference);
+WIRE_EXPORT std::string resolve_reference(std::string_view base, std::string_view reference);
 
 // parse_url() as a client does: without the path's dot segments (RFC 3986 section 5.2.4), so that
 // "http://a/b/../c" is of "/c".
-result<url> parse_url_to_request(std::string_view text);
+WIRE_EXPORT result<url> parse_url_to_request(std::string_view text);
 
 }  // namespace wire

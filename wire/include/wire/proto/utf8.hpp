@@ -9,10 +9,12 @@
 #include <cstdint>
 #include <string_view>
 
+#include "wire/base/export.hpp"
+
 namespace wire {
 
 // Three bytes of state, which say where inside a character the last piece ended.
-class utf8_validator {
+class WIRE_EXPORT utf8_validator {
 public:
     // False as soon as the bytes so far cannot be the beginning of valid text; then for good, until
     // reset().

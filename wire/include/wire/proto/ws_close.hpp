@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "wire/base/buffer.hpp"
+#include "wire/base/export.hpp"
 #include "wire/base/result.hpp"
 #include "wire/proto/ws_frame.hpp"
 
@@ -31,15 +32,15 @@ constexpr std::uint16_t try_again_later = 1013;  // overload; registered later, 
 }  // namespace close_code
 
 // Whether the code may stand in a close frame: 1000-1003, 1007-1014 (those registered), 3000-4999.
-bool is_valid_close_code(std::uint16_t code) noexcept;
+WIRE_EXPORT bool is_valid_close_code(std::uint16_t code) noexcept;
 
 // The code with which to close after an error of one's own, such as message_reader's.
-std::uint16_t close_code_for(errc error) noexcept;
+WIRE_EXPORT std::uint16_t close_code_for(errc error) noexcept;
 
 // Appends a close frame; `none_given` makes one without a body. The reason is cut to 123 bytes, at
 // a character's end.
-void append_close(buffer& out, std::uint16_t code, std::string_view reason,
-                  std::optional<mask_key> key = {});
+WIRE_EXPORT void append_close(buffer& out, std::uint16_t code, std::string_view reason,
+                              std::optional<mask_key> key = {});
 
 // What a close frame says. `reason` points into the payload that it was read from.
 struct close_payload {
@@ -50,6 +51,6 @@ struct close_payload {
 // Reads a close frame's unmasked payload. Empty is allowed and leaves `none_given`. Returns
 // errc::none, errc::bad_close_code (one byte, or a code that may not be sent), or errc::bad_utf8
 // for the reason; `out` is complete only with errc::none.
-errc parse_close(std::string_view payload, close_payload& out) noexcept;
+WIRE_EXPORT errc parse_close(std::string_view payload, close_payload& out) noexcept;
 
 }  // namespace wire::ws

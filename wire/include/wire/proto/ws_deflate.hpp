@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "wire/base/buffer.hpp"
+#include "wire/base/export.hpp"
 #include "wire/base/limits.hpp"
 #include "wire/base/result.hpp"
 #include "wire/proto/compression.hpp"
@@ -68,13 +69,13 @@ struct deflate_agreement {
 
 // The value of Sec-WebSocket-Extensions with which a client offers compression. Empty without zlib:
 // send no field then.
-std::string deflate_offer(const deflate_options& o);
+WIRE_EXPORT std::string deflate_offer(const deflate_options& o);
 
 // What the server's Sec-WebSocket-Extensions agree to; none when there is no such field.
 // errc::bad_handshake when that is not what deflate_offer(o) offered: the client must then fail the
 // connection (section 7.1).
-result<std::optional<deflate_agreement>> read_deflate_answer(const http::header_list& fields,
-                                                             const deflate_options& o);
+WIRE_EXPORT result<std::optional<deflate_agreement>> read_deflate_answer(
+    const http::header_list& fields, const deflate_options& o);
 
 // What a server has agreed to, and the value of Sec-WebSocket-Extensions that says so.
 struct accepted_deflate {
@@ -84,16 +85,16 @@ struct accepted_deflate {
 // The first of a client's offers that a server can agree to; none when there is no such offer.
 // Declined are offers with parameters that are unknown, repeated or have a wrong value, and windows
 // of 8 bits, which zlib cannot make.
-std::optional<accepted_deflate> accept_deflate(const http::header_list& fields,
-                                               const deflate_options& o);
+WIRE_EXPORT std::optional<accepted_deflate> accept_deflate(const http::header_list& fields,
+                                                           const deflate_options& o);
 
 // Whether all Sec-WebSocket-Extensions fields follow the grammar of RFC 6455 section 9.1. One that
 // does not must fail the handshake.
-bool extensions_are_well_formed(const http::header_list& fields);
+WIRE_EXPORT bool extensions_are_well_formed(const http::header_list& fields);
 
 // The compressors, decompressors and buffers that sessions without context takeover share, each
 // lent for the length of a message. One for each loop or thread; must outlive its sessions.
-class deflate_pool {
+class WIRE_EXPORT deflate_pool {
 public:
     // A compressor with these options. Null when memory is short or there is no zlib.
     std::unique_ptr<compressor> take_compressor(const compression_options& o);
@@ -113,7 +114,7 @@ private:
 };
 
 // The extension's state in one session. Belongs to the session's thread.
-class permessage_deflate {
+class WIRE_EXPORT permessage_deflate {
 public:
     // `pool` and `l` must outlive it.
     permessage_deflate(role r, const deflate_agreement& agreed, const deflate_options& o,

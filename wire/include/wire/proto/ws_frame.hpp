@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "wire/base/buffer.hpp"
+#include "wire/base/export.hpp"
 #include "wire/base/result.hpp"
 
 namespace wire::ws {
@@ -39,9 +40,10 @@ using mask_key = std::array<std::uint8_t, 4>;
 
 // XORs `data` with the key in place; its first byte is number `offset` of the payload. Masking
 // twice with the same key gives the bytes back.
-void apply_mask(std::span<char> data, mask_key key, std::size_t offset = 0) noexcept;
+WIRE_EXPORT void apply_mask(std::span<char> data, mask_key key, std::size_t offset = 0) noexcept;
 // The same from `from` to `to`, which has room for as many bytes and does not overlap.
-void copy_masked(char* to, std::string_view from, mask_key key, std::size_t offset = 0) noexcept;
+WIRE_EXPORT void copy_masked(char* to, std::string_view from, mask_key key,
+                             std::size_t offset = 0) noexcept;
 
 // The fields of a frame before its payload.
 struct frame_header {
@@ -70,18 +72,21 @@ constexpr std::uint8_t compressed_bit = 4;
 // on the first frame of a message where `may_be_compressed`, when permessage-deflate was agreed),
 // an unknown opcode, a control frame that is fragmented or over 125 bytes, wrong masking, a length
 // that is not in its shortest form or beyond 2^63 - 1.
-header_step read_frame_header(std::string_view in, role r, bool may_be_compressed = false) noexcept;
+WIRE_EXPORT header_step read_frame_header(std::string_view in, role r,
+                                          bool may_be_compressed = false) noexcept;
 
 // Writes a header into `to` and returns its length. `length` is the payload's, which the caller
 // appends, masked where `key` is given; `compressed` sets compressed_bit, which belongs on the
 // first frame of a message only.
-std::size_t write_frame_header(std::span<char, max_frame_header_bytes> to, opcode op,
-                               std::uint64_t length, bool fin, std::optional<mask_key> key,
-                               bool compressed = false) noexcept;
+WIRE_EXPORT std::size_t write_frame_header(std::span<char, max_frame_header_bytes> to, opcode op,
+                                           std::uint64_t length, bool fin,
+                                           std::optional<mask_key> key,
+                                           bool compressed = false) noexcept;
 
 // Appends a whole frame. The payload is masked with `key` when given: a client must give one that
 // its server cannot foresee (section 5.3), a server must give none.
-void append_frame(buffer& out, opcode op, std::string_view payload,
-                  std::optional<mask_key> key = {}, bool fin = true, bool compressed = false);
+WIRE_EXPORT void append_frame(buffer& out, opcode op, std::string_view payload,
+                              std::optional<mask_key> key = {}, bool fin = true,
+                              bool compressed = false);
 
 }  // namespace wire::ws

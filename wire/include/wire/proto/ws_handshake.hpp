@@ -22,6 +22,7 @@
 #include <string_view>
 
 #include "wire/base/buffer.hpp"
+#include "wire/base/export.hpp"
 #include "wire/base/result.hpp"
 #include "wire/proto/http_parser.hpp"
 #include "wire/proto/ws_deflate.hpp"
@@ -29,28 +30,29 @@
 namespace wire::ws {
 
 // The Sec-WebSocket-Accept that answers a Sec-WebSocket-Key.
-std::string accept_key(std::string_view key);
+WIRE_EXPORT std::string accept_key(std::string_view key);
 
 // A Sec-WebSocket-Key from 16 random bytes, which the caller supplies: this layer has no randomness
 // of its own.
-std::string make_key(std::span<const std::uint8_t, 16> random);
+WIRE_EXPORT std::string make_key(std::span<const std::uint8_t, 16> random);
 
 // ---- client ----
 
 // Appends the request. `host` is the value of Host, `extra` further fields as they are given
 // (Origin, cookies, subprotocols, deflate_offer() as Sec-WebSocket-Extensions). Errors are those of
 // http::head_writer, and nothing is appended then.
-[[nodiscard]] errc write_upgrade_request(buffer& out, std::string_view target,
-                                         std::string_view host, std::string_view key,
-                                         std::span<const http::header> extra = {});
+[[nodiscard]] WIRE_EXPORT errc write_upgrade_request(buffer& out, std::string_view target,
+                                                     std::string_view host, std::string_view key,
+                                                     std::span<const http::header> extra = {});
 // Whether the response accepts: 101, Upgrade, Connection, the right Sec-WebSocket-Accept, and no
 // extension nor subprotocol beyond those offered. `offered_protocols` is comma-separated;
 // `offered_deflate` is null where permessage-deflate was not offered. `*agreed` is set to what the
 // server has agreed to, if anything. errc::bad_handshake, with the reason, otherwise.
-result<void> check_upgrade_response(const http::response_head& head, std::string_view key,
-                                    std::string_view offered_protocols = {},
-                                    const deflate_options* offered_deflate = nullptr,
-                                    std::optional<deflate_agreement>* agreed = nullptr);
+WIRE_EXPORT result<void> check_upgrade_response(const http::response_head& head,
+                                                std::string_view key,
+                                                std::string_view offered_protocols = {},
+                                                const deflate_options* offered_deflate = nullptr,
+                                                std::optional<deflate_agreement>* agreed = nullptr);
 
 // ---- server ----
 
@@ -68,26 +70,26 @@ struct upgrade_check {
 };
 // Whether a request is a WebSocket opening handshake in the form of section 4.2.1. One whose
 // Sec-WebSocket-Extensions break the grammar asks wrongly too.
-upgrade_check check_upgrade_request(const http::request_head& head);
+WIRE_EXPORT upgrade_check check_upgrade_request(const http::request_head& head);
 
 // Whether the handshake comes from no page of a browser (it has no Origin), from a page of the host
 // that it was sent to, or of one of `allowed`, where "*" stands for all: RFC 6455 section 10.2, and
 // ws::accept_options::allowed_origins. With `secure`, TLS on this connection, the own origin is
 // https; otherwise http or https. More than one Origin is none that is allowed.
-bool is_allowed_origin(const http::request_head& head, bool secure,
-                       std::span<const std::string> allowed);
+WIRE_EXPORT bool is_allowed_origin(const http::request_head& head, bool secure,
+                                   std::span<const std::string> allowed);
 
 // The first of `spoken` that the request offers in its Sec-WebSocket-Protocol fields; empty where
 // it offers none of them. Names are compared exactly (section 11.5). The view is of `spoken`.
-std::string_view choose_protocol(const http::header_list& fields,
-                                 std::span<const std::string> spoken) noexcept;
+WIRE_EXPORT std::string_view choose_protocol(const http::header_list& fields,
+                                             std::span<const std::string> spoken) noexcept;
 
 // Appends the 101. `protocol`: the one chosen of those offered, or none. `extra`: further fields as
 // they are given; `lines`: whole field lines that end in CRLF, which are not checked. Errors are
 // those of http::head_writer.
-[[nodiscard]] errc write_upgrade_response(buffer& out, std::string_view key,
-                                          std::string_view protocol = {},
-                                          std::span<const http::header> extra = {},
-                                          std::string_view lines = {});
+[[nodiscard]] WIRE_EXPORT errc write_upgrade_response(buffer& out, std::string_view key,
+                                                      std::string_view protocol = {},
+                                                      std::span<const http::header> extra = {},
+                                                      std::string_view lines = {});
 
 }  // namespace wire::ws

@@ -30,6 +30,7 @@
 #include <string_view>
 
 #include "wire/base/buffer.hpp"
+#include "wire/base/export.hpp"
 #include "wire/base/limits.hpp"
 #include "wire/base/result.hpp"
 #include "wire/proto/utf8.hpp"
@@ -54,7 +55,7 @@ struct step {
 };
 
 // The receiving half of one connection. Belongs to one thread at a time.
-class message_reader {
+class WIRE_EXPORT message_reader {
 public:
     // `r` is the reader's own role. `l` and `deflate` must outlive it; `deflate` is null where
     // permessage-deflate was not agreed.

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <string>
 
+#include "wire/base/export.hpp"
 #include "wire/loop/address.hpp"
 #include "wire/server/request.hpp"
 
@@ -43,8 +44,8 @@ struct access_record {
 // server_options::forwarded_fields has trusted proxies believed; the peer's where there is no
 // request. Quotes, backslashes and bytes outside printable ASCII are escaped as
 // Apache does (\" \\ \x0a): a peer cannot forge a line. The time is UTC.
-std::string common_log(const access_record& r);
+WIRE_EXPORT std::string common_log(const access_record& r);
 // The same with Referer and User-Agent: Apache's and nginx's combined log format.
-std::string combined_log(const access_record& r);
+WIRE_EXPORT std::string combined_log(const access_record& r);
 
 }  // namespace wire::http

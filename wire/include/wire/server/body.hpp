@@ -27,6 +27,7 @@
 #include <memory>
 #include <string_view>
 
+#include "wire/base/export.hpp"
 #include "wire/base/function.hpp"
 #include "wire/base/result.hpp"
 
@@ -39,7 +40,7 @@ struct body_source;
 
 // The body of a response, from response::start_body(). Move-only. One that is destroyed before
 // finish() ends the connection in such a way that the peer knows that something is missing.
-class body_writer {
+class WIRE_EXPORT body_writer {
 public:
     // Writes nowhere: write() returns false.
     body_writer() noexcept = default;
@@ -96,7 +97,7 @@ private:
 // read() is called. Call it before start_body(): once the final status has gone, "100 Continue" may
 // not follow, and such a peer may never send its body. A body that is never read costs the
 // connection.
-class body_reader {
+class WIRE_EXPORT body_reader {
 public:
     // Reads nothing, and calls nothing.
     body_reader() noexcept = default;

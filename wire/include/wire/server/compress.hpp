@@ -24,6 +24,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "wire/base/export.hpp"
 #include "wire/proto/accept_encoding.hpp"
 #include "wire/server/router.hpp"
 
@@ -54,6 +55,6 @@ struct compress_options {
 
 // Makes the middleware, for router::after() of all paths or of a prefix. Each call has a set of
 // compressors of its own: use one for all prefixes where memory matters.
-router::editor compress(const compress_options& options = {});
+WIRE_EXPORT router::editor compress(const compress_options& options = {});
 
 }  // namespace wire::http

@@ -21,10 +21,15 @@
 // - limits::handler_timeout counts for it: the peer is told 503, and the coroutine goes on.
 #pragma once
 
+#ifdef WIRE_WITHOUT_COROUTINES
+#error "this wire was built without coroutines: build it with -D WIRE_WITH_COROUTINES=ON"
+#endif
+
 #include <coroutine>
 #include <memory>
 #include <string>
 
+#include "wire/base/export.hpp"
 #include "wire/base/result.hpp"
 #include "wire/loop/run_in.hpp"
 #include "wire/loop/task.hpp"
@@ -47,7 +52,7 @@ namespace wire::http {
 //
 // Belongs to the loop's thread. While the coroutine does not wait for a piece, the peer has to wait
 // in its place: no more than one piece is held.
-class body_pieces {
+class WIRE_EXPORT body_pieces {
 public:
     class [[nodiscard]] waiting;
 
@@ -74,7 +79,7 @@ private:
 };
 
 // What next() returns, for `co_await` and nothing else. Destroying a coroutine that waits is fine.
-class body_pieces::waiting {
+class WIRE_EXPORT body_pieces::waiting {
 public:
     explicit waiting(std::shared_ptr<state> s) noexcept : state_(std::move(s)) {}
     waiting(const waiting&) = delete;

@@ -19,11 +19,12 @@
 // takes or reads the body.
 #pragma once
 
+#include "wire/base/export.hpp"
 #include "wire/server/router.hpp"
 
 namespace wire::http {
 
 // Makes the middleware, for router::before() of all paths or of a prefix.
-router::editor decompress_requests();
+WIRE_EXPORT router::editor decompress_requests();
 
 }  // namespace wire::http

@@ -15,6 +15,7 @@
 #include <optional>
 #include <string_view>
 
+#include "wire/base/export.hpp"
 #include "wire/base/function.hpp"
 #include "wire/proto/server_event.hpp"
 #include "wire/server/request.hpp"
@@ -32,7 +33,7 @@ struct event_options {
 
 // The id of the last event that the client got before it came back. None: it is new, or got none
 // with an id. The view dies with the request.
-std::optional<std::string_view> last_event_id(const request& r) noexcept;
+WIRE_EXPORT std::optional<std::string_view> last_event_id(const request& r) noexcept;
 
 // One client's stream. Move-only. Belongs to the thread of the response's loop; from elsewhere,
 // event_loop::post() reaches it. It may outlive the connection and the server.
@@ -40,7 +41,7 @@ std::optional<std::string_view> last_event_id(const request& r) noexcept;
 // When the server stops, the stream is finished, and on_closed() called: clients come back, and
 // reach whoever serves then. One that is destroyed before finish() ends the connection; clients
 // come back too. To make one stay away, answer its next request with 204 instead of a stream.
-class event_writer {
+class WIRE_EXPORT event_writer {
 public:
     // Writes nowhere.
     event_writer() noexcept;

@@ -12,10 +12,15 @@
 // files that are mostly in the page cache, not for a slow network file system.
 #pragma once
 
+#ifdef WIRE_WITHOUT_FILES
+#error "this wire was built without files: build it with -D WIRE_WITH_FILES=ON"
+#endif
+
 #include <cstddef>
 #include <map>
 #include <string>
 
+#include "wire/base/export.hpp"
 #include "wire/base/result.hpp"
 #include "wire/server/handler.hpp"
 
@@ -51,6 +56,6 @@ struct file_options {
 // or is no regular file, is 404; other methods are 405, unknown ones 501. Errors: that of the
 // system, with the directory in its message, when it cannot be opened or the kernel has no openat2;
 // bad_argument for a content type that may not stand in a header.
-result<handler> serve_files(const std::string& directory, file_options options = {});
+WIRE_EXPORT result<handler> serve_files(const std::string& directory, file_options options = {});
 
 }  // namespace wire::http

@@ -12,28 +12,38 @@
 #include <string_view>
 #include <vector>
 
-#include "wire/proto/cookies.hpp"
-#include "wire/proto/multipart.hpp"
+#include "wire/base/export.hpp"
+#include "wire/base/parts.hpp"
 #include "wire/proto/parameters.hpp"
 #include "wire/server/request.hpp"
+#ifndef WIRE_WITHOUT_COOKIES
+#include "wire/proto/cookies.hpp"
+#endif
+#ifndef WIRE_WITHOUT_MULTIPART
+#include "wire/proto/multipart.hpp"
+#endif
 
 namespace wire::http {
 
+class cookie_list;
+struct form_part;
+
 // The parameters of the request's query, decoded; none when there is no query. Errors:
 // bad_parameter, too_many_parameters.
-result<parameters> query(const request& r, const limits& l = {});
+WIRE_EXPORT result<parameters> query(const request& r, const limits& l = {});
 
 // The body, which must be there as a whole, as application/x-www-form-urlencoded, decoded. Errors:
 // as query(), and unsupported_media_type when Content-Type says something else.
-result<parameters> form(const request& r, const limits& l = {});
+WIRE_EXPORT result<parameters> form(const request& r, const limits& l = {});
 
 // The body as multipart/form-data. The parts are views into it, and live as long as the request.
 // multipart_parser reads a body that comes in pieces. Errors: unsupported_media_type,
 // bad_multipart, too_many_parts, part_too_large, and header_too_large or too_many_headers for the
 // head of a part.
-result<std::vector<form_part>> multipart_form(const request& r, const limits& l = {});
+WIRE_EXPORT WIRE_NEEDS_MULTIPART result<std::vector<form_part>> multipart_form(
+    const request& r, const limits& l = {});
 
 // The cookies of all Cookie fields, as views into the request. Errors: too_many_cookies.
-result<cookie_list> cookies(const request& r, const limits& l = {});
+WIRE_EXPORT WIRE_NEEDS_COOKIES result<cookie_list> cookies(const request& r, const limits& l = {});
 
 }  // namespace wire::http

@@ -16,6 +16,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "wire/base/export.hpp"
 #include "wire/base/function.hpp"
 #include "wire/server/response.hpp"
 
@@ -34,10 +35,10 @@ struct coroutine_ticket {
     std::uint64_t number;
 };
 // Precondition: `r` is neither sent nor moved from.
-coroutine_ticket number_coroutine(response& r);
+WIRE_EXPORT coroutine_ticket number_coroutine(response& r);
 // Runs a handler's coroutine on the loop's thread, from any thread: at once on that thread itself.
 // Destroys it unrun when the loop is gone.
-void run_handler(const coroutine_ticket& ticket, task<void> handling);
+WIRE_EXPORT void run_handler(const coroutine_ticket& ticket, task<void> handling);
 
 template <typename> constexpr bool is_task = false;
 template <typename T> constexpr bool is_task<task<T>> = true;

@@ -14,6 +14,8 @@
 #include <string>
 #include <string_view>
 
+#include "wire/base/export.hpp"
+
 namespace wire::http {
 
 class metrics;
@@ -21,12 +23,12 @@ class metrics;
 namespace detail {
 struct loop_metrics;
 // The counters of one loop, which only that loop's thread may write. They stay as long as `of`.
-loop_metrics& add_loop(metrics& of);
+WIRE_EXPORT loop_metrics& add_loop(metrics& of);
 }  // namespace detail
 
 // The counters of all servers that it was given to. Any thread may use it. A loop's counts stay
 // when its server has gone: totals never fall.
-class metrics {
+class WIRE_EXPORT metrics {
 public:
     metrics();
     ~metrics();

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "wire/base/export.hpp"
 #include "wire/loop/address.hpp"
 #include "wire/proto/http_parser.hpp"
 #include "wire/proto/trailers.hpp"
@@ -37,7 +38,7 @@ struct client_view {
 
 // One request. Owned by its response: the request, and all views that it gives, are valid until
 // that response is sent or destroyed. Handlers read it on any thread, one at a time.
-class request {
+class WIRE_EXPORT request {
 public:
     request(const request&) = delete;
     request& operator=(const request&) = delete;

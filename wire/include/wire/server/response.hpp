@@ -19,7 +19,9 @@
 #include <string_view>
 #include <utility>
 
+#include "wire/base/export.hpp"
 #include "wire/base/function.hpp"
+#include "wire/base/parts.hpp"
 #include "wire/server/body.hpp"
 #include "wire/server/request.hpp"
 #include "wire/websocket/session.hpp"
@@ -38,7 +40,7 @@ struct response_access;
 // It may outlive the connection and the server; sending it then does nothing. One that is destroyed
 // unsent, by an exception for instance, answers 500. Any thread may use it, one at a time; sending
 // it hands it to the connection's loop.
-class response {
+class WIRE_EXPORT response {
 public:
     response(response&& other) noexcept : exchange_(std::exchange(other.exchange_, nullptr)) {}
     response& operator=(response&& other) noexcept {
@@ -68,7 +70,7 @@ public:
     response& header(std::string_view name, std::string_view value);
     // Adds Set-Cookie. A cookie that may not be set (set_cookie::text()) turns the response into a
     // 500.
-    response& cookie(const set_cookie& c);
+    WIRE_NEEDS_COOKIES response& cookie(const set_cookie& c);
     // Replaces all fields of that name; otherwise as header(). `value` must not lie in this
     // response.
     response& set_header(std::string_view name, std::string_view value);
@@ -130,8 +132,8 @@ public:
     // not build it from what a peer sent: serve_files() is for that. A file that cannot be opened,
     // or is no regular one, is answered with 404, with 503 where descriptors or memory are short.
     // Opens the file on this thread. Afterwards this object is empty.
-    void send_file(const std::string& path, const send_file_options& options);
-    void send_file(const std::string& path);
+    WIRE_NEEDS_FILES void send_file(const std::string& path, const send_file_options& options);
+    WIRE_NEEDS_FILES void send_file(const std::string& path);
 
     // ---- a body in pieces (body.hpp) ----
 

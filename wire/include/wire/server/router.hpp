@@ -46,6 +46,7 @@
 #include <string>
 #include <string_view>
 
+#include "wire/base/export.hpp"
 #include "wire/base/function.hpp"
 #include "wire/server/handler.hpp"
 
@@ -58,7 +59,7 @@ struct route_table;
 
 // The rest of a request's processing, as middleware of around() gets it: the middleware that was
 // added later, then the handler. Copies are cheap; they keep the routes alive.
-class next {
+class WIRE_EXPORT next {
 public:
     // For the router: middleware is given one.
     explicit next(std::shared_ptr<const detail::route_place> place) noexcept
@@ -80,7 +81,7 @@ class route_group;
 //
 // All functions that take a pattern or prefix throw std::invalid_argument when it is malformed: a
 // mistake in the program, not in its input.
-class router {
+class WIRE_EXPORT router {
 public:
     router();
     // The router that was moved from may only be assigned to or destroyed.

@@ -5,6 +5,10 @@
 //     });
 #pragma once
 
+#ifdef WIRE_WITHOUT_FILES
+#error "this wire was built without files: build it with -D WIRE_WITH_FILES=ON"
+#endif
+
 #include <cstddef>
 #include <string>
 

@@ -26,6 +26,7 @@
 #include <string>
 #include <vector>
 
+#include "wire/base/export.hpp"
 #include "wire/base/limits.hpp"
 #include "wire/base/result.hpp"
 #include "wire/loop/event_loop.hpp"
@@ -39,7 +40,9 @@
 #include "wire/server/metrics.hpp"
 #include "wire/server/response.hpp"
 #include "wire/server/router.hpp"
+#ifndef WIRE_WITHOUT_FILES
 #include "wire/server/send_file.hpp"
+#endif
 #include "wire/tls/server_context.hpp"
 
 namespace wire::http {
@@ -111,7 +114,7 @@ struct server_options {
 };
 
 // A listening server. Belongs to one thread, which runs it; stop() may be called from any.
-class server {
+class WIRE_EXPORT server {
 public:
     // Binds and listens; connections queue in the kernel until run(). With port 0 the system
     // chooses one, which port() tells; options.unix_socket leaves the port out of account. Errors:
@@ -187,7 +190,7 @@ private:
 
 // Listens and serves until the process ends, on this thread and, with several loops, on threads of
 // its own. Returns only when it cannot listen, with the reason: see server::listen().
-error start_server(std::uint16_t port, handler h, server_options options = {});
-error start_server(std::uint16_t port, router routes, server_options options = {});
+WIRE_EXPORT error start_server(std::uint16_t port, handler h, server_options options = {});
+WIRE_EXPORT error start_server(std::uint16_t port, router routes, server_options options = {});
 
 }  // namespace wire::http

@@ -18,6 +18,7 @@
 #include <string_view>
 #include <vector>
 
+#include "wire/base/export.hpp"
 #include "wire/base/result.hpp"
 #include "wire/tls/certificate_source.hpp"
 #include "wire/tls/connection.hpp"
@@ -108,7 +109,7 @@ struct client_options {
 
 // Shared by all connections of a client, and by several clients: they then resume each other's
 // sessions. Any thread may use it. Connections keep what they need of it.
-class client_context {
+class WIRE_EXPORT client_context {
 public:
     // Reads the files, which blocks. Errors: bad_argument, tls_failed; the message names the file
     // and the reason.

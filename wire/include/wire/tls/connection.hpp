@@ -10,6 +10,7 @@
 #include <memory>
 #include <string_view>
 
+#include "wire/base/export.hpp"
 #include "wire/loop/stream_filter.hpp"
 #include "wire/tls/peer_certificate.hpp"
 
@@ -60,7 +61,7 @@ struct handshake_alert {
 };
 
 // A stream's filter that speaks TLS in one of the roles. Belongs to the stream's thread.
-class connection : public stream_filter {
+class WIRE_EXPORT connection : public stream_filter {
 public:
     // Precondition: is_open(), which stays true from the end of the handshake on.
     virtual connection_info info() const = 0;

@@ -18,6 +18,7 @@
 #include <string_view>
 #include <vector>
 
+#include "wire/base/export.hpp"
 #include "wire/base/result.hpp"
 #include "wire/tls/certificate_source.hpp"
 #include "wire/tls/connection.hpp"
@@ -88,7 +89,7 @@ struct server_options {
 };
 
 // Shared by all loops of a server, and by several servers. Any thread may use it.
-class server_context {
+class WIRE_EXPORT server_context {
 public:
     // Reads the files, which blocks. Errors: bad_argument, tls_failed; the message names the file
     // and the reason.

@@ -19,6 +19,7 @@
 #include <string_view>
 #include <vector>
 
+#include "wire/base/export.hpp"
 #include "wire/base/function.hpp"
 #include "wire/base/limits.hpp"
 #include "wire/loop/stream.hpp"
@@ -78,7 +79,7 @@ struct session_link;
 //
 // Its life: open -> closing (our close frame is queued, the peer's has not come) -> finished
 // (on_close() was called). A session that has lost its connection goes to finished directly.
-class session {
+class WIRE_EXPORT session {
 public:
     // `from` is this session. The message dies when the handler returns.
     using message_handler = unique_function<void(session& from, message)>;
@@ -172,7 +173,7 @@ protected:
 //
 //     room.members.push_back(s.handle());                        // on the session's thread
 //     for (const ws::handle& h : room.members) h.send("hello");  // on any thread
-class handle {
+class WIRE_EXPORT handle {
 public:
     // Refers to no session; all calls do nothing.
     handle() = default;

@@ -13,10 +13,15 @@
 // subscribers: there is nothing to create or delete. A session leaves its topics when it closes.
 #pragma once
 
+#ifdef WIRE_WITHOUT_TOPICS
+#error "this wire was built without topics: build it with -D WIRE_WITH_TOPICS=ON"
+#endif
+
 #include <cstdint>
 #include <memory>
 #include <string_view>
 
+#include "wire/base/export.hpp"
 #include "wire/base/result.hpp"
 #include "wire/websocket/session.hpp"
 
@@ -34,7 +39,7 @@ enum class slow_subscriber : std::uint8_t {
 };
 
 // A set of topics. Copies refer to the same set; it lives as long as one of them or a subscription.
-class topics {
+class WIRE_EXPORT topics {
 public:
     // `policy` holds for all topics of this set.
     explicit topics(slow_subscriber policy = slow_subscriber::skip);

@@ -3,13 +3,14 @@
 
 #include <chrono>
 
+#include "wire/base/export.hpp"
 #include "wire/loop/clock.hpp"
 
 namespace wire::detail {
 
 // The kernel stamps arrivals on CLOCK_REALTIME; loops count on clock. This converts, reading both
 // clocks once for each loop iteration. One thread's.
-class arrival_clock {
+class WIRE_EXPORT arrival_clock {
 public:
     // Bytes that the kernel stamped with `wall` were received in the iteration that began at `now`.
     void note(std::chrono::nanoseconds wall, time_point now) noexcept;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "wire/base/buffer.hpp"
+#include "wire/base/export.hpp"
 #include "wire/base/function.hpp"
 #include "wire/base/result.hpp"
 #include "wire/loop/clock.hpp"
@@ -29,7 +30,7 @@ struct without_engine {};
 
 // Everything but post(), stop() and in_loop_thread() belongs to the loop's thread. What runs inline
 // is what streams do for each event or each request.
-class loop_core {
+class WIRE_EXPORT loop_core {
 public:
     explicit loop_core(const loop_options& options);
     ~loop_core();

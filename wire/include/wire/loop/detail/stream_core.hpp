@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "wire/base/buffer.hpp"
+#include "wire/base/export.hpp"
 #include "wire/base/result.hpp"
 #include "wire/loop/event_loop.hpp"
 #include "wire/loop/socket.hpp"
@@ -21,7 +22,7 @@ namespace wire::detail {
 constexpr std::chrono::milliseconds longest_alone{50};
 
 // One thread's, the loop's. src/loop/stream.cpp has the table of its states.
-class stream_core : public io_source, public iteration_hook {
+class WIRE_EXPORT stream_core : public io_source, public iteration_hook {
 public:
     // Securing: the filter's handshake.
     enum class state : std::uint8_t { closed, connecting, securing, open };

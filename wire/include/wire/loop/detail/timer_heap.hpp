@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "wire/base/export.hpp"
 #include "wire/loop/clock.hpp"
 #include "wire/loop/detail/nodes.hpp"
 
@@ -11,7 +12,7 @@ namespace wire::detail {
 
 // A 4-ary heap whose keys are never later than their timers' deadlines: timer_heap.cpp says why.
 // One thread's.
-class timer_heap {
+class WIRE_EXPORT timer_heap {
 public:
     timer_heap() = default;
     // Timers that are still in it are disarmed.

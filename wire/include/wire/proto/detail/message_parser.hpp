@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "wire/base/export.hpp"
 #include "wire/base/limits.hpp"
 #include "wire/base/result.hpp"
 #include "wire/proto/http_types.hpp"
@@ -18,7 +19,7 @@ struct step;
 
 namespace detail {
 
-class message_parser {
+class WIRE_EXPORT message_parser {
 public:
     // `l` must outlive the parser.
     explicit message_parser(const limits& l) noexcept : limits_(&l) {}
