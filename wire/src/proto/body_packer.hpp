@@ -2,6 +2,7 @@
 // back.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string_view>
 
@@ -36,5 +37,10 @@ std::unique_ptr<body_packer> make_zstd_packer(int level);
 
 // For br and zstd: far enough back for pages, and little enough for many bodies at a time.
 constexpr int packed_window_bits = 17;
+
+// What a coder asks a buffer for at a time, in bytes. At least 7: with less, zlib may repeat the
+// marker of a sync.
+constexpr std::size_t least_packed_space = 64;
+constexpr std::size_t most_packed_space = 16 * 1024;
 
 }  // namespace wire::http

@@ -9,10 +9,6 @@ namespace wire::http {
 
 namespace {
 
-// What is asked of a buffer at a time.
-constexpr std::size_t least_space = 64;
-constexpr std::size_t most_space = 16 * 1024;
-
 class br_packer final : public body_packer {
 public:
     explicit br_packer(BrotliEncoderState* s) noexcept : state_(s) {}
@@ -27,7 +23,8 @@ public:
         std::size_t left = in.size();
         auto* from = reinterpret_cast<const std::uint8_t*>(in.data());
         do {
-            const auto space = out.prepare(std::clamp(left / 2, least_space, most_space));
+            const auto space =
+                out.prepare(std::clamp(left / 2, least_packed_space, most_packed_space));
             std::size_t room = space.size();
             auto* to = reinterpret_cast<std::uint8_t*>(space.data());
             const auto good =

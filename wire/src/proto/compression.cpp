@@ -7,6 +7,8 @@
 
 #include <zlib.h>
 
+#include "body_packer.hpp"
+
 namespace wire {
 
 namespace {
@@ -20,10 +22,6 @@ int zlib_bits(coding c, int window_bits) noexcept {
     }
     return 0;
 }
-
-// What is asked of a buffer at a time. At least 7: with less, zlib may repeat the marker of a sync.
-constexpr std::size_t least_space = 64;
-constexpr std::size_t most_space = 16 * 1024;
 
 bool within(int value, int least, int most) noexcept { return value >= least && value <= most; }
 
@@ -78,7 +76,8 @@ errc compressor::add(std::string_view in, flush how, buffer& out) {
         const uInt offered = length(in.size());
         z.next_in = input(in);
         z.avail_in = offered;
-        const auto space = out.prepare(std::clamp(in.size() / 2, least_space, most_space));
+        const auto space = out.prepare(
+            std::clamp(in.size() / 2, http::least_packed_space, http::most_packed_space));
         const uInt room = length(space.size());
         z.next_out = reinterpret_cast<Bytef*>(space.data());
         z.avail_out = room;
@@ -136,7 +135,7 @@ decompressor::step decompressor::add(std::string_view in, std::size_t max_out, b
     // In portions, so that a bomb is seen before it has filled `out`.
     while (!done.ended && done.error == errc::none) {
         const std::string_view rest = in.substr(done.used);
-        const std::size_t room = std::min(max_out, most_space);
+        const std::size_t room = std::min(max_out, http::most_packed_space);
         char none = 0;  // zlib wants somewhere to write to even if it is nothing
         s.z.next_in = input(rest);
         s.z.avail_in = length(rest.size());

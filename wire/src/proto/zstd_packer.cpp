@@ -9,10 +9,6 @@ namespace wire::http {
 
 namespace {
 
-// What is asked of a buffer at a time.
-constexpr std::size_t least_space = 64;
-constexpr std::size_t most_space = 16 * 1024;
-
 class zstd_packer final : public body_packer {
 public:
     explicit zstd_packer(ZSTD_CCtx* c) noexcept : context_(c) {}
@@ -26,8 +22,8 @@ public:
                                                 : ZSTD_e_end;
         ZSTD_inBuffer from{in.data(), in.size(), 0};
         for (;;) {
-            const auto space =
-                out.prepare(std::clamp((from.size - from.pos) / 2, least_space, most_space));
+            const auto space = out.prepare(
+                std::clamp((from.size - from.pos) / 2, least_packed_space, most_packed_space));
             ZSTD_outBuffer to{space.data(), space.size(), 0};
             const std::size_t left = ZSTD_compressStream2(context_, &to, &from, asked);
             out.commit(to.pos);

@@ -176,7 +176,7 @@ TEST(coroutine_handler, stop_waits_for_it_and_destroys_it_at_the_end) {
         r.get("/client", [&](response res) -> task<> {
             const alive counted(frames);
             async_client client(res.loop());
-            co_await client.get("http://127.0.0.1:" + std::to_string(9) + "/");
+            static_cast<void>(co_await client.get("http://127.0.0.1:" + std::to_string(9) + "/"));
             co_await sleep_for(res.loop(), 1h);
         });
         return r;

@@ -81,7 +81,7 @@ std::string random_boundary() {
     return hex(bits[0]) + hex(bits[1]);
 }
 
-std::string content_range(const byte_range& r, std::uint64_t size) {
+std::string content_range_field(const byte_range& r, std::uint64_t size) {
     return "bytes " + std::to_string(r.first) + "-" + std::to_string(r.first + r.length - 1) + "/" +
            std::to_string(size);
 }
@@ -155,7 +155,9 @@ void answer_with_file(response res, unique_fd file, const struct stat& about, st
         body->parts.push_back({.before = {}, .offset = 0, .length = size});
         res.content_type(type);
     } else if (ranges.size() == 1) {
-        res.status(206).header("Content-Range", content_range(ranges[0], size)).content_type(type);
+        res.status(206)
+            .header("Content-Range", content_range_field(ranges[0], size))
+            .content_type(type);
         body->parts.push_back(
             {.before = {}, .offset = ranges[0].first, .length = ranges[0].length});
     } else {
@@ -164,7 +166,7 @@ void answer_with_file(response res, unique_fd file, const struct stat& about, st
         for (const byte_range& r : ranges) {
             std::string before = (body->parts.empty() ? "--" : "\r\n--") + boundary +
                                  "\r\nContent-Type: " + std::string(type) +
-                                 "\r\nContent-Range: " + content_range(r, size) + "\r\n\r\n";
+                                 "\r\nContent-Range: " + content_range_field(r, size) + "\r\n\r\n";
             body->parts.push_back(
                 {.before = std::move(before), .offset = r.first, .length = r.length});
         }
