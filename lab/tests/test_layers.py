@@ -25,6 +25,7 @@ ORDER = (
     "report",
     "duel",
     "gate",
+    "history",
     "selftest",
     "cli",
 )

@@ -25,6 +25,7 @@ COMMANDS = (
     "published",
     "duel",
     "gate",
+    "history",
     "selftest",
 )
 """Modules of this package, in the order in which ``--help`` shows their commands."""

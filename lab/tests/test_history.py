@@ -1,0 +1,230 @@
+"""``wirebench history``: the index of the runs, series over them, and where a level changed."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from synthetic_run import World, write_run
+from wirebench.cli.console import EXIT_OK, EXIT_USAGE
+from wirebench.cli.main import run_app
+from wirebench.history.changes import LEAST_RUNS, changes_of
+from wirebench.history.index import INDEX_FILE, Index, Point, Series
+from wirebench.history.text import heading, lines, page
+from wirebench.store.rundir import RUN_FILE, TRIALS_FILE
+
+WORLD = World(studies=("concurrency",), samples=60)
+HOUR_NS = 3_600 * 10**9
+
+
+def series_of(ratios: list[float], *, half_width: float = 0.01) -> Series:
+    """One figure of a contestant whose library has another version in each run."""
+    return Series(
+        study="concurrency",
+        cell="c50",
+        contestant="cpp/wire",
+        metric="throughput_per_s",
+        points=tuple(
+            Point(
+                run=f"run-{number}",
+                started_unix_ns=1_700_000_000 * 10**9 + number * HOUR_NS,
+                value=100_000 * ratio,
+                ratio=ratio,
+                low=ratio * (1 - half_width),
+                high=ratio * (1 + half_width),
+                blocks=9,
+                version=f"1.{number}",
+                build=f"b{number}",
+                wirebench="0.1.0",
+                kernel="6.1",
+            )
+            for number, ratio in enumerate(ratios)
+        ),
+    )
+
+
+# --- changes --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("runs", [12, 24, 60])
+@pytest.mark.parametrize("effect", [0.0, 0.01, 0.02])
+def test_noise_with_a_run_effect_has_no_change(runs: int, effect: float) -> None:
+    """None in 95 of 100 series: each run has its own layout, and its own error."""
+    random = np.random.default_rng(runs * 1000 + round(effect * 1000))
+    marked = 0
+    for _ in range(100):
+        logs = random.normal(0, effect, runs) + random.normal(0, 0.005, runs)
+        marked += bool(changes_of(series_of(list(np.exp(logs)))))
+    assert marked <= 5
+
+
+@pytest.mark.parametrize("at", [4, 10, 15])
+def test_a_change_that_was_put_in_is_marked_where_it_is(at: int) -> None:
+    random = np.random.default_rng(at)
+    for shift in (1.12, 1 / 1.12):
+        logs = random.normal(0, 0.01, 20)
+        logs[at:] += np.log(shift)
+        (change,) = changes_of(series_of(list(np.exp(logs))))
+        assert change.after.run == f"run-{at}"
+        assert change.ratio == pytest.approx(shift, rel=0.02)
+        assert change.versions == (f"library 1.{at - 1} -> 1.{at}", "build")
+
+
+def test_one_run_that_stands_out_is_no_change() -> None:
+    assert changes_of(series_of([1.0, 1.001, 0.999, 1.4, 1.0, 0.998, 1.001, 1.0])) == []
+
+
+def test_few_runs_have_none() -> None:
+    assert changes_of(series_of([1.0] * (LEAST_RUNS - 1) + [2.0] * LEAST_RUNS)) == []
+    assert len(changes_of(series_of([1.0] * LEAST_RUNS + [2.0] * LEAST_RUNS))) == 1
+
+
+def test_without_a_floor_the_figures_themselves_are_compared() -> None:
+    whole = series_of([1.0, 1.0, 1.01, 1.5, 1.5, 1.51])
+    bare = replace(
+        whole,
+        points=tuple(replace(one, ratio=None, low=None, high=None) for one in whole.points),
+    )
+    assert [one.after.run for one in changes_of(bare)] == ["run-3"]
+    assert "over the floor" not in heading(bare)
+    assert "over the floor" in heading(whole)
+
+
+# --- text -----------------------------------------------------------------------------------------
+
+
+def test_lines_fit_the_terminal_and_say_what_changed() -> None:
+    series = series_of([1.0, 1.0, 1.01, 1.5, 1.49, 1.51])
+    for width in (80, 120):
+        drawn = lines(series, width=width)
+        assert max(len(line) for line in drawn) <= width
+        assert sum("●" in line for line in drawn) == 6
+        (marked,) = (line for line in drawn if "▲" in line)
+        assert "more from here (library 1.2 -> 1.3; build)" in marked
+    same = series_of([1.0] * 6, half_width=0.0)
+    assert len({line.index("●") for line in lines(same, width=100)}) == 1
+
+
+def test_the_page_is_offline_and_escapes_what_it_shows() -> None:
+    series = series_of([1.0, 1.0, 1.01, 1.5, 1.49, 1.51])
+    hostile = replace(series, contestant="<script>alert(1)</script>")
+    text = page([hostile])
+    assert "<script" not in text
+    assert "&lt;script&gt;" in text
+    assert "<svg" in text
+    assert "default-src 'none'" in text
+    assert "http://www.w3.org/2000/svg" in text
+    assert text.count("://") == text.count("http://www.w3.org/")
+
+
+# --- the index ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    """Two runs, an hour apart."""
+    write_run(tmp_path, WORLD)
+    return tmp_path
+
+
+def test_the_index_follows_the_directories(results: Path) -> None:
+    read: list[str] = []
+    with Index(results, reading=read.append) as index:
+        (row,) = index.runs()
+        assert (row.studies, row.status, row.problem) == (("concurrency",), "complete", "")
+        (host,) = {row.host_id}
+        found = index.series("throughput_per_s", host_id=host, cell="c50")
+        assert {one.contestant for one in found} >= {"node/http", "cpp/floor"}
+        assert not any("~" in one.contestant for one in found)
+        (one,) = index.series(
+            "throughput_per_s", host_id=host, cell="concurrency.c50", contestant="node/http"
+        )
+        (point,) = one.points
+        assert point.value > 0
+        assert point.ratio is not None
+        assert index.series("throughput_per_s", host_id="another") == []
+    assert read == [row.name]
+    with Index(results, reading=read.append):
+        pass
+    assert read == [row.name], "what has not changed is not read again"
+    trials = results / row.name / TRIALS_FILE
+    trials.write_text(trials.read_text())
+    with Index(results, reading=read.append):
+        pass
+    assert read == [row.name, row.name], "what has is"
+    shutil.rmtree(results / row.name)
+    with Index(results, reading=read.append) as index:
+        assert index.runs() == []
+        assert index.metrics() == []
+
+
+@pytest.mark.parametrize("damage", ["text", "version", "table"])
+def test_a_damaged_index_is_made_anew(results: Path, damage: str) -> None:
+    with Index(results) as index:
+        whole = index.runs()
+    path = results / INDEX_FILE
+    if damage == "text":
+        path.write_text("this is no database, and long enough for a header" * 100)
+    else:
+        with sqlite3.connect(path) as connection:
+            connection.execute(
+                "PRAGMA user_version = 99" if damage == "version" else "DROP TABLE runs"
+            )
+        connection.close()
+    with Index(results) as index:
+        assert index.runs() == whole
+
+
+def test_a_run_that_cannot_be_read_says_why_and_costs_no_other(results: Path) -> None:
+    broken = results / "broken"
+    broken.mkdir()
+    (broken / RUN_FILE).write_text("{}")
+    with Index(results) as index:
+        problems = {one.name: one.problem for one in index.runs()}
+    assert "schema" in problems["broken"]
+    assert [name for name, problem in problems.items() if not problem] == [
+        name for name in problems if name != "broken"
+    ]
+
+
+# --- the command ----------------------------------------------------------------------------------
+
+
+def test_the_command_lists_and_shows(
+    results: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    assert run_app(["history", "--results", str(results)]) == EXIT_OK
+    assert "concurrency" in capsys.readouterr().out
+    page_file = tmp_path / "history.html"
+    command = ["history", "show", "throughput_per_s", "--cell", "c50", "--results", str(results)]
+    assert run_app([*command, "--contestant", "node/http", "--html", str(page_file)]) == EXIT_OK
+    said = capsys.readouterr().out
+    assert "node/http: " in said
+    assert "●" in said
+    assert "<svg" in page_file.read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["show", "nothing"], "METRIC: expected one of"),
+        (["show", "p99_ns", "--contestant", "cpp/none"], "--contestant: expected one of"),
+        (["show", "p99_ns", "--cell", "none"], "--cell: expected one of"),
+        (["show", "p99_ns", "--html", "/no/such/folder/x.html"], "--html: expected a file"),
+        (["show", "p99_ns", "--host", "none"], "host none has no complete run"),
+    ],
+)
+def test_the_command_says_what_is_wrong(
+    results: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], expected: str
+) -> None:
+    assert run_app(["history", *arguments, "--results", str(results)]) == EXIT_USAGE
+    assert expected in capsys.readouterr().err

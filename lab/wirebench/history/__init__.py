@@ -1,0 +1,1 @@
+"""What this host has measured over time: the index of its runs, series of figures, changes."""

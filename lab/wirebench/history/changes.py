@@ -1,0 +1,87 @@
+"""Where the level of a series of runs changed, and what else changed there.
+
+The points are judged as shares of the floor of their own run where they have one: a slower host
+today is then no change. PELT as for warm-ups (``wirebench.stats.warmup.change_points``), over the
+logarithms, with what is known of the noise of a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from wirebench.history.index import Point, Series
+from wirebench.stats.settings import DEFAULT
+from wirebench.stats.warmup import change_points
+
+LEAST_RUNS = 3
+"""Runs on each side of a change: a single run that stands out is none."""
+LEAST_NOISE = 0.01
+"""What two runs of one truth differ by at least, as a share: layout and page placement are in no
+interval of a single run.
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """A change of level between two runs that follow each other."""
+
+    before: Point
+    after: Point
+    ratio: float
+    """The median after over the median before, each up to the next change."""
+    versions: tuple[str, ...]
+    """What else changed between these two runs: ``library 1.2 -> 1.3``."""
+
+
+def levels(series: Series) -> list[float]:
+    """What is compared: the ratios to the floor where every run has one, else the figures."""
+    ratios = [one.ratio for one in series.points if one.ratio is not None]
+    return ratios if len(ratios) == len(series.points) else [one.value for one in series.points]
+
+
+def changes_of(series: Series) -> list[Change]:
+    """The changes, oldest first. A series of fewer than twice ``LEAST_RUNS`` runs has none."""
+    values = np.asarray(levels(series), dtype=np.float64)
+    n = len(values)
+    if n < 2 * LEAST_RUNS or np.any(values <= 0):
+        return []
+    settings = replace(DEFAULT, least_segment=LEAST_RUNS / n)
+    # About 1, so that shares of the level are differences of logarithms.
+    around = 1 + np.log(values / np.median(values))
+    found = change_points(around, noise=max(LEAST_NOISE, _noise(series)), settings=settings)
+    edges = [0, *found, n]
+    return [
+        Change(
+            before=series.points[at - 1],
+            after=series.points[at],
+            ratio=float(np.median(values[at:end]) / np.median(values[start:at])),
+            versions=tuple(_differences(series.points[at - 1], series.points[at])),
+        )
+        for start, at, end in zip(edges, edges[1:], edges[2:], strict=False)
+    ]
+
+
+def _noise(series: Series) -> float:
+    """The standard error of a run's ratio by its interval, as a share: the median over the runs."""
+    errors = [
+        float(np.log(one.high / one.low)) / (2 * 1.96)
+        for one in series.points
+        if one.low is not None and one.high is not None and 0 < one.low <= one.high
+    ]
+    return float(np.median(errors)) if errors else 0.0
+
+
+def _differences(before: Point, after: Point) -> Sequence[str]:
+    found = []
+    if before.version != after.version:
+        found.append(f"library {before.version or '?'} -> {after.version or '?'}")
+    if before.build != after.build:
+        found.append("build")
+    if before.wirebench != after.wirebench:
+        found.append(f"wirebench {before.wirebench} -> {after.wirebench}")
+    if before.kernel != after.kernel:
+        found.append(f"kernel {before.kernel} -> {after.kernel}")
+    return found

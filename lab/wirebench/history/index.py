@@ -1,0 +1,305 @@
+"""The index of the runs kept on this host: ``results/history.sqlite``.
+
+It is a cache: whatever it holds comes from the run directories, and is read again where a run has
+changed since. An index that is damaged, or of another version, is made anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from wirebench.report import analyse_run
+from wirebench.report.facts import facts_of
+from wirebench.report.figures import COLUMNS, value_of
+from wirebench.stats.types import CellAnalysis, EntryAnalysis
+from wirebench.store.jsonl import StoreError
+from wirebench.store.rundir import RUN_FILE, TRIALS_FILE, StoredRun, read_run
+
+INDEX_FILE = "history.sqlite"
+VERSION = 1
+DUEL = "duel"
+"""The study that duels are stored under."""
+
+_TABLES = """
+CREATE TABLE runs (
+    name TEXT PRIMARY KEY, stamp TEXT NOT NULL, started_unix_ns INTEGER NOT NULL,
+    status TEXT NOT NULL, host_id TEXT NOT NULL, kernel TEXT NOT NULL, wirebench TEXT NOT NULL,
+    studies TEXT NOT NULL, preset TEXT NOT NULL, trials INTEGER NOT NULL, problem TEXT NOT NULL
+);
+CREATE TABLE figures (
+    run TEXT NOT NULL REFERENCES runs(name) ON DELETE CASCADE, study TEXT NOT NULL,
+    cell TEXT NOT NULL, contestant TEXT NOT NULL, metric TEXT NOT NULL, value REAL NOT NULL,
+    ratio REAL, low REAL, high REAL, blocks INTEGER NOT NULL, version TEXT NOT NULL,
+    build TEXT NOT NULL
+);
+CREATE INDEX series ON figures (study, cell, contestant, metric);
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRow:
+    """One run directory."""
+
+    name: str
+    started_unix_ns: int
+    status: str
+    host_id: str
+    kernel: str
+    wirebench: str
+    studies: tuple[str, ...]
+    preset: str
+    trials: int
+    problem: str
+    """Why it cannot be read; empty if it can."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """One figure of one run."""
+
+    run: str
+    started_unix_ns: int
+    value: float
+    """The median over the run's blocks, in the metric's unit."""
+    ratio: float | None
+    """To the floor of the same run; None where the metric has no interval for it."""
+    low: float | None
+    high: float | None
+    blocks: int
+    version: str
+    """Of the library; empty if it is not known."""
+    build: str
+    wirebench: str
+    kernel: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Series:
+    """A figure of one contestant in one cell, oldest run first."""
+
+    study: str
+    cell: str
+    contestant: str
+    metric: str
+    points: tuple[Point, ...]
+
+
+class Index:
+    """The index in a folder of runs, brought up to date as it is opened.
+
+    ``reading`` is told each run that has to be read, which takes a second or so.
+    """
+
+    def __init__(
+        self, results: Path, *, reading: Callable[[str], None] = lambda _run: None
+    ) -> None:
+        self._results = results
+        self._connection = _open(results / INDEX_FILE)
+        try:
+            self._update(reading)
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def __enter__(self) -> Index:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self._connection.close()
+
+    def runs(self) -> list[RunRow]:
+        """All of them, the newest first."""
+        rows = self._connection.execute(
+            "SELECT name, started_unix_ns, status, host_id, kernel, wirebench, studies, preset,"
+            " trials, problem FROM runs ORDER BY started_unix_ns DESC, name DESC"
+        )
+        return [
+            RunRow(
+                name=row[0],
+                started_unix_ns=row[1],
+                status=row[2],
+                host_id=row[3],
+                kernel=row[4],
+                wirebench=row[5],
+                studies=tuple(row[6].split()),
+                preset=row[7],
+                trials=row[8],
+                problem=row[9],
+            )
+            for row in rows
+        ]
+
+    def metrics(self) -> list[str]:
+        return self._names("metric")
+
+    def contestants(self) -> list[str]:
+        return self._names("contestant")
+
+    def cells(self) -> list[str]:
+        """As ``study.cell``."""
+        rows = self._connection.execute(
+            "SELECT DISTINCT study || '.' || cell FROM figures WHERE study != ? ORDER BY 1", (DUEL,)
+        )
+        return [row[0] for row in rows]
+
+    def _names(self, column: str) -> list[str]:
+        rows = self._connection.execute(
+            f"SELECT DISTINCT {column} FROM figures WHERE study != ? ORDER BY 1",  # noqa: S608  # our own names
+            (DUEL,),
+        )
+        return [row[0] for row in rows]
+
+    def series(
+        self, metric: str, *, host_id: str, contestant: str | None = None, cell: str | None = None
+    ) -> list[Series]:
+        """Those of this host, by study, cell and contestant. Sides of duels have none: what A and B
+        are differs from one duel to the next. ``cell``: its id, or ``study.cell``.
+        """
+        rows = self._connection.execute(
+            "SELECT f.study, f.cell, f.contestant, f.run, r.started_unix_ns, f.value, f.ratio,"
+            " f.low, f.high, f.blocks, f.version, f.build, r.wirebench, r.kernel"
+            " FROM figures f JOIN runs r ON r.name = f.run"
+            " WHERE f.metric = ? AND f.study != ? AND r.host_id = ? AND r.status = 'complete'"
+            " AND (? IS NULL OR f.contestant = ?)"
+            " AND (? IS NULL OR f.cell = ? OR f.study || '.' || f.cell = ?)"
+            " ORDER BY f.study, f.cell, f.contestant, r.started_unix_ns, f.run",
+            (metric, DUEL, host_id, contestant, contestant, cell, cell, cell),
+        )
+        found: dict[tuple[str, str, str], list[Point]] = {}
+        for row in rows:
+            found.setdefault((row[0], row[1], row[2]), []).append(
+                Point(
+                    run=row[3],
+                    started_unix_ns=row[4],
+                    value=row[5],
+                    ratio=row[6],
+                    low=row[7],
+                    high=row[8],
+                    blocks=row[9],
+                    version=row[10],
+                    build=row[11],
+                    wirebench=row[12],
+                    kernel=row[13],
+                )
+            )
+        return [
+            Series(study=study, cell=name, contestant=who, metric=metric, points=tuple(points))
+            for (study, name, who), points in found.items()
+        ]
+
+    def _update(self, reading: Callable[[str], None]) -> None:
+        there = dict(_stamps(self._results))
+        known = dict(self._connection.execute("SELECT name, stamp FROM runs"))
+        for name in known.keys() - there.keys():
+            self._forget(name)
+        for name in sorted(there):
+            if known.get(name) != there[name]:
+                reading(name)
+                self._read(name, there[name])
+
+    def _forget(self, name: str) -> None:
+        with self._connection:
+            self._connection.execute("DELETE FROM figures WHERE run = ?", (name,))
+            self._connection.execute("DELETE FROM runs WHERE name = ?", (name,))
+
+    def _read(self, name: str, stamp: str) -> None:
+        self._forget(name)
+        try:
+            run = read_run(self._results / name)
+            figures = list(_figures(run)) if run.plan is not None else []
+        except StoreError as error:
+            with self._connection:
+                self._connection.execute(
+                    "INSERT INTO runs VALUES (?, ?, 0, '', '', '', '', '', '', 0, ?)",
+                    (name, stamp, str(error)),
+                )
+            return
+        selection = run.info.selection
+        row = (
+            *(name, stamp, run.info.started_unix_ns, run.info.status),
+            *(str(run.host.get("host_id", "")), str(run.host.get("kernel", ""))),
+            *(run.info.wirebench, " ".join(selection.studies), selection.preset),
+            *(len(run.trials), ""),
+        )
+        with self._connection:
+            self._connection.execute(f"INSERT INTO runs VALUES ({_marks(len(row))})", row)  # noqa: S608
+            self._connection.executemany(
+                f"INSERT INTO figures VALUES ({_marks(12)})",  # noqa: S608
+                [(name, *one) for one in figures],
+            )
+
+
+def _marks(count: int) -> str:
+    return ", ".join("?" * count)
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    """The database with our tables; made anew where it is not one."""
+    connection = sqlite3.connect(path, timeout=30)
+    try:
+        connection.execute("PRAGMA foreign_keys = ON")
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        if version == VERSION:
+            connection.execute("SELECT count(*) FROM runs").fetchone()
+            return connection
+    except sqlite3.DatabaseError:
+        version = -1
+    connection.close()
+    with contextlib.suppress(FileNotFoundError):
+        path.unlink()
+    connection = sqlite3.connect(path, timeout=30)
+    with connection:
+        connection.executescript(_TABLES)
+        connection.execute(f"PRAGMA user_version = {VERSION}")
+    return connection
+
+
+def _stamps(results: Path) -> Iterator[tuple[str, str]]:
+    """Each run's directory, and what changes when the run does."""
+    for path in sorted(results.iterdir()) if results.is_dir() else ():
+        if path.is_symlink() or not (path / RUN_FILE).is_file():
+            continue
+        states = []
+        for name in (RUN_FILE, TRIALS_FILE):
+            try:
+                state = (path / name).stat()
+            except FileNotFoundError:
+                continue
+            states.append(f"{name}:{state.st_mtime_ns}:{state.st_size}")
+        yield path.name, " ".join(states)
+
+
+Figure = tuple[str, str, str, str, float, float | None, float | None, float | None, int, str, str]
+"""A row of the table without its run."""
+
+
+def _figures(run: StoredRun) -> Iterator[Figure]:
+    facts = facts_of(run)
+    builds = run.plan.builds if run.plan is not None else {}
+    for cell in analyse_run(run).cells:
+        for entry in cell.entries:
+            if entry.twin_of is not None or not entry.summary.trials:
+                continue
+            known = facts.get(entry.contestant)
+            for metric in dict.fromkeys((cell.metric, *COLUMNS[cell.kind])):
+                value = value_of(entry, metric)
+                if value is not None:
+                    yield (
+                        *(cell.study, cell.cell, entry.contestant, metric, value),
+                        *_ratio(cell, entry, metric),
+                        entry.summary.trials,
+                        known.version if known is not None else "",
+                        builds.get(entry.contestant, ""),
+                    )
+
+
+def _ratio(
+    cell: CellAnalysis, entry: EntryAnalysis, metric: str
+) -> tuple[float | None, float | None, float | None]:
+    standing = entry.standing if metric == cell.metric else entry.standings.get(metric)
+    ratio = standing.ratio if standing is not None else None
+    return (ratio.estimate, ratio.low, ratio.high) if ratio is not None else (None, None, None)

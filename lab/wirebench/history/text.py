@@ -1,0 +1,176 @@
+"""A series as lines of text, and as an offline page."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+import vl_convert
+
+from wirebench.history.changes import Change, changes_of, levels
+from wirebench.history.index import Point, Series
+from wirebench.report.figures import figure, moment, times, title
+from wirebench.report.page import spec_of
+
+DOT, BAR, LOW, HIGH = "●", "─", "├", "┤"
+LEAST_WIDTH = 12
+TIME = "%m-%d %H:%M"
+
+
+def heading(series: Series) -> str:
+    """``cpp/wire: throughput in concurrency c50, over the floor``."""
+    what = title(series.metric, "request")
+    whose = f"{series.contestant}: {what} in {series.study} {series.cell}"
+    return whose + (", over the floor of the same run" if is_relative(series) else "")
+
+
+def is_relative(series: Series) -> bool:
+    return all(one.ratio is not None for one in series.points)
+
+
+def lines(series: Series, *, width: int) -> list[str]:
+    """A line for each run, oldest first: its time, its figure, its place between the least and the
+    greatest, and what changed since the run before. ``width``: of the terminal, in characters.
+    """
+    points, values = series.points, levels(series)
+    relative = is_relative(series)
+    spans = [
+        _span(one, value, relative=relative) for one, value in zip(points, values, strict=True)
+    ]
+    least, most = min(one[0] for one in spans), max(one[1] for one in spans)
+    changes = {one.after.run: one for one in changes_of(series)}
+    room = max(LEAST_WIDTH, min(60, width - 62))
+    drawn = []
+    for number, (point, value, span) in enumerate(zip(points, values, spans, strict=True)):
+        change = changes.get(point.run)
+        if change is not None:
+            drawn.append(f"  {'':16}  {change_text(change)}")
+        text = times(value) if relative else figure(series.metric, value)
+        news = _news(points[number - 1], point) if number else ""
+        place = _place(value, span, least, most, room)
+        drawn.append(
+            f"  {moment(point.started_unix_ns)[:16]}  {text:>10}  {place}  {news}".rstrip()
+        )
+    return drawn
+
+
+def change_text(change: Change) -> str:
+    """``▲ 5.2% more from here (library 1.2 -> 1.3)``."""
+    sign, word = ("▲", "more") if change.ratio > 1 else ("▼", "less")
+    with_it = "; ".join(change.versions) or "nothing else that is recorded changed"
+    return f"{sign} {abs(change.ratio - 1):.1%} {word} from here ({with_it})"
+
+
+def _news(before: Point, after: Point) -> str:
+    if before.version != after.version:
+        return after.version
+    return "new build" if before.build != after.build else ""
+
+
+def _span(point: Point, value: float, *, relative: bool) -> tuple[float, float]:
+    if relative and point.low is not None and point.high is not None:
+        return min(point.low, value), max(point.high, value)
+    return value, value
+
+
+def _place(value: float, span: tuple[float, float], least: float, most: float, room: int) -> str:
+    """The value and its interval on a line of this many characters, by their logarithms."""
+
+    def at(one: float) -> int:
+        if most <= least or least <= 0:
+            return room // 2
+        return round((room - 1) * math.log(one / least) / math.log(most / least))
+
+    row = [" "] * room
+    low, high = at(span[0]), at(span[1])
+    for place in range(low, high + 1):
+        row[place] = BAR
+    if high - low > 1:
+        row[low], row[high] = LOW, HIGH
+    row[at(value)] = DOT
+    return "".join(row)
+
+
+# --- the page -------------------------------------------------------------------------------------
+
+
+def page(shown: Sequence[Series]) -> str:
+    """One offline page without scripts: a picture and a table for each series."""
+    parts = []
+    for series in shown:
+        changes = changes_of(series)
+        parts.append(f"<h2>{html.escape(heading(series))}</h2>")
+        parts.append(picture(series, changes))
+        parts += [f"<p>{html.escape(_moved(one))}</p>" for one in changes]
+        parts.append(_table(series))
+    return (
+        "<!doctype html><html lang=en><meta charset=utf-8>"
+        "<meta name=viewport content='width=device-width'>"
+        "<meta http-equiv=Content-Security-Policy"
+        " content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">"
+        f"<title>wirebench: history</title><style>{_STYLE}</style><h1>History</h1>"
+        + "".join(parts)
+        + "</html>\n"
+    )
+
+
+def _moved(change: Change) -> str:
+    return f"{moment(change.after.started_unix_ns)}: {change_text(change)}"
+
+
+def _table(series: Series) -> str:
+    head = "".join(
+        f"<th>{one}</th>" for one in ("run", "figure", "over the floor", "library", "build")
+    )
+    rows = []
+    for one in series.points:
+        ratio = times(one.ratio) if one.ratio is not None else ""
+        if one.low is not None and one.high is not None:
+            ratio += f" [{times(one.low)[:-1]}, {times(one.high)[:-1]}]"
+        fields = (one.run, figure(series.metric, one.value), ratio, one.version, one.build[:8])
+        rows.append("<tr>" + "".join(f"<td>{html.escape(it)}</td>" for it in fields) + "</tr>")
+    return f"<div><table><tr>{head}</tr>{''.join(rows)}</table></div>"
+
+
+def picture(series: Series, changes: Sequence[Change]) -> str:
+    """The series as an SVG element: points with intervals, a line at each change."""
+    relative = is_relative(series)
+    rows: list[dict[str, Any]] = []
+    for one, value in zip(series.points, levels(series), strict=True):
+        low, high = _span(one, value, relative=relative)
+        rows.append({"x": one.started_unix_ns // 1_000_000, "y": value, "low": low, "high": high})
+    x = alt.X(
+        "x:T", title=None, scale=alt.Scale(type="utc"), axis=alt.Axis(format=TIME, tickCount=6)
+    )
+    name = "over the floor" if relative else title(series.metric, "request")
+    y = alt.Y("y:Q", title=name, scale=alt.Scale(zero=False))
+    data = alt.Data(values=rows)  # type: ignore[no-untyped-call]  # Altair's own gap
+    base = alt.Chart(data)
+    layers = [
+        base.mark_rule(opacity=0.5).encode(x=x, y=alt.Y("low:Q", title=name), y2="high:Q"),
+        base.mark_line(opacity=0.4).encode(x=x, y=y),
+        base.mark_point(filled=True, size=40).encode(x=x, y=y),
+    ]
+    if changes:
+        marks = [{"x": one.after.started_unix_ns // 1_000_000} for one in changes]
+        layers.append(
+            alt.Chart(alt.Data(values=marks))  # type: ignore[no-untyped-call]
+            .mark_rule(strokeDash=[4, 3], color="#b5490f", strokeWidth=2)
+            .encode(x=x)
+        )
+    chart = alt.layer(*layers).properties(width=640, height=180)
+    svg: str = vl_convert.vegalite_to_svg({**spec_of(chart), "config": {"background": "white"}})
+    return f"<div>{svg}</div>"
+
+
+_STYLE = (
+    ":root{color-scheme:light dark}"
+    "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}"
+    "h1{font-size:1.25rem}h2{font-size:1.05rem}div{overflow-x:auto}"
+    "table{border-collapse:collapse;margin:1rem 0}"
+    "th,td{padding:.3rem .8rem;text-align:right;border-bottom:1px solid #8884;white-space:nowrap}"
+    "tr>:first-child{text-align:left}"
+)
