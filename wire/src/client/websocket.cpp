@@ -347,6 +347,10 @@ struct blocking_client::state {
     std::string current;  // what receive() gave out last
     std::string ending;   // how it ended
     std::string protocol;
+
+    error ended() const {
+        return {errc::closed_early, ending.empty() ? "the session is closing" : ending};
+    }
 };
 
 blocking_client::blocking_client(std::unique_ptr<state> s) noexcept : state_(std::move(s)) {}
@@ -389,12 +393,14 @@ std::string_view blocking_client::protocol() const noexcept { return state_->pro
 
 result<void> blocking_client::send(std::string_view data, opcode op) {
     state& s = *state_;
-    if (!is_open())
-        return error(errc::closed_early, s.ending.empty() ? "the session is closing" : s.ending);
+    if (!is_open()) return s.ended();
     s.loop->refresh_now();
-    s.open->send_now(data, op);
-    // A large message may wait for the server to take what came before.
-    while (s.open != nullptr && s.open->is_congested()) s.loop->run_once();
+    if (s.open->send_now(data, op)) return {};
+    // The server has to take what came before, or is gone, which the loop tells.
+    do {
+        s.loop->run_once();
+    } while (is_open() && s.open->is_congested());
+    if (s.open == nullptr || s.open->is_congested()) return s.ended();
     return {};
 }
 

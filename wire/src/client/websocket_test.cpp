@@ -188,6 +188,20 @@ TEST(ws_blocking_client, masks_every_frame_differently) {
     for (int i = 0; i < 100; ++i) EXPECT_TRUE(c.send("abc"));
     EXPECT_EQ(c.receive().code(), errc::closed_early);
 }
+TEST(ws_blocking_client, a_message_that_the_server_did_not_take_is_an_error) {
+    for (const bool with_goodbye : {true, false}) {
+        raw_server raw([with_goodbye](raw_server& r) {
+            auto v = r.accept();
+            accept_handshake(v);
+            char bytes[4096];
+            ASSERT_GT(::recv(v.fd(), bytes, sizeof bytes, 0), 0);
+            if (with_goodbye) v.send(std::string("\x88\x02\x03\xE9", 4));  // 1001
+        });
+        auto c = *blocking_client::connect(raw.url("/", "ws"));
+        EXPECT_EQ(c.send(std::string(64'000'000, 'y'), opcode::binary).code(), errc::closed_early);
+        EXPECT_EQ(c.send("more").code(), errc::closed_early);
+    }
+}
 TEST(ws_blocking_client, closes_with_the_right_code_on_nonsense) {
     raw_server raw([](raw_server& r) {
         auto v = r.accept();
