@@ -177,7 +177,7 @@ class Waiting(OpenLoop):
         self.assertEqual(run.document["open_loop"]["service"]["count"], 60)
 
     def test_the_generator_charges_nobody_for_its_own_lateness(self) -> None:
-        """wireload is stopped for 400 ms: what was due meanwhile leaves late, replies lie unread,
+        """wireload is stopped for 800 ms: what was due meanwhile leaves late, replies lie unread,
         and neither is latency.
         """
 
@@ -188,14 +188,14 @@ class Waiting(OpenLoop):
             file = Path(folder) / "json"
             words = [
                 WIRELOAD,
-                *typed("--engine epoll --rate 100 -d 1s -c 100 -q --json"),
+                *typed("--engine epoll --rate 50 -d 2s -c 100 -q --json"),
                 str(file),
             ]
             process = subprocess.Popen([*words, f"http://127.0.0.1:{server.port}/"])
             while server.requests < 30:
                 time.sleep(0.001)
             process.send_signal(signal.SIGSTOP)
-            time.sleep(0.4)
+            time.sleep(0.8)
             process.send_signal(signal.SIGCONT)
             self.assertEqual(process.wait(), 0)
             run = Run(0, json.loads(file.read_text()), "")
@@ -203,10 +203,10 @@ class Waiting(OpenLoop):
         self.assert_accounted(run)
         open_loop, latency = run.document["open_loop"], run.document["latency"]
         self.assertEqual(open_loop["reply_times"], "kernel")
-        self.assertGreaterEqual(open_loop["lag"]["max_ns"], 300 * MS)
+        self.assertGreaterEqual(open_loop["lag"]["max_ns"], 600 * MS)
         self.assertGreaterEqual(latency["min_ns"], 20 * MS)
-        self.assertLess(latency["max_ns"], 200 * MS)
-        self.assertLess(open_loop["service"]["max_ns"], 200 * MS)
+        self.assertLess(latency["max_ns"], 400 * MS)
+        self.assertLess(open_loop["service"]["max_ns"], 400 * MS)
         self.assertIn("sent late", open_loop["void"])
 
     def test_says_whether_it_keeps_the_cores_awake(self) -> None:
