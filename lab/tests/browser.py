@@ -130,6 +130,15 @@ class Page:
         self.call("Page.navigate", url=path.resolve().as_uri())
         self.wait_for("document.readyState === 'complete' && location.protocol === 'file:'")
 
+    def open_url(self, url: str) -> None:
+        """A page that a server of this host gives; its address is the wanted one when it is
+        there.
+        """
+        self.problems.clear()
+        self.requests.clear()
+        self.call("Page.navigate", url=url)
+        self.wait_for(f"document.readyState === 'complete' && location.href === {json.dumps(url)}")
+
     def value(self, expression: str) -> Any:
         result = self.call(
             "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True

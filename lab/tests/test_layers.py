@@ -26,6 +26,7 @@ ORDER = (
     "duel",
     "gate",
     "history",
+    "serve",
     "selftest",
     "cli",
 )

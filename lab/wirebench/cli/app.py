@@ -26,6 +26,7 @@ COMMANDS = (
     "duel",
     "gate",
     "history",
+    "serve",
     "selftest",
 )
 """Modules of this package, in the order in which ``--help`` shows their commands."""

@@ -186,6 +186,7 @@ def _conclude(
 ) -> int:
     from wirebench.cli.publish import failure_lines
     from wirebench.duel.text import Duelled, document, markdown, page
+    from wirebench.store.rundir import DUEL_FILE
 
     out, running, path, code = console(), measured.duel, measured.path, measured.code
     result = running.result()
@@ -199,7 +200,7 @@ def _conclude(
         run=path.name,
     )
     text = json.dumps(document(duelled), indent=2, ensure_ascii=False) + "\n"
-    (path / "duel.json").write_text(text, encoding="utf-8")
+    (path / DUEL_FILE).write_text(text, encoding="utf-8")
     if json_file is not None:
         write_file(json_file, text)
     if markdown_file is not None:

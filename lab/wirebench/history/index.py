@@ -17,7 +17,14 @@ from wirebench.report.facts import facts_of
 from wirebench.report.figures import COLUMNS, value_of
 from wirebench.stats.types import CellAnalysis, EntryAnalysis
 from wirebench.store.jsonl import StoreError
-from wirebench.store.rundir import RUN_FILE, TRIALS_FILE, StoredRun, read_run
+from wirebench.store.rundir import (
+    RUN_FILE,
+    TRIALS_FILE,
+    StoredRun,
+    read_host,
+    read_info,
+    read_run,
+)
 
 INDEX_FILE = "history.sqlite"
 VERSION = 1
@@ -209,8 +216,12 @@ class Index:
     def _read(self, name: str, stamp: str) -> None:
         self._forget(name)
         try:
-            run = read_run(self._results / name)
-            figures = list(_figures(run)) if run.plan is not None else []
+            info = read_info(self._results / name)
+            host = read_host(self._results / name)
+            # No series has a run that did not come to its end, and one that is under way would be
+            # read again after each trial.
+            complete = info.status == "complete"
+            figures = list(_figures(read_run(self._results / name))) if complete else []
         except StoreError as error:
             with self._connection:
                 self._connection.execute(
@@ -218,12 +229,12 @@ class Index:
                     (name, stamp, str(error)),
                 )
             return
-        selection = run.info.selection
+        selection = info.selection
         row = (
-            *(name, stamp, run.info.started_unix_ns, run.info.status),
-            *(str(run.host.get("host_id", "")), str(run.host.get("kernel", ""))),
-            *(run.info.wirebench, " ".join(selection.studies), selection.preset),
-            *(len(run.trials), ""),
+            *(name, stamp, info.started_unix_ns, info.status),
+            *(str(host.get("host_id", "")), str(host.get("kernel", ""))),
+            *(info.wirebench, " ".join(selection.studies), selection.preset),
+            *(_count_lines(self._results / name / TRIALS_FILE), ""),
         )
         with self._connection:
             self._connection.execute(f"INSERT INTO runs VALUES ({_marks(len(row))})", row)  # noqa: S608
@@ -231,6 +242,10 @@ class Index:
                 f"INSERT INTO figures VALUES ({_marks(12)})",  # noqa: S608
                 [(name, *one) for one in figures],
             )
+
+
+def _count_lines(path: Path) -> int:
+    return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
 def _marks(count: int) -> str:
@@ -278,8 +293,9 @@ Figure = tuple[str, str, str, str, float, float | None, float | None, float | No
 
 
 def _figures(run: StoredRun) -> Iterator[Figure]:
-    facts = facts_of(run)
-    builds = run.plan.builds if run.plan is not None else {}
+    if run.plan is None:
+        return
+    facts, builds = facts_of(run), run.plan.builds
     for cell in analyse_run(run).cells:
         for entry in cell.entries:
             if entry.twin_of is not None or not entry.summary.trials:

@@ -103,9 +103,9 @@ def page(shown: Sequence[Series]) -> str:
     for series in shown:
         changes = changes_of(series)
         parts.append(f"<h2>{html.escape(heading(series))}</h2>")
-        parts.append(picture(series, changes))
-        parts += [f"<p>{html.escape(_moved(one))}</p>" for one in changes]
-        parts.append(_table(series))
+        parts.append(f"<div>{picture(series, changes)}</div>")
+        parts += [f"<p>{html.escape(moved(one))}</p>" for one in changes]
+        parts.append(table(series))
     return (
         "<!doctype html><html lang=en><meta charset=utf-8>"
         "<meta name=viewport content='width=device-width'>"
@@ -117,11 +117,13 @@ def page(shown: Sequence[Series]) -> str:
     )
 
 
-def _moved(change: Change) -> str:
+def moved(change: Change) -> str:
+    """``change_text`` with its time."""
     return f"{moment(change.after.started_unix_ns)}: {change_text(change)}"
 
 
-def _table(series: Series) -> str:
+def table(series: Series) -> str:
+    """A row for each run, as HTML."""
     head = "".join(
         f"<th>{one}</th>" for one in ("run", "figure", "over the floor", "library", "build")
     )
@@ -163,7 +165,7 @@ def picture(series: Series, changes: Sequence[Change]) -> str:
         )
     chart = alt.layer(*layers).properties(width=640, height=180)
     svg: str = vl_convert.vegalite_to_svg({**spec_of(chart), "config": {"background": "white"}})
-    return f"<div>{svg}</div>"
+    return svg
 
 
 _STYLE = (

@@ -25,6 +25,8 @@ VERIFY_FILE = "verify.jsonl"
 LEFT_FILE = "left.jsonl"
 TABLE_FILE = "table.txt"
 REPORT_FILE = "report.html"
+DUEL_FILE = "duel.json"
+LOCK_FILE = ".lock"
 LATEST = "latest"
 
 Typed = TypeVar("Typed")
@@ -58,7 +60,7 @@ class RunDirectory:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._lock = (path / ".lock").open("w")
+        self._lock = (path / LOCK_FILE).open("w")
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -118,19 +120,46 @@ def point_latest(path: Path) -> None:
     scratch.replace(link)
 
 
+def is_being_written(path: Path) -> bool:
+    """Whether a process holds the lock of this run. Only looks: taking the lock, if only to try,
+    could stop a run from being resumed at that moment.
+    """
+    try:
+        inode = str((path / LOCK_FILE).stat().st_ino)
+        locks = Path("/proc/locks").read_text(encoding="ascii")
+    except OSError:
+        return False
+    # Such as "1: FLOCK  ADVISORY  WRITE 1234 fe:00:5678 0 EOF".
+    held = (line.split() for line in locks.splitlines())
+    return any(
+        len(words) > 5 and words[1] == "FLOCK" and words[5].split(":")[-1] == inode
+        for words in held
+    )
+
+
+def read_info(path: Path) -> RunInfo:
+    return _typed(_RUN, read_whole(path / RUN_FILE), path / RUN_FILE)
+
+
+def read_host(path: Path) -> Mapping[str, Any]:
+    """Empty if the run ended before it was known."""
+    file = path / HOST_FILE
+    return _HOST.validate_python(read_whole(file)) if file.exists() else {}
+
+
+def read_plan(path: Path) -> Plan | None:
+    """None if it is not drawn yet."""
+    file = path / PLAN_FILE
+    return _typed(_PLAN, read_whole(file), file) if file.exists() else None
+
+
 def read_run(path: Path) -> StoredRun:
     """Read the run in this directory, complete or not."""
-    info = _typed(_RUN, read_whole(path / RUN_FILE), path / RUN_FILE)
-    host = (
-        _HOST.validate_python(read_whole(path / HOST_FILE)) if (path / HOST_FILE).exists() else {}
-    )
-    has_plan = (path / PLAN_FILE).exists()
-    plan = _typed(_PLAN, read_whole(path / PLAN_FILE), path / PLAN_FILE) if has_plan else None
     return StoredRun(
         path=path.resolve(),
-        info=info,
-        host=host,
-        plan=plan,
+        info=read_info(path),
+        host=read_host(path),
+        plan=read_plan(path),
         trials=_lines(_TRIAL, path / TRIALS_FILE),
         verified=_lines(_VERIFY, path / VERIFY_FILE),
         left=_lines(_LEFT, path / LEFT_FILE),

@@ -1,0 +1,484 @@
+"""``wirebench serve``: who gets an answer, what is in it, a run under way, and a real browser."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from wsgiref.util import setup_testing_defaults
+
+import pytest
+
+from browser import Page, chromium, find_chromium
+from synthetic_run import World, write_run
+from wirebench.cli.console import EXIT_OK, EXIT_USAGE
+from wirebench.cli.main import run_app
+from wirebench.report import write_report
+from wirebench.serve.application import Application
+from wirebench.store.rundir import REPORT_FILE, RUN_FILE, TRIALS_FILE, RunDirectory
+
+WORLD = World(studies=("concurrency",), samples=60)
+HOST = "127.0.0.1:8088"
+LISTENING = "0A"
+"""A state in /proc/net/tcp."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reply:
+    status: int
+    fields: dict[str, str]
+    body: bytes
+
+    @property
+    def text(self) -> str:
+        return self.body.decode()
+
+
+def ask(application: Application, path: str, *, method: str = "GET", **more: str) -> Reply:
+    """What the application answers. ``more``: further parts of the WSGI environment."""
+    path, _, query = path.partition("?")
+    environ: dict[str, Any] = {
+        "REQUEST_METHOD": method,
+        "PATH_INFO": path,
+        "QUERY_STRING": query,
+        "HTTP_HOST": HOST,
+        **more,
+    }
+    setup_testing_defaults(environ)
+    said: list[Any] = []
+
+    def start_response(status: str, fields: list[tuple[str, str]], *_: Any) -> Any:
+        said.extend((status, fields))
+
+    parts = application(environ, start_response)
+    body = b"".join(parts)
+    if hasattr(parts, "close"):
+        parts.close()
+    fields = dict(said[1])
+    assert len(fields) == len(said[1]), "no field twice"
+    if method != "HEAD":
+        assert int(fields["Content-Length"]) == len(body)
+    return Reply(status=int(said[0].split()[0]), fields=fields, body=body)
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    write_report(write_run(tmp_path, WORLD))
+    return tmp_path
+
+
+@pytest.fixture
+def application(results: Path) -> Application:
+    return Application(results=results, hosts=frozenset({HOST}), longest_wait_s=0.3)
+
+
+def run_of(results: Path) -> Path:
+    (found,) = (one for one in results.iterdir() if one.is_dir())
+    return found
+
+
+# --- pages ----------------------------------------------------------------------------------------
+
+
+def test_the_list_has_every_run_with_its_status(application: Application, results: Path) -> None:
+    killed = write_run(results, WORLD, status="running")
+    broken = results / "broken"
+    broken.mkdir()
+    (broken / RUN_FILE).write_text("{}")
+    text = ask(application, "/").text
+    for name in (run_of_status(text, "complete"), killed.name, "broken"):
+        assert f'href="/runs/{name}/"' in text
+    assert '<td class="killed">killed</td>' in text
+    assert '<td class="unreadable">unreadable</td>' in text
+    assert "schema" in text
+
+
+def run_of_status(text: str, status: str) -> str:
+    found = re.search(rf'href="/runs/([^"]+)/">[^\n]*\n<td class="{status}">', text)
+    assert found is not None
+    return found[1]
+
+
+def test_without_runs_it_says_how_to_make_one(tmp_path: Path) -> None:
+    empty = Application(results=tmp_path, hosts=frozenset({HOST}))
+    assert "wirebench quick" in ask(empty, "/").text
+    assert ask(empty, "/history").status == 200
+    assert "no complete runs yet" in ask(empty, "/history?metric=p99_ns").text
+
+
+def test_a_run_has_its_report_and_its_files(application: Application, results: Path) -> None:
+    run = run_of(results)
+    text = ask(application, f"/runs/{run.name}/").text
+    assert 'href="report.html"' in text
+    assert f'href="{TRIALS_FILE}"' in text
+    assert "server and generator are pinned to different cores" in text
+    report = ask(application, f"/runs/{run.name}/{REPORT_FILE}")
+    assert report.body == (run / REPORT_FILE).read_bytes()
+    # The page's scripts may run, and no others.
+    policy = report.fields["Content-Security-Policy"]
+    assert re.search(r"script-src 'sha256-[^']+' 'sha256-[^']+';", policy)
+    assert policy.startswith("default-src 'none'; ")
+    trials = ask(application, f"/runs/{run.name}/{TRIALS_FILE}")
+    assert trials.body == (run / TRIALS_FILE).read_bytes()
+    assert trials.fields["Content-Type"] == "application/jsonl"
+    assert "sandbox" in trials.fields["Content-Security-Policy"]
+
+
+def test_a_report_without_a_policy_of_its_own_runs_no_script(
+    application: Application, results: Path
+) -> None:
+    run = run_of(results)
+    for text in (
+        "<script>alert(1)</script>",
+        '<meta http-equiv="Content-Security-Policy" content="script-src *&#13;&#10;X: y">',
+    ):
+        (run / REPORT_FILE).write_text(text)
+        policy = ask(application, f"/runs/{run.name}/{REPORT_FILE}").fields[
+            "Content-Security-Policy"
+        ]
+        assert policy.startswith("default-src 'none'; style-src 'unsafe-inline'; img-src data:;")
+
+
+def test_a_duel_says_what_was_found(application: Application, results: Path) -> None:
+    run = run_of(results)
+    (run / REPORT_FILE).unlink()
+    assert f"wirebench report {run.name}" in ask(application, f"/runs/{run.name}/").text
+    sides = [{"name": "A", "given": "./old <b>"}, {"name": "B", "given": "./new"}]
+    duel = {"load": "50 connections", "sides": sides, "sentences": ["B needs 5% more CPU."]}
+    (run / "duel.json").write_text(json.dumps(duel))
+    text = ask(application, f"/runs/{run.name}/").text
+    assert "B needs 5% more CPU." in text
+    assert "./old &lt;b&gt;" in text
+
+
+def test_history_draws_what_was_asked_for(application: Application) -> None:
+    form = ask(application, "/history").text
+    assert "<option>throughput_per_s</option>" in form
+    assert "<option>cpp/floor</option>" in form
+    asked = "/history?metric=throughput_per_s&contestant=node%2Fhttp&cell=concurrency.c50"
+    shown = ask(application, asked).text
+    assert shown.count('<img src="data:image/svg+xml;base64,') == 1
+    assert "node/http: requests/s in concurrency c50" in shown
+
+
+@pytest.mark.parametrize("name", ["metric", "contestant", "cell", "host"])
+def test_history_says_what_it_expected(application: Application, name: str) -> None:
+    answer = ask(application, f"/history?{name}=%3Cscript%3E")
+    assert answer.status == 400
+    assert f"{name}: expected one of " in answer.text
+    assert "<script" not in answer.text
+
+
+# --- refusals -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "TRACE", "PATCH"])
+def test_it_can_only_be_read(application: Application, method: str) -> None:
+    answer = ask(application, "/", method=method)
+    assert answer.status == 405
+    assert answer.fields["Allow"] == "GET, HEAD"
+
+
+@pytest.mark.parametrize(
+    "host", ["", "evil.example", "127.0.0.1", "127.0.0.1:80", "localhost:8088.evil.example"]
+)
+def test_another_host_is_refused(application: Application, host: str) -> None:
+    answer = ask(application, "/", HTTP_HOST=host)
+    assert answer.status == 421
+    assert "Runs on this host" not in answer.text
+
+
+def test_pages_of_other_sites_get_nothing_but_may_link(application: Application) -> None:
+    for site in ("cross-site", "same-site"):
+        fetched = ask(application, "/", HTTP_SEC_FETCH_SITE=site, HTTP_SEC_FETCH_DEST="image")
+        assert fetched.status == 403
+        followed = ask(application, "/", HTTP_SEC_FETCH_SITE=site, HTTP_SEC_FETCH_DEST="document")
+        assert followed.status == 200
+    assert ask(application, "/", HTTP_SEC_FETCH_SITE="same-origin").status == 200
+
+
+def test_nothing_outside_the_runs_is_shown(application: Application, results: Path) -> None:
+    run = run_of(results)
+    outside = results.parent / "outside"
+    outside.mkdir(exist_ok=True)
+    (outside / RUN_FILE).write_bytes((run / RUN_FILE).read_bytes())
+    (results / "linked").symlink_to(outside)
+    (run / "secret.txt").write_text("secret")
+    (run / "table.txt").unlink(missing_ok=True)
+    (run / "table.txt").symlink_to("/etc/passwd")
+    (run / "left.jsonl").unlink(missing_ok=True)
+    os.mkfifo(run / "left.jsonl")
+    for path in (
+        "/runs/linked/",
+        "/runs/../outside/",
+        "/runs/%2e%2e/",
+        "/runs/./",
+        "/runs/.hidden/",
+        "/runs//",
+        f"/runs/{run.name}",
+        f"/runs/{run.name}/secret.txt",
+        f"/runs/{run.name}/table.txt",
+        f"/runs/{run.name}/left.jsonl",
+        f"/runs/{run.name}/.lock",
+        f"/runs/{run.name}/../{run.name}/run.json",
+        f"/runs/{run.name}\0/",
+        "/runs/\xff/",
+        "/history.sqlite",
+        "//",
+        "",
+    ):
+        assert ask(application, path).status == 404, path
+
+
+def test_every_answer_has_the_fields_that_protect_it(
+    application: Application, results: Path
+) -> None:
+    run = run_of(results).name
+    for path, method in (
+        ("/", "GET"),
+        ("/history", "GET"),
+        (f"/runs/{run}/", "GET"),
+        (f"/runs/{run}/report.html", "GET"),
+        (f"/runs/{run}/run.json", "GET"),
+        ("/none", "GET"),
+        ("/", "POST"),
+    ):
+        fields = ask(application, path, method=method).fields
+        policy = fields["Content-Security-Policy"]
+        assert policy.startswith("default-src 'none'; "), path
+        assert "frame-ancestors 'none'" in policy, path
+        assert fields["X-Content-Type-Options"] == "nosniff"
+        assert fields["Cross-Origin-Resource-Policy"] == "same-origin"
+        assert fields["Cache-Control"] == "no-store"
+
+
+def test_head_is_get_without_its_body(application: Application, results: Path) -> None:
+    for path in ("/", f"/runs/{run_of(results).name}/report.html", "/none"):
+        whole, head = ask(application, path), ask(application, path, method="HEAD")
+        assert (head.status, head.fields, head.body) == (whole.status, whole.fields, b"")
+
+
+def test_a_damaged_run_costs_no_other_page(application: Application, results: Path) -> None:
+    run = run_of(results)
+    (run / RUN_FILE).write_text("{")
+    answer = ask(application, f"/runs/{run.name}/")
+    assert answer.status == 500
+    assert "expected JSON" in answer.text
+    assert ask(application, "/").status == 200
+
+
+# --- a run under way ------------------------------------------------------------------------------
+
+
+@contextmanager
+def under_way(results: Path, *, stored: int) -> Iterator[tuple[Path, list[bytes]]]:
+    """A run whose directory is locked, with some of its trials, and the lines of the others."""
+    run = write_run(results, WORLD, status="running")
+    lines = (run / TRIALS_FILE).read_bytes().splitlines(keepends=True)
+    (run / TRIALS_FILE).write_bytes(b"".join(lines[:stored]))
+    with closing(RunDirectory(run)):
+        yield run, lines[stored:]
+
+
+def test_a_run_under_way_shows_what_is_known_so_far(
+    application: Application, results: Path
+) -> None:
+    with under_way(results, stored=40) as (run, rest):
+        assert '<td class="running">running</td>' in ask(application, "/").text
+        first = ask(application, f"/runs/{run.name}/").text
+        assert "trials, about" in first
+        assert "node/http" in first
+        assert "1.00×" in first
+        (after,) = re.findall(r'content="1; url=\?after=(\d+)"', first)
+        # Nothing more is stored: the same page, when the longest wait is over.
+        assert ask(application, f"/runs/{run.name}/?after={after}").text == first
+        with (run / TRIALS_FILE).open("ab") as file:
+            file.write(rest[0] + rest[1][:20])
+        second = ask(application, f"/runs/{run.name}/?after={after}").text
+        assert f"after={int(after) + len(rest[0])}" in second, "a line that is not whole waits"
+        with (run / TRIALS_FILE).open("ab") as file:
+            file.write(rest[1][20:] + b"not JSON\n[]\n{}\n")
+        assert ask(application, f"/runs/{run.name}/").status == 200
+    assert 'http-equiv="refresh"' not in ask(application, f"/runs/{run.name}/").text
+
+
+def test_the_next_page_waits_for_the_end_of_a_trial(results: Path) -> None:
+    patient = Application(results=results, hosts=frozenset({HOST}), longest_wait_s=60)
+    with under_way(results, stored=20) as (run, rest):
+        file = run / TRIALS_FILE
+        ask(patient, f"/runs/{run.name}/")
+        answered: list[float] = []
+
+        def wait() -> None:
+            ask(patient, f"/runs/{run.name}/?after={file.stat().st_size}")
+            answered.append(time.monotonic())
+
+        waiting = threading.Thread(target=wait)
+        waiting.start()
+        time.sleep(0.6)
+        assert answered == []
+        stored = time.monotonic()
+        with file.open("ab") as opened:
+            opened.write(rest[0])
+        waiting.join(timeout=30)
+        assert answered
+        assert answered[0] > stored
+
+
+def test_few_may_wait_at_a_time(results: Path) -> None:
+    patient = Application(results=results, hosts=frozenset({HOST}), longest_wait_s=3)
+    with under_way(results, stored=20) as (run, _rest):
+        path = f"/runs/{run.name}/?after={10**12}"
+        waiting = [threading.Thread(target=ask, args=(patient, path)) for _ in range(3)]
+        for one in waiting:
+            one.start()
+        time.sleep(0.5)
+        assert ask(patient, path).status == 200
+        assert all(one.is_alive() for one in waiting), "the fourth was answered before them"
+        for one in waiting:
+            one.join()
+
+
+def test_numbers_in_the_address_are_checked(application: Application, results: Path) -> None:
+    with under_way(results, stored=20) as (run, _rest):
+        for after in ("-1", "x", "9" * 5000, "%00", "\u0663"):
+            assert ask(application, f"/runs/{run.name}/?after={after}").status == 200
+
+
+# --- the command ----------------------------------------------------------------------------------
+
+
+@contextmanager
+def served(results: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    command = [sys.executable, "-m", "wirebench.cli.main", "serve", "--port", "0"]
+    process = subprocess.Popen(
+        [*command, "--results", str(results)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        address = process.stdout.readline()
+        found = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/\n", address)
+        assert found is not None, address + process.communicate()[1]
+        yield process, int(found[1])
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def raw(port: int, request: bytes) -> bytes:
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+        connection.sendall(request)
+        received = b""
+        # What a server that refuses has not read makes the kernel reset the connection, after its
+        # answer.
+        with suppress(ConnectionResetError):
+            while more := connection.recv(65536):
+                received += more
+    return received
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+def test_the_command_serves_until_it_is_told_to_end(results: Path, ending: signal.Signals) -> None:
+    with served(results) as (process, port):
+        host = f"Host: 127.0.0.1:{port}\r\nConnection: close\r\n".encode()
+        page = raw(port, b"GET / HTTP/1.1\r\n" + host + b"\r\n")
+        assert page.startswith(b"HTTP/1.1 200 ")
+        assert b"Runs on this host" in page
+        assert b"\r\nserver:" not in page.lower()
+        body = b"Content-Length: 3\r\n\r\nx=1"
+        assert raw(port, b"POST / HTTP/1.1\r\n" + host + body).startswith(b"HTTP/1.1 405 ")
+        other = b"GET / HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n"
+        assert raw(port, other).startswith(b"HTTP/1.1 421 ")
+        large = b"GET /" + b"x" * 100_000 + b" HTTP/1.1\r\n" + host + b"\r\n"
+        assert b" 431 " in raw(port, large[:16_500])[:20]
+        # Only this host reaches it.
+        lines = Path("/proc/net/tcp").read_text().splitlines()[1:]
+        local = {line.split()[1] for line in lines if line.split()[3] == LISTENING}
+        assert {one for one in local if one.endswith(f":{port:04X}")} == {f"0100007F:{port:04X}"}
+        policies = {os.sched_getscheduler(int(one.name)) for one in tasks(process.pid)}
+        assert policies == {os.SCHED_IDLE}
+        process.send_signal(ending)
+        _, errors = process.communicate(timeout=30)
+        assert process.returncode == EXIT_OK
+        assert errors == ""
+
+
+def tasks(pid: int) -> list[Path]:
+    """The threads of a process, without those of libraries that were started before it served."""
+    return [
+        one
+        for one in Path(f"/proc/{pid}/task").iterdir()
+        if one.name == str(pid) or "waitress" in (one / "comm").read_text()
+    ]
+
+
+def test_a_taken_port_and_a_missing_folder_are_said(
+    results: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        command = [sys.executable, "-m", "wirebench.cli.main", "serve", "--port", port]
+        answer = subprocess.run(
+            [*command, "--results", str(results)], capture_output=True, text=True, check=False
+        )
+    assert answer.returncode == EXIT_USAGE
+    assert f"--port: {port} cannot be had (Address already in use); choose another" in answer.stderr
+    assert run_app(["serve", "--results", str(results / "none")]) == EXIT_USAGE
+    assert "--results: expected a folder" in capsys.readouterr().err
+
+
+# --- a browser ------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    with chromium(tmp_path_factory.mktemp("profile"), network=True) as opened:
+        yield opened
+
+
+@pytest.mark.skipif(
+    find_chromium() is None, reason="chromium is not installed: apt-get install chromium"
+)
+@pytest.mark.parametrize(("width", "dark"), [(390, True), (1440, False)])
+def test_a_browser_complains_of_nothing(page: Page, results: Path, width: int, dark: bool) -> None:
+    run = run_of(results).name
+    page.window(width, 900, phone=width < 600, dark=dark)
+    with under_way(results, stored=40) as (running, rest), served(results) as (_process, port):
+        base = f"http://127.0.0.1:{port}/"
+        for path in (
+            "",
+            "history",
+            "history?metric=throughput_per_s&cell=concurrency.c50",
+            f"runs/{run}/",
+            f"runs/{run}/report.html",
+            f"runs/{running.name}/",
+        ):
+            page.open_url(base + path)
+            assert page.value("document.scrollingElement.scrollWidth") <= width, path
+            assert page.value("document.images.length") == page.value(
+                "[...document.images].filter(one => one.naturalWidth > 0).length"
+            )
+            assert page.problems == [], path
+            local = [url for url in page.requests if not url.startswith((base, "data:"))]
+            assert local == [], path
+        # The page over the run under way renews itself, without scripts.
+        before = page.value("document.querySelector('progress').value")
+        with (running / TRIALS_FILE).open("ab") as file:
+            file.write(b"".join(rest[:3]))
+        page.wait_for(f"document.querySelector('progress')?.value === {before + 3}")
+        assert page.problems == []
+        page.open_url("about:blank")

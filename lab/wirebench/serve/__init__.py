@@ -1,0 +1,1 @@
+"""A local, read-only page over the runs of this host."""
