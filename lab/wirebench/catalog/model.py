@@ -41,6 +41,8 @@ class Needs:
     """The lowest version of those commands that have one."""
     debian: tuple[str, ...] = ()
     """Debian packages by name."""
+    debian_minimum: tuple[tuple[str, str], ...] = ()
+    """The lowest version of those packages that have one."""
     files: tuple[str, ...] = ()
     """Files of a system install that no package manager makes: absolute, or relative to an include
     folder.
