@@ -98,6 +98,7 @@ class _Manifest(_Table):
     needs: _Needs = _Needs()
     published: Line | None = None
     note: Text | None = None
+    json_: Annotated[Line | None, Field(alias="json")] = None
     disabled: _Disabled | None = None
     checked_with_threads: Annotated[int, Field(ge=2)] | None = None
     build: _Build = _Build()
@@ -194,6 +195,7 @@ def read_contestant(folder: Path, *, root: Path) -> Contestant:
         ),
         published=file.published,
         note=file.note,
+        json=file.json_,
         build_steps=tuple(tuple(step) for step in file.build.steps),
         build_inputs=tuple(file.build.inputs),
         server_command=tuple(file.run.server) if file.serves and file.run.server else None,
