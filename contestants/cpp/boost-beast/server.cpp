@@ -36,7 +36,7 @@ using request_t = http::request<http::string_body>;
 using response_t = http::response<http::string_body>;
 
 // For a request to come and for its response to go.
-constexpr std::chrono::seconds idle_limit{75};
+constexpr std::chrono::seconds idle_limit{60};
 
 std::string variable(const char* name, const char* otherwise) {
     const char* value = std::getenv(name);

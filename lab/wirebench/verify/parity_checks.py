@@ -20,9 +20,7 @@ defaults.
 _CROWD_WITHIN_S = 0.9
 """A full queue drops the SYN, and a client asks again after 1 s (RFC 6298)."""
 HEAD_WITHIN_S = 75.0
-"""A request head, or a handshake, must come within this: nginx's client_header_timeout is 60 s, and
-the timers of some libraries are coarse.
-"""
+"""The rule is 60 s, as nginx's client_header_timeout; the timers of some libraries are coarse."""
 
 
 def crowd_check(port: int) -> Check:
