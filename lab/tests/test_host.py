@@ -15,6 +15,7 @@ from wirebench.host import (
     can_keep_awake,
     capture,
     command_version,
+    commands,
     cores_awake,
     debian,
     diagnose,
@@ -22,7 +23,7 @@ from wirebench.host import (
     installable,
     presence,
 )
-from wirebench.host.commands import forget_versions
+from wirebench.host.commands import find_command, forget_versions
 from wirebench.host.installed import find_file
 
 GOOD = capture()
@@ -183,7 +184,50 @@ def test_a_command_that_is_too_old(project: Project, tools: Path) -> None:
             "what apt-get has would be too old as well, or it would be here"
         )
     assert found.missing == ("go>=1.22",)
-    assert found.describe(one) == "needs go>=1.22 (go 1.9 is here); go>=1.22: see https://go.dev/dl"
+    assert found.describe(one) == (
+        f"needs go>=1.22 (found 1.9 at {tools / 'go'}); go>=1.22: see https://go.dev/dl"
+    )
+
+
+def test_a_package_that_is_too_old(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    project.add(
+        "go/mine", MANIFEST + 'needs = { commands = [], debian = ["libx-dev >= 1.74"] }\n' + RUN
+    )
+    one = project.contestant("go/mine")
+    monkeypatch.setattr("wirebench.host.installed.has_dpkg", lambda: True)
+    for version, complete in (("1.74.0.3", True), ("2:1.83~1", True), ("2:1.67.0+dfsg-1", False)):
+        monkeypatch.setattr(
+            "wirebench.host.installed.installed_versions",
+            lambda names, version=version: dict.fromkeys(names, version),
+        )
+        found = presence(one)
+        assert found.complete is complete, version
+    assert found.missing == ("libx-dev>=1.74",)
+    assert found.describe(one).startswith("needs libx-dev>=1.74 (found libx-dev 1.67.0)")
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "preferred"),
+    [("1.63.0", "1.95.0", True), ("1.63.0", "1.63.0", False), ("1.95.0", "1.9.0", False)],
+)
+def test_a_users_toolchain_is_preferred_to_an_older_one_of_the_distribution(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, theirs: str, ours: str, preferred: bool
+) -> None:
+    system, home = tmp_path / "usr-bin", tmp_path / "home"
+    own = home / ".cargo/bin"
+    for folder, version in ((system, theirs), (own, ours)):
+        folder.mkdir(parents=True)
+        program(folder, "cargo", f"echo 'cargo {version} (abc 2024-01-01)'")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.delenv("CARGO_HOME", raising=False)
+    monkeypatch.delenv("RUSTUP_HOME", raising=False)
+    monkeypatch.setattr(commands, "_DISTRIBUTION", (system,))
+    monkeypatch.setenv("PATH", f"{system}{os.pathsep}{os.environ['PATH']}")
+    forget_versions()
+    assert find_command("cargo") == str((own if preferred else system) / "cargo")
+    # One that a user put into PATH from elsewhere is meant.
+    monkeypatch.setattr(commands, "_DISTRIBUTION", ())
+    assert find_command("cargo") == str(system / "cargo")
 
 
 @pytest.mark.parametrize(

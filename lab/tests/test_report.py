@@ -26,6 +26,7 @@ from wirebench.report.histograms import MEDIAN, curve, merge
 from wirebench.report.model import PageView
 from wirebench.report.page import spec_of
 from wirebench.report.palette import FLOOR, LINES, MARKS, ON_DARK, looks
+from wirebench.report.rows import version_note
 from wirebench.report.view import page_view
 from wirebench.stats.types import Ratio
 from wirebench.store.records import VerifyRecord
@@ -272,6 +273,14 @@ def test_facts_are_kept_with_the_run(run: Path, text: str) -> None:
     (run / FACTS_FILE).write_text(json.dumps(changed))
     stored = read_run(run)
     assert "go/made-up" in dict(page_view(stored, analyse_run(stored)).contestants)
+
+
+def test_a_row_says_the_age_and_where_it_counts_the_json_library() -> None:
+    facts = replace(_facts(), age="2020-08, 6.3 years", json="encoding/json")
+    said = "1, 2020-08, 6.3 years"
+    assert version_note(facts, "go/made-up", has_json=False) == said
+    assert version_note(facts, "go/x", has_json=True) == f"made-up {said}; JSON: encoding/json"
+    assert version_note(_facts(), "go/made-up", has_json=True) == "1"
 
 
 def _facts() -> Facts:

@@ -126,6 +126,7 @@ def test_a_fault_of_an_http_server_is_found(
         ("milliseconds", "count.0", '"ts": 17'),
         ("text_stamp", "count.0", '"ts": "'),
         ("binary_replies", "count.0", "binary"),
+        ("forgives_commas", "count.bad_json", '"c": 11'),
         ("no_pong", "ws.ping", "nothing, and no more"),
         ("mute_later", "ws.burst", "nothing, and no more"),
         ("never_closes", "ws.close", "nothing, and no more"),

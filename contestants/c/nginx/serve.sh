@@ -34,7 +34,7 @@ http {
     access_log off;
     sendfile on;
     tcp_nopush on;
-    keepalive_timeout 3600s;
+    keepalive_timeout 75s;
     keepalive_requests 1000000000;
     client_body_temp_path $where/body;
     proxy_temp_path $where/proxy;

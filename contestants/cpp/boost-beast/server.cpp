@@ -35,6 +35,9 @@ using net::ip::tcp;
 using request_t = http::request<http::string_body>;
 using response_t = http::response<http::string_body>;
 
+// For a request to come and for its response to go.
+constexpr std::chrono::seconds idle_limit{60};
+
 std::string variable(const char* name, const char* otherwise) {
     const char* value = std::getenv(name);
     return value != nullptr && *value != '\0' ? value : otherwise;
@@ -97,6 +100,7 @@ net::awaitable<void> serve_http(beast::tcp_stream stream, const settings& settin
     beast::flat_buffer buffer;
     for (;;) {
         request_t request;
+        stream.expires_after(idle_limit);
         co_await http::async_read(stream, buffer, request, net::use_awaitable);
         auto response = settings.workload == "rest" ? rest(request, settings) : hello(request);
         co_await http::async_write(stream, response, net::use_awaitable);
@@ -108,6 +112,7 @@ net::awaitable<void> serve_http(beast::tcp_stream stream, const settings& settin
 
 net::awaitable<void> serve_websocket(beast::tcp_stream stream, const settings& settings) {
     beast::websocket::stream<beast::tcp_stream> socket(std::move(stream));
+    socket.set_option(beast::websocket::stream_base::timeout::suggested(beast::role_type::server));
     co_await socket.async_accept(net::use_awaitable);
     const bool counts = settings.workload == "ws.count";
     beast::flat_buffer buffer;

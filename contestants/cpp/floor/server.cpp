@@ -61,7 +61,7 @@ int listen_on(const std::string& host, const std::string& port, bool shared) {
     set(fd, IPPROTO_TCP, TCP_NODELAY);  // accepted sockets inherit it
     if (bind(fd, found->ai_addr, found->ai_addrlen) < 0)
         throw std::system_error(errno, std::generic_category(), "bind " + host + ":" + port);
-    if (listen(fd, 65535) < 0) throw std::system_error(errno, std::generic_category(), "listen");
+    if (listen(fd, 4096) < 0) throw std::system_error(errno, std::generic_category(), "listen");
     return fd;
 }
 

@@ -48,7 +48,7 @@ void serve(const std::string& workload, const std::string& host, int port) {
     } else {
         app.ws<session>("/*", {
                                   .maxPayloadLength = max_message_bytes,
-                                  .idleTimeout = 0,
+                                  .idleTimeout = 120,
                                   .maxBackpressure = 4 * max_message_bytes,
                                   .message = workload == "ws.count" ? count : echo,
                               });

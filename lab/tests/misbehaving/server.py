@@ -44,6 +44,8 @@ class Server:
             await self.talk(reader, writer)
         except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError):
             pass
+        except ValueError:  # no JSON
+            pass
         finally:
             writer.close()
 
@@ -136,6 +138,8 @@ class Server:
                     os._exit(7)
                 if self.fault == "mute_later" and self.requests > CRASH_AFTER:
                     continue
+                if self.fault == "forgives_commas":
+                    data = data.replace(b",}", b"}")
                 count = json.loads(data)["c"]
                 stamp: object = time.time()
                 if self.fault == "milliseconds":

@@ -20,7 +20,7 @@ from typing import Literal, TextIO
 from wirebench.build.cache import build_key, source_digest
 from wirebench.build.supervise import StepCancelledError, StepTimeoutError, run_step
 from wirebench.catalog import CatalogError, Contestant, Role
-from wirebench.host.commands import search_path
+from wirebench.host.commands import find_command, search_path
 from wirebench.host.installed import presence
 
 BuildStatus = Literal["ok", "not_installed", "failed", "disabled"]
@@ -124,7 +124,13 @@ def resolve_command(contestant: Contestant, build_folder: Path, role: Role) -> l
         raise CatalogError(
             f"{contestant.identity}: expected a {role}, got a contestant for {offers} only"
         )
-    return fill(command, contestant, build_folder, contestant.folder.parents[2], jobs=1)
+    argv = fill(command, contestant, build_folder, contestant.folder.parents[2], jobs=1)
+    # A server starts with the user's PATH: where the build preferred another toolchain to what is
+    # there, the server runs with that one too.
+    preferred = find_command(argv[0]) if os.sep not in argv[0] else None
+    if preferred is not None and preferred != shutil.which(argv[0]):
+        argv[0] = preferred
+    return argv
 
 
 def fill(

@@ -52,10 +52,12 @@ Line = Annotated[str, Field(min_length=1, pattern=r"^[^\n]*$")]
 Word = Annotated[str, Field(min_length=1), AfterValidator(_known_placeholders)]
 Command = Annotated[list[Word], Field(min_length=1)]
 Address = Annotated[str, Field(pattern=r"^https?://\S+$")]
-# A name that apt-get can take only as a package, never as an option.
-PackageName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9+.-]+$")]
-# A command that is no path, and perhaps its lowest version: "go" or "go>=1.22".
-CommandName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_+.-]*(>=\d+(\.\d+)*)?$")]
+_LOWEST = r"( ?>= ?\d+(\.\d+)*)?$"
+# A name that apt-get can take only as a package, never as an option, and perhaps its lowest
+# version: "libboost-dev" or "libboost-dev >= 1.74".
+PackageName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9+.-]+" + _LOWEST)]
+# A command that is no path, and perhaps its lowest version: "go" or "go >= 1.22".
+CommandName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_+.-]*" + _LOWEST)]
 InsideProject = Annotated[str, Field(min_length=1), AfterValidator(_inside_project)]
 
 
@@ -96,6 +98,7 @@ class _Manifest(_Table):
     needs: _Needs = _Needs()
     published: Line | None = None
     note: Text | None = None
+    json_: Annotated[Line | None, Field(alias="json")] = None
     disabled: _Disabled | None = None
     checked_with_threads: Annotated[int, Field(ge=2)] | None = None
     build: _Build = _Build()
@@ -184,17 +187,15 @@ def read_contestant(folder: Path, *, root: Path) -> Contestant:
         calls=tuple(file.calls),
         tls=file.tls,
         needs=Needs(
-            commands=tuple(command.partition(">=")[0] for command in file.needs.commands),
-            minimum=tuple(
-                (name, lowest)
-                for name, _, lowest in (c.partition(">=") for c in file.needs.commands)
-                if lowest
-            ),
-            debian=tuple(file.needs.debian),
+            commands=_names(file.needs.commands),
+            minimum=_lowest(file.needs.commands),
+            debian=_names(file.needs.debian),
+            debian_minimum=_lowest(file.needs.debian),
             files=tuple(file.needs.files),
         ),
         published=file.published,
         note=file.note,
+        json=file.json_,
         build_steps=tuple(tuple(step) for step in file.build.steps),
         build_inputs=tuple(file.build.inputs),
         server_command=tuple(file.run.server) if file.serves and file.run.server else None,
@@ -204,6 +205,16 @@ def read_contestant(folder: Path, *, root: Path) -> Contestant:
         else None,
         checked_with_threads=file.checked_with_threads,
     )
+
+
+def _names(needs: list[str]) -> tuple[str, ...]:
+    return tuple(need.partition(">=")[0].rstrip() for need in needs)
+
+
+def _lowest(needs: list[str]) -> tuple[tuple[str, str], ...]:
+    """The lowest version of each need that names one."""
+    parts = (need.partition(">=") for need in needs)
+    return tuple((name.rstrip(), lowest.lstrip()) for name, _, lowest in parts if lowest)
 
 
 def _check_roles(file: _Manifest, *, path: Path) -> None:

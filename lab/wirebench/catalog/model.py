@@ -15,6 +15,8 @@ Role = Literal["server", "client"]
 
 TIERS: tuple[Tier, ...] = ("idiomatic", "tuned", "floor")
 WORKLOADS: tuple[Workload, ...] = ("http.hello", "http.payload", "rest", "ws.echo", "ws.count")
+JSON_WORKLOADS: tuple[Workload, ...] = ("rest", "ws.count")
+"""Those whose messages are JSON."""
 SCHEMES: tuple[Scheme, ...] = ("http", "https", "ws", "wss")
 TLS_SCHEMES: tuple[Scheme, ...] = ("https", "wss")
 CALLED: dict[Scheme, Workload] = {
@@ -41,6 +43,8 @@ class Needs:
     """The lowest version of those commands that have one."""
     debian: tuple[str, ...] = ()
     """Debian packages by name."""
+    debian_minimum: tuple[tuple[str, str], ...] = ()
+    """The lowest version of those packages that have one."""
     files: tuple[str, ...] = ()
     """Files of a system install that no package manager makes: absolute, or relative to an include
     folder.
@@ -74,6 +78,8 @@ class Contestant:
     published: str | None = None
     """Where its authors publish a library that no package registry carries."""
     note: str | None = None
+    json: str | None = None
+    """The JSON library of its ``rest`` and ``ws.count``, by name."""
     build_steps: tuple[tuple[str, ...], ...] = ()
     build_inputs: tuple[str, ...] = ()
     """Folders its build reads besides its own, relative to the project's root."""

@@ -34,6 +34,7 @@ _EDIT = {
     "calls": f"EDIT: any of {' '.join(SCHEMES)}; without a client leave it out",
     "tls": "EDIT: whether the server speaks TLS when it is given a certificate",
     "needs": "EDIT: what it is built with",
+    "json": "EDIT: the JSON library of rest and ws.count",
 }
 """The keys of a manifest that the copy keeps, in this order, and what to do about them."""
 _TABLES = ("build", "run")

@@ -10,6 +10,7 @@ import typer
 
 from wirebench.catalog.manifest import LANGUAGE, MANIFEST, inherit, read_language, read_toml
 from wirebench.cli.arguments import open_catalog
+from wirebench.host.released import age, json_library, released
 
 
 def register(app: typer.Typer) -> None:
@@ -36,6 +37,10 @@ def show(
         typer.echo(
             f"# keys marked * come from {one.folder.parent.relative_to(catalog.root)}/{LANGUAGE}"
         )
+        today = datetime.datetime.now(datetime.UTC).date()
+        library = json_library(one)
+        said = f"{one.library} {one.version}, {age(released(one), today)}"
+        typer.echo(f"# {said}" + (f"; JSON: {library}" if library is not None else ""))
         typer.echo(_to_toml(inherit(own, language), own))
 
 

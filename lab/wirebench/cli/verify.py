@@ -47,6 +47,13 @@ def verify_contestants(
             help="Also run the RFC probes on each server, for the report, and each HTTP client.",
         ),
     ] = False,
+    timeouts: Annotated[
+        bool,
+        typer.Option(
+            "--timeouts",
+            help="Also check that a request head that never ends is given up within 75 s.",
+        ),
+    ] = False,
     everything: Annotated[
         bool, typer.Option("--all", help="Show every check, not only those that failed.")
     ] = False,
@@ -74,7 +81,11 @@ def verify_contestants(
             f"--workload: expected one that a chosen contestant serves or calls, got {workload!r}"
         )
     session = _Session(
-        out=console(), everything=everything, json_file=json_file, conformance=conformance
+        out=console(),
+        everything=everything,
+        json_file=json_file,
+        conformance=conformance,
+        timeouts=timeouts,
     )
     session.check_all(chosen, root=catalog.root, jobs=default_jobs(jobs))
     broken = len(catalog.errors) if not selectors else 0
@@ -98,13 +109,20 @@ def _name(role: Role, workload: Workload) -> str:
 
 class _Session:
     def __init__(
-        self, *, out: Console, everything: bool, json_file: Path | None, conformance: bool
+        self,
+        *,
+        out: Console,
+        everything: bool,
+        json_file: Path | None,
+        conformance: bool,
+        timeouts: bool,
     ) -> None:
         self.out = out
         self.passed = self.failed = self.skipped = 0
         self._everything = everything
         self._json_file = json_file
         self._conformance = conformance
+        self._timeouts = timeouts
         if json_file is not None:
             json_file.write_text("")
 
@@ -137,6 +155,7 @@ class _Session:
                         supervisor,
                         schemes=contestant.calls,
                         threads=contestant.checked_with_threads,
+                        timeouts=self._timeouts,
                     )
                     self._checked(verdict)
                 if self._conformance:

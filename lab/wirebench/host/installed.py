@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from packaging.version import Version
+
 from wirebench.catalog import Contestant
-from wirebench.host.commands import PACKAGE_OF, PUBLISHED_AT, command_version, command_versions
+from wirebench.host.commands import (
+    PACKAGE_OF,
+    PUBLISHED_AT,
+    command_version,
+    command_versions,
+    find_command,
+    version_in,
+)
 from wirebench.host.debian import candidate_version, has_dpkg, install_line, installed_versions
 
 _INCLUDE_FOLDERS = (Path("/usr/include"), Path("/usr/local/include"))
@@ -31,6 +39,9 @@ class Presence:
     unhelpful: frozenset[str] = frozenset()
     """Debian packages that would bring a command, but in a version that is too old."""
     minimum: Mapping[str, str] = field(default_factory=dict)
+    outdated_debian: Mapping[str, str] = field(default_factory=dict)
+    """Installed packages whose version is too old, with that version."""
+    debian_minimum: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def complete(self) -> bool:
@@ -44,6 +55,7 @@ class Presence:
         return (
             *(self._wanted(name) for name in (*self.missing_commands, *self.outdated)),
             *packages,
+            *(f"{name}>={self.debian_minimum[name]}" for name in self.outdated_debian),
             *self.missing_files,
         )
 
@@ -56,13 +68,20 @@ class Presence:
 
     def describe(self, contestant: Contestant) -> str:
         """What is missing and how to get it, in one line."""
-        old = [f"{name} {version} is here" for name, version in self.outdated.items()]
+        old = [
+            f"found {version} at {find_command(name) or name}"
+            for name, version in self.outdated.items()
+        ]
+        old += [f"found {name} {version}" for name, version in self.outdated_debian.items()]
         text = f"needs {', '.join(self.missing)}" + (f" ({', '.join(old)})" if old else "")
         if self.installable:
             text += f"; install: {install_line(self.installable)}"
         for name in (*self.missing_commands, *self.outdated):
             if PACKAGE_OF.get(name) not in self.installable:
                 text += f"; {self._wanted(name)}: see {PUBLISHED_AT.get(name, contestant.homepage)}"
+        for name in self.outdated_debian:
+            text += f"; {name}>={self.debian_minimum[name]}: a newer release of Debian, or see"
+            text += f" {contestant.homepage}"
         if self.missing_files and contestant.published:
             text += f"; {', '.join(self.missing_files)}: published at {contestant.published}"
         elif self.missing_files:
@@ -124,6 +143,12 @@ def _presence(
     packages = {
         name: version for name in one.needs.debian if (version := installed[name]) is not None
     }
+    debian_minimum = dict(one.needs.debian_minimum)
+    old_packages = {
+        name: number
+        for name, text in packages.items()
+        if (number := _too_old(_without_epoch(text), debian_minimum.get(name))) is not None
+    }
     return Presence(
         commands={name: version for name, version in here.items() if name not in old},
         packages=packages,
@@ -139,18 +164,24 @@ def _presence(
             and _too_old(candidate_version(PACKAGE_OF[name]), wanted) is not None
         ),
         minimum=minimum,
+        outdated_debian=old_packages,
+        debian_minimum=debian_minimum,
     )
+
+
+def _without_epoch(version: str) -> str:
+    """``1:2.3`` is 2.3 of upstream's (Debian Policy 5.6.12). A package that provides another has
+    its name before its version.
+    """
+    words = version.split(" ")
+    return (words[1] if len(words) == 2 else version).rpartition(":")[2]
 
 
 def _too_old(text: str | None, wanted: str | None) -> str | None:
     """The version number in a text, if it is lower than wanted. A text without one counts as new
     enough.
     """
-    if text is None or wanted is None:
+    number = version_in(text)
+    if number is None or wanted is None:
         return None
-    found = re.search(r"\d+(?:\.\d+)*", text)
-    return found[0] if found is not None and _numbers(found[0]) < _numbers(wanted) else None
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split("."))
+    return str(number) if number < Version(wanted) else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from wirebench.catalog.link import Link
+from wirebench.catalog.model import JSON_WORKLOADS
 from wirebench.catalog.studies import Cell, EachLoad, link_of
 from wirebench.catalog.units import duration
 from wirebench.plan.model import PlannedCell
@@ -66,7 +67,10 @@ def cell_view(
     columns = [_heading(cell, metric) for metric in wanted]
     columns += ["server CPU", "generator CPU"] if cell.role == "server" else []
     columns += ["of the ideal"] if ideal else []
-    rows = [table_row(entry, wanted, ideal, facts, checked) for entry in cell.entries]
+    has_json = planned.cell.workload in JSON_WORKLOADS
+    rows = [
+        table_row(entry, wanted, ideal, facts, checked, has_json=has_json) for entry in cell.entries
+    ]
     return CellView(
         id=cell.cell,
         title=cell.title,

@@ -7,12 +7,14 @@ later, when manifests have changed, then still names what was measured.
 from __future__ import annotations
 
 import contextlib
+import datetime
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 
 from pydantic import TypeAdapter, ValidationError
 
 from wirebench.catalog import CatalogError, find_root, load_catalog
+from wirebench.host.released import age, json_library, released
 from wirebench.store.jsonl import StoreError, read_whole, write_whole
 from wirebench.store.records import VerifyRecord
 from wirebench.store.rundir import StoredRun
@@ -28,6 +30,10 @@ class Facts:
     homepage: str
     tier: str
     note: str | None = None
+    age: str | None = None
+    """When the version was released and how old it was in the run."""
+    json: str | None = None
+    """The JSON library, with its version where that is known."""
 
 
 _FACTS = TypeAdapter(dict[str, Facts])
@@ -63,6 +69,7 @@ def _from_catalog(wanted: Iterable[str]) -> dict[str, Facts]:
         catalog = load_catalog(find_root())
     except CatalogError:
         return {}
+    today = datetime.datetime.now(datetime.UTC).date()
     return {
         name: Facts(
             library=one.library,
@@ -71,6 +78,8 @@ def _from_catalog(wanted: Iterable[str]) -> dict[str, Facts]:
             homepage=one.homepage,
             tier=one.tier,
             note=one.note,
+            age=age(released(one), today),
+            json=json_library(one),
         )
         for name in wanted
         if (one := catalog.contestants.get(name)) is not None

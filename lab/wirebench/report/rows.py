@@ -40,6 +40,8 @@ def table_row(
     ideal: float | None,
     facts: Mapping[str, Facts],
     checked: Mapping[str, Conformance],
+    *,
+    has_json: bool = False,
 ) -> Row:
     known, check = facts.get(entry.contestant), checked.get(entry.contestant)
     figures = [_figure(entry, metric) for metric in metrics]
@@ -57,11 +59,7 @@ def table_row(
         )
     note = "the floor" if entry.is_floor else "the twin: noise only" if entry.twin_of else ""
     if not note and known is not None:
-        note = (
-            f"{known.library} {known.version}"
-            if known.library != entry.contestant.split("/")[-1]
-            else known.version
-        )
+        note = version_note(known, entry.contestant, has_json=has_json)
     return Row(
         entry=entry.entry,
         note=note,
@@ -76,6 +74,16 @@ def table_row(
         remarks=tuple(_remarks(entry)),
         blank="" if entry.summary.trials else (entry.unranked or "not run"),
     )
+
+
+def version_note(known: Facts, contestant: str, *, has_json: bool) -> str:
+    """What was measured: the library unless the contestant's name says it, version, age, and where
+    messages are JSON what reads them.
+    """
+    is_named = known.library == contestant.split("/")[-1]
+    note = known.version if is_named else f"{known.library} {known.version}"
+    note += f", {known.age}" if known.age is not None else ""
+    return note + (f"; JSON: {known.json}" if has_json and known.json is not None else "")
 
 
 def _fault_sign(entry: EntryAnalysis) -> str:

@@ -23,10 +23,14 @@ def verify(
     *,
     schemes: Sequence[Scheme] = SCHEMES,
     threads: int | None = None,
+    timeouts: bool = False,
 ) -> Verdict:
     """Check a server for a workload, or a client by its schemes against what it calls
     (``http.payload`` or ``ws.echo``). ``threads``: for a server that stands still with fewer.
+    ``timeouts``: wait for a server's limit of a request head too.
     """
     if role == "server":
-        return verify_server(contestant, workload, program, supervisor, threads=threads)
+        return verify_server(
+            contestant, workload, program, supervisor, threads=threads, timeouts=timeouts
+        )
     return verify_client(contestant, workload, program, supervisor, schemes=schemes)

@@ -148,6 +148,19 @@ class Connection:
         finally:
             self._timeout_s = before
 
+    def answers_or_closes(self, within_s: float) -> bool:
+        """Whether the peer sends anything or ends the connection in time, be it by a reset."""
+        before, self._timeout_s = self._timeout_s, within_s
+        try:
+            self._fill()
+        except SilenceError:
+            return False
+        except PeerError:
+            return True
+        finally:
+            self._timeout_s = before
+        return True
+
     def _fill(self) -> bool:
         """Read more. False at the end of the stream."""
         if self._closed_by_peer:

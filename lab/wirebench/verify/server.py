@@ -23,6 +23,7 @@ from wirebench.verify.checks import Check, run_checks
 from wirebench.verify.delay_checks import DELAY_MS, THREADS, delay_checks
 from wirebench.verify.http import Connection, PeerError
 from wirebench.verify.http_workloads import hello_checks, payload_checks, rest_checks
+from wirebench.verify.parity_checks import crowd_check, slow_head_check
 from wirebench.verify.types import CheckResult, Verdict, verdict
 from wirebench.verify.websocket_workloads import count_checks, echo_checks
 
@@ -44,8 +45,11 @@ def verify_server(
     port_seed: int = 0,
     start_timeout_ns: int | None = None,
     threads: int | None = None,
+    timeouts: bool = False,
 ) -> Verdict:
     """Start the server twice on one port and run every check of its workload.
+
+    ``timeouts``: wait for the limit of a request head too, for up to ``HEAD_WITHIN_S``.
 
     ``threads``: it stands still with fewer. It then gets that many, and what their number limits is
     not checked.
@@ -63,6 +67,7 @@ def verify_server(
                 port_seed=port_seed,
                 timeout_ns=start_timeout_ns,
                 threads=threads,
+                timeouts=timeouts,
             )
         except StartError as error:
             failure = error.failure
@@ -87,6 +92,7 @@ def _first_start(
     port_seed: int,
     timeout_ns: int | None,
     threads: int | None,
+    timeouts: bool,
 ) -> Failure | None:
     # On the core where it will be measured: some races need two cores.
     cores = choose_cores().contestant
@@ -96,7 +102,8 @@ def _first_start(
     )
 
     results += run_checks(
-        _WORKLOADS[workload](server.port), alive=lambda: not ended(server.process)
+        _questions(workload, server.port, timeouts=timeouts),
+        alive=lambda: not ended(server.process),
     )
     if server.process.exit_code() is not None:
         return Failure(
@@ -115,6 +122,13 @@ def _first_start(
         scope, workload, program, server.port, timeout_ns=timeout_ns, threads=threads
     )
     return None
+
+
+def _questions(workload: Workload, port: int, *, timeouts: bool) -> Iterator[Check]:
+    yield from _WORKLOADS[workload](port)
+    yield crowd_check(port)
+    if timeouts:
+        yield slow_head_check(port)
 
 
 def _sigterm(server: Server, id_: str, sent: str, *, required: bool = True) -> CheckResult:

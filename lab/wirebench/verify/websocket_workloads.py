@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from wirebench.catalog.workloads import payload
 from wirebench.frames import BINARY, CLOSE, CONTINUATION, PING, PONG, TEXT, encode_frame
 from wirebench.verify.checks import Check, Mismatch
-from wirebench.verify.http import Connection, at, exchange, request, show
+from wirebench.verify.http import Connection, PeerError, SilenceError, at, exchange, request, show
 from wirebench.verify.websocket import (
     HANDSHAKE_PIECE_BYTES,
     Frame,
@@ -66,7 +66,12 @@ def count_checks(port: int) -> Iterator[Check]:
     yield _count(port, "count.2147483648", '{"c":2147483648}', 2_147_483_648, required=False)
     yield _count(port, "count.spaces", '{ "c" :\n 7 }', 7)
     yield _count(port, "count.other_keys", '{"x":{"c":1},"c":8}', 8)
-    yield _count(port, "count.escaped_key", '{"\\u0063":9}', 9, required=False)
+    yield _count(port, "count.escaped_key", '{"\\u0063":9}', 9)
+    yield _count(port, "count.negative", '{"c":-12}', -12)
+    # Types of the languages differ in which of these are integers.
+    yield _count(port, "count.exponent", '{"c":7e0}', 7, required=False)
+    yield _count(port, "count.key_order", '{"z":"}","a":{"c":[1,{"c":2}]},"c":10}', 10)
+    yield _refused_count(port)
     yield from _session_checks(port, asking=lambda number: f'{{"c":{number}}}', judge=_judge_count)
 
 
@@ -134,6 +139,29 @@ def _count(port: int, id_: str, message: str, number: int, *, required: bool = T
         expected=expected,
         run=_on_connection(port, talk),
         required=required,
+    )
+
+
+def _refused_count(port: int) -> Check:
+    """Whoever looks only for the number answers this as well."""
+
+    def talk(websocket: WebSocket) -> str:
+        websocket.send_text('{"c":11,}')
+        try:
+            got = websocket.read_message()
+        except SilenceError:
+            return "nothing"
+        except PeerError:
+            return "the end of the connection"
+        if got.opcode == TEXT and b'"ts"' in got.payload:
+            raise Mismatch(expected="no count", received=got.describe())
+        return got.describe()
+
+    return Check(
+        id="count.bad_json",
+        sent='text {"c":11,}, which is not JSON',
+        expected="no count: a close frame, the end of the connection or another message",
+        run=_on_connection(port, talk),
     )
 
 

@@ -8,6 +8,7 @@ use actix_web::rt::{spawn, time::sleep};
 use actix_web::{error, web, App, HttpRequest, HttpResponse, HttpServer};
 use actix_ws::AggregatedMessage;
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use tokio::sync::Semaphore;
 
 const MAX_MESSAGE_BYTES: usize = 16 * 1024 * 1024;
@@ -39,7 +40,7 @@ fn number(name: &str, default: u64) -> u64 {
 
 async fn post_test(service: web::Data<Service>, body: web::Bytes) -> actix_web::Result<String> {
     let text = std::str::from_utf8(&body).map_err(error::ErrorBadRequest)?;
-    serde_json::from_str::<serde_json::Value>(text).map_err(error::ErrorBadRequest)?;
+    serde_json::from_str::<&RawValue>(text).map_err(error::ErrorBadRequest)?;
     if !service.delay.is_zero() {
         // Tasks are not bounded by themselves.
         let _handler = service.handlers.acquire().await.expect("never closed");

@@ -11,7 +11,7 @@ use hyper::body::{Bytes, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request as HttpRequest, Response};
-use hyper_util::rt::TokioIo;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use serde::{Deserialize, Serialize};
 use tokio::net::TcpSocket;
 
@@ -82,6 +82,7 @@ async fn run() -> std::io::Result<()> {
         tokio::spawn(async move {
             let handler = service_fn(|request| answer(request, is_echo));
             let _ = http1::Builder::new()
+                .timer(TokioTimer::new()) // else a head may take forever
                 .serve_connection(TokioIo::new(stream), handler)
                 .with_upgrades()
                 .await;

@@ -12,6 +12,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use serde_json::value::RawValue;
 use tokio::net::TcpSocket;
 use tokio::sync::Semaphore;
 
@@ -53,7 +54,7 @@ async fn post_test(service: &Service, body: Incoming) -> Reply {
     let Ok(body) = body.collect().await.map(|body| body.to_bytes()) else {
         return reply(StatusCode::BAD_REQUEST, "expected a body");
     };
-    if serde_json::from_slice::<serde_json::Value>(&body).is_err() {
+    if serde_json::from_slice::<&RawValue>(&body).is_err() {
         return reply(StatusCode::BAD_REQUEST, "expected JSON");
     }
     if !service.delay.is_zero() {

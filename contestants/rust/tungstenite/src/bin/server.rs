@@ -2,11 +2,12 @@
 
 use std::env;
 use std::net::{SocketAddr, SocketAddrV4};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use futures_util::{SinkExt, StreamExt};
 use serde::{Deserialize, Serialize};
 use tokio::net::{TcpSocket, TcpStream};
+use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::Message;
 
 #[derive(Deserialize)]
@@ -20,6 +21,9 @@ struct Reply {
     ts: u64,
 }
 
+/// The library sets no limit of its own.
+const HANDSHAKE: Duration = Duration::from_secs(60);
+
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 fn count(message: Message) -> Result<Message, Failure> {
@@ -30,7 +34,8 @@ fn count(message: Message) -> Result<Message, Failure> {
 
 async fn serve(stream: TcpStream, is_echo: bool) -> Result<(), Failure> {
     stream.set_nodelay(true)?;
-    let mut socket = tokio_tungstenite::accept_async(stream).await?;
+    let shaken = tokio_tungstenite::accept_async(stream);
+    let mut socket = timeout(HANDSHAKE, shaken).await??;
     while let Some(message) = socket.next().await {
         let message = message?;
         if message.is_text() || message.is_binary() {

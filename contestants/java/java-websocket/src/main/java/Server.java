@@ -6,8 +6,10 @@ import java.nio.ByteBuffer;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.java_websocket.WebSocket;
 import org.java_websocket.framing.CloseFrame;
+import org.java_websocket.framing.Framedata;
 import org.java_websocket.handshake.ClientHandshake;
 import org.java_websocket.server.WebSocketServer;
 
@@ -19,6 +21,7 @@ public final class Server extends WebSocketServer {
     record Reply(long c, long ts) {}
 
     private final ObjectMapper json = new ObjectMapper();
+    private final ScheduledExecutorService timer = Executors.newSingleThreadScheduledExecutor();
     private final boolean isEcho;
 
     Server(InetSocketAddress address, int decoders, boolean isEcho) {
@@ -30,11 +33,13 @@ public final class Server extends WebSocketServer {
     public void onMessage(WebSocket socket, String message) {
         if (isEcho) {
             socket.send(message);
+            expectWritten(socket);
             return;
         }
         try {
             long c = json.readValue(message, Request.class).c();
             socket.send(json.writeValueAsString(new Reply(c, System.currentTimeMillis() / 1000)));
+            expectWritten(socket);
         } catch (JsonProcessingException error) {
             socket.close(CloseFrame.NO_UTF8, "expected JSON");
         }
@@ -43,10 +48,26 @@ public final class Server extends WebSocketServer {
     @Override
     public void onMessage(WebSocket socket, ByteBuffer message) {
         socket.send(message);
+        expectWritten(socket);
     }
 
     @Override
-    public void onOpen(WebSocket socket, ClientHandshake handshake) {}
+    public void onWebsocketPing(WebSocket socket, Framedata frame) {
+        super.onWebsocketPing(socket, frame); // sends the pong
+        expectWritten(socket);
+    }
+
+    /** The attachment: whether the connection's next look is due already. */
+    @Override
+    public void onOpen(WebSocket socket, ClientHandshake handshake) {
+        socket.setAttachment(new AtomicBoolean());
+        expectWritten(socket); // the reply to the handshake
+    }
+
+    @Override
+    public void onClosing(WebSocket socket, int code, String reason, boolean remote) {
+        expectWritten(socket); // the close frame
+    }
 
     @Override
     public void onClose(WebSocket socket, int code, String reason, boolean remote) {}
@@ -65,10 +86,21 @@ public final class Server extends WebSocketServer {
 
     /**
      * Java-WebSocket 1.6.0 can forget to write a reply (the manifest's note says how), which then waits for the connection's next one.
-     * Asking again for what is still queued bounds that wait.
+     * So one look at the connection, 10 ms after it has sent, asks again for what is still queued. A connection that sends nothing has no timer.
      */
-    private void writeForgotten() {
-        getConnections().stream().filter(WebSocket::hasBufferedData).forEach(this::onWriteDemand);
+    private void expectWritten(WebSocket socket) {
+        AtomicBoolean isDue = socket.getAttachment();
+        if (isDue != null && isDue.compareAndSet(false, true)) {
+            timer.schedule(() -> writeForgotten(socket, isDue), 10, TimeUnit.MILLISECONDS);
+        }
+    }
+
+    private void writeForgotten(WebSocket socket, AtomicBoolean isDue) {
+        isDue.set(false); // before the look: what is sent after it gets a look of its own
+        if (!socket.isClosed() && socket.hasBufferedData()) {
+            onWriteDemand(socket);
+            expectWritten(socket);
+        }
     }
 
     public static void main(String[] arguments) {
@@ -80,8 +112,6 @@ public final class Server extends WebSocketServer {
         server.setReuseAddr(true);
         server.setTcpNoDelay(true);
         server.setMaxPendingConnections(4096);
-        ScheduledExecutorService timer = Executors.newSingleThreadScheduledExecutor();
-        timer.scheduleWithFixedDelay(server::writeForgotten, 10, 10, TimeUnit.MILLISECONDS);
         server.run();
     }
 }

@@ -1,0 +1,115 @@
+"""Ages of versions and JSON libraries, by what package managers leave on a machine."""
+
+from __future__ import annotations
+
+import datetime
+import gzip
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from conftest import MANIFEST, RUN, Project
+from wirebench.host import released as module
+from wirebench.host.released import age, json_library, released
+
+TODAY = datetime.date(2026, 11, 23)
+CHANGELOG = """libx (2:1.5.3+dfsg-2) unstable; urgency=medium
+
+  * Again.
+
+ -- A B <a@b.org>  Fri, 19 May 2023 09:24:56 +0200
+
+libx (2:1.5.3+dfsg-1) unstable; urgency=medium
+
+  * New upstream version (Closes: #1)
+
+ -- A B <a@b.org>  Sat, 01 Aug 2020 09:24:56 +0200
+
+libx (2:1.5.30-1) unstable; urgency=medium
+
+ -- A B <a@b.org>  Sat, 01 Aug 2015 09:24:56 +0200
+"""
+VERSIONED = MANIFEST.replace('version = "1.0"', 'version = "1.5.3"')
+
+
+@pytest.fixture(autouse=True)
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A machine without any package manager's data."""
+    monkeypatch.setattr(module, "_DOC", tmp_path / "doc")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("GOMODCACHE", "GOPATH"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+def test_an_age_is_in_years() -> None:
+    assert age(datetime.date(2020, 8, 1), TODAY) == "2020-08, 6.3 years"
+    assert age(None, TODAY) == "age unknown"
+
+
+def test_debian_s_first_upload_of_the_version(project: Project, machine: Path) -> None:
+    needs = 'needs = { commands = [], debian = ["g++", "libx-dev >= 1.5"] }\n'
+    project.add("cpp/mine", VERSIONED + needs + RUN)
+    one = project.contestant("cpp/mine")
+    assert released(one) is None
+    folder = machine / "doc/libx-dev"
+    folder.mkdir(parents=True)
+    module._changelog.cache_clear()
+    (folder / "changelog.Debian.gz").write_bytes(gzip.compress(CHANGELOG.encode()))
+    assert released(one) == datetime.date(2020, 8, 1)
+
+
+def test_a_go_module_s_tag(project: Project, machine: Path) -> None:
+    project.add("go/mine", VERSIONED + RUN)
+    one = project.contestant("go/mine")
+    (one.folder / "go.mod").write_text(
+        "module x\n\nrequire (\n\tgithub.com/Some/lib v1.5.3\n\tother v1.5.3 // indirect\n)\n"
+    )
+    assert released(one) is None
+    folder = machine / "go/pkg/mod/cache/download/github.com/!some/lib/@v"
+    folder.mkdir(parents=True)
+    (folder / "v1.5.3.info").write_text('{"Version":"v1.5.3","Time":"2024-06-14T03:18:03Z"}')
+    assert released(one) == datetime.date(2024, 6, 14)
+    (folder / "v1.5.3.info").write_text("{}")
+    assert released(one) is None
+
+
+def test_an_archive_of_maven(project: Project, machine: Path) -> None:
+    project.add("java/mine", VERSIONED + RUN)
+    one = project.contestant("java/mine")
+    (one.folder / "pom.xml").write_text(
+        f"<groupId>org.x</groupId>\n<artifactId>{one.library}</artifactId>\n"
+        "<version>1.5.3</version>"
+    )
+    folder = machine / ".m2/repository/org/x" / one.library / "1.5.3"
+    folder.mkdir(parents=True)
+    for year, expected in ((2024, datetime.date(2024, 12, 15)), (1980, None)):
+        with zipfile.ZipFile(folder / f"{one.library}-1.5.3.jar", "w") as archive:
+            archive.writestr(zipfile.ZipInfo("a", (year, 12, 15, 0, 0, 0)), b"")
+        assert released(one) == expected
+
+
+def test_the_json_library_has_the_locked_version(project: Project) -> None:
+    project.add("rust/mine", MANIFEST + 'json = "serde_json"\n' + RUN)
+    one = project.contestant("rust/mine")
+    assert json_library(one) == "serde_json"
+    (one.folder / "Cargo.lock").write_text('[[package]]\nname = "serde_json"\nversion = "1.0.1"\n')
+    assert json_library(one) == "serde_json 1.0.1"
+
+
+def test_the_json_library_has_the_installed_version(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "has_dpkg", lambda: True)
+    monkeypatch.setattr(
+        module, "installed_versions", lambda names: dict.fromkeys(names, "1:3.11.2-2")
+    )
+    needs = 'needs = { commands = [], debian = ["libx-dev", "nlohmann-json3-dev"] }\n'
+    project.add("cpp/mine", MANIFEST + 'json = "nlohmann/json"\n' + needs + RUN)
+    assert json_library(project.contestant("cpp/mine")) == "nlohmann/json 3.11.2"
+
+
+def test_without_a_json_library_nothing_is_said(project: Project) -> None:
+    project.add("go/mine", MANIFEST + RUN)
+    assert json_library(project.contestant("go/mine")) is None

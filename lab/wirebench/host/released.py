@@ -1,0 +1,155 @@
+"""When a contestant's version was released, and the version of its JSON library: from what package
+managers left on this machine, never from the network.
+"""
+
+from __future__ import annotations
+
+import datetime
+import email.utils
+import functools
+import gzip
+import json
+import os
+import re
+import tomllib
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from wirebench.catalog import Contestant
+from wirebench.host.commands import PACKAGE_OF
+from wirebench.host.debian import has_dpkg, installed_versions
+
+_DOC = Path("/usr/share/doc")
+_DAYS_OF_A_YEAR = 365.25
+_EARLIEST = datetime.date(1990, 1, 1)
+"""Archives that are built reproducibly have times before it."""
+
+
+def age(released: datetime.date | None, today: datetime.date) -> str:
+    """Such as ``2020-08, 6.3 years``."""
+    if released is None:
+        return "age unknown"
+    return f"{released:%Y-%m}, {(today - released).days / _DAYS_OF_A_YEAR:.1f} years"
+
+
+def released(contestant: Contestant) -> datetime.date | None:
+    """The day on which the version came out: of Debian's packages the first upload of it, of Go
+    modules the tag's, of Maven's archives the newest file inside. None where the machine does not
+    know.
+    """
+    sources: tuple[Callable[[Contestant], Iterator[datetime.date]], ...] = (_go, _maven, _debian)
+    return next((found for source in sources for found in source(contestant)), None)
+
+
+def _debian(contestant: Contestant) -> Iterator[datetime.date]:
+    tools = set(PACKAGE_OF.values()) - {"nginx-light"}
+    for package in contestant.needs.debian:
+        if package in tools:
+            continue
+        for name in ("changelog.Debian.gz", "changelog.gz"):
+            found = [
+                day
+                for version, day in _changelog(_DOC / package / name)
+                if _is(version, contestant.version)
+            ]
+            if found:
+                yield min(found)
+
+
+def _is(full: str, wanted: str) -> bool:
+    """Whether 1:1.74.0+dfsg-3 is 1.74.0."""
+    rest = full.rpartition(":")[2].removeprefix(wanted)
+    return rest != full.rpartition(":")[2] and re.match(r"\d|\.\d+\.\d", rest) is None
+
+
+@functools.cache
+def _changelog(path: Path) -> tuple[tuple[str, datetime.date], ...]:
+    """Versions with the day of their upload, by a Debian changelog (Debian Policy 4.4)."""
+    try:
+        text = gzip.decompress(path.read_bytes()).decode(errors="replace")
+    except (OSError, EOFError):
+        return ()
+    found, version = [], None
+    for line in text.splitlines():
+        if (head := re.match(r"\S+ \(([^)]+)\) ", line)) is not None:
+            version = head[1]
+        elif version is not None and (end := re.match(r" -- .*>  (.+)$", line)) is not None:
+            try:
+                found.append((version, email.utils.parsedate_to_datetime(end[1]).date()))
+            except ValueError:
+                continue
+    return tuple(found)
+
+
+def _go(contestant: Contestant) -> Iterator[datetime.date]:
+    modules = Path(
+        os.environ.get("GOMODCACHE")
+        or Path(os.environ.get("GOPATH") or Path.home() / "go").joinpath("pkg/mod")
+    )
+    for line in _text(contestant.folder / "go.mod").splitlines():
+        words = line.removeprefix("require ").split()
+        if "// indirect" in line or len(words) < 2 or words[1] != f"v{contestant.version}":
+            continue
+        # Capitals are escaped (go.dev/ref/mod, "Module cache").
+        name = re.sub(r"[A-Z]", lambda match: f"!{match[0].lower()}", words[0])
+        path = modules / "cache/download" / name / "@v" / f"{words[1]}.info"
+        try:
+            stamp = str(json.loads(_text(path))["Time"])
+            yield datetime.datetime.fromisoformat(stamp).date()
+        except (ValueError, KeyError, TypeError):
+            continue
+
+
+def _maven(contestant: Contestant) -> Iterator[datetime.date]:
+    pom = _text(contestant.folder / "pom.xml")
+    dependency = r"<groupId>(\S+?)</groupId>\s*<artifactId>(\S+?)</artifactId>\s*<version>(\S+?)<"
+    for group, artifact, version in re.findall(dependency, pom):
+        if artifact != contestant.library or version != contestant.version:
+            continue
+        folder = Path.home() / ".m2/repository" / Path(*group.split("."), artifact, version)
+        try:
+            with zipfile.ZipFile(folder / f"{artifact}-{version}.jar") as archive:
+                newest = max(one.date_time for one in archive.infolist())
+                day = datetime.date(*newest[:3])
+        except (OSError, ValueError, zipfile.BadZipFile):
+            continue
+        if day >= _EARLIEST:
+            yield day
+
+
+def json_library(contestant: Contestant) -> str | None:
+    """The JSON library with its version, where lock file or package manager tells it."""
+    if contestant.json is None:
+        return None
+    version = _locked_version(contestant, contestant.json)
+    return f"{contestant.json} {version}" if version is not None else contestant.json
+
+
+def _locked_version(contestant: Contestant, name: str) -> str | None:
+    try:
+        locked = tomllib.loads(_text(contestant.folder / "Cargo.lock"))
+    except tomllib.TOMLDecodeError:
+        locked = {}
+    for package in locked.get("package", ()):
+        if package.get("name") == name:
+            return str(package.get("version"))
+    maven = re.search(
+        rf"<artifactId>{re.escape(name)}</artifactId>\s*<version>(\S+?)<",
+        _text(contestant.folder / "pom.xml"),
+    )
+    if maven is not None:
+        return maven[1]
+    plain = re.sub(r"[^a-z0-9]", "", name.lower())
+    packages = [one for one in contestant.needs.debian if plain in re.sub(r"[^a-z0-9]", "", one)]
+    installed = installed_versions(packages) if packages and has_dpkg() else {}
+    found = next((version for version in installed.values() if version is not None), None)
+    upstream = re.match(r"(?:\d+:)?(\d+(?:\.\d+)*)", found or "")
+    return upstream[1] if upstream is not None else None
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""

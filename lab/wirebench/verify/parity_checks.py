@@ -1,0 +1,92 @@
+"""What must be alike for all servers and shows from outside: a listen queue that holds a crowd, and
+a limit for a request head that never ends.
+"""
+
+from __future__ import annotations
+
+import selectors
+import socket
+import time
+
+from wirebench.process import interrupt
+from wirebench.process.ports import HOST
+from wirebench.verify.checks import Check, Mismatch
+from wirebench.verify.http import connect
+
+CROWD = 256
+"""Connections asked for at once: fewer than any configured listen queue, more than the smallest
+defaults.
+"""
+_CROWD_WITHIN_S = 0.9
+"""A full queue drops the SYN, and a client asks again after 1 s (RFC 6298)."""
+HEAD_WITHIN_S = 75.0
+"""The rule is 60 s, as nginx's client_header_timeout; the timers of some libraries are coarse."""
+
+
+def crowd_check(port: int) -> Check:
+    return Check(
+        id="parity.backlog",
+        sent=f"{CROWD} connections at once",
+        expected=f"all of them within {_CROWD_WITHIN_S:g} s, so that no SYN is sent twice",
+        run=lambda: _crowd(port),
+        # net.core.somaxconn limits it too, which is the host's.
+        required=False,
+    )
+
+
+def _crowd(port: int) -> str:
+    with selectors.DefaultSelector() as waiting, interrupt.waiting():
+        opened: list[socket.socket] = []
+        try:
+            began = time.monotonic()
+            for _ in range(CROWD):
+                one = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+                opened.append(one)
+                one.setblocking(False)
+                one.connect_ex((HOST, port))
+                waiting.register(one, selectors.EVENT_WRITE)
+            held = _held(waiting, began + _CROWD_WITHIN_S)
+        finally:
+            for one in opened:
+                one.close()
+    if held < CROWD:
+        raise Mismatch(
+            expected=f"{CROWD} connections within {_CROWD_WITHIN_S:g} s",
+            received=f"{held} of {CROWD}; a queue that is full makes the others ask again",
+        )
+    return f"{CROWD} connections"
+
+
+def _held(waiting: selectors.BaseSelector, until: float) -> int:
+    """How many of the connections stand before the deadline."""
+    held = 0
+    while waiting.get_map() and (left := until - time.monotonic()) > 0:
+        for key, _ in waiting.select(left):
+            one = key.fileobj
+            assert isinstance(one, socket.socket)
+            waiting.unregister(one)
+            held += one.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == 0
+    return held
+
+
+def slow_head_check(port: int, *, within_s: float = HEAD_WITHIN_S) -> Check:
+    """Takes as long as the server's own limit: only for those who ask for it."""
+    expected = f"the end of the connection, or a refusal, within {within_s:g} s"
+
+    def run() -> str:
+        with connect(port, timeout_s=within_s) as connection:
+            connection.send(f"GET / HTTP/1.1\r\nHost: {HOST}:{port}\r\nX-Slow: ".encode())
+            began = time.monotonic()
+            ended = connection.answers_or_closes(within_s)
+            took_s = time.monotonic() - began
+        if not ended:
+            raise Mismatch(expected=expected, received=f"an open connection after {took_s:.0f} s")
+        return f"ended after {took_s:.0f} s"
+
+    return Check(
+        id="parity.slow_head",
+        sent="a request head that never ends",
+        expected=expected,
+        run=run,
+        required=False,
+    )
