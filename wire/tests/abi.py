@@ -1,16 +1,20 @@
 """Compares what a shared wire exports with the list beside this file, abi.txt.
 
-python abi.py LIBRARY            fails when a function or variable is missing or new
+python abi.py LIBRARY            fails when a function or variable is missing or new, or when one
+                                 that a public header declares is not exported
 python abi.py LIBRARY --accept   writes the list anew
 
+Beside the library must be libwire.a: what it defines and the library hides may lack WIRE_EXPORT.
 Demangled, so a changed parameter shows as one removed and one added. Inline functions and what
 compilers make of templates belong to the program that uses them, and are not compared.
 """
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 LIST = Path(__file__).with_name("abi.txt")
@@ -18,15 +22,72 @@ LIST = Path(__file__).with_name("abi.txt")
 KINDS = frozenset("TRDB")
 
 
+INCLUDE = Path(__file__).parents[1] / "include"
+# Comments, strings, and what opens or closes a scope or may declare something.
+TOKENS = re.compile(
+    r"""//[^\n]* | /\*.*?\*/ | "(?:\\.|[^"\\])*" | (?<!\w)'(?:\\.|[^'\\])+' | \#(?:\\\n|[^\n])*
+      | namespace\s+(?P<namespace>[\w:]+)\s*\{
+      | \b(?:class|struct)\s+(?:\[\[\w+\]\]\s+)?(?:WIRE_EXPORT\s+)?(?P<class>\w+(?:::\w+)*)
+        (?:\s+final)?\s*(?::[^;{]*)?\{
+      | (?P<function>\w+)\s*\(
+      | (?P<open>\{) | (?P<close>\})""",
+    re.VERBOSE | re.DOTALL,
+)
+
+
 def exported(library: Path) -> list[str]:
     """wire's own symbols in the library, sorted, each once."""
-    command = ["nm", "-D", "-C", "--defined-only", str(library)]
+    return sorted(_defined("-D", str(library)))
+
+
+def _defined(*arguments: str) -> set[str]:
+    """What nm says is defined once, demangled."""
+    command = ["nm", "-C", "--defined-only", *arguments]
     said = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
     found = set()
     for line in said.splitlines():
-        _, kind, name = line.split(" ", 2)
-        if kind in KINDS and "wire::" in name and not name.startswith("__"):
-            found.add(name)
+        words = line.split(" ", 2)
+        if len(words) == 3 and words[1] in KINDS and "wire::" in words[2]:
+            found.add(words[2])
+    return {name for name in found if not name.startswith("__")}
+
+
+def declared(header: str) -> Iterator[tuple[str, bool]]:
+    """The qualified names of the classes (True) and functions (False) that a header declares."""
+    scopes: list[str | None] = []  # None: of a function or an initialiser
+    for token in TOKENS.finditer(header):
+        inside = None not in scopes
+        scope = "::".join(one for one in scopes if one)
+        if token["namespace"]:
+            scopes.append(token["namespace"])
+        elif token["class"]:
+            if inside:
+                yield f"{scope}::{token['class']}", True
+            scopes.append(token["class"])
+        elif token["function"]:
+            if inside:
+                yield f"{scope}::{token['function']}", False
+        elif token["open"]:
+            scopes.append(None)
+        elif token["close"] and scopes:
+            scopes.pop()
+
+
+def hidden(library: Path) -> list[str]:
+    """What public headers declare and the archive defines, and the library does not export."""
+    classes, functions = set(), set()
+    for header in INCLUDE.rglob("*.hpp"):
+        for name, is_class in declared(header.read_text(encoding="utf-8")):
+            (classes if is_class else functions).add(name)
+    missing = _defined(str(library.with_name("libwire.a"))) - set(exported(library))
+    found = []
+    for symbol in missing:
+        name = re.match(r"[\w:~]+", symbol)
+        if name is None or "::detail::" in name[0]:
+            continue
+        owner = name[0].rpartition("::")[0]
+        if owner in classes or name[0] in functions:
+            found.append(symbol)
     return sorted(found)
 
 
@@ -52,7 +113,10 @@ def main(arguments: list[str]) -> int:
         )
         return 1
     print(f"{len(now)} exported symbols, as listed")
-    return 0
+    lacking = hidden(library)
+    for name in lacking:
+        print(f"declared by a public header, but without WIRE_EXPORT: {name}")
+    return 1 if lacking else 0
 
 
 if __name__ == "__main__":
