@@ -26,6 +26,7 @@ ORDER = (
     "duel",
     "gate",
     "history",
+    "decide",
     "serve",
     "selftest",
     "cli",

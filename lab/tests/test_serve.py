@@ -180,6 +180,38 @@ def test_history_says_what_it_expected(application: Application, name: str) -> N
     assert "<script" not in answer.text
 
 
+def test_decide_answers_what_the_form_asks(application: Application) -> None:
+    form = ask(application, "/decide").text
+    assert "<option>server of http.hello</option>" in form
+    assert "Limits that are left empty ask for nothing" in form
+    question = "what=server+of+http.hello&throughput=30000&must=&licence=permissive&p99="
+    text = ask(application, f"/decide?{question}").text
+    assert "rust/axum, rust/hyper, which cannot be told apart, first by requests/s" in text
+    assert "python/flask" in text
+    assert "wirebench run concurrency --preset hour --only " in text
+    assert '<input name="throughput" value="30000"' in text
+    assert ask(application, f"/decide?{question}&language=rust&language=go&must=9112").status == 200
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("p99=1ms", "expected either"),
+        ("what=server+of+ftp", "workload: expected one of"),
+        ("what=server+of+rest&p99=%3Cb%3E", "p99: expected a duration"),
+        ("what=server+of+rest&connections=many", "connections: expected a number"),
+        ("what=server+of+rest&rate=1e400", "rate: expected a number"),
+        ("what=client+of+http&tls=yes", "are for servers"),
+        ("&".join(f"x{one}=1" for one in range(40)), "at most 30 fields"),
+    ],
+)
+def test_decide_says_what_it_expected(application: Application, query: str, expected: str) -> None:
+    answer = ask(application, f"/decide?{query}")
+    assert answer.status == 400
+    assert expected in answer.text
+    assert "<b>" not in answer.text
+
+
 # --- refusals -------------------------------------------------------------------------------------
 
 
@@ -248,6 +280,7 @@ def test_every_answer_has_the_fields_that_protect_it(
     for path, method in (
         ("/", "GET"),
         ("/history", "GET"),
+        ("/decide", "GET"),
         (f"/runs/{run}/", "GET"),
         (f"/runs/{run}/report.html", "GET"),
         (f"/runs/{run}/run.json", "GET"),
@@ -360,13 +393,16 @@ def test_numbers_in_the_address_are_checked(application: Application, results: P
 
 
 @contextmanager
-def served(results: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
-    command = [sys.executable, "-m", "wirebench.cli.main", "serve", "--port", "0"]
+def served(
+    results: Path, *options: str, **environment: str
+) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    command = [sys.executable, "-m", "wirebench.cli.main", "serve", "--port", "0", *options]
     process = subprocess.Popen(
         [*command, "--results", str(results)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        env={**os.environ, **environment},
     )
     try:
         assert process.stdout is not None
@@ -426,6 +462,23 @@ def tasks(pid: int) -> list[Path]:
     ]
 
 
+def test_the_browser_has_the_usual_priority(results: Path, tmp_path: Path) -> None:
+    said = tmp_path / "said"
+    browser = tmp_path / "browser"
+    browser.write_text(
+        f"#!{sys.executable}\nimport os, pathlib, sys\n"
+        f"told = pathlib.Path({str(said)!r})\n"
+        "told.with_suffix('.new').write_text(f'{os.sched_getscheduler(0)} {sys.argv[1]}')\n"
+        "told.with_suffix('.new').rename(told)\n"
+    )
+    browser.chmod(0o755)
+    with served(results, "--open", BROWSER=str(browser)) as (_process, port):
+        until = time.monotonic() + 60
+        while not said.exists() and time.monotonic() < until:
+            time.sleep(0.05)
+    assert said.read_text() == f"{os.sched_getscheduler(0)} http://127.0.0.1:{port}/"
+
+
 def test_a_taken_port_and_a_missing_folder_are_said(
     results: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -463,6 +516,7 @@ def test_a_browser_complains_of_nothing(page: Page, results: Path, width: int, d
             "",
             "history",
             "history?metric=throughput_per_s&cell=concurrency.c50",
+            "decide?what=server+of+http.hello&throughput=30000",
             f"runs/{run}/",
             f"runs/{run}/report.html",
             f"runs/{running.name}/",

@@ -35,6 +35,10 @@ class Catalog:
     """By identity, in the order of the identities."""
     errors: tuple[ManifestError, ...] = ()
 
+    @property
+    def languages(self) -> tuple[str, ...]:
+        return tuple(sorted({one.language for one in self.contestants.values()}))
+
     def select(self, selectors: Iterable[str] = ()) -> tuple[Contestant, ...]:
         """The contestants the selectors name, each once, in the catalog's order; all of them if
         there is no selector.

@@ -27,6 +27,7 @@ COMMANDS = (
     "gate",
     "history",
     "serve",
+    "decide",
     "selftest",
 )
 """Modules of this package, in the order in which ``--help`` shows their commands."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import queue
 import threading
 import webbrowser
 from pathlib import Path
@@ -54,6 +55,9 @@ def serve(
         if results is not None:
             raise CatalogError(f"--results: expected a folder, got {results}")
         folder.mkdir()
+    # Made before, so that the browser has the usual priority.
+    address: queue.Queue[str] = queue.Queue()
+    threading.Thread(target=lambda: webbrowser.open(address.get()), daemon=True).start()
     # Whatever is measured meanwhile goes first. Threads made from here on inherit it.
     os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     application = Application(results=folder.resolve(), hosts=frozenset())
@@ -75,10 +79,9 @@ def serve(
         ) from error
     number = server.effective_port
     application.hosts = frozenset({f"127.0.0.1:{number}", f"localhost:{number}"})
-    address = f"http://127.0.0.1:{number}/"
-    console().print(address, markup=False)
+    console().print(f"http://127.0.0.1:{number}/", markup=False)
     if open_:
-        webbrowser.open(address)
+        address.put(f"http://127.0.0.1:{number}/")
     threading.Thread(target=server.run, daemon=True).start()
     try:
         threading.Event().wait()

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from wirebench.duel.plan import STUDY as DUEL
 from wirebench.report import analyse_run
 from wirebench.report.facts import facts_of
 from wirebench.report.figures import COLUMNS, value_of
@@ -28,8 +29,6 @@ from wirebench.store.rundir import (
 
 INDEX_FILE = "history.sqlite"
 VERSION = 1
-DUEL = "duel"
-"""The study that duels are stored under."""
 
 _TABLES = """
 CREATE TABLE runs (
@@ -199,7 +198,7 @@ class Index:
         ]
 
     def _update(self, reading: Callable[[str], None]) -> None:
-        there = dict(_stamps(self._results))
+        there = dict(stamps(self._results))
         known = dict(self._connection.execute("SELECT name, stamp FROM runs"))
         for name in known.keys() - there.keys():
             self._forget(name)
@@ -273,7 +272,7 @@ def _open(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _stamps(results: Path) -> Iterator[tuple[str, str]]:
+def stamps(results: Path) -> Iterator[tuple[str, str]]:
     """Each run's directory, and what changes when the run does."""
     for path in sorted(results.iterdir()) if results.is_dir() else ():
         if path.is_symlink() or not (path / RUN_FILE).is_file():

@@ -53,6 +53,8 @@ MOST_WAITING = 3
 threads are always free.
 """
 LONGEST_WAIT_S = 45.0
+MOST_FIELDS = 30
+"""Of a form."""
 NO_CONTENT_POLICY = "default-src 'none'; sandbox; frame-ancestors 'none'"
 _PAGE_POLICY = re.compile(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">')
 _COMMON = (
@@ -153,11 +155,17 @@ class Application:
         self._check(environ)
         # WSGI gives the decoded bytes of the path as Latin-1. Ours are ASCII; others are not found.
         path: str = environ.get("PATH_INFO", "")
-        query = dict(parse_qsl(environ.get("QUERY_STRING", ""), max_num_fields=10))
+        try:
+            fields = parse_qsl(environ.get("QUERY_STRING", ""), max_num_fields=MOST_FIELDS)
+        except ValueError as error:
+            raise QueryError(f"expected at most {MOST_FIELDS} fields") from error
+        query = dict(fields)
         if path == "/":
             return Answer(body=self._pages.runs().encode())
         if path == "/history":
             return Answer(body=self._pages.history(query).encode())
+        if path == "/decide":
+            return Answer(body=self._pages.decide(fields).encode())
         parts = path.split("/")
         if len(parts) == 4 and parts[:2] == ["", "runs"]:
             return self._of_run(parts[2], parts[3], query)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,17 +15,26 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from wirebench.catalog import CatalogError, find_root, load_catalog
+from wirebench.catalog.model import SCHEMES, WORKLOADS
 from wirebench.catalog.units import rough_duration
+from wirebench.decide.ask import ORDERS, RFCS, Asked, QuestionError, question_of
+from wirebench.decide.judge import decide, is_wanted
+from wirebench.decide.known import Known, read_known
+from wirebench.decide.question import Question
+from wirebench.decide.text import alike, headline, rank_text, sources
 from wirebench.history.changes import changes_of
-from wirebench.history.index import Index, RunRow, Series
+from wirebench.history.index import Index, RunRow, Series, stamps
 from wirebench.history.text import heading, moved, picture, table
-from wirebench.report.figures import figure, moment, times, title
+from wirebench.report.figures import figure, moment, times, title, visible
 from wirebench.serve.under_way import UnderWay
 from wirebench.store.jsonl import read_whole
 from wirebench.store.rundir import DUEL_FILE, TABLE_FILE, is_being_written, read_info
 
 MOST_SERIES = 12
 """Charts on one page."""
+MOST_ANSWERS = 8
+"""Sets of analysed runs that are kept for questions that look at the same cells."""
 _TEMPLATES = "template"
 _STYLE = (resources.files("wirebench.serve") / _TEMPLATES / "style.css").read_text("utf-8")
 _HASH = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
@@ -64,6 +74,8 @@ class Pages:
     def __init__(self, *, results: Path) -> None:
         self._results = results
         self._indexing = threading.Lock()
+        self._deciding = threading.Lock()
+        self._answers: dict[tuple[Any, ...], Known] = {}
         self._environment = Environment(
             loader=PackageLoader("wirebench.serve", _TEMPLATES),
             autoescape=True,
@@ -158,8 +170,102 @@ class Pages:
             more=max(0, len(found) - MOST_SERIES),
         )
 
+    def decide(self, fields: Sequence[tuple[str, str]]) -> str:
+        """A form of limits, and who meets them. Errors: ``QueryError``."""
+        try:
+            catalog = load_catalog(find_root())
+        except CatalogError as error:
+            raise QueryError(f"the contestants cannot be read: {error}") from error
+        asked = [(name, value.strip()) for name, value in fields if value.strip()]
+        decision = None
+        if asked:
+            try:
+                question = question_of(_asked(asked), languages=catalog.languages)
+            except QuestionError as error:
+                name = f"{error.field}: " if error.field else ""
+                raise QueryError(f"{name}{error}") from error
+            decision = decide(question, self._known(question), catalog)
+        return self._render(
+            "decide",
+            form=_Form(languages=catalog.languages, asked=asked),
+            decision=decision,
+            groups=[
+                ("Excluded", alike(decision.excluded, "fails")),
+                ("Not known", alike(decision.unknown, "unknown")),
+            ]
+            if decision is not None
+            else [],
+            headline=headline(decision) if decision is not None else "",
+            sources=sources(decision) if decision is not None else {},
+            rank_text=rank_text,
+            visible=visible,
+        )
+
+    def _known(self, question: Question) -> Known:
+        """What the runs know, analysed once for as long as they are the same."""
+        key = question.serves, question.calls, question.tls, tuple(stamps(self._results))
+        with self._deciding:
+            if key not in self._answers:
+                while len(self._answers) >= MOST_ANSWERS:
+                    del self._answers[next(iter(self._answers))]
+                self._answers[key] = read_known(
+                    self._results, wanted=lambda role, cell: is_wanted(question, role, cell)
+                )
+            return self._answers[key]
+
     def _render(self, name: str, **values: Any) -> str:
         return self._environment.get_template(f"{name}.html.j2").render(values)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Form:
+    """What the form over the decision offers and what was typed into it."""
+
+    languages: tuple[str, ...]
+    asked: Sequence[tuple[str, str]]
+    rfcs: tuple[str, ...] = RFCS
+    orders: tuple[str, ...] = ORDERS
+    whats: tuple[str, ...] = (
+        *(f"server of {one}" for one in WORKLOADS),
+        *(f"client of {one}" for one in SCHEMES),
+    )
+
+    def value(self, name: str) -> str:
+        return next((value for field, value in self.asked if field == name), "")
+
+    def chosen(self, name: str, value: str) -> bool:
+        return (name, value) in self.asked
+
+
+def _asked(fields: Sequence[tuple[str, str]]) -> Asked:
+    """Errors: ``QueryError``."""
+    one = dict(fields)
+    several = {name: [it for field, it in fields if field == name] for name in ("language", "must")}
+    role, _, what = one.get("what", "").partition(" of ")
+    return Asked(
+        workload=what if role == "server" else None,
+        client=what if role == "client" else None,
+        connections=round(_number(one, "connections", 50)),
+        rate=_number(one, "rate", 1000),
+        tls="tls" in one,
+        by=one.get("by", "throughput"),
+        languages=several["language"],
+        licence=one.get("licence"),
+        p99=one.get("p99"),
+        cpu=one.get("cpu"),
+        throughput=_number(one, "throughput", 0) or None,
+        memory=one.get("memory"),
+        must=several["must"],
+    )
+
+
+def _number(fields: Mapping[str, str], name: str, otherwise: float) -> float:
+    text = fields.get(name)
+    if text is None:
+        return otherwise
+    if re.fullmatch(r"[0-9]{1,12}(\.[0-9]{1,6})?", text) is None:
+        raise QueryError(f"{name}: expected a number")
+    return float(text)
 
 
 def _started(info: Any) -> str:

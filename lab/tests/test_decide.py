@@ -1,0 +1,286 @@
+"""``wirebench decide``: limits held against stored runs, ties, what is not known, licences."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from synthetic_run import World, write_run
+from wirebench.catalog import find_root, load_catalog
+from wirebench.cli.console import EXIT_FAILED, EXIT_OK, EXIT_USAGE
+from wirebench.cli.main import run_app
+from wirebench.decide.judge import decide, is_wanted
+from wirebench.decide.known import Known, read_known
+from wirebench.decide.licences import LicenceError, allows, is_permissive, parse
+from wirebench.decide.question import Candidate, Decision, Question
+from wirebench.store.rundir import PLAN_FILE, TRIALS_FILE
+
+WORLD = World(studies=("concurrency",), samples=60)
+HTTP = Question(serves="http.hello")
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("results")
+    write_run(folder, WORLD)
+    return folder
+
+
+def known_of(results: Path, question: Question, **more: Any) -> Known:
+    return read_known(results, wanted=lambda role, cell: is_wanted(question, role, cell), **more)
+
+
+def answer(results: Path, question: Question, **more: Any) -> Decision:
+    return decide(question, known_of(results, question, **more), load_catalog(find_root()))
+
+
+def states(decision: Decision, contestant: str) -> Mapping[str, str]:
+    everybody = (*decision.shortlist, *decision.excluded, *decision.unknown)
+    (found,) = (one for one in everybody if one.contestant == contestant)
+    return {finding.limit: finding.state for finding in found.findings}
+
+
+def of(found: tuple[Candidate, ...], contestant: str) -> Candidate:
+    (one,) = (one for one in found if one.contestant == contestant)
+    return one
+
+
+# --- the answer -----------------------------------------------------------------------------------
+
+
+def test_everybody_is_in_one_list_and_the_floor_in_none(results: Path) -> None:
+    decision = answer(results, HTTP)
+    listed = [
+        one.contestant
+        for found in (decision.shortlist, decision.excluded, decision.unknown)
+        for one in found
+    ]
+    assert len(listed) == len(set(listed))
+    assert "cpp/floor" not in listed
+    assert "rust/axum" in listed
+    assert "cpp/wire" in listed, "in the catalog, though no run has it"
+    assert "concurrency c50, run " in decision.ordered_by
+
+
+def test_those_that_cannot_be_told_apart_are_first_together(results: Path) -> None:
+    decision = answer(results, replace(HTTP, throughput_per_s=30_000))
+    assert set(decision.first) == {"rust/axum", "rust/hyper"}
+    ranks = [one.rank for one in decision.shortlist]
+    assert ranks == sorted(ranks, key=lambda rank: rank or (99, 99))
+    slow = of(decision.excluded, "python/flask")
+    assert slow.state == "fails"
+    (reason,) = (one for one in slow.findings if one.state == "fails")
+    assert reason.limit == "requests/s >= 30,000"
+    assert float(reason.text.replace(",", "")) < 30_000
+    assert reason.where.startswith("concurrency c50, run ")
+
+
+def test_a_bound_of_the_generator_excludes_nobody(results: Path) -> None:
+    decision = answer(results, replace(HTTP, throughput_per_s=10_000_000))
+    fast = of(decision.unknown, "rust/axum")
+    (reason,) = (one for one in fast.findings if one.state == "unknown")
+    assert reason.text.startswith("at least ")
+    assert of(decision.excluded, "python/flask").state == "fails"
+
+
+def test_trials_on_both_sides_of_a_limit_are_borderline(results: Path) -> None:
+    decision = answer(results, HTTP)
+    median = float(of(decision.shortlist, "node/http").figure.replace(",", ""))
+    near = answer(results, replace(HTTP, throughput_per_s=median))
+    assert states(near, "node/http")[f"requests/s >= {median:,.0f}"] == "borderline"
+    assert "node/http" in {one.contestant for one in near.shortlist}
+
+
+def test_the_next_larger_rung_counts(results: Path) -> None:
+    assert "c1000" in answer(results, replace(HTTP, connections=51)).ordered_by
+    beyond = answer(results, replace(HTTP, connections=1001))
+    assert beyond.shortlist == ()
+    assert beyond.ordered_by == ""
+    (reason,) = of(beyond.unknown, "rust/axum").findings
+    assert (reason.text, reason.command) == (
+        "not measured",
+        "wirebench run concurrency --preset hour --only {}",
+    )
+
+
+def test_a_server_that_fails_under_the_load_is_excluded_with_its_failure(results: Path) -> None:
+    decision = answer(results, replace(HTTP, connections=1000))
+    (reason,) = (
+        one for one in of(decision.excluded, "python/flask").findings if one.state == "fails"
+    )
+    assert reason.text.startswith("closed_early: ")
+    assert states(decision, "java/broken")["http.hello on 1000 connections"] in (
+        "borderline",
+        "fails",
+    )
+
+
+def test_memory_orders_by_intervals(results: Path) -> None:
+    decision = answer(results, replace(HTTP, by="memory", memory_bytes=30 * 1024))
+    assert "memory per connection" in decision.ordered_by
+    assert decision.first
+    for one in decision.shortlist:
+        assert one.rank is not None
+        assert one.figure.endswith("KiB")
+    assert "python/aiohttp" in {one.contestant for one in decision.excluded}
+
+
+def test_languages_licences_and_standards(results: Path) -> None:
+    question = replace(
+        HTTP, languages=("rust", "go"), licence="permissive", standards=("9112", "7692")
+    )
+    decision = answer(results, question)
+    assert decision.shortlist == ()
+    assert states(decision, "c/libevent")["language rust or go"] == "fails"
+    assert states(decision, "rust/axum")["licence permissive"] == "holds"
+    held = {
+        finding.limit: finding
+        for finding in next(
+            one for one in (*decision.excluded, *decision.unknown) if one.contestant == "rust/axum"
+        ).findings
+    }
+    assert held["every MUST of RFC 9112"].state == "fails"
+    assert "broken: " in held["every MUST of RFC 9112"].text
+    assert held["every MUST of RFC 7692"].command == "wirebench verify --conformance {}"
+
+
+def test_clients_are_ordered_by_their_round_trip(tmp_path: Path) -> None:
+    write_run(tmp_path, World(studies=("roundtrip",), samples=60))
+    decision = answer(tmp_path, Question(calls="http"))
+    assert "round trip in roundtrip http-reuse-16" in decision.ordered_by
+    assert "cpp/libcurl" in {one.contestant for one in decision.shortlist}
+    strict = answer(tmp_path, Question(calls="http", p99_ns=1000, cpu_ns=1000))
+    assert strict.shortlist == ()
+    assert set(states(strict, "cpp/libcurl").values()) == {"holds", "fails"}
+
+
+# --- which runs count -----------------------------------------------------------------------------
+
+
+def test_of_each_cell_the_newest_complete_run_of_the_host_counts(tmp_path: Path) -> None:
+    old = write_run(tmp_path, WORLD)
+    later = replace(WORLD, started_unix_ns=WORLD.started_unix_ns + 10**12, seed=8)
+    new = write_run(tmp_path, later)
+    write_run(tmp_path, replace(later, started_unix_ns=10**19 // 6), status="interrupted")
+    other = replace(later, host_id="another", started_unix_ns=WORLD.started_unix_ns - 10**12)
+    write_run(tmp_path, other)
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "run.json").write_text("{}")
+    read: list[str] = []
+    known = known_of(tmp_path, HTTP, reading=read.append)
+    assert known.host_id == WORLD.host_id
+    assert {one.run for one in known.cells} == {new.name}
+    assert read == [new.name], "the older run has no other cell"
+    assert {one.run for one in known_of(tmp_path, HTTP, host_id="another").cells} != {old.name}
+    assert known_of(tmp_path, HTTP, host_id="none").cells == ()
+
+
+def test_the_sides_of_a_duel_are_no_contestants(tmp_path: Path) -> None:
+    run = write_run(tmp_path, WORLD)
+    for name in (PLAN_FILE, TRIALS_FILE):
+        text = (run / name).read_text()
+        (run / name).write_text(text.replace('"concurrency"', '"duel"'))
+    assert known_of(tmp_path, HTTP).cells == ()
+
+
+def test_without_runs_nothing_is_known(tmp_path: Path) -> None:
+    decision = answer(tmp_path, HTTP)
+    assert decision.shortlist == decision.excluded == ()
+    assert decision.host_id == ""
+    assert decision.unknown
+
+
+# --- licences -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("licence", "permissive"),
+    [
+        ("MIT", True),
+        ("Apache-2.0 AND MIT", True),
+        ("curl", True),
+        ("GPL-3.0-only", False),
+        ("MIT AND GPL-3.0-only", False),
+        ("MIT OR GPL-3.0-only", True),
+        ("AGPL-3.0-or-later OR LicenseRef-CPL", None),
+        ("MIT OR LicenseRef-own", True),
+        ("GPL-3.0-only AND LicenseRef-own", False),
+        ("Apache-2.0 WITH LLVM-exception", True),
+        ("(MIT OR GPL-2.0-only) AND (Zlib OR AGPL-3.0-only)", True),
+        ("", None),
+        ("no such (", None),
+    ],
+)
+def test_permissive_licences(licence: str, permissive: bool | None) -> None:
+    assert is_permissive(licence) is permissive
+
+
+def test_licences_to_choose_from() -> None:
+    assert allows("MIT OR Apache-2.0", "Apache-2.0") is True
+    assert allows("MIT AND Apache-2.0", "Apache-2.0") is False
+    assert allows("MIT AND Apache-2.0", "Apache-2.0 OR MIT") is True
+    with pytest.raises(LicenceError, match="SPDX"):
+        parse("Nonsense-1.0")
+
+
+def test_every_contestant_has_a_licence_that_can_be_judged() -> None:
+    catalog = load_catalog(find_root())
+    unclear = {
+        one.license for one in catalog.contestants.values() if is_permissive(one.license) is None
+    }
+    assert unclear <= {"AGPL-3.0-or-later OR LicenseRef-CPL"}
+
+
+# --- the command ----------------------------------------------------------------------------------
+
+
+def test_the_command_prints_the_shortlist_and_its_sources(
+    results: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    file = tmp_path / "decision.json"
+    command = ["decide", "--workload", "http.hello", "--throughput", "30000"]
+    command += ["--memory-per-connection", "30KiB", "--results", str(results)]
+    assert run_app([*command, "--json", str(file)]) == EXIT_OK
+    said = capsys.readouterr().out
+    assert said.startswith("rust/axum, rust/hyper, which cannot be told apart, first by requests/s")
+    assert "python/aiohttp: requests/s >= 30,000: " in said
+    assert "wirebench run concurrency --preset hour --only " in said
+    document = json.loads(file.read_text())
+    assert document["schema"] == "wirebench-decision/1"
+    assert document["first"] == ["rust/axum", "rust/hyper"]
+    assert "{}" not in file.read_text()
+    assert run_app([*command, "--language", "python"]) == EXIT_FAILED
+    assert "Nobody is known to meet all of that." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ([], "expected either --workload or --client"),
+        (["--workload", "http.hello", "--client", "ws"], "expected either"),
+        (["--workload", "ftp"], "--workload: expected one of http.hello"),
+        (["--client", "ftp"], "--client: expected one of http"),
+        (["--client", "http", "--tls"], "are for servers"),
+        (["--client", "http", "--by", "memory"], "--by: expected one of"),
+        (["--workload", "rest", "--language", "cobol"], "--language: expected one of bun"),
+        (["--workload", "rest", "--p99", "fast"], "--p99: expected a duration"),
+        (["--workload", "rest", "--memory-per-connection", "10 apples"], "expected a size"),
+        (["--workload", "rest", "--licence", "Nonsense-1.0"], "--licence: expected an SPDX"),
+        (["--workload", "rest", "--must", "rfc1"], "--must: expected one of rfc9110"),
+        (["--workload", "rest", "--json", "/no/such/folder/x"], "--json: expected a file"),
+    ],
+)
+def test_the_command_says_what_is_wrong(
+    results: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], expected: str
+) -> None:
+    assert run_app(["decide", *arguments, "--results", str(results)]) == EXIT_USAGE
+    assert expected in capsys.readouterr().err

@@ -1,0 +1,1 @@
+"""Which contestants meet what somebody needs, by the runs that this host has."""

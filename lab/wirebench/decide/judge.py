@@ -1,0 +1,396 @@
+"""Holds what is known of each contestant against a question."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from wirebench.catalog.contestants import Catalog
+from wirebench.catalog.model import Contestant, Role
+from wirebench.catalog.studies import (
+    Cell,
+    ClientLoad,
+    ClosedLoad,
+    EachLoad,
+    Load,
+    OpenLoad,
+    RampLoad,
+    link_of,
+    on_all_cores,
+    over_tls,
+)
+from wirebench.decide.known import Known, Measured
+from wirebench.decide.licences import PERMISSIVE, allows, is_permissive
+from wirebench.decide.question import By, Candidate, Decision, Finding, Question, State
+from wirebench.report.figures import figure, title
+from wirebench.stats.types import EntryAnalysis, MetricSummary
+
+_METRICS: Mapping[By, str] = {
+    "throughput": "throughput_per_s",
+    "cpu": "cpu_per_request_ns",
+    "p99": "p99_ns",
+    "memory": "memory_per_connection_bytes",
+}
+_CLIENT_METRICS: Mapping[By, str] = {
+    "throughput": "round_trip_ns",
+    "cpu": "cpu_per_operation_ns",
+    "p99": "round_trip_p99_ns",
+}
+
+
+def is_wanted(question: Question, role: Role, cell: Cell) -> bool:
+    """Whether a cell has to do with the question."""
+    load = cell.load
+    if question.calls is not None:
+        return role == "client" and isinstance(load, ClientLoad) and load.scheme == question.calls
+    return (
+        role == "server"
+        and cell.workload == question.serves
+        and over_tls(load) == question.tls
+        and link_of(load) is None
+        and not on_all_cores(load)
+    )
+
+
+def decide(question: Question, known: Known, catalog: Catalog) -> Decision:
+    """The contestants of the catalog that could be the answer, and those that the runs know."""
+    places = _places(question, known)
+    metric = _metric(question)
+    order = places.of(metric)
+    names = [
+        *(one.identity for one in catalog.contestants.values() if _could_be(question, one)),
+        *sorted({one.contestant for place in known.cells for one in place.analysis.entries}),
+    ]
+    floors = {
+        one.contestant for place in known.cells for one in place.analysis.entries if one.is_floor
+    }
+    found = [
+        _candidate(question, known, catalog, places, order, metric, name)
+        for name in dict.fromkeys(names)
+        if name not in floors
+    ]
+    found.sort(key=lambda one: (one.rank is None, one.rank or (0, 0), one.contestant))
+    shortlist = tuple(one for one in found if one.state in ("holds", "borderline"))
+    best = min((one.rank[1] for one in shortlist if one.rank is not None), default=0)
+    heading = title(metric, order.analysis.unit) if order is not None else ""
+    return Decision(
+        host_id=known.host_id,
+        ordered_by=f"{heading} in {order.where}" if order is not None else "",
+        shortlist=shortlist,
+        first=tuple(
+            one.contestant for one in shortlist if one.rank is not None and one.rank[0] <= best
+        ),
+        excluded=tuple(one for one in found if one.state == "fails"),
+        unknown=tuple(one for one in found if one.state == "unknown"),
+    )
+
+
+def _could_be(question: Question, contestant: Contestant) -> bool:
+    if contestant.disabled is not None or contestant.tier == "floor":
+        return False
+    if question.calls is not None:
+        return question.calls in contestant.calls
+    return question.serves in contestant.serves and (contestant.tls or not question.tls)
+
+
+def _metric(question: Question) -> str:
+    by = question.by or "throughput"
+    return (_CLIENT_METRICS if question.calls is not None else _METRICS)[by]
+
+
+# --- where to look --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Places:
+    """The cells that answer the question."""
+
+    saturated: Measured | None
+    """Where each server gets all that it can take; for a client its only cell."""
+    pinned: Measured | None
+    """Where every server gets the same rate."""
+
+    def of(self, metric: str) -> Measured | None:
+        """Where this metric says something: times and costs of servers at a pinned rate."""
+        if metric in (_METRICS["cpu"], _METRICS["p99"]):
+            return self.pinned
+        return self.saturated
+
+
+def _places(question: Question, known: Known) -> _Places:
+    if question.calls is not None:
+        client = min(known.cells, key=_order_of_clients, default=None)
+        return _Places(saturated=client, pinned=None)
+    enough = [one for one in known.cells if _size(one.cell.load) >= question.connections]
+    saturated = [one for one in enough if not isinstance(one.cell.load, OpenLoad)]
+    pinned = [
+        one
+        for one in enough
+        if isinstance(one.cell.load, OpenLoad)
+        and one.cell.load.share is None
+        and (one.cell.load.rate_per_s or 0) >= question.rate_per_s
+    ]
+    return _Places(
+        saturated=min(saturated, key=_order_of_saturated, default=None),
+        pinned=min(pinned, key=_order_of_pinned, default=None),
+    )
+
+
+def _size(load: Load) -> int:
+    """Connections."""
+    match load:
+        case ClosedLoad() | OpenLoad():
+            return load.connections
+        case EachLoad():
+            return load.producers
+        case RampLoad():
+            return load.rounds * load.add
+        case ClientLoad():
+            return 1
+
+
+def _order_of_saturated(one: Measured) -> tuple[int, bool, str]:
+    return _size(one.cell.load), one.cell.kind != "closed", one.cell.id
+
+
+def _order_of_pinned(one: Measured) -> tuple[float, int, str]:
+    load = one.cell.load
+    rate = load.rate_per_s if isinstance(load, OpenLoad) else None
+    return rate or 0.0, _size(load), one.cell.id
+
+
+def _order_of_clients(one: Measured) -> tuple[bool, int, str]:
+    load = one.cell.load
+    assert isinstance(load, ClientLoad)
+    return load.policy != "reuse", load.payload_bytes, one.cell.id
+
+
+# --- one contestant -------------------------------------------------------------------------------
+
+
+def _candidate(
+    question: Question,
+    known: Known,
+    catalog: Catalog,
+    places: _Places,
+    order: Measured | None,
+    metric: str,
+    name: str,
+) -> Candidate:
+    entry = order.entry(name) if order is not None else None
+    rank = _rank(order, entry, metric) if order is not None and entry is not None else None
+    value = _median(entry, metric) if entry is not None else None
+    return Candidate(
+        contestant=name,
+        rank=rank,
+        figure=figure(metric, value) if value is not None else "",
+        findings=tuple(_findings(question, known, catalog, places, name)),
+    )
+
+
+def _rank(place: Measured, entry: EntryAnalysis, metric: str) -> tuple[int, int] | None:
+    """Its range of ranks among all of the cell."""
+    if metric == _METRICS["memory"]:
+        return _rank_by_memory(place, entry)
+    standing = entry.standings.get(metric)
+    if standing is None or standing.rank_low is None or standing.rank_high is None:
+        return None
+    return standing.rank_low, standing.rank_high
+
+
+def _rank_by_memory(place: Measured, entry: EntryAnalysis) -> tuple[int, int] | None:
+    """By the intervals of the slopes: those that overlap cannot be told apart."""
+    spans = {
+        one.entry: span
+        for one in place.analysis.entries
+        if one.twin_of is None and not one.is_floor and (span := _memory_span(one)) is not None
+    }
+    own = spans.get(entry.entry)
+    if own is None:
+        return None
+    better = sum(high < own[0] for _, high in spans.values())
+    worse = sum(low > own[1] for low, _ in spans.values())
+    return 1 + better, len(spans) - worse
+
+
+def _memory_span(entry: EntryAnalysis) -> tuple[float, float] | None:
+    """The interval of its memory for each connection, in bytes."""
+    own = entry.memory.own if entry.memory is not None else None
+    if own is None:
+        return None
+    low = own.low if own.low is not None else own.estimate
+    return low, own.high if own.high is not None else own.estimate
+
+
+def _median(entry: EntryAnalysis, metric: str) -> float | None:
+    if metric == _METRICS["memory"]:
+        own = entry.memory.own if entry.memory is not None else None
+        return own.estimate if own is not None else None
+    summary = entry.summary.metrics.get(metric)
+    return summary.median if summary is not None else None
+
+
+def _findings(
+    question: Question, known: Known, catalog: Catalog, places: _Places, name: str
+) -> Iterator[Finding]:
+    if question.languages:
+        language = name.partition("/")[0]
+        yield Finding(
+            limit=f"language {' or '.join(question.languages)}",
+            state="holds" if language in question.languages else "fails",
+            text=language,
+        )
+    if question.licence is not None:
+        yield _licence(question.licence, known, catalog, name)
+    yield _measured(question, places.saturated, name)
+    client = question.calls is not None
+    metrics = _CLIENT_METRICS if client else _METRICS
+    limits: Iterable[tuple[By, float | None]] = (
+        ("throughput", question.throughput_per_s),
+        ("p99", question.p99_ns),
+        ("cpu", question.cpu_ns),
+        ("memory", question.memory_bytes),
+    )
+    for by, limit in limits:
+        if limit is not None:
+            metric = metrics[by]
+            place = places.saturated if client else places.of(metric)
+            yield _held_against(question, metric, limit, place, name)
+    for number in question.standards:
+        yield _standard(number, known, name)
+
+
+def _licence(wanted: str, known: Known, catalog: Catalog, name: str) -> Finding:
+    facts, listed = known.facts.get(name), catalog.contestants.get(name)
+    licence = facts.license if facts is not None else listed.license if listed is not None else ""
+    held = is_permissive(licence) if wanted == PERMISSIVE else allows(licence, wanted)
+    state: State = "unknown" if held is None else "holds" if held else "fails"
+    return Finding(limit=f"licence {wanted}", state=state, text=licence or "not stated")
+
+
+def _measured(question: Question, place: Measured | None, name: str) -> Finding:
+    """Whether it was right under the load at all."""
+    limit = (
+        f"a client of {question.calls}"
+        if question.calls is not None
+        else f"{question.serves} on {question.connections} connections"
+    )
+    entry = place.entry(name) if place is not None else None
+    if place is None or entry is None:
+        return Finding(
+            limit=limit, state="unknown", text="not measured", command=_command(question)
+        )
+    if entry.summary.trials == 0:
+        if entry.failures:
+            first = entry.failures[0]
+            text = f"{first.kind}: {first.message}"
+            return Finding(limit=limit, state="fails", text=text, where=place.where)
+        return Finding(
+            limit=limit,
+            state="unknown",
+            text=entry.unranked or "no valid trial",
+            where=place.where,
+            command=_command(question),
+        )
+    if entry.summary.failed:
+        trials = entry.summary.trials + entry.summary.failed
+        text = f"{entry.summary.failed} of {trials} trials failed"
+        return Finding(limit=limit, state="borderline", text=text, where=place.where)
+    return Finding(limit=limit, state="holds", text="right", where=place.where)
+
+
+def _held_against(
+    question: Question, metric: str, limit: float, place: Measured | None, name: str
+) -> Finding:
+    more = metric == _METRICS["throughput"]
+    unit = place.analysis.unit if place is not None else "request"
+    words = f"{title(metric, unit)} {'>=' if more else '<='} {figure(metric, limit)}"
+    entry = place.entry(name) if place is not None else None
+    if place is None or entry is None:
+        command = _command(question)
+        return Finding(limit=words, state="unknown", text="not measured", command=command)
+    if metric == _METRICS["memory"]:
+        return _memory(words, limit, place, entry, _command(question))
+    if not entry.kept_up:
+        return Finding(limit=words, state="fails", text="cannot keep up", where=place.where)
+    summary = entry.summary.metrics.get(metric)
+    if summary is None:
+        return Finding(
+            limit=words,
+            state="unknown",
+            text="not known",
+            where=place.where,
+            command=_command(question),
+        )
+    state = _state(summary, limit, more=more)
+    bound = ""
+    if more and entry.generator_bound:
+        # The server can do at least this.
+        bound = "at least "
+        state = "unknown" if state == "fails" else state
+    text = f"{bound}{figure(metric, summary.median)}"
+    return Finding(limit=words, state=state, text=text, where=place.where)
+
+
+def _state(summary: MetricSummary, limit: float, *, more: bool) -> State:
+    """By all trials: one beyond the limit makes it borderline."""
+    least, greatest = summary.least, summary.greatest
+    if more:
+        least, greatest, limit = -greatest, -least, -limit
+    return "holds" if greatest <= limit else "fails" if least > limit else "borderline"
+
+
+def _memory(
+    words: str, limit: float, place: Measured, entry: EntryAnalysis, command: str
+) -> Finding:
+    span, estimate = _memory_span(entry), _median(entry, _METRICS["memory"])
+    if span is None or estimate is None:
+        reason = entry.memory.reason if entry.memory is not None else None
+        return Finding(
+            limit=words,
+            state="unknown",
+            text=reason or "not known",
+            where=place.where,
+            command=command,
+        )
+    low, high = span
+    state: State = "holds" if high <= limit else "fails" if low > limit else "borderline"
+    where = f"{place.study}, over its rungs, run {place.run}"
+    text = figure(_METRICS["memory"], estimate)
+    return Finding(limit=words, state=state, text=text, where=where)
+
+
+def _standard(number: str, known: Known, name: str) -> Finding:
+    limit = f"every MUST of RFC {number}"
+    counted = [
+        one
+        for one in known.probes.get(name, ())
+        if one["document"] == f"RFC {number}"
+        and one["level"] == "MUST"
+        and one["outcome"] != "not_applicable"
+    ]
+    if not counted:
+        command = "wirebench verify --conformance {}"
+        return Finding(limit=limit, state="unknown", text="not probed", command=command)
+    broken = [one for one in counted if one["outcome"] == "failed"]
+    text = f"{len(counted) - len(broken)} of {len(counted)} probes"
+    if broken:
+        text += f"; broken: {', '.join(one['id'] for one in broken[:3])}"
+        text += ", ..." if len(broken) > 3 else ""
+    return Finding(limit=limit, state="fails" if broken else "holds", text=text)
+
+
+_STUDIES: Mapping[str, str] = {
+    "http.hello": "concurrency",
+    "http.payload": "concurrency",
+    "rest": "rest",
+    "ws.echo": "websocket",
+    "ws.count": "websocket",
+}
+
+
+def _command(question: Question) -> str:
+    """What would measure it."""
+    if question.calls is not None or question.serves is None:
+        return "wirebench run roundtrip --preset hour --only {}"
+    return f"wirebench run {_STUDIES[question.serves]} --preset hour --only {{}}"

@@ -1,0 +1,136 @@
+"""What this host has measured: of each cell the newest complete run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from wirebench.catalog.model import Role
+from wirebench.catalog.studies import Cell
+from wirebench.duel.plan import STUDY as DUEL
+from wirebench.report import analyse_run
+from wirebench.report.facts import Facts, facts_of
+from wirebench.stats.types import CellAnalysis, EntryAnalysis
+from wirebench.store.jsonl import StoreError
+from wirebench.store.rundir import RUN_FILE, StoredRun, read_host, read_info, read_plan, read_run
+
+Wanted = Callable[[Role, Cell], bool]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """One cell in one run."""
+
+    run: str
+    study: str
+    role: Role
+    cell: Cell
+    analysis: CellAnalysis
+
+    def entry(self, contestant: str) -> EntryAnalysis | None:
+        """The contestant's own entry, not its twin's."""
+        return next(
+            (
+                one
+                for one in self.analysis.entries
+                if one.contestant == contestant and one.twin_of is None
+            ),
+            None,
+        )
+
+    @property
+    def where(self) -> str:
+        return f"{self.study} {self.cell.id}, run {self.run}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Known:
+    host_id: str
+    """Empty: no complete run."""
+    cells: tuple[Measured, ...]
+    facts: Mapping[str, Facts]
+    probes: Mapping[str, tuple[Mapping[str, Any], ...]]
+    """The conformance probes of each contestant that was probed."""
+
+
+def read_known(
+    results: Path,
+    *,
+    wanted: Wanted,
+    host_id: str | None = None,
+    reading: Callable[[str], None] = lambda _run: None,
+) -> Known:
+    """The wanted cells of one host: by default that of the newest complete run.
+
+    ``reading`` is told each run that is analysed, which takes a second or so. Runs that cannot be
+    read are passed over.
+    """
+    cells: dict[tuple[str, str], Measured] = {}
+    facts: dict[str, Facts] = {}
+    probes: dict[str, tuple[Mapping[str, Any], ...]] = {}
+    for path, host in _complete(results):
+        if host_id is None:
+            host_id = host
+        if host != host_id or not _has_news(path, wanted, cells):
+            continue
+        reading(path.name)
+        try:
+            run = read_run(path)
+        except StoreError:
+            continue
+        for one in _measured(run, wanted):
+            cells.setdefault((one.study, one.cell.id), one)
+        facts = {**facts_of(run), **facts}
+        for record in run.verified:
+            if record.probes:
+                probes.setdefault(record.contestant, record.probes)
+    return Known(host_id=host_id or "", cells=tuple(cells.values()), facts=facts, probes=probes)
+
+
+def _complete(results: Path) -> Iterator[tuple[Path, str]]:
+    """Complete runs with their host, the newest first."""
+    found = []
+    for path in results.iterdir() if results.is_dir() else ():
+        if path.is_symlink() or not (path / RUN_FILE).is_file():
+            continue
+        try:
+            info = read_info(path)
+            host = str(read_host(path).get("host_id", ""))
+        except StoreError:
+            continue
+        if info.status == "complete" and host:
+            found.append((info.started_unix_ns, path, host))
+    for _, path, host in sorted(found, reverse=True):
+        yield path, host
+
+
+def _has_news(path: Path, wanted: Wanted, known: Mapping[tuple[str, str], Measured]) -> bool:
+    try:
+        plan = read_plan(path)
+    except StoreError:
+        return False
+    return plan is not None and any(
+        wanted(cell.role, cell.cell)
+        and cell.study != DUEL
+        and (cell.study, cell.cell.id) not in known
+        for cell in plan.cells
+    )
+
+
+def _measured(run: StoredRun, wanted: Wanted) -> Iterator[Measured]:
+    if run.plan is None:
+        return
+    analyses = {(one.study, one.cell): one for one in analyse_run(run).cells}
+    for cell in run.plan.cells:
+        analysis = analyses.get((cell.study, cell.cell.id))
+        # The sides of a duel are no contestants.
+        if analysis is not None and cell.study != DUEL and wanted(cell.role, cell.cell):
+            yield Measured(
+                run=run.path.name,
+                study=cell.study,
+                role=cell.role,
+                cell=cell.cell,
+                analysis=analysis,
+            )
