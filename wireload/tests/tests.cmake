@@ -15,7 +15,7 @@ add_fuzzers(wireload wireload_core)
 # End to end, against servers of the standard library. The project's own environment comes first because it has the package
 # hdrhistogram, with which another implementation reads our histograms.
 find_program(WIRELOAD_PYTHON NAMES python3 HINTS "${PROJECT_SOURCE_DIR}/.venv/bin" NO_CMAKE_PATH REQUIRED)
-foreach(suite IN ITEMS http requests checks broken uring websocket deflate output open_loop tls docs)
+foreach(suite IN ITEMS http requests checks broken uring websocket deflate output open_loop turns tls docs)
   add_test(NAME wireload_${suite} COMMAND ${WIRELOAD_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/${suite}_test.py)
   set_tests_properties(wireload_${suite} PROPERTIES TIMEOUT 120 ENVIRONMENT "WIRELOAD=$<TARGET_FILE:wireload>")
 endforeach()

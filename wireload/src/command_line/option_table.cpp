@@ -202,6 +202,14 @@ constexpr option_row ramp_rows[] = {
      "serial,burst"},
 };
 
+constexpr option_row turn_rows[] = {
+    {"--turns", "K/N", "this is number K of N", &raw::turns},
+    {"--turn", "TIME",
+     "length of a turn, the same for all (default 25ms). It begins with a tenth that is not "
+     "measured; in its last fifth nothing is sent, and the last replies come",
+     &raw::turn},
+};
+
 constexpr option_row place_rows[] = {
     {"-t,--threads",
      "N",
@@ -308,6 +316,13 @@ constexpr option_section sections[] = {
     {"RAMP",
      "In round r, A further connections are opened and then every open one sends Q messages.",
      ramp_rows},
+    {"TURNS",
+     "Several wireloads on one host, each with a server of its own, send one after another in "
+     "short "
+     "turns, so that what disturbs the host disturbs all alike. They need no connection to each "
+     "other: the turns follow from the steady clock. --duration and --warmup are the sums of the "
+     "measured parts.",
+     turn_rows},
     {"WHERE IT RUNS", "", place_rows},
     {"PASS OR FAIL", "", gate_rows},
     {"OUTPUT", "", output_rows},

@@ -41,6 +41,29 @@ void read_ramp(const given_options& given, options& out) {
     out.ramp = ramp;
 }
 
+void read_turns(const given_options& given, options& out) {
+    for (const char* name :
+         {"--requests", "--each", "--ramp-rounds", "--rate", "--arrivals", "--rate-steps",
+          "--rate-ramp", "--idle", "--correct-omission", "--interval"}) {
+        if (given.has(name))
+            refuse("{} has no meaning in turns, which are a closed loop for the time of --duration",
+                   name);
+    }
+    const std::string& text = given.raw.turns;
+    const std::size_t slash = text.find('/');
+    if (slash == text.npos)
+        refuse("--turns: expected K/N, such as 1/2 for the first of two, got '{}'", text);
+    turn_options turns;
+    turns.of = number32("--turns: N", text.substr(slash + 1), 1, most_turns);
+    turns.number = number32("--turns: K", text.substr(0, slash), 1, turns.of);
+    if (given.has("--turn")) {
+        turns.length = duration("--turn", given.raw.turn, std::chrono::milliseconds(1));
+        if (turns.length > std::chrono::minutes(1))
+            refuse("--turn: expected at most 1m, got {}", given.raw.turn);
+    }
+    out.turns = turns;
+}
+
 }  // namespace
 
 void read_load(const given_options& given, options& out) {
@@ -78,6 +101,9 @@ void read_load(const given_options& given, options& out) {
         if (!out.requests && !out.each && !out.duration && !ends)
             out.duration = std::chrono::seconds(10);
     }
+    if (given.has("--turn") && !given.has("--turns"))
+        refuse("--turn belongs to --turns; say which of how many this is with --turns K/N");
+    if (given.has("--turns")) read_turns(given, out);
 }
 
 // After the rest of the load: what does not go together with it.

@@ -20,8 +20,7 @@ void load_window::begin(const load_order& order) {
     order_ = order;
     loading_ = true;
     sending_stopped_ = window_open_ = false;
-    tally_ = {};
-    latencies_.clear();
+    forget();
     interval_ = order.first_interval;
     next_sample_ = interval_end_ = never;
     next_edge_ = next_event_ = std::min(order.window_start, order.send_until);
@@ -53,10 +52,15 @@ void load_window::pass_events(nanos t) {
     }
 }
 
-void load_window::open(nanos at) {
-    window_open_ = true;
+void load_window::forget() {
+    answered_ += tally_.ok;
     tally_ = {};
     latencies_.clear();
+}
+
+void load_window::open(nanos at) {
+    window_open_ = true;
+    forget();
     owner_.window_opened();
     ok_before_ = errors_before_ = 0;
     interval_end_ = order_.interval == never ? never : at + order_.interval;

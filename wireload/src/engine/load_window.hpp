@@ -147,10 +147,13 @@ public:
     }
 
     const tally& result() const { return result_; }
+    // Right replies since the start, inside windows and outside.
+    std::uint64_t answered() const { return answered_ + tally_.ok; }
 
 private:
     void pass_events(nanos t);
     void open(nanos at);
+    void forget();
     nanos until_next_sample();
     void submit_interval();
     flight in_flight_at(nanos at) const;
@@ -172,6 +175,7 @@ private:
     std::uint64_t errors_before_ = 0;
     nanos interval_end_ = never;
     std::uint64_t in_flight_ = 0;
+    std::uint64_t answered_ = 0;  // before the present tally
     tally tally_;
     tally result_;
     histogram latencies_;  // of the present interval

@@ -12,6 +12,8 @@ std::variant<run_result, std::string> run(const plan& p, process_watch* watch,
     if (std::string problem = steps.start(); !problem.empty()) return problem;
     if (p.asked.ramp) {
         run_ramp(steps, *p.asked.ramp);
+    } else if (p.asked.turns) {
+        run_turns(steps, *p.asked.turns);
     } else if (p.asked.idle) {
         run_idle(steps);
     } else if (p.asked.open_loop) {

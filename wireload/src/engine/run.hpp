@@ -4,7 +4,8 @@
 // for each worker (worker.hpp), which takes its orders from here and notifies `control`.
 //
 //   --ramp-rounds -> run_ramp.cpp     --rate and the like -> run_open_loop.cpp
-//   --idle        -> run_idle.cpp     everything else     -> run_closed_loop.cpp
+//   --idle        -> run_idle.cpp     --turns             -> run_turns.cpp
+//   everything else -> run_closed_loop.cpp
 #pragma once
 
 #include <string>

@@ -97,8 +97,15 @@ bool run_steps::over() const {
 }
 
 void run_steps::wait_until(nanos until) {
-    const auto is_over = [this] { return over(); };
-    while (view_ != nullptr && !over() && !control_.interrupted() && clock_now() < until) {
+    wait(until, [this] { return over(); });
+}
+
+void run_steps::pause_until(nanos until) {
+    wait(until, [] { return false; });
+}
+
+void run_steps::wait(nanos until, const std::function<bool()>& is_over) {
+    while (view_ != nullptr && !is_over() && !control_.interrupted() && clock_now() < until) {
         view_->tick(clock_now());
         control_.wait(std::min(until, view_->next_draw()), is_over);
     }

@@ -50,6 +50,8 @@ public:
     void order(const load_order& order);
     // Waits until then, until the orders are over, or for the user; the view is drawn meanwhile.
     void wait_until(nanos until);
+    // Waits until then or for the user, between orders.
+    void pause_until(nanos until);
     // Waits for the orders to be done; looks at the server's memory meanwhile if `watching`. When
     // the user or the failure of everything ends the run first, the orders are cut short and the
     // reason is noted. Returns early at `until`.
@@ -70,11 +72,13 @@ public:
     process_watch* watch() const { return watch_; }
     const std::vector<std::unique_ptr<worker>>& workers() const { return workers_; }
     const std::optional<stop_reason>& cut() const { return cut_; }
+    bool interrupted() const { return control_.interrupted(); }
     void stop_for(stop_reason reason) { cut_ = reason; }
     run_result& out() { return out_; }
 
 private:
     bool over() const;
+    void wait(nanos until, const std::function<bool()>& is_over);
     void note_connects_of_window();
     void end_threads();
 

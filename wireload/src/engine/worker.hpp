@@ -58,6 +58,8 @@ public:
     // As the last load ended.
     const session_counts& sessions() const { return sessions_; }
     const tally& result() const { return host_.window().result(); }
+    // Right replies since the start, counted or not.
+    std::uint64_t answered() const { return host_.window().answered(); }
     // Precondition: the loop is open.
     const open_loop_gate& gate() const { return *host_.gate(); }
 

@@ -49,10 +49,19 @@ struct idle_result {
     std::uint64_t messages = 0;  // that came unasked
 };
 
+// A window in turns with other generators.
+struct turns_result {
+    // Right replies to all that was sent, also before and after the measured part of each turn: the
+    // CPU time of server and generator is for these.
+    std::uint64_t answered = 0;
+    std::uint64_t late = 0;  // turns after which a reply came when it was another's turn
+    nanos longest_rest = 0;  // from the last request sent in a turn to the last reply
+};
+
 struct run_result {
     connect_result connect;
     std::int64_t window_start_unix_ns = 0;
-    nanos elapsed = 0;  // of the window; of a ramp the sum over its rounds
+    nanos elapsed = 0;  // of the window; of a ramp the sum over its rounds, of turns over theirs
     stop_reason stopped_by = stop_reason::duration;
     tally counts;  // errors of the connect phase are among them
     std::uint64_t connections_opened = 0;
@@ -67,6 +76,7 @@ struct run_result {
     std::unique_ptr<series_collector> series;  // by interval, or by round of a ramp
     std::vector<round_result> rounds;          // of a ramp
     std::optional<open_loop_result> open_loop;
+    std::optional<turns_result> turns;
 
     // Right replies a second. Of an open loop those that came inside the window.
     double rate_per_s() const;

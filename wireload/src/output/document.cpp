@@ -237,6 +237,19 @@ json latency_estimate(const plan& p, const histogram& measured) {
                             p.asked.keep_histogram)}};
 }
 
+json turns(const plan& p, const run_result& r) {
+    if (!r.turns) return nullptr;
+    const turn_options& o = *p.asked.turns;
+    return {{"number", o.number},
+            {"of", o.of},
+            {"length_ns", o.length.count()},
+            {"measured_ns", o.measured()},
+            {"taken", r.series->records().size()},
+            {"answered", r.turns->answered},
+            {"late", r.turns->late},
+            {"longest_rest_ns", r.turns->longest_rest}};
+}
+
 json unanswered(const run_result& r) {
     if (!r.unanswered) return nullptr;
     const flight& left = *r.unanswered;
@@ -331,6 +344,7 @@ json to_document(const plan& p, const run_result& r) {
         {"open_loop",
          open_loop_document(
              p, r, [&](const histogram& h) { return latency(h, p.asked.keep_histogram); })},
+        {"turns", turns(p, r)},
         {"idle", idle(r.idle)},
         {"generator", generator(r.generator)},
         {"server", server(r.server)},

@@ -201,6 +201,13 @@ std::vector<std::string> warnings(const plan& p, const run_result& r) {
         out.emplace_back("stopped early: nothing worked any more");
     if (r.unanswered && r.unanswered->starved != 0) out.push_back(starving(p, r));
     for (std::string& one : open_loop_warnings(p, r)) out.push_back(std::move(one));
+    if (r.turns && r.turns->late != 0) {
+        out.push_back(fmt::format(
+            "in {} of {} turns replies came when it was another's turn, up to {} after the last "
+            "request: give longer turns (--turn)",
+            grouped(r.turns->late), grouped(r.series->records().size()),
+            format_duration(static_cast<double>(r.turns->longest_rest))));
+    }
     if (r.generator.cpu_share > busy_generator) {
         out.emplace_back(
             "the generator was near its limit: give it more CPUs or threads (-t, --cpu)");
@@ -315,6 +322,9 @@ std::string what_was_asked(const plan& p) {
                           : o.open_loop ? open_loop_plan_text(o)
                                         : "closed loop",
                           plural(o.connections, "connection"));
+        if (o.turns)
+            out += fmt::format(", turn {} of {}, {} each", o.turns->number, o.turns->of,
+                               format_duration(static_cast<double>(o.turns->length.count())));
         if (!o.keep_alive)
             out += o.per_connection == 1
                        ? ", a new one for each request"

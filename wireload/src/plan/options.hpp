@@ -12,6 +12,7 @@
 #include "plan/open_loop.hpp"
 #include "plan/request_options.hpp"
 #include "plan/threshold.hpp"
+#include "plan/turns.hpp"
 
 namespace wireload {
 
@@ -52,6 +53,7 @@ struct options {
     std::optional<std::chrono::nanoseconds> duration;
     std::chrono::nanoseconds warmup{0};
     std::optional<ramp_options> ramp;
+    std::optional<turn_options> turns;
     std::optional<open_loop_options> open_loop;
     // Closed loop: estimate for requests due this often.
     std::optional<std::chrono::nanoseconds> correct_omission;
