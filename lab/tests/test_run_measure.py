@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from test_store import plan as small_plan
@@ -12,7 +12,7 @@ from wirebench.plan.blocks import PlannedTrial, entries_of
 from wirebench.plan.estimate import MOVE_NS, Pace
 from wirebench.plan.model import Plan, PlannedCell
 from wirebench.plan.stop import Look, Standstill
-from wirebench.run.measure import Measured, measure, not_run
+from wirebench.run.measure import Measured, RunBlock, measure, not_run
 from wirebench.store.records import LeftRecord
 from wirebench.trial.record import FailureRecord, TrialRecord
 
@@ -68,7 +68,7 @@ class FakeLab:
         self.left.append(left_ns)
 
     def after(self, record: TrialRecord, *, left_ns: int) -> None:
-        assert self.kept[-1] is record, "a trial is stored before anything else is done with it"
+        assert record in self.kept, "a trial is stored before anything else is done with it"
 
     def measure(
         self,
@@ -77,6 +77,7 @@ class FakeLab:
         done: tuple[TrialRecord, ...] = (),
         settled: Callable[[str, int], bool] = lambda *_: True,
         look: Look | None = None,
+        run_block: RunBlock | None = None,
     ) -> Measured:
         def all_or_none(key: str, blocks: int, present: frozenset[str]) -> Standstill:
             return Standstill(settled=dict.fromkeys(present if settled(key, blocks) else (), "x"))
@@ -98,6 +99,7 @@ class FakeLab:
                 }
             ),
             watcher=self,
+            run_block=run_block,
         )
 
 
@@ -117,6 +119,31 @@ def test_every_entry_runs_once_in_each_block_and_cells_take_turns() -> None:
     assert lab.ran == [trial.id for trial in plan().blocks(range(1, 7))]
     assert len(lab.ran) == len(set(lab.ran)) == 6 * (3 + 4)
     assert [record.cell for record in lab.kept[:10]] == ["c50"] * 3 + ["c1000"] * 4 + ["c50"] * 3
+
+
+def test_the_trials_of_a_block_may_run_at_the_same_time() -> None:
+    lab = FakeLab(fails=lambda trial: "crashed" if trial.entry.name == "go/x" else None)
+    blocks: list[list[str]] = []
+
+    def run_block(trials: Sequence[PlannedTrial], cell: PlannedCell) -> list[TrialRecord]:
+        blocks.append([trial.entry.name for trial in trials])
+        begun = lab.now_ns
+        records = [lab.run_trial(trial, cell) for trial in trials]
+        # They all took as long as the block.
+        return [replace(one, elapsed_ns=lab.now_ns - begun) for one in records]
+
+    wanted = plan()
+    result = lab.measure(wanted, run_block=run_block)
+    assert result.blocks == {"concurrency.c50": 6, "concurrency.c1000": 6}
+    assert [record.trial for record in lab.kept] == [
+        trial.id for trial in wanted.blocks(range(1, 7))
+    ]
+    assert [len(block) for block in blocks[:4]] == [3, 4, 3, 4]
+    # One that fails the same way twice is left out from then on, and recorded as that.
+    assert all("go/x" not in block for block in blocks[4:])
+    assert {one.status for one in lab.kept if one.entry == "go/x" and one.block > 2} == {"not_run"}
+    assert lab.left[0] == 42 * TRIAL_NS
+    assert lab.left == sorted(lab.left, reverse=True)
 
 
 def test_the_time_left_counts_down_to_the_last_trial() -> None:
@@ -291,6 +318,16 @@ def test_an_entry_leaves_when_it_is_decided_and_the_floor_and_both_twins_stay() 
     assert ("c1000", "go/x", 9, "all its pairs were decided") in gone
     assert {entry for cell, entry, *_ in gone if cell == "c1000"} == {"go/x"}
     assert len(lab.gone) == len(gone), "noted once"
+
+
+def test_a_floor_leaves_when_nobody_is_judged_by_it() -> None:
+    def look(_key: str, block: int, present: frozenset[str]) -> Standstill:
+        return Standstill(settled={"cpp/floor": "known"}, floor_known=block >= 9)
+
+    lab = FakeLab()
+    lab.measure(plan(max_blocks=13), look=look)
+    found = blocks_of(lab, "c1000")
+    assert (found.pop("cpp/floor"), set(found.values())) == (9, {13})
 
 
 def test_a_cell_ends_for_all_when_nobody_in_it_is_open() -> None:

@@ -4,7 +4,7 @@ does.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -147,6 +147,9 @@ class FakeBench:
             elapsed_ns=1000,
             metrics={"throughput_per_s": 5.0},
         )
+
+    def run_in_turns(self, specs: Sequence[TrialSpec], *, length_ns: int) -> Sequence[TrialRecord]:
+        return [self.run_trial(spec) for spec in specs]
 
     def notes(self) -> tuple[str, ...]:
         return ()

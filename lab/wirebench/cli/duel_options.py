@@ -67,6 +67,19 @@ Window = Annotated[
     str, typer.Option("--window", help="Measured in each trial.", rich_help_panel=LOAD)
 ]
 
+Turns = Annotated[
+    bool,
+    typer.Option(
+        "--turns/--no-turns",
+        help=(
+            "The servers run side by side and are under load in turns of some hundredths of a"
+            " second, so that what disturbs the host disturbs all alike; not with --rate."
+            " --no-turns: one server runs at a time."
+        ),
+        rich_help_panel=LOAD,
+    ),
+]
+
 Cwd = Annotated[
     Path | None,
     typer.Option("--cwd", help="Where the commands run.", rich_help_panel=SERVERS),

@@ -70,6 +70,7 @@ class DuelRequest:
     options: tuple[str, ...]
     warmup_ns: int
     window_ns: int
+    turns: bool
     environment: dict[str, str]
     ready: str | None
     start_timeout_ns: int
@@ -100,6 +101,7 @@ def request_of(
     request: Sequence[str] | None,
     warmup: str,
     window: str,
+    turns: bool,
     cwd: Path | None,
     env: Sequence[str] | None,
     ready: str | None,
@@ -141,6 +143,7 @@ def request_of(
         options=options_of(request or ()),
         warmup_ns=duration("--warmup", warmup),
         window_ns=duration("--window", window),
+        turns=turns and rate is None,
         environment={"PORT": "{port}", **environment_of(env or ())},
         ready=ready,
         start_timeout_ns=duration("--start-timeout", start_timeout),
@@ -356,6 +359,9 @@ def _measure(
     began = time.monotonic()
     status, code = "failed", EXIT_FAILED
     try:
+        if request.turns:
+            running.choose_turns()
+            out.print(_turns_text(running), highlight=False)
         with watcher_for(plan, out) as watcher:
             running.measure(_Known(watcher, running, out, watch))
         status, code = "complete", 0
@@ -429,6 +435,14 @@ def _announcement(request: DuelRequest, sides: Sequence[Side], load: DuelLoad) -
         else f"at most {rough_duration(request.budget_ns)}"
     )
     yield f"load: {load.cell().title}, {request.scheme} {request.path}; {how_long}"
+
+
+def _turns_text(running: Duel) -> str:
+    from wirebench.catalog.units import exact_duration
+
+    if running.turn_ns is None:
+        return "one server after another: they answer too slowly for short turns"
+    return f"in turns of {exact_duration(running.turn_ns)}"
 
 
 class _Known:

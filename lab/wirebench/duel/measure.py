@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from wirebench.catalog.model import Contestant
+from wirebench.catalog.studies import ClosedLoad
 from wirebench.duel.plan import DuelLoad
 from wirebench.duel.sides import Side
 from wirebench.duel.verdicts import LEVEL, Judged, judged, spent
@@ -20,6 +21,15 @@ from wirebench.stats import dropped_blocks
 from wirebench.store.rundir import RunDirectory
 from wirebench.trial.record import TrialRecord
 from wirebench.trial.types import OwnServer, TrialSpec
+
+TURNS_NS = tuple(length * 1_000_000 for length in (25, 50, 100, 200, 400, 800))
+"""Lengths of turns that are tried. A host's speed changes as much from one hundredth of a second to
+the next as from one second to the next, so short ones are the fairest; a long one holds more of a
+slow server's replies.
+"""
+TRIED_TURNS = 8
+MOST_LATE = 0.15
+"""The share of turns that may end late."""
 
 Ends = Callable[[PlannedCell, Sequence[TrialRecord], float], bool]
 """Whether a duel has ended, by its trials and what this look may spend."""
@@ -40,6 +50,10 @@ class Duel:
     directory: RunDirectory
     ends: Ends | None = None
     """Asked at each look, instead of whether the duel is decided."""
+    turn_ns: int | None = None
+    """The length of turns that the servers of a block take; None: a block measures one server
+    after another.
+    """
     clock_ns: Callable[[], int] = time.monotonic_ns
 
     def __post_init__(self) -> None:
@@ -74,6 +88,7 @@ class Duel:
                 }
             ),
             watcher=watcher,
+            run_block=self._run_block if self.turn_ns is not None else None,
         )
 
     def known(self) -> Judged:
@@ -101,7 +116,10 @@ class Duel:
         if self._is_over(level):
             return Standstill(settled=dict.fromkeys(present, "the duel was decided"))
         self._spent += level
-        return Standstill()
+        # The floor is there for scale only: from here on the time is the sides'.
+        return Standstill(
+            settled=dict.fromkeys(self.cell.floors, "it is known well enough"), floor_known=True
+        )
 
     def _is_over(self, level: float) -> bool:
         if self.ends is not None:
@@ -116,6 +134,49 @@ class Duel:
         self.trials.append(record)
 
     def _run_trial(self, trial: PlannedTrial, cell: PlannedCell) -> TrialRecord:
+        return self.bench.run_trial(self._spec(trial, cell))
+
+    def _run_block(
+        self, trials: Sequence[PlannedTrial], cell: PlannedCell
+    ) -> Sequence[TrialRecord]:
+        assert self.turn_ns is not None
+        specs = [self._spec(trial, cell) for trial in trials]
+        return self.bench.run_in_turns(specs, length_ns=self.turn_ns)
+
+    def choose_turns(self) -> None:
+        """Find the length of turns, by trials that do not count: the shortest after which hardly a
+        reply comes when it is another's turn. With servers too slow for any, one server after
+        another is measured.
+        """
+        cell = self.cell
+        trials = cell.block(1, seed=self.plan.seed)
+        asked = cell.cell.load
+        if not isinstance(asked, ClosedLoad):
+            raise TypeError(f"turns: expected a closed loop, got {type(asked).__name__}")
+        enough_ns = 0
+        for length_ns in TURNS_NS:
+            if length_ns < enough_ns:
+                continue
+            load = replace(asked, warmup_ns=length_ns, window_ns=TRIED_TURNS * length_ns // 2)
+            specs = [replace(self._spec(trial, cell), load=load) for trial in trials]
+            tried = self.bench.run_in_turns(specs, length_ns=length_ns)
+            measured = [one for one in tried if one.status == "ok"]
+            in_time = len(measured) == len(tried) and all(_is_in_time(one) for one in measured)
+            # For a broken server longer turns are no help. What is wrong is said when it is
+            # measured.
+            if in_time or any(_is_broken(one) for one in tried):
+                self.turn_ns = length_ns
+                return
+            # A fifth of a turn is for the last replies. Where none came at all, only the longest
+            # turns can be enough.
+            enough_ns = (
+                5 * max(_longest_rest_ns(one) for one in measured)
+                if len(measured) == len(tried)
+                else TURNS_NS[-1]
+            )
+        self.turn_ns = None
+
+    def _spec(self, trial: PlannedTrial, cell: PlannedCell) -> TrialSpec:
         name = trial.entry.contestant
         by_name = {side.name: side for side in self.sides}
         if name in by_name:
@@ -124,25 +185,36 @@ class Duel:
             contestant = self.floor
         else:
             raise ValueError(f"{name}: expected a side of the duel or its floor")
-        return self.bench.run_trial(
-            TrialSpec(
-                trial=trial.id,
-                study=trial.study,
-                cell=trial.cell,
-                block=trial.block,
-                position=trial.position,
-                entry=trial.entry.name,
-                twin_of=trial.entry.twin_of,
-                contestant=contestant,
-                role="server",
-                workload=cell.cell.workload,
-                load=cell.cell.load,
-                # All cores but the generator's, as its user would run it.
-                threads=max(1, self.bench.hardware_threads - 1) if name in by_name else 1,
-                environment_bytes=trial.environment_bytes,
-                port_seed=trial.port_seed,
-                load_seed=trial.load_seed,
-                seed=self.plan.seed,
-                own=self.servers.get(name),
-            )
+        return TrialSpec(
+            trial=trial.id,
+            study=trial.study,
+            cell=trial.cell,
+            block=trial.block,
+            position=trial.position,
+            entry=trial.entry.name,
+            twin_of=trial.entry.twin_of,
+            contestant=contestant,
+            role="server",
+            workload=cell.cell.workload,
+            load=cell.cell.load,
+            # All cores but the generator's, as its user would run it.
+            threads=max(1, self.bench.hardware_threads - 1) if name in by_name else 1,
+            environment_bytes=trial.environment_bytes,
+            port_seed=trial.port_seed,
+            load_seed=trial.load_seed,
+            seed=self.plan.seed,
+            own=self.servers.get(name),
         )
+
+
+def _is_in_time(trial: TrialRecord) -> bool:
+    return (trial.validity.get("late_turns") or 0.0) <= MOST_LATE
+
+
+def _is_broken(trial: TrialRecord) -> bool:
+    """Whether it failed for another reason than that no reply came within a turn."""
+    return trial.failure is not None and trial.failure.kind not in ("hung", "generator_failed")
+
+
+def _longest_rest_ns(trial: TrialRecord) -> int:
+    return trial.load["turns"]["longest_rest_ns"] if trial.load is not None else 0

@@ -24,6 +24,8 @@ class Standstill:
     """These do not leave, but the cell does not go on for them: they fail too often."""
     twin_open: bool = False
     """The cell goes on for its twin, which has no interval yet."""
+    floor_known: bool = False
+    """The floors may leave too: nobody is judged by a comparison with them."""
 
 
 Look = Callable[[str, int, frozenset[str]], Standstill]

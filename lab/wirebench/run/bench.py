@@ -4,7 +4,7 @@ use fakes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -89,6 +89,12 @@ class Bench(Protocol):
     def verify(self, check: Check) -> VerifyRecord: ...
 
     def run_trial(self, spec: TrialSpec) -> TrialRecord: ...
+
+    def run_in_turns(self, specs: Sequence[TrialSpec], *, length_ns: int) -> Sequence[TrialRecord]:
+        """Closed loops on several servers at the same time, in turns of ``length_ns``. The results
+        are in the order of ``specs``.
+        """
+        ...
 
     def link_refusal(self) -> str | None:
         """Why there is no emulated link here, with what would allow it; None if there is one."""

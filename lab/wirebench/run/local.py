@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -30,7 +30,7 @@ from wirebench.run.bench import Absence, Built, Check
 from wirebench.store.records import VerifyRecord
 from wirebench.trial.link_rtt import LinkRtt, measure_rtt
 from wirebench.trial.record import FailureRecord, TrialRecord
-from wirebench.trial.trial import run_trial
+from wirebench.trial.trial import run_in_turns, run_trial
 from wirebench.trial.types import TrialSpec
 from wirebench.verify import verify
 
@@ -205,6 +205,16 @@ class LocalBench:
         if rtt is not None:
             record = replace(record, metrics={**record.metrics, "link_rtt_ns": rtt.median_ns})
         return record
+
+    def run_in_turns(self, specs: Sequence[TrialSpec], *, length_ns: int) -> list[TrialRecord]:
+        wanted = [(spec, self._moved(spec.contestant, spec.role, spec)) for spec in specs]
+        with cores_awake():
+            return run_in_turns(
+                wanted,
+                length_ns=length_ns,
+                supervisor=self._supervisor,
+                wireload=self._generator,
+            )
 
     def _rtt(self, spec: TrialSpec, link: Link) -> LinkRtt | None:
         """The round trip of the cell's link, measured before its first trial. None without a floor

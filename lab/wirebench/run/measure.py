@@ -30,6 +30,8 @@ class Watcher(Protocol):
 
 
 RunTrial = Callable[[PlannedTrial, PlannedCell], TrialRecord]
+RunBlock = Callable[[Sequence[PlannedTrial], PlannedCell], Sequence[TrialRecord]]
+"""The trials of a block at the same time. The results are in their order."""
 Dropped = Callable[[Sequence[TrialRecord]], bool]
 """Whether limits declared beforehand drop a block with these trials. The outcome plays no part."""
 
@@ -57,6 +59,7 @@ def measure(
     clock_ns: Callable[[], int],
     pace: Pace,
     watcher: Watcher,
+    run_block: RunBlock | None = None,
 ) -> Measured:
     """Run every trial of the plan that is not in ``done``. ``keep`` stores each trial before the
     next one starts, ``leave`` each entry that leaves its cell. A block that ``dropped`` refuses is
@@ -64,6 +67,8 @@ def measure(
 
     Cells take turns block by block. Each gets its mandatory blocks first. Then it goes on, with the
     entries that are not decided, to its most blocks or the end of the time budget.
+
+    ``run_block``: runs the trials of a block at the same time; without, they run one by one.
     """
     return _Measuring(
         plan=plan,
@@ -75,6 +80,7 @@ def measure(
         clock_ns=clock_ns,
         pace=pace,
         watcher=watcher,
+        run_block=run_block,
     ).measure(done)
 
 
@@ -91,6 +97,7 @@ class _Measuring:
     clock_ns: Callable[[], int]
     pace: Pace
     watcher: Watcher
+    run_block: RunBlock | None = None
 
     def __post_init__(self) -> None:
         self._failures = Failures()
@@ -186,16 +193,64 @@ class _Measuring:
                 self._out_of_budget = True
                 return
         block = self._before.get((cell.key, number), [])
+        if self.run_block is not None:
+            block += self._run_together(trials, cell, active)
+        else:
+            block += self._run_one_by_one(trials, cell, active)
+        own.ended(dropped=self.dropped(block))
+
+    def _run_one_by_one(
+        self, trials: Sequence[PlannedTrial], cell: PlannedCell, active: Sequence[PlannedCell]
+    ) -> list[TrialRecord]:
+        records = []
         for index, trial in enumerate(trials):
             left = self._left(active, cell, trials[index:])
             record = self._run_trial(trial, cell, left_ns=left)
-            block.append(record)
-            if record.status != "not_run":
-                self.pace.add(cell.key, trial.entry.name, record.elapsed_ns)
-                self._timed += record.elapsed_ns
-            self._failures.add(record)
+            records.append(record)
+            self._note(record, cell, trial, took_ns=record.elapsed_ns)
             self.watcher.after(record, left_ns=left - self.pace.trial(cell.key, trial.entry.name))
-        own.ended(dropped=self.dropped(block))
+        return records
+
+    def _run_together(
+        self, trials: Sequence[PlannedTrial], cell: PlannedCell, active: Sequence[PlannedCell]
+    ) -> list[TrialRecord]:
+        assert self.run_block is not None
+        refused = {
+            trial.id: kind
+            for trial in trials
+            if (kind := self._failures.gives_up(cell.key, trial.entry.name)) is not None
+        }
+        able = [trial for trial in trials if trial.id not in refused]
+        left = self._left(active, cell, trials)
+        for trial in able[:1]:
+            self.watcher.before(trial, left_ns=left)
+        with hold():  # finished trials are always stored
+            ran = iter(self.run_block(able, cell) if able else ())
+            records = [
+                replace(
+                    not_run(trial, given_up(trial, refused[trial.id]))
+                    if trial.id in refused
+                    else next(ran),
+                    repeat=cell.repeat(trial.block),
+                )
+                for trial in trials
+            ]
+            for record in records:
+                self.keep(record)
+        for trial, record in zip(trials, records, strict=True):
+            # They ran at the same time: each took its share of it.
+            self._note(record, cell, trial, took_ns=record.elapsed_ns // max(1, len(able)))
+            left -= self.pace.trial(cell.key, trial.entry.name)
+            self.watcher.after(record, left_ns=max(0, left))
+        return records
+
+    def _note(
+        self, record: TrialRecord, cell: PlannedCell, trial: PlannedTrial, *, took_ns: int
+    ) -> None:
+        if record.status != "not_run":
+            self.pace.add(cell.key, trial.entry.name, took_ns)
+            self._timed += took_ns
+        self._failures.add(record)
 
     def _run_trial(self, trial: PlannedTrial, cell: PlannedCell, *, left_ns: int) -> TrialRecord:
         """The stored record, which may say that the trial did not take place."""
@@ -213,7 +268,7 @@ class _Measuring:
         return record
 
     def _left(
-        self, active: Sequence[PlannedCell], at: PlannedCell, here: list[PlannedTrial]
+        self, active: Sequence[PlannedCell], at: PlannedCell, here: Sequence[PlannedTrial]
     ) -> int:
         """The estimated time of the remaining mandatory blocks; after them, the rest of the budget.
         Other blocks that the stop rule or a dropped block may add are not counted.

@@ -56,7 +56,9 @@ class CellTally:
         present = frozenset(entry.name for entry in self.entries)
         found = look(cell.key, self.run, present)
         seconds = {entry.name for entry in cell.entries if entry.twin_of is not None}
-        staying = {*cell.floors, *seconds, *(entry.twin_of for entry in cell.entries)}
+        staying = {*seconds, *(entry.twin_of for entry in cell.entries)}
+        if not found.floor_known:
+            staying |= set(cell.floors)
         judged = present - set(cell.floors) - seconds
         if judged <= set(found.settled) | found.hopeless and not found.twin_open:
             self.left.update(present)

@@ -43,7 +43,7 @@ def metrics(document: Document, load: ServerLoad, *, ready_ns: int | None) -> Me
         # While a queue is left at either end of the window, the server's work is not for what the
         # window counts.
         if server.cpu_ns is not None and ok > 0 and kept_up(document) is not False:
-            found["cpu_per_request_ns"] = server.cpu_ns / ok
+            found["cpu_per_request_ns"] = server.cpu_ns / _answered(document)
         found["server_rss_bytes"] = server.rss_bytes
         found["server_pss_bytes"] = server.pss_bytes
         found["server_kernel_bytes"] = server.kernel_bytes
@@ -62,7 +62,23 @@ def server_cpu_share(document: Document, *, cores: int) -> float | None:
     server, elapsed_ns = document.server, document.window.elapsed_ns
     if server is None or server.cpu_ns is None or not elapsed_ns:
         return None
-    return server.cpu_ns / (elapsed_ns * cores)
+    answered = _answered(document)
+    counted = document.requests.ok / answered if answered else 1.0
+    return server.cpu_ns * counted / (elapsed_ns * cores)
+
+
+def _answered(document: Document) -> int:
+    """The right replies that the CPU times are for: in turns, also to what was sent before and
+    after the measured parts.
+    """
+    turns = document.turns
+    return document.requests.ok if turns is None else max(turns.answered, document.requests.ok)
+
+
+def late_turns(document: Document) -> float | None:
+    """The share of turns after which a reply came when it was another's turn; None without."""
+    turns = document.turns
+    return None if turns is None or turns.taken == 0 else turns.late / turns.taken
 
 
 def _loop_metrics(document: Document, load: ServerLoad) -> Metrics:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -65,72 +66,113 @@ class Running:
     caller: Network = LOOPBACK
 
 
-def server_trial(
-    spec: TrialSpec,
-    outcome: Outcome,
-    *,
-    program: Program,
-    scope: Scope,
-    generator: Path,
-    wirelink: Path | None = None,
-) -> None:
-    """Fill ``outcome``. ``StartError`` or ``TrialError`` if there is no valid figure."""
-    load = spec.load
-    if isinstance(load, ClientLoad):
-        raise TypeError(f"{spec.trial}: expected a load for a server, got one for a client")
-    settings = ServerSettings(
-        workload=spec.workload,
-        threads=spec.threads,
-        delay_ms=load.delay_ms if isinstance(load, EachLoad) else 0,
-        environment_bytes=spec.environment_bytes,
-    )
-    own = spec.own
-    target: Ready | Running
-    if own is not None and own.url is not None:
-        target = Running(origin=own.url, cores=choose_cores(spec.threads))
-    else:
-        target = start_for_load(
-            spec, outcome, settings, program=program, scope=scope, wirelink=wirelink
-        )
-    server = target.server
-    ready_ns = server.ready_ns if server is not None else None
-    outcome.metrics["ready_ns"] = ready_ns
+class ServerTrial:
+    """A trial of a server in steps: ``start()``, ``launch()``, ``finish()``. Each raises
+    ``StartError`` or ``TrialError`` if there is no valid figure; the trial is over then.
+    """
 
-    document_file = scope.folder / "wireload.json"
-    timeout_ns = watchdog.reply_timeout_ns(load, patience_ns=spec.timeout_ns, threads=spec.threads)
-    aim = _aim(spec, target, timeout_ns=timeout_ns, json_file=document_file)
-    command = wireload.command(generator, load, aim)
-    limit_ns = watchdog.limit_ns(load, timeout_ns=timeout_ns, threads=spec.threads)
-    namespaces = target.link.holders if target.link is not None else (None,)
-    with watch_host(server.process if server is not None else None, namespaces) as host:
-        run = _run_generator(
-            scope, command, target, limit_ns=limit_ns, watch=_stall_watch(load, target, timeout_ns)
-        )
-    run.generator.stop()
-    succeeded = run.exit_code == wireload.EXIT_OK
-    if server is not None:
-        run = replace(run, server_end=end_under_load(server, load_succeeded=succeeded))
-    outcome.packets = _packets(load, target.link)
+    def __init__(
+        self,
+        spec: TrialSpec,
+        outcome: Outcome,
+        *,
+        program: Program,
+        scope: Scope,
+        generator: Path,
+        wirelink: Path | None = None,
+    ) -> None:
+        """``outcome`` is filled, and ``scope`` owns every process."""
+        if isinstance(spec.load, ClientLoad):
+            raise TypeError(f"{spec.trial}: expected a load for a server, got one for a client")
+        self._spec, self._outcome, self._scope = spec, outcome, scope
+        self._load: wireload.ServerLoad = spec.load
+        self._program, self._generator, self._wirelink = program, generator, wirelink
+        self._document_file = scope.folder / "wireload.json"
+        self._watched = ExitStack()
 
-    try:
-        measured = wireload.read_document(document_file)
-    except wireload.DocumentError as error:
-        raise TrialError(_without_document(run, error)) from error
-    document = measured.document
-    switches = document.generator.involuntary_switches
-    outcome.covariates = host.covariates(generator_switches=switches)
-    outcome.metrics = server_metrics.metrics(document, load, ready_ns=ready_ns)
-    outcome.load, outcome.series, outcome.rounds = measured.load, measured.series, measured.rounds
-    outcome.histogram = document.latency.histogram
-    _judge(
-        spec,
-        load,
-        outcome,
-        document,
-        run,
-        server_cores=len(target.cores.contestant),
-        output=tail_of(server.process) if server is not None else "",
-    )
+    def start(self) -> None:
+        """Start the server, unless it runs already."""
+        spec, load = self._spec, self._load
+        settings = ServerSettings(
+            workload=spec.workload,
+            threads=spec.threads,
+            delay_ms=load.delay_ms if isinstance(load, EachLoad) else 0,
+            environment_bytes=spec.environment_bytes,
+        )
+        self._target: Ready | Running
+        if spec.own is not None and spec.own.url is not None:
+            self._target = Running(origin=spec.own.url, cores=choose_cores(spec.threads))
+        else:
+            self._target = start_for_load(
+                spec,
+                self._outcome,
+                settings,
+                program=self._program,
+                scope=self._scope,
+                wirelink=self._wirelink,
+            )
+        server = self._target.server
+        self._outcome.metrics["ready_ns"] = server.ready_ns if server is not None else None
+
+    def launch(self, turn: wireload.Turn | None = None) -> None:
+        """Start the generator. ``turn``: among the others that are launched now."""
+        spec, load, target = self._spec, self._load, self._target
+        timeout_ns = watchdog.reply_timeout_ns(
+            load, patience_ns=spec.timeout_ns, threads=spec.threads
+        )
+        aim = _aim(spec, target, timeout_ns=timeout_ns, json_file=self._document_file, turn=turn)
+        self._limit_ns = watchdog.limit_ns(load, timeout_ns=timeout_ns, threads=spec.threads)
+        if turn is not None:
+            self._limit_ns += watchdog.waiting_ns(load, turn)
+        namespaces = target.link.holders if target.link is not None else (None,)
+        server = target.server
+        self._host = self._watched.enter_context(
+            watch_host(server.process if server is not None else None, namespaces)
+        )
+        self._stall = _stall_watch(load, target, timeout_ns)
+        self._process = self._scope.start(
+            wireload.command(self._generator, load, aim),
+            name="generator",
+            cwd=self._scope.folder,
+            env={},
+            cores=target.cores.generator,
+            alone=True,
+            enter=target.caller.enter,
+        )
+
+    def finish(self) -> None:
+        """Wait for the generator, and judge what it measured."""
+        spec, load, outcome, target = self._spec, self._load, self._outcome, self._target
+        with self._watched:
+            run = _await_generator(self._process, limit_ns=self._limit_ns, watch=self._stall)
+        run.generator.stop()
+        succeeded = run.exit_code == wireload.EXIT_OK
+        server = target.server
+        if server is not None:
+            run = replace(run, server_end=end_under_load(server, load_succeeded=succeeded))
+        outcome.packets = _packets(load, target.link)
+
+        try:
+            measured = wireload.read_document(self._document_file)
+        except wireload.DocumentError as error:
+            raise TrialError(_without_document(run, error)) from error
+        document = measured.document
+        switches = document.generator.involuntary_switches
+        outcome.covariates = self._host.covariates(generator_switches=switches)
+        ready_ns = server.ready_ns if server is not None else None
+        outcome.metrics = server_metrics.metrics(document, load, ready_ns=ready_ns)
+        outcome.load, outcome.series = measured.load, measured.series
+        outcome.rounds = measured.rounds
+        outcome.histogram = document.latency.histogram
+        _judge(
+            spec,
+            load,
+            outcome,
+            document,
+            run,
+            server_cores=len(target.cores.contestant),
+            output=tail_of(server.process) if server is not None else "",
+        )
 
 
 def _packets(load: wireload.ServerLoad, link: OpenLink | None) -> Mapping[str, Any] | None:
@@ -146,7 +188,12 @@ def _packets(load: wireload.ServerLoad, link: OpenLink | None) -> Mapping[str, A
 
 
 def _aim(
-    spec: TrialSpec, target: Ready | Running, *, timeout_ns: int, json_file: Path
+    spec: TrialSpec,
+    target: Ready | Running,
+    *,
+    timeout_ns: int,
+    json_file: Path,
+    turn: wireload.Turn | None,
 ) -> wireload.Aim:
     return wireload.Aim(
         origin=target.origin,
@@ -157,29 +204,14 @@ def _aim(
         seed=spec.load_seed,
         json_file=json_file,
         ca_file=target.ca_file,
+        turn=turn,
     )
 
 
-def _run_generator(
-    scope: Scope,
-    command: list[str],
-    target: Ready | Running,
-    *,
-    limit_ns: int,
-    watch: StallWatch | None,
-) -> _Run:
-    """Run the generator to its end. One that still runs at the limit, or whose server stands still
+def _await_generator(process: Process, *, limit_ns: int, watch: StallWatch | None) -> _Run:
+    """Wait for the generator's end. One that still runs at the limit, or whose server stands still
     for good, is told to stop.
     """
-    process = scope.start(
-        command,
-        name="generator",
-        cwd=scope.folder,
-        env={},
-        cores=target.cores.generator,
-        alone=True,
-        enter=target.caller.enter,
-    )
     code = _wait(process, limit_ns=limit_ns, watch=watch)
     hung = code is None
     # The generator's connections may be gone; the server's threads are not.
@@ -249,6 +281,8 @@ def _judge(
         "server_cores": server_cores,
         "completed": judgement == "right",
     }
+    if document.turns is not None:
+        outcome.validity["late_turns"] = server_metrics.late_turns(document)
     if document.open_loop is not None:
         outcome.validity["kept_up"] = server_metrics.kept_up(document)
         outcome.validity["void"] = server_metrics.void_reason(document, load)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from wirebench.process import interrupt, ports
@@ -12,8 +14,9 @@ from wirebench.process.types import Failure, Program
 from wirebench.trial.client_trial import client_trial
 from wirebench.trial.outcome import Outcome, TrialError
 from wirebench.trial.record import FailureRecord, Status, TrialRecord
-from wirebench.trial.server_trial import server_trial
+from wirebench.trial.server_trial import ServerTrial
 from wirebench.trial.types import TrialSpec
+from wirebench.trial.wireload import Turn
 
 
 def run_trial(
@@ -31,29 +34,71 @@ def run_trial(
     ``program``: the contestant. ``server_program``: the server that a client's trial calls.
     ``wireload`` and ``wirelink``: the load generator, and the emulator for loads over a link.
     """
-    started_unix_ns, began_ns = time.time_ns(), time.monotonic_ns()
-    outcome = Outcome()
+    clock, outcome = _Clock(), Outcome()
     with interrupt.hold():
         with supervisor.scope() as scope:
-            try:
+            with _outcome_of(outcome):
                 _measure(spec, outcome, scope, program, server_program, wireload, wirelink)
-            except (StartError, TrialError) as error:
-                outcome.failure = error.failure
-            except ports.NoPortError as error:
-                outcome.failure = Failure(
-                    kind="generator_failed", phase="start", message=str(error)
-                )
             outcome.warnings += _stop(scope)
-        if outcome.port is not None and not ports.is_free(outcome.port):
-            outcome.warnings.append(
-                f"port_in_use: another program took port {outcome.port} as the trial ended"
-            )
-        return _result(
-            spec,
-            outcome,
-            started_unix_ns=started_unix_ns,
-            elapsed_ns=time.monotonic_ns() - began_ns,
-        )
+        return _result(spec, outcome, clock)
+
+
+def run_in_turns(
+    specs: Sequence[tuple[TrialSpec, Program]],
+    *,
+    length_ns: int,
+    supervisor: Supervisor,
+    wireload: Path,
+) -> list[TrialRecord]:
+    """Run closed loops on several servers at the same time, in turns of ``length_ns``: one is
+    under load, the others stand by. The results are in the order of ``specs``. As with
+    ``run_trial()`` only ``Interrupted`` is raised.
+    """
+    clock = _Clock()
+    outcomes = [Outcome() for _ in specs]
+    with interrupt.hold():
+        with ExitStack() as stack:
+            scopes = [stack.enter_context(supervisor.scope()) for _ in specs]
+            trials = []
+            for (spec, program), outcome, scope in zip(specs, outcomes, scopes, strict=True):
+                trial = ServerTrial(spec, outcome, program=program, scope=scope, generator=wireload)
+                with _outcome_of(outcome):
+                    trial.start()
+                    trials.append((trial, outcome))
+            for number, (trial, outcome) in enumerate(trials, start=1):
+                with _outcome_of(outcome):
+                    trial.launch(Turn(number=number, of=len(trials), length_ns=length_ns))
+            for trial, outcome in trials:
+                if outcome.failure is None:
+                    with _outcome_of(outcome):
+                        trial.finish()
+            for outcome, scope in zip(outcomes, scopes, strict=True):
+                outcome.warnings += _stop(scope)
+        return [
+            _result(spec, outcome, clock)
+            for (spec, _), outcome in zip(specs, outcomes, strict=True)
+        ]
+
+
+class _Clock:
+    """When a trial began."""
+
+    def __init__(self) -> None:
+        self.started_unix_ns, self._began_ns = time.time_ns(), time.monotonic_ns()
+
+    def elapsed_ns(self) -> int:
+        return time.monotonic_ns() - self._began_ns
+
+
+@contextmanager
+def _outcome_of(outcome: Outcome) -> Iterator[None]:
+    """What ends a trial without a figure becomes its outcome."""
+    try:
+        yield
+    except (StartError, TrialError) as error:
+        outcome.failure = error.failure
+    except ports.NoPortError as error:
+        outcome.failure = Failure(kind="generator_failed", phase="start", message=str(error))
 
 
 def _measure(
@@ -66,9 +111,12 @@ def _measure(
     wirelink: Path | None,
 ) -> None:
     if spec.role == "server":
-        server_trial(
+        trial = ServerTrial(
             spec, outcome, program=program, scope=scope, generator=wireload, wirelink=wirelink
         )
+        trial.start()
+        trial.launch()
+        trial.finish()
     elif server_program is not None:
         client_trial(spec, outcome, program=program, server_program=server_program, scope=scope)
     else:
@@ -92,9 +140,12 @@ def _status(failure: Failure | None) -> Status:
     return "not_run" if failure.kind == "no_link" else "failed"
 
 
-def _result(
-    spec: TrialSpec, outcome: Outcome, *, started_unix_ns: int, elapsed_ns: int
-) -> TrialRecord:
+def _result(spec: TrialSpec, outcome: Outcome, clock: _Clock) -> TrialRecord:
+    """Its scope has ended."""
+    if outcome.port is not None and not ports.is_free(outcome.port):
+        outcome.warnings.append(
+            f"port_in_use: another program took port {outcome.port} as the trial ended"
+        )
     return TrialRecord(
         trial=spec.trial,
         study=spec.study,
@@ -107,8 +158,8 @@ def _result(
         status=_status(outcome.failure),
         failure=FailureRecord.of(outcome.failure),
         warnings=tuple(outcome.warnings),
-        started_unix_ns=started_unix_ns,
-        elapsed_ns=elapsed_ns,
+        started_unix_ns=clock.started_unix_ns,
+        elapsed_ns=clock.elapsed_ns(),
         port=outcome.port,
         environment_bytes=spec.environment_bytes,
         ready_ns=outcome.ready_ns,

@@ -14,6 +14,7 @@ from wirebench.catalog.studies import (
     OpenLoad,
     RampLoad,
 )
+from wirebench.trial.wireload import Turn
 
 SECOND = 1_000_000_000
 MARGIN_NS = 10 * SECOND
@@ -73,6 +74,16 @@ def _request_ns(load: EachLoad) -> int:
 def _turns(load: EachLoad, threads: int) -> int:
     """How many delays follow one another when there are fewer handlers than producers."""
     return math.ceil(load.producers / max(1, threads))
+
+
+def waiting_ns(load: Load, turn: Turn) -> int:
+    """What a load takes longer in turns with others: their turns, and what is not measured of its
+    own.
+    """
+    if not isinstance(load, ClosedLoad):
+        raise TypeError(f"turns: expected a closed loop, got {type(load).__name__}")
+    cycles = math.ceil((load.warmup_ns + load.window_ns) / (turn.length_ns * Turn.MEASURED)) + 2
+    return cycles * turn.of * turn.length_ns
 
 
 def limit_ns(load: Load, *, timeout_ns: int, threads: int) -> int:

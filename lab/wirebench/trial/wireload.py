@@ -29,6 +29,19 @@ _SHORTEST_INTERVAL_NS = 10_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
+class Turn:
+    """One of several generators that send one after another, each to a server of its own."""
+
+    number: int
+    """From 1 to ``of``."""
+    of: int
+    length_ns: int
+
+    MEASURED = 0.7
+    """The share of a turn that is measured: the generator's ``plan/turns.hpp``."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Aim:
     """The target of the load, and the generator's other options."""
 
@@ -43,6 +56,8 @@ class Aim:
     json_file: Path
     ca_file: Path | None = None
     """The authority to trust."""
+    turn: Turn | None = None
+    """None: it sends without a break."""
 
 
 def command(wireload: Path, load: ServerLoad, aim: Aim) -> list[str]:
@@ -58,14 +73,14 @@ def command(wireload: Path, load: ServerLoad, aim: Aim) -> list[str]:
     if aim.watch is not None:
         words += ["--watch", aim.watch]
     words += ["--timeout", exact_duration(aim.timeout_ns), "--seed", str(aim.seed)]
-    words += _load_words(load)
+    words += _load_words(load, aim.turn)
     words += _request_words(aim.request)
     if aim.ca_file is not None:
         words += ["--cacert", str(aim.ca_file)]
     return [*words, f"{aim.origin}{aim.request.path}"]
 
 
-def _load_words(load: ServerLoad) -> list[str]:
+def _load_words(load: ServerLoad, turn: Turn | None) -> list[str]:
     match load:
         case ClosedLoad() | OpenLoad():
             words = ["-c", str(load.connections), "--pipeline", str(load.in_flight)]
@@ -77,6 +92,9 @@ def _load_words(load: ServerLoad) -> list[str]:
             ]
             if isinstance(load, OpenLoad):
                 words += _schedule_words(load)
+            if turn is not None:
+                length = exact_duration(turn.length_ns)
+                return [*words, "--turns", f"{turn.number}/{turn.of}", "--turn", length]
             return [
                 *words,
                 "--interval",
@@ -205,6 +223,19 @@ class OpenLoop(_Part):
     """Why the load was not what was asked for, through no fault of the server's."""
 
 
+class Turns(_Part):
+    """Of a window in turns with other generators."""
+
+    taken: int
+    answered: int
+    """Right replies in all of its turns. CPU times are for these; ``requests.ok`` counts those of
+    the measured parts.
+    """
+    late: int
+    """Turns after which a reply came when it was another's turn."""
+    longest_rest_ns: int
+
+
 class Generator(_Part):
     cpu_share: float | None = None
     involuntary_switches: int | None = None
@@ -249,6 +280,7 @@ class Document(_Part):
     latency: Latency
     little: Little | None = None
     open_loop: OpenLoop | None = None
+    turns: Turns | None = None
     generator: Generator
     server: ServerUse | None = None
     rounds: tuple[Round, ...] | None = None
