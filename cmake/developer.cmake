@@ -44,6 +44,24 @@ function(compile_tests_quickly target)
   endif()
 endfunction()
 
+# Files that read a command line and do no work of their own: what they take to compile is nearly all for optimising CLI11.
+function(compile_for_size)
+  set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS "$<IF:$<CONFIG:Release>,-Os,-O0>")
+endfunction()
+
+# Runs a program of GoogleTest's in a few processes beside each other: one for each test would take longer to start and stop than
+# most tests take, and the tests wait more than they compute. build/<preset>/shards has the result of each test, for `./test`.
+set(tests_shards 6)
+function(add_test_in_shards target)
+  foreach(shard RANGE 1 ${tests_shards})
+    math(EXPR index "${shard} - 1")
+    add_test(NAME ${target}.${shard}
+      COMMAND ${target} --gtest_brief=1 --gtest_output=xml:${CMAKE_BINARY_DIR}/shards/${target}.${shard}.xml)
+    set_tests_properties(${target}.${shard} PROPERTIES TIMEOUT 600 COST 60
+      ENVIRONMENT "GTEST_TOTAL_SHARDS=${tests_shards};GTEST_SHARD_INDEX=${index}")
+  endforeach()
+endfunction()
+
 # The libFuzzer programs <prefix>_fuzz_<name>, one for each folder of tests/fuzz/corpus and the function of that name in
 # tests/fuzz/*targets.cpp. They and what they link are instrumented; `fuzzers` builds all. `./test fuzz` runs them.
 if(WIREBENCH_FUZZ)

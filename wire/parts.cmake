@@ -96,10 +96,10 @@ function(find_part source part)
   endif()
 endfunction()
 
-# Where several files are compiled in one go (CMAKE_UNITY_BUILD): eight at a time, those of each part
-# apart, in groups whose names begin with left_out_<PART>_. What links without a part leaves these
+# Where several files are compiled in one go (CMAKE_UNITY_BUILD): `most` at a time, those of each
+# part apart, in groups whose names begin with left_out_<PART>_. What links without a part leaves these
 # out.
-function(compile_in_groups target)
+function(compile_in_groups target most)
   if(NOT CMAKE_UNITY_BUILD)
     return()
   endif()
@@ -115,7 +115,7 @@ function(compile_in_groups target)
     if(NOT DEFINED count_${name})
       set(count_${name} 0)
     endif()
-    math(EXPR number "${count_${name}} / 8")
+    math(EXPR number "${count_${name}} / ${most}")
     math(EXPR count_${name} "${count_${name}} + 1")
     set_property(SOURCE ${source} PROPERTY UNITY_GROUP ${name}_${number})
   endforeach()

@@ -7,8 +7,8 @@ target_include_directories(wireload_test PRIVATE tests/fuzz "${PROJECT_SOURCE_DI
 target_compile_definitions(wireload_test PRIVATE WIRELOAD_SOURCE_DIR="${CMAKE_CURRENT_SOURCE_DIR}")
 target_link_libraries(wireload_test PRIVATE wireload_core GTest::gtest_main ZLIB::ZLIB)
 compile_tests_quickly(wireload_test FROM wire_loop_tests)
-# The longest takes 4 s alone, and a minute under sanitizers on a busy machine.
-gtest_discover_tests(wireload_test PROPERTIES TIMEOUT 240)
+set_target_properties(wireload_test PROPERTIES UNITY_BUILD_BATCH_SIZE 20)
+add_test_in_shards(wireload_test)
 
 add_fuzzers(wireload wireload_core)
 

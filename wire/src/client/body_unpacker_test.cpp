@@ -108,11 +108,11 @@ TEST(br_bodies, are_one_stream_with_a_window_of_the_standard) {
     if (!brotli_available()) GTEST_SKIP() << "built without brotli";
     EXPECT_EQ(decode(br_text() + br_text(), "br"), failure(errc::bad_compressed_data));
     EXPECT_EQ(decode(br_large_window(), "br"), failure(errc::bad_compressed_data));
-    EXPECT_EQ(decode(from_hex("06"), "br"), "");
+    EXPECT_EQ(decode(bytes_of_hex("06"), "br"), "");
 }
 TEST(zstd_bodies, are_frames_with_windows_up_to_8_mib) {
     if (!zstd_available()) GTEST_SKIP() << "built without zstd";
-    const std::string skippable = from_hex("502a4d1803000000") + "abc";
+    const std::string skippable = bytes_of_hex("502a4d1803000000") + "abc";
     EXPECT_EQ(decode(zstd_of_x(2) + skippable + zstd_of_x(3), "zstd"), "xxxxx");
     EXPECT_EQ(decode(skippable, "zstd"), "");
     EXPECT_EQ(decode(zstd_of_x(5, 23), "zstd"), "xxxxx");
@@ -128,7 +128,7 @@ TEST(zstd_bodies, are_frames_with_windows_up_to_8_mib) {
 TEST(zstd_bodies, are_not_of_formats_before_the_standard) {
     if (!zstd_available()) GTEST_SKIP() << "built without zstd";
     for (const std::string_view first : {"1e", "22", "23", "24", "25", "26", "27"}) {
-        const std::string wrong = from_hex(std::string(first) + "b52ffd0088");
+        const std::string wrong = bytes_of_hex(std::string(first) + "b52ffd0088");
         for (const std::string& body : {wrong, zstd_of_x(3) + wrong}) {
             for (const std::size_t step : {std::size_t{1}, body.size()}) {
                 auto d = *body_decoder::of("zstd", {});
