@@ -1,9 +1,10 @@
 """Makes ``.venv`` with the lab and the native programs, if what they are made from changed; then
 runs ``.venv/bin/wirebench``.
 
-Standard library only, and quick when there is nothing to do: it runs before every command. Exit
-codes of its own: 69 (EX_UNAVAILABLE) when system packages are missing and we may not install them,
-70 when an installation failed.
+Standard library only, and quick when there is nothing to do: it runs before every command. With
+WIREBENCH_LAB_ONLY=1 in its environment it leaves the native programs out: ``./test`` makes those it
+needs itself. Exit codes of its own: 69 (EX_UNAVAILABLE) when system packages are missing and we may
+not install them, 70 when an installation failed.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ LOG = ROOT / "build" / "bootstrap.log"
 CONSTRAINTS = ROOT / "lab" / "constraints.txt"
 NATIVE = ("CMakeLists.txt", "cmake", "wire", "wireload", "wirelink")
 PROGRAMS = ("wirebench", "wireload", "wirelink", "truth_server")
+LAB_ONLY = os.environ.get("WIREBENCH_LAB_ONLY") == "1"
 
 MISSING = 69
 BROKEN = 70
@@ -80,9 +82,13 @@ def wanted_stamp() -> dict[str, str]:
 
 
 def up_to_date() -> bool:
-    return _read_stamp() == wanted_stamp() and all(
-        (VENV / "bin" / name).exists() for name in PROGRAMS
-    )
+    stamp, wanted = _read_stamp(), wanted_stamp()
+    names = PROGRAMS
+    if LAB_ONLY:
+        stamp.pop("native", None)
+        del wanted["native"]
+        names = PROGRAMS[:1]
+    return stamp == wanted and all((VENV / "bin" / name).exists() for name in names)
 
 
 def _read_stamp() -> dict[str, str]:
@@ -219,16 +225,24 @@ def make_environment() -> None:
         # Python compiles what it imports; the rest, three quarters of it, would take as long again.
         run([*pip, "--no-compile", *requirements()])
         _write_stamp({"root": wanted["root"], "python": wanted["python"]})
-    say("building wireload and wirelink")
+    if LAB_ONLY:
+        install_project([*pip, "-C", "wheel.cmake=false"], PROGRAMS[:1])
+        del wanted["native"]
+    else:
+        say("building wireload and wirelink")
+        install_project(pip, PROGRAMS)
+    _write_stamp(wanted)
+
+
+def install_project(pip: list[str], programs: tuple[str, ...]) -> None:
     run([*pip, "--no-deps", "--no-build-isolation", "-e", str(ROOT)])
-    for name in PROGRAMS:
+    for name in programs:
         if not (VENV / "bin" / name).exists():
             say(
                 f"expected the installation to make .venv/bin/{name}, got none; "
                 f"log: {LOG.relative_to(ROOT)}"
             )
             sys.exit(BROKEN)
-    _write_stamp(wanted)
 
 
 def _write_stamp(stamp: dict[str, str]) -> None:

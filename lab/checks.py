@@ -19,7 +19,7 @@ import sys
 import time
 import tomllib
 import xml.etree.ElementTree as ET
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -30,6 +30,8 @@ from wirebench.host.debian import has_dpkg, install, install_line, installed_ver
 RESULTS = ROOT / "build" / "test-results"
 SUMMARY = RESULTS / "summary.json"
 COUNTS = RESULTS / "counts.json"
+DEV_PROGRAMS = ROOT / "build" / "dev" / "programs" / "bin"
+"""The native programs as the tests of the lab use them."""
 PACKAGES = (
     "libgtest-dev",
     "libbenchmark-dev",
@@ -105,9 +107,9 @@ ONE_PASSED = Count(passed=1)
 ONE_FAILED = Count(failed=1)
 
 
-def count_junit(path: Path) -> Count:
-    """The tests of a JUnit file. One that is not there or empty is a failure: the runner did not
-    get to its end.
+def count_junit(path: Path, *, without: Container[str] = ()) -> Count:
+    """The tests of a JUnit file but those of these names. One that is not there or empty is a
+    failure: the runner did not get to its end.
     """
     try:
         cases = list(ET.parse(path).iter("testcase"))  # noqa: S314  # written by our own runner
@@ -115,6 +117,8 @@ def count_junit(path: Path) -> Count:
         return ONE_FAILED
     total = Count()
     for case in cases:
+        if case.get("name") in without:
+            continue
         if case.find("failure") is not None or case.find("error") is not None:
             total += ONE_FAILED
         elif case.find("skipped") is not None or case.get("status") in ("disabled", "notrun"):
@@ -124,11 +128,23 @@ def count_junit(path: Path) -> Count:
     return total if cases else ONE_FAILED
 
 
+def count_ctest(report: Path, shards: Path) -> Count:
+    """The tests of ctest's JUnit file, where a shard stands for the tests in the JUnit file of its
+    own. One that did not get to its end has none, and counts as ctest says.
+    """
+    own = {file.stem: file for file in shards.glob("*.xml")}
+    return count_junit(report, without=own) + add(map(count_junit, own.values()))
+
+
 def run(command: Sequence[str], *, env: dict[str, str] | None = None) -> int:
     print(f"$ {' '.join(command)}", flush=True)
     return subprocess.run(
         command, cwd=ROOT, env={**os.environ, **(env or {})}, check=False
     ).returncode
+
+
+def _cores() -> str:
+    return str(len(os.sched_getaffinity(0)))
 
 
 def _tool(*arguments: str) -> int:
@@ -172,21 +188,25 @@ def types() -> Count:
 
 
 def python() -> Count:
-    """The lab's tests, without those of runs."""
-    return _pytest("python", "not long")
+    """The lab's tests, without those of runs. They use the native programs of the preset dev."""
+    return _pytest("python", "not long", programs=DEV_PROGRAMS)
 
 
 def runs() -> Count:
     """The lab's longer tests: whole runs and duels, killed and completed, and simulated worlds."""
-    return _pytest("runs", "long")
+    return _pytest("runs", "long", programs=VENV / "bin")
 
 
-def _pytest(name: str, marked: str) -> Count:
+def _pytest(name: str, marked: str, *, programs: Path) -> Count:
     report = RESULTS / f"{name}.xml"
     report.unlink(missing_ok=True)
     workers = str(len(os.sched_getaffinity(0)) + PYTEST_WORKERS_MORE)
     several = ("-n", workers, "--dist", "worksteal", "-m", marked)
-    status = _tool("pytest", "-W", "error", *several, "--durations=10", f"--junitxml={report}")
+    options = ["-W", "error", *several, "--durations=10", f"--junitxml={report}"]
+    status = run(
+        [str(VENV / "bin" / "python"), "-m", "pytest", *options],
+        env={"WIREBENCH_PROGRAMS": str(programs)},
+    )
     return _checked(count_junit(report), status)
 
 
@@ -201,7 +221,7 @@ def asan() -> Count:
 
 
 def _ctest(preset: str) -> Count:
-    jobs = str(len(os.sched_getaffinity(0)))
+    jobs = _cores()
     report = RESULTS / f"cpp-{preset}.xml"
     if run(["cmake", "--preset", preset], env={"CMAKE_GENERATOR": "Ninja"}) != 0:
         return ONE_FAILED
@@ -209,9 +229,11 @@ def _ctest(preset: str) -> Count:
     if run(["nice", "cmake", "--build", "--preset", preset, "-j", jobs]) != 0:
         return ONE_FAILED
     report.unlink(missing_ok=True)
+    shards = ROOT / "build" / preset / "shards"
+    shutil.rmtree(shards, ignore_errors=True)
     tests = [f"-j{CTEST_JOBS_PER_CORE * int(jobs)}", "--timeout", "120"]
     status = run(["ctest", "--preset", preset, *tests, "--output-junit", str(report)])
-    return _checked(count_junit(report), status)
+    return _checked(count_ctest(report, shards), status)
 
 
 def _clang() -> str | None:
@@ -332,7 +354,7 @@ def lean() -> Count:
     """
     if run(["cmake", "--preset", "dev"], env={"CMAKE_GENERATOR": "Ninja"}) != 0:
         return ONE_FAILED
-    jobs = str(len(os.sched_getaffinity(0)))
+    jobs = _cores()
     if (
         run(
             [
@@ -578,6 +600,8 @@ DEFAULT = ("lint", "types", "cpp", "python")
 """What ``./test`` runs: the tests of each part. ``.ci/run`` adds the others, but the soak,
 and the fuzzing, which may find something in any change.
 """
+NEED_ENVIRONMENT = ("runs", "contestants")
+"""These use the native programs of ``.venv``, which ``./test`` does not make."""
 BESIDE = {"cpp": ("lint", "types", "python"), "asan": ("autobahn", "docs")}
 """Run beside another suite, where both are asked for: they wait, or have one thread, where it
 computes.
@@ -674,6 +698,30 @@ def install_needs() -> None:
         sys.exit(MISSING)
 
 
+def build_dev_programs() -> bool:
+    """The native programs that the tests of the lab use, before the rest of the preset dev, which
+    is built while those tests run.
+    """
+    folder = DEV_PROGRAMS.parent
+    targets = ["--target", "wireload", "wirelink", "truth_server"]
+    install = ["--install", "build/dev", "--prefix", str(folder), "--component"]
+    return all(
+        run(["cmake", *words], env={"CMAKE_GENERATOR": "Ninja"}) == 0
+        for words in (
+            ["--preset", "dev"],
+            ["--build", "--preset", "dev", "-j", _cores(), *targets],
+            [*install, "wireload"],
+            [*install, "wirelink"],
+        )
+    )
+
+
+def complete_environment() -> None:
+    """Make what is missing of ``.venv``."""
+    if run([str(ROOT / "wirebench"), "--version"]) != 0:
+        sys.exit(MISSING)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="Run the tests.", prog="./test")
     described = "; ".join(f"{name}: {suite.__doc__}" for name, suite in SUITES.items())
@@ -701,9 +749,13 @@ def main() -> int:
     before = (
         Count(**json.loads(SUMMARY.read_text(encoding="utf-8"))) if given.after_test else Count()
     )
+    names = given.suites or DEFAULT
     if not given.after_test:
         install_needs()
-    counts = run_suites(given.suites or DEFAULT, seconds=given.seconds)
+    if set(names) & set(NEED_ENVIRONMENT):
+        complete_environment()
+    counts = {} if "python" not in names or build_dev_programs() else {"programs": ONE_FAILED}
+    counts |= run_suites(names, seconds=given.seconds) if not counts else {}
     total = before + add(counts.values())
     SUMMARY.write_text(json.dumps(asdict(total)), encoding="utf-8")
     print()

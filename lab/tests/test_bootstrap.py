@@ -41,6 +41,8 @@ class FakeInstaller:
         kind = (
             "venv"
             if "venv" in command
+            else "lab"
+            if "wheel.cmake=false" in command
             else "native"
             if "-e" in command
             else "packages"
@@ -53,8 +55,8 @@ class FakeInstaller:
         (self.venv / "bin").mkdir(parents=True, exist_ok=True)
         if kind == "venv":
             (self.venv / "bin/python").touch()
-        if kind == "native":
-            for name in bootstrap.PROGRAMS:
+        if kind in ("lab", "native"):
+            for name in bootstrap.PROGRAMS[: 1 if kind == "lab" else None]:
                 (self.venv / "bin" / name).touch()
 
 
@@ -114,6 +116,23 @@ def test_only_what_changed_is_made_again(checkout: Path, installer: FakeInstalle
     (checkout / "pyproject.toml").write_text(PROJECT.replace("rich>=14", "rich>=15"))
     assert made_by(installer) == ["packages", "native"]
     (checkout / ".venv/bin/wireload").unlink()
+    assert made_by(installer) == ["native"]
+
+
+def test_the_tests_get_along_without_the_native_programs(
+    checkout: Path, installer: FakeInstaller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bootstrap, "LAB_ONLY", True)
+    assert made_by(installer) == ["venv", "packages", "lab"]
+    (checkout / "wire/wire.cpp").write_text("int wire = 1;\n")
+    assert made_by(installer) == []
+    monkeypatch.setattr(bootstrap, "LAB_ONLY", False)
+    assert made_by(installer) == ["native"], "the first command makes what was left out"
+    monkeypatch.setattr(bootstrap, "LAB_ONLY", True)
+    assert made_by(installer) == [], "and the tests leave it in place"
+    (checkout / "lab/constraints.txt").write_text("rich==15.0.1\n")
+    assert made_by(installer) == ["packages", "lab"]
+    monkeypatch.setattr(bootstrap, "LAB_ONLY", False)
     assert made_by(installer) == ["native"]
 
 

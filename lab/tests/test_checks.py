@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from checks import Count, add, count_junit, count_probes, count_verified, fuzzing_summary
+from checks import Count, add, count_ctest, count_junit, count_probes, count_verified, fuzzing_summary
 
 
 def test_counts_are_added_and_printed() -> None:
@@ -39,6 +39,24 @@ def test_a_runner_that_did_not_get_to_its_end_has_failed(
     if content is not None:
         report.write_text(content)
     assert count_junit(report) == Count(failed=1)
+
+
+def test_a_shard_stands_for_the_tests_it_ran(tmp_path: Path) -> None:
+    report, shards = tmp_path / "report.xml", tmp_path / "shards"
+    report.write_text("""<testsuite><testcase name="docs" status="run"/>
+        <testcase name="wire_test.1" status="run"/>
+        <testcase name="wire_test.2" status="fail"><failure/></testcase>
+        <testcase name="wire_test.3" status="fail"><failure/></testcase></testsuite>""")
+    assert count_ctest(report, shards) == Count(passed=2, failed=2)
+    shards.mkdir()
+    whole = "<testsuites><testsuite><testcase name='a'/><testcase name='b'/></testsuite>"
+    (shards / "wire_test.1.xml").write_text(f"{whole}</testsuites>")
+    (shards / "wire_test.2.xml").write_text("""<testsuites><testsuite>
+        <testcase name="c" result="completed"><failure message="x"/></testcase>
+        <testcase name="d" result="skipped"><skipped message="x"/></testcase>
+        </testsuite></testsuites>""")
+    # The third ended before it had written one.
+    assert count_ctest(report, shards) == Count(passed=3, failed=2, skipped=1)
 
 
 def test_what_is_not_installed_is_skipped_and_not_passed(tmp_path: Path) -> None:

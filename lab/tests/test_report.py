@@ -436,6 +436,7 @@ def test_the_colours_of_lines_stay_apart_for_the_colour_blind(lines: Sequence[st
         assert closest > (0.17 if who == "all" else 0.1), who
 
 
+@pytest.mark.long
 def test_every_chart_is_written_as_picture(run: Path, tmp_path: Path, view: PageView) -> None:
     few = tmp_path / "charts"
     files = export_charts(run, few)

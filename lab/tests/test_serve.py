@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -72,9 +73,16 @@ def ask(application: Application, path: str, *, method: str = "GET", **more: str
     return Reply(status=int(said[0].split()[0]), fields=fields, body=body)
 
 
+@pytest.fixture(scope="module")
+def one_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    results = tmp_path_factory.mktemp("results")
+    write_report(write_run(results, WORLD))
+    return results
+
+
 @pytest.fixture
-def results(tmp_path: Path) -> Path:
-    write_report(write_run(tmp_path, WORLD))
+def results(one_run: Path, tmp_path: Path) -> Path:
+    shutil.copytree(one_run, tmp_path, dirs_exist_ok=True)
     return tmp_path
 
 
@@ -390,6 +398,7 @@ def test_numbers_in_the_address_are_checked(application: Application, results: P
 
 
 # --- the command ----------------------------------------------------------------------------------
+# These tests are long: at idle priority, a server waits for minutes beside a build.
 
 
 @contextmanager
@@ -427,6 +436,7 @@ def raw(port: int, request: bytes) -> bytes:
     return received
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
 def test_the_command_serves_until_it_is_told_to_end(results: Path, ending: signal.Signals) -> None:
     with served(results) as (process, port):
@@ -462,6 +472,7 @@ def tasks(pid: int) -> list[Path]:
     ]
 
 
+@pytest.mark.long
 def test_the_browser_has_the_usual_priority(results: Path, tmp_path: Path) -> None:
     said = tmp_path / "said"
     browser = tmp_path / "browser"
@@ -479,6 +490,7 @@ def test_the_browser_has_the_usual_priority(results: Path, tmp_path: Path) -> No
     assert said.read_text() == f"{os.sched_getscheduler(0)} http://127.0.0.1:{port}/"
 
 
+@pytest.mark.long
 def test_a_taken_port_and_a_missing_folder_are_said(
     results: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -503,6 +515,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
         yield opened
 
 
+@pytest.mark.long
 @pytest.mark.skipif(
     find_chromium() is None, reason="chromium is not installed: apt-get install chromium"
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -17,7 +16,8 @@ from wirebench.catalog import CatalogError
 from wirebench.cli.console import EXIT_OK, console, error_console, say_warning
 
 if TYPE_CHECKING:
-    from wirebench.selftest.beside import Peer
+    from wirebench.process.native import find_native, missing_native
+from wirebench.selftest.beside import Peer
 
 _LAB = Path(__file__).resolve().parents[2]
 """In a checkout the folder ``lab``, else where packages are installed."""
@@ -307,16 +307,11 @@ def _peers() -> tuple[Peer, ...]:
 
 
 def _program(given: Path | None, name: str, option: str) -> Path:
-    """The program beside the Python that runs this, where the package installs it, or in PATH."""
     if given is not None:
         if not os.access(given, os.X_OK):
             raise CatalogError(f"{option}: expected a program, got {given}")
         return given.resolve()
-    beside = Path(sys.executable).parent / name
-    found = str(beside) if os.access(beside, os.X_OK) else shutil.which(name)
+    found = find_native(name)
     if found is None:
-        raise CatalogError(
-            f"{beside}: expected a program, got none there or in PATH; './wirebench doctor'"
-            " builds it"
-        )
-    return Path(found)
+        raise CatalogError(missing_native(name))
+    return found

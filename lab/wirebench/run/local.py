@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -26,6 +24,7 @@ from wirebench.process.cores import choose_cores
 from wirebench.process.link import refusal
 from wirebench.process.supervise import Supervisor
 from wirebench.process.types import Program
+from wirebench.process.native import find_native, missing_native
 from wirebench.run.bench import Absence, Built, Check
 from wirebench.store.records import VerifyRecord
 from wirebench.trial.link_rtt import LinkRtt, measure_rtt
@@ -39,28 +38,16 @@ LINK = "wirelink"
 
 
 def find_generator() -> Path:
-    """The load generator: beside the Python that runs this, where the package installs it, or in
-    PATH.
-    """
-    beside = Path(sys.executable).parent / GENERATOR
-    if os.access(beside, os.X_OK):
-        return beside
-    found = shutil.which(GENERATOR)
+    """The load generator."""
+    found = find_native(GENERATOR)
     if found is None:
-        raise CatalogError(
-            f"{beside}: expected the load generator, got none there or in PATH; './wirebench"
-            " doctor' builds it"
-        )
-    return Path(found)
+        raise CatalogError(missing_native(GENERATOR))
+    return found
 
 
 def find_link() -> Path | None:
-    """The emulator of wide-area links, in the same places."""
-    beside = Path(sys.executable).parent / LINK
-    if os.access(beside, os.X_OK):
-        return beside
-    found = shutil.which(LINK)
-    return Path(found) if found is not None else None
+    """The emulator of wide-area links."""
+    return find_native(LINK)
 
 
 class LocalBench:
