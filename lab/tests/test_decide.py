@@ -10,14 +10,16 @@ from typing import Any
 
 import pytest
 
+from synthetic_footprint import footprint, package
 from synthetic_run import World, write_run
 from wirebench.catalog import find_root, load_catalog
+from wirebench.catalog.licences import LicenceError, allows, is_permissive, parse
 from wirebench.cli.console import EXIT_FAILED, EXIT_OK, EXIT_USAGE
 from wirebench.cli.main import run_app
 from wirebench.decide.judge import decide, is_wanted
 from wirebench.decide.known import Known, read_known
-from wirebench.decide.licences import LicenceError, allows, is_permissive, parse
 from wirebench.decide.question import Candidate, Decision, Question
+from wirebench.footprint import records
 from wirebench.store.rundir import PLAN_FILE, TRIALS_FILE
 
 WORLD = World(studies=("concurrency",), samples=60)
@@ -159,6 +161,35 @@ def test_clients_are_ordered_by_their_round_trip(tmp_path: Path) -> None:
     assert set(states(strict, "cpp/libcurl").values()) == {"holds", "fails"}
 
 
+def test_what_it_brings_may_be_limited(results: Path) -> None:
+    question = replace(HTTP, installed_bytes=5000, dependencies=2)
+    known = replace(
+        known_of(results, question),
+        footprints={
+            "rust/axum": footprint("rust/axum"),
+            "rust/hyper": footprint("rust/hyper", packages=(package("a", installed_bytes=5001),)),
+            "go/net-http": footprint("go/net-http", packages=(), unknown={"packages": "no go"}),
+        },
+    )
+    decision = decide(question, known, load_catalog(find_root()))
+    assert [one.contestant for one in decision.shortlist] == ["rust/axum"]
+    held = {one.limit: one for one in decision.shortlist[0].findings}
+    assert held["installed <= 4.88 KiB"].text == "3.91 KiB"
+    assert held["packages <= 2"].where == "footprint of 1.0"
+    assert states(decision, "rust/hyper")["installed <= 4.88 KiB"] == "fails"
+    reasons = {
+        name: {(one.text, one.command) for one in of(decision.unknown, name).findings[:2]}
+        for name in ("go/net-http", "c/libevent")
+    }
+    assert reasons["go/net-http"] == {("no go", "wirebench footprint {}")}
+    assert reasons["c/libevent"] == {("not measured", "wirebench footprint {}")}
+
+
+def test_footprints_are_read_from_beside_the_runs(tmp_path: Path) -> None:
+    records.write(tmp_path, footprint("rust/axum"))
+    assert set(known_of(tmp_path, HTTP).footprints) == {"rust/axum"}
+
+
 # --- which runs count -----------------------------------------------------------------------------
 
 
@@ -249,6 +280,10 @@ def test_the_command_prints_the_shortlist_and_its_sources(
     file = tmp_path / "decision.json"
     command = ["decide", "--workload", "http.hello", "--throughput", "30000"]
     command += ["--memory-per-connection", "30KiB", "--results", str(results)]
+    assert run_app([*command, "--max-dependencies", "9", "--max-installed", "50MB"]) == EXIT_FAILED
+    said = capsys.readouterr().out
+    assert "installed <= 47.7 MiB: not measured; packages <= 9: not measured" in said
+    assert "    wirebench footprint " in said
     assert run_app([*command, "--json", str(file)]) == EXIT_OK
     said = capsys.readouterr().out
     assert said.startswith("rust/axum, rust/hyper, which cannot be told apart, first by requests/s")
@@ -274,6 +309,8 @@ def test_the_command_prints_the_shortlist_and_its_sources(
         (["--workload", "rest", "--language", "cobol"], "--language: expected one of bun"),
         (["--workload", "rest", "--p99", "fast"], "--p99: expected a duration"),
         (["--workload", "rest", "--memory-per-connection", "10 apples"], "expected a size"),
+        (["--workload", "rest", "--max-installed", "little"], "--max-installed: expected a size"),
+        (["--workload", "rest", "--max-dependencies", "-1"], "--max-dependencies"),
         (["--workload", "rest", "--licence", "Nonsense-1.0"], "--licence: expected an SPDX"),
         (["--workload", "rest", "--must", "rfc1"], "--must: expected one of rfc9110"),
         (["--workload", "rest", "--json", "/no/such/folder/x"], "--json: expected a file"),

@@ -20,6 +20,7 @@ ORDER = (
     "plan",
     "trial",
     "store",
+    "footprint",
     "run",
     "stats",
     "report",

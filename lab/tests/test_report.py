@@ -12,15 +12,18 @@ from html.parser import HTMLParser
 from importlib import resources
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from synthetic_footprint import footprint
 from synthetic_run import HOSTILE, World, write_run
 from wirebench.catalog.units import duration
+from wirebench.footprint import records
 from wirebench.report import analyse_run, export_charts, write_report
 from wirebench.report.charts import ratio_ticks
-from wirebench.report.facts import FACTS_FILE, Facts, conformance
+from wirebench.report.facts import FACTS_FILE, Facts, conformance, facts_of
 from wirebench.report.figures import figure, noun, ratio_text, times, visible
 from wirebench.report.histograms import MEDIAN, curve, merge
 from wirebench.report.model import PageView
@@ -281,6 +284,46 @@ def test_a_row_says_the_age_and_where_it_counts_the_json_library() -> None:
     assert version_note(facts, "go/made-up", has_json=False) == said
     assert version_note(facts, "go/x", has_json=True) == f"made-up {said}; JSON: encoding/json"
     assert version_note(_facts(), "go/made-up", has_json=True) == "1"
+
+
+def test_footprints_of_what_was_measured_are_shown_and_kept_with_the_run(tmp_path: Path) -> None:
+    path = write_run(tmp_path, replace(WORLD, studies=("rest",), samples=60))
+    versions = {name: facts.version for name, facts in facts_of(read_run(path)).items()}
+    made_up: dict[str, Any] = {"version": versions["rust/axum"], "idle_bytes": None}
+    made_up |= {"unknown": {"idle_bytes": "no </script> here"}}
+    records.write(tmp_path, footprint("rust/axum", **made_up))
+    records.write(tmp_path, footprint("go/net-http", version="another"))
+    records.write(tmp_path, footprint("go/fiber"))
+    text = write_report(path).read_text()
+    assert "no &lt;/script&gt; here" in text
+    for _ in range(2):
+        stored = read_run(path)
+        view = page_view(stored, analyse_run(stored))
+        (row,) = view.footprints.rows
+        assert (row.contestant, row.version) == ("rust/axum", versions["rust/axum"])
+        assert ("3.91 KiB", True) in row.fields
+        assert ("not known", False) in row.fields
+        assert "go/net-http" in view.footprints.missing
+        assert view.footprints.command.startswith("wirebench footprint ")
+        # What is kept with the run stays.
+        records.path_of(tmp_path, "rust/axum").unlink(missing_ok=True)
+
+
+def test_rest_has_a_table_of_its_frameworks(tmp_path: Path) -> None:
+    path = write_run(tmp_path, replace(WORLD, studies=("rest", "concurrency"), samples=60))
+    version = facts_of(read_run(path))["cpp/cpp-httplib"].version
+    records.write(tmp_path, footprint("cpp/cpp-httplib", version=version))
+    stored = read_run(path)
+    rest, concurrency = sorted(
+        page_view(stored, analyse_run(stored)).studies, key=lambda one: one.name != "rest"
+    )
+    assert "The frameworks" not in {one.title for one in concurrency.tables}
+    (table,) = (one for one in rest.tables if one.title == "The frameworks")
+    rows = {row[0]: dict(zip(table.columns, row[1:], strict=True)) for row in table.rows}
+    assert rows["cpp/cpp-httplib"]["header-only"] == "yes"
+    assert rows["cpp/cpp-httplib"]["build"] == "2.00 s"
+    assert rows["cpp/cpp-httplib"]["licence"] == "MIT"
+    assert rows["rust/axum"]["build"] == "not known"
 
 
 def _facts() -> Facts:

@@ -28,6 +28,7 @@ COMMANDS = (
     "history",
     "serve",
     "decide",
+    "footprint",
     "selftest",
 )
 """Modules of this package, in the order in which ``--help`` shows their commands."""

@@ -108,6 +108,24 @@ def decide(
             rich_help_panel=_LIMITS,
         ),
     ] = None,
+    max_installed: Annotated[
+        str | None,
+        typer.Option(
+            "--max-installed",
+            metavar="SIZE",
+            help="What its dependencies take on disk, such as 50MB; see 'footprint'.",
+            rich_help_panel=_LIMITS,
+        ),
+    ] = None,
+    max_dependencies: Annotated[
+        int | None,
+        typer.Option(
+            "--max-dependencies",
+            min=0,
+            help="How many packages it brings, directly or not; see 'footprint'.",
+            rich_help_panel=_LIMITS,
+        ),
+    ] = None,
     json_file: Annotated[
         Path | None, typer.Option("--json", metavar="FILE", help="Also write the answer here.")
     ] = None,
@@ -155,6 +173,8 @@ def decide(
         throughput=throughput,
         memory=memory,
         must=must or (),
+        max_installed=max_installed,
+        max_dependencies=max_dependencies,
     )
     try:
         question = question_of(asked, languages=catalog.languages)

@@ -7,16 +7,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar, get_args
 
+from wirebench.catalog.licences import PERMISSIVE, LicenceError, parse
 from wirebench.catalog.model import SCHEMES, WORKLOADS
 from wirebench.catalog.studies import parse_duration
-from wirebench.decide.licences import PERMISSIVE, LicenceError, parse
 from wirebench.decide.question import By, Question
 
 Name = TypeVar("Name", bound=str)
 
 RFCS = ("9110", "9112", "6455", "7692")
 ORDERS: tuple[By, ...] = get_args(By)
-_SIZES = {"": 1, "B": 1, "kB": 1000, "MB": 1000**2, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
+_SIZES = {
+    "": 1,
+    "B": 1,
+    "kB": 1000,
+    "MB": 1000**2,
+    "KiB": 1024,
+    "MiB": 1024**2,
+    "GB": 1000**3,
+    "GiB": 1024**3,
+}
 
 
 class QuestionError(Exception):
@@ -45,6 +54,8 @@ class Asked:
     throughput: float | None = None
     memory: str | None = None
     must: Sequence[str] = ()
+    max_installed: str | None = None
+    max_dependencies: int | None = None
 
 
 def question_of(asked: Asked, *, languages: Sequence[str]) -> Question:
@@ -66,6 +77,8 @@ def question_of(asked: Asked, *, languages: Sequence[str]) -> Question:
         cpu_ns=_duration("cpu", asked.cpu),
         throughput_per_s=asked.throughput,
         memory_bytes=_size("memory-per-connection", asked.memory),
+        installed_bytes=_size("max-installed", asked.max_installed),
+        dependencies=asked.max_dependencies,
         licence=_licence(asked.licence),
         standards=tuple(_rfc(one) for one in asked.must),
         tls=asked.tls,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from wirebench.catalog.contestants import Catalog
+from wirebench.catalog.licences import PERMISSIVE, allows, is_permissive
 from wirebench.catalog.model import Contestant, Role
 from wirebench.catalog.studies import (
     Cell,
@@ -19,8 +20,8 @@ from wirebench.catalog.studies import (
     on_all_cores,
     over_tls,
 )
+from wirebench.catalog.units import BYTES, scaled
 from wirebench.decide.known import Known, Measured
-from wirebench.decide.licences import PERMISSIVE, allows, is_permissive
 from wirebench.decide.question import By, Candidate, Decision, Finding, Question, State
 from wirebench.report.figures import figure, title
 from wirebench.stats.types import EntryAnalysis, MetricSummary
@@ -242,6 +243,7 @@ def _findings(
         )
     if question.licence is not None:
         yield _licence(question.licence, known, catalog, name)
+    yield from _footprint(question, known, name)
     yield _measured(question, places.saturated, name)
     client = question.calls is not None
     metrics = _CLIENT_METRICS if client else _METRICS
@@ -266,6 +268,39 @@ def _licence(wanted: str, known: Known, catalog: Catalog, name: str) -> Finding:
     held = is_permissive(licence) if wanted == PERMISSIVE else allows(licence, wanted)
     state: State = "unknown" if held is None else "holds" if held else "fails"
     return Finding(limit=f"licence {wanted}", state=state, text=licence or "not stated")
+
+
+def _footprint(question: Question, known: Known, name: str) -> Iterator[Finding]:
+    """What it brings, by its newest footprint."""
+    found = known.footprints.get(name)
+    limits: Iterable[tuple[str, str, float | None, Callable[[float], str]]] = (
+        (
+            "installed_bytes",
+            "installed",
+            question.installed_bytes,
+            lambda value: scaled(value, BYTES),
+        ),
+        ("dependencies", "packages", question.dependencies, lambda value: f"{value:.0f}"),
+    )
+    for figure_name, words, limit, text in limits:
+        if limit is None:
+            continue
+        value = getattr(found, figure_name) if found is not None else None
+        if value is None:
+            why = found.why_unknown(figure_name) if found is not None else "not measured"
+            yield Finding(
+                limit=f"{words} <= {text(limit)}",
+                state="unknown",
+                text=why,
+                command="wirebench footprint {}",
+            )
+        else:
+            yield Finding(
+                limit=f"{words} <= {text(limit)}",
+                state="holds" if value <= limit else "fails",
+                text=text(value),
+                where=f"footprint of {found.version}" if found is not None else "",
+            )
 
 
 def _measured(question: Question, place: Measured | None, name: str) -> Finding:

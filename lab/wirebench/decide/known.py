@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from wirebench.catalog.model import Role
 from wirebench.catalog.studies import Cell
 from wirebench.duel.plan import STUDY as DUEL
+from wirebench.footprint.model import Footprint
+from wirebench.footprint.records import read_all as read_footprints
 from wirebench.report import analyse_run
 from wirebench.report.facts import Facts, facts_of
 from wirebench.stats.types import CellAnalysis, EntryAnalysis
@@ -53,6 +55,8 @@ class Known:
     facts: Mapping[str, Facts]
     probes: Mapping[str, tuple[Mapping[str, Any], ...]]
     """The conformance probes of each contestant that was probed."""
+    footprints: Mapping[str, Footprint] = field(default_factory=dict)
+    """By contestant."""
 
 
 def read_known(
@@ -86,7 +90,13 @@ def read_known(
         for record in run.verified:
             if record.probes:
                 probes.setdefault(record.contestant, record.probes)
-    return Known(host_id=host_id or "", cells=tuple(cells.values()), facts=facts, probes=probes)
+    return Known(
+        host_id=host_id or "",
+        cells=tuple(cells.values()),
+        facts=facts,
+        probes=probes,
+        footprints=read_footprints(results),
+    )
 
 
 def _complete(results: Path) -> Iterator[tuple[Path, str]]:

@@ -34,6 +34,10 @@ class Question:
     throughput_per_s: float | None = None
     memory_bytes: int | None = None
     """For each connection."""
+    installed_bytes: int | None = None
+    """What its dependencies take."""
+    dependencies: int | None = None
+    """How many packages, those that others bring included."""
     licence: str | None = None
     """``permissive``, or an SPDX expression that the library's licence must allow."""
     standards: tuple[str, ...] = ()

@@ -170,6 +170,29 @@ class FailureView:
 
 
 @dataclass(frozen=True, kw_only=True)
+class FootprintRow:
+    contestant: str
+    version: str
+    fields: tuple[tuple[str, bool], ...]
+    """Each with whether it is known."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FootprintsView:
+    columns: tuple[str, ...]
+    rows: tuple[FootprintRow, ...]
+    how: str
+    warnings: tuple[tuple[str, str], ...]
+    """Contestant and text."""
+    reasons: tuple[str, ...]
+    audited: tuple[str, ...]
+    """The dates of the OSV snapshots."""
+    missing: tuple[str, ...]
+    command: str
+    """Measures those that are missing."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class PageView:
     run: str
     started: str
@@ -189,4 +212,5 @@ class PageView:
     host: tuple[tuple[str, str], ...]
     contestants: tuple[tuple[str, Facts], ...]
     standards: Standards | None
+    footprints: FootprintsView
     charts: Mapping[str, AnyChart] = field(default_factory=dict)

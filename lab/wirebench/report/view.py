@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -9,6 +10,7 @@ from dataclasses import replace
 from wirebench.catalog.published import Published
 from wirebench.catalog.studies import Cell, Study
 from wirebench.catalog.units import rough_duration
+from wirebench.footprint.model import Footprint
 from wirebench.plan.model import Plan, StudyText
 from wirebench.report import memory
 from wirebench.report.cells import cell_view
@@ -18,6 +20,7 @@ from wirebench.report.claims import claim_views
 from wirebench.report.curves import ladder_curves
 from wirebench.report.facts import Facts, conformance, facts_of
 from wirebench.report.figures import moment
+from wirebench.report.footprints import footprints_of, footprints_view, framework_table
 from wirebench.report.loads import cost_tables, load_charts, load_tables
 from wirebench.report.matrix import comparable, matrix_of
 from wirebench.report.model import (
@@ -55,13 +58,14 @@ def page_view(
 ) -> PageView:
     articles = articles or {}
     facts = facts_of(run)
+    footprints = footprints_of(run, facts)
     plan = run.plan
     studies: tuple[StudyView, ...] = ()
     if plan is not None:
         style = style_of(plan, target)
         studies = tuple(
             replace(
-                _study(study, run, plan, analysis, facts, style),
+                _study(study, run, plan, analysis, facts, footprints, style),
                 article=article_view(analysis.of_study(study.name), *articles[study.name])
                 if study.name in articles
                 else None,
@@ -91,8 +95,18 @@ def page_view(
         host=tuple(host_rows(run.host)),
         contestants=tuple(sorted(facts.items())),
         standards=standards(run.verified),
+        footprints=footprints_view(facts, footprints, _day(run)),
         charts={one.id: one.chart for one in shown},
     )
+
+
+def _day(run: StoredRun) -> datetime.date:
+    return datetime.datetime.fromtimestamp(run.info.started_unix_ns / 1e9, datetime.UTC).date()
+
+
+def _lists(study: StudyText) -> bool:
+    """Whether the study compares frameworks by more than their figures."""
+    return study.name == "rest"
 
 
 def article_view(cells: Sequence[CellAnalysis], published: Published, study: Study) -> ArticleView:
@@ -123,6 +137,7 @@ def _study(
     plan: Plan,
     analysis: RunAnalysis,
     facts: Mapping[str, Facts],
+    footprints: Mapping[str, Footprint],
     style: Style,
 ) -> StudyView:
     planned = {cell.cell.id: cell for cell in plan.cells if cell.study == study.name}
@@ -149,7 +164,11 @@ def _study(
         legend=tuple((name, style.looks[name]) for name in names),
         matrices=tuple(matrix_of(group) for group in comparable(pairs)),
         charts=(*_ladder(study.name, pairs, style), *load_charts(study.name, curves, style)),
-        tables=(*load_tables(curves), *cost_tables(pairs)),
+        tables=(
+            *load_tables(curves),
+            *cost_tables(pairs),
+            *((framework_table(names, facts, footprints, _day(run)),) if _lists(study) else ()),
+        ),
         cells=tuple(views),
         memory=tuple(
             MemoryView(heading=memory.heading(table), basis=memory.basis(table), rows=tuple(rows))

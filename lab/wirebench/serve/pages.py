@@ -7,7 +7,7 @@ import hashlib
 import re
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from wirebench.decide.judge import decide, is_wanted
 from wirebench.decide.known import Known, read_known
 from wirebench.decide.question import Question
 from wirebench.decide.text import alike, headline, rank_text, sources
+from wirebench.footprint.records import read_all
 from wirebench.history.changes import changes_of
 from wirebench.history.index import Index, RunRow, Series, stamps
 from wirebench.history.text import heading, moved, picture, table
@@ -211,7 +212,8 @@ class Pages:
                 self._answers[key] = read_known(
                     self._results, wanted=lambda role, cell: is_wanted(question, role, cell)
                 )
-            return self._answers[key]
+            # Measured at any time, and quick to read.
+            return replace(self._answers[key], footprints=read_all(self._results))
 
     def _render(self, name: str, **values: Any) -> str:
         return self._environment.get_template(f"{name}.html.j2").render(values)
@@ -256,6 +258,8 @@ def _asked(fields: Sequence[tuple[str, str]]) -> Asked:
         throughput=_number(one, "throughput", 0) or None,
         memory=one.get("memory"),
         must=several["must"],
+        max_installed=one.get("installed"),
+        max_dependencies=round(_number(one, "packages", 0)) if "packages" in one else None,
     )
 
 

@@ -8,12 +8,14 @@ import functools
 import json
 from collections.abc import Callable
 from importlib import resources
-from typing import Any
+from typing import Any, Literal
 
 from license_expression import ExpressionError, get_spdx_licensing
 
 PERMISSIVE = "permissive"
 _KINDS = {"Permissive": PERMISSIVE, "Public Domain": PERMISSIVE}
+Copyleft = Literal["none", "weak", "strong"]
+_COPYLEFT: dict[str, Copyleft] = {"Copyleft": "strong", "Copyleft Limited": "weak"}
 
 
 class LicenceError(ValueError):
@@ -47,6 +49,33 @@ def allows(text: str, wanted: str) -> bool | None:
     except ExpressionError:
         return None
     return _holds(tree, lambda key: key in names)
+
+
+def copyleft(text: str) -> Copyleft | None:
+    """How far it asks for the source of what is linked with it, with the best choice of an ``OR``:
+    *weak* as LGPL and MPL do. None if a part of it is in no list.
+    """
+    try:
+        tree = _licensing().parse(text, validate=False)
+    except ExpressionError:
+        return None
+    strong = _holds(tree, lambda key: _is_free_of(key, ("strong",)))
+    either = _holds(tree, lambda key: _is_free_of(key, ("strong", "weak")))
+    if strong is False:
+        return "strong"
+    if either is False:
+        return "weak"
+    return "none" if either else None
+
+
+def _is_free_of(key: str, kinds: tuple[Copyleft, ...]) -> bool | None:
+    licence, _, exception = key.partition(" WITH ")
+    category = _categories().get(licence)
+    if category is None:
+        return None
+    found = _COPYLEFT.get(category, "none")
+    # An exception allows to link with it.
+    return ("weak" if exception and found == "strong" else found) not in kinds
 
 
 def _holds(tree: Any, allowed: Callable[[str], bool | None]) -> bool | None:

@@ -1,0 +1,437 @@
+"""``wirebench footprint``: the table, advisories, clean builds, records, and the command."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from synthetic_footprint import footprint, package
+from wirebench.build.cache import content_digest
+from wirebench.catalog import load_catalog
+from wirebench.catalog.model import Contestant
+from wirebench.cli.console import EXIT_OK, EXIT_USAGE
+from wirebench.cli.main import run_app
+from wirebench.footprint import records
+from wirebench.footprint.building import time_builds
+from wirebench.footprint.model import Footprint, FootprintError
+from wirebench.footprint.osv import (
+    audit,
+    compare_debian,
+    date_of,
+    index_of,
+    is_affected,
+    read_snapshot,
+)
+from wirebench.footprint.table import (
+    BUILDING,
+    DEPENDING,
+    NOT_KNOWN,
+    columns_of,
+    field,
+    in_order,
+    markdown,
+    reasons,
+    warnings,
+)
+
+TODAY = datetime.date(2026, 11, 24)
+COLUMNS = (*DEPENDING, *BUILDING)
+
+
+def texts(one: Footprint) -> dict[str, str]:
+    return {column.id: field(one, column, TODAY) for column in COLUMNS}
+
+
+# --- the table ------------------------------------------------------------------------------------
+
+
+def test_a_line_counts_the_librarys_packages_only() -> None:
+    assert texts(footprint()) == {
+        "packages": "1 + 1",
+        "download": "1.95 KiB",
+        "installed": "3.91 KiB",
+        "copyleft": "none",
+        "age": "1.0 years",
+        "build": "2.00 s",
+        "cpu": "3.00 s",
+        "rebuild": "1.00 s",
+        "ships": "2.00 KiB",
+        "start": "3.00 ms",
+        "idle": "1.00 MiB",
+    }
+
+
+def test_what_is_missing_is_not_known_with_the_reason_and_never_0() -> None:
+    one = footprint(
+        packages=(package("a", installed_bytes=None), package("b")),
+        idle_bytes=None,
+        pieces=(),
+        unknown={"idle_bytes": "a client ends", "shipped_bytes": "no strip"},
+    )
+    shown = texts(one)
+    assert {shown[name] for name in ("installed", "idle", "ships")} == {NOT_KNOWN}
+    assert shown["download"] != NOT_KNOWN
+    assert list(reasons([one], COLUMNS, TODAY)) == [
+        "installed not known of cpp/mine: no size of a",
+        "ships not known of cpp/mine: no strip",
+        "idle not known of cpp/mine: a client ends",
+    ]
+
+
+def test_without_a_package_manager_nothing_is_counted() -> None:
+    one = footprint(packages=(), unknown={"packages": "no dpkg"})
+    shown = texts(one)
+    assert {shown[name] for name in ("packages", "download", "installed", "copyleft")} == {
+        NOT_KNOWN
+    }
+    assert texts(footprint(packages=()))["installed"] == "0 B", "it depends on nothing"
+    (line,) = reasons([one, replace(one, contestant="c/b")], COLUMNS, TODAY)
+    assert line == "packages, download, installed, copyleft not known of cpp/mine, c/b: no dpkg"
+
+
+def test_the_order_puts_what_is_not_known_last() -> None:
+    found = [
+        footprint("c/large", idle_bytes=300),
+        footprint("c/unknown", idle_bytes=None),
+        footprint("c/small", idle_bytes=200),
+    ]
+    names = [one.contestant for one in in_order(found, "idle", TODAY)]
+    assert names == ["c/small", "c/large", "c/unknown"]
+    names = [one.contestant for one in in_order(found, "contestant", TODAY)]
+    assert names == ["c/large", "c/small", "c/unknown"]
+
+
+def test_copyleft_is_counted_named_and_what_is_not_told_is_said() -> None:
+    one = footprint(
+        packages=(
+            package("a", licence="GPL-2.0-or-later"),
+            package("b", licence="MIT OR GPL-2.0-only"),
+            package("c", licence="LGPL-2.1-only"),
+            package("d", licence=None),
+            package("e", licence="GPL-3.0-only", part="baseline"),
+        )
+    )
+    assert texts(one)["copyleft"] == "1 strong, 1 weak (+1?)"
+    strong, weak = warnings(one)
+    assert strong.startswith("strong copyleft: a (GPL-2.0-or-later); Debian tells it of the whole")
+    assert weak.startswith("weak copyleft: c (LGPL-2.1-only)")
+    assert list(warnings(footprint())) == []
+
+
+def test_markdown_has_a_line_for_each() -> None:
+    found = [footprint("c/a"), footprint("c/b")]
+    lines = list(markdown(found, columns_of(found), TODAY))
+    assert len(lines) == 4
+    assert len({line.count("|") for line in lines}) == 1
+    assert lines[2].startswith("| c/a | 1.0 | 1 + 1 | 1.95 KiB |")
+
+
+# --- advisories -----------------------------------------------------------------------------------
+
+ENTRY: dict[str, Any] = {
+    "id": "GHSA-1",
+    "modified": "2026-05-01T00:00:00Z",
+    "affected": [
+        {
+            "package": {"ecosystem": "npm", "name": "ws"},
+            "ranges": [
+                {
+                    "type": "SEMVER",
+                    "events": [
+                        {"introduced": "0"},
+                        {"fixed": "7.5.10"},
+                        {"introduced": "8.0.0"},
+                        {"fixed": "8.17.1"},
+                    ],
+                }
+            ],
+        }
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("version", "vulnerable"),
+    [
+        ("7.5.9", True),
+        ("7.5.10", False),
+        ("8.0.0-beta.1", False),
+        ("8.0.0", True),
+        ("8.9.0", True),
+        ("8.17.1-rc.1", True),
+        ("8.17.1", False),
+    ],
+)
+def test_ranges_of_semantic_versions(version: str, vulnerable: bool) -> None:
+    assert is_affected(version, ENTRY["affected"][0], "npm") is vulnerable
+
+
+def test_the_last_affected_version_is_affected() -> None:
+    ranges = [{"type": "ECOSYSTEM", "events": [{"introduced": "0"}, {"last_affected": "1.10"}]}]
+    affected = {"ranges": ranges}
+    assert is_affected("1.9", affected, "PyPI")
+    assert is_affected("1.10.0", affected, "PyPI")
+    assert not is_affected("1.10.1", affected, "PyPI")
+
+
+def test_versions_without_an_order_are_known_by_the_list_only() -> None:
+    ranges = [{"type": "ECOSYSTEM", "events": [{"introduced": "0"}]}]
+    assert is_affected("1.6.0", {"versions": ["1.6.0"], "ranges": ranges}, "Maven")
+    assert not is_affected("1.6.1", {"versions": ["1.6.0"], "ranges": ranges}, "Maven")
+    with pytest.raises(ValueError, match="no order of versions is known for Maven"):
+        is_affected("1.6.1", {"ranges": ranges}, "Maven")
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("1.0~rc1", "1.0"),
+        ("1.0", "1.0-1"),
+        ("1.9", "1.10"),
+        ("9.0", "1:1.0"),
+        ("3.0.9-1+deb12u1", "3.0.22-1~deb12u2"),
+        ("1.0-1~bpo1", "1.0-1"),
+        ("1.0a", "1.0+b"),
+    ],
+)
+def test_versions_of_debian(older: str, newer: str) -> None:
+    assert compare_debian(older, newer) < 0 < compare_debian(newer, older)
+    assert compare_debian(older, older) == 0
+
+
+def test_an_audit_asks_for_source_packages_and_says_what_it_cannot() -> None:
+    debian = {
+        "id": "DSA-1",
+        "modified": "2026-06-02T00:00:00Z",
+        "affected": [
+            {
+                "package": {"ecosystem": "Debian:12", "name": "openssl"},
+                "ranges": [
+                    {"type": "ECOSYSTEM", "events": [{"introduced": "0"}, {"fixed": "3.0.20-1"}]}
+                ],
+            }
+        ],
+    }
+    withdrawn = {**debian, "id": "DSA-2", "withdrawn": "2026-06-03T00:00:00Z"}
+    source = {"ecosystem": "Debian:12", "audited": "openssl", "audited_version": "3.0.19-1"}
+    packages = [
+        package("libssl3", **source),
+        package("libssl-dev", **source),
+        package("ws", ecosystem="npm", version="8.17.1"),
+        package("gorilla", ecosystem="Go"),
+    ]
+    found = audit(packages, index_of([ENTRY, debian, withdrawn]), snapshot="2026-06-02")
+    assert [(one.id, one.package, one.version) for one in found.found] == [
+        ("DSA-1", "openssl", "3.0.19-1")
+    ]
+    assert found.unchecked == ("gorilla",)
+    assert date_of([ENTRY, debian]) == "2026-06-02"
+    shown = list(warnings(footprint(audit=found)))
+    assert shown == ["vulnerable: openssl 3.0.19-1: DSA-1"]
+
+
+def test_a_snapshot_is_json_files_and_archives_of_them(tmp_path: Path) -> None:
+    (tmp_path / "npm").mkdir()
+    (tmp_path / "npm/GHSA-1.json").write_text(json.dumps(ENTRY))
+    with zipfile.ZipFile(tmp_path / "all.zip", "w") as archive:
+        archive.writestr("GHSA-2.json", json.dumps({**ENTRY, "id": "GHSA-2"}))
+    assert [one["id"] for one in read_snapshot(tmp_path)] == ["GHSA-1", "GHSA-2"]
+
+
+def test_a_snapshot_that_is_none_is_an_error_that_says_what(tmp_path: Path) -> None:
+    with pytest.raises(FootprintError, match="expected OSV entries"):
+        read_snapshot(tmp_path)
+    (tmp_path / "a.json").write_text("[]")
+    with pytest.raises(FootprintError, match=r"a\.json: expected an OSV entry with id"):
+        read_snapshot(tmp_path)
+
+
+# --- clean builds ---------------------------------------------------------------------------------
+
+MANIFEST = """
+library = "mine"
+version = "1.0"
+license = "MIT"
+homepage = "https://example.org"
+tier = "idiomatic"
+serves = ["http.hello"]
+
+[build]
+steps = {steps}
+
+[run]
+server = ["python3", "-B", "{{source}}/server.py"]
+"""
+SERVER = """
+import os
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        body = f"hello from {self.path[1:]}".encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "text/plain")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_arguments):
+        pass
+
+ThreadingHTTPServer(("127.0.0.1", int(os.environ["WIREBENCH_PORT"])), Handler).serve_forever()
+"""
+
+
+def project(tmp_path: Path, *steps: list[str]) -> Path:
+    root = tmp_path / "project"
+    folder = root / "contestants/tiny/mine"
+    folder.mkdir(parents=True)
+    (root / "studies").mkdir()
+    (folder.parent / "language.toml").write_text('title = "Tiny"\n')
+    (folder / "manifest.toml").write_text(MANIFEST.format(steps=json.dumps(steps)))
+    (folder / "server.py").write_text(SERVER)
+    (folder / "small.c").write_text("x")
+    (folder / "large.c").write_text("x" * 100)
+    return root
+
+
+def contestant(root: Path) -> Contestant:
+    return load_catalog(root).contestants["tiny/mine"]
+
+
+def test_a_clean_build_uses_no_cache_and_a_changed_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    note = tmp_path / "note"
+    script = f'(env; echo; wc -c "$1"/*.c) >> {note}'
+    root = project(tmp_path, ["sh", "-c", script, "-", "{source}"])
+    one = contestant(root)
+    before = content_digest(one.folder)
+    monkeypatch.setenv("CMAKE_CXX_COMPILER_LAUNCHER", "ccache")
+    timed = time_builds(
+        one, root, jobs=2, offline={"PIP_NO_INDEX": "1"}, compiled=(".c",), folder=tmp_path / "f"
+    )
+    assert timed.touched == "large.c"
+    assert timed.clean.wall_ns > 0
+    assert timed.again is not None
+    assert content_digest(one.folder) == before
+    assert list((tmp_path / "f").iterdir()) == []
+    said = note.read_text()
+    assert "PIP_NO_INDEX=1" in said
+    assert "LAUNCHER" not in said
+    sizes = [int(line.split()[0]) for line in said.splitlines() if line.endswith("large.c")]
+    assert len(sizes) == 2
+    assert sizes[0] < sizes[1]
+
+
+def test_what_is_not_compiled_is_not_built_again(tmp_path: Path) -> None:
+    root = project(tmp_path, ["true"])
+    timed = time_builds(
+        contestant(root), root, jobs=1, offline={}, compiled=(), folder=tmp_path / "f"
+    )
+    assert timed.again is None
+
+
+def test_a_build_that_fails_says_what_it_printed_last(tmp_path: Path) -> None:
+    root = project(tmp_path, ["sh", "-c", "echo no such crate; exit 3"])
+    with pytest.raises(FootprintError, match="failed in sh: no such crate"):
+        time_builds(contestant(root), root, jobs=1, offline={}, compiled=(), folder=tmp_path / "f")
+
+
+def test_without_steps_nothing_is_built(tmp_path: Path) -> None:
+    root = project(tmp_path)
+    with pytest.raises(FootprintError, match="nothing is built"):
+        time_builds(contestant(root), root, jobs=1, offline={}, compiled=(), folder=tmp_path / "f")
+
+
+# --- records and the command ----------------------------------------------------------------------
+
+
+def test_records_come_back_as_they_were(tmp_path: Path) -> None:
+    index = index_of([ENTRY])
+    found = audit([package("ws", ecosystem="npm", version="8.1.0")], index, snapshot="2026-05-01")
+    one = footprint(audit=found, unknown={"idle_bytes": "x"}, released=None)
+    records.write(tmp_path, one)
+    assert records.read(tmp_path, "cpp/mine") == one
+    assert records.read_all(tmp_path) == {"cpp/mine": one}
+    assert records.read(tmp_path, "cpp/other") is None
+    records.path_of(tmp_path, "cpp/mine").write_text('{"contestant": "cpp/mine"}')
+    assert records.read_all(tmp_path) == {}
+
+
+@pytest.fixture
+def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    root = project(tmp_path, ["true"])
+    monkeypatch.setenv("WIREBENCH_ROOT", str(root))
+    monkeypatch.setenv("COLUMNS", "80")
+    return root
+
+
+def test_the_command_measures_keeps_and_shows(
+    tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out.json"
+    assert run_app(["footprint", "tiny/mine", "--json", str(out)]) == EXIT_OK
+    shown = capsys.readouterr().out
+    assert max(len(line.rstrip()) for line in shown.splitlines()[:8]) <= 80
+    assert "the lab knows no package manager of tiny" in shown
+    (one,) = json.loads(out.read_text())["footprints"]
+    assert one["first_reply_ns"] > 0
+    assert one["installed_bytes"] is None
+    assert "no package manager" in one["unknown"]["installed_bytes"]
+    if Path(f"/proc/{os.getpid()}/smaps_rollup").exists():
+        assert one["idle_bytes"] > 2**20
+
+    kept = records.read(tiny / "results", "tiny/mine")
+    assert kept is not None
+    markdown_file = tmp_path / "table.md"
+    arguments = ["footprint", "--markdown", str(markdown_file), "--sort", "idle"]
+    assert run_app(arguments) == EXIT_OK
+    assert records.read(tiny / "results", "tiny/mine") == kept, "nothing was measured again"
+    assert "| tiny/mine | 1.0 |" in markdown_file.read_text()
+    (tiny / "contestants/tiny/mine/small.c").write_text("changed")
+    assert run_app(["footprint"]) == EXIT_OK
+    again = records.read(tiny / "results", "tiny/mine")
+    assert again is not None
+    assert again.key != kept.key
+
+
+def test_a_snapshot_is_kept_with_the_footprint_and_its_date_printed(
+    tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_app(["footprint"]) == EXIT_OK
+    kept = records.read(tiny / "results", "tiny/mine")
+    assert kept is not None
+    ws = package("ws", ecosystem="npm", version="8.1.0", direct=True)
+    records.write(tiny / "results", replace(kept, packages=(ws,), unknown={}))
+    (tmp_path / "osv").mkdir()
+    (tmp_path / "osv/a.json").write_text(json.dumps(ENTRY))
+    assert run_app(["footprint", "--osv", str(tmp_path / "osv")]) == EXIT_OK
+    shown = capsys.readouterr().out
+    assert "tiny/mine: vulnerable: ws 8.1.0: GHSA-1" in shown
+    assert "OSV snapshot of 2026-05-01." in shown
+    assert run_app(["footprint"]) == EXIT_OK
+    assert "OSV snapshot of 2026-05-01." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--sort", "size"], "--sort: expected one of contestant, packages"),
+        (["--osv", "nowhere"], "--osv: expected a folder, got nowhere"),
+        (["--json", "nowhere/a.json"], "--json: expected a file in a folder that exists"),
+    ],
+)
+@pytest.mark.usefixtures("tiny")
+def test_wrong_usage_says_what_is_expected(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_app(["footprint", *arguments]) == EXIT_USAGE
+    assert said in capsys.readouterr().err

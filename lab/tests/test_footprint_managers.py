@@ -1,0 +1,392 @@
+"""What package managers say, by captured output: whose cost each package is, sizes, licences."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from wirebench.catalog.licences import copyleft
+from wirebench.footprint import cargo, debian, go, maven, npm, pip
+from wirebench.footprint.graph import with_parts
+from wirebench.footprint.licence_names import from_debian, from_name, in_text
+from wirebench.footprint.model import Package
+from wirebench.footprint.native import shared_libraries
+
+DPKG = """\
+installed\tdpkg\t1.21.22\t6409\tyes\trequired\tdpkg\t1.21.22\t\tlibc6, zlib1g (>= 1:1.1.4)\t
+installed\tlibc6\t2.36-9\t13001\tno\toptional\tglibc\t2.36-9\t\t\tlibgcc-s1
+installed\tlibc6-dev\t2.36-9\t11975\tno\toptional\tglibc\t2.36-9\tlibc-dev (= 2.36-9)\t\tlibnsl-dev
+installed\tlibnsl-dev\t1.3.0-2\t345\tno\toptional\tlibnsl\t1.3.0-2\t\t\tlibssl3
+installed\tlibgcc-s1\t12.2.0-14\t140\tno\toptional\tgcc-12\t12.2.0-14\t\t\t
+installed\tlibssl-dev\t3.0.22-1\t12206\tno\toptional\topenssl\t3.0.22-1\t\t\tlibssl3 (= 3.0.22-1)
+installed\tlibssl3\t3.0.22-1\t6042\tno\toptional\topenssl\t3.0.22-1\t\t\tlibc6 (>= 2.34)
+installed\tnlohmann-json3-dev\t3.11.2-2\t1515\tno\toptional\tnlohmann-json3\t3.11.2-2\t\t\t
+installed\tzlib1g\t1:1.2.13\t168\tno\toptional\tzlib\t1:1.2.13\tlibz1\t\tlibc6 (>= 2.14)
+installed\tlibx-dev\t1-1\t10\tno\toptional\tx\t1-1\t\t\tlibz1, absent | libssl-dev:any, libc-dev
+not-installed\tlibgone\t\t\tno\toptional\tgone\t\t\t\t
+"""
+
+
+def parts(packages: tuple[Package, ...]) -> dict[str, str]:
+    return {one.name: one.part for one in packages}
+
+
+# --- whose cost -----------------------------------------------------------------------------------
+
+
+def test_what_only_json_needs_is_its_part_and_what_both_need_the_librarys() -> None:
+    packages = [
+        Package(key="lib", name="lib", version="1", requires=("both",), direct=True),
+        Package(key="j", name="serde_json", version="1", requires=("both", "own"), direct=True),
+        Package(key="both", name="both", version="1"),
+        Package(key="own", name="own", version="1", requires=("j",)),
+        Package(key="unused", name="unused", version="1"),
+    ]
+    found = with_parts(packages, json="serde_json")
+    assert parts(found) == {
+        "lib": "library",
+        "both": "library",
+        "serde_json": "json",
+        "own": "json",
+    }
+
+
+def test_a_direct_dependency_is_never_baseline() -> None:
+    packages = [
+        Package(key="a", name="a", version="1", requires=("b",), direct=True),
+        Package(key="b", name="b", version="1"),
+    ]
+    assert parts(with_parts(packages, json=None, baseline={"a", "b"})) == {
+        "a": "library",
+        "b": "baseline",
+    }
+
+
+# --- Debian ---------------------------------------------------------------------------------------
+
+
+def test_debian_s_closure_goes_over_provided_names_and_alternatives() -> None:
+    known = debian.parse_installed(DPKG)
+    assert "libgone" not in known
+    assert known["libssl3"].installed_bytes == 6042 * 1024
+    bill = debian.bill_of(known, ["libx-dev", "nlohmann-json3-dev"], json="nlohmann/json")
+    assert parts(bill) == {
+        "libx-dev": "library",
+        "libssl-dev": "library",
+        "libssl3": "library",
+        "nlohmann-json3-dev": "json",
+        "libc6": "baseline",
+        "libc6-dev": "baseline",
+        "zlib1g": "baseline",
+    }
+    assert [one.name for one in bill if one.direct] == ["libx-dev", "nlohmann-json3-dev"]
+
+
+def test_what_only_the_c_librarys_headers_bring_does_not_make_it_baseline() -> None:
+    everywhere = debian.baseline_of(debian.parse_installed(DPKG))
+    assert {"libc6", "libc6-dev", "libgcc-s1", "dpkg", "zlib1g"} <= everywhere
+    assert "libssl3" not in everywhere
+
+
+def test_downloads_are_of_the_installed_version_or_of_what_apt_would_install() -> None:
+    text = (
+        "Package: libssl3\nVersion: 3.0.22-1\nSize: 2039888\nDescription: x\n continued Size: 1\n\n"
+        "Package: libssl3\nVersion: 3.0.17-1\nSize: 2027428\n"
+    )
+    found = debian.parse_downloads(text)
+    assert found["libssl3", "3.0.17-1"] == 2027428
+    assert found["libssl3", ""] == 2039888
+
+
+def test_a_licence_is_that_of_all_files_of_a_copyright_file() -> None:
+    text = (
+        "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\n\n"
+        "Files: debian/*\nCopyright: x\nLicense: GPL-3+\n\n"
+        "Files: *\nCopyright: 1995, y\n z\nLicense: Expat or GPL-2+\n\n"
+        "License: Expat\n Permission is hereby granted\n"
+    )
+    assert debian.licence_of(text) == "MIT OR GPL-2.0-or-later"
+    assert debian.licence_of(text.replace("Files: *", "Files: src/*")) is None
+    assert debian.licence_of("This is free software; see the file.") is None
+
+
+def test_a_package_with_a_library_to_link_is_not_header_only() -> None:
+    headers = ["/.", "/usr/include/websocketpp/server.hpp", "/usr/share/doc/x/copyright"]
+    assert debian.is_header_only(headers) is True
+    assert debian.is_header_only([*headers, "/usr/lib/x86_64-linux-gnu/libcpprest.so"]) is False
+    assert debian.is_header_only(["/.", "/usr/share/doc/libboost-dev/copyright"]) is None
+
+
+def test_owners_of_files() -> None:
+    text = (
+        "diversion by dash from: /bin/sh\n"
+        "zlib1g:amd64: /lib/x86_64-linux-gnu/libz.so.1\n"
+        "libc6:amd64, libc6:i386: /etc/ld.so.conf.d\n"
+    )
+    assert debian.parse_owners(text) == {
+        "/lib/x86_64-linux-gnu/libz.so.1": "zlib1g",
+        "/etc/ld.so.conf.d": "libc6",
+    }
+
+
+# --- pip ------------------------------------------------------------------------------------------
+
+STARLETTE = """\
+Metadata-Version: 2.4
+Name: starlette
+Version: 1.10.0
+License-Expression: BSD-3-Clause
+Requires-Dist: anyio<5,>=3.6.2
+Requires-Dist: jinja2; extra == 'full'
+"""
+ANYIO = """\
+Metadata-Version: 2.1
+Name: anyio
+Version: 4.16.0
+License: MIT
+Requires-Dist: idna>=2.8
+Requires-Dist: starlette; extra == "test"
+
+The description, with License: GPL
+"""
+IDNA = "Name: idna\nVersion: 3.20\nClassifier: License :: OSI Approved :: BSD License\n"
+PIP = "Name: pip\nVersion: 23\nLicense: MIT\n"
+
+
+def test_pip_s_packages_have_roots_licences_and_sizes() -> None:
+    found = pip.packages_of([(STARLETTE, 10), (ANYIO, 20), (IDNA, 30), (PIP, 40)])
+    by_name = {one.name: one for one in found}
+    assert set(by_name) == {"starlette", "anyio", "idna"}
+    assert [one.name for one in found if one.direct] == ["starlette"]
+    assert by_name["anyio"].requires == ("idna",)
+    assert {one.name: one.licence for one in found} == {
+        "starlette": "BSD-3-Clause",
+        "anyio": "MIT",
+        "idna": None,  # which of the BSD licences is not said
+    }
+    assert by_name["anyio"].installed_bytes == 20
+
+
+def test_recorded_bytes_and_file_names() -> None:
+    record = "a/__init__.py,sha256=x,120\na/__pycache__/b.pyc,,\na-1.dist-info/RECORD,,\nb.so,s,7\n"
+    assert pip.recorded_bytes(record) == 127
+    wheel = "typing_extensions-4.16.0-py3-none-any.whl"
+    assert pip.parse_file_name(wheel) == ("typing-extensions", "4.16.0")
+    assert pip.parse_file_name("Some-Thing-1.2.tar.gz") == ("some-thing", "1.2")
+
+
+# --- cargo ----------------------------------------------------------------------------------------
+
+
+def test_cargo_counts_what_is_built_and_not_what_tests_need(tmp_path: Path) -> None:
+    index = "index.crates.io-1949cf8c6b5b557f"
+    sources, archives = tmp_path / "src" / index, tmp_path / "cache" / index
+    archives.mkdir(parents=True)
+
+    def package(name: str, licence: str | None) -> dict[str, object]:
+        folder = sources / f"{name}-1.0.0"
+        folder.mkdir(parents=True)
+        (folder / "Cargo.toml").write_text("x" * 100)
+        (archives / f"{name}-1.0.0.crate").write_text("y" * 30)
+        place = str(folder / "Cargo.toml")
+        return {
+            "id": f"{name}@1.0.0",
+            "name": name,
+            "version": "1.0.0",
+            "license": licence,
+            "manifest_path": place,
+        }
+
+    def dep(name: str, *kinds: str | None) -> dict[str, object]:
+        return {"pkg": f"{name}@1.0.0", "dep_kinds": [{"kind": kind} for kind in kinds]}
+
+    metadata = {
+        "packages": [
+            {"id": "contestant", "name": "contestant", "version": "0", "license": None},
+            package("axum", "MIT"),
+            package("syn", "MIT/Apache-2.0"),
+            package("criterion", None),
+        ],
+        "resolve": {
+            "root": "contestant",
+            "nodes": [
+                {"id": "contestant", "deps": [dep("axum", None), dep("criterion", "dev")]},
+                {"id": "axum@1.0.0", "deps": [dep("syn", "build")]},
+                {"id": "syn@1.0.0", "deps": []},
+                {"id": "criterion@1.0.0", "deps": []},
+            ],
+        },
+    }
+    found = with_parts(cargo.packages_of(metadata), json=None)
+    assert [(one.name, one.direct, one.licence) for one in found] == [
+        ("axum", True, "MIT"),
+        ("syn", False, "MIT OR Apache-2.0"),
+    ]
+    assert [(one.installed_bytes, one.download_bytes) for one in found] == [(100, 30)] * 2
+
+
+# --- Go -------------------------------------------------------------------------------------------
+
+
+def test_go_counts_modules_from_which_something_is_compiled(tmp_path: Path) -> None:
+    folder = tmp_path / "websocket@v1.5.3"
+    folder.mkdir()
+    (folder / "LICENSE").write_text(
+        "Redistribution and use in source and binary forms, with or without\n modification, are"
+    )
+    main = {"Path": "wirebench/contestant", "Main": True}
+    websocket = {"Path": "github.com/Gorilla/websocket", "Version": "v1.5.3", "Dir": str(folder)}
+    listed = [
+        {"ImportPath": "net/http", "Standard": True},
+        {"ImportPath": "github.com/Gorilla/websocket", "Module": websocket, "Imports": ["x/net/a"]},
+        {"ImportPath": "x/net/a", "Module": {"Path": "x/net", "Version": "v0.1.0"}},
+        {
+            "ImportPath": "wirebench/contestant/server",
+            "Module": main,
+            "Imports": ["net/http", "github.com/Gorilla/websocket"],
+        },
+    ]
+    text = "\n".join(json.dumps(one, indent=1) for one in listed)
+    kept = go.archive(tmp_path, "github.com/Gorilla/websocket", "v1.5.3")
+    assert kept.as_posix().endswith("github.com/!gorilla/websocket/@v/v1.5.3.zip")
+    kept.parent.mkdir(parents=True)
+    kept.write_bytes(b"z" * 9)
+    found = with_parts(go.packages_of(go.documents(text), cache=tmp_path), json="encoding/json")
+    assert [(one.name, one.direct, one.licence, one.download_bytes) for one in found] == [
+        ("github.com/Gorilla/websocket", True, "BSD-2-Clause", 9),
+        ("x/net", False, None, None),
+    ]
+
+
+# --- npm ------------------------------------------------------------------------------------------
+
+
+def test_npm_resolves_as_node_does_and_leaves_out_what_is_not_installed() -> None:
+    lock = {
+        "packages": {
+            "": {"dependencies": {"a": "1"}},
+            "node_modules/a": {
+                "version": "1.0.0",
+                "license": "MIT",
+                "integrity": "sha512-AAAA",
+                "dependencies": {"b": "2"},
+                "peerDependencies": {"peer": "*"},
+            },
+            "node_modules/a/node_modules/b": {"version": "2.0.0", "license": "ISC"},
+            "node_modules/b": {"version": "1.0.0", "dev": True},
+            "node_modules/peer": {"version": "1.0.0", "peer": True, "optional": True},
+        }
+    }
+    there = {"node_modules/a": 100, "node_modules/a/node_modules/b": 20}
+    found = npm.packages_of(lock, installed=there.get, downloaded={"sha512-AAAA": 33}.get)
+    assert [(one.name, one.version, one.direct, one.installed_bytes) for one in found] == [
+        ("a", "1.0.0", True, 100),
+        ("b", "2.0.0", False, 20),
+    ]
+    assert found[0].requires == ("node_modules/a/node_modules/b", "node_modules/peer")
+    assert [one.download_bytes for one in found] == [33, None]
+
+
+def test_npm_s_archives_are_found_by_their_digest() -> None:
+    assert npm.content_path("sha512-/wABAg==") == Path("sha512", "ff", "00", "0102")
+
+
+# --- Maven ----------------------------------------------------------------------------------------
+
+TREE = """\
+wirebench:contestant:jar:1
++- org.slf4j:slf4j-nop:jar:2.0.17:compile
+|  \\- org.slf4j:slf4j-api:jar:2.0.17:compile
++- org.java-websocket:Java-WebSocket:jar:1.6.0:compile
+\\- com.fasterxml.jackson.core:jackson-databind:jar:2.22.4:compile
+   +- com.fasterxml.jackson.core:jackson-annotations:jar:2.22:compile
+   \\- io.netty:netty-transport-native-epoll:jar:linux-x86_64:4.2.1:runtime
+"""
+
+
+def test_maven_s_tree_is_read_by_its_indentation() -> None:
+    found = with_parts(maven.packages_of(TREE), json="jackson-databind")
+    assert parts(found) == {
+        "org.slf4j:slf4j-nop": "library",
+        "org.slf4j:slf4j-api": "library",
+        "org.java-websocket:Java-WebSocket": "library",
+        "com.fasterxml.jackson.core:jackson-databind": "json",
+        "com.fasterxml.jackson.core:jackson-annotations": "json",
+        "io.netty:netty-transport-native-epoll": "json",
+    }
+    versions = {one.name: one.version for one in found}
+    assert versions["io.netty:netty-transport-native-epoll"] == "4.2.1"
+    assert sum(one.direct for one in found) == 3
+
+
+def test_a_pom_s_licences_and_parent() -> None:
+    pom = (
+        "<project><parent><groupId>org.slf4j</groupId><artifactId>slf4j-parent</artifactId>"
+        "<version>2.0.17</version></parent><licenses><license>"
+        "<name>The Apache Software License, Version 2.0</name></license></licenses></project>"
+    )
+    assert [from_name(one) for one in maven.licences_in(pom)] == ["Apache-2.0"]
+    assert maven.parent_in(pom) == ("org.slf4j", "slf4j-parent", "2.0.17")
+    assert maven.licences_in("<project/>") == ()
+
+
+# --- licences -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("debian_name", "spdx"),
+    [
+        ("Expat", "MIT"),
+        ("GPL-2+", "GPL-2.0-or-later"),
+        ("LGPL-2.1", "LGPL-2.1-only"),
+        ("Expat and BSD-3-clause", "MIT AND BSD-3-Clause"),
+        ("GPL-2+ with OpenSSL exception", "GPL-2.0-or-later WITH OpenSSL-exception"),
+        ("Ms-PL", "Ms-PL"),
+    ],
+)
+def test_names_of_debian(debian_name: str, spdx: str) -> None:
+    assert from_debian(debian_name) == spdx
+
+
+def test_a_licence_is_known_by_its_own_words() -> None:
+    assert in_text(
+        "Permission is hereby granted, free of charge, to any\nperson obtaining a copy"
+    ) == ("MIT",)
+    bsd = "Redistribution and use in source and binary forms, with or without modification"
+    assert in_text(bsd) == ("BSD-2-Clause",)
+    assert in_text(f"{bsd} ... used to endorse or promote products") == ("BSD-3-Clause",)
+    assert in_text("Do what you like.") == ()
+
+
+@pytest.mark.parametrize(
+    ("licence", "kind"),
+    [
+        ("MIT", "none"),
+        ("LGPL-2.1-or-later", "weak"),
+        ("MPL-2.0 OR MIT", "none"),
+        ("MIT AND GPL-2.0-only", "strong"),
+        ("GPL-3.0-or-later OR LGPL-3.0-or-later", "weak"),
+        ("GPL-2.0-only WITH Classpath-exception-2.0", "weak"),
+        ("Own-words", None),
+        ("Own-words AND GPL-2.0-only", "strong"),
+        ("", None),
+    ],
+)
+def test_how_far_a_licence_asks_for_source(licence: str, kind: str | None) -> None:
+    assert copyleft(licence) == kind
+
+
+# --- what one ships -------------------------------------------------------------------------------
+
+
+def test_shared_libraries_without_those_of_the_c_library() -> None:
+    text = (
+        "\tlinux-vdso.so.1 (0x00007f9020852000)\n"
+        "\tlibcurl.so.4 => /lib/x86_64-linux-gnu/libcurl.so.4 (0x00007f902074b000)\n"
+        "\tlibstdc++.so.6 => /lib/x86_64-linux-gnu/libstdc++.so.6 (0x00007f90)\n"
+        "\tlibm.so.6 => /lib/x86_64-linux-gnu/libm.so.6 (0x00007f90)\n"
+        "\t/lib64/ld-linux-x86-64.so.2 (0x00007f9020854000)\n"
+    )
+    assert list(shared_libraries(text)) == [Path("/lib/x86_64-linux-gnu/libcurl.so.4")]

@@ -1,0 +1,73 @@
+"""Rust crates, by ``cargo metadata`` and cargo's registry folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from wirebench.footprint import native
+from wirebench.footprint.graph import with_parts
+from wirebench.footprint.model import Bill, FootprintError, Package, Piece, Site
+from wirebench.footprint.sizes import size_of
+
+compiled: tuple[str, ...] = (".rs",)
+
+
+def read(site: Site) -> Bill:
+    target = next(
+        line.removeprefix("host: ")
+        for line in site.ask(["rustc", "-vV"]).splitlines()
+        if line.startswith("host: ")
+    )
+    manifest = str(site.contestant.folder / "Cargo.toml")
+    asked = ["cargo", "metadata", "--format-version", "1", "--locked", "--offline"]
+    text = site.ask([*asked, "--filter-platform", target, "--manifest-path", manifest])
+    packages = packages_of(json.loads(text))
+    return Bill(manager="cargo", packages=with_parts(packages, json=site.contestant.json))
+
+
+def offline(_site: Site) -> Mapping[str, str]:
+    return {"CARGO_NET_OFFLINE": "true"}
+
+
+def pieces(site: Site) -> tuple[Piece, ...]:
+    return native.pieces(site)
+
+
+def packages_of(metadata: Mapping[str, Any]) -> tuple[Package, ...]:
+    """All that is built, build scripts and macros too, without what only tests need."""
+    nodes = {
+        node["id"]: tuple(
+            dep["pkg"]
+            for dep in node["deps"]
+            if any(kind["kind"] != "dev" for kind in dep["dep_kinds"])
+        )
+        for node in metadata["resolve"]["nodes"]
+    }
+    root = metadata["resolve"]["root"]
+    if root is None:
+        raise FootprintError("Cargo.toml: expected one package, got a workspace")
+    return tuple(
+        Package(
+            key=one["id"],
+            name=one["name"],
+            version=one["version"],
+            requires=nodes.get(one["id"], ()),
+            direct=one["id"] in nodes[root],
+            # Before SPDX expressions cargo took "MIT/Apache-2.0".
+            licence=(one["license"] or "").replace("/", " OR ") or None,
+            download_bytes=_archive(Path(one["manifest_path"]).parent),
+            installed_bytes=size_of(Path(one["manifest_path"]).parent),
+            ecosystem="crates.io",
+        )
+        for one in metadata["packages"]
+        if one["id"] != root
+    )
+
+
+def _archive(source: Path) -> int | None:
+    """registry/src/INDEX/NAME-VERSION is unpacked from registry/cache/INDEX/NAME-VERSION.crate."""
+    index = source.parent
+    return size_of(index.parent.parent / "cache" / index.name / f"{source.name}.crate")

@@ -1,0 +1,130 @@
+"""npm packages, by the lock file, node_modules and npm's cache. Bun's contestants use npm too."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from wirebench.footprint.graph import with_parts
+from wirebench.footprint.model import Bill, FootprintError, Package, Piece, Site
+from wirebench.footprint.sizes import size_of
+
+compiled: tuple[str, ...] = ()
+
+_MODULES = "node_modules/"
+_PROGRAMS = ("bun", "@oven/")
+"""Packages that are the language's runtime."""
+
+
+def read(site: Site) -> Bill:
+    path = site.contestant.folder / "package-lock.json"
+    try:
+        lock = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise FootprintError(f"{path}: expected npm's lock file, got {error}") from error
+    store = _cache() / "content-v2"
+    packages = packages_of(
+        lock,
+        installed=lambda place: size_of(site.build / place, without=("node_modules",)),
+        downloaded=lambda integrity: size_of(store / content_path(integrity)),
+    )
+    found = tuple(
+        replace(one, part="baseline") if one.name.startswith(_PROGRAMS) else one
+        for one in with_parts(packages, json=site.contestant.json)
+    )
+    return Bill(manager="npm", packages=found)
+
+
+def offline(_site: Site) -> Mapping[str, str]:
+    return {"npm_config_offline": "true"}
+
+
+def pieces(site: Site) -> tuple[Piece, ...]:
+    own = size_of(site.contestant.folder, without=("node_modules",))
+    modules = site.build / "node_modules"
+    # The runtime's own programs are no part of it.
+    packages = size_of(modules, without=("@oven", "bun")) or 0
+    return (
+        Piece(name="node_modules", bytes=packages),
+        Piece(name="the contestant's own files", bytes=own or 0),
+    )
+
+
+def _cache() -> Path:
+    given = os.environ.get("NPM_CONFIG_CACHE")
+    return (Path(given) if given else Path.home() / ".npm") / "_cacache"
+
+
+def content_path(integrity: str) -> Path:
+    """Where npm's cache keeps an archive, by its digest in the lock file (cacache,
+    lib/content/path.js).
+    """
+    algorithm, _, digest = integrity.partition("-")
+    try:
+        text = base64.b64decode(digest, validate=True).hex()
+    except binascii.Error:
+        return Path("unreadable")
+    return Path(algorithm, text[:2], text[2:4], text[4:])
+
+
+def packages_of(
+    lock: Mapping[str, Any],
+    *,
+    installed: Callable[[str], int | None],
+    downloaded: Callable[[str], int | None],
+) -> tuple[Package, ...]:
+    """The packages of a lock file (version 2 or 3) that are installed here. ``installed``: bytes of
+    a place such as ``node_modules/ws``; ``downloaded``: those of the archive with this digest.
+    """
+    places: Mapping[str, Mapping[str, Any]] = lock.get("packages", {})
+    direct = set(_needs("", places.get("", {}), places))
+    found = []
+    for place, one in places.items():
+        if not place or one.get("dev") or one.get("link"):
+            continue
+        size = installed(place)
+        if size is None and (one.get("optional") or one.get("peer")):
+            continue
+        licence = one.get("license")
+        found.append(
+            Package(
+                key=place,
+                name=str(one.get("name") or place.rpartition(_MODULES)[2]),
+                version=str(one.get("version", "")),
+                requires=tuple(_needs(place, one, places)),
+                direct=place in direct,
+                licence=licence if isinstance(licence, str) else None,
+                download_bytes=downloaded(str(one.get("integrity", ""))),
+                installed_bytes=size,
+                ecosystem="npm",
+            )
+        )
+    return tuple(found)
+
+
+def _needs(
+    place: str, one: Mapping[str, Any], places: Mapping[str, Mapping[str, Any]]
+) -> Iterator[str]:
+    for kind in ("dependencies", "optionalDependencies", "peerDependencies"):
+        for name in one.get(kind) or ():
+            target = _resolve(place, name, places)
+            if target is not None:
+                yield target
+
+
+def _resolve(place: str, name: str, places: Mapping[str, Mapping[str, Any]]) -> str | None:
+    """As Node looks for it: in the package's own node_modules, then in those above."""
+    above = place
+    while True:
+        candidate = f"{above}/{_MODULES}{name}" if above else f"{_MODULES}{name}"
+        if candidate in places:
+            return candidate
+        if not above:
+            return None
+        above = above.rpartition(f"/{_MODULES}")[0]

@@ -1,0 +1,155 @@
+"""Python packages, by the metadata that pip leaves in the virtual environment of a build."""
+
+from __future__ import annotations
+
+import email.parser
+import hashlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from email.message import Message
+from pathlib import Path
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
+
+from wirebench.footprint.graph import with_parts
+from wirebench.footprint.licence_names import from_name
+from wirebench.footprint.model import Bill, FootprintError, Package, Piece, Site
+from wirebench.footprint.sizes import size_of
+
+compiled: tuple[str, ...] = ()
+
+_OF_THE_ENVIRONMENT = ("pip", "setuptools", "wheel")
+
+
+def read(site: Site) -> Bill:
+    found = [_distribution(folder) for folder in sorted(_packages(site).glob("*.dist-info"))]
+    downloads = {
+        parse_file_name(path.name): path.stat().st_size for path in _downloaded(site).iterdir()
+    }
+    packages = [
+        replace(one, download_bytes=downloads.get((one.key, one.version)))
+        for one in packages_of(found)
+    ]
+    return Bill(manager="pip", packages=with_parts(packages, json=site.contestant.json))
+
+
+def offline(site: Site) -> Mapping[str, str]:
+    return {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(_downloaded(site))}
+
+
+def pieces(site: Site) -> tuple[Piece, ...]:
+    packages = size_of(_packages(site), without=(*_OF_THE_ENVIRONMENT, "__pycache__"))
+    sources = size_of(site.contestant.folder, without=("__pycache__",))
+    return (
+        Piece(name="packages of the virtual environment", bytes=packages or 0),
+        Piece(name="the contestant's own files", bytes=sources or 0),
+    )
+
+
+def _packages(site: Site) -> Path:
+    found = sorted(site.build.glob("venv/lib/python*/site-packages"))
+    if not found:
+        raise FootprintError(
+            f"{site.build}/venv: expected a virtual environment, got none;"
+            " the build steps of its language make one there"
+        )
+    return found[-1]
+
+
+def _downloaded(site: Site) -> Path:
+    """A folder with the files that pip installs, which it downloads once."""
+    wanted = site.contestant.folder / "requirements.txt"
+    try:
+        digest = hashlib.sha256(wanted.read_bytes()).hexdigest()[:12]
+    except OSError as error:
+        raise FootprintError(f"{wanted}: expected the pinned packages, got {error}") from error
+    folder = site.cache / "pip" / digest
+    if not (folder / ".whole").exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        pip = str(site.build / "venv/bin/pip")
+        asked = [pip, "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
+        site.ask([*asked, "--dest", str(folder), "--requirement", str(wanted)])
+        (folder / ".whole").touch()
+    return folder
+
+
+def parse_file_name(name: str) -> tuple[str, str]:
+    """Canonical name and version of a wheel or a source archive."""
+    try:
+        package, version, _, _ = parse_wheel_filename(name)
+    except InvalidWheelFilename:
+        stem, _, version_text = re.sub(r"\.(tar\.\w+|zip)$", "", name).rpartition("-")
+        return canonicalize_name(stem), version_text
+    return package, str(version)
+
+
+def _distribution(folder: Path) -> tuple[str, int]:
+    """METADATA and the bytes of the files that RECORD lists."""
+    listed = (folder / "RECORD").read_text(encoding="utf-8") if (folder / "RECORD").exists() else ""
+    return (folder / "METADATA").read_text(encoding="utf-8"), recorded_bytes(listed)
+
+
+def recorded_bytes(text: str) -> int:
+    """By a RECORD file: path, hash and size. Compiled files have no size there."""
+    return sum(int(found[1]) for found in re.finditer(r"(?m),(\d+)\s*$", text))
+
+
+def packages_of(distributions: Sequence[tuple[str, int]]) -> tuple[Package, ...]:
+    """By METADATA (core metadata) and installed bytes of each. What no other package asks for is a
+    direct dependency, since a file of pinned versions does not tell.
+    """
+    headers = [(email.parser.Parser().parsestr(text), size) for text, size in distributions]
+    names: set[str] = {canonicalize_name(str(one["Name"])) for one, _ in headers}
+    requires = {
+        canonicalize_name(str(one["Name"])): tuple(dict.fromkeys(_requires(one, names)))
+        for one, _ in headers
+    }
+    wanted = {it for name, others in requires.items() for it in others if it != name}
+    packages = []
+    for one, size in headers:
+        key = canonicalize_name(str(one["Name"]))
+        if key not in _OF_THE_ENVIRONMENT:
+            packages.append(
+                Package(
+                    key=key,
+                    name=str(one["Name"]),
+                    version=str(one["Version"]),
+                    requires=requires[key],
+                    direct=key not in wanted,
+                    licence=licence_of(one),
+                    installed_bytes=size,
+                    ecosystem="PyPI",
+                )
+            )
+    return tuple(packages)
+
+
+def _requires(one: Message, installed: set[str]) -> Iterator[str]:
+    """What is installed counts, whichever extra asked for it, but those for its own developers."""
+    for text in one.get_all("Requires-Dist") or ():
+        try:
+            wanted = Requirement(str(text))
+        except InvalidRequirement:
+            continue
+        extras = re.findall(r"extra\s*==\s*['\"]([^'\"]+)", str(wanted.marker or ""))
+        if {"test", "tests", "dev", "docs", "doc", "lint"} & set(extras):
+            continue
+        name = canonicalize_name(wanted.name)
+        if name in installed:
+            yield name
+
+
+def licence_of(one: Message) -> str | None:
+    if one["License-Expression"]:
+        return str(one["License-Expression"])
+    stated = str(one["License"] or "")
+    titles = [
+        str(text).rpartition("::")[2]
+        for text in one.get_all("Classifier") or ()
+        if str(text).startswith("License ::")
+    ]
+    # The field may hold the whole text of a licence.
+    short = [stated] if stated and len(stated) < 60 else []
+    return next((name for text in [*short, *titles] if (name := from_name(text))), None)
