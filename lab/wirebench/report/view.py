@@ -18,6 +18,7 @@ from wirebench.report.claims import claim_views
 from wirebench.report.curves import ladder_curves
 from wirebench.report.facts import Facts, conformance, facts_of
 from wirebench.report.figures import moment
+from wirebench.report.json_share import json_tables
 from wirebench.report.loads import cost_tables, load_charts, load_tables
 from wirebench.report.matrix import comparable, matrix_of
 from wirebench.report.model import (
@@ -149,7 +150,7 @@ def _study(
         legend=tuple((name, style.looks[name]) for name in names),
         matrices=tuple(matrix_of(group) for group in comparable(pairs)),
         charts=(*_ladder(study.name, pairs, style), *load_charts(study.name, curves, style)),
-        tables=(*load_tables(curves), *cost_tables(pairs)),
+        tables=(*load_tables(curves), *cost_tables(pairs), *json_tables(pairs, facts)),
         cells=tuple(views),
         memory=tuple(
             MemoryView(heading=memory.heading(table), basis=memory.basis(table), rows=tuple(rows))
