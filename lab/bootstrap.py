@@ -50,6 +50,7 @@ SYSTEM = (
     ("CLI/CLI.hpp", "libcli11-dev"),
     ("fmt/core.h", "libfmt-dev"),
     ("nlohmann/json.hpp", "nlohmann-json3-dev"),
+    ("rapidjson/document.h", "rapidjson-dev"),  # for the floor, which is in every run
     ("re2/re2.h", "libre2-dev"),
 )
 

@@ -90,7 +90,7 @@ def test_the_published_cells_are_those_of_the_articles() -> None:
         for load in (first, "n5-t200", "n25-t200")
     }
     assert len(cells["rest"]) == 12
-    assert cells["websocket"] == ["burst-r100-q5"]
+    assert cells["websocket"] == ["burst-r100-q5", "echo-burst-r100-q5"]
     assert {cell.rpartition("-")[0] for cell in cells["roundtrip"]} == {
         "http-reuse", "https-reuse", "http-new", "ws-reuse", "wss-reuse",
     }  # fmt: skip

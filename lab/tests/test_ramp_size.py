@@ -36,8 +36,18 @@ def test_both_pacings_of_a_preset_have_the_size() -> None:
 def test_what_is_left_out_is_the_articles_and_keeps_its_name() -> None:
     found = scope("websocket", preset="hour", ramp=RampSize())
     assert {cell.cell.id for cell in found.cells} <= {"serial", "burst"}
+    published = scope("websocket", preset="published", ramp=RampSize(rounds=20))
+    assert [cell.cell.id for cell in published.cells] == [
+        "burst-r20-a100-q100",
+        "echo-burst-r20-a100-q100",
+    ]
+    assert [cell.cell.workload for cell in published.cells] == ["ws.count", "ws.echo"]
     small = scope("websocket", preset="full", ramp=RampSize(rounds=4, add=50, messages=20))
-    assert [cell.cell.id for cell in small.cells] == ["serial-small", "burst-small"]
+    assert [cell.cell.id for cell in small.cells] == [
+        "serial-small",
+        "burst-small",
+        "echo-burst-r4-a50-q20",
+    ]
 
 
 def test_a_study_without_ramps_is_told_so() -> None:
@@ -74,9 +84,9 @@ def test_the_estimate_knows_each_contestants_pace(tmp_path: Path) -> None:
         spent = sum(one["elapsed_ns"] for one in trial.rounds or ())
         answered = sum(one["answered"] for one in trial.rounds or ())
         assert record.message_ns == pytest.approx(spent / answered, rel=0.5)
-    name = next(name for name, _ in paces if name in CATALOG)
+    name = next(name for name, _, _ in paces if name in CATALOG)
 
-    def seconds(known: dict[tuple[str, str], float]) -> float:
+    def seconds(known: dict[tuple[str, str, str], float]) -> float:
         found = scope_of(
             Selection(studies=("websocket",), preset="full", seed=1, ramp=RampSize(), blocks=1),
             studies=STUDIES,
@@ -87,8 +97,8 @@ def test_the_estimate_knows_each_contestants_pace(tmp_path: Path) -> None:
         )
         return found.measuring_ns / 1e9
 
-    fast = seconds({(name, "burst"): 1_000, (name, "serial"): 1_000})
-    slow = seconds({(name, "burst"): 2_000, (name, "serial"): 2_000})
+    fast = seconds({(name, "ws.count", pacing): 1_000 for pacing in ("burst", "serial")})
+    slow = seconds({(name, "ws.count", pacing): 2_000 for pacing in ("burst", "serial")})
     # 50.5 million messages in each of two ramps; the contestant may be its own twin.
     assert slow - fast == pytest.approx(101.0 * round((slow - fast) / 101.0), rel=0.01)
     assert slow - fast >= 100

@@ -96,8 +96,9 @@ def test_full_presets_hold_the_published_matrices() -> None:
     }
     ramps = [cell.load for cell in studies["websocket"].preset("full").cells]
     assert [load.total_messages for load in ramps if isinstance(load, RampLoad)] == [
-        50_500_000,
-        50_500_000,
+        50_500_000,  # serial
+        50_500_000,  # burst
+        50_500_000,  # burst, echoed
     ]
 
 

@@ -1,13 +1,13 @@
 // `ws.echo` and `ws.count` with libwebsockets: one protocol callback, as in the library's minimal
 // examples. Fragments are put together in the session; replies queue there until the library says
 // that the connection is writeable.
-#include <cjson/cJSON.h>
 #include <libwebsockets.h>
 
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#include "count.h"
 
 enum { max_message_bytes = 16 * 1024 * 1024 };
 
@@ -42,22 +42,11 @@ static int queue(struct lws *wsi, struct session *session, const char *text, siz
 
 // {"c":n} -> {"c":n,"ts":<seconds>}
 static int answer_count(struct lws *wsi, struct session *session) {
-    cJSON *request = cJSON_ParseWithLength(session->message, session->size);
-    const cJSON *number = cJSON_GetObjectItemCaseSensitive(request, "c");
-    if (!cJSON_IsNumber(number)) {
-        cJSON_Delete(request);
-        lws_close_reason(wsi, LWS_CLOSE_STATUS_INVALID_PAYLOAD, NULL, 0);
-        return -1;
-    }
-    cJSON *answer = cJSON_CreateObject();
-    cJSON_AddNumberToObject(answer, "c", number->valuedouble);
-    cJSON_AddNumberToObject(answer, "ts", (double)time(NULL));
-    char *text = cJSON_PrintUnformatted(answer);
-    const int result = queue(wsi, session, text, strlen(text), LWS_WRITE_TEXT);
-    cJSON_free(text);
-    cJSON_Delete(answer);
-    cJSON_Delete(request);
-    return result;
+    size_t size;
+    const char *answer = reply_to_count(session->message, session->size, &size);
+    if (answer != NULL) return queue(wsi, session, answer, size, LWS_WRITE_TEXT);
+    lws_close_reason(wsi, LWS_CLOSE_STATUS_INVALID_PAYLOAD, NULL, 0);
+    return -1;
 }
 
 static int on_received(struct lws *wsi, struct session *session, const char *bytes, size_t size) {

@@ -14,16 +14,15 @@
 #include <boost/beast/http.hpp>
 #include <boost/beast/websocket.hpp>
 
-#include <nlohmann/json.hpp>
-
 #include <chrono>
 #include <cstdlib>
-#include <ctime>
 #include <iostream>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
+
+#include "json.hpp"
 
 namespace {
 
@@ -84,7 +83,7 @@ response_t rest(const request_t& request, const settings& settings) {
     const auto path = path_of(request);
     if (path == "/test") {
         if (request.method() != http::verb::post) return wrong_method(request, "POST");
-        if (!nlohmann::json::accept(request.body()))
+        if (!wirebench::is_json(request.body()))
             return reply(request, http::status::bad_request, "the body is not JSON");
         if (settings.delay.count() > 0) std::this_thread::sleep_for(settings.delay);
         return reply(request, http::status::ok, "Sending response: " + request.body());
@@ -116,16 +115,18 @@ net::awaitable<void> serve_websocket(beast::tcp_stream stream, const settings& s
     co_await socket.async_accept(net::use_awaitable);
     const bool counts = settings.workload == "ws.count";
     beast::flat_buffer buffer;
+    rapidjson::StringBuffer answer;
     for (;;) {
         co_await socket.async_read(buffer, net::use_awaitable);
         socket.text(socket.got_text());
         if (counts) {
             const auto bytes = buffer.data();
             const auto* text = static_cast<const char*>(bytes.data());
-            const auto request = nlohmann::json::parse(text, text + bytes.size());
-            const auto answer =
-                nlohmann::json{{"c", request.at("c")}, {"ts", std::time(nullptr)}}.dump();
-            co_await socket.async_write(net::buffer(answer), net::use_awaitable);
+            if (!wirebench::answer_count({text, bytes.size()}, answer))
+                co_return co_await socket.async_close(beast::websocket::close_code::bad_payload,
+                                                      net::use_awaitable);
+            co_await socket.async_write(net::buffer(answer.GetString(), answer.GetSize()),
+                                        net::use_awaitable);
         } else {
             co_await socket.async_write(buffer.data(), net::use_awaitable);
         }

@@ -1,7 +1,5 @@
 // `rest` with cpp-httplib, after its README, and TCP_NODELAY on.
 #include <httplib.h>
-#include <nlohmann/json.hpp>
-
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -9,6 +7,8 @@
 #include <regex>
 #include <string>
 #include <thread>
+
+#include "json.hpp"
 
 namespace {
 
@@ -37,7 +37,7 @@ int main() {
     server.set_keep_alive_max_count(std::numeric_limits<size_t>::max());
 
     server.Post("/test", [delay](const httplib::Request& request, httplib::Response& response) {
-        if (!nlohmann::json::accept(request.body)) {
+        if (!wirebench::is_json(request.body)) {
             response.status = 400;
             response.set_content("the body is not JSON", "text/plain");
             return;

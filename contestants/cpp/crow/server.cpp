@@ -2,12 +2,12 @@
 // the method is wrong.
 #include <crow.h>
 
-#include <nlohmann/json.hpp>
-
 #include <chrono>
 #include <cstdlib>
 #include <string>
 #include <thread>
+
+#include "json.hpp"
 
 namespace {
 
@@ -27,7 +27,7 @@ void add_hello(crow::SimpleApp& app) {
 
 void add_rest(crow::SimpleApp& app, std::chrono::milliseconds delay) {
     CROW_ROUTE(app, "/test").methods(crow::HTTPMethod::Post)([delay](const crow::request& request) {
-        if (!nlohmann::json::accept(request.body)) return text(400, "the body is not JSON");
+        if (!wirebench::is_json(request.body)) return text(400, "the body is not JSON");
         if (delay.count() > 0) std::this_thread::sleep_for(delay);
         return text(200, "Sending response: " + request.body);
     });

@@ -69,7 +69,7 @@ private:
         const bool is_get = request.method == "GET" || request.method == "HEAD";
         if (request.path == "/test") {
             if (request.method != "POST") return reply(loop, from, request, post_only_);
-            if (!json::is_json(request.body)) return reply(loop, from, request, not_json_);
+            if (!is_json(request.body)) return reply(loop, from, request, not_json_);
             if (delay_ns_ > 0) return delay(loop, from, request);
             return answer(loop, from, request.keep_alive, request.http_1_0, posted, request.body);
         }

@@ -4,8 +4,6 @@
 #include "utf8.hpp"
 #include "websocket.hpp"
 
-#include <ctime>
-
 namespace wirebench {
 namespace {
 
@@ -87,10 +85,8 @@ private:
         if (op == websocket::text && !utf8::valid(payload))
             return fail(loop, from, websocket::not_utf8);
         if (kind_ == websocket_kind::echo) return send(loop, from, op, payload);
-        answer_.clear();
-        if (!json::answer_count(payload, std::time(nullptr), answer_))
-            return fail(loop, from, websocket::not_utf8);
-        send(loop, from, websocket::text, answer_);
+        if (!answer_count(payload, answer_)) return fail(loop, from, websocket::not_utf8);
+        send(loop, from, websocket::text, text_of(answer_));
     }
 
     void on_close(event_loop& loop, connection& from, std::string_view payload) {
@@ -124,7 +120,7 @@ private:
     }
 
     websocket_kind kind_;
-    std::string answer_;
+    rapidjson::StringBuffer answer_;
     http1::fixed_response upgrade_{"426 Upgrade Required", "Upgrade: websocket\r\n", ""};
     http1::fixed_response version_{"426 Upgrade Required",
                                    "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n", ""};

@@ -3,8 +3,6 @@
 #include <pistache/peer.h>
 #include <pistache/router.h>
 
-#include <nlohmann/json.hpp>
-
 #include <sys/socket.h>
 
 #include <chrono>
@@ -12,6 +10,8 @@
 #include <iostream>
 #include <string>
 #include <thread>
+
+#include "json.hpp"
 
 namespace {
 
@@ -56,7 +56,7 @@ void add_routes(Rest::Router& router, const std::string& workload,
         return;
     }
     Post(router, "/test", [delay](const Rest::Request& request, Http::ResponseWriter response) {
-        if (!nlohmann::json::accept(request.body()))
+        if (!wirebench::is_json(request.body()))
             return reply(request, response, Http::Code::Bad_Request, "the body is not JSON");
         if (delay.count() > 0) std::this_thread::sleep_for(delay);
         return reply(request, response, Http::Code::Ok, "Sending response: " + request.body());

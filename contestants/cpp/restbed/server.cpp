@@ -1,13 +1,13 @@
 // `rest` with Restbed, after its documented examples.
 #include <restbed>
 
-#include <nlohmann/json.hpp>
-
 #include <chrono>
 #include <cstdlib>
 #include <memory>
 #include <string>
 #include <thread>
+
+#include "json.hpp"
 
 namespace {
 
@@ -37,7 +37,7 @@ void post(session_t& session, std::chrono::milliseconds delay) {
     const auto length = session->get_request()->get_header("Content-Length", std::size_t{0});
     session->fetch(length, [delay](session_t& session, const restbed::Bytes& bytes) {
         const std::string body(bytes.begin(), bytes.end());
-        if (!nlohmann::json::accept(body))
+        if (!wirebench::is_json(body))
             return reply(session, restbed::BAD_REQUEST, "the body is not JSON");
         if (delay.count() > 0) std::this_thread::sleep_for(delay);
         reply(session, restbed::OK, "Sending response: " + body);

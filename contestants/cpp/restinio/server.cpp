@@ -1,14 +1,14 @@
 // `rest` and `http.hello` with RESTinio's Express router, after its documentation.
 #include <restinio/all.hpp>
 
-#include <nlohmann/json.hpp>
-
 #include <chrono>
 #include <cstdlib>
 #include <iostream>
 #include <memory>
 #include <string>
 #include <thread>
+
+#include "json.hpp"
 
 namespace {
 
@@ -54,7 +54,7 @@ std::unique_ptr<router_t> make_router(const std::string& workload,
             });
     } else {
         serve(*router, restinio::http_method_post(), "/test", [delay](const auto& request, auto) {
-            if (!nlohmann::json::accept(request->body()))
+            if (!wirebench::is_json(request->body()))
                 return reply(request, restinio::status_bad_request(), "the body is not JSON");
             if (delay.count() > 0) std::this_thread::sleep_for(delay);
             return reply(request, restinio::status_ok(), "Sending response: " + request->body());

@@ -2,15 +2,14 @@
 // the same port.
 #include <uWebSockets/App.h>
 
-#include <nlohmann/json.hpp>
-
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
+
+#include "json.hpp"
 
 namespace {
 
@@ -27,11 +26,9 @@ void echo(socket_t* socket, std::string_view message, uWS::OpCode kind) {
 }
 
 void count(socket_t* socket, std::string_view message, uWS::OpCode) {
-    const auto request = nlohmann::json::parse(message, nullptr, false);
-    if (!request.is_object() || !request.contains("c"))
-        return socket->end(1007, "expected {\"c\":n}");
-    socket->send(nlohmann::json{{"c", request["c"]}, {"ts", std::time(nullptr)}}.dump(),
-                 uWS::OpCode::TEXT);
+    thread_local rapidjson::StringBuffer answer;
+    if (!wirebench::answer_count(message, answer)) return socket->end(1007, "expected {\"c\":n}");
+    socket->send(wirebench::text_of(answer), uWS::OpCode::TEXT);
 }
 
 void serve(const std::string& workload, const std::string& host, int port) {

@@ -2,21 +2,19 @@
 #include <wire/loop/blocking_pool.hpp>
 #include <wire/server/server.hpp>
 
-#include <nlohmann/json.hpp>
-
 #include <sys/resource.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
-#include <ctime>
 #include <iostream>
 #include <string>
 #include <thread>
 
+#include "json.hpp"
+
 namespace http = wire::http;
 namespace ws = wire::ws;
-using nlohmann::json;
 
 namespace {
 
@@ -41,7 +39,7 @@ void answer(http::response res) {
 
 void rest(http::router& routes, wire::blocking_pool& pool, std::chrono::milliseconds delay) {
     routes.post("/test", [&pool, delay](http::response res) {
-        if (!json::accept(res.request().body())) {
+        if (!wirebench::is_json(res.request().body())) {
             res.status(400).send("the body is not JSON\n");
         } else if (delay.count() == 0) {
             answer(std::move(res));
@@ -75,10 +73,10 @@ void echo(http::router& routes) {
 void count(http::router& routes) {
     routes.websocket("/", [](ws::session& s, const http::request&) {
         s.on_message([](ws::session& s, ws::message m) {
-            const json question = json::parse(m.data, nullptr, false);
-            if (!question.is_object() || !question.contains("c"))
+            thread_local rapidjson::StringBuffer answer;
+            if (!wirebench::answer_count(m.data, answer))
                 return s.close(ws::close_code::unsupported, "expected {\"c\":n}");
-            s.send(json{{"c", question["c"]}, {"ts", std::time(nullptr)}}.dump());
+            s.send(wirebench::text_of(answer));
         });
     });
 }

@@ -610,17 +610,20 @@ def _load(model: _AnyCell, preset: _Preset) -> Load:
 def with_ramps(
     presets: Sequence[tuple[Study, Preset]], size: RampSize
 ) -> list[tuple[Study, Preset]]:
-    """The presets with their ramps at this size, one for each pacing that they have, and without
-    everything else. A ramp of that size that the study has keeps its name.
+    """The presets with their ramps at this size, one for each workload and pacing that they have,
+    and without everything else. A ramp of that size that the study has keeps its name.
     """
     resized = []
     for study, preset in presets:
-        known = {cell.load: cell for one in study.presets.values() for cell in one.cells}
-        ramps: dict[Pacing, Cell] = {}
+        known = {
+            (cell.workload, cell.load): cell for one in study.presets.values() for cell in one.cells
+        }
+        ramps: dict[tuple[Workload, Pacing], Cell] = {}
         for cell in preset.cells:
             if isinstance(cell.load, RampLoad):
                 asked = _resized(cell, cell.load, size)
-                ramps.setdefault(cell.load.pacing, known.get(asked.load, asked))
+                kind = (cell.workload, cell.load.pacing)
+                ramps.setdefault(kind, known.get((cell.workload, asked.load), asked))
         if ramps:
             resized.append((study, replace(preset, cells=tuple(ramps.values()))))
     if not resized:
@@ -633,10 +636,12 @@ def with_ramps(
 
 def _resized(cell: Cell, load: RampLoad, size: RampSize) -> Cell:
     sending = "one in flight each" if load.pacing == "serial" else "sent back to back"
+    echoing = cell.workload == "ws.echo"
     return replace(
         cell,
-        id=f"{load.pacing}-{size}",
-        title=f"R = {size.rounds}, A = {size.add}, Q = {size.messages}, {sending}",
+        id=f"{'echo-' if echoing else ''}{load.pacing}-{size}",
+        title=f"R = {size.rounds}, A = {size.add}, Q = {size.messages}, {sending}"
+        + (", echoed" if echoing else ""),
         load=replace(load, rounds=size.rounds, add=size.add, messages=size.messages),
     )
 

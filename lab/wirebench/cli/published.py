@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from wirebench.report.claims import ClaimView
+    from wirebench.report.model import TableView
     from wirebench.report.published import BesideTable
 
 RUN_HELP = (
@@ -50,6 +51,8 @@ def published(
     """
     from wirebench.report import analyse_run
     from wirebench.report.claims import claim_views
+    from wirebench.report.facts import facts_of
+    from wirebench.report.json_share import json_tables
     from wirebench.report.published import beside
     from wirebench.store.jsonl import StoreError
     from wirebench.store.rundir import read_run
@@ -67,6 +70,10 @@ def published(
         )
     out = console()
     _print_tables(source, stored.info.name, beside(source, cells), out)
+    planned = stored.plan.cells if stored.plan is not None else ()
+    of_cell = {one.cell.id: one.cell for one in planned if one.study == study}
+    for table in json_tables([(cell, of_cell[cell.cell]) for cell in cells], facts_of(stored)):
+        _print_table(table, out)
     own = load_studies(find_root() / STUDIES)[study]
     _print_claims(claim_views(source, cells, own), out)
 
@@ -149,6 +156,18 @@ def _print_tables(
     out.print()
     if source.pictures:
         out.print(Text(f"{source.pictures}\n"))
+
+
+def _print_table(view: TableView, out: Console) -> None:
+    out.print(Text(view.title, style="bold"))
+    table = Table(box=None, padding=(0, 1), header_style="bold")
+    table.add_column("contestant", no_wrap=True)
+    for column in view.columns:
+        table.add_column(column, overflow="fold")
+    for row in view.rows:
+        table.add_row(*(Text(field) for field in row))
+    out.print(table)
+    out.print(Padding(Text(f"{view.how}\n"), (0, 0, 0, 2)))
 
 
 def _print_claims(claims: tuple[ClaimView, ...], out: Console) -> None:

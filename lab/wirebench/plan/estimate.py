@@ -48,9 +48,9 @@ BUILD_NS = {"rust": 90_000 * MS, "cpp": 25_000 * MS, "java": 25_000 * MS, "go": 
 OTHER_BUILD_NS = 12_000 * MS
 
 
-RampPaces = Mapping[tuple[str, str], float]
-"""Nanoseconds for each message of a ramp by contestant (``language/name``) and pacing, as earlier
-runs on this host had them.
+RampPaces = Mapping[tuple[str, str, str], float]
+"""Nanoseconds for each message of a ramp by contestant (``language/name``), workload and pacing, as
+earlier runs on this host had them.
 """
 NO_PACES: RampPaces = {}
 
@@ -60,7 +60,9 @@ def ramp_message_ns(cell: Cell, contestant: str, paces: RampPaces) -> float | No
     cell is none.
     """
     load = cell.load
-    return paces.get((contestant, load.pacing)) if isinstance(load, RampLoad) else None
+    if not isinstance(load, RampLoad):
+        return None
+    return paces.get((contestant, cell.workload, load.pacing))
 
 
 def trial_ns(

@@ -21,6 +21,7 @@ from wirebench.report.curves import ladder_curves
 from wirebench.report.facts import Facts, conformance, facts_of
 from wirebench.report.figures import moment
 from wirebench.report.footprints import footprints_of, footprints_view, framework_table
+from wirebench.report.json_share import json_tables
 from wirebench.report.loads import cost_tables, load_charts, load_tables
 from wirebench.report.matrix import comparable, matrix_of
 from wirebench.report.model import (
@@ -167,6 +168,7 @@ def _study(
         tables=(
             *load_tables(curves),
             *cost_tables(pairs),
+            *json_tables(pairs, facts),
             *((framework_table(names, facts, footprints, _day(run)),) if _lists(study) else ()),
         ),
         cells=tuple(views),

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from pydantic import TypeAdapter
 
+from wirebench.catalog.model import Workload
 from wirebench.catalog.studies import Pacing, RampLoad
 from wirebench.plan.estimate import RampPaces
 from wirebench.stats.types import TrialView
@@ -35,6 +36,8 @@ class PaceRecord:
     contestant: str
     pacing: Pacing
     message_ns: float
+    workload: Workload = "ws.count"
+    """The only one of ramps, when runs did not say."""
 
 
 _RECORD = TypeAdapter(PaceRecord)
@@ -63,6 +66,7 @@ def pace_records(run: StoredRun) -> list[PaceRecord]:
                 contestant=contestant,
                 pacing=load.pacing,
                 message_ns=float(np.median(paces)),
+                workload=planned.cell.workload,
             )
             for contestant, paces in seen.items()
         ]
@@ -85,7 +89,7 @@ def remember_paces(results: Path, run: StoredRun) -> None:
 
 
 def remembered_paces(results: Path, *, host_id: str) -> RampPaces:
-    """This host's latest figure for each contestant and pacing."""
+    """This host's latest figure for each contestant, workload and pacing."""
     return latest(
         one for one in read_records(results / PACES_FILE, _RECORD) if one.host_id == host_id
     )
@@ -93,4 +97,4 @@ def remembered_paces(results: Path, *, host_id: str) -> RampPaces:
 
 def latest(records: Iterable[PaceRecord]) -> RampPaces:
     newest = sorted(records, key=lambda one: one.started_unix_ns)
-    return {(one.contestant, one.pacing): one.message_ns for one in newest}
+    return {(one.contestant, one.workload, one.pacing): one.message_ns for one in newest}
