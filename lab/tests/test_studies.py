@@ -69,10 +69,14 @@ def test_full_presets_hold_the_published_matrices() -> None:
     assert {(load.scheme, load.policy, load.payload_bytes) for load in clients} == {
         (scheme, policy, payload)
         for scheme in ("http", "https", "ws", "wss")
-        for policy in ("reuse", "new")
-        for payload in (16, 1024, 65536, 1048576)
+        for policy, payloads in (
+            ("reuse", (16, 1024, 65536, 1048576)),
+            ("new", (16, 1024, 65536, 1048576)),
+            ("cold", (1024,)),
+        )
+        for payload in payloads
     }
-    assert len(clients) == len(roundtrip) == 32
+    assert len(clients) == len(roundtrip) == 36
     ladder = [cell.load for cell in studies["concurrency"].preset("full").cells]
     plain = [
         load
