@@ -329,14 +329,14 @@ def _measured(
         30_000
         + 25_000 * cost
         + load.payload_bytes * 0.4
-        + (120_000 * cost if load.policy == "new" else 0)
+        + (120_000 * cost if load.policy != "reuse" else 0)
     )
     metrics = _latency(trip) | {
         "round_trip_ns": trip,
         "round_trip_p99_ns": trip * 2.2,
         "throughput_per_s": 1e9 / trip,
         "cpu_per_operation_ns": 14_000 * cost,
-        "connections_opened": load.operations if load.policy == "new" else 1,
+        "connections_opened": load.operations if load.policy != "reuse" else 1,
         "success_ratio": 1.0,
     }
     return replace(

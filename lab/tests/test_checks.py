@@ -7,7 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from checks import Count, add, count_ctest, count_junit, count_probes, count_verified, fuzzing_summary
+from checks import (
+    Count,
+    add,
+    count_ctest,
+    count_junit,
+    count_probes,
+    count_verified,
+    fuzzing_summary,
+)
 
 
 def test_counts_are_added_and_printed() -> None:

@@ -92,7 +92,7 @@ def test_the_published_cells_are_those_of_the_articles() -> None:
     assert len(cells["rest"]) == 12
     assert cells["websocket"] == ["burst-r100-q5", "echo-burst-r100-q5"]
     assert {cell.rpartition("-")[0] for cell in cells["roundtrip"]} == {
-        "http-reuse", "https-reuse", "http-new", "ws-reuse", "wss-reuse",
+        "http-reuse", "https-reuse", "http-cold", "https-cold", "http-new", "ws-reuse", "wss-reuse",
     }  # fmt: skip
 
 

@@ -64,8 +64,11 @@ def test_a_right_client_has_its_figures(supervisor: Supervisor, tmp_path: Path) 
     assert HdrHistogram.decode(result.histogram.encode()).get_total_count() == CALLS.operations
 
 
-def test_a_new_connection_for_each_operation(supervisor: Supervisor, tmp_path: Path) -> None:
-    result = call("none", supervisor, tmp_path, policy="new")
+@pytest.mark.parametrize("policy", ["new", "cold"])
+def test_a_new_connection_for_each_operation(
+    policy: str, supervisor: Supervisor, tmp_path: Path
+) -> None:
+    result = call("none", supervisor, tmp_path, policy=policy)
     assert result.failure is None
     assert result.metrics["connections_opened"] == CALLS.operations + CALLS.warmup
 
@@ -75,6 +78,7 @@ def test_a_new_connection_for_each_operation(supervisor: Supervisor, tmp_path: P
     [
         ("loses_a_sample", "reuse", "client_mismatch", "49 samples"),
         ("says_one_connection", "new", "client_mismatch", "connections: 1"),
+        ("says_one_connection", "cold", "client_mismatch", "connections: 1"),
         ("says_too_many", "reuse", "client_mismatch", "5001 connections"),
         ("prints_nothing", "reuse", "client_failed", "(it printed nothing)"),
         ("chatters", "reuse", "client_failed", "a line of chatter"),

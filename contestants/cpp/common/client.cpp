@@ -31,8 +31,11 @@ std::string pattern(std::size_t size) {
     return out;
 }
 
-session::session(client& what, policy how, std::string expected)
-    : client_(what), policy_(how), expected_(std::move(expected)) {}
+session::session(settings settings, policy how, std::string expected)
+    : settings_(std::move(settings)), policy_(how), expected_(std::move(expected)) {
+    settings_.new_connections = policy_ == policy::renew;
+    if (policy_ != policy::cold) client_ = make_client(settings_);
+}
 
 session::~session() {
     try {
@@ -43,32 +46,54 @@ session::~session() {
 }
 
 void session::prepare() {
-    if (policy_ != policy::reuse || open_) return;
-    client_.open();
-    open_ = true;
+    if (policy_ == policy::reuse) connect();
 }
 
 void session::operate() {
     try {
-        if (!open_) {
-            client_.open();
-            open_ = true;
-        }
-        const auto got = client_.operation();
+        connect();
+        const auto got = client_->operation();
         if (got != expected_) {
             throw std::runtime_error("expected " + std::to_string(expected_.size()) +
                                      " bytes of the pattern, got " + std::to_string(got.size()) +
                                      " bytes: " + std::string(got.substr(0, 64)));
         }
-        if (policy_ == policy::renew) finish();
+        if (policy_ != policy::reuse) finish();
     } catch (...) {
-        if (std::exchange(open_, false)) client_.close();
+        try {
+            finish();
+        } catch (const std::exception&) {
+            // The first failure is the one to tell.
+        }
         throw;
     }
 }
 
 void session::finish() {
-    if (std::exchange(open_, false)) client_.close();
+    try {
+        if (std::exchange(open_, false)) client_->close();
+    } catch (...) {
+        drop();
+        throw;
+    }
+    drop();
+}
+
+std::uint64_t session::connections() const {
+    return dropped_ + (client_ != nullptr ? client_->connections() : 0);
+}
+
+void session::connect() {
+    if (client_ == nullptr) client_ = make_client(settings_);
+    if (open_) return;
+    client_->open();
+    open_ = true;
+}
+
+void session::drop() noexcept {
+    if (policy_ != policy::cold || client_ == nullptr) return;
+    dropped_ += client_->connections();
+    client_.reset();
 }
 
 environment read_environment() {
@@ -78,10 +103,10 @@ environment read_environment() {
         throw std::invalid_argument("WIREBENCH_URL: expected http://... or ws://..., got nothing");
     out.settings.ca_file = text_of("WIREBENCH_CA_FILE", "");
     const auto policy = text_of("WIREBENCH_POLICY", "reuse");
-    if (policy != "reuse" && policy != "new")
-        throw std::invalid_argument("WIREBENCH_POLICY: expected reuse or new, got '" + policy +
-                                    "'");
-    out.policy = policy == "reuse" ? policy::reuse : policy::renew;
+    if (policy != "reuse" && policy != "new" && policy != "cold")
+        throw std::invalid_argument("WIREBENCH_POLICY: expected reuse, new or cold, got '" +
+                                    policy + "'");
+    out.policy = policy == "reuse" ? policy::reuse : policy == "new" ? policy::renew : policy::cold;
     out.expected = pattern(number_of("WIREBENCH_PAYLOAD_BYTES", "1024"));
     out.settings.message = out.expected;
     out.warmup = number_of("WIREBENCH_WARMUP", "0");

@@ -17,6 +17,9 @@ struct settings {
     std::string url;      // http://host:port/path or ws://host:port/ (https, wss)
     std::string message;  // ws: the text to send and to get back
     std::string ca_file;  // empty: the system's certificates
+    // Policy `new`: each operation is the only one of its connection. For libraries that are told
+    // so ahead, or whose connections close() cannot reach.
+    bool new_connections = false;
 };
 
 class client {
@@ -26,7 +29,8 @@ public:
     client& operator=(const client&) = delete;
     virtual ~client() = default;
 
-    // Makes the handle, and the connection where the library connects ahead of the first request.
+    // Makes the connection where the library connects ahead of the first request. What the
+    // library's users keep between connections (handle, pool, TLS context) the constructor makes.
     virtual void open() = 0;
 
     // http: sends one GET, reads the whole response, throws unless its status is 200.
@@ -34,7 +38,7 @@ public:
     // Returns the body or message received; it must stay valid until the next call.
     virtual std::string_view operation() = 0;
 
-    // Gives up the handle and the connection. Called only after a successful open().
+    // Gives up the connection and keeps the rest. Called only after a successful open().
     virtual void close() = 0;
 
     // Connections opened so far, as the library or the code around it counts them.
@@ -49,13 +53,15 @@ std::unique_ptr<client> make_client(const settings& settings);
 // Byte i is 'a' + i % 26: what /payload/{n} serves and what is sent to an echo server.
 std::string pattern(std::size_t size);
 
-enum class policy { reuse, renew };
+// reuse: one client, one connection. renew: one client, a connection for each operation. cold: a
+// client for each operation, made and destroyed within it.
+enum class policy { reuse, renew, cold };
 
 // Runs operations one after another by the policy, checks what comes back, and counts.
 class session {
 public:
-    // `what` must outlive the session.
-    session(client& what, policy how, std::string expected);
+    // Throws what make_client throws.
+    session(settings settings, policy how, std::string expected);
     ~session();
     session(const session&) = delete;
     session& operator=(const session&) = delete;
@@ -65,12 +71,19 @@ public:
     // Throws when the operation failed or brought something else than expected.
     void operate();
     void finish();
+    // Opened so far by all clients of this session.
+    std::uint64_t connections() const;
 
 private:
-    client& client_;
+    void connect();
+    void drop() noexcept;
+
+    settings settings_;
     policy policy_;
     std::string expected_;
+    std::unique_ptr<client> client_;  // null between the operations of policy cold
     bool open_ = false;
+    std::uint64_t dropped_ = 0;  // connections of the clients before this one
 };
 
 // The client contract's environment.

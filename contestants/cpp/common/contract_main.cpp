@@ -49,7 +49,6 @@ constexpr int hopeless = 10;
 
 int run() {
     const auto environment = wirebench::read_environment();
-    const auto client = wirebench::make_client(environment.settings);
     std::uint64_t errors = 0;
     int in_a_row = 0;
     std::vector<std::uint64_t> samples;
@@ -57,8 +56,9 @@ int run() {
     steady::duration wall{};
     rusage before{};
     rusage after{};
+    std::uint64_t connections = 0;
     {
-        wirebench::session session(*client, environment.policy, environment.expected);
+        wirebench::session session(environment.settings, environment.policy, environment.expected);
         const auto attempt = [&](auto step) {
             try {
                 step();
@@ -84,14 +84,14 @@ int run() {
         }
         wall = last - begin;
         after = usage();
+        connections = session.connections();
     }
     write_samples(environment.samples_file, samples);
     std::printf(
         "{\"operations\":%llu,\"errors\":%llu,\"connections\":%llu,\"wall_ns\":%llu,\"cpu_user_"
         "ns\":%llu,\"cpu_system_ns\":%llu}\n",
         static_cast<unsigned long long>(samples.size()), static_cast<unsigned long long>(errors),
-        static_cast<unsigned long long>(client->connections()),
-        static_cast<unsigned long long>(ns(wall)),
+        static_cast<unsigned long long>(connections), static_cast<unsigned long long>(ns(wall)),
         static_cast<unsigned long long>(ns(after.ru_utime) - ns(before.ru_utime)),
         static_cast<unsigned long long>(ns(after.ru_stime) - ns(before.ru_stime)));
     return errors == 0 && samples.size() == environment.operations ? 0 : 1;

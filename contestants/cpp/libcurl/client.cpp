@@ -19,21 +19,21 @@ size_t append(char* data, size_t, size_t size, void* body) {
 
 class curl_client : public wirebench::client {
 public:
-    explicit curl_client(const wirebench::settings& settings) : settings_(settings) {}
-
-    // libcurl connects with the first request.
-    void open() override {
-        handle_ = curl_easy_init();
+    explicit curl_client(const wirebench::settings& settings) : handle_(curl_easy_init()) {
         if (handle_ == nullptr) throw std::runtime_error("curl_easy_init failed");
-        curl_easy_setopt(handle_, CURLOPT_URL, settings_.url.c_str());
+        curl_easy_setopt(handle_, CURLOPT_URL, settings.url.c_str());
         curl_easy_setopt(handle_, CURLOPT_WRITEFUNCTION, append);
         curl_easy_setopt(handle_, CURLOPT_WRITEDATA, &body_);
         curl_easy_setopt(handle_, CURLOPT_PROXY, "");  // whatever the environment says of proxies
         curl_easy_setopt(handle_, CURLOPT_NOSIGNAL, 1L);
         curl_easy_setopt(handle_, CURLOPT_TIMEOUT, 10L);
-        if (!settings_.ca_file.empty())
-            curl_easy_setopt(handle_, CURLOPT_CAINFO, settings_.ca_file.c_str());
+        curl_easy_setopt(handle_, CURLOPT_FORBID_REUSE, settings.new_connections ? 1L : 0L);
+        if (!settings.ca_file.empty())
+            curl_easy_setopt(handle_, CURLOPT_CAINFO, settings.ca_file.c_str());
     }
+    ~curl_client() override { curl_easy_cleanup(handle_); }
+
+    void open() override {}  // libcurl connects with the first request
 
     std::string_view operation() override {
         body_.clear();
@@ -49,12 +49,11 @@ public:
         return body_;
     }
 
-    void close() override { curl_easy_cleanup(handle_); }
+    void close() override {}  // as the handle has been told
     std::uint64_t connections() const override { return connections_; }
 
 private:
-    wirebench::settings settings_;
-    CURL* handle_ = nullptr;
+    CURL* handle_;
     std::string body_;
     std::uint64_t connections_ = 0;
 };
@@ -64,6 +63,7 @@ private:
 std::unique_ptr<wirebench::client> wirebench::make_client(const settings& settings) {
     if (settings.url.rfind("http", 0) != 0)
         throw std::invalid_argument("WIREBENCH_URL: expected http://..., got " + settings.url);
-    check(curl_global_init(CURL_GLOBAL_DEFAULT));
+    static const auto initialised = curl_global_init(CURL_GLOBAL_DEFAULT);
+    check(initialised);
     return std::make_unique<curl_client>(settings);
 }

@@ -26,35 +26,32 @@ std::shared_ptr<wire::tls::client_context> tls_of(const wirebench::settings& set
 
 class http_client : public wirebench::client {
 public:
-    explicit http_client(const wirebench::settings& settings) : url_(settings.url) {
-        options_.tls = tls_of(settings);
-    }
+    explicit http_client(const wirebench::settings& settings)
+        : url_(settings.url), client_(value_of(wire::http::client::create(options_of(settings)))) {}
 
-    // As with the other libraries a new connection is a new client, which connects with its first
-    // request.
-    void open() override { client_.emplace(value_of(wire::http::client::create(options_))); }
+    void open() override {}  // the client connects with a request
 
     std::string_view operation() override {
-        reply_ = value_of(client_->get(url_));
+        reply_ = value_of(client_.get(url_));
         if (reply_.status() != 200)
             throw std::runtime_error("expected status 200, got " + std::to_string(reply_.status()));
         return reply_.body();
     }
 
-    void close() override {
-        before_ += client_->connections_opened();
-        client_.reset();
-    }
-    std::uint64_t connections() const override {
-        return before_ + (client_ ? client_->connections_opened() : 0);
-    }
+    void close() override {}  // as its options say
+    std::uint64_t connections() const override { return client_.connections_opened(); }
 
 private:
+    static wire::http::client_options options_of(const wirebench::settings& settings) {
+        wire::http::client_options options;
+        options.tls = tls_of(settings);
+        if (settings.new_connections) options.max_idle_per_host = 0;
+        return options;
+    }
+
     std::string url_;
-    wire::http::client_options options_;
-    std::optional<wire::http::client> client_;
+    wire::http::client client_;
     wire::http::reply reply_;
-    std::uint64_t before_ = 0;
 };
 
 class ws_client : public wirebench::client {

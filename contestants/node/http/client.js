@@ -7,8 +7,7 @@ const https = require('node:https');
 
 const url = new URL(process.env.WIREBENCH_URL);
 const { Agent, get: request } = url.protocol === 'https:' ? https : http;
-const ca = process.env.WIREBENCH_CA_FILE ? fs.readFileSync(process.env.WIREBENCH_CA_FILE) : undefined;
-const reuse = process.env.WIREBENCH_POLICY === 'reuse';
+const policy = process.env.WIREBENCH_POLICY;
 const expected = Buffer.alloc(Number(process.env.WIREBENCH_PAYLOAD_BYTES), 'abcdefghijklmnopqrstuvwxyz');
 const warmup = Number(process.env.WIREBENCH_WARMUP);
 const operations = Number(process.env.WIREBENCH_OPERATIONS);
@@ -20,6 +19,11 @@ class CountingAgent extends Agent {
     connections += 1;
     return super.createConnection(...args);
   }
+}
+
+function newAgent(keepAlive) {
+  const file = process.env.WIREBENCH_CA_FILE;
+  return new CountingAgent({ ca: file ? fs.readFileSync(file) : undefined, keepAlive, maxSockets: 1 });
 }
 
 function get(agent) {
@@ -34,8 +38,8 @@ function get(agent) {
   });
 }
 
-async function getOnce() {
-  const agent = new CountingAgent({ ca });
+async function getCold() {
+  const agent = newAgent(true);
   try {
     return await get(agent);
   } finally {
@@ -44,8 +48,8 @@ async function getOnce() {
 }
 
 async function main() {
-  const agent = new CountingAgent({ ca, keepAlive: true, maxSockets: 1 });
-  const operation = reuse ? () => get(agent) : getOnce;
+  const agent = newAgent(policy === 'reuse');
+  const operation = policy === 'cold' ? getCold : () => get(agent);
   const samples = Buffer.alloc(8 * operations);
   let errors = 0;
   let cpu;

@@ -6,8 +6,7 @@ const fs = require('node:fs');
 const { WebSocket } = require('ws');
 
 const url = process.env.WIREBENCH_URL;
-const ca = process.env.WIREBENCH_CA_FILE ? fs.readFileSync(process.env.WIREBENCH_CA_FILE) : undefined;
-const reuse = process.env.WIREBENCH_POLICY === 'reuse';
+const policy = process.env.WIREBENCH_POLICY;
 const expected = Buffer.alloc(Number(process.env.WIREBENCH_PAYLOAD_BYTES), 'abcdefghijklmnopqrstuvwxyz');
 const message = expected.toString();
 const warmup = Number(process.env.WIREBENCH_WARMUP);
@@ -15,8 +14,15 @@ const operations = Number(process.env.WIREBENCH_OPERATIONS);
 
 let connections = 0;
 
-async function open() {
-  const socket = new WebSocket(url, { ca });
+// ws has no object that connections share: policy cold reads the authorities again, and Node parses them for each
+// connection anyway.
+function newOptions() {
+  const file = process.env.WIREBENCH_CA_FILE;
+  return { ca: file ? fs.readFileSync(file) : undefined };
+}
+
+async function open(options) {
+  const socket = new WebSocket(url, options);
   await once(socket, 'open');
   connections += 1;
   return socket;
@@ -31,8 +37,8 @@ function exchange(socket) {
   });
 }
 
-async function exchangeOnce() {
-  const socket = await open();
+async function exchangeOnce(options) {
+  const socket = await open(options);
   const ok = await exchange(socket);
   socket.onclose = null;
   socket.close();
@@ -41,8 +47,13 @@ async function exchangeOnce() {
 }
 
 async function main() {
-  const kept = reuse ? await open() : null;
-  const operation = reuse ? () => exchange(kept) : exchangeOnce;
+  const options = newOptions();
+  const kept = policy === 'reuse' ? await open(options) : null;
+  const operation = {
+    reuse: () => exchange(kept),
+    new: () => exchangeOnce(options),
+    cold: () => exchangeOnce(newOptions()),
+  }[policy];
   const samples = Buffer.alloc(8 * operations);
   let errors = 0;
   let cpu;

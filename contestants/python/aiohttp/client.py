@@ -17,8 +17,7 @@ from pathlib import Path
 import aiohttp
 
 URL = os.environ["WIREBENCH_URL"]
-CONTEXT = ssl.create_default_context(cafile=os.environ["WIREBENCH_CA_FILE"] or None)
-REUSE = os.environ["WIREBENCH_POLICY"] == "reuse"
+POLICY = os.environ["WIREBENCH_POLICY"]
 EXPECTED = (b"abcdefghijklmnopqrstuvwxyz" * (int(os.environ["WIREBENCH_PAYLOAD_BYTES"]) // 26 + 1))[
     : int(os.environ["WIREBENCH_PAYLOAD_BYTES"])
 ]
@@ -37,8 +36,13 @@ def open_socket(address: tuple) -> socket.socket:
 
 
 def new_session() -> aiohttp.ClientSession:
+    context = None
+    if URL.startswith(("https", "wss")):
+        context = ssl.create_default_context(cafile=os.environ["WIREBENCH_CA_FILE"] or None)
     return aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(socket_factory=open_socket, ssl=CONTEXT)
+        connector=aiohttp.TCPConnector(
+            socket_factory=open_socket, ssl=context or True, force_close=POLICY == "new"
+        )
     )
 
 
@@ -52,14 +56,14 @@ async def exchange(ws: aiohttp.ClientWebSocketResponse) -> bool:
     return await ws.receive_str() == MESSAGE
 
 
-async def get_once() -> bool:
-    async with new_session() as session:
-        return await get(session)
-
-
-async def exchange_once() -> bool:
-    async with new_session() as session, session.ws_connect(URL) as ws:
+async def exchange_once(session: aiohttp.ClientSession) -> bool:
+    async with session.ws_connect(URL) as ws:
         return await exchange(ws)
+
+
+async def with_new_session(operation: Callable[[aiohttp.ClientSession], Awaitable[bool]]) -> bool:
+    async with new_session() as session:
+        return await operation(session)
 
 
 async def measure(operation: Callable[[], Awaitable[bool]]) -> int:
@@ -97,15 +101,14 @@ async def measure(operation: Callable[[], Awaitable[bool]]) -> int:
 
 
 async def main() -> int:
-    if URL.startswith("http"):
-        if not REUSE:
-            return await measure(get_once)
-        async with new_session() as session:
-            return await measure(lambda: get(session))
-    if not REUSE:
-        return await measure(exchange_once)
-    async with new_session() as session, session.ws_connect(URL) as ws:
-        return await measure(lambda: exchange(ws))
+    operation = get if URL.startswith("http") else exchange_once
+    if POLICY == "cold":
+        return await measure(lambda: with_new_session(operation))
+    async with new_session() as session:
+        if POLICY == "reuse" and operation is exchange_once:
+            async with session.ws_connect(URL) as ws:
+                return await measure(lambda: exchange(ws))
+        return await measure(lambda: operation(session))
 
 
 sys.exit(1 if asyncio.run(main()) else 0)

@@ -17,11 +17,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import WebSocketException
 
 URL = os.environ["WIREBENCH_URL"]
-CONTEXT = (
-    ssl.create_default_context(cafile=os.environ["WIREBENCH_CA_FILE"] or None)
-    if URL.startswith("wss")
-    else None
-)
+POLICY = os.environ["WIREBENCH_POLICY"]
 PAYLOAD_BYTES = int(os.environ["WIREBENCH_PAYLOAD_BYTES"])
 MESSAGE = ("abcdefghijklmnopqrstuvwxyz" * (PAYLOAD_BYTES // 26 + 1))[:PAYLOAD_BYTES]
 WARMUP = int(os.environ["WIREBENCH_WARMUP"])
@@ -30,14 +26,21 @@ OPERATIONS = int(os.environ["WIREBENCH_OPERATIONS"])
 connections = 0
 
 
+def new_context() -> ssl.SSLContext | None:
+    """What connections to one server share, and so what policy cold makes anew."""
+    if not URL.startswith("wss"):
+        return None
+    return ssl.create_default_context(cafile=os.environ["WIREBENCH_CA_FILE"] or None)
+
+
 async def exchange(websocket: ClientConnection) -> bool:
     await websocket.send(MESSAGE)
     return await websocket.recv() == MESSAGE
 
 
-async def exchange_once() -> bool:
+async def exchange_once(context: ssl.SSLContext | None) -> bool:
     global connections
-    async with connect(URL, ssl=CONTEXT) as websocket:
+    async with connect(URL, ssl=context) as websocket:
         connections += 1
         return await exchange(websocket)
 
@@ -78,9 +81,12 @@ async def measure(operation: Callable[[], Awaitable[bool]]) -> int:
 
 async def main() -> int:
     global connections
-    if os.environ["WIREBENCH_POLICY"] != "reuse":
-        return await measure(exchange_once)
-    async with connect(URL, ssl=CONTEXT) as websocket:
+    if POLICY == "cold":
+        return await measure(lambda: exchange_once(new_context()))
+    context = new_context()
+    if POLICY == "new":
+        return await measure(lambda: exchange_once(context))
+    async with connect(URL, ssl=context) as websocket:
         connections = 1
         return await measure(lambda: exchange(websocket))
 

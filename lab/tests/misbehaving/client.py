@@ -22,16 +22,26 @@ size = int(os.environ["WIREBENCH_PAYLOAD_BYTES"])
 warmup, operations = int(os.environ["WIREBENCH_WARMUP"]), int(os.environ["WIREBENCH_OPERATIONS"])
 wanted = bytes(ord("a") + i % 26 for i in range(size))
 request = f"GET {target.path} HTTP/1.1\r\nHost: {target.netloc}\r\n\r\n".encode()
+RECONNECTS = ("reconnects", "reconnects_openly")
 connections = 0
 connection: socket.socket | None = None
-context = ssl.create_default_context(cafile=os.environ["WIREBENCH_CA_FILE"] or None)
-context.check_hostname = fault not in ("trusts_anyone", "checks_no_name")
-if fault == "trusts_anyone":
-    context.verify_mode = ssl.CERT_NONE
+
+
+def new_context() -> ssl.SSLContext:
+    made = ssl.create_default_context(cafile=os.environ["WIREBENCH_CA_FILE"] or None)
+    made.check_hostname = fault not in ("trusts_anyone", "checks_no_name")
+    if fault == "trusts_anyone":
+        made.verify_mode = ssl.CERT_NONE
+    return made
+
+
+context = new_context()
 
 
 def operate() -> bool:
-    global connections, connection
+    global connections, connection, context
+    if policy == "cold":
+        context = new_context()
     if connection is None:
         connection = socket.create_connection((target.hostname, target.port), timeout=5)
         if target.scheme == "https":
@@ -46,7 +56,8 @@ def operate() -> bool:
         headers[name.lower()] = value.strip()
     body = stream.read(int(headers[b"content-length"]))
     stream.close()
-    if policy == "new" or headers.get(b"connection") == b"close" or fault == "reconnects":
+    closes = policy != "reuse" and fault != "keeps_its_connection"
+    if closes or headers.get(b"connection") == b"close" or fault in RECONNECTS:
         connection.close()
         connection = None
     if fault == "checks_nothing":

@@ -24,6 +24,8 @@ from wirebench.catalog.model import CALLED, TLS_SCHEMES, Role, Scheme, Workload
 
 Kind = Literal["closed", "open", "each", "ramp", "client"]
 Policy = Literal["reuse", "new"]
+ClientPolicy = Literal["reuse", "new", "cold"]
+"""CONTRIBUTING.md says what each means to a client."""
 Pacing = Literal["serial", "burst"]
 Arrivals = Literal["poisson", "constant"]
 Cores = Literal["one", "all"]
@@ -171,7 +173,7 @@ class ClientLoad:
     """Operations of a client library, one after another."""
 
     scheme: Scheme
-    policy: Policy
+    policy: ClientPolicy
     payload_bytes: int
     warmup: int
     operations: int
@@ -340,7 +342,7 @@ class _RampCell(_CellBase):
 class _ClientCell(_CellBase):
     kind: Literal["client"]
     scheme: Scheme
-    policy: Policy
+    policy: ClientPolicy
     payload_bytes: Count
     warmup: Annotated[int, Field(ge=0)]
     operations: Count

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import get_args
 
 from wirebench.catalog.contestants import Catalog
 from wirebench.catalog.licences import PERMISSIVE, allows, is_permissive
@@ -11,6 +12,7 @@ from wirebench.catalog.model import Contestant, Role
 from wirebench.catalog.studies import (
     Cell,
     ClientLoad,
+    ClientPolicy,
     ClosedLoad,
     EachLoad,
     Load,
@@ -160,10 +162,10 @@ def _order_of_pinned(one: Measured) -> tuple[float, int, str]:
     return rate or 0.0, _size(load), one.cell.id
 
 
-def _order_of_clients(one: Measured) -> tuple[bool, int, str]:
+def _order_of_clients(one: Measured) -> tuple[int, int, str]:
     load = one.cell.load
     assert isinstance(load, ClientLoad)
-    return load.policy != "reuse", load.payload_bytes, one.cell.id
+    return get_args(ClientPolicy).index(load.policy), load.payload_bytes, one.cell.id
 
 
 # --- one contestant -------------------------------------------------------------------------------

@@ -69,7 +69,7 @@ def _mismatch(report: Report, samples: int, load: ClientLoad) -> tuple[str, str]
         wrong = (f"operations: {load.operations}", f"operations: {report.operations}")
     elif samples != load.operations:
         wrong = (f"{load.operations} samples of 8 bytes", f"{samples} samples")
-    elif load.policy == "new" and report.connections < operations:
+    elif load.policy != "reuse" and report.connections < operations:
         wrong = (
             f"a connection for each of {operations} operations",
             f"connections: {report.connections}",

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 
 from wirebench.catalog.model import CALLED, SCHEMES, TLS_SCHEMES, Scheme, Workload
-from wirebench.catalog.studies import ClientLoad, Policy
+from wirebench.catalog.studies import ClientLoad, ClientPolicy
 from wirebench.process.certificates import Certificates, issue
 from wirebench.process.client import ClientRun, run_client
 from wirebench.process.cores import choose_cores
@@ -25,7 +25,7 @@ almost none.
 _TYPICAL_NS = 1_000_000
 
 _SIZES = (16, 65_536)
-_POLICIES: tuple[Policy, ...] = ("reuse", "new")
+_POLICIES: tuple[ClientPolicy, ...] = ("reuse", "new", "cold")
 _WRONGS: tuple[Misbehaviour, ...] = ("wrong_body", "short_body", "not_found")
 
 
@@ -37,7 +37,7 @@ def verify_client(
     *,
     schemes: Sequence[Scheme] = SCHEMES,
 ) -> Verdict:
-    """Run the client against correct servers with both policies, and against wrong ones.
+    """Run the client against correct servers with each policy, and against wrong ones.
 
     ``schemes``: the schemes it calls. Those for the workload are checked, plain and over TLS.
     """
@@ -83,7 +83,7 @@ def _tls_checks(scope: Scope, program: Program, scheme: Scheme) -> Iterator[Chec
         yield from _impostor(scope, program, _load(scheme, "reuse", 1024), what, certificates)
 
 
-def _load(scheme: Scheme, policy: Policy, size: int) -> ClientLoad:
+def _load(scheme: Scheme, policy: ClientPolicy, size: int) -> ClientLoad:
     return ClientLoad(
         scheme=scheme,
         policy=policy,

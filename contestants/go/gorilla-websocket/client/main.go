@@ -21,7 +21,6 @@ var (
 	url         = os.Getenv("WIREBENCH_URL")
 	expected    = payload(number("WIREBENCH_PAYLOAD_BYTES"))
 	errWrong    = errors.New("wrong reply")
-	dialer      = websocket.Dialer{TLSClientConfig: authorities()}
 	connections int
 )
 
@@ -52,7 +51,11 @@ func authorities() *tls.Config {
 	return &tls.Config{RootCAs: pool}
 }
 
-func dial() (*websocket.Conn, error) {
+func newDialer() *websocket.Dialer {
+	return &websocket.Dialer{TLSClientConfig: authorities()}
+}
+
+func dial(dialer *websocket.Dialer) (*websocket.Conn, error) {
 	conn, _, err := dialer.Dial(url, nil)
 	if err == nil {
 		connections++
@@ -71,8 +74,8 @@ func exchange(conn *websocket.Conn) error {
 	return err
 }
 
-func exchangeOnce() error {
-	conn, err := dial()
+func exchangeOnce(dialer *websocket.Dialer) error {
+	conn, err := dial(dialer)
 	if err != nil {
 		return err
 	}
@@ -92,9 +95,13 @@ func exchangeOnce() error {
 }
 
 func main() {
-	operation := exchangeOnce
-	if os.Getenv("WIREBENCH_POLICY") == "reuse" {
-		conn, err := dial()
+	dialer := newDialer()
+	operation := func() error { return exchangeOnce(dialer) }
+	switch os.Getenv("WIREBENCH_POLICY") {
+	case "cold":
+		operation = func() error { return exchangeOnce(newDialer()) }
+	case "reuse":
+		conn, err := dial(dialer)
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -24,7 +24,6 @@ var (
 	url         = os.Getenv("WIREBENCH_URL")
 	expected    = payload(number("WIREBENCH_PAYLOAD_BYTES"))
 	errWrong    = errors.New("wrong reply")
-	trusted     = authorities()
 	connections atomic.Int64 // the transport dials in goroutines of its own
 )
 
@@ -56,11 +55,12 @@ func authorities() *tls.Config {
 }
 
 // newClient is http.DefaultTransport's set-up with a dialer that counts.
-func newClient() *http.Client {
+func newClient(keepAlives bool) *http.Client {
 	dialer := net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.Proxy = nil
-	transport.TLSClientConfig = trusted.Clone()
+	transport.DisableKeepAlives = !keepAlives
+	transport.TLSClientConfig = authorities()
 	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 		connections.Add(1)
 		return dialer.DialContext(ctx, network, address)
@@ -84,17 +84,17 @@ func get(client *http.Client) error {
 	return nil
 }
 
-func getOnce() error {
-	client := newClient()
+func getCold() error {
+	client := newClient(true)
 	defer client.CloseIdleConnections()
 	return get(client)
 }
 
 func main() {
-	kept := newClient()
+	kept := newClient(os.Getenv("WIREBENCH_POLICY") == "reuse")
 	operation := func() error { return get(kept) }
-	if os.Getenv("WIREBENCH_POLICY") != "reuse" {
-		operation = getOnce
+	if os.Getenv("WIREBENCH_POLICY") == "cold" {
+		operation = getCold
 	}
 	warmup, operations := number("WIREBENCH_WARMUP"), number("WIREBENCH_OPERATIONS")
 	samples := make([]byte, 0, 8*operations)

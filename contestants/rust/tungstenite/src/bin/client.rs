@@ -45,6 +45,7 @@ impl Caller {
         if let Some(socket) = kept {
             return self.exchange(socket).await;
         }
+        // Policies new and cold alike: connecting is a function, so no object is kept between.
         let mut socket = self.open().await?;
         self.exchange(&mut socket).await?;
         socket.close(None).await?;
