@@ -28,7 +28,7 @@ STAMP = VENV / "wirebench.stamp"
 LOG = ROOT / "build" / "bootstrap.log"
 CONSTRAINTS = ROOT / "lab" / "constraints.txt"
 NATIVE = ("CMakeLists.txt", "cmake", "wire", "wireload", "wirelink")
-PROGRAMS = ("wirebench", "wireload", "wirelink", "truth_server")
+PROGRAMS: tuple[str, ...] = ("wirebench", "wireload", "wirelink", "truth_server")
 LAB_ONLY = os.environ.get("WIREBENCH_LAB_ONLY") == "1"
 
 MISSING = 69

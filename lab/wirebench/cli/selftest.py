@@ -14,10 +14,10 @@ import typer
 
 from wirebench.catalog import CatalogError
 from wirebench.cli.console import EXIT_OK, console, error_console, say_warning
+from wirebench.process.native import find_native, missing_native
 
 if TYPE_CHECKING:
-    from wirebench.process.native import find_native, missing_native
-from wirebench.selftest.beside import Peer
+    from wirebench.selftest.beside import Peer
 
 _LAB = Path(__file__).resolve().parents[2]
 """In a checkout the folder ``lab``, else where packages are installed."""

@@ -22,9 +22,9 @@ from wirebench.host.debian import install_line
 from wirebench.plan.repeats import path_filler
 from wirebench.process.cores import choose_cores
 from wirebench.process.link import refusal
+from wirebench.process.native import find_native, missing_native
 from wirebench.process.supervise import Supervisor
 from wirebench.process.types import Program
-from wirebench.process.native import find_native, missing_native
 from wirebench.run.bench import Absence, Built, Check
 from wirebench.store.records import VerifyRecord
 from wirebench.trial.link_rtt import LinkRtt, measure_rtt
