@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from pathlib import Path
-
 from contextlib import closing, contextmanager
+from pathlib import Path
 
 import websocket
 
