@@ -200,7 +200,8 @@ def test_a_right_client_passes_every_check(supervisor: Supervisor) -> None:
 def test_a_fault_of_a_client_is_found(
     fault: str, check: str, received: str, supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(client, "LIMIT_NS", 3_000_000_000)
+    if fault == "hangs":  # only that is waited for: the others end, however busy the machine
+        monkeypatch.setattr(client, "LIMIT_NS", 3_000_000_000)
     verdict = verify_client(
         f"fake/{fault}", "http.payload", program("client.py", fault), supervisor
     )
