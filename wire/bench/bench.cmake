@@ -7,6 +7,9 @@ endif()
 
 add_executable(wire_bench bench/main.cpp bench/http.cpp bench/websocket.cpp bench/digests.cpp)
 target_link_libraries(wire_bench PRIVATE wire::wire benchmark::benchmark)
+if(NOT CMAKE_BUILD_TYPE STREQUAL "Release")
+  target_compile_options(wire_bench PRIVATE -O0)  # there it only has to compile
+endif()
 
 find_path(WIRE_BENCH_HTTP_PARSER_INCLUDE http_parser.h)
 find_library(WIRE_BENCH_HTTP_PARSER_LIBRARY http_parser)

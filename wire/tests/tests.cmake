@@ -142,18 +142,22 @@ if(WIRE_WITH_TLS)
 endif()
 gtest_discover_tests(wire_abuse_test DISCOVERY_TIMEOUT 60)
 
-# Mixed load for as long as one likes: `wire_soak --minutes 60`. Twenty seconds of it belong to the tests.
+# Mixed load for as long as one likes: `wire_soak --minutes 60`. Some seconds of it belong to the tests, most of them where
+# sanitizers watch.
 add_executable(wire_soak tests/soak/soak.cpp)
 target_include_directories(wire_soak PRIVATE tests)
 target_link_libraries(wire_soak PRIVATE wire::wire GTest::gtest)
+compile_tests_quickly(wire_soak FROM wire_loop_tests)
 if(WIRE_WITH_TLS)
   target_compile_definitions(wire_soak PRIVATE WIRE_SOAK_TLS)
   target_link_libraries(wire_soak PRIVATE OpenSSL::SSL OpenSSL::Crypto)
 endif()
+set(wire_soak_seconds 6)
 if(WIREBENCH_SANITIZE)
   target_compile_definitions(wire_soak PRIVATE WIRE_SANITIZED)
+  set(wire_soak_seconds 20)
 endif()
-add_test(NAME wire_soak_smoke COMMAND wire_soak --seconds 20)
+add_test(NAME wire_soak_smoke COMMAND wire_soak --seconds ${wire_soak_seconds})
 set_tests_properties(wire_soak_smoke PROPERTIES PROCESSORS 2 COST 20)
 
 # The examples of the documentation: they have to compile. A test of the lab sees that the guide quotes them.
@@ -161,16 +165,28 @@ file(GLOB wire_examples CONFIGURE_DEPENDS examples/*.cpp)
 leave_out_users(wire_examples)
 foreach(example IN LISTS wire_examples)
   get_filename_component(name ${example} NAME_WE)
-  add_executable(wire_example_${name} ${example})
-  target_link_libraries(wire_example_${name} PRIVATE wire::wire)
+  set(target wire_example_${name})
+  add_executable(${target} ${example})
+  target_link_libraries(${target} PRIVATE wire::wire)
   if(NOT CMAKE_BUILD_TYPE STREQUAL "Release")
-    target_compile_options(wire_example_${name} PRIVATE -O0)
+    target_compile_options(${target} PRIVATE -O0)
+  endif()
+  # Nearly all of the time that one takes is for these.
+  if(wire_first_example)
+    target_precompile_headers(${target} REUSE_FROM ${wire_first_example})
+  else()
+    target_precompile_headers(${target} PRIVATE <wire/server/server.hpp> <wire/server/router.hpp>
+      <wire/client/client.hpp> <wire/client/websocket.hpp> <fstream> <map> <memory> <thread> <vector>)
+    set(wire_first_example ${target})
   endif()
 endforeach()
 
 # Both sides of Autobahn's test suite: tests/autobahn/run.py drives it.
 add_executable(wire_autobahn tests/autobahn/peer.cpp)
 target_link_libraries(wire_autobahn PRIVATE wire::wire)
+if(NOT CMAKE_BUILD_TYPE STREQUAL "Release")
+  target_compile_options(wire_autobahn PRIVATE -O0)
+endif()
 
 # wire's side of the tests against other people's programs, which pytest runs: tests/peers/conftest.py.
 if(wire_has_all)
