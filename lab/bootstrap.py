@@ -2,13 +2,14 @@
 runs ``.venv/bin/wirebench``.
 
 Standard library only, and quick when there is nothing to do: it runs before every command. With
-WIREBENCH_LAB_ONLY=1 in its environment it leaves the native programs out: ``./test`` makes those it
-needs itself. Exit codes of its own: 69 (EX_UNAVAILABLE) when system packages are missing and we may
-not install them, 70 when an installation failed.
+WIREBENCH_TESTS=1 in its environment it makes what ``./test`` needs, and runs that: the native
+programs of the preset dev, beside those of ``.venv``. Exit codes of its own: 69 (EX_UNAVAILABLE)
+when system packages are missing and we may not install them, 70 when an installation failed.
 """
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import hashlib
 import json
@@ -18,7 +19,7 @@ import signal
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NoReturn
 
@@ -28,8 +29,11 @@ STAMP = VENV / "wirebench.stamp"
 LOG = ROOT / "build" / "bootstrap.log"
 CONSTRAINTS = ROOT / "lab" / "constraints.txt"
 NATIVE = ("CMakeLists.txt", "cmake", "wire", "wireload", "wirelink")
-PROGRAMS: tuple[str, ...] = ("wirebench", "wireload", "wirelink", "truth_server")
-LAB_ONLY = os.environ.get("WIREBENCH_LAB_ONLY") == "1"
+NATIVE_PARTS = ("wireload", "wirelink")
+"""The components of what CMake installs; ``wire`` is in both."""
+RELEASE = "build/native/release"
+PROGRAMS = ("wireload", "wirelink", "truth_server")
+TESTS = os.environ.get("WIREBENCH_TESTS") == "1"
 
 MISSING = 69
 BROKEN = 70
@@ -58,6 +62,12 @@ SYSTEM = (
 def main() -> NoReturn:
     if not up_to_date():
         make()
+    # What Python compiles stays in our own folders. Without it each start compiles again.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    if TESTS:
+        del os.environ["WIREBENCH_TESTS"]
+        python = str(VENV / "bin" / "python")
+        os.execv(python, [python, str(ROOT / "lab" / "checks.py"), *sys.argv[1:]])
     os.environ.setdefault("WIREBENCH_ROOT", str(ROOT))
     program = str(VENV / "bin" / "wirebench")
     os.execv(program, [program, *sys.argv[1:]])
@@ -84,12 +94,12 @@ def wanted_stamp() -> dict[str, str]:
 
 def up_to_date() -> bool:
     stamp, wanted = _read_stamp(), wanted_stamp()
-    names = PROGRAMS
-    if LAB_ONLY:
+    programs = ["wirebench", *PROGRAMS]
+    if TESTS:  # they bring their native programs up to date themselves
         stamp.pop("native", None)
         del wanted["native"]
-        names = PROGRAMS[:1]
-    return stamp == wanted and all((VENV / "bin" / name).exists() for name in names)
+        programs = programs[:1]
+    return stamp == wanted and all((VENV / "bin" / name).exists() for name in programs)
 
 
 def _read_stamp() -> dict[str, str]:
@@ -203,40 +213,68 @@ def make_environment() -> None:
         # We run on the Python of an environment that was made elsewhere: start again without it.
         STAMP.unlink()
         os.execv("/bin/sh", ["sh", str(ROOT / "wirebench"), *sys.argv[1:]])
-    python = VENV / "bin" / "python"
-    pip = [
-        str(python),
-        "-m",
-        "pip",
-        "--disable-pip-version-check",
-        "install",
-        "-q",
-        "-c",
-        str(CONSTRAINTS),
-    ]
-    if before.get("python") != wanted["python"]:
-        # Without a stamp until they are all there: an interruption here leaves what only starting
-        # again mends.
-        STAMP.unlink(missing_ok=True)
-        if not before:
-            say("making .venv")
-            shutil.rmtree(VENV, ignore_errors=True)
-            run([sys.executable, "-m", "venv", str(VENV)])
-        say("installing Python packages")
-        # Python compiles what it imports; the rest, three quarters of it, would take as long again.
-        run([*pip, "--no-compile", *requirements()])
-        _write_stamp({"root": wanted["root"], "python": wanted["python"]})
-    if LAB_ONLY:
-        install_project([*pip, "-C", "wheel.cmake=false"], PROGRAMS[:1])
-        del wanted["native"]
-    else:
-        say("building wireload and wirelink")
-        install_project(pip, PROGRAMS)
-    _write_stamp(wanted)
+    python = before.get("python") != wanted["python"] or not _all_there(["wirebench"])
+    native = before.get("native") != wanted["native"] or not _all_there(PROGRAMS)
+    # pip waits for the network, and has one core to do.
+    compiling = start_to_compile() if python or native else None
+    try:
+        if python:
+            make_python(new=not before)
+            _write_stamp({"root": wanted["root"], "python": wanted["python"]})
+        if compiling is not None:
+            wait_for(compiling)
+    except BaseException:
+        if compiling is not None:
+            end(compiling)
+        raise
+    if not TESTS:
+        install_programs()
+        _write_stamp(wanted)
 
 
-def install_project(pip: list[str], programs: tuple[str, ...]) -> None:
-    run([*pip, "--no-deps", "--no-build-isolation", "-e", str(ROOT)])
+def _all_there(programs: Iterable[str]) -> bool:
+    return all((VENV / "bin" / name).exists() for name in programs)
+
+
+def make_python(*, new: bool) -> None:
+    """The environment with the packages that the lab needs, and the lab itself."""
+    # Without a stamp until they are all there: an interruption here leaves what only starting
+    # again mends.
+    STAMP.unlink(missing_ok=True)
+    if new:
+        say("making .venv")
+        shutil.rmtree(VENV, ignore_errors=True)
+        run([sys.executable, "-m", "venv", str(VENV)])
+    say("installing Python packages")
+    pip = [str(VENV / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "install"]
+    pip += ["-q", "-c", str(CONSTRAINTS)]
+    # Python compiles what it imports; the rest, three quarters of it, would take as long again.
+    run([*pip, "--no-compile", *requirements()])
+    # The native programs are built by CMake, beside this.
+    run([*pip, "--no-deps", "--no-build-isolation", "-C", "wheel.cmake=false", "-e", str(ROOT)])
+    check_programs(["wirebench"])
+
+
+# --- the native programs --------------------------------------------------------------------------
+
+
+def start_to_compile() -> subprocess.Popen[bytes]:
+    """The native programs, optimised; or of the preset dev, as the tests want them."""
+    preset, folder = ("dev", "build/dev") if TESTS else ("release", RELEASE)
+    say(f"building {', '.join(PROGRAMS)}")
+    # What pip left there, when it made a wheel of the project, is about its own folders.
+    clean = ["-U", "SKBUILD*", "-D", "CMAKE_INSTALL_BINDIR=bin"]
+    run(["cmake", "--preset", preset, "-G", "Ninja", "-B", folder, *clean])
+    return start(["cmake", "--build", folder, "--target", *PROGRAMS])
+
+
+def install_programs() -> None:
+    for part in NATIVE_PARTS:
+        run(["cmake", "--install", RELEASE, "--prefix", str(VENV), "--component", part])
+    check_programs(PROGRAMS)
+
+
+def check_programs(programs: Iterable[str]) -> None:
     for name in programs:
         if not (VENV / "bin" / name).exists():
             say(
@@ -244,6 +282,9 @@ def install_project(pip: list[str], programs: tuple[str, ...]) -> None:
                 f"log: {LOG.relative_to(ROOT)}"
             )
             sys.exit(BROKEN)
+
+
+# --- how it is made -------------------------------------------------------------------------------
 
 
 def _write_stamp(stamp: dict[str, str]) -> None:
@@ -262,10 +303,15 @@ def run(command: list[str], *, env: dict[str, str] | None = None, may_fail: bool
     """Runs a command, its words to the log; the end of the log is shown if it fails. It does not
     outlive us.
     """
+    wait_for(start(command, env=env), may_fail=may_fail)
+
+
+def start(command: list[str], *, env: dict[str, str] | None = None) -> subprocess.Popen[bytes]:
+    """The command in a process group of its own, its words to the log."""
     with LOG.open("ab") as log:
         log.write(f"$ {' '.join(command)}\n".encode())
         log.flush()
-        process = subprocess.Popen(
+        return subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
             stdout=log,
@@ -274,17 +320,26 @@ def run(command: list[str], *, env: dict[str, str] | None = None, may_fail: bool
             cwd=ROOT,
             start_new_session=True,
         )
-        try:
-            status = process.wait()
-        except BaseException:
-            os.killpg(process.pid, signal.SIGTERM)
-            process.wait()
-            raise
+
+
+def wait_for(process: subprocess.Popen[bytes], *, may_fail: bool = False) -> None:
+    try:
+        status = process.wait()
+    except BaseException:
+        end(process)
+        raise
     if status != 0 and not may_fail:
         tail = LOG.read_text(encoding="utf-8", errors="replace").splitlines()[-30:]
         print("\n".join(f"  | {line}" for line in tail), file=sys.stderr)
-        say(f"'{' '.join(command)}' exited with {status}; log: {LOG.relative_to(ROOT)}")
+        said = process.args if isinstance(process.args, list) else [process.args]
+        say(f"'{' '.join(map(str, said))}' exited with {status}; log: {LOG.relative_to(ROOT)}")
         sys.exit(BROKEN)
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGTERM)
+    process.wait()
 
 
 def say(message: str) -> None:

@@ -29,35 +29,52 @@ line-length = 100
 """
 
 
+class FakeProcess:
+    """A command that has done its work when it is waited for."""
+
+    returncode = 0
+
+
 class FakeInstaller:
-    """In place of ``bootstrap.run``: notes commands, and makes what they would."""
+    """In place of ``bootstrap.start``: notes commands, and makes what they would."""
 
     def __init__(self, venv: Path) -> None:
         self.venv = venv
         self.kinds: list[str] = []
         self.stop_at: str | None = None
+        self.ended = 0
 
-    def __call__(self, command: list[str], **_options: object) -> None:
+    def start(self, command: list[str], **_options: object) -> FakeProcess:
         kind = (
             "venv"
             if "venv" in command
             else "lab"
-            if "wheel.cmake=false" in command
-            else "native"
             if "-e" in command
             else "packages"
             if "pip" in command
+            else f"compile {command[2]}"
+            if "--build" in command
             else command[0]
         )
         if kind == self.stop_at:
             raise KeyboardInterrupt
-        self.kinds.append(kind)
         (self.venv / "bin").mkdir(parents=True, exist_ok=True)
+        if kind != "cmake":
+            self.kinds.append(kind)
         if kind == "venv":
             (self.venv / "bin/python").touch()
-        if kind in ("lab", "native"):
-            for name in bootstrap.PROGRAMS[: 1 if kind == "lab" else None]:
+        if kind == "lab":
+            (self.venv / "bin/wirebench").touch()
+        if "--install" in command:
+            for name in bootstrap.PROGRAMS:
                 (self.venv / "bin" / name).touch()
+        return FakeProcess()
+
+    def wait_for(self, process: FakeProcess, **_options: object) -> None:
+        assert process.returncode == 0
+
+    def end(self, process: FakeProcess) -> None:
+        self.ended += 1
 
 
 @pytest.fixture
@@ -81,8 +98,12 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def installer(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> FakeInstaller:
     fake = FakeInstaller(checkout / ".venv")
-    monkeypatch.setattr(bootstrap, "run", fake)
+    for name in ("start", "wait_for", "end"):
+        monkeypatch.setattr(bootstrap, name, getattr(fake, name))
     return fake
+
+
+RELEASE, DEV = "compile build/native/release", "compile build/dev"
 
 
 def made_by(installer: FakeInstaller) -> list[str]:
@@ -95,16 +116,16 @@ def made_by(installer: FakeInstaller) -> list[str]:
 
 
 def test_the_first_start_makes_everything_and_the_second_nothing(installer: FakeInstaller) -> None:
-    assert made_by(installer) == ["venv", "packages", "native"]
+    assert made_by(installer) == [RELEASE, "venv", "packages", "lab"]
     assert made_by(installer) == []
 
 
 def test_only_what_changed_is_made_again(checkout: Path, installer: FakeInstaller) -> None:
     made_by(installer)
     (checkout / "wire/wire.cpp").write_text("int wire = 1;\n")
-    assert made_by(installer) == ["native"]
+    assert made_by(installer) == [RELEASE]
     (checkout / "wire/new.hpp").write_text("\n")
-    assert made_by(installer) == ["native"]
+    assert made_by(installer) == [RELEASE]
     (checkout / "wire/wire_test.cpp").write_text("\n")
     (checkout / "wire/tests/data").write_text("\n")
     (checkout / "pyproject.toml").write_text(
@@ -112,45 +133,47 @@ def test_only_what_changed_is_made_again(checkout: Path, installer: FakeInstalle
     )
     assert made_by(installer) == [], "tests and linters have no part in it"
     (checkout / "lab/constraints.txt").write_text("rich==15.0.1\n")
-    assert made_by(installer) == ["packages", "native"]
+    assert made_by(installer) == [RELEASE, "packages", "lab"]
     (checkout / "pyproject.toml").write_text(PROJECT.replace("rich>=14", "rich>=15"))
-    assert made_by(installer) == ["packages", "native"]
+    assert made_by(installer) == [RELEASE, "packages", "lab"]
     (checkout / ".venv/bin/wireload").unlink()
-    assert made_by(installer) == ["native"]
+    assert made_by(installer) == [RELEASE]
 
 
-def test_the_tests_get_along_without_the_native_programs(
+def test_the_tests_have_native_programs_of_their_own(
     checkout: Path, installer: FakeInstaller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bootstrap, "LAB_ONLY", True)
-    assert made_by(installer) == ["venv", "packages", "lab"]
+    monkeypatch.setattr(bootstrap, "TESTS", True)
+    assert made_by(installer) == [DEV, "venv", "packages", "lab"]
     (checkout / "wire/wire.cpp").write_text("int wire = 1;\n")
     assert made_by(installer) == []
-    monkeypatch.setattr(bootstrap, "LAB_ONLY", False)
-    assert made_by(installer) == ["native"], "the first command makes what was left out"
-    monkeypatch.setattr(bootstrap, "LAB_ONLY", True)
+    monkeypatch.setattr(bootstrap, "TESTS", False)
+    assert made_by(installer) == [RELEASE], "the first command makes what was left out"
+    monkeypatch.setattr(bootstrap, "TESTS", True)
     assert made_by(installer) == [], "and the tests leave it in place"
     (checkout / "lab/constraints.txt").write_text("rich==15.0.1\n")
-    assert made_by(installer) == ["packages", "lab"]
-    monkeypatch.setattr(bootstrap, "LAB_ONLY", False)
-    assert made_by(installer) == ["native"]
+    assert made_by(installer) == [DEV, "packages", "lab"]
+    monkeypatch.setattr(bootstrap, "TESTS", False)
+    assert made_by(installer) == [RELEASE]
 
 
 @pytest.mark.parametrize(
-    ("stop_at", "then"),
+    ("stop_at", "then", "ended"),
     [
-        ("venv", ["venv", "packages", "native"]),
-        ("packages", ["venv", "packages", "native"]),
-        ("native", ["native"]),
+        ("venv", [RELEASE, "venv", "packages", "lab"], 1),
+        ("packages", [RELEASE, "venv", "packages", "lab"], 1),
+        ("lab", [RELEASE, "venv", "packages", "lab"], 1),
+        (RELEASE, [RELEASE, "venv", "packages", "lab"], 0),
     ],
 )
 def test_after_an_interruption_the_next_start_mends_it(
-    installer: FakeInstaller, stop_at: str, then: list[str]
+    installer: FakeInstaller, stop_at: str, then: list[str], ended: int
 ) -> None:
     installer.stop_at = stop_at
     with pytest.raises(SystemExit) as caught:
         bootstrap.make()
     assert caught.value.code == 130
+    assert installer.ended == ended, "what compiles beside does not outlive it"
     assert not bootstrap.up_to_date()
     installer.stop_at = None
     assert made_by(installer) == then
