@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from conftest import MANIFEST, RUN, Project
-from wirebench.catalog import CatalogError, find_root, load_catalog
+from wirebench.catalog import Catalog, CatalogError, find_root, load_catalog
 from wirebench.catalog.manifest import read_contestant
 
 REAL_ROOT = Path(__file__).resolve().parents[2]
@@ -257,24 +257,35 @@ def test_every_manifest_of_the_project_is_right() -> None:
     assert [error.message for error in load_catalog(REAL_ROOT).errors] == []
 
 
-@pytest.mark.parametrize("identity", load_catalog(REAL_ROOT).contestants)
+REAL = load_catalog(REAL_ROOT).contestants
+
+
+@pytest.fixture(scope="module")
+def copied(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
+    """The project's contestants in a folder of their own."""
+    root = tmp_path_factory.mktemp("project")
+    shutil.copytree(REAL_ROOT / "contestants", root / "contestants")
+    for name in {given for one in REAL.values() for given in one.build_inputs}:
+        (root / name).mkdir(parents=True, exist_ok=True)
+    return load_catalog(root)
+
+
+@pytest.mark.parametrize("identity", REAL)
 def test_removing_a_contestant_leaves_the_others_as_they_were(
-    tmp_path: Path, identity: str
+    tmp_path: Path, identity: str, copied: Catalog
 ) -> None:
     """No other contestant takes anything from its folder: not a default, not a file that its build
     reads.
     """
-    shutil.copytree(REAL_ROOT / "contestants", tmp_path / "contestants")
-    for name in {
-        given for one in load_catalog(REAL_ROOT).contestants.values() for given in one.build_inputs
-    }:
-        (tmp_path / name).mkdir(parents=True, exist_ok=True)
-    before = load_catalog(tmp_path)
-    shutil.rmtree(tmp_path / "contestants" / identity)
-    after = load_catalog(tmp_path)
-    assert after.errors == before.errors == ()
+    folder = copied.contestants[identity].folder
+    folder.rename(tmp_path / "removed")
+    try:
+        after = load_catalog(copied.root)
+    finally:
+        (tmp_path / "removed").rename(folder)
+    assert after.errors == copied.errors == ()
     assert after.contestants == {
-        key: one for key, one in before.contestants.items() if key != identity
+        key: one for key, one in copied.contestants.items() if key != identity
     }
     for one in after.contestants.values():
         for given in one.build_inputs:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from io import StringIO
 from pathlib import Path
 
 import pytest
 
 from synthetic_run import World, make_plan, make_trials, write_run
+from wirebench.plan.model import Plan
 from wirebench.report import analyse_run
 from wirebench.report.loads import cost_tables, load_tables
 from wirebench.report.matrix import comparable
@@ -18,14 +21,21 @@ from wirebench.report.view import page_view
 from wirebench.stats import analyse
 from wirebench.stats.load_curve import LoadCurve, LoadPoint, knee_of, load_curves
 from wirebench.store.rundir import read_run
+from wirebench.trial.record import TrialRecord
 
 WORLD = World(studies=("concurrency",), preset="load", samples=200)
 
 
+@cache
+def planned_and_measured() -> tuple[Plan, Sequence[TrialRecord]]:
+    plan = make_plan(WORLD)
+    return plan, make_trials(WORLD, plan)
+
+
 @pytest.fixture(scope="module")
 def curves() -> dict[str, LoadCurve]:
-    plan = make_plan(WORLD)
-    analysis = analyse(make_trials(WORLD, plan), plan)
+    plan, trials = planned_and_measured()
+    analysis = analyse(trials, plan)
     found = load_curves(
         list(zip(analysis.cells, [planned.cell for planned in plan.cells], strict=True))
     )
@@ -85,12 +95,12 @@ def test_curves_hold_capacity_points_knee_and_goodput(curves: dict[str, LoadCurv
 
 
 def test_a_load_that_was_not_kept_up_with_is_no_point() -> None:
-    plan = make_plan(WORLD)
+    plan, measured = planned_and_measured()
     trials = [
         replace(trial, validity={"kept_up": False})
         if (trial.entry, trial.cell) == ("go/net-http", "load-90")
         else trial
-        for trial in make_trials(WORLD, plan)
+        for trial in measured
     ]
     analysis = analyse(trials, plan)
     cells = list(zip(analysis.cells, [planned.cell for planned in plan.cells], strict=True))
@@ -125,7 +135,7 @@ def test_goodput_behind_a_busy_generator_is_a_bound(
 
 def limited(busy_in: set[str]) -> LoadCurve:
     """The curve of go/net-http where the generator was the limit in these cells alone."""
-    plan = make_plan(WORLD)
+    plan, measured = planned_and_measured()
     trials = [
         replace(
             trial,
@@ -135,7 +145,7 @@ def limited(busy_in: set[str]) -> LoadCurve:
                 "generator_cpu_share": 0.99 if trial.cell in busy_in else 0.5,
             },
         )
-        for trial in make_trials(WORLD, plan)
+        for trial in measured
     ]
     analysis = analyse(trials, plan)
     cells = list(zip(analysis.cells, [planned.cell for planned in plan.cells], strict=True))

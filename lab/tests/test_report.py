@@ -35,7 +35,7 @@ from wirebench.stats.types import Ratio
 from wirebench.store.records import VerifyRecord
 from wirebench.store.rundir import read_run
 
-WORLD = World(samples=1500)
+WORLD = World(samples=500)
 CHART_KINDS = {"ratios", "percentiles", "ladder-0", "ladder-1"} | {
     *(f"ramp-{number}" for number in range(7)),
     *(f"total-{number}" for number in range(3)),

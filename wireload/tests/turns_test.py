@@ -87,9 +87,10 @@ class Turns(unittest.TestCase):
         self.assertLess(document["turns"]["answered"], len(times))
 
     def test_replies_after_the_turn_are_told(self) -> None:
-        # One reply within what is measured of a turn, the next one 10 ms after the turn's end.
+        # Of each turn, one reply comes within what is measured, and the next one 10 ms after its
+        # end: in some of ten turns also on a busy machine.
         with serving(http_replies(lambda n: reply(), after_s=lambda n: 0.025)) as server:
-            run = load(server, "--turns", "1/2", "--turn", "40ms", "-d", "100ms", "-c", "1")
+            run = load(server, "--turns", "1/2", "--turn", "40ms", "-d", "350ms", "-c", "1")
         turns = run.document["turns"]
         self.assertEqual(run.code, 0, run.screen)
         self.assertGreaterEqual(turns["late"], 1)

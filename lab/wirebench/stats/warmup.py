@@ -85,11 +85,14 @@ def change_points(series: Floats, *, noise: float = 0.0, settings: Settings = DE
 def _steps(values: Floats, settings: Settings) -> _Fit:
     n = len(values)
     shortest = max(2, round(settings.least_segment * n))
-    if n < 2 * shortest:
-        return _Fit(points=[], cost=float(np.sum((values - np.mean(values)) ** 2)))
+    whole = float(np.sum((values - np.mean(values)) ** 2))
+    penalty = settings.pelt_penalty * math.log(n)
+    # Segments cost at least 0, so a change saves at most what all of it costs as one segment. That
+    # is less than the penalty of a change in most series of a settled server.
+    if n < 2 * shortest or whole <= penalty:
+        return _Fit(points=[], cost=whole)
     sums = np.concatenate([[0.0], np.cumsum(values)])
     squares = np.concatenate([[0.0], np.cumsum(values**2)])
-    penalty = settings.pelt_penalty * math.log(n)
 
     best = np.full(n + 1, np.inf)
     best[0] = -penalty
