@@ -296,7 +296,8 @@ def _write_stamp(stamp: dict[str, str]) -> None:
 def requirements() -> list[str]:
     with (ROOT / "pyproject.toml").open("rb") as file:
         project = tomllib.load(file)
-    return [*project["build-system"]["requires"], *project["project"]["dependencies"]]
+    wanted = [*project["build-system"]["requires"], *project["project"]["dependencies"]]
+    return [*wanted, *project["project"]["optional-dependencies"]["dev"]] if TESTS else wanted
 
 
 def run(command: list[str], *, env: dict[str, str] | None = None, may_fail: bool = False) -> None:

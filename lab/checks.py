@@ -193,7 +193,9 @@ def python() -> Count:
 
 
 def runs() -> Count:
-    """The lab's longer tests: whole runs and duels, killed and completed, and simulated worlds."""
+    """The lab's longer tests: whole runs and duels, killed and completed, simulated worlds, and the
+    report in a browser.
+    """
     return _pytest("runs", "long", programs=VENV / "bin")
 
 
@@ -602,9 +604,9 @@ and the fuzzing, which may find something in any change.
 """
 NEED_ENVIRONMENT = ("runs", "contestants")
 """These use the native programs of ``.venv``, which ``./test`` does not make."""
-BESIDE = {"cpp": ("lint", "types", "python"), "asan": ("autobahn", "docs")}
-"""Run beside another suite, where both are asked for: they wait, or have one thread, where it
-computes.
+BESIDE = {"cpp": ("python", "types", "lint"), "asan": ("autobahn", "docs")}
+"""Run beside another suite, in this order, where both are asked for: they wait, or have one thread,
+where it computes. The native tests wait at their end, when mypy computes.
 """
 
 
@@ -612,7 +614,7 @@ def run_suites(names: Sequence[str], *, seconds: int) -> dict[str, Count]:
     """Each suite's count. Those of ``BESIDE`` run in a second process, and their output comes when
     the suite that they run beside is done.
     """
-    beside = {name: [one for one in names if one in BESIDE.get(name, ())] for name in names}
+    beside = {name: [one for one in BESIDE.get(name, ()) if one in names] for name in names}
     later = {one for others in beside.values() for one in others}
     counts: dict[str, Count] = {}
     for name in names:

@@ -22,6 +22,8 @@ build-backend = "scikit_build_core.build"
 [project]
 name = "wirebench"
 dependencies = ["rich>=14"]
+[project.optional-dependencies]
+dev = ["pytest"]
 [tool.scikit-build]
 minimum-version = "0.11"
 [tool.ruff]

@@ -14,9 +14,12 @@ from synthetic_run import World, studies, write_run
 from wirebench.report import write_report
 from wirebench.report.palette import LINES, ON_DARK
 
-pytestmark = pytest.mark.skipif(
-    find_chromium() is None, reason="chromium is not installed: apt-get install chromium"
-)
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(
+        find_chromium() is None, reason="chromium is not installed: apt-get install chromium"
+    ),
+]
 
 DRAWN = "document.documentElement.dataset.charts === 'drawn'"
 MARKS = """[...document.querySelectorAll('.chart')].map(chart => ({

@@ -180,6 +180,7 @@ def test_open_loop_with_poisson_arrivals(name: str) -> None:
 
 
 # Not a drift that ends: the formula of the closed loop is for windows in which the delay grows.
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["constant", "slow", "slow of 250", "bimodal", "drift"])
 @pytest.mark.parametrize("connections", [1, 20])
 def test_closed_loop(name: str, connections: int) -> None:
@@ -188,6 +189,7 @@ def test_closed_loop(name: str, connections: int) -> None:
     check(law, conditions("closed", len(latencies) / 12, connections, latencies, 1, 12), latencies)
 
 
+@pytest.mark.long
 def test_a_closed_loop_leaves_out_what_it_should_measure() -> None:
     freeze = LAWS["freeze"]
     latencies = closed_loop(freeze, 10, start_s=2.5, seconds=15)

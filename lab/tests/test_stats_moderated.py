@@ -89,6 +89,7 @@ def test_independent_blocks_are_hardly_inflated_and_drifting_ones_are() -> None:
 # --- whole tables in simulated worlds -------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("world", [calm, tails, phases])
 @pytest.mark.parametrize(("entries", "blocks"), [(12, 6), (12, 13), (30, 9)])
 def test_a_claim_inside_the_band_is_rare(world: World, entries: int, blocks: int) -> None:
@@ -114,6 +115,7 @@ def test_thirty_entries_are_told_apart() -> None:
     assert all(kind == "slower" for kind in found.values())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("gap", "blocks", "share"), [(1.10, 13, 0.95), (1.05, 28, 0.60)])
 def test_true_differences_are_found_in_spite_of_spikes(
     gap: float, blocks: int, share: float

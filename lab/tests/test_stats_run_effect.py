@@ -93,6 +93,7 @@ def test_the_component_is_recovered_and_is_nothing_where_nothing_differs() -> No
     assert abs(np.mean(still)) < 0.005**2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("world", [calm, tails, phases, drifting])
 @pytest.mark.parametrize("per_repeat", [9, 3])
 def test_with_a_run_effect_claims_stay_rare_and_intervals_cover(

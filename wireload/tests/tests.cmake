@@ -29,7 +29,7 @@ if(WIREBENCH_SANITIZE)
   set(wireload_most_memory 512)
 endif()
 add_test(NAME wireload_hostile COMMAND ${WIRELOAD_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/hostile_test.py)
-set_tests_properties(wireload_hostile PROPERTIES TIMEOUT 240 COST 30 ENVIRONMENT
+set_tests_properties(wireload_hostile PROPERTIES TIMEOUT 240 COST 100 ENVIRONMENT
   "WIRELOAD=$<TARGET_FILE:wireload>;WIRELOAD_MOST_MEMORY_MIB=${wireload_most_memory}")
 
 # The sanitizers' own memory would be measured with it.
