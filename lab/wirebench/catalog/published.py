@@ -72,6 +72,18 @@ class PublishedTable(_Table):
     rows: tuple[PublishedFigure, ...] = Field(strict=False, min_length=1)
 
 
+class Judged(_Table):
+    """What the author thought of a framework, by his own scale from 1 to 5."""
+
+    published: str = Field(min_length=1)
+    contestant: str
+    licence: str
+    including: int = Field(ge=1, le=5)
+    """How easy it was to include."""
+    using: int = Field(ge=1, le=5)
+    """How easy it was to use."""
+
+
 class Measure(_Table):
     """Where a prediction is looked up."""
 
@@ -126,6 +138,7 @@ class Published(_Table):
     pictures: str = ""
     """What the original shows without figures."""
     tables: tuple[PublishedTable, ...] = Field(strict=False, min_length=1)
+    judged: tuple[Judged, ...] = Field(default=(), strict=False)
     measures: Mapping[str, Measure] = Field(default_factory=dict)
     claims: tuple[Claim, ...] = Field(default=(), strict=False)
 
@@ -200,6 +213,8 @@ def _contestants_named(found: Published) -> Named:
         for index, row in enumerate(table.rows):
             if row.contestant is not None:
                 yield row.contestant, f"tables.{number}.rows.{index}.contestant"
+    for number, judged in enumerate(found.judged):
+        yield judged.contestant, f"judged.{number}.contestant"
     for number, claim in enumerate(found.claims):
         for index, one in enumerate(claim.predictions):
             for key, name in zip(("contestant", "than"), one.contestants, strict=False):

@@ -52,6 +52,7 @@ def published(
     from wirebench.report import analyse_run
     from wirebench.report.claims import claim_views
     from wirebench.report.facts import facts_of
+    from wirebench.report.frameworks import judged_table
     from wirebench.report.json_share import json_tables
     from wirebench.report.published import beside
     from wirebench.store.jsonl import StoreError
@@ -70,6 +71,9 @@ def published(
         )
     out = console()
     _print_tables(source, stored.info.name, beside(source, cells), out)
+    judged = judged_table(source.judged)
+    if judged is not None:
+        _print_table(judged, out)
     planned = stored.plan.cells if stored.plan is not None else ()
     of_cell = {one.cell.id: one.cell for one in planned if one.study == study}
     for table in json_tables([(cell, of_cell[cell.cell]) for cell in cells], facts_of(stored)):

@@ -20,7 +20,8 @@ from wirebench.report.claims import claim_views
 from wirebench.report.curves import ladder_curves
 from wirebench.report.facts import Facts, conformance, facts_of
 from wirebench.report.figures import moment
-from wirebench.report.footprints import footprints_of, footprints_view, framework_table
+from wirebench.report.footprints import footprints_of, footprints_view
+from wirebench.report.frameworks import framework_tables
 from wirebench.report.json_share import json_tables
 from wirebench.report.loads import cost_tables, load_charts, load_tables
 from wirebench.report.matrix import comparable, matrix_of
@@ -66,7 +67,7 @@ def page_view(
         style = style_of(plan, target)
         studies = tuple(
             replace(
-                _study(study, run, plan, analysis, facts, footprints, style),
+                _study(study, run, plan, analysis, facts, footprints, articles, style),
                 article=article_view(analysis.of_study(study.name), *articles[study.name])
                 if study.name in articles
                 else None,
@@ -139,6 +140,7 @@ def _study(
     analysis: RunAnalysis,
     facts: Mapping[str, Facts],
     footprints: Mapping[str, Footprint],
+    articles: Articles,
     style: Style,
 ) -> StudyView:
     planned = {cell.cell.id: cell for cell in plan.cells if cell.study == study.name}
@@ -157,6 +159,7 @@ def _study(
     pairs = [(cell, planned[cell.cell].cell) for cell in cells]
     curves = load_curves(pairs)
     names = sorted({entry.contestant for cell in planned.values() for entry in cell.entries})
+    judged = articles[study.name][0].judged if study.name in articles else ()
     return StudyView(
         name=study.name,
         title=study.title,
@@ -169,7 +172,11 @@ def _study(
             *load_tables(curves),
             *cost_tables(pairs),
             *json_tables(pairs, facts),
-            *((framework_table(names, facts, footprints, _day(run)),) if _lists(study) else ()),
+            *(
+                framework_tables(names, facts, footprints, judged, _day(run))
+                if _lists(study)
+                else ()
+            ),
         ),
         cells=tuple(views),
         memory=tuple(
