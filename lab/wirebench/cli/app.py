@@ -29,6 +29,7 @@ COMMANDS = (
     "serve",
     "decide",
     "footprint",
+    "google_benchmark",
     "selftest",
 )
 """Modules of this package, in the order in which ``--help`` shows their commands."""
