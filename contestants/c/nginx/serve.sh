@@ -35,7 +35,7 @@ http {
     sendfile on;
     tcp_nopush on;
     keepalive_timeout 75s;
-    keepalive_requests 1000000000;
+    keepalive_requests ${KEEPALIVE_REQUESTS:-1000000000};
     client_body_temp_path $where/body;
     proxy_temp_path $where/proxy;
     fastcgi_temp_path $where/fastcgi;

@@ -22,6 +22,8 @@ from wirebench.catalog.link import Link, LinkTable
 from wirebench.catalog.matrix import cells_of
 from wirebench.catalog.model import CALLED, TLS_SCHEMES, Role, Scheme, Workload
 
+HostName = Literal["127.0.0.1", "localhost"]
+HOST: HostName = "127.0.0.1"
 Kind = Literal["closed", "open", "each", "ramp", "client"]
 Policy = Literal["reuse", "new"]
 ClientPolicy = Literal["reuse", "new", "cold"]
@@ -179,6 +181,10 @@ class ClientLoad:
     operations: int
     typical_ns: int
     """About how long one operation takes. Only the estimate of a run's length uses it."""
+    host: HostName = HOST
+    """What the URL names. ``localhost`` is ::1 and then 127.0.0.1, and nobody listens on ::1."""
+    server: str | None = None
+    """Who serves, in place of the study's servers."""
 
     @property
     def tls(self) -> bool:
@@ -347,6 +353,8 @@ class _ClientCell(_CellBase):
     warmup: Annotated[int, Field(ge=0)]
     operations: Count
     typical: Duration
+    host: HostName = HOST
+    server: str | None = None
 
 
 _AnyCell = _ClosedCell | _OpenCell | _EachCell | _RampCell | _ClientCell
@@ -513,6 +521,11 @@ def _cell(model: _AnyCell, preset: _Preset, *, file: _StudyFile, path: Path) -> 
             f"{path}: cells.{model.id}.kind: expected a kind for role {file.role}, "
             f"got {model.kind!r}"
         )
+    if isinstance(model, _ClientCell) and model.host != HOST and model.scheme in TLS_SCHEMES:
+        raise CatalogError(
+            f"{path}: cells.{model.id}.host: expected {HOST!r} over TLS, which the certificate"
+            f" names, got {model.host!r}"
+        )
     if isinstance(model, _OpenCell):
         _check_rate(model, where=f"{path}: cells.{model.id}")
     return Cell(
@@ -606,6 +619,8 @@ def _load(model: _AnyCell, preset: _Preset) -> Load:
                 warmup=model.warmup,
                 operations=model.operations,
                 typical_ns=model.typical,
+                host=model.host,
+                server=model.server,
             )
 
 

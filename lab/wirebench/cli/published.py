@@ -50,6 +50,7 @@ def published(
     not tested where the run has nothing of it. What confirms it may have another cause.
     """
     from wirebench.report import analyse_run
+    from wirebench.report.artefacts import artefact_table
     from wirebench.report.claims import claim_views
     from wirebench.report.facts import facts_of
     from wirebench.report.frameworks import judged_table
@@ -71,9 +72,9 @@ def published(
         )
     out = console()
     _print_tables(source, stored.info.name, beside(source, cells), out)
-    judged = judged_table(source.judged)
-    if judged is not None:
-        _print_table(judged, out)
+    for view in (artefact_table(source.artefacts, cells), judged_table(source.judged)):
+        if view is not None:
+            _print_table(view, out)
     planned = stored.plan.cells if stored.plan is not None else ()
     of_cell = {one.cell.id: one.cell for one in planned if one.study == study}
     for table in json_tables([(cell, of_cell[cell.cell]) for cell in cells], facts_of(stored)):

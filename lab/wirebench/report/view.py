@@ -13,6 +13,7 @@ from wirebench.catalog.units import rough_duration
 from wirebench.footprint.model import Footprint
 from wirebench.plan.model import Plan, StudyText
 from wirebench.report import memory
+from wirebench.report.artefacts import artefact_table
 from wirebench.report.cells import cell_view
 from wirebench.report.charts import Style, Target, curve_chart
 from wirebench.report.checked import verdicts_sentence
@@ -159,7 +160,9 @@ def _study(
     pairs = [(cell, planned[cell.cell].cell) for cell in cells]
     curves = load_curves(pairs)
     names = sorted({entry.contestant for cell in planned.values() for entry in cell.entries})
-    judged = articles[study.name][0].judged if study.name in articles else ()
+    published = articles[study.name][0] if study.name in articles else None
+    judged = published.judged if published is not None else ()
+    artefacts = artefact_table(published.artefacts, cells) if published is not None else None
     return StudyView(
         name=study.name,
         title=study.title,
@@ -172,6 +175,7 @@ def _study(
             *load_tables(curves),
             *cost_tables(pairs),
             *json_tables(pairs, facts),
+            *((artefacts,) if artefacts is not None else ()),
             *(
                 framework_tables(names, facts, footprints, judged, _day(run))
                 if _lists(study)
