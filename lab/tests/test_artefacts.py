@@ -71,7 +71,7 @@ def test_a_client_is_given_the_name(supervisor: Supervisor, tmp_path: Path) -> N
         server_program=program("server.py", "payload"),
     )
     assert record.failure is None
-    assert record.metrics["connections_opened"] == load.operations
+    assert record.metrics["connections_opened"] == load.warmup + load.operations
 
 
 def test_without_names_of_its_own_no_trial_is_run(
@@ -152,10 +152,10 @@ def test_the_table_says_what_each_adds_and_its_share_of_what_was_published(
     assert table is not None
     whole, partly = table.rows
     assert whole[:4] == ("a/b", "p", "1.00 ms", "slow")
-    assert whole[4:] == ("50.0 us", "300 us", "250 us, 25% of what was published")
-    assert partly[-3:] == ("50.0 us", "not in the run", "")
+    assert whole[4:] == ("50.0 µs", "300 µs", "250 µs, 25% of what was published")
+    assert partly[-3:] == ("50.0 µs", "not in the run", "")
     assert artefact_table([artefact("absent")], known) is None
     less: list[Any] = [known[0], _Cell("on", {"a/b": 40_000.0})]
     falling = artefact_table([artefact("on")], less)
     assert falling is not None
-    assert falling.rows[0][-1] == "-10.0 us, -1% of what was published"
+    assert falling.rows[0][-1] == "-10.0 µs, -1% of what was published"

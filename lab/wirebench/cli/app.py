@@ -30,6 +30,7 @@ COMMANDS = (
     "decide",
     "footprint",
     "google_benchmark",
+    "syscalls",
     "selftest",
 )
 """Modules of this package, in the order in which ``--help`` shows their commands."""

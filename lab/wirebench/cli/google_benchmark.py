@@ -5,26 +5,21 @@ from __future__ import annotations
 import datetime
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
-from wirebench.catalog import Catalog, CatalogError, Contestant
-from wirebench.catalog.contestants import STUDIES
-from wirebench.catalog.model import CALLED, Scheme
-from wirebench.catalog.studies import load_studies
+from wirebench.catalog import CatalogError
+from wirebench.catalog.model import CALLED
 from wirebench.cli.arguments import Jobs, Selectors, default_jobs, open_catalog
+from wirebench.cli.calling import NoServerError, server_for
 from wirebench.cli.console import EXIT_FAILED, console, error_console, say_warning
 from wirebench.cli.report import RESULTS
 
-if TYPE_CHECKING:
-    from wirebench.process.types import Program
-
 FOLDER = "google-benchmark"
 """Below the results."""
-_STUDY = "roundtrip"
 _SHOWN = ("mean", "median", "stddev")
 
 
@@ -98,14 +93,14 @@ def google_benchmark(
                             one,
                             scheme,
                             built.folder,
-                            _server(catalog, scheme, workers),
+                            server_for(catalog, CALLED[scheme], scheme, jobs=workers),
                             supervisor,
                             policies=policies,
                             repeats=repeats,
                             seconds=seconds,
                         )
                     )
-                except BenchmarkError as error:
+                except (BenchmarkError, NoServerError) as error:
                     say_warning(f"{one.identity}, {scheme}: {error}")
                     failed = True
     if found:
@@ -116,23 +111,6 @@ def google_benchmark(
         console().print(Text(f"written: {path}", style="dim"), soft_wrap=True)
     if failed:
         raise typer.Exit(EXIT_FAILED)
-
-
-def _server(catalog: Catalog, scheme: Scheme, jobs: int) -> Program:
-    """The study's preferred server of those that can be built."""
-    from wirebench.build import build, resolve_command
-    from wirebench.process.types import Program
-    from wirebench.trial.google_benchmark import BenchmarkError
-
-    names = load_studies(catalog.root / STUDIES)[_STUDY].servers
-    known = [catalog.contestants[name] for name in names if name in catalog.contestants]
-    fitting: list[Contestant] = [one for one in known if CALLED[scheme] in one.serves]
-    for server in fitting:
-        built = build(server, catalog.root, jobs=jobs)
-        if built.folder is not None:
-            argv = tuple(resolve_command(server, built.folder, "server"))
-            return Program(argv=argv, folder=built.folder)
-    raise BenchmarkError(f"none of its servers can run here: {', '.join(names)}")
 
 
 def _print(rows: list[dict[str, Any]]) -> None:
