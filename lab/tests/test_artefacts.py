@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -19,7 +21,10 @@ from wirebench.catalog.published import Artefact, published_of
 from wirebench.catalog.studies import Cell, ClientLoad, load_studies
 from wirebench.plan.choose import choose
 from wirebench.process import names
+from wirebench.process.client import run_client
+from wirebench.process.start import ServerSettings, start_server
 from wirebench.process.supervise import Supervisor
+from wirebench.process.types import Program
 from wirebench.report import artefacts as report
 from wirebench.report.artefacts import artefact_table
 from wirebench.trial.trial import run_trial
@@ -97,9 +102,9 @@ def test_each_pair_of_cells_differs_by_one_thing() -> None:
         off, on = known[artefact.off].load, known[artefact.on].load
         assert isinstance(off, ClientLoad)
         assert isinstance(on, ClientLoad)
-        changed = {"host": on.host, "server": on.server}
-        assert (on.host, on.server) != (off.host, off.server)
-        assert (off.host, off.server) == ("127.0.0.1", None)
+        changed = {"host": on.host, "server": on.server, "closes_after": on.closes_after}
+        assert (off.host, off.server, off.closes_after) == ("127.0.0.1", None, 0)
+        assert (on.host, on.server, on.closes_after) != ("127.0.0.1", None, 0)
         alike = replace(off, **changed, typical_ns=on.typical_ns)  # type: ignore[arg-type]
         assert replace(alike, warmup=on.warmup, operations=on.operations) == on
 
@@ -115,7 +120,7 @@ def test_a_cell_may_have_a_server_of_its_own() -> None:
     )
     served = {one.cell.id: [server.identity for server in one.servers] for one in chosen}
     assert served["http-reuse-1024"] == ["c/nginx", "cpp/floor"]
-    assert served["http-reuse-1024-closes-at-100"] == ["c/nginx-closes-at-100"]
+    assert served["http-reuse-1024-closes-at-100"] == ["c/nginx"]
     assert served["ws-reuse-1024-slow-echo"] == ["python/websockets"]
 
 
@@ -159,3 +164,29 @@ def test_the_table_says_what_each_adds_and_its_share_of_what_was_published(
     falling = artefact_table([artefact("on")], less)
     assert falling is not None
     assert falling.rows[0][-1] == "-10.0 µs, -1% of what was published"
+
+
+@pytest.mark.parametrize(("closes_after", "connections"), [(0, 1), (10, 3)])
+def test_nginx_closes_after_as_many_requests_as_the_cell_says(
+    closes_after: int, connections: int, supervisor: Supervisor
+) -> None:
+    folder = find_root() / "contestants/c/nginx"
+    if shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin:/usr/local/sbin") is None:
+        pytest.skip("needs nginx")
+    with supervisor.scope() as scope:
+        server = start_server(
+            scope,
+            Program(argv=("sh", str(folder / "serve.sh")), folder=folder),
+            ServerSettings(workload="http.payload", closes_after=closes_after),
+            port_seed=1,
+        )
+        run, _ = run_client(
+            scope,
+            program("client.py"),
+            replace(CALLS, payload_bytes=16, warmup=0, operations=25),
+            port=server.port,
+            cores=(),
+            limit_ns=20_000_000_000,
+        )
+    assert run.report is not None
+    assert run.report.connections == connections

@@ -185,6 +185,8 @@ class ClientLoad:
     """What the URL names. ``localhost`` is ::1 and then 127.0.0.1, and nobody listens on ::1."""
     server: str | None = None
     """Who serves, in place of the study's servers."""
+    closes_after: int = 0
+    """Requests after which the server closes a connection; 0: never. Only c/nginx does."""
 
     @property
     def tls(self) -> bool:
@@ -355,6 +357,7 @@ class _ClientCell(_CellBase):
     typical: Duration
     host: HostName = HOST
     server: str | None = None
+    closes_after: Annotated[int, Field(ge=0)] = 0
 
 
 _AnyCell = _ClosedCell | _OpenCell | _EachCell | _RampCell | _ClientCell
@@ -621,6 +624,7 @@ def _load(model: _AnyCell, preset: _Preset) -> Load:
                 typical_ns=model.typical,
                 host=model.host,
                 server=model.server,
+                closes_after=model.closes_after,
             )
 
 

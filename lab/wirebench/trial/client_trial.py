@@ -29,7 +29,7 @@ def client_trial(
             Failure(kind="no_names", phase="start", message=f"no {load.host} of its own: {why}")
         )
     # The server runs on the contestant's core: the client, which is measured, has the generator's.
-    settings = ServerSettings(workload=spec.workload)
+    settings = ServerSettings(workload=spec.workload, closes_after=load.closes_after)
     ready = start_for_load(spec, outcome, settings, program=server_program, scope=scope)
 
     with watch_host(ready.server.process) as host:

@@ -77,6 +77,7 @@ def count_calls(
         files = certificates.issue(scope.folder) if load.tls else None
         settings = ServerSettings(
             workload=workload,
+            closes_after=load.closes_after,
             tls_cert=str(files.certificate_file) if files is not None else "",
             tls_key=str(files.key_file) if files is not None else "",
         )
