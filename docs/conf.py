@@ -26,6 +26,7 @@ include_patterns = [
     "docs/decisions/*.md",
     "wire/*.md",
     "wire/docs/decisions/*.md",
+    "wirelink/*.md",
     "wireload/*.md",
     "wireload/truth/*.md",
 ]
@@ -45,7 +46,14 @@ html_theme_options = {"top_of_page_buttons": []}
 CONTENTS = (
     (
         "Guides",
-        ("wireload/README", "docs/gate", "wire/README", "wire/MIGRATING", "wireload/truth/README"),
+        (
+            "wireload/README",
+            "wirelink/README",
+            "docs/gate",
+            "wire/README",
+            "wire/MIGRATING",
+            "wireload/truth/README",
+        ),
     ),
     ("The project", ("ARCHITECTURE", "CONTRIBUTING", "SECURITY", "CHANGELOG")),
     (

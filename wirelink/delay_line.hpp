@@ -77,13 +77,13 @@ public:
         return in_flight_.top().due;
     }
 
-    // Calls `deliver(std::span<const std::byte>)` for every packet due at `now`, in order of their
-    // due times.
+    // Calls `deliver(std::span<const std::byte>, nanoseconds due)` for every packet due at `now`,
+    // in order of their due times.
     template <typename Deliver> std::size_t pop_due(nanoseconds now, Deliver&& deliver) {
         std::size_t count = 0;
         while (!in_flight_.empty() && in_flight_.top().due <= now) {
             const packet& next = in_flight_.top();
-            deliver(std::span<const std::byte>(next.data));
+            deliver(std::span<const std::byte>(next.data), next.due);
             ++counters_.forwarded;
             counters_.bytes += next.data.size();
             in_flight_.pop();

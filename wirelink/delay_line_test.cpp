@@ -15,7 +15,7 @@ std::vector<std::byte> bytes(std::size_t size, int value = 0) {
 
 std::string drain(delay_line& line, nanoseconds now) {
     std::string seen;
-    line.pop_due(now, [&](std::span<const std::byte> packet) {
+    line.pop_due(now, [&](std::span<const std::byte> packet, nanoseconds) {
         seen += static_cast<char>(std::to_integer<int>(packet[0]));
     });
     return seen;
@@ -83,7 +83,7 @@ TEST(delay_line, jitter_stays_in_its_band_and_never_reorders) {
     while (line.next_due()) {
         now = *line.next_due();
         EXPECT_GE(now, 15ms);
-        line.pop_due(now, [&](std::span<const std::byte> packet) {
+        line.pop_due(now, [&](std::span<const std::byte> packet, nanoseconds) {
             EXPECT_EQ(std::to_integer<int>(packet[0]), expected++ % 100);
         });
     }

@@ -1,15 +1,18 @@
-// wirelink: a wide-area link on one machine. Two network namespaces, a TUN device in each, and this
-// process between them, delaying, limiting, losing and reordering IP packets. Handshakes, slow
-// start and delayed acknowledgements cost what they cost on a real path, which a TCP proxy cannot
-// imitate.
+// wirelink: a wide-area link on one machine. Two network namespaces and, between them, something
+// that delays, limits, loses and reorders IP packets: the kernel's netem, or a TUN device at each
+// end and this process. Handshakes, slow start and delayed acknowledgements cost what they cost on
+// a real path, which a TCP proxy cannot imitate.
 #include "delay_line.hpp"
 #include "namespaces.hpp"
+#include "netem.hpp"
 #include "recorder.hpp"
 #include "relay.hpp"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <unistd.h>
 #include <CLI/CLI.hpp>
 #include <cerrno>
 #include <csignal>
@@ -33,19 +36,44 @@ std::string counters_json(const wirelink::path_counters& counters) {
                        counters.reordered);
 }
 
+std::string counters_json(const std::optional<wirelink::netem_counters>& counters) {
+    if (!counters) return "null";
+    return fmt::format(R"({{"forwarded":{},"bytes":{},"dropped":{}}})", counters->forwarded,
+                       counters->bytes, counters->dropped);
+}
+
+std::string lateness_json(const wirelink::lateness& late) {
+    const auto at = [&late](double share) {
+        const auto micros = late.quantile(share);
+        return micros ? fmt::format("{}", micros->count() * 1000) : std::string("null");
+    };
+    return fmt::format(R"({{"p50":{},"p99":{},"max":{}}})", at(0.5), at(0.99), at(1));
+}
+
 // Where to write a record of the first packets; no path means none.
 struct record_options {
     std::string path;
     std::size_t packets = 20'000;
 };
 
-int run(const wirelink::path_options& each_way, const record_options& wanted) {
+// netem does not say when a packet was sent, or that it was lost: a record needs the relay.
+bool choose_netem(const std::string& emulator, bool recorded) {
+    if (emulator != "auto") return emulator == "netem";
+    const bool relay = ::access("/dev/net/tun", R_OK | W_OK) == 0;
+    return (!recorded || !relay) && wirelink::netem_works();
+}
+
+void wait_readable(int descriptor) {
+    pollfd one{descriptor, POLLIN, 0};
+    while (::poll(&one, 1, -1) < 0 && errno == EINTR) {}
+}
+
+int run(const wirelink::path_options& each_way, const std::string& emulator,
+        const record_options& wanted) {
     // As the user who asked, and before anything depends on it.
     std::FILE* file = wanted.path.empty() ? nullptr : std::fopen(wanted.path.c_str(), "we");
     if (!wanted.path.empty() && file == nullptr)
         throw std::system_error(errno, std::generic_category(), wanted.path);
-    std::optional<wirelink::recorder> record;
-    if (file != nullptr) record.emplace(wanted.packets);
 
     sigset_t ending;
     sigemptyset(&ending);
@@ -57,31 +85,50 @@ int run(const wirelink::path_options& each_way, const record_options& wanted) {
     wirelink::become_root_in_user_namespace();
     // After the change of user, which may reset it.
     ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-    // 198.18.0.0/15 is set apart for benchmarks of network devices (RFC 2544) and routed nowhere.
-    const endpoint server("198.18.0.1", "wan0");
-    const endpoint client("198.18.0.2", "wan0");
+    const bool netem = choose_netem(emulator, file != nullptr);
+    std::optional<wirelink::recorder> record;
+    if (file != nullptr && !netem) record.emplace(wanted.packets);
+
+    const std::string device = "wan0";
     wirelink::path_options back = each_way;
     back.seed += 1;
-    delay_line upstream(each_way);
-    delay_line downstream(back);
+    // 198.18.0.0/15 is set apart for benchmarks of network devices (RFC 2544) and routed nowhere.
+    endpoint server("198.18.0.1");
+    if (!netem) server.add_tun(device);
+    endpoint client("198.18.0.2");
+    if (!netem) client.add_tun(device);
+    if (netem) wirelink::join_by_netem(server, client, device, each_way, back);
 
     // After the holders have been started, which need no priority.
-    const bool realtime = wirelink::become_punctual();
+    const bool realtime = !netem && wirelink::become_punctual();
     fmt::print(
         R"({{"schema":"wirelink/1","server":{{"pid":{},"address":"{}"}},"client":{{"pid":{},"address":"{}"}},)"
-        R"("rtt_ns":{},"jitter_ns":{},"rate_bits_per_second":{},"loss":{},"reorder":{},"queue_packets":{},"seed":{},"realtime":{}}})"
+        R"("rtt_ns":{},"jitter_ns":{},"rate_bits_per_second":{},"loss":{},"reorder":{},"queue_packets":{},"seed":{},)"
+        R"("emulator":"{}","recorded":{},"realtime":{}}})"
         "\n",
         server.holder, server.address, client.holder, client.address, 2 * each_way.delay.count(),
         each_way.jitter.count(), each_way.rate_bits_per_second, each_way.loss, each_way.reorder,
-        each_way.queue_packets, each_way.seed, realtime);
+        each_way.queue_packets, each_way.seed, netem ? "netem" : "tun", record.has_value(),
+        realtime);
     std::fflush(stdout);
-    wirelink::relay(server.tun, client.tun, upstream, downstream, signals,
-                    record ? &*record : nullptr);
+    if (netem) {
+        wait_readable(signals);
+        fmt::print("{{\"upstream\":{},\"downstream\":{}}}\n",
+                   counters_json(wirelink::netem_counters_of(client, device)),
+                   counters_json(wirelink::netem_counters_of(server, device)));
+        if (file != nullptr) std::fclose(file);
+        return 0;
+    }
+    delay_line upstream(each_way);
+    delay_line downstream(back);
+    const auto late = wirelink::relay(server.tun, client.tun, upstream, downstream, signals,
+                                      record ? &*record : nullptr);
     const bool kept = !record || record->write(file);
     if (file != nullptr && (std::fclose(file) != 0 || !kept))
         throw std::system_error(errno, std::generic_category(), wanted.path);
-    fmt::print("{{\"upstream\":{},\"downstream\":{}}}\n", counters_json(upstream.counters()),
-               counters_json(downstream.counters()));
+    fmt::print("{{\"upstream\":{},\"downstream\":{},\"late_ns\":{}}}\n",
+               counters_json(upstream.counters()), counters_json(downstream.counters()),
+               lateness_json(late));
     return 0;
 }
 
@@ -95,7 +142,12 @@ int main(int argc, char** argv) {
         "until SIGINT or SIGTERM, and ends with a JSON line of what it carried. Run a command at "
         "an end with\n"
         "  nsenter --net --target PID COMMAND                                as root\n"
-        "  nsenter --user --preserve-credentials --net --target PID COMMAND  otherwise\n",
+        "  nsenter --user --preserve-credentials --net --target PID COMMAND  otherwise\n\n"
+        "Without netem, this program carries the packets itself: about 100,000 packets/s (1 "
+        "Gbit/s) one way on a core,\n"
+        "and at 20,000 packets/s 99 of 100 leave at most 0.2 ms late on a calm host. late_ns of "
+        "its last line says how\n"
+        "late they left this time.\n",
         "wirelink"};
     double rtt_ms = 0;
     double jitter_ms = 0;
@@ -118,10 +170,17 @@ int main(int argc, char** argv) {
     app.add_option("--queue-packets", each_way.queue_packets,
                    "Packets that may wait for the bottleneck")
         ->check(CLI::Range(std::size_t{1}, delay_line::max_packets_in_flight));
+    std::string emulator = "auto";
+    app.add_option("--emulator", emulator,
+                   "auto: the kernel's netem where it is, unless a record is wanted that tun can "
+                   "give; netem ignores --seed")
+        ->check(CLI::IsMember({"auto", "netem", "tun"}))
+        ->capture_default_str();
     app.add_option("--seed", each_way.seed, "Seed of loss, reordering and jitter");
     app.add_option(
         "--record", record.path,
-        "At the end, write times, flags, numbers and lengths of TCP packets to this file");
+        "At the end, write times, flags, numbers and lengths of TCP packets to this file; not "
+        "with netem");
     app.add_option("--record-packets", record.packets, "Packets to record, the first ones")
         ->check(CLI::Range(std::size_t{1}, std::size_t{10'000'000}));
     try {
@@ -144,7 +203,7 @@ int main(int argc, char** argv) {
         return exit_usage;
     }
     try {
-        return run(each_way, record);
+        return run(each_way, emulator, record);
     } catch (const std::exception& error) {
         fmt::print(stderr, "wirelink: {}\n", error.what());
         return exit_setup;

@@ -44,27 +44,6 @@ sockaddr ipv4(const std::string& text) {
     return out;
 }
 
-// Gives the device of the current namespace its address and brings it up.
-void configure(const std::string& device, const std::string& address, const char* netmask) {
-    const int control = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (control < 0)
-        fail("opening a socket to configure " + device, "check the limits of this process");
-    ifreq request{};
-    device.copy(request.ifr_name, IFNAMSIZ - 1);
-    const char* remedy = "run as root, or allow user namespaces to this user";
-    request.ifr_addr = ipv4(address);
-    if (::ioctl(control, SIOCSIFADDR, &request) < 0)
-        fail("setting the address of " + device, remedy);
-    request.ifr_addr = ipv4(netmask);
-    if (::ioctl(control, SIOCSIFNETMASK, &request) < 0)
-        fail("setting the netmask of " + device, remedy);
-    if (::ioctl(control, SIOCGIFFLAGS, &request) < 0)
-        fail("reading the flags of " + device, remedy);
-    request.ifr_flags = static_cast<short>(request.ifr_flags | IFF_UP);
-    if (::ioctl(control, SIOCSIFFLAGS, &request) < 0) fail("bringing up " + device, remedy);
-    ::close(control);
-}
-
 int open_tun(const std::string& device) {
     const int tun = ::open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
     if (tun < 0)
@@ -113,15 +92,46 @@ void become_root_in_user_namespace() {
     write_file("/proc/self/gid_map", "0 " + group + " 1");
 }
 
-endpoint::endpoint(const std::string& own_address, const std::string& device)
-    : address(own_address) {
+void configure(const std::string& device, const std::string& address, const char* netmask) {
+    const int control = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (control < 0)
+        fail("opening a socket to configure " + device, "check the limits of this process");
+    ifreq request{};
+    device.copy(request.ifr_name, IFNAMSIZ - 1);
+    const char* remedy = "run as root, or allow user namespaces to this user";
+    request.ifr_addr = ipv4(address);
+    if (::ioctl(control, SIOCSIFADDR, &request) < 0)
+        fail("setting the address of " + device, remedy);
+    request.ifr_addr = ipv4(netmask);
+    if (::ioctl(control, SIOCSIFNETMASK, &request) < 0)
+        fail("setting the netmask of " + device, remedy);
+    if (::ioctl(control, SIOCGIFFLAGS, &request) < 0)
+        fail("reading the flags of " + device, remedy);
+    request.ifr_flags = static_cast<short>(request.ifr_flags | IFF_UP);
+    if (::ioctl(control, SIOCSIFFLAGS, &request) < 0) fail("bringing up " + device, remedy);
+    ::close(control);
+}
+
+endpoint::endpoint(const std::string& own_address) : address(own_address) {
     if (::unshare(CLONE_NEWNET) < 0) {
         fail("creating a network namespace", "run as root, or allow user namespaces to this user");
     }
-    tun = open_tun(device);
     configure("lo", "127.0.0.1", "255.0.0.0");
-    configure(device, own_address, "255.255.255.0");
     holder = start_holder();
+}
+
+void endpoint::enter() const {
+    const std::string path = "/proc/" + std::to_string(holder) + "/ns/net";
+    const int name = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (name < 0) fail("opening " + path, "mount /proc");
+    const int entered = ::setns(name, CLONE_NEWNET);
+    ::close(name);
+    if (entered < 0) fail("entering " + path, "run as root, or allow user namespaces to this user");
+}
+
+void endpoint::add_tun(const std::string& device) {
+    tun = open_tun(device);
+    configure(device, address, "255.255.255.0");
 }
 
 endpoint::~endpoint() {

@@ -1,5 +1,5 @@
-// The two ends of the emulated link: two network namespaces, each with one TUN device, reached by
-// name through /proc.
+// The two ends of the emulated link: two network namespaces, reached by name through /proc, and how
+// their devices are made.
 #pragma once
 
 #include <sys/types.h>
@@ -17,18 +17,27 @@ struct setup_error : std::runtime_error {
 // already.
 void become_root_in_user_namespace();
 
-// One end. The descriptor reads and writes whole IP packets, without blocking. The holder is a
-// child that does nothing but keep the namespace open under /proc/<holder>/ns/net; it dies with
-// this process.
+// Gives the device of the current namespace its address and brings it up.
+void configure(const std::string& device, const std::string& address, const char* netmask);
+
+// One end: a namespace of its own, with a loopback device. The holder is a child that does nothing
+// but keep the namespace open under /proc/<holder>/ns/net; it dies with this process.
 struct endpoint {
     int tun = -1;
     pid_t holder = -1;
     std::string address;
 
-    endpoint(const std::string& own_address, const std::string& device);
+    // Makes the namespace; the calling thread is in it afterwards.
+    explicit endpoint(const std::string& own_address);
     ~endpoint();
     endpoint(const endpoint&) = delete;
     endpoint& operator=(const endpoint&) = delete;
+
+    // Moves the calling thread into this namespace.
+    void enter() const;
+    // Makes a TUN device with the address of this end, in the namespace of the calling thread.
+    // `tun` then reads and writes whole IP packets, without blocking.
+    void add_tun(const std::string& device);
 };
 
 }  // namespace wirelink

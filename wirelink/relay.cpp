@@ -1,6 +1,7 @@
 // Waits for packets, for the next one due and for the end, whichever comes first.
 #include "relay.hpp"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
 #include <sys/prctl.h>
@@ -17,28 +18,28 @@ namespace {
 // The packet size that a TUN device can hand over at once; the device's MTU is 1500 and stays so.
 using packet_buffer = std::array<std::byte, 65536>;
 
-// Packets taken from one end before those that are due are delivered: a flood must not hold up
-// what is in flight.
+// Packets taken from each end before the clock's timer and the end are looked at again.
 constexpr int packets_at_once = 64;
 
 nanoseconds monotonic_now() { return std::chrono::steady_clock::now().time_since_epoch(); }
 
-void take_arrivals(int from, delay_line& line, packet_buffer& buffer, direction way,
-                   recorder* record) {
-    for (int taken = 0; taken < packets_at_once; ++taken) {
-        const ssize_t size = ::read(from, buffer.data(), buffer.size());
-        if (size <= 0) return;  // EAGAIN: all taken
-        const nanoseconds now = monotonic_now();
-        const std::span packet(buffer.data(), static_cast<std::size_t>(size));
-        const auto due = line.push(now, packet);
-        if (record != nullptr) record->note(way, now, due, packet);
-    }
+// Returns whether there was a packet.
+bool take_arrival(int from, delay_line& line, packet_buffer& buffer, direction way,
+                  recorder* record) {
+    const ssize_t size = ::read(from, buffer.data(), buffer.size());
+    if (size <= 0) return false;  // EAGAIN: all taken
+    const nanoseconds now = monotonic_now();
+    const std::span packet(buffer.data(), static_cast<std::size_t>(size));
+    const auto due = line.push(now, packet);
+    if (record != nullptr) record->note(way, now, due, packet);
+    return true;
 }
 
-void deliver_due(int to, delay_line& line) {
-    line.pop_due(monotonic_now(), [to](std::span<const std::byte> packet) {
+void deliver_due(int to, delay_line& line, lateness& late) {
+    line.pop_due(monotonic_now(), [&](std::span<const std::byte> packet, nanoseconds due) {
         // A device whose queue is full drops the packet, as a router would; TCP repairs it.
         [[maybe_unused]] const ssize_t written = ::write(to, packet.data(), packet.size());
+        late.note(monotonic_now() - due);
     });
 }
 
@@ -58,15 +59,23 @@ void arm(int timer, const delay_line& first, const delay_line& second) {
 
 bool become_punctual() {
     ::prctl(PR_SET_TIMERSLACK, 1UL);  // nanoseconds; 50 us by default
+    // The request holds as long as the descriptor is open: the kernel's pm_qos_interface.rst.
+    static const int awake = ::open("/dev/cpu_dma_latency", O_WRONLY | O_CLOEXEC);
+    constexpr std::int32_t no_latency_us = 0;
+    if (awake >= 0) {
+        [[maybe_unused]] const ssize_t asked =
+            ::write(awake, &no_latency_us, sizeof(no_latency_us));
+    }
     sched_param priority{};
     priority.sched_priority = ::sched_get_priority_min(SCHED_FIFO);
     return ::sched_setscheduler(0, SCHED_FIFO, &priority) == 0;
 }
 
-void relay(int server, int client, delay_line& upstream, delay_line& downstream, int stop,
-           recorder* record) {
+lateness relay(int server, int client, delay_line& upstream, delay_line& downstream, int stop,
+               recorder* record) {
     const int timer = ::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
     if (timer < 0) throw std::system_error(errno, std::generic_category(), "timerfd_create");
+    lateness late;
     packet_buffer buffer;
     std::array<pollfd, 4> watched{
         {{server, POLLIN, 0}, {client, POLLIN, 0}, {timer, POLLIN, 0}, {stop, POLLIN, 0}}};
@@ -75,12 +84,21 @@ void relay(int server, int client, delay_line& upstream, delay_line& downstream,
         if (::poll(watched.data(), watched.size(), -1) < 0 && errno != EINTR) break;
         if (watched[3].revents != 0) break;
         // Setting the timer again clears an expiry that nobody read.
-        take_arrivals(server, downstream, buffer, direction::downstream, record);
-        take_arrivals(client, upstream, buffer, direction::upstream, record);
-        deliver_due(server, upstream);
-        deliver_due(client, downstream);
+        // What is due goes out between any two arrivals: a flood must not hold up what is in
+        // flight.
+        bool from_server = true;
+        bool from_client = true;
+        for (int taken = 0; taken < packets_at_once && (from_server || from_client); ++taken) {
+            from_server = from_server &&
+                          take_arrival(server, downstream, buffer, direction::downstream, record);
+            from_client =
+                from_client && take_arrival(client, upstream, buffer, direction::upstream, record);
+            deliver_due(server, upstream, late);
+            deliver_due(client, downstream, late);
+        }
     }
     ::close(timer);
+    return late;
 }
 
 }  // namespace wirelink

@@ -34,5 +34,7 @@ def footprint(name: str = "cpp/mine", **more: Any) -> Footprint:
         "pieces": (Piece(name="server, stripped", bytes=1024), Piece(name="liba.so", bytes=1024)),
         "first_reply_ns": 3_000_000,
         "idle_bytes": 2**20,
+        "features": (),
+        "using": None,
     }
     return Footprint(contestant=name, **{**values, **more})

@@ -56,7 +56,9 @@ def test_every_command_file_is_there_and_has_help(capsys: pytest.CaptureFixture[
     app = make_app()
     names = [one.name for one in app.registered_commands]
     names += [one.name for one in app.registered_groups]
-    assert sorted(str(name) for name in names) == sorted(name.rstrip("_") for name in COMMANDS)
+    assert sorted(str(name) for name in names) == sorted(
+        name.rstrip("_").replace("_", "-") for name in COMMANDS
+    )
     for name in names:
         assert name is not None
         assert run_app([name, "--help"]) == 0
@@ -171,7 +173,7 @@ def test_every_language_has_an_example_whose_copy_is_built_as_it_is(
     example = project.contestant(said.partition("a copy of ")[2].partition(" ")[0])
     assert mine == replace(
         example, identity=f"{language}/mine", name="mine", folder=mine.folder, library="mine",
-        tier="idiomatic", note=None,
+        tier="idiomatic", note=None, documented={},
     )  # fmt: skip
     for path in example.folder.rglob("*"):
         copied = mine.folder / path.relative_to(example.folder)

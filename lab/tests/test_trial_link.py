@@ -40,10 +40,12 @@ def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
         yield found
 
 
-@pytest.fixture
-def wirelink(supervisor: Supervisor) -> Path:
-    """The installed program, where the host lets it open a link."""
+@pytest.fixture(params=["tun", "netem"])
+def wirelink(request: pytest.FixtureRequest, supervisor: Supervisor, tmp_path: Path) -> Path:
+    """The installed program with each of its emulators, where the host lets it open a link."""
     found = find_link()
+    if found is not None:
+        found = with_option(found, f"--emulator={request.param}", tmp_path)
     if (why := refusal(supervisor, found)) is not None:
         pytest.skip(why)
     assert found is not None
@@ -60,6 +62,13 @@ def wireload() -> Path:
 
 def each(policy: Policy = "reuse", link: Link | None = SHORT, messages: int = 25) -> EachLoad:
     return EachLoad(producers=2, messages=messages, delay_ms=0, policy=policy, threads=4, link=link)
+
+
+def with_option(program: Path, option: str, folder: Path) -> Path:
+    file = folder / "wirelink"
+    file.write_text(f'#!/bin/sh\nexec "{program}" {option} "$@"\n')
+    file.chmod(0o755)
+    return file
 
 
 def refusing(

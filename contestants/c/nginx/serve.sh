@@ -21,6 +21,10 @@ if [ -n "${WIREBENCH_TLS_CERT:-}" ]; then
     tls="ssl_certificate $WIREBENCH_TLS_CERT; ssl_certificate_key $WIREBENCH_TLS_KEY; ssl_session_cache off; ssl_session_tickets off;"
 fi
 
+# Releases before 1.19.10 close a connection after 100 requests by default.
+requests=${WIREBENCH_CLOSES_AFTER:-0}
+[ "$requests" -ne 0 ] || requests=1000000000
+
 cat > "$where/nginx.conf" <<EOF
 ${user-}
 daemon off;
@@ -35,7 +39,7 @@ http {
     sendfile on;
     tcp_nopush on;
     keepalive_timeout 75s;
-    keepalive_requests 1000000000;
+    keepalive_requests $requests;
     client_body_temp_path $where/body;
     proxy_temp_path $where/proxy;
     fastcgi_temp_path $where/fastcgi;

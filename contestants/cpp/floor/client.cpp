@@ -63,21 +63,13 @@ public:
         hints.ai_socktype = SOCK_STREAM;
         hints.ai_flags = AI_NUMERICSERV;
         addrinfo* found = nullptr;
-        if (const int failure = getaddrinfo(to.host.c_str(), to.port.c_str(), &hints, &found))
-            throw std::runtime_error(to.host + ": " + gai_strerror(failure));
-        fd_ = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        const timeval timeout{.tv_sec = timeout_s, .tv_usec = 0};
-        const int on = 1;
-        setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
-        setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
-        setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-        const int connected = connect(fd_, found->ai_addr, found->ai_addrlen);
-        const int failure = errno;
+        if (const int unknown = getaddrinfo(to.host.c_str(), to.port.c_str(), &hints, &found))
+            throw std::runtime_error(to.host + ": " + gai_strerror(unknown));
+        int failure = 0;
+        for (const addrinfo* one = found; one != nullptr && fd_ < 0; one = one->ai_next)
+            failure = connect_to(*one);
         freeaddrinfo(found);
-        if (connected < 0) {
-            ::close(fd_);
-            throw std::system_error(failure, std::generic_category(), "connect");
-        }
+        if (fd_ < 0) throw std::system_error(failure, std::generic_category(), "connect");
         if (context == nullptr) return;
         try {
             tls_ = wirebench::connect_tls(*context, fd_, to.host);
@@ -146,6 +138,20 @@ public:
     }
 
 private:
+    // Returns 0, or the error, and then there is no descriptor.
+    int connect_to(const addrinfo& to) {
+        fd_ = socket(to.ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        const timeval timeout{.tv_sec = timeout_s, .tv_usec = 0};
+        const int on = 1;
+        setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
+        setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
+        setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+        if (connect(fd_, to.ai_addr, to.ai_addrlen) == 0) return 0;
+        const int failure = errno;
+        ::close(std::exchange(fd_, -1));
+        return failure;
+    }
+
     int fd_ = -1;
     wirebench::tls_session tls_;
     std::string buffer_ = std::string(64 * 1024, '\0');

@@ -17,7 +17,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from wirebench.catalog.errors import CatalogError, explain
-from wirebench.catalog.model import Contestant, Disabled, Needs, Scheme, Tier, Workload
+from wirebench.catalog.model import Contestant, Disabled, Feature, Needs, Scheme, Tier, Workload
 
 MANIFEST = "manifest.toml"
 LANGUAGE = "language.toml"
@@ -100,6 +100,7 @@ class _Manifest(_Table):
     note: Text | None = None
     json_: Annotated[Line | None, Field(alias="json")] = None
     disabled: _Disabled | None = None
+    documented: Mapping[Feature, bool] = {}
     checked_with_threads: Annotated[int, Field(ge=2)] | None = None
     build: _Build = _Build()
     run: _Run = _Run()
@@ -203,6 +204,7 @@ def read_contestant(folder: Path, *, root: Path) -> Contestant:
         disabled=Disabled(reason=file.disabled.reason, since=file.disabled.since)
         if file.disabled
         else None,
+        documented=file.documented,
         checked_with_threads=file.checked_with_threads,
     )
 

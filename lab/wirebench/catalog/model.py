@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 import datetime
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 Tier = Literal["idiomatic", "tuned", "floor"]
 Workload = Literal["http.hello", "http.payload", "rest", "ws.echo", "ws.count"]
 Unit = Literal["request", "message"]
 Scheme = Literal["http", "https", "ws", "wss"]
 Role = Literal["server", "client"]
+Feature = Literal[
+    "keep-alive",
+    "pipelining",
+    "chunked in",
+    "chunked out",
+    "streaming",
+    "TLS",
+    "WebSocket",
+    "compression",
+    "HTTP/2",
+]
+"""What an HTTP framework may have. Chunked in and out: request and response bodies by chunks."""
 
 TIERS: tuple[Tier, ...] = ("idiomatic", "tuned", "floor")
 WORKLOADS: tuple[Workload, ...] = ("http.hello", "http.payload", "rest", "ws.echo", "ws.count")
 JSON_WORKLOADS: tuple[Workload, ...] = ("rest", "ws.count")
 """Those whose messages are JSON."""
+FEATURES: tuple[Feature, ...] = get_args(Feature)
 SCHEMES: tuple[Scheme, ...] = ("http", "https", "ws", "wss")
 TLS_SCHEMES: tuple[Scheme, ...] = ("https", "wss")
 CALLED: dict[Scheme, Workload] = {
@@ -86,6 +100,8 @@ class Contestant:
     server_command: tuple[str, ...] | None = None
     client_command: tuple[str, ...] | None = None
     disabled: Disabled | None = None
+    documented: Mapping[Feature, bool] = field(default_factory=dict)
+    """Features that the library has or lacks by its documentation, used here or not."""
     checked_with_threads: int | None = None
     """How many threads its check gives it, because it stands still with fewer. That it does is
     measured, and what WIREBENCH_THREADS limits is not checked.

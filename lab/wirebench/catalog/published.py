@@ -72,6 +72,31 @@ class PublishedTable(_Table):
     rows: tuple[PublishedFigure, ...] = Field(strict=False, min_length=1)
 
 
+class Judged(_Table):
+    """What the author thought of a framework, by his own scale from 1 to 5."""
+
+    published: str = Field(min_length=1)
+    contestant: str
+    licence: str
+    including: int = Field(ge=1, le=5)
+    """How easy it was to include."""
+    using: int = Field(ge=1, le=5)
+    """How easy it was to use."""
+
+
+class Artefact(_Table):
+    """Something beside the library that may explain a published figure: two cells, one with it."""
+
+    says: str = Field(min_length=1)
+    published: str = Field(min_length=1)
+    """The published name."""
+    value: int = Field(gt=0)
+    """The published mean, in nanoseconds."""
+    contestant: str
+    off: str
+    on: str
+
+
 class Measure(_Table):
     """Where a prediction is looked up."""
 
@@ -126,6 +151,8 @@ class Published(_Table):
     pictures: str = ""
     """What the original shows without figures."""
     tables: tuple[PublishedTable, ...] = Field(strict=False, min_length=1)
+    artefacts: tuple[Artefact, ...] = Field(default=(), strict=False)
+    judged: tuple[Judged, ...] = Field(default=(), strict=False)
     measures: Mapping[str, Measure] = Field(default_factory=dict)
     claims: tuple[Claim, ...] = Field(default=(), strict=False)
 
@@ -190,6 +217,9 @@ def _cells_named(found: Published) -> Named:
         for index, row in enumerate(table.rows):
             if row.cell is not None:
                 yield row.cell, f"tables.{number}.rows.{index}.cell"
+    for number, artefact in enumerate(found.artefacts):
+        yield artefact.off, f"artefacts.{number}.off"
+        yield artefact.on, f"artefacts.{number}.on"
     for key, measure in found.measures.items():
         for name in measure.cells:
             yield name, f"measures.{key}.cells"
@@ -200,6 +230,10 @@ def _contestants_named(found: Published) -> Named:
         for index, row in enumerate(table.rows):
             if row.contestant is not None:
                 yield row.contestant, f"tables.{number}.rows.{index}.contestant"
+    for number, artefact in enumerate(found.artefacts):
+        yield artefact.contestant, f"artefacts.{number}.contestant"
+    for number, judged in enumerate(found.judged):
+        yield judged.contestant, f"judged.{number}.contestant"
     for number, claim in enumerate(found.claims):
         for index, one in enumerate(claim.predictions):
             for key, name in zip(("contestant", "than"), one.contestants, strict=False):

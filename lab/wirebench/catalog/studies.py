@@ -22,6 +22,8 @@ from wirebench.catalog.link import Link, LinkTable
 from wirebench.catalog.matrix import cells_of
 from wirebench.catalog.model import CALLED, TLS_SCHEMES, Role, Scheme, Workload
 
+HostName = Literal["127.0.0.1", "localhost"]
+HOST: HostName = "127.0.0.1"
 Kind = Literal["closed", "open", "each", "ramp", "client"]
 Policy = Literal["reuse", "new"]
 ClientPolicy = Literal["reuse", "new", "cold"]
@@ -179,6 +181,12 @@ class ClientLoad:
     operations: int
     typical_ns: int
     """About how long one operation takes. Only the estimate of a run's length uses it."""
+    host: HostName = HOST
+    """What the URL names. ``localhost`` is ::1 and then 127.0.0.1, and nobody listens on ::1."""
+    server: str | None = None
+    """Who serves, in place of the study's servers."""
+    closes_after: int = 0
+    """Requests after which the server closes a connection; 0: never. Only c/nginx does."""
 
     @property
     def tls(self) -> bool:
@@ -347,6 +355,9 @@ class _ClientCell(_CellBase):
     warmup: Annotated[int, Field(ge=0)]
     operations: Count
     typical: Duration
+    host: HostName = HOST
+    server: str | None = None
+    closes_after: Annotated[int, Field(ge=0)] = 0
 
 
 _AnyCell = _ClosedCell | _OpenCell | _EachCell | _RampCell | _ClientCell
@@ -513,6 +524,11 @@ def _cell(model: _AnyCell, preset: _Preset, *, file: _StudyFile, path: Path) -> 
             f"{path}: cells.{model.id}.kind: expected a kind for role {file.role}, "
             f"got {model.kind!r}"
         )
+    if isinstance(model, _ClientCell) and model.host != HOST and model.scheme in TLS_SCHEMES:
+        raise CatalogError(
+            f"{path}: cells.{model.id}.host: expected {HOST!r} over TLS, which the certificate"
+            f" names, got {model.host!r}"
+        )
     if isinstance(model, _OpenCell):
         _check_rate(model, where=f"{path}: cells.{model.id}")
     return Cell(
@@ -606,6 +622,9 @@ def _load(model: _AnyCell, preset: _Preset) -> Load:
                 warmup=model.warmup,
                 operations=model.operations,
                 typical_ns=model.typical,
+                host=model.host,
+                server=model.server,
+                closes_after=model.closes_after,
             )
 
 

@@ -29,6 +29,8 @@ COMMANDS = (
     "serve",
     "decide",
     "footprint",
+    "google_benchmark",
+    "syscalls",
     "selftest",
 )
 """Modules of this package, in the order in which ``--help`` shows their commands."""

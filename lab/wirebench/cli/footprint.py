@@ -53,6 +53,13 @@ def footprint(
     packages: Annotated[
         bool, typer.Option("--packages", help="Also list each package with version and licence.")
     ] = False,
+    features: Annotated[
+        bool,
+        typer.Option(
+            "--features",
+            help="Also say what one includes and links, and what servers speak, by probes.",
+        ),
+    ] = False,
     osv: Annotated[
         Path | None,
         typer.Option(
@@ -101,7 +108,7 @@ def footprint(
     chosen = [one for one in catalog.select(selectors or ()) if one.disabled is None]
     found, missing = _measured(catalog, chosen, jobs=default_jobs(jobs), again=again)
     found = _audited(catalog.root / RESULTS, found, entries)
-    _show(catalog, found, sort, packages=packages)
+    _show(catalog, found, sort, packages=packages, features=features)
     for one, reason in missing:
         say_warning(f"{one.identity}: {reason}")
     _write(found, sort, json_file, markdown_file)
@@ -206,7 +213,9 @@ def _audited(
 # --- showing --------------------------------------------------------------------------------------
 
 
-def _show(catalog: Catalog, found: Sequence[Footprint], sort: str, *, packages: bool) -> None:
+def _show(
+    catalog: Catalog, found: Sequence[Footprint], sort: str, *, packages: bool, features: bool
+) -> None:
     from wirebench.footprint.baseline import baselines
     from wirebench.footprint.measure import asker
     from wirebench.footprint.table import (
@@ -252,6 +261,8 @@ def _show(catalog: Catalog, found: Sequence[Footprint], sort: str, *, packages: 
         )
         rest = f"; it says nothing about {', '.join(without)}" if without else ""
         out.print(Text(f"Vulnerabilities by the OSV snapshot of {date}{rest}."))
+    if features:
+        _print_features(out, ordered)
     if packages:
         for one in ordered:
             _print_packages(out, one)
@@ -279,6 +290,25 @@ def _print_baselines(out: Console, found: Sequence[Baseline]) -> None:
     for one in found:
         size = f", {scaled(one.bytes, BYTES)}" if one.bytes is not None else ""
         out.print(Text(f"Every program of {one.language} has: {one.text}{size}.", style="dim"))
+
+
+def _print_features(out: Console, found: Sequence[Footprint]) -> None:
+    from wirebench.catalog.model import FEATURES
+    from wirebench.footprint.table import HOW_FEATURES, HOW_USING, USING, spoken, used
+
+    using = [(one.contestant, *used(one)) for one in found if one.using is not None]
+    speaking = [(one.contestant, *map(spoken, one.features)) for one in found if one.features]
+    for titles, rows, how in ((USING, using, HOW_USING), (FEATURES, speaking, HOW_FEATURES)):
+        if not rows:
+            continue
+        table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold")
+        for title in ("contestant", *titles):
+            table.add_column(title, overflow="fold")
+        for row in rows:
+            table.add_row(*map(Text, row))
+        out.print()
+        out.print(table)
+        out.print(Text(how, style="dim"))
 
 
 def _print_packages(out: Console, one: Footprint) -> None:

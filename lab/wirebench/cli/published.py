@@ -50,8 +50,10 @@ def published(
     not tested where the run has nothing of it. What confirms it may have another cause.
     """
     from wirebench.report import analyse_run
+    from wirebench.report.artefacts import artefact_table
     from wirebench.report.claims import claim_views
     from wirebench.report.facts import facts_of
+    from wirebench.report.frameworks import judged_table
     from wirebench.report.json_share import json_tables
     from wirebench.report.published import beside
     from wirebench.store.jsonl import StoreError
@@ -70,6 +72,9 @@ def published(
         )
     out = console()
     _print_tables(source, stored.info.name, beside(source, cells), out)
+    for view in (artefact_table(source.artefacts, cells), judged_table(source.judged)):
+        if view is not None:
+            _print_table(view, out)
     planned = stored.plan.cells if stored.plan is not None else ()
     of_cell = {one.cell.id: one.cell for one in planned if one.study == study}
     for table in json_tables([(cell, of_cell[cell.cell]) for cell in cells], facts_of(stored)):

@@ -12,8 +12,20 @@ from wirebench.build.builder import build_environment, resolve_command
 from wirebench.catalog.model import Contestant
 from wirebench.footprint import cargo, debian, go, maven, npm, pip
 from wirebench.footprint.building import Timed, time_builds
-from wirebench.footprint.model import Ask, Bill, Footprint, FootprintError, Manager, Piece, Site
+from wirebench.footprint.features import features_of, http_workload
+from wirebench.footprint.model import (
+    Ask,
+    Bill,
+    Footprint,
+    FootprintError,
+    Manager,
+    Piece,
+    Site,
+    Spoken,
+    Using,
+)
 from wirebench.footprint.starting import Started, start_of_client, start_of_server
+from wirebench.footprint.using import using_of
 from wirebench.host.released import released
 from wirebench.process.supervise import Supervisor
 from wirebench.process.types import Program
@@ -133,6 +145,16 @@ def measure(
             if role == "server"
             else start_of_client(contestant, program, client_server(), supervisor)
         )
+    features: tuple[Spoken, ...] = ()
+    if http_workload(contestant) is not None:
+        doing("asking what it speaks")
+        with part("features"):
+            features = features_of(contestant, program, supervisor)
+    using: Using | None = None
+    if manager is debian:
+        doing("reading what it includes and links")
+        with part("using"):
+            using = using_of(site)
     if role == "client":
         unknown.setdefault("idle_bytes", "a client ends with its last operation")
     elif started is not None and started.idle_bytes is None:
@@ -145,6 +167,8 @@ def measure(
         timed,
         pieces,
         started,
+        features,
+        using,
         unknown,
         key=key,
         host_id=host_id,
@@ -158,6 +182,8 @@ def _footprint(
     timed: Timed | None,
     pieces: tuple[Piece, ...],
     started: Started | None,
+    features: tuple[Spoken, ...],
+    using: Using | None,
     unknown: dict[str, str],
     *,
     key: str,
@@ -189,5 +215,7 @@ def _footprint(
         pieces=pieces,
         first_reply_ns=started.first_reply_ns if started is not None else None,
         idle_bytes=started.idle_bytes if started is not None else None,
+        features=features,
+        using=using,
         unknown=unknown,
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
 
-from wirebench.catalog.model import Contestant
+from wirebench.catalog.model import Contestant, Feature
 
 Part = Literal["library", "json", "baseline"]
 """Whose cost a package is: the library's, that of the JSON library of the workloads alone, or
@@ -60,6 +60,27 @@ class Piece:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Spoken:
+    """Whether a framework has a feature, and how that is known."""
+
+    feature: Feature
+    has: bool | None
+    """None: the contestant does not use it, and its manifest does not say."""
+    probed: bool
+    """Whether a probe of the running server showed it; otherwise the documentation says so."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Using:
+    """What a program takes to use the library, by the contestant's source and build."""
+
+    includes: tuple[str, ...]
+    links: tuple[str, ...]
+    standard: str
+    """The lowest C++ standard with which a file that has only these includes compiles."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Advisory:
     id: str
     package: str
@@ -103,6 +124,10 @@ class Footprint:
     pieces: tuple[Piece, ...]
     first_reply_ns: int | None
     idle_bytes: int | None
+    features: tuple[Spoken, ...]
+    """Of HTTP servers."""
+    using: Using | None
+    """Of C and C++."""
     audit: Audit | None = None
     unknown: Mapping[str, str] = field(default_factory=dict)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from wirebench.catalog.licences import Copyleft, copyleft
 from wirebench.catalog.units import BYTES, duration, scaled
-from wirebench.footprint.model import Footprint, Package
+from wirebench.footprint.model import Footprint, Package, Spoken
 
 NOT_KNOWN = "not known"
 _DAYS_OF_A_YEAR = 365.25
@@ -141,6 +141,37 @@ HOW = (
     " Not counted: the language's runtime and compiler,"
     " what every Debian system has, and packages that only the JSON library of the workloads needs."
 )
+
+
+HOW_FEATURES = (
+    "Yes and no by probes of the running contestant; by doc.: by the library's documentation, where"
+    " the contestant does not use it; –: neither is known. Compression: of responses."
+)
+HOW_USING = (
+    "Header-only: by the files of the library's Debian package. Includes and links: those of the"
+    " contestant, without the language's own. Compiles with: the lowest standard that a file with"
+    " only these includes compiles with."
+)
+USING = ("header-only", "includes", "links", "compiles with")
+
+
+def spoken(one: Spoken) -> str:
+    if one.has is None:
+        return "–"
+    return ("yes" if one.has else "no") + ("" if one.probed else ", by doc.")
+
+
+def used(one: Footprint) -> tuple[str, ...]:
+    """The fields of ``USING``."""
+    header_only = "–" if one.header_only is None else "yes" if one.header_only else "no"
+    if one.using is None:
+        return header_only, "–", "–", "–"
+    return (
+        header_only,
+        ", ".join(one.using.includes),
+        ", ".join(one.using.links) or "nothing",
+        one.using.standard or NOT_KNOWN,
+    )
 
 
 def in_order(found: Sequence[Footprint], by: str, today: datetime.date) -> list[Footprint]:

@@ -79,9 +79,10 @@ def choose(
             )
             if names and all(one.tier == "floor" for one in members) and not names <= floors:
                 continue
+            own = cell.load.server if isinstance(cell.load, ClientLoad) else None
             servers = tuple(
                 everybody[name]
-                for name in study.servers
+                for name in (study.servers if own is None else (own,))
                 if name in everybody and _serves(everybody[name], cell)
             )
             chosen.append(

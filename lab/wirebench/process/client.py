@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from wirebench.catalog.errors import explain
 from wirebench.catalog.studies import ClientLoad
-from wirebench.process.ports import HOST
+from wirebench.process.names import LOCALHOST, with_names
 from wirebench.process.process import Process
 from wirebench.process.start import pad
 from wirebench.process.supervise import Scope
@@ -55,7 +55,7 @@ def client_environment(
 ) -> dict[str, str]:
     path = f"/payload/{load.payload_bytes}" if load.scheme.startswith("http") else "/"
     return {
-        "WIREBENCH_URL": f"{load.scheme}://{HOST}:{port}{path}",
+        "WIREBENCH_URL": f"{load.scheme}://{load.host}:{port}{path}",
         "WIREBENCH_POLICY": load.policy,
         "WIREBENCH_PAYLOAD_BYTES": str(load.payload_bytes),
         "WIREBENCH_WARMUP": str(load.warmup),
@@ -86,7 +86,13 @@ def run_client(
         load, port=port, samples=samples, ca_file=ca_file, environment_bytes=environment_bytes
     )
     process = scope.start(
-        program.argv, name="client", cwd=program.folder, env=env, cores=cores, merge_output=False
+        program.argv,
+        name="client",
+        cwd=program.folder,
+        env=env,
+        cores=cores,
+        merge_output=False,
+        enter=with_names(LOCALHOST, scope.folder) if load.host == "localhost" else (),
     )
     code = process.wait(limit_ns / 1e9)
     process.stop()

@@ -44,7 +44,9 @@ class _Opened(BaseModel):
     # ``schema`` is a method of the base.
     server: _End
     client: _End
-    realtime: bool = False
+    emulator: Literal["netem", "tun"]
+    recorded: bool
+    realtime: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,10 +56,12 @@ class OpenLink:
     process: Process
     server: Network
     client: Network
+    emulator: Literal["netem", "tun"]
+    """Who delays the packets: the kernel, or wirelink between two TUN devices."""
     realtime: bool
-    """Whether the link has real-time scheduling, and does not wait behind other programs."""
+    """Whether wirelink has real-time scheduling, and does not wait behind other programs."""
     record: Path | None = None
-    """The headers of its first packets, once it has ended."""
+    """The headers of its first packets, once it has ended; netem keeps none."""
 
     @property
     def holders(self) -> tuple[int, int]:
@@ -105,8 +109,9 @@ def open_link(
         process=process,
         server=_network(process, opened, "server"),
         client=_network(process, opened, "client"),
+        emulator=opened.emulator,
         realtime=opened.realtime,
-        record=record,
+        record=record if opened.recorded else None,
     )
 
 

@@ -48,6 +48,7 @@ class ServerSettings:
     threads: int = 1
     delay_ms: int = 0
     environment_bytes: int = 0
+    closes_after: int = 0
     tls_cert: str = ""
     tls_key: str = ""
 
@@ -61,6 +62,7 @@ def server_environment(
         "WIREBENCH_PORT": str(port),
         "WIREBENCH_THREADS": str(settings.threads),
         "WIREBENCH_DELAY_MS": str(settings.delay_ms),
+        "WIREBENCH_CLOSES_AFTER": str(settings.closes_after),
         "WIREBENCH_TLS_CERT": settings.tls_cert,
         "WIREBENCH_TLS_KEY": settings.tls_key,
         "WIREBENCH_PAD": pad(settings.environment_bytes),

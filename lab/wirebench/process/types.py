@@ -21,6 +21,7 @@ FailureKind = Literal[
     "client_failed",
     "client_mismatch",
     "no_link",
+    "no_names",
 ]
 
 Phase = Literal["build", "verify", "start", "load", "stop"]

@@ -26,16 +26,12 @@ from wirebench.footprint.table import (
     warnings,
 )
 from wirebench.report.facts import Facts
-from wirebench.report.model import FootprintRow, FootprintsView, TableView
+from wirebench.report.model import FootprintRow, FootprintsView
 from wirebench.store.jsonl import StoreError, read_whole, write_whole
 from wirebench.store.rundir import StoredRun
 
 FOOTPRINT_FILE = "footprint.json"
 _STORED = TypeAdapter(dict[str, Footprint])
-_HOW_FRAMEWORKS = (
-    "Header-only: by the files of the library's Debian package. The other figures are those of the"
-    " footprint, below."
-)
 
 
 def footprints_of(run: StoredRun, facts: Mapping[str, Facts]) -> Mapping[str, Footprint]:
@@ -91,36 +87,3 @@ def footprints_view(
         missing=missing,
         command=f"wirebench footprint {','.join(missing)}" if missing else "",
     )
-
-
-def framework_table(
-    names: Iterable[str],
-    facts: Mapping[str, Facts],
-    known: Mapping[str, Footprint],
-    day: datetime.date,
-) -> TableView:
-    """The facts of a framework that a published comparison listed beside its figures."""
-    shown = [one for one in (*DEPENDING, *BUILDING) if one.id in _OF_FRAMEWORKS]
-    rows = []
-    for name in sorted(names):
-        fact, one = facts.get(name), known.get(name)
-        if fact is None:
-            continue
-        texts = [field(one, column, day) if one is not None else NOT_KNOWN for column in shown]
-        version = f"{fact.version}, {fact.age}" if fact.age else fact.version
-        rows.append((name, version, fact.license, _header_only(one), *texts))
-    return TableView(
-        title="The frameworks",
-        how=_HOW_FRAMEWORKS,
-        columns=("version, age", "licence", "header-only", *(one.title for one in shown)),
-        rows=tuple(rows),
-    )
-
-
-_OF_FRAMEWORKS = ("packages", "installed", "build", "cpu", "ships")
-
-
-def _header_only(one: Footprint | None) -> str:
-    if one is None or one.header_only is None:
-        return "–" if one is not None else NOT_KNOWN
-    return "yes" if one.header_only else "no"

@@ -13,6 +13,7 @@ from wirebench.catalog.units import rough_duration
 from wirebench.footprint.model import Footprint
 from wirebench.plan.model import Plan, StudyText
 from wirebench.report import memory
+from wirebench.report.artefacts import artefact_table
 from wirebench.report.cells import cell_view
 from wirebench.report.charts import Style, Target, curve_chart
 from wirebench.report.checked import verdicts_sentence
@@ -20,7 +21,8 @@ from wirebench.report.claims import claim_views
 from wirebench.report.curves import ladder_curves
 from wirebench.report.facts import Facts, conformance, facts_of
 from wirebench.report.figures import moment
-from wirebench.report.footprints import footprints_of, footprints_view, framework_table
+from wirebench.report.footprints import footprints_of, footprints_view
+from wirebench.report.frameworks import framework_tables
 from wirebench.report.json_share import json_tables
 from wirebench.report.loads import cost_tables, load_charts, load_tables
 from wirebench.report.matrix import comparable, matrix_of
@@ -66,7 +68,7 @@ def page_view(
         style = style_of(plan, target)
         studies = tuple(
             replace(
-                _study(study, run, plan, analysis, facts, footprints, style),
+                _study(study, run, plan, analysis, facts, footprints, articles, style),
                 article=article_view(analysis.of_study(study.name), *articles[study.name])
                 if study.name in articles
                 else None,
@@ -139,6 +141,7 @@ def _study(
     analysis: RunAnalysis,
     facts: Mapping[str, Facts],
     footprints: Mapping[str, Footprint],
+    articles: Articles,
     style: Style,
 ) -> StudyView:
     planned = {cell.cell.id: cell for cell in plan.cells if cell.study == study.name}
@@ -157,6 +160,9 @@ def _study(
     pairs = [(cell, planned[cell.cell].cell) for cell in cells]
     curves = load_curves(pairs)
     names = sorted({entry.contestant for cell in planned.values() for entry in cell.entries})
+    published = articles[study.name][0] if study.name in articles else None
+    judged = published.judged if published is not None else ()
+    artefacts = artefact_table(published.artefacts, cells) if published is not None else None
     return StudyView(
         name=study.name,
         title=study.title,
@@ -169,7 +175,12 @@ def _study(
             *load_tables(curves),
             *cost_tables(pairs),
             *json_tables(pairs, facts),
-            *((framework_table(names, facts, footprints, _day(run)),) if _lists(study) else ()),
+            *((artefacts,) if artefacts is not None else ()),
+            *(
+                framework_tables(names, facts, footprints, judged, _day(run))
+                if _lists(study)
+                else ()
+            ),
         ),
         cells=tuple(views),
         memory=tuple(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from wirebench.catalog.model import Contestant
-from wirebench.catalog.studies import OpenLoad, Preset, Study
+from wirebench.catalog.studies import ClientLoad, OpenLoad, Preset, Study
 from wirebench.plan.blocks import PlannedTrial
 from wirebench.plan.choose import Chosen, plan_cell
 from wirebench.plan.estimate import Pace, block_ns, ramp_message_ns, trial_ns
@@ -198,7 +198,9 @@ class Session:
         if cell.study.role == "client":
             server = next(iter(cell.servers), None)
             if server is None or self._fault(server.identity, "server", cell) is not None:
-                who = ", ".join(cell.study.servers)
+                load = cell.cell.load
+                own = load.server if isinstance(load, ClientLoad) else None
+                who = own or ", ".join(cell.study.servers)
                 message = (
                     f"no server for {cell.cell.workload} here: none of {who} is installed and gives"
                     " the right replies"

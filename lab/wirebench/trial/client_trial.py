@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from wirebench.catalog.studies import ClientLoad
+from wirebench.catalog.studies import HOST, ClientLoad
+from wirebench.process import names
 from wirebench.process.client import run_client
 from wirebench.process.start import ServerSettings
 from wirebench.process.supervise import Scope
@@ -23,8 +24,12 @@ def client_trial(
     if not isinstance(load, ClientLoad):
         raise TypeError(f"{spec.trial}: expected a load for a client, got one for a server")
 
+    if load.host != HOST and (why := names.refusal(scope.folder)) is not None:
+        raise TrialError(
+            Failure(kind="no_names", phase="start", message=f"no {load.host} of its own: {why}")
+        )
     # The server runs on the contestant's core: the client, which is measured, has the generator's.
-    settings = ServerSettings(workload=spec.workload)
+    settings = ServerSettings(workload=spec.workload, closes_after=load.closes_after)
     ready = start_for_load(spec, outcome, settings, program=server_program, scope=scope)
 
     with watch_host(ready.server.process) as host:

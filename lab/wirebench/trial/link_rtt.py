@@ -25,14 +25,15 @@ class LinkRtt:
     """Round trips of requests over one kept connection."""
 
     link: Link
+    emulator: str
     median_ns: int
     min_ns: int
     max_ns: int
 
     def __str__(self) -> str:
         return (
-            f"link of {self.link}; measured {self.median_ns / 1e6:.2f} ms through the floor, the"
-            f" median of {REQUESTS} requests ({self.min_ns / 1e6:.2f} to"
+            f"link of {self.link}, by {self.emulator}; measured {self.median_ns / 1e6:.2f} ms"
+            f" through the floor, the median of {REQUESTS} requests ({self.min_ns / 1e6:.2f} to"
             f" {self.max_ns / 1e6:.2f} ms)"
         )
 
@@ -50,7 +51,14 @@ def measure_rtt(
     timeout_ns = watchdog.reply_timeout_ns(load, patience_ns=REPLY_TIMEOUT_NS, threads=1)
     with supervisor.scope() as scope:
         try:
-            between = open_link(scope, wirelink, link, cores=cores.generator)
+            # With a record, as in the trials: without one it might be another emulator.
+            between = open_link(
+                scope,
+                wirelink,
+                link,
+                cores=cores.generator,
+                record=scope.folder / "packets.txt",
+            )
             settings = ServerSettings(workload="rest")
             server = start_server(
                 scope, program, settings, cores=cores.contestant, network=between.server
@@ -84,4 +92,10 @@ def measure_rtt(
     median = latency.percentiles_ns.get("50")
     if median is None or latency.min_ns is None or latency.max_ns is None:
         return None
-    return LinkRtt(link=link, median_ns=median, min_ns=latency.min_ns, max_ns=latency.max_ns)
+    return LinkRtt(
+        link=link,
+        emulator=between.emulator,
+        median_ns=median,
+        min_ns=latency.min_ns,
+        max_ns=latency.max_ns,
+    )

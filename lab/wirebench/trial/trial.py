@@ -136,8 +136,8 @@ def _stop(scope: Scope) -> list[str]:
 def _status(failure: Failure | None) -> Status:
     if failure is None:
         return "ok"
-    # A host without an emulated link says nothing about the contestant.
-    return "not_run" if failure.kind == "no_link" else "failed"
+    # A host without an emulated link or names says nothing about the contestant.
+    return "not_run" if failure.kind in ("no_link", "no_names") else "failed"
 
 
 def _result(spec: TrialSpec, outcome: Outcome, clock: _Clock) -> TrialRecord:

@@ -1,0 +1,120 @@
+"""Which of the two emulators carries the packets of a link, with a ``tc`` that knows netem or not.
+
+The kernel of the host may have no netem; then the ``tc`` that knows it delays nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wirebench.run.local import find_link
+
+NETEM = """#!/bin/sh
+echo "$*" >>"{log}"
+case "$*" in
+*show*) echo '[{{"kind":"netem","bytes":84,"packets":1,"drops":2}}]' ;;
+esac
+exit {code}
+"""
+
+KNOCK = "import socket; socket.create_connection(('198.18.0.1', 9), timeout=5)"
+
+
+@pytest.fixture
+def wirelink() -> Path:
+    """The installed program, where it can join two namespaces by devices of the kernel."""
+    found = find_link()
+    if found is None:
+        pytest.skip("needs wirelink")
+    pair = ["ip", "link", "add", "wan0", "type", "veth", "peer", "name", "wan1"]
+    if subprocess.run(["unshare", "-rn", *pair], capture_output=True).returncode:
+        pytest.skip("no user namespaces with veth devices here")
+    return found
+
+
+class World:
+    """A folder with a ``tc`` of our own before the others in PATH."""
+
+    def __init__(self, folder: Path, *, code: int) -> None:
+        self.log = folder / "log"
+        tc = folder / "tc"
+        tc.write_text(NETEM.format(log=self.log, code=code))
+        tc.chmod(0o755)
+        self.environment = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
+
+    def start(self, wirelink: Path, *options: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [str(wirelink), "--rtt-ms=54", *options],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=self.environment,
+        )
+
+    def open_and_close(self, wirelink: Path, *options: str) -> tuple[dict[str, Any], Any]:
+        """The first line, and the last one. Between them a client knocks at the server."""
+        with self.start(wirelink, *options) as link:
+            assert link.stdout is not None
+            opened = json.loads(link.stdout.readline())
+            user = [] if os.geteuid() == 0 else ["--user", "--preserve-credentials"]
+            target = str(opened["client"]["pid"])
+            done = subprocess.run(
+                ["nsenter", *user, "--net", "--target", target, sys.executable, "-c", KNOCK],
+                capture_output=True,
+                text=True,
+            )
+            link.send_signal(signal.SIGTERM)
+            closed = json.loads(link.stdout.readline())
+        assert link.returncode == 0
+        assert "ConnectionRefusedError" in done.stderr
+        return opened, closed
+
+    def calls(self) -> list[str]:
+        return self.log.read_text().splitlines()
+
+
+def test_netem_is_taken_where_the_kernel_has_it(wirelink: Path, tmp_path: Path) -> None:
+    world = World(tmp_path, code=0)
+    opened, closed = world.open_and_close(wirelink, "--loss-percent=1")
+    assert opened["emulator"] == "netem"
+    assert not opened["recorded"]
+    probe, *ends, _, _ = world.calls()
+    assert probe == "qdisc add dev lo root netem delay 1ms"
+    end = "qdisc add dev wan0 root handle 1: netem limit 65536 delay 27000us loss 1%"
+    assert ends == [end, end]
+    carried = {"forwarded": 1, "bytes": 84, "dropped": 2}
+    assert closed == {"upstream": carried, "downstream": carried}
+
+
+def test_without_netem_the_packets_pass_through_wirelink(wirelink: Path, tmp_path: Path) -> None:
+    world = World(tmp_path, code=2)
+    opened, closed = world.open_and_close(wirelink)
+    assert opened["emulator"] == "tun"
+    assert len(world.calls()) == 1
+    assert min(closed[way]["forwarded"] for way in ("upstream", "downstream")) >= 1
+    assert 0 <= closed["late_ns"]["p50"] <= closed["late_ns"]["p99"] <= closed["late_ns"]["max"]
+
+
+def test_a_record_is_kept_by_wirelink_itself(wirelink: Path, tmp_path: Path) -> None:
+    world = World(tmp_path, code=0)
+    record = tmp_path / "packets"
+    opened, _ = world.open_and_close(wirelink, f"--record={record}")
+    assert (opened["emulator"], opened["recorded"]) == ("tun", True)
+    assert not world.log.exists(), "nobody asks for netem"
+    assert record.read_text().startswith("wirelink-packets/1 ")
+
+
+def test_who_asks_for_netem_is_told_why_there_is_none(wirelink: Path, tmp_path: Path) -> None:
+    with World(tmp_path, code=2).start(wirelink, "--emulator=netem") as link:
+        output, error = link.communicate()
+    assert link.returncode == 2
+    assert output == ""
+    assert error.startswith("wirelink: tc qdisc add dev wan0 root")
