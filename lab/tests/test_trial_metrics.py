@@ -104,6 +104,7 @@ def test_figures_of_a_closed_loop() -> None:
         "mean_ns": 5.5,
         "max_ns": 9,
         "connect_ns": 7,
+        "connect_cpu_ns": None,
         "success_ratio": 1.0,
         "server_rss_peak_bytes": 6_000_000,
         "cpu_per_request_ns": 5.0,
@@ -113,6 +114,19 @@ def test_figures_of_a_closed_loop() -> None:
         "host_kernel_growth_bytes": None,
         "ready_ns": 77,
     }
+
+
+def test_connecting_has_a_cost_of_its_own() -> None:
+    connect = {
+        "attempted": 2,
+        "opened": 2,
+        "failed": 0,
+        "elapsed_ns": 7,
+        "server": {"cpu_user_ns": 20, "cpu_system_ns": 30},
+    }
+    found = metrics(parse(connect=connect), CLOSED, ready_ns=1)
+    assert (found["connect_ns"], found["connect_cpu_ns"]) == (7, 50)
+    assert found["cpu_per_request_ns"] == 5.0, "of the window alone"
 
 
 def test_memory_is_that_of_the_windows_end_and_of_the_kernel_for_it() -> None:

@@ -2,7 +2,8 @@
 
 FAULT ``none`` does everything right, and shows that a test that finds a fault does not find it in
 everything;
-``payload`` serves ``/payload/N`` as well.
+``payload`` serves ``/payload/N`` as well;
+``workers`` has a process for each of its threads.
 """
 
 from __future__ import annotations
@@ -168,6 +169,9 @@ def main() -> None:
     if fault == "never_listens":
         print("still thinking", flush=True)
         time.sleep(3600)
+    if fault == "workers":
+        for _ in range(int(os.environ["WIREBENCH_THREADS"]) - 1):
+            subprocess.Popen([sys.executable, "-c", "import time; time.sleep(3600)"])
     if fault in ("ignores_sigterm", "leaves_children"):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         subprocess.Popen(

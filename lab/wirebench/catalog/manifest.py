@@ -101,6 +101,7 @@ class _Manifest(_Table):
     json_: Annotated[Line | None, Field(alias="json")] = None
     disabled: _Disabled | None = None
     checked_with_threads: Annotated[int, Field(ge=2)] | None = None
+    processes: bool = False
     build: _Build = _Build()
     run: _Run = _Run()
 
@@ -204,6 +205,7 @@ def read_contestant(folder: Path, *, root: Path) -> Contestant:
         if file.disabled
         else None,
         checked_with_threads=file.checked_with_threads,
+        processes=file.processes,
     )
 
 

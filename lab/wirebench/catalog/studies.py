@@ -50,6 +50,7 @@ METRICS = (
     "server_kernel_bytes",
     "host_kernel_growth_bytes",
     "connect_ns",
+    "connect_cpu_ns",
     "makespan_ns",
     "success_ratio",
     "round_trip_ns",
@@ -195,6 +196,19 @@ def over_tls(load: Load) -> bool:
 def link_of(load: Load) -> Link | None:
     """The emulated link between the generator and the server, if there is one."""
     return load.link if isinstance(load, EachLoad) else None
+
+
+def most_connections(load: Load) -> int:
+    """How many connections a server has at most at a time."""
+    match load:
+        case ClosedLoad() | OpenLoad():
+            return load.connections
+        case EachLoad():
+            return load.producers
+        case RampLoad():
+            return load.rounds * load.add
+        case ClientLoad():
+            return 1
 
 
 def on_all_cores(load: Load) -> bool:

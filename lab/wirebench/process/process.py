@@ -215,6 +215,12 @@ def _terminate(pids: Iterable[int]) -> None:
             os.kill(pid, signal.SIGTERM)
 
 
+def open_files() -> int:
+    """How many files each process that the lab starts may open."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    return MAX_OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, MAX_OPEN_FILES)
+
+
 def spawn(
     argv: Sequence[str],
     *,
@@ -229,9 +235,9 @@ def spawn(
     enter: Sequence[str] = (),
 ) -> Process:
     """Only for ``Scope.start``, which owns the result. The caller holds signals back."""
-    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    files = MAX_OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, MAX_OPEN_FILES)
-    prelude = ["/bin/sh", "-c", _PRELUDE, str(group) if group is not None else "", str(files)]
+    prelude = [
+        *("/bin/sh", "-c", _PRELUDE, str(group) if group is not None else "", str(open_files()))
+    ]
     setpriv = shutil.which("setpriv")
     dies_with_lab = [setpriv, "--pdeathsig", "KILL", "--"] if setpriv is not None else []
     before = os.sched_getaffinity(0)

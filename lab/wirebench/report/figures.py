@@ -10,7 +10,7 @@ from wirebench.catalog.studies import Kind
 from wirebench.catalog.units import BYTES, duration, scaled
 from wirebench.stats.bottleneck import LIMITED_METRICS, bound_of
 from wirebench.stats.summary import higher_is_better
-from wirebench.stats.types import Bound, Breaking, EntryAnalysis, Ratio, Standing
+from wirebench.stats.types import Bound, Breaking, CellAnalysis, EntryAnalysis, Ratio, Standing
 
 COLUMNS: Mapping[Kind, tuple[str, ...]] = {
     "closed": (
@@ -19,6 +19,8 @@ COLUMNS: Mapping[Kind, tuple[str, ...]] = {
         "p99_ns",
         "cpu_per_request_ns",
         "memory_per_connection_bytes",
+        "connect_ns",
+        "connect_cpu_ns",
     ),
     "open": (
         "throughput_per_s",
@@ -66,6 +68,7 @@ _TITLES = {
     "round_trip_p99_ns": "p99",
     "success_ratio": "answered",
     "connect_ns": "time to connect",
+    "connect_cpu_ns": "server CPU to connect",
     "cpu_per_operation_ns": "CPU per operation",
     "connections_opened": "connections opened",
 }
@@ -179,6 +182,14 @@ def rank_text(standing: Standing) -> str:
 
 def moment(unix_ns: int) -> str:
     return datetime.fromtimestamp(unix_ns / 1e9, UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def processes_text(cell: CellAnalysis) -> str | None:
+    """Why a server was several processes; None if it was not for their number of open files."""
+    if cell.processes == 1:
+        return None
+    files = f" ({cell.open_files:,} a process)" if cell.open_files is not None else ""
+    return f"{cell.processes} processes each server, for open files{files}"
 
 
 def names(items: Sequence[str]) -> str:

@@ -24,14 +24,16 @@ NEEDS_RUNGS = "needs two rungs"
 def memory_tables(
     cells: Sequence[CellData], *, settings: Settings = DEFAULT
 ) -> tuple[MemoryTable, ...]:
-    """One table for each set of closed-loop cells that differ only in their connections, in the
-    order of the plan. A set of one cell has a table too, which says that it needs another.
+    """One table for each set of closed-loop cells that differ only in their connections and
+    times, in the order of the plan. A set of one cell has a table too, which says that it needs
+    another.
     """
     ladders: dict[tuple[str, Cell], dict[int, CellData]] = {}
     for data in cells:
         cell = data.planned.cell
         if isinstance(cell.load, ClosedLoad):
-            same = replace(cell, id="", title="", load=replace(cell.load, connections=0))
+            load = replace(cell.load, connections=0, warmup_ns=0, window_ns=0)
+            same = replace(cell, id="", title="", load=load)
             rungs = ladders.setdefault((data.study, same), {})
             rungs[cell.load.connections] = data
     return tuple(_table(dict(sorted(rungs.items())), settings) for rungs in ladders.values())

@@ -82,10 +82,12 @@ def late_turns(document: Document) -> float | None:
 
 
 def _loop_metrics(document: Document, load: ServerLoad) -> Metrics:
+    connecting = document.connect.server
     found: Metrics = {
         "throughput_per_s": document.requests.rate_per_s,
         **_latency(document),
         "connect_ns": document.connect.elapsed_ns,
+        "connect_cpu_ns": connecting.cpu_ns if connecting is not None else None,
         "success_ratio": _success(
             document.requests.ok, document.requests.ok + document.requests.errors
         ),

@@ -95,7 +95,7 @@ class ServerTrial:
         spec, load = self._spec, self._load
         settings = ServerSettings(
             workload=spec.workload,
-            threads=spec.threads,
+            threads=max(spec.threads, spec.processes),
             delay_ms=load.delay_ms if isinstance(load, EachLoad) else 0,
             environment_bytes=spec.environment_bytes,
         )

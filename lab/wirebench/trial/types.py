@@ -56,6 +56,10 @@ class TrialSpec:
     """Handler threads the server may use. With more than one, and more than two cores, it is not
     pinned to a single core.
     """
+    processes: int = 1
+    """How many processes a server must be for the open files of its connections. They share the
+    cores that ``threads`` gives it.
+    """
     environment_bytes: int = 0
     """Size of a filler in the environment. It must not matter, so it differs from trial to trial.
     """

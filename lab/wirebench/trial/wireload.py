@@ -168,12 +168,33 @@ class Phases(_Part):
     tcp: Latency | None = None
 
 
+class ServerUse(_Part):
+    cpu_user_ns: int | None = None
+    cpu_system_ns: int | None = None
+    rss_bytes: int | None = None
+    rss_peak_bytes: int | None = None
+    pss_bytes: int | None = None
+    kernel_bytes: int | None = None
+    """Of the server's cgroup; None without one that tells."""
+    host_kernel_growth_bytes: int | None = None
+    """Of the whole host, since before the first connection."""
+    processes: int | None = None
+
+    @property
+    def cpu_ns(self) -> int | None:
+        if self.cpu_user_ns is None or self.cpu_system_ns is None:
+            return None
+        return self.cpu_user_ns + self.cpu_system_ns
+
+
 class Connect(_Part):
     attempted: int
     opened: int
     failed: int
     elapsed_ns: int | None = None
     phases: Phases | None = None
+    server: ServerUse | None = None
+    """What the server used until the last connection was open."""
 
 
 class Window(_Part):
@@ -239,25 +260,6 @@ class Turns(_Part):
 class Generator(_Part):
     cpu_share: float | None = None
     involuntary_switches: int | None = None
-
-
-class ServerUse(_Part):
-    cpu_user_ns: int | None = None
-    cpu_system_ns: int | None = None
-    rss_bytes: int | None = None
-    rss_peak_bytes: int | None = None
-    pss_bytes: int | None = None
-    kernel_bytes: int | None = None
-    """Of the server's cgroup; None without one that tells."""
-    host_kernel_growth_bytes: int | None = None
-    """Of the whole host, since before the first connection."""
-    processes: int | None = None
-
-    @property
-    def cpu_ns(self) -> int | None:
-        if self.cpu_user_ns is None or self.cpu_system_ns is None:
-            return None
-        return self.cpu_user_ns + self.cpu_system_ns
 
 
 class Round(_Part):

@@ -28,6 +28,7 @@ struct connect_result {
     nanos elapsed = 0;  // from the start until the last one was open
     histogram latency;
     connect_phases phases;
+    std::optional<server_usage> server;  // what it used until the last one was open
 };
 
 struct round_result {
