@@ -250,6 +250,7 @@ def test_a_generator_that_says_nothing_is_not_blamed_on_the_server(
     failure = failure_of(result)
     assert failure.kind == "generator_failed"
     assert failure.received == "out of paper"
+    assert failure.message == "the generator exited with 64: out of paper"
     assert_free(result.port)
 
 

@@ -271,6 +271,7 @@ def failure_of(
         f"{document.requests.ok} right replies of {document.requests.sent} requests; errors:"
         f" {counts or 'none'}"
     )
+    figures += "".join(f"; {_LIMITS[kind]}" for kind in errors if kind in _LIMITS)
     first = document.first_error
     sent = first.sent if first is not None and first.sent else asked.sent
     expected = first.expected if first is not None and first.expected else asked.expected
@@ -294,6 +295,12 @@ def failure_of(
         received=received,
     )
 
+
+_LIMITS: Mapping[str, str] = {
+    "connect_refused": "refused: nobody listened when they came",
+    "connect_timeout": "backlog: the listen queue took no more in time",
+}
+"""What stopped connections that never stood."""
 
 _WORDS: Mapping[FailureKind, str] = {
     "hung": "the server stopped answering",

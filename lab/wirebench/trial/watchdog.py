@@ -41,9 +41,9 @@ section 2.1).
 """
 PACKETS_PER_REQUEST = 10
 
-PER_REPLY_AHEAD_NS = 100_000
+PER_REPLY_AHEAD_NS = 250_000
 """A reply may wait for the replies to all requests in flight with it. A server that answers fewer
-than ten thousand a second counts as hung.
+than four thousand a second counts as hung.
 """
 
 
