@@ -22,7 +22,7 @@ from wirebench.catalog.link import Link, LinkTable
 from wirebench.catalog.matrix import cells_of
 from wirebench.catalog.model import CALLED, TLS_SCHEMES, Role, Scheme, Workload
 
-Kind = Literal["closed", "open", "each", "ramp", "client"]
+Kind = Literal["closed", "open", "each", "ramp", "idle", "storm", "client"]
 Policy = Literal["reuse", "new"]
 ClientPolicy = Literal["reuse", "new", "cold"]
 """CONTRIBUTING.md says what each means to a client."""
@@ -60,6 +60,8 @@ METRICS = (
     "ready_ns",
     "service_makespan_ns",
     "link_rtt_ns",
+    "cpu_per_s_ns",
+    "wake_ups_per_s",
 )
 """The metrics a trial may give. The unit is in the name."""
 
@@ -73,6 +75,8 @@ class ClosedLoad:
 
     connections: int
     in_flight: int = 1
+    payload_bytes: int | None = None
+    """The size of each message that is echoed; None: the workload's own."""
     tls: bool = False
     warmup_ns: int
     window_ns: int
@@ -170,6 +174,23 @@ class RampSize:
 
 
 @dataclass(frozen=True, kw_only=True)
+class IdleLoad:
+    """Connections that are opened, held and not used."""
+
+    connections: int
+    window_ns: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class StormLoad:
+    """All connections at once, each with one request: until all are served."""
+
+    connections: int
+    restart: bool
+    """Against a server that was killed with as many connections open, and started again."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class ClientLoad:
     """Operations of a client library, one after another."""
 
@@ -186,7 +207,7 @@ class ClientLoad:
         return self.scheme in TLS_SCHEMES
 
 
-Load = ClosedLoad | OpenLoad | EachLoad | RampLoad | ClientLoad
+Load = ClosedLoad | OpenLoad | EachLoad | RampLoad | IdleLoad | StormLoad | ClientLoad
 
 
 def over_tls(load: Load) -> bool:
@@ -201,7 +222,7 @@ def link_of(load: Load) -> Link | None:
 def most_connections(load: Load) -> int:
     """How many connections a server has at most at a time."""
     match load:
-        case ClosedLoad() | OpenLoad():
+        case ClosedLoad() | OpenLoad() | IdleLoad() | StormLoad():
             return load.connections
         case EachLoad():
             return load.producers
@@ -315,6 +336,7 @@ class _ClosedCell(_CellBase):
     kind: Literal["closed"]
     connections: Count
     in_flight: Count = 1
+    payload_bytes: Count | None = None
     tls: bool = False
     warmup: Duration | None = None
     window: Duration | None = None
@@ -353,6 +375,18 @@ class _RampCell(_CellBase):
     pacing: Pacing
 
 
+class _IdleCell(_CellBase):
+    kind: Literal["idle"]
+    connections: Count
+    window: Duration
+
+
+class _StormCell(_CellBase):
+    kind: Literal["storm"]
+    connections: Count
+    restart: bool = False
+
+
 class _ClientCell(_CellBase):
     kind: Literal["client"]
     scheme: Scheme
@@ -363,12 +397,14 @@ class _ClientCell(_CellBase):
     typical: Duration
 
 
-_AnyCell = _ClosedCell | _OpenCell | _EachCell | _RampCell | _ClientCell
+_AnyCell = _ClosedCell | _OpenCell | _EachCell | _RampCell | _IdleCell | _StormCell | _ClientCell
 _CELL_MODELS: dict[str, type[_AnyCell]] = {
     "closed": _ClosedCell,
     "open": _OpenCell,
     "each": _EachCell,
     "ramp": _RampCell,
+    "idle": _IdleCell,
+    "storm": _StormCell,
     "client": _ClientCell,
 }
 
@@ -527,6 +563,11 @@ def _cell(model: _AnyCell, preset: _Preset, *, file: _StudyFile, path: Path) -> 
             f"{path}: cells.{model.id}.kind: expected a kind for role {file.role}, "
             f"got {model.kind!r}"
         )
+    if isinstance(model, _ClosedCell) and model.payload_bytes and workload != "ws.echo":
+        raise CatalogError(
+            f"{path}: cells.{model.id}.payload_bytes: expected the workload ws.echo, got"
+            f" {workload!r}"
+        )
     if isinstance(model, _OpenCell):
         _check_rate(model, where=f"{path}: cells.{model.id}")
     return Cell(
@@ -581,6 +622,7 @@ def _load(model: _AnyCell, preset: _Preset) -> Load:
             return ClosedLoad(
                 connections=model.connections,
                 in_flight=model.in_flight,
+                payload_bytes=model.payload_bytes,
                 tls=model.tls,
                 warmup_ns=model.warmup if model.warmup is not None else preset.warmup,
                 window_ns=model.window if model.window is not None else preset.window,
@@ -612,6 +654,10 @@ def _load(model: _AnyCell, preset: _Preset) -> Load:
             return RampLoad(
                 rounds=model.rounds, add=model.add, messages=model.messages, pacing=model.pacing
             )
+        case _IdleCell():
+            return IdleLoad(connections=model.connections, window_ns=model.window)
+        case _StormCell():
+            return StormLoad(connections=model.connections, restart=model.restart)
         case _ClientCell():
             return ClientLoad(
                 scheme=model.scheme,

@@ -182,6 +182,12 @@ class Process:
             self._stopped = True
         return not self._ignored_sigterm
 
+    def kill(self) -> None:
+        """Send SIGKILL to the whole tree, as a crash would end it."""
+        with interrupt.hold():
+            self._kill()
+            self._stopped = True
+
     def _kill(self) -> None:
         if self.group is not None:
             cgroup.kill(self.group)

@@ -48,6 +48,16 @@ COLUMNS: Mapping[Kind, tuple[str, ...]] = {
         "connect_ns",
         "cpu_per_request_ns",
     ),
+    "idle": (
+        "memory_per_connection_bytes",
+        "server_pss_bytes",
+        "server_rss_bytes",
+        "cpu_per_s_ns",
+        "wake_ups_per_s",
+        "connect_ns",
+        "connect_cpu_ns",
+    ),
+    "storm": ("makespan_ns", "connect_ns", "ready_ns", "p50_ns", "p99_ns", "server_rss_peak_bytes"),
     "client": ("round_trip_ns", "round_trip_p99_ns", "cpu_per_operation_ns", "connections_opened"),
 }
 """The absolute figures of the decision table, by the cell's kind."""
@@ -64,6 +74,11 @@ _TITLES = {
     "makespan_ns": "time for all",
     "service_makespan_ns": "first in to last out",
     "server_rss_peak_bytes": "peak memory",
+    "server_rss_bytes": "memory (RSS)",
+    "server_pss_bytes": "memory (PSS)",
+    "cpu_per_s_ns": "CPU a second",
+    "wake_ups_per_s": "wake-ups a second",
+    "ready_ns": "time to start",
     "round_trip_ns": "round trip",
     "round_trip_p99_ns": "p99",
     "success_ratio": "answered",

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 from scipy import stats
 
-from wirebench.catalog.studies import Cell, ClosedLoad, on_all_cores
+from wirebench.catalog.studies import Cell, ClosedLoad, IdleLoad, on_all_cores, over_tls
 from wirebench.stats.cell import CellData
 from wirebench.stats.ratio import bca_interval, median
 from wirebench.stats.settings import DEFAULT, Settings
@@ -31,8 +31,10 @@ def memory_tables(
     ladders: dict[tuple[str, Cell], dict[int, CellData]] = {}
     for data in cells:
         cell = data.planned.cell
-        if isinstance(cell.load, ClosedLoad):
-            load = replace(cell.load, connections=0, warmup_ns=0, window_ns=0)
+        if isinstance(cell.load, ClosedLoad | IdleLoad):
+            load = replace(cell.load, connections=0, window_ns=0)
+            if isinstance(load, ClosedLoad):
+                load = replace(load, warmup_ns=0)
             same = replace(cell, id="", title="", load=load)
             rungs = ladders.setdefault((data.study, same), {})
             rungs[cell.load.connections] = data
@@ -61,15 +63,15 @@ def with_memory(
 def _table(rungs: Mapping[int, CellData], settings: Settings) -> MemoryTable:
     first = next(iter(rungs.values()))
     load = first.planned.cell.load
-    assert isinstance(load, ClosedLoad)
+    assert isinstance(load, ClosedLoad | IdleLoad)
     pss = _any_has(rungs, "server_pss_bytes")
     own_kernel = _any_has(rungs, "server_kernel_bytes")
     return MemoryTable(
         study=first.study,
         cells=tuple(data.planned.cell.id for data in rungs.values()),
         connections=tuple(rungs),
-        tls=load.tls,
-        in_flight=load.in_flight,
+        tls=over_tls(load),
+        in_flight=load.in_flight if isinstance(load, ClosedLoad) else 0,
         all_cores=on_all_cores(load),
         measure="PSS" if pss else "RSS",
         kernel_of="server" if own_kernel else "host",

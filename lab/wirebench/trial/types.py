@@ -7,11 +7,11 @@ workload.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from wirebench.catalog.model import Contestant, Role, Scheme, Workload
-from wirebench.catalog.studies import REPLY_TIMEOUT_NS, Load
-from wirebench.catalog.workloads import GivenRequest, Request, request_of
+from wirebench.catalog.studies import REPLY_TIMEOUT_NS, ClosedLoad, Load
+from wirebench.catalog.workloads import GivenRequest, Request, WebSocketMessage, request_of
 from wirebench.process.start import START_TIMEOUT_NS
 
 
@@ -77,4 +77,9 @@ class TrialSpec:
     @property
     def request(self) -> Request:
         """What a server is asked under load."""
-        return self.own.request if self.own is not None else request_of(self.workload)
+        if self.own is not None:
+            return self.own.request
+        request = request_of(self.workload)
+        if isinstance(self.load, ClosedLoad) and isinstance(request, WebSocketMessage):
+            return replace(request, payload_bytes=self.load.payload_bytes)
+        return request

@@ -277,8 +277,11 @@ json first_error(const run_result& r) {
 
 json idle(const std::optional<idle_result>& r) {
     if (!r) return nullptr;
-    return {
-        {"opened", r->opened}, {"held", r->held}, {"pings", r->pings}, {"messages", r->messages}};
+    return {{"opened", r->opened},
+            {"held", r->held},
+            {"pings", r->pings},
+            {"messages", r->messages},
+            {"server_wake_ups", or_null(r->server_wake_ups)}};
 }
 
 json generator(const generator_usage& g) {
