@@ -140,6 +140,32 @@ def test_processes_that_a_manifest_promises_are_counted(
 
 
 @pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ("announces_close", None),
+        ("closes_each", "may end unannounced"),
+        ("none", "may end unannounced"),
+        ("keeps_in_spite", "stays open"),
+    ],
+)
+def test_a_server_that_ends_each_connection_must_say_so_and_do_so(
+    fault: str, said: str | None, supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_checks, "_CLOSE_WITHIN_S", 0.6)
+    verdict = verify_server(
+        f"fake/{fault}",
+        "http.hello",
+        program("server.py", fault),
+        supervisor,
+        traits=Traits(closes=True),
+    )
+    found = next(check for check in verdict.checks if check.id == "http.closes")
+    assert found.passed == (said is None)
+    assert (said or "") in found.received
+    assert "http.keep_alive" not in {check.id for check in verdict.checks}
+
+
+@pytest.mark.parametrize(
     ("fault", "check", "received"),
     [
         ("wrong_accept", "ws.handshake", "Sec-WebSocket-Accept"),

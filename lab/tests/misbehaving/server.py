@@ -75,7 +75,7 @@ class Server:
             )
             closes = (
                 closes
-                or self.fault == "closes_each"
+                or self.fault in ("closes_each", "announces_close")
                 or (self.fault == "closes_at_100" and served >= CLOSE_AFTER)
             )
             writer.write(self.reply(path))
@@ -108,6 +108,7 @@ class Server:
             f"{version} {status}",
             f"Content-Type: {kind}; charset=utf-8",
             f"Content-Length: {len(body)}",
+            *(["Connection: close"] if self.fault in ("announces_close", "keeps_in_spite") else []),
             "",
             "",
         ]

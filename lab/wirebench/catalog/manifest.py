@@ -102,6 +102,7 @@ class _Manifest(_Table):
     disabled: _Disabled | None = None
     checked_with_threads: Annotated[int, Field(ge=2)] | None = None
     processes: bool = False
+    closes: bool = False
     build: _Build = _Build()
     run: _Run = _Run()
 
@@ -206,6 +207,7 @@ def read_contestant(folder: Path, *, root: Path) -> Contestant:
         else None,
         checked_with_threads=file.checked_with_threads,
         processes=file.processes,
+        closes=file.closes,
     )
 
 

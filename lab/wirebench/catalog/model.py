@@ -92,6 +92,8 @@ class Contestant:
     """
     processes: bool = False
     """Its threads above one are processes, each with open files of its own, but in ``rest``."""
+    closes: bool = False
+    """It ends each connection after its reply, so that every request pays for a new one."""
 
     def command(self, role: Role) -> tuple[str, ...] | None:
         """The command with its placeholders; ``wirebench.build.resolve_command`` fills them."""

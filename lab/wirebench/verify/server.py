@@ -30,10 +30,12 @@ from wirebench.verify.websocket_workloads import count_checks, echo_checks
 _PROCESSES_WITHIN_S = 10.0
 """An interpreter on a busy core needs about a second for each."""
 
-_WORKLOADS: Mapping[Workload, Callable[[int], Iterator[Check]]] = {
+_HTTP: Mapping[Workload, Callable[..., Iterator[Check]]] = {
     "http.hello": hello_checks,
     "http.payload": payload_checks,
     "rest": rest_checks,
+}
+_WEBSOCKET: Mapping[Workload, Callable[[int], Iterator[Check]]] = {
     "ws.echo": echo_checks,
     "ws.count": count_checks,
 }
@@ -102,7 +104,7 @@ def _first_start(
     )
 
     results += run_checks(
-        _questions(workload, server.port, timeouts=timeouts),
+        _questions(workload, server.port, traits, timeouts=timeouts),
         alive=lambda: not ended(server.process),
     )
     if server.process.exit_code() is not None:
@@ -124,8 +126,11 @@ def _first_start(
     return None
 
 
-def _questions(workload: Workload, port: int, *, timeouts: bool) -> Iterator[Check]:
-    yield from _WORKLOADS[workload](port)
+def _questions(workload: Workload, port: int, traits: Traits, *, timeouts: bool) -> Iterator[Check]:
+    if workload in _HTTP:
+        yield from _HTTP[workload](port, closes=traits.closes)
+    else:
+        yield from _WEBSOCKET[workload](port)
     yield crowd_check(port)
     if timeouts:
         yield slow_head_check(port)

@@ -20,10 +20,16 @@ class Traits:
     """
     processes: bool = False
     """Its threads above one are processes, but in ``rest``."""
+    closes: bool = False
+    """It ends each connection after its reply."""
 
     @classmethod
     def of(cls, contestant: Contestant) -> Traits:
-        return cls(threads=contestant.checked_with_threads, processes=contestant.processes)
+        return cls(
+            threads=contestant.checked_with_threads,
+            processes=contestant.processes,
+            closes=contestant.closes,
+        )
 
 
 PLAIN = Traits()
