@@ -157,8 +157,7 @@ int main() {
         }
         options.tls = *std::move(context);
     }
-    const auto failure =
-        serve(port, std::move(routes), std::move(options), *std::move(sockets));
+    const auto failure = serve(port, std::move(routes), std::move(options), *std::move(sockets));
     std::cerr << "server: " << failure.message << '\n';
     return 1;
 }

@@ -48,9 +48,9 @@ void connection::open() {
         }
         set_filter(*std::move(tls));
     }
-    // A port that we chose may be taken by somebody else, or not be free yet: try the next ones, all
-    // of them if need be, since what a run of many connections took is not free for a minute. A try
-    // costs some 3 us.
+    // A port that we chose may be taken by somebody else, or not be free yet: try the next ones,
+    // all of them if need be, since what a run of many connections took is not free for a minute. A
+    // try costs some 3 us.
     const plan& p = host_.the_plan();
     const std::uint64_t most_tries = p.sources.size() * std::uint64_t{p.ports.size()};
     for (std::uint64_t tries = 1;; ++tries) {

@@ -45,9 +45,9 @@ struct round_result {
 // Connections that were held and not used.
 struct idle_result {
     std::uint64_t opened = 0;
-    std::uint64_t held = 0;      // still open at the end
-    std::uint64_t pings = 0;     // answered
-    std::uint64_t messages = 0;  // that came unasked
+    std::uint64_t held = 0;                        // still open at the end
+    std::uint64_t pings = 0;                       // answered
+    std::uint64_t messages = 0;                    // that came unasked
     std::optional<std::uint64_t> server_wake_ups;  // of the watched server's threads
 };
 
