@@ -411,12 +411,15 @@ def test_a_server_of_one_process_is_no_part_of_a_cell_beyond_its_open_files(
     page = page_view(run, analysis)
     (cell,) = page.studies[0].cells
     assert "13 processes each server, for open files (100 a process)" in cell.basis
+    assert page.failures == ()
+    assert {row.sign for row in cell.rows if row.blank} == {""}
     blank = {row.entry: row.blank for row in cell.rows}
     assert blank["go/net-http"].startswith("open files: 100 a process, and it is one process")
     file = io.StringIO()
     for part in run_tables(analysis, run.plan.studies if run.plan else ()):
         Console(file=file, width=160, color_system=None).print(part)
     assert "13 processes each server, for open files (100 a process)" in file.getvalue()
+    assert "open files: 100 a process" in file.getvalue()
 
 
 @pytest.mark.parametrize("cut", [0, 1, 7, 29])

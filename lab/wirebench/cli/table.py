@@ -188,9 +188,7 @@ def _ratio(entry: EntryAnalysis) -> str:
 
 def _remarks(entry: EntryAnalysis) -> str:
     remarks = []
-    if entry.unranked and not (entry.summary.trials or entry.summary.failed):
-        remarks.append(entry.unranked)
-    elif entry.failures:
+    if entry.failures:
         remarks += [
             f"{one.kind} ({one.count} of {_tried(entry)})" if one.count else one.kind
             for one in entry.failures
