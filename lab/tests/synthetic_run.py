@@ -268,7 +268,7 @@ def _not_conformant(cell: PlannedCell) -> TrialRecord:
         entry="java/broken",
         contestant="java/broken",
         twin_of=None,
-        status="not_run",
+        status="failed",
         failure=FailureRecord(
             kind="nonconformant",
             phase="verify",

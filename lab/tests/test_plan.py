@@ -281,7 +281,14 @@ def test_a_planned_cell_leaves_out_who_cannot_be_used() -> None:
     (cell, *_) = choose(
         [(study, study.preset("quick"))], wanted=tuple(EVERYBODY.values()), everybody=EVERYBODY
     )
-    planned = plan_cell(cell, usable={"cpp/floor", "python/mine"}, server=None, seed=1, blocks=8)
+    planned = plan_cell(
+        cell,
+        usable={"cpp/floor", "python/mine"},
+        server=None,
+        seed=1,
+        blocks=8,
+        open_files=20_000,
+    )
     assert [entry.name for entry in planned.entries] == [
         "cpp/floor",
         "python/mine",

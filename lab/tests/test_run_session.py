@@ -4,19 +4,24 @@ does.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from test_plan import contestant
 from wirebench.catalog.model import Contestant
 from wirebench.catalog.studies import Study, load_studies
 from wirebench.cli.announce import scope_notes
+from wirebench.cli.table import run_tables
 from wirebench.plan.blocks import PlannedTrial
 from wirebench.plan.stop import Standstill
+from wirebench.report import analyse_run
+from wirebench.report.view import page_view
 from wirebench.run.bench import Absence, Built, Check
 from wirebench.run.resume import check_resumable
 from wirebench.run.scope import Scope, scope_of
@@ -53,6 +58,7 @@ class PowerCutError(Exception):
 @dataclass
 class FakeBench:
     hardware_threads: int = 2
+    open_files: int = 20_000
     host_id: str = "this-host"
     gone: dict[str, Absence] = field(default_factory=dict)
     keys: dict[str, str] = field(default_factory=dict)
@@ -183,9 +189,10 @@ def session(
     *,
     before: StoredRun | None = None,
     studies: Mapping[str, Study] = STUDIES,
+    everybody: Mapping[str, Contestant] = EVERYBODY,
 ) -> Session:
     scope = scope_of(
-        wanted, studies=studies, wanted=list(EVERYBODY.values()), everybody=EVERYBODY, bench=bench
+        wanted, studies=studies, wanted=list(everybody.values()), everybody=everybody, bench=bench
     )
     directory = (
         RunDirectory(before.path)
@@ -380,6 +387,39 @@ def test_trials_are_told_threads_and_their_place(tmp_path: Path) -> None:
     assert {spec.threads for spec in bench.ran} == {1}
     assert [spec.position for spec in bench.ran[:5]] == [1, 2, 3, 4, 5]
     assert len({spec.port_seed for spec in bench.ran}) == 30
+
+
+def test_a_server_of_one_process_is_no_part_of_a_cell_beyond_its_open_files(
+    tmp_path: Path,
+) -> None:
+    everybody = {
+        name: replace(one, processes=name in ("cpp/floor", "node/http"))
+        for name, one in EVERYBODY.items()
+    }
+    bench = FakeBench(open_files=100)
+    one = session(tmp_path, bench, selection(cells=("c1000",)), everybody=everybody)
+    assert carry_out(one) == 0, "the limit is the host's, and no failure"
+    run = read_run(one.directory.path)
+    assert names(run) == {"cpp/floor", "node/http", "node/http~twin"}
+    assert {spec.processes for spec in bench.ran} == {13}
+    assert {spec.threads for spec in bench.ran} == {1}, "they share one core"
+    (left_out, *_) = [record for record in run.trials if record.status == "not_run"]
+    assert left_out.failure is not None
+    assert left_out.failure.kind == "open_files"
+    assert "100 a process" in left_out.failure.message
+    analysis = analyse_run(run)
+    page = page_view(run, analysis)
+    (cell,) = page.studies[0].cells
+    assert "13 processes each server, for open files (100 a process)" in cell.basis
+    assert page.failures == ()
+    assert {row.sign for row in cell.rows if row.blank} == {""}
+    blank = {row.entry: row.blank for row in cell.rows}
+    assert blank["go/net-http"].startswith("open files: 100 a process, and it is one process")
+    file = io.StringIO()
+    for part in run_tables(analysis, run.plan.studies if run.plan else ()):
+        Console(file=file, width=160, color_system=None).print(part)
+    assert "13 processes each server, for open files (100 a process)" in file.getvalue()
+    assert "open files: 100 a process" in file.getvalue()
 
 
 @pytest.mark.parametrize("cut", [0, 1, 7, 29])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +87,7 @@ def test_full_presets_hold_the_published_matrices() -> None:
         if isinstance(load, ClosedLoad) and not load.tls and load.cores == "one"
     ]
     assert [load.connections for load in plain] == [
-        50, 1000, 2000, 3000, 4000, 5000, 10000, 15000,
+        50, 1000, 2000, 3000, 4000, 5000, 10000, 15000, 20000, 50000, 100000,
     ]  # fmt: skip
     rest = [cell.load for cell in studies["rest"].preset("full").cells]
     assert {
@@ -282,7 +283,7 @@ def test_a_preset_sets_window_and_changes_a_cell() -> None:
         (
             ("cells", 0, "kind"),
             "half-open",
-            "cells.c1.kind: expected one of closed, open, each, ramp, client, got 'half-open'",
+            "cells.c1.kind: expected one of closed, open, each, ramp, idle, storm, client, got",
         ),
         (("cells", 0, "primary"), "speed", "cells.c1: primary: expected"),
         (("cells", 0, "over"), {"connections": [0]}, "cells.c0: connections: expected"),
@@ -325,6 +326,17 @@ def test_a_client_cell_in_a_server_study_is_refused() -> None:
     data["role"] = "client"
     with pytest.raises(CatalogError, match="expected a kind for role client, got 'closed'"):
         parse(data)
+
+
+def test_only_what_is_echoed_has_a_size_of_its_own() -> None:
+    cells = {cell.id: cell for cell in load_study(STUDIES / "websocket.toml").preset("sizes").cells}
+    sizes = [one.load.payload_bytes for one in cells.values() if isinstance(one.load, ClosedLoad)]
+    assert sizes == [16, 1024, 65536, 1048576]
+    data = tomllib.loads((STUDIES / "websocket.toml").read_text(encoding="utf-8"))
+    sized = next(cell for cell in data["cells"] if "payload_bytes" in cell.get("over", {}))
+    sized["workload"] = "ws.count"
+    with pytest.raises(CatalogError, match="payload_bytes: expected the workload"):
+        parse_study(data, path=Path("websocket.toml"))
 
 
 def test_a_file_that_is_not_toml_is_named(tmp_path: Path) -> None:

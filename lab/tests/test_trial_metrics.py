@@ -12,9 +12,18 @@ from typing import Any
 import pytest
 
 from wirebench.catalog.link import Link
-from wirebench.catalog.studies import ClientLoad, ClosedLoad, EachLoad, Load, Policy, RampLoad
+from wirebench.catalog.studies import (
+    ClientLoad,
+    ClosedLoad,
+    EachLoad,
+    IdleLoad,
+    Load,
+    Policy,
+    RampLoad,
+    StormLoad,
+)
 from wirebench.catalog.units import exact_duration
-from wirebench.catalog.workloads import payload, request_of
+from wirebench.catalog.workloads import Request, WebSocketMessage, payload, request_of
 from wirebench.process.cores import choose_cores
 from wirebench.trial import watchdog, wireload
 from wirebench.trial.server_metrics import (
@@ -104,6 +113,7 @@ def test_figures_of_a_closed_loop() -> None:
         "mean_ns": 5.5,
         "max_ns": 9,
         "connect_ns": 7,
+        "connect_cpu_ns": None,
         "success_ratio": 1.0,
         "server_rss_peak_bytes": 6_000_000,
         "cpu_per_request_ns": 5.0,
@@ -113,6 +123,19 @@ def test_figures_of_a_closed_loop() -> None:
         "host_kernel_growth_bytes": None,
         "ready_ns": 77,
     }
+
+
+def test_connecting_has_a_cost_of_its_own() -> None:
+    connect = {
+        "attempted": 2,
+        "opened": 2,
+        "failed": 0,
+        "elapsed_ns": 7,
+        "server": {"cpu_user_ns": 20, "cpu_system_ns": 30},
+    }
+    found = metrics(parse(connect=connect), CLOSED, ready_ns=1)
+    assert (found["connect_ns"], found["connect_cpu_ns"]) == (7, 50)
+    assert found["cpu_per_request_ns"] == 5.0, "of the window alone"
 
 
 def test_memory_is_that_of_the_windows_end_and_of_the_kernel_for_it() -> None:
@@ -201,6 +224,18 @@ def test_the_kind_of_a_failure(changes: dict[str, Any], kind: str) -> None:
     assert failure.kind == kind
     assert failure.sent == "GET /route_01"
     assert failure.expected == '200, body "hello from route_01"'
+
+
+@pytest.mark.parametrize(
+    ("kind", "limit"), [("connect_refused", "refused: "), ("connect_timeout", "backlog: ")]
+)
+def test_what_stopped_connections_is_said(kind: str, limit: str) -> None:
+    def message(errors: dict[str, int]) -> str:
+        asked = request_of("http.hello")
+        return failure_of(parse(errors=errors), asked=asked, server_end=None, output="").message
+
+    assert limit in message({kind: 3})
+    assert limit not in message({kind: 0, "read_timeout": 3})
 
 
 def test_a_server_that_ended_is_a_crash_whatever_the_errors() -> None:
@@ -344,18 +379,74 @@ def test_the_watchdog_gives_a_slow_contestant_its_time(load: Load, at_least_ns: 
 @pytest.mark.parametrize(
     ("load", "expected_ns"),
     [
-        (ClosedLoad(connections=10_000, warmup_ns=0, window_ns=1), 6 * SECOND),
+        (ClosedLoad(connections=10_000, warmup_ns=0, window_ns=1), 10 * SECOND),
         (
             EachLoad(producers=10, messages=1000, delay_ms=200, policy="new", threads=4),
             5 * SECOND + 3 * SECOND // 5,
         ),
         # The last of a million messages sent at once is answered after all the others.
-        (RampLoad(rounds=100, add=100, messages=100, pacing="burst"), 105 * SECOND),
-        (RampLoad(rounds=100, add=100, messages=100, pacing="serial"), 6 * SECOND),
+        (RampLoad(rounds=100, add=100, messages=100, pacing="burst"), 505 * SECOND),
+        (RampLoad(rounds=100, add=100, messages=100, pacing="serial"), 10 * SECOND),
     ],
 )
 def test_a_reply_may_wait_for_those_before_it(load: Load, expected_ns: int) -> None:
     assert watchdog.reply_timeout_ns(load, patience_ns=5 * SECOND, threads=4) == expected_ns
+
+
+def test_a_size_replaces_the_text_of_a_message(tmp_path: Path) -> None:
+    sized = request_of("ws.echo")
+    assert isinstance(sized, WebSocketMessage)
+    sized = replace(sized, payload_bytes=1024)
+    words = command_for(CLOSED, sized, tmp_path)
+    assert words[words.index("--message-size") + 1] == "1024"
+    assert "--message" not in words
+    assert sized.sent == "a message of 1,024 bytes"
+
+
+def test_idle_connections_are_asked_for_without_a_message(tmp_path: Path) -> None:
+    idle = IdleLoad(connections=7, window_ns=SECOND)
+    words = command_for(idle, request_of("ws.echo"), tmp_path)
+    assert words[words.index("-c") + 1] == "7"
+    assert "--idle" in words
+    assert not {"--message", "--check", "--warmup"} & set(words)
+
+
+def test_a_storm_is_a_round_with_one_message_each(tmp_path: Path) -> None:
+    storm = StormLoad(connections=7, restart=False)
+    words = command_for(storm, request_of("ws.echo"), tmp_path)
+    asked = ("--ramp-rounds", "--ramp-add", "--ramp-messages")
+    assert [words[words.index(one) + 1] for one in asked] == ["1", "7", "1"]
+
+
+def command_for(load: ServerLoad, request: Request, folder: Path) -> list[str]:
+    aim = Aim(
+        origin="ws://127.0.0.1:1",
+        request=request,
+        cores=(0,),
+        watch=None,
+        timeout_ns=SECOND,
+        seed=1,
+        json_file=folder / "out.json",
+    )
+    return wireload.command(Path("wireload"), load, aim)
+
+
+@pytest.mark.parametrize(("idle", "expected"), [(None, "failed"), (6, "failed"), (7, "right")])
+def test_every_idle_connection_must_last(idle: int | None, expected: str) -> None:
+    held = None if idle is None else {"opened": 7, "held": idle}
+    requests = {"sent": 0, "ok": 0, "errors": 0}
+    load = IdleLoad(connections=7, window_ns=SECOND)
+    assert judge(parse(idle=held, requests=requests), load) == expected
+
+
+def test_what_idle_connections_cost_a_second() -> None:
+    idle = {"opened": 7, "held": 7, "server_wake_ups": 30}
+    requests = {"sent": 0, "ok": 0, "errors": 0}
+    load = IdleLoad(connections=7, window_ns=SECOND)
+    found = metrics(parse(idle=idle, requests=requests), load, ready_ns=1)
+    assert found["cpu_per_s_ns"] == pytest.approx(2000)
+    assert found["wake_ups_per_s"] == pytest.approx(60)
+    assert "cpu_per_request_ns" not in found
 
 
 def test_payloads() -> None:

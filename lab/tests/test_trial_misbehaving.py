@@ -13,7 +13,7 @@ import pytest
 
 from misbehaving.support import CALLS, CLOSED, assert_free, generator, leaves_nothing, program, spec
 from wirebench.catalog.errors import CatalogError
-from wirebench.catalog.studies import EachLoad, RampLoad
+from wirebench.catalog.studies import EachLoad, IdleLoad, RampLoad, StormLoad
 from wirebench.process import cgroup, ports, process, start
 from wirebench.process.supervise import Supervisor
 from wirebench.process.types import Program
@@ -96,6 +96,61 @@ def real_generator() -> Path:
         return find_generator()
     except CatalogError:
         pytest.skip("wireload is neither beside this Python nor in PATH: ./test installs it")
+
+
+def test_a_storm_lasts_until_all_are_served(supervisor: Supervisor, tmp_path: Path) -> None:
+    load = StormLoad(connections=20, restart=False)
+    result = serve("none", supervisor, tmp_path, wireload=real_generator(), load=load)
+    assert result.failure is None
+    assert result.metrics["success_ratio"] == 1.0
+    assert (result.metrics["makespan_ns"] or 0) > (result.metrics["connect_ns"] or 0) > 0
+
+
+def test_after_a_crash_all_come_again_to_a_server_at_the_same_port(
+    supervisor: Supervisor, tmp_path: Path
+) -> None:
+    load = StormLoad(connections=20, restart=True)
+    result = serve("none", supervisor, tmp_path, wireload=real_generator(), load=load)
+    assert result.failure is None
+    assert result.warnings == (), "that it was killed is no fault of its own"
+    assert result.metrics["success_ratio"] == 1.0
+    again = result.metrics["ready_ns"]
+    assert again == result.ready_ns
+    assert (result.metrics["makespan_ns"] or 0) > (again or 0) > 0, "its start is in it"
+
+
+def test_a_storm_that_is_not_served_entirely_is_a_failure(
+    supervisor: Supervisor, tmp_path: Path
+) -> None:
+    load = StormLoad(connections=20, restart=False)
+    failure = failure_of(
+        serve("wrong_body", supervisor, tmp_path, wireload=real_generator(), load=load)
+    )
+    assert failure.kind == "wrong_reply"
+
+
+def test_a_server_that_holds_no_crowd_cannot_crash_with_it(
+    supervisor: Supervisor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watchdog, "MARGIN_NS", 200_000_000)
+    load = StormLoad(connections=20, restart=True)
+    failure = failure_of(
+        serve("never_accepts", supervisor, tmp_path, wireload=real_generator(), load=load)
+    )
+    assert failure.kind == "hung"
+    assert "no 20 connections stood" in failure.message
+
+
+def test_idle_connections_have_a_cost_and_no_throughput(
+    supervisor: Supervisor, tmp_path: Path
+) -> None:
+    load = IdleLoad(connections=20, window_ns=300_000_000)
+    result = serve("none", supervisor, tmp_path, wireload=real_generator(), load=load)
+    assert result.failure is None
+    assert result.metrics["success_ratio"] == 1.0
+    assert "throughput_per_s" not in result.metrics
+    for metric in ("server_pss_bytes", "connect_cpu_ns", "cpu_per_s_ns", "wake_ups_per_s"):
+        assert result.metrics[metric] is not None
 
 
 @pytest.mark.parametrize("real", [False, True], ids=["stand-in", "wireload"])
@@ -250,6 +305,7 @@ def test_a_generator_that_says_nothing_is_not_blamed_on_the_server(
     failure = failure_of(result)
     assert failure.kind == "generator_failed"
     assert failure.received == "out of paper"
+    assert failure.message == "the generator exited with 64: out of paper"
     assert_free(result.port)
 
 

@@ -14,10 +14,12 @@ from wirebench.catalog.model import Scheme
 from wirebench.process import process, start
 from wirebench.process.supervise import Supervisor
 from wirebench.verify import (
+    Traits,
     Verdict,
     client,
     http,
     http_checks,
+    server,
     verify_client,
     verify_server,
     websocket_workloads,
@@ -116,6 +118,51 @@ def test_a_fault_of_an_http_server_is_found(
     assert verdict.failure.sent
     assert expected in (verdict.failure.expected or "")
     assert received in (verdict.failure.received or "")
+
+
+def test_processes_that_a_manifest_promises_are_counted(
+    supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "_PROCESSES_WITHIN_S", 0.3)
+    traits = Traits(processes=True)
+    alone = verify_server(
+        "fake/none", "http.hello", program("server.py"), supervisor, traits=traits
+    )
+    assert failed(alone) == ["parity.processes"]
+    assert alone.failure is not None
+    assert alone.failure.received == "1 process"
+    monkeypatch.setattr(server, "_PROCESSES_WITHIN_S", 10.0)
+    several = verify_server(
+        "fake/workers", "http.hello", program("server.py", "workers"), supervisor, traits=traits
+    )
+    assert failed(several) == []
+    assert "parity.processes" in {check.id for check in several.checks}
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ("announces_close", None),
+        ("closes_each", "may end unannounced"),
+        ("none", "may end unannounced"),
+        ("keeps_in_spite", "stays open"),
+    ],
+)
+def test_a_server_that_ends_each_connection_must_say_so_and_do_so(
+    fault: str, said: str | None, supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_checks, "_CLOSE_WITHIN_S", 0.6)
+    verdict = verify_server(
+        f"fake/{fault}",
+        "http.hello",
+        program("server.py", fault),
+        supervisor,
+        traits=Traits(closes=True),
+    )
+    found = next(check for check in verdict.checks if check.id == "http.closes")
+    assert found.passed == (said is None)
+    assert (said or "") in found.received
+    assert "http.keep_alive" not in {check.id for check in verdict.checks}
 
 
 @pytest.mark.parametrize(

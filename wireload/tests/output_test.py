@@ -172,9 +172,16 @@ class Document(unittest.TestCase):
             return True
 
         with serving(http(busy)) as server:
-            usage = load(server, "-n", "30", "-c", "1", "--watch", str(os.getpid())).document[
-                "server"
-            ]
+            document = load(server, "-n", "30", "-c", "1", "--watch", str(os.getpid())).document
+            unwatched = load(server, "-n", "1", "-c", "1").document
+        usage, connecting = document["server"], document["connect"]["server"]
+        self.assertGreater(connecting["cpu_user_ns"] + connecting["cpu_system_ns"], 0)
+        self.assertLess(
+            connecting["cpu_user_ns"] + connecting["cpu_system_ns"],
+            usage["cpu_user_ns"] + usage["cpu_system_ns"],
+            "no request is in it",
+        )
+        self.assertIsNone(unwatched["connect"]["server"])
         self.assertGreaterEqual(usage["cpu_user_ns"] + usage["cpu_system_ns"], 60_000_000)
         self.assertGreaterEqual(usage["processes"], 1)
         self.assertGreater(usage["rss_bytes"], 1 << 20)

@@ -5,6 +5,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -19,7 +20,6 @@
 #include <string>
 #include <string_view>
 #include <system_error>
-#include <thread>
 #include <vector>
 
 namespace {
@@ -99,17 +99,20 @@ void serve() {
                                                certificate, text_of("WIREBENCH_TLS_KEY", ""));
 
     allow_many_files();
+    // Threads above one are processes, so that each has open files of its own. All of their sockets
+    // listen before any process accepts.
     std::vector<int> listeners;
-    std::vector<std::unique_ptr<wirebench::service>> services;
-    for (std::size_t i = 0; i < loops; ++i) {
-        services.push_back(make_service(workload, delay_ns, threads));
-        listeners.push_back(listen_on(host, port, loops > 1));
+    for (std::size_t i = 0; i < loops; ++i) listeners.push_back(listen_on(host, port, loops > 1));
+    while (listeners.size() > 1 && fork() != 0) {
+        close(listeners.back());
+        listeners.pop_back();
     }
-    std::vector<std::thread> others;
-    for (std::size_t i = 1; i < loops; ++i)
-        others.emplace_back(
-            [&, i] { wirebench::event_loop(listeners[i], *services[i], tls.get()).run(); });
-    wirebench::event_loop(listeners[0], *services[0], tls.get()).run();
+    const int own = listeners.back();
+    listeners.pop_back();
+    if (!listeners.empty()) prctl(PR_SET_PDEATHSIG, SIGTERM);
+    for (const int other : listeners) close(other);
+    const auto service = make_service(workload, delay_ns, threads);
+    wirebench::event_loop(own, *service, tls.get()).run();
 }
 
 }  // namespace

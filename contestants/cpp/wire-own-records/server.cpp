@@ -3,7 +3,6 @@
 
 #include <sys/resource.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <iostream>
 #include <string>
@@ -63,8 +62,6 @@ int main() {
         options.tls = *std::move(context);
     }
     options.loops = static_cast<unsigned>(std::stoul(variable("WIREBENCH_THREADS", "1")));
-    options.limits.max_connections = std::max<std::size_t>(
-        options.limits.max_connections, 2 * std::stoul(variable("WIREBENCH_CONNECTIONS", "0")));
     const auto port = static_cast<std::uint16_t>(std::stoul(variable("WIREBENCH_PORT", "8080")));
     const auto failure = http::start_server(port, std::move(routes), options);
     std::cerr << "server: " << failure.message << '\n';

@@ -1,15 +1,20 @@
 // All four workloads with wire.
 #include <wire/loop/blocking_pool.hpp>
+#include <wire/loop/socket.hpp>
 #include <wire/server/server.hpp>
 
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <iostream>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "json.hpp"
 
@@ -81,14 +86,39 @@ void count(http::router& routes) {
     });
 }
 
-// For more connections than the process may open files: each loop gets a socket table of io_uring,
-// with room to spare since the kernel spreads connections over the loops unevenly.
-void hold(std::size_t connections, std::size_t files, http::server_options& options) {
-    options.limits.max_connections = std::max(options.limits.max_connections, 2 * connections);
-    if (connections + 100 <= files) return;
-    options.loop.engine = wire::loop_engine::io_uring;
-    options.loops =
-        std::max(options.loops, static_cast<unsigned>(connections / (files * 4 / 5) + 1));
+// Threads above one are processes with a loop each, so that each has open files of its own. The
+// kernel spreads the connections over their sockets, which all listen before any process accepts.
+wire::error serve(std::uint16_t port, http::router routes, http::server_options options,
+                  std::vector<wire::unique_fd> sockets) {
+    if (sockets.empty()) return http::start_server(port, std::move(routes), std::move(options));
+    std::vector<wire::unique_fd> own;
+    own.push_back(std::move(sockets.back()));
+    sockets.clear();
+    auto server = http::server::listen(std::move(own), std::move(routes), std::move(options));
+    if (!server) return server.error();
+    server->run();
+    return {};
+}
+
+wire::result<std::vector<wire::unique_fd>> fork_processes(const std::string& host,
+                                                          std::uint16_t port, unsigned count) {
+    std::vector<wire::unique_fd> sockets;
+    if (count == 1) return sockets;
+    const auto at = wire::address::parse(host, port);
+    if (!at) return at.error();
+    for (unsigned i = 0; i < count; ++i) {
+        auto one = wire::listen_tcp(*at, {.reuse_port = true});
+        if (!one) return one.error();
+        sockets.push_back(std::move(*one));
+    }
+    while (sockets.size() > 1) {
+        if (fork() == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGTERM);
+            return sockets;
+        }
+        sockets.pop_back();
+    }
+    return sockets;
 }
 
 }  // namespace
@@ -101,6 +131,14 @@ int main() {
 
     const std::string workload = variable("WIREBENCH_WORKLOAD", "http.hello");
     const auto threads = static_cast<unsigned>(std::stoul(variable("WIREBENCH_THREADS", "1")));
+    const auto port = static_cast<std::uint16_t>(std::stoul(variable("WIREBENCH_PORT", "8080")));
+    http::server_options options;
+    options.host = variable("WIREBENCH_HOST", "127.0.0.1");
+    auto sockets = fork_processes(options.host, port, workload == "rest" ? 1 : threads);
+    if (!sockets) {
+        std::cerr << "server: " << sockets.error().message << '\n';
+        return 1;
+    }
     const std::chrono::milliseconds delay(std::stol(variable("WIREBENCH_DELAY_MS", "0")));
     wire::blocking_pool pool(delay.count() > 0 ? threads : 1);
     http::router routes;
@@ -109,8 +147,6 @@ int main() {
     if (workload == "ws.echo") echo(routes);
     if (workload == "ws.count") count(routes);
 
-    http::server_options options;
-    options.host = variable("WIREBENCH_HOST", "127.0.0.1");
     if (const std::string certificate = variable("WIREBENCH_TLS_CERT", ""); !certificate.empty()) {
         wire::tls::server_options tls;
         tls.certificates = {{certificate, variable("WIREBENCH_TLS_KEY", "")}};
@@ -121,10 +157,7 @@ int main() {
         }
         options.tls = *std::move(context);
     }
-    options.loops = workload == "rest" ? 1 : threads;
-    hold(std::stoul(variable("WIREBENCH_CONNECTIONS", "0")), files.rlim_cur, options);
-    const auto port = static_cast<std::uint16_t>(std::stoul(variable("WIREBENCH_PORT", "8080")));
-    const auto failure = http::start_server(port, std::move(routes), options);
+    const auto failure = serve(port, std::move(routes), std::move(options), *std::move(sockets));
     std::cerr << "server: " << failure.message << '\n';
     return 1;
 }

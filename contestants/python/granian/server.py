@@ -26,6 +26,7 @@ if __name__ == "__main__":
         workers=1 if os.environ.get("WIREBENCH_WORKLOAD") == "rest" else THREADS,
         workers_kill_timeout=1,  # at SIGTERM the trial is over
         backlog=4096,
+        backpressure=100_000,  # beyond it (default: the backlog's share) a worker stops accepting
         log_enabled=False,
         ssl_cert=path("WIREBENCH_TLS_CERT"),
         ssl_key=path("WIREBENCH_TLS_KEY"),

@@ -2,7 +2,8 @@
 
 FAULT ``none`` does everything right, and shows that a test that finds a fault does not find it in
 everything;
-``payload`` serves ``/payload/N`` as well.
+``payload`` serves ``/payload/N`` as well;
+``workers`` has a process for each of its threads.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ class Server:
             )
             closes = (
                 closes
-                or self.fault == "closes_each"
+                or self.fault in ("closes_each", "announces_close")
                 or (self.fault == "closes_at_100" and served >= CLOSE_AFTER)
             )
             writer.write(self.reply(path))
@@ -107,6 +108,7 @@ class Server:
             f"{version} {status}",
             f"Content-Type: {kind}; charset=utf-8",
             f"Content-Length: {len(body)}",
+            *(["Connection: close"] if self.fault in ("announces_close", "keeps_in_spite") else []),
             "",
             "",
         ]
@@ -168,6 +170,9 @@ def main() -> None:
     if fault == "never_listens":
         print("still thinking", flush=True)
         time.sleep(3600)
+    if fault == "workers":
+        for _ in range(int(os.environ["WIREBENCH_THREADS"]) - 1):
+            subprocess.Popen([sys.executable, "-c", "import time; time.sleep(3600)"])
     if fault in ("ignores_sigterm", "leaves_children"):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         subprocess.Popen(

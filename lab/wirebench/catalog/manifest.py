@@ -102,6 +102,8 @@ class _Manifest(_Table):
     disabled: _Disabled | None = None
     documented: Mapping[Feature, bool] = {}
     checked_with_threads: Annotated[int, Field(ge=2)] | None = None
+    processes: bool = False
+    closes: bool = False
     build: _Build = _Build()
     run: _Run = _Run()
 
@@ -206,6 +208,8 @@ def read_contestant(folder: Path, *, root: Path) -> Contestant:
         else None,
         documented=file.documented,
         checked_with_threads=file.checked_with_threads,
+        processes=file.processes,
+        closes=file.closes,
     )
 
 

@@ -106,6 +106,10 @@ class Contestant:
     """How many threads its check gives it, because it stands still with fewer. That it does is
     measured, and what WIREBENCH_THREADS limits is not checked.
     """
+    processes: bool = False
+    """Its threads above one are processes, each with open files of its own, but in ``rest``."""
+    closes: bool = False
+    """It ends each connection after its reply, so that every request pays for a new one."""
 
     def command(self, role: Role) -> tuple[str, ...] | None:
         """The command with its placeholders; ``wirebench.build.resolve_command`` fills them."""

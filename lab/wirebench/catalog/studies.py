@@ -24,7 +24,7 @@ from wirebench.catalog.model import CALLED, TLS_SCHEMES, Role, Scheme, Workload
 
 HostName = Literal["127.0.0.1", "localhost"]
 HOST: HostName = "127.0.0.1"
-Kind = Literal["closed", "open", "each", "ramp", "client"]
+Kind = Literal["closed", "open", "each", "ramp", "idle", "storm", "client"]
 Policy = Literal["reuse", "new"]
 ClientPolicy = Literal["reuse", "new", "cold"]
 """CONTRIBUTING.md says what each means to a client."""
@@ -52,6 +52,7 @@ METRICS = (
     "server_kernel_bytes",
     "host_kernel_growth_bytes",
     "connect_ns",
+    "connect_cpu_ns",
     "makespan_ns",
     "success_ratio",
     "round_trip_ns",
@@ -61,6 +62,8 @@ METRICS = (
     "ready_ns",
     "service_makespan_ns",
     "link_rtt_ns",
+    "cpu_per_s_ns",
+    "wake_ups_per_s",
 )
 """The metrics a trial may give. The unit is in the name."""
 
@@ -74,6 +77,8 @@ class ClosedLoad:
 
     connections: int
     in_flight: int = 1
+    payload_bytes: int | None = None
+    """The size of each message that is echoed; None: the workload's own."""
     tls: bool = False
     warmup_ns: int
     window_ns: int
@@ -171,6 +176,23 @@ class RampSize:
 
 
 @dataclass(frozen=True, kw_only=True)
+class IdleLoad:
+    """Connections that are opened, held and not used."""
+
+    connections: int
+    window_ns: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class StormLoad:
+    """All connections at once, each with one request: until all are served."""
+
+    connections: int
+    restart: bool
+    """Against a server that was killed with as many connections open, and started again."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class ClientLoad:
     """Operations of a client library, one after another."""
 
@@ -193,7 +215,7 @@ class ClientLoad:
         return self.scheme in TLS_SCHEMES
 
 
-Load = ClosedLoad | OpenLoad | EachLoad | RampLoad | ClientLoad
+Load = ClosedLoad | OpenLoad | EachLoad | RampLoad | IdleLoad | StormLoad | ClientLoad
 
 
 def over_tls(load: Load) -> bool:
@@ -203,6 +225,19 @@ def over_tls(load: Load) -> bool:
 def link_of(load: Load) -> Link | None:
     """The emulated link between the generator and the server, if there is one."""
     return load.link if isinstance(load, EachLoad) else None
+
+
+def most_connections(load: Load) -> int:
+    """How many connections a server has at most at a time."""
+    match load:
+        case ClosedLoad() | OpenLoad() | IdleLoad() | StormLoad():
+            return load.connections
+        case EachLoad():
+            return load.producers
+        case RampLoad():
+            return load.rounds * load.add
+        case ClientLoad():
+            return 1
 
 
 def on_all_cores(load: Load) -> bool:
@@ -309,6 +344,7 @@ class _ClosedCell(_CellBase):
     kind: Literal["closed"]
     connections: Count
     in_flight: Count = 1
+    payload_bytes: Count | None = None
     tls: bool = False
     warmup: Duration | None = None
     window: Duration | None = None
@@ -347,6 +383,18 @@ class _RampCell(_CellBase):
     pacing: Pacing
 
 
+class _IdleCell(_CellBase):
+    kind: Literal["idle"]
+    connections: Count
+    window: Duration
+
+
+class _StormCell(_CellBase):
+    kind: Literal["storm"]
+    connections: Count
+    restart: bool = False
+
+
 class _ClientCell(_CellBase):
     kind: Literal["client"]
     scheme: Scheme
@@ -360,12 +408,14 @@ class _ClientCell(_CellBase):
     closes_after: Annotated[int, Field(ge=0)] = 0
 
 
-_AnyCell = _ClosedCell | _OpenCell | _EachCell | _RampCell | _ClientCell
+_AnyCell = _ClosedCell | _OpenCell | _EachCell | _RampCell | _IdleCell | _StormCell | _ClientCell
 _CELL_MODELS: dict[str, type[_AnyCell]] = {
     "closed": _ClosedCell,
     "open": _OpenCell,
     "each": _EachCell,
     "ramp": _RampCell,
+    "idle": _IdleCell,
+    "storm": _StormCell,
     "client": _ClientCell,
 }
 
@@ -529,6 +579,11 @@ def _cell(model: _AnyCell, preset: _Preset, *, file: _StudyFile, path: Path) -> 
             f"{path}: cells.{model.id}.host: expected {HOST!r} over TLS, which the certificate"
             f" names, got {model.host!r}"
         )
+    if isinstance(model, _ClosedCell) and model.payload_bytes and workload != "ws.echo":
+        raise CatalogError(
+            f"{path}: cells.{model.id}.payload_bytes: expected the workload ws.echo, got"
+            f" {workload!r}"
+        )
     if isinstance(model, _OpenCell):
         _check_rate(model, where=f"{path}: cells.{model.id}")
     return Cell(
@@ -583,6 +638,7 @@ def _load(model: _AnyCell, preset: _Preset) -> Load:
             return ClosedLoad(
                 connections=model.connections,
                 in_flight=model.in_flight,
+                payload_bytes=model.payload_bytes,
                 tls=model.tls,
                 warmup_ns=model.warmup if model.warmup is not None else preset.warmup,
                 window_ns=model.window if model.window is not None else preset.window,
@@ -614,6 +670,10 @@ def _load(model: _AnyCell, preset: _Preset) -> Load:
             return RampLoad(
                 rounds=model.rounds, add=model.add, messages=model.messages, pacing=model.pacing
             )
+        case _IdleCell():
+            return IdleLoad(connections=model.connections, window_ns=model.window)
+        case _StormCell():
+            return StormLoad(connections=model.connections, restart=model.restart)
         case _ClientCell():
             return ClientLoad(
                 scheme=model.scheme,

@@ -37,9 +37,13 @@ class WebSocketMessage:
     text: str
     """``{c}`` stands for a number that the connection counts up."""
     check: Literal["echo", "count"]
+    payload_bytes: int | None = None
+    """A message of this size instead of the text."""
 
     @property
     def sent(self) -> str:
+        if self.payload_bytes is not None:
+            return f"a message of {self.payload_bytes:,} bytes"
         return f"the text message {self.text}"
 
     @property

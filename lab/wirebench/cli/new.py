@@ -33,6 +33,7 @@ _EDIT = {
     "serves": f"EDIT: any of {' '.join(WORKLOADS)}",
     "calls": f"EDIT: any of {' '.join(SCHEMES)}; without a client leave it out",
     "tls": "EDIT: whether the server speaks TLS when it is given a certificate",
+    "processes": "EDIT: whether its threads above one are processes",
     "needs": "EDIT: what it is built with",
     "json": "EDIT: the JSON library of rest and ws.count",
 }

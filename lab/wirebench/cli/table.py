@@ -38,6 +38,7 @@ SHORT_TITLES = {
     "makespan_ns": "makespan",
     "server_rss_peak_bytes": "memory",
     "connect_ns": "connecting",
+    "connect_cpu_ns": "its CPU",
     "cpu_per_operation_ns": "CPU/operation",
     "connections_opened": "connections",
 }
@@ -242,6 +243,8 @@ def _footnotes(cell: CellAnalysis) -> Iterable[str]:
         yield f"memory per connection: {NEEDS_RUNGS}"
     yield str(cell.run_effect)
     yield from cell.link_costs
+    if (files := figures.processes_text(cell)) is not None:
+        yield files
     if cell.server is not None:
         yield f"served by {cell.server}"
     if cell.dropped:

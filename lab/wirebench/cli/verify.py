@@ -132,7 +132,7 @@ class _Session:
         from wirebench.process.interrupt import interruptible
         from wirebench.process.supervise import Supervisor
         from wirebench.process.types import Program
-        from wirebench.verify import verify
+        from wirebench.verify import Traits, verify
 
         with interruptible(), Supervisor() as supervisor, self.out.status("") as status:
             for contestant, found in chosen:
@@ -154,7 +154,7 @@ class _Session:
                         program,
                         supervisor,
                         schemes=contestant.calls,
-                        threads=contestant.checked_with_threads,
+                        traits=Traits.of(contestant),
                         timeouts=self._timeouts,
                     )
                     self._checked(verdict)

@@ -13,12 +13,9 @@ from wirebench.catalog.studies import (
     Cell,
     ClientLoad,
     ClientPolicy,
-    ClosedLoad,
-    EachLoad,
-    Load,
     OpenLoad,
-    RampLoad,
     link_of,
+    most_connections,
     on_all_cores,
     over_tls,
 )
@@ -124,8 +121,8 @@ def _places(question: Question, known: Known) -> _Places:
     if question.calls is not None:
         client = min(known.cells, key=_order_of_clients, default=None)
         return _Places(saturated=client, pinned=None)
-    enough = [one for one in known.cells if _size(one.cell.load) >= question.connections]
-    saturated = [one for one in enough if not isinstance(one.cell.load, OpenLoad)]
+    enough = [one for one in known.cells if most_connections(one.cell.load) >= question.connections]
+    saturated = [one for one in enough if one.cell.kind in ("closed", "each", "ramp")]
     pinned = [
         one
         for one in enough
@@ -139,27 +136,14 @@ def _places(question: Question, known: Known) -> _Places:
     )
 
 
-def _size(load: Load) -> int:
-    """Connections."""
-    match load:
-        case ClosedLoad() | OpenLoad():
-            return load.connections
-        case EachLoad():
-            return load.producers
-        case RampLoad():
-            return load.rounds * load.add
-        case ClientLoad():
-            return 1
-
-
 def _order_of_saturated(one: Measured) -> tuple[int, bool, str]:
-    return _size(one.cell.load), one.cell.kind != "closed", one.cell.id
+    return most_connections(one.cell.load), one.cell.kind != "closed", one.cell.id
 
 
 def _order_of_pinned(one: Measured) -> tuple[float, int, str]:
     load = one.cell.load
     rate = load.rate_per_s if isinstance(load, OpenLoad) else None
-    return rate or 0.0, _size(load), one.cell.id
+    return rate or 0.0, most_connections(load), one.cell.id
 
 
 def _order_of_clients(one: Measured) -> tuple[int, int, str]:

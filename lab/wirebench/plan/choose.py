@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from wirebench.catalog.model import Contestant
 from wirebench.catalog.studies import Cell, ClientLoad, Preset, Study, on_all_cores, over_tls
 from wirebench.plan.blocks import choose_twin, entries_of
+from wirebench.plan.files import processes_for
 from wirebench.plan.model import PlannedCell
 
 
@@ -106,8 +107,10 @@ def plan_cell(
     blocks: int | None,
     repeats: int | None = None,
     budgeted: bool = False,
+    open_files: int,
 ) -> PlannedCell:
     """The planned cell: its usable contestants (built, with correct replies) and the twin.
+    ``open_files`` is what a process may open here.
 
     ``blocks`` and ``repeats`` replace those of the preset. ``budgeted``: the user gave a time
     budget, which takes the place of the preset's most blocks.
@@ -131,4 +134,6 @@ def plan_cell(
         or (max(MOST_BLOCKS, chosen.preset.max_blocks) if budgeted else chosen.preset.max_blocks),
         precision=chosen.preset.precision,
         repeats=repeats or chosen.preset.repeats,
+        processes=processes_for(chosen.cell, open_files=open_files),
+        open_files=open_files,
     )

@@ -15,8 +15,10 @@ from wirebench.catalog.studies import (
     ClientLoad,
     ClosedLoad,
     EachLoad,
+    IdleLoad,
     OpenLoad,
     RampLoad,
+    StormLoad,
 )
 from wirebench.plan.repeats import repeat_of
 
@@ -93,6 +95,12 @@ def trial_ns(
             connecting = load.rounds * load.add * CONNECT_NS
             each = RAMP_MESSAGE_NS[load.pacing] * slowness if message_ns is None else message_ns
             return start + connecting + round(load.total_messages * each)
+        case IdleLoad() as load:
+            return start + load.window_ns + load.connections * CONNECT_NS
+        case StormLoad() as load:
+            again = start + load.connections * CONNECT_NS if load.restart else 0
+            serving = load.connections * (CONNECT_NS + REQUEST_NS["reuse"]) * slowness
+            return start + round(serving) + again
         case ClientLoad() as load:
             operations = load.warmup + load.operations
             return start + OTHER_START_NS + round(operations * load.typical_ns * slowness)

@@ -31,6 +31,10 @@ class PlannedCell:
     max_blocks: int
     precision: float
     repeats: int = 1
+    processes: int = 1
+    """How many processes each server is, so that their open files hold its connections."""
+    open_files: int | None = None
+    """What one process may open, as the run found it."""
 
     def repeat(self, block: int) -> int:
         """The repeat that a block of this cell belongs to."""

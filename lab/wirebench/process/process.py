@@ -182,6 +182,12 @@ class Process:
             self._stopped = True
         return not self._ignored_sigterm
 
+    def kill(self) -> None:
+        """Send SIGKILL to the whole tree, as a crash would end it."""
+        with interrupt.hold():
+            self._kill()
+            self._stopped = True
+
     def _kill(self) -> None:
         if self.group is not None:
             cgroup.kill(self.group)
@@ -215,6 +221,12 @@ def _terminate(pids: Iterable[int]) -> None:
             os.kill(pid, signal.SIGTERM)
 
 
+def open_files() -> int:
+    """How many files each process that the lab starts may open."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    return MAX_OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, MAX_OPEN_FILES)
+
+
 def spawn(
     argv: Sequence[str],
     *,
@@ -229,9 +241,9 @@ def spawn(
     enter: Sequence[str] = (),
 ) -> Process:
     """Only for ``Scope.start``, which owns the result. The caller holds signals back."""
-    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    files = MAX_OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, MAX_OPEN_FILES)
-    prelude = ["/bin/sh", "-c", _PRELUDE, str(group) if group is not None else "", str(files)]
+    prelude = [
+        *("/bin/sh", "-c", _PRELUDE, str(group) if group is not None else "", str(open_files()))
+    ]
     setpriv = shutil.which("setpriv")
     dies_with_lab = [setpriv, "--pdeathsig", "KILL", "--"] if setpriv is not None else []
     before = os.sched_getaffinity(0)

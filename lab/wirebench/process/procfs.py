@@ -118,6 +118,11 @@ def living_tree(roots: Iterable[int], *, marker: str | None = None) -> set[int]:
     return {pid for pid in members if pid in stats and stats[pid].state not in "ZX"} - {os.getpid()}
 
 
+def open_files(pids: Iterable[int]) -> int:
+    """Of processes that run now, together."""
+    return sum(len(_entries(PROC / str(pid) / "fd")) for pid in pids)
+
+
 def involuntary_switches(pids: Iterable[int]) -> int:
     """How often the kernel preempted a thread of these processes."""
     total = 0

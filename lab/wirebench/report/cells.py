@@ -18,6 +18,7 @@ from wirebench.report.figures import (
     SET_BY_LOAD,
     is_set_by_load,
     noun,
+    processes_text,
     ratio_text,
     title,
     value_of,
@@ -175,6 +176,8 @@ def _basis(cell: CellAnalysis, planned: Cell, ideal: float | None) -> str:
     parts.append(str(cell.run_effect))
     if cell.server is not None:
         parts.append(f"served by {cell.server}")
+    if (files := processes_text(cell)) is not None:
+        parts.append(files)
     if (link := link_of(planned.load)) is not None:
         parts.append(_link_text(cell, link))
     if ideal:

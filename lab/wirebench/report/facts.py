@@ -34,6 +34,8 @@ class Facts:
     """When the version was released and how old it was in the run."""
     json: str | None = None
     """The JSON library, with its version where that is known."""
+    closes: bool = False
+    """It ends each connection after its reply."""
 
 
 _FACTS = TypeAdapter(dict[str, Facts])
@@ -78,6 +80,7 @@ def _from_catalog(wanted: Iterable[str]) -> dict[str, Facts]:
             homepage=one.homepage,
             tier=one.tier,
             note=one.note,
+            closes=one.closes,
             age=age(released(one), today),
             json=json_library(one),
         )

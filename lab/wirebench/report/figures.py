@@ -10,7 +10,7 @@ from wirebench.catalog.studies import Kind
 from wirebench.catalog.units import BYTES, duration, scaled
 from wirebench.stats.bottleneck import LIMITED_METRICS, bound_of
 from wirebench.stats.summary import higher_is_better
-from wirebench.stats.types import Bound, Breaking, EntryAnalysis, Ratio, Standing
+from wirebench.stats.types import Bound, Breaking, CellAnalysis, EntryAnalysis, Ratio, Standing
 
 COLUMNS: Mapping[Kind, tuple[str, ...]] = {
     "closed": (
@@ -19,6 +19,8 @@ COLUMNS: Mapping[Kind, tuple[str, ...]] = {
         "p99_ns",
         "cpu_per_request_ns",
         "memory_per_connection_bytes",
+        "connect_ns",
+        "connect_cpu_ns",
     ),
     "open": (
         "throughput_per_s",
@@ -46,6 +48,16 @@ COLUMNS: Mapping[Kind, tuple[str, ...]] = {
         "connect_ns",
         "cpu_per_request_ns",
     ),
+    "idle": (
+        "memory_per_connection_bytes",
+        "server_pss_bytes",
+        "server_rss_bytes",
+        "cpu_per_s_ns",
+        "wake_ups_per_s",
+        "connect_ns",
+        "connect_cpu_ns",
+    ),
+    "storm": ("makespan_ns", "connect_ns", "ready_ns", "p50_ns", "p99_ns", "server_rss_peak_bytes"),
     "client": ("round_trip_ns", "round_trip_p99_ns", "cpu_per_operation_ns", "connections_opened"),
 }
 """The absolute figures of the decision table, by the cell's kind."""
@@ -62,10 +74,16 @@ _TITLES = {
     "makespan_ns": "time for all",
     "service_makespan_ns": "first in to last out",
     "server_rss_peak_bytes": "peak memory",
+    "server_rss_bytes": "memory (RSS)",
+    "server_pss_bytes": "memory (PSS)",
+    "cpu_per_s_ns": "CPU a second",
+    "wake_ups_per_s": "wake-ups a second",
+    "ready_ns": "time to start",
     "round_trip_ns": "round trip",
     "round_trip_p99_ns": "p99",
     "success_ratio": "answered",
     "connect_ns": "time to connect",
+    "connect_cpu_ns": "server CPU to connect",
     "cpu_per_operation_ns": "CPU per operation",
     "connections_opened": "connections opened",
 }
@@ -179,6 +197,14 @@ def rank_text(standing: Standing) -> str:
 
 def moment(unix_ns: int) -> str:
     return datetime.fromtimestamp(unix_ns / 1e9, UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def processes_text(cell: CellAnalysis) -> str | None:
+    """Why a server was several processes; None if it was not for their number of open files."""
+    if cell.processes == 1:
+        return None
+    files = f" ({cell.open_files:,} a process)" if cell.open_files is not None else ""
+    return f"{cell.processes} processes each server, for open files{files}"
 
 
 def names(items: Sequence[str]) -> str:

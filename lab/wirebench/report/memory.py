@@ -20,6 +20,7 @@ def slope_text(slope: Slope | None) -> str:
 def heading(table: MemoryTable) -> str:
     """Which cells a table of memory per connection comes from."""
     over = f"{names([f'{one:,}' for one in table.connections])} connections"
+    over += " that are idle" if table.in_flight == 0 else ""
     over += " over TLS" if table.tls else ""
     over += f", {table.in_flight} in flight on each" if table.in_flight > 1 else ""
     over += ", all cores" if table.all_cores else ""

@@ -60,6 +60,11 @@ class Bench(Protocol):
     @property
     def hardware_threads(self) -> int: ...
 
+    @property
+    def open_files(self) -> int:
+        """How many files a process may open here."""
+        ...
+
     def host(self) -> Mapping[str, Any]:
         """The host's fingerprint. Figures are comparable while its ``host_id`` is the same."""
         ...

@@ -23,6 +23,7 @@ from wirebench.plan.repeats import path_filler
 from wirebench.process.cores import choose_cores
 from wirebench.process.link import refusal
 from wirebench.process.native import find_native, missing_native
+from wirebench.process.process import open_files
 from wirebench.process.supervise import Supervisor
 from wirebench.process.types import Program
 from wirebench.run.bench import Absence, Built, Check
@@ -31,7 +32,7 @@ from wirebench.trial.link_rtt import LinkRtt, measure_rtt
 from wirebench.trial.record import FailureRecord, TrialRecord
 from wirebench.trial.trial import run_in_turns, run_trial
 from wirebench.trial.types import TrialSpec
-from wirebench.verify import verify
+from wirebench.verify import Traits, verify
 
 GENERATOR = "wireload"
 LINK = "wirelink"
@@ -84,6 +85,10 @@ class LocalBench:
     @property
     def hardware_threads(self) -> int:
         return len(os.sched_getaffinity(0))
+
+    @property
+    def open_files(self) -> int:
+        return open_files()
 
     def host(self) -> Mapping[str, Any]:
         if self._host is None:
@@ -160,7 +165,7 @@ class LocalBench:
             program,
             self._supervisor,
             schemes=one.calls,
-            threads=one.checked_with_threads,
+            traits=Traits.of(one),
         )
         name, workload = check.key
         return VerifyRecord(
@@ -287,7 +292,7 @@ class LocalBench:
             program,
             self._supervisor,
             schemes=contestant.calls,
-            threads=contestant.checked_with_threads,
+            traits=Traits.of(contestant),
         )
         if not verdict.passed:
             self._copies.remove(place)

@@ -10,6 +10,7 @@ from wirebench.catalog.model import Contestant
 from wirebench.catalog.studies import Cell, Preset, Study, link_of, select_cells, with_ramps
 from wirebench.plan.choose import Chosen, choose, has_cores_for, plan_cell
 from wirebench.plan.estimate import NO_PACES, VERIFY_NS, RampPaces, block_ns, build_ns, moving_ns
+from wirebench.plan.files import too_few_files
 from wirebench.plan.fit import ESTIMATE_SHARE, cells_that_fit
 from wirebench.plan.model import PlannedCell
 from wirebench.run.bench import Absence, Bench, Check
@@ -93,10 +94,7 @@ def scope_of(
     if budget_ns is None:
         # The time of a preset is that of a run, however many studies share it.
         budget_ns = max((preset.budget_ns or 0 for _, preset in chosen_studies), default=0) or None
-    forecasts = [
-        _forecast(cell, selection, hardware_threads=bench.hardware_threads, paces=paces)
-        for cell in here
-    ]
+    forecasts = [_forecast(cell, selection, bench=bench, paces=paces) for cell in here]
     kept = list(range(len(here)))
     if planned is not None:
         kept = [place for place, cell in enumerate(here) if cell.key in planned]
@@ -166,21 +164,27 @@ def _refused(cells: Sequence[Cell], bench: Bench) -> dict[Cell, str]:
 
 
 def _forecast(
-    cell: Chosen, selection: Selection, *, hardware_threads: int, paces: RampPaces
+    cell: Chosen, selection: Selection, *, bench: Bench, paces: RampPaces
 ) -> CellForecast:
+    files = bench.open_files
     planned = plan_cell(
         cell,
-        usable={one.identity for one in cell.contestants},
+        usable={
+            one.identity
+            for one in cell.contestants
+            if too_few_files(one, cell.cell, open_files=files) is None
+        },
         server=cell.servers[0].identity if cell.servers else None,
         seed=selection.seed,
         blocks=selection.blocks,
         repeats=selection.repeats,
         budgeted=selection.budget_ns is not None,
+        open_files=files,
     )
     names = [entry.contestant for entry in planned.entries]
     return CellForecast(
         planned=planned,
-        block_ns=block_ns(cell.cell, names, hardware_threads=hardware_threads, paces=paces),
+        block_ns=block_ns(cell.cell, names, hardware_threads=bench.hardware_threads, paces=paces),
         moving_ns=moving_ns(
             len({*names, *(one.identity for one in cell.servers)}),
             min_blocks=planned.min_blocks,

@@ -14,6 +14,7 @@ from wirebench.catalog.studies import ClientLoad, OpenLoad, Preset, Study
 from wirebench.plan.blocks import PlannedTrial
 from wirebench.plan.choose import Chosen, plan_cell
 from wirebench.plan.estimate import Pace, block_ns, ramp_message_ns, trial_ns
+from wirebench.plan.files import too_few_files
 from wirebench.plan.model import Plan, PlannedCell, StudyText
 from wirebench.plan.stop import Look
 from wirebench.process.interrupt import check, hold
@@ -31,6 +32,9 @@ SOMETHING_FAILED = 1
 
 NOTHING_VALID = 3
 
+
+_OF_THE_HOST = ("not_installed", "open_files")
+"""Why a contestant is in no block of a cell, when that says nothing about it."""
 
 Capacity = Callable[[str, str], float | None]
 """The throughput (a second) of a contestant in a cell (``study.cell``), by the trials so far; None
@@ -206,7 +210,12 @@ class Session:
                     " the right replies"
                 )
                 return FailureRecord(kind="not_installed", phase="verify", message=message)
-        return self._fault(contestant.identity, cell.study.role, cell)
+        fault = self._fault(contestant.identity, cell.study.role, cell)
+        if fault is None and cell.study.role == "server":
+            files = too_few_files(contestant, cell.cell, open_files=self.bench.open_files)
+            if files is not None:
+                return FailureRecord(kind="open_files", phase="plan", message=files)
+        return fault
 
     def _fault(self, name: str, role: str, cell: Chosen) -> FailureRecord | None:
         if name in self._unbuildable:
@@ -234,6 +243,7 @@ class Session:
                     blocks=selection.blocks,
                     repeats=selection.repeats,
                     budgeted=selection.budget_ns is not None,
+                    open_files=self.bench.open_files,
                 )
             )
         threads = self.bench.hardware_threads
@@ -267,7 +277,7 @@ class Session:
             trial = PlannedTrial.excluded(cell.study.name, cell.cell.id, one.identity)
             if trouble is None or trial.id in self._known:
                 continue
-            status: Status = "not_run" if trouble.kind == "not_installed" else "failed"
+            status: Status = "not_run" if trouble.kind in _OF_THE_HOST else "failed"
             self._keep(not_run(trial, trouble, status=status, at_unix_ns=time.time_ns()))
 
     def _run_trial(self, trial: PlannedTrial, cell: PlannedCell, capacity: Capacity) -> TrialRecord:
@@ -304,6 +314,7 @@ class Session:
                 load=load,
                 server=everybody[cell.server] if cell.server is not None else None,
                 threads=threads_of(cell.cell, hardware_threads=self.bench.hardware_threads),
+                processes=cell.processes,
                 environment_bytes=trial.environment_bytes,
                 port_seed=trial.port_seed,
                 load_seed=trial.load_seed,

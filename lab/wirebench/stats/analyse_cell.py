@@ -140,6 +140,8 @@ def analyse_cell(
         higher_is_better=higher_is_better(cell.primary),
         floor=data.floor,
         server=planned.server,
+        processes=planned.processes,
+        open_files=planned.open_files,
         blocks=data.measured_blocks,
         dropped=data.dropped,
         band=bands[cell.primary],

@@ -183,13 +183,13 @@ def entry_analysis(
 
 
 def _failures(trials: Sequence[TrialView]) -> tuple[FailureCount, ...]:
-    """Failures by kind and phase, with the texts of the first one. Trials left out because of
-    earlier failures are not counted.
+    """Failures by kind and phase, with the texts of the first one. Trials that did not take place
+    are no failures: the host does not allow them, or earlier ones failed.
     """
     found: dict[tuple[str, str], FailureCount] = {}
     for trial in trials:
         failure = trial.failure
-        if failure is None or (trial.status == "not_run" and trial.block > 0):
+        if failure is None or trial.status == "not_run":
             continue
         key = (failure.kind, failure.phase)
         before = found.get(key)

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 from scipy import stats
 
-from wirebench.catalog.studies import Cell, ClosedLoad, on_all_cores
+from wirebench.catalog.studies import Cell, ClosedLoad, IdleLoad, on_all_cores, over_tls
 from wirebench.stats.cell import CellData
 from wirebench.stats.ratio import bca_interval, median
 from wirebench.stats.settings import DEFAULT, Settings
@@ -24,14 +24,18 @@ NEEDS_RUNGS = "needs two rungs"
 def memory_tables(
     cells: Sequence[CellData], *, settings: Settings = DEFAULT
 ) -> tuple[MemoryTable, ...]:
-    """One table for each set of closed-loop cells that differ only in their connections, in the
-    order of the plan. A set of one cell has a table too, which says that it needs another.
+    """One table for each set of closed-loop cells that differ only in their connections and
+    times, in the order of the plan. A set of one cell has a table too, which says that it needs
+    another.
     """
     ladders: dict[tuple[str, Cell], dict[int, CellData]] = {}
     for data in cells:
         cell = data.planned.cell
-        if isinstance(cell.load, ClosedLoad):
-            same = replace(cell, id="", title="", load=replace(cell.load, connections=0))
+        if isinstance(cell.load, ClosedLoad | IdleLoad):
+            load = replace(cell.load, connections=0, window_ns=0)
+            if isinstance(load, ClosedLoad):
+                load = replace(load, warmup_ns=0)
+            same = replace(cell, id="", title="", load=load)
             rungs = ladders.setdefault((data.study, same), {})
             rungs[cell.load.connections] = data
     return tuple(_table(dict(sorted(rungs.items())), settings) for rungs in ladders.values())
@@ -59,15 +63,15 @@ def with_memory(
 def _table(rungs: Mapping[int, CellData], settings: Settings) -> MemoryTable:
     first = next(iter(rungs.values()))
     load = first.planned.cell.load
-    assert isinstance(load, ClosedLoad)
+    assert isinstance(load, ClosedLoad | IdleLoad)
     pss = _any_has(rungs, "server_pss_bytes")
     own_kernel = _any_has(rungs, "server_kernel_bytes")
     return MemoryTable(
         study=first.study,
         cells=tuple(data.planned.cell.id for data in rungs.values()),
         connections=tuple(rungs),
-        tls=load.tls,
-        in_flight=load.in_flight,
+        tls=over_tls(load),
+        in_flight=load.in_flight if isinstance(load, ClosedLoad) else 0,
         all_cores=on_all_cores(load),
         measure="PSS" if pss else "RSS",
         kernel_of="server" if own_kernel else "host",

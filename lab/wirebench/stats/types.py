@@ -462,6 +462,10 @@ class CellAnalysis:
     floor: str | None
     server: str | None
     """For a client study: the server."""
+    processes: int
+    """How many processes each server was, so that their open files held its connections."""
+    open_files: int | None
+    """What one process could open; None where the run did not note it."""
     blocks: int
     """Blocks with at least one trial, without the dropped ones."""
     dropped: tuple[DroppedBlock, ...]

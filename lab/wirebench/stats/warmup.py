@@ -16,7 +16,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from wirebench.catalog.studies import ClientLoad, EachLoad, Load, RampLoad
+from wirebench.catalog.studies import ClosedLoad, Load, OpenLoad
 from wirebench.stats.ratio import Floats
 from wirebench.stats.settings import DEFAULT, Settings
 from wirebench.stats.types import WarmUp
@@ -33,9 +33,10 @@ def has_steady_state(load: Load) -> bool:
     """Whether the load holds still for long enough to speak of a steady state.
 
     A fixed number of messages for each producer or client library ends with the last straggler, and
-    a ramp changes its load from round to round: neither has one.
+    a ramp changes its load from round to round, a storm has one request each, and idle connections
+    none: they have none.
     """
-    return not isinstance(load, EachLoad | RampLoad | ClientLoad)
+    return isinstance(load, ClosedLoad | OpenLoad)
 
 
 def noise_of(series: Floats) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from wirebench.catalog.studies import EachLoad, OpenLoad, RampLoad
+from wirebench.catalog.studies import EachLoad, IdleLoad, OpenLoad, RampLoad, StormLoad
 from wirebench.catalog.workloads import Request
 from wirebench.process.types import Failure, FailureKind
 from wirebench.trial.wireload import Document, OpenLoop, ServerLoad
@@ -32,11 +32,15 @@ Metrics = dict[str, float | int | None]
 
 def metrics(document: Document, load: ServerLoad, *, ready_ns: int | None) -> Metrics:
     """The figures of one trial. Memory is that of the window's end, with its connections open."""
-    found = (
-        _ramp_metrics(document, load)
-        if isinstance(load, RampLoad)
-        else _loop_metrics(document, load)
-    )
+    match load:
+        case RampLoad():
+            found = _ramp_metrics(document, load)
+        case StormLoad():
+            found = _storm_metrics(document, load, ready_ns=ready_ns)
+        case IdleLoad():
+            found = _idle_metrics(document)
+        case _:
+            found = _loop_metrics(document, load)
     server, ok = document.server, document.requests.ok
     if server is not None:
         found["server_rss_peak_bytes"] = server.rss_peak_bytes
@@ -82,10 +86,12 @@ def late_turns(document: Document) -> float | None:
 
 
 def _loop_metrics(document: Document, load: ServerLoad) -> Metrics:
+    connecting = document.connect.server
     found: Metrics = {
         "throughput_per_s": document.requests.rate_per_s,
         **_latency(document),
         "connect_ns": document.connect.elapsed_ns,
+        "connect_cpu_ns": connecting.cpu_ns if connecting is not None else None,
         "success_ratio": _success(
             document.requests.ok, document.requests.ok + document.requests.errors
         ),
@@ -175,6 +181,38 @@ def too_slow(document: Document, load: ServerLoad) -> str | None:
     return f"could_not_keep_up: answered {rate:,.0f}/s of {load.rate_per_s:,.0f}/s"
 
 
+def _storm_metrics(document: Document, load: StormLoad, *, ready_ns: int | None) -> Metrics:
+    """Until all are served: from the first connection, or from the start of the server that was
+    killed. Between that start and its first connection nobody is served; what the generator takes
+    to begin is left out.
+    """
+    rounds = document.rounds or ()
+    answered = sum(one.answered for one in rounds)
+    serving_ns = sum((one.connect_elapsed_ns or 0) + (one.elapsed_ns or 0) for one in rounds)
+    again_ns = ready_ns if load.restart else 0
+    return {
+        **_latency(document),
+        "connect_ns": sum(one.connect_elapsed_ns or 0 for one in rounds),
+        "makespan_ns": again_ns + serving_ns if again_ns is not None else None,
+        "success_ratio": _success(answered, load.connections),
+    }
+
+
+def _idle_metrics(document: Document) -> Metrics:
+    server, idle, elapsed_ns = document.server, document.idle, document.window.elapsed_ns
+    connecting = document.connect.server
+    found: Metrics = {
+        "connect_ns": document.connect.elapsed_ns,
+        "connect_cpu_ns": connecting.cpu_ns if connecting is not None else None,
+        "success_ratio": _success(idle.held, idle.opened) if idle is not None else None,
+    }
+    if server is not None and server.cpu_ns is not None and elapsed_ns:
+        found["cpu_per_s_ns"] = server.cpu_ns / elapsed_ns * 1e9
+    if idle is not None and idle.server_wake_ups is not None and elapsed_ns:
+        found["wake_ups_per_s"] = idle.server_wake_ups / elapsed_ns * 1e9
+    return found
+
+
 def _ramp_metrics(document: Document, load: RampLoad) -> Metrics:
     rounds = document.rounds or ()
     answered = sum(one.answered for one in rounds)
@@ -221,6 +259,10 @@ def judge(document: Document, load: ServerLoad) -> Judgement:
             one.answered == one.round * load.add * load.messages for one in rounds
         )
         return "right" if all_held and document.requests.errors == 0 else "partly"
+    if isinstance(load, StormLoad):
+        served = sum(one.answered for one in document.rounds or ())
+        clean = not any(document.errors.values())
+        return "right" if served == load.connections and clean else "failed"
     wrong = document.requests.errors or document.connect.failed or any(document.errors.values())
     if wrong and not _only_too_many(document, load):
         return "failed"
@@ -228,6 +270,9 @@ def judge(document: Document, load: ServerLoad) -> Judgement:
         return "failed"
     if isinstance(load, EachLoad) and document.requests.ok != load.producers * load.messages:
         return "failed"
+    if isinstance(load, IdleLoad):
+        held = document.idle.held if document.idle is not None else 0
+        return "right" if held == load.connections else "failed"
     return "right" if document.requests.ok > 0 else "failed"
 
 
@@ -269,6 +314,7 @@ def failure_of(
         f"{document.requests.ok} right replies of {document.requests.sent} requests; errors:"
         f" {counts or 'none'}"
     )
+    figures += "".join(f"; {_LIMITS[kind]}" for kind in errors if kind in _LIMITS)
     first = document.first_error
     sent = first.sent if first is not None and first.sent else asked.sent
     expected = first.expected if first is not None and first.expected else asked.expected
@@ -292,6 +338,12 @@ def failure_of(
         received=received,
     )
 
+
+_LIMITS: Mapping[str, str] = {
+    "connect_refused": "refused: nobody listened when they came",
+    "connect_timeout": "backlog: the listen queue took no more in time",
+}
+"""What stopped connections that never stood."""
 
 _WORDS: Mapping[FailureKind, str] = {
     "hung": "the server stopped answering",

@@ -10,7 +10,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from wirebench.catalog.studies import ClientLoad, EachLoad, RampLoad, link_of
+from wirebench.catalog.studies import (
+    ClientLoad,
+    EachLoad,
+    IdleLoad,
+    RampLoad,
+    StormLoad,
+    link_of,
+    most_connections,
+)
+from wirebench.process import procfs
 from wirebench.process.cores import choose_cores
 from wirebench.process.link import OpenLink
 from wirebench.process.network import LOOPBACK, Network
@@ -27,6 +36,9 @@ from wirebench.trial.setup import Ready, ServerEnd, end_under_load, start_for_lo
 from wirebench.trial.stall import StallWatch
 from wirebench.trial.types import TrialSpec
 
+_HOLD_NS = 600_000_000_000
+"""Longer than any server takes to accept the connections that are held when it is killed."""
+_LOOK_S = 0.1
 _STOP_GENERATOR_S = 5.0
 """How long the generator has after SIGTERM to write what it has measured."""
 
@@ -95,7 +107,7 @@ class ServerTrial:
         spec, load = self._spec, self._load
         settings = ServerSettings(
             workload=spec.workload,
-            threads=spec.threads,
+            threads=max(spec.threads, spec.processes),
             delay_ms=load.delay_ms if isinstance(load, EachLoad) else 0,
             environment_bytes=spec.environment_bytes,
         )
@@ -111,8 +123,58 @@ class ServerTrial:
                 scope=self._scope,
                 wirelink=self._wirelink,
             )
+        if isinstance(load, StormLoad) and load.restart and isinstance(self._target, Ready):
+            self._restart(settings, self._target)
         server = self._target.server
         self._outcome.metrics["ready_ns"] = server.ready_ns if server is not None else None
+
+    def _restart(self, settings: ServerSettings, first: Ready) -> None:
+        """Kill the server with all connections open, and start it again on its port."""
+        spec, scope, connections = self._spec, self._scope, most_connections(self._load)
+        load = IdleLoad(connections=connections, window_ns=_HOLD_NS)
+        aim = _aim(
+            spec,
+            first,
+            timeout_ns=watchdog.reply_timeout_ns(
+                self._load, patience_ns=spec.timeout_ns, threads=spec.threads
+            ),
+            json_file=scope.folder / "holder.json",
+            turn=None,
+        )
+        server = first.server.process
+        wanted = procfs.open_files(server.pids()) + connections
+        holder = scope.start(
+            wireload.command(self._generator, load, aim),
+            name="holder",
+            cwd=scope.folder,
+            env={},
+            cores=first.cores.generator,
+            alone=True,
+        )
+        deadline = (
+            time.monotonic_ns() + connections * watchdog.PER_CONNECTION_NS + watchdog.MARGIN_NS
+        )
+        while (held := procfs.open_files(server.pids())) < wanted:
+            if holder.wait(_LOOK_S) is not None or time.monotonic_ns() > deadline:
+                raise TrialError(
+                    Failure(
+                        kind="hung" if server.exit_code() is None else "crashed",
+                        phase="load",
+                        message=f"no {connections:,} connections stood before it was to be killed",
+                        expected=f"{wanted:,} open files",
+                        received=f"{held:,}; the generator said: {tail_of(holder)}",
+                    )
+                )
+        server.kill()
+        holder.stop()
+        self._target = start_for_load(
+            spec,
+            self._outcome,
+            settings,
+            program=self._program,
+            scope=scope,
+            port=first.server.port,
+        )
 
     def launch(self, turn: wireload.Turn | None = None) -> None:
         """Start the generator. ``turn``: among the others that are launched now."""
@@ -323,11 +385,14 @@ def _without_document(run: _Run, error: wireload.DocumentError) -> Failure:
         )
     stopped = f"was told to stop, since {run.told_to_stop}"
     how = stopped if run.hung else describe_end(run.generator)
+    said = tail_of(run.generator)
+    # Of a load that this host does not hold it says which limit that is: files, ports or memory.
+    why = said.splitlines()[-1] if run.exit_code == wireload.EXIT_USAGE else str(error)
     return Failure(
         kind="generator_failed",
         phase="load",
-        message=f"the generator {how}: {error}",
+        message=f"the generator {how}: {why}",
         sent=" ".join(run.generator.argv),
         expected="a document",
-        received=tail_of(run.generator),
+        received=said,
     )

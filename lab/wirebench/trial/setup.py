@@ -56,10 +56,11 @@ def start_for_load(
     program: Program,
     scope: Scope,
     wirelink: Path | None = None,
+    port: int | None = None,
 ) -> Ready:
-    """Start the trial's server, with a certificate if the load uses TLS, and behind a link of its
-    own if the load asks for one. ``StartError`` if it does not accept connections, ``TrialError``
-    if there is no link.
+    """Start the trial's server, on this port if one is given, with a certificate if the load uses
+    TLS, and behind a link of its own if the load asks for one. ``StartError`` if it does not accept
+    connections, ``TrialError`` if there is no link.
     """
     cores = choose_cores(spec.threads)
     own = spec.own
@@ -77,6 +78,7 @@ def start_for_load(
         settings,
         cores=cores.contestant,
         port_seed=spec.port_seed,
+        port=port,
         timeout_ns=own.start_timeout_ns if own is not None else None,
         ready_path=own.ready_path if own is not None else None,
         extra_env=own.environment if own is not None else None,

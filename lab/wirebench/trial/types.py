@@ -7,11 +7,11 @@ workload.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from wirebench.catalog.model import Contestant, Role, Scheme, Workload
-from wirebench.catalog.studies import REPLY_TIMEOUT_NS, Load
-from wirebench.catalog.workloads import GivenRequest, Request, request_of
+from wirebench.catalog.studies import REPLY_TIMEOUT_NS, ClosedLoad, Load
+from wirebench.catalog.workloads import GivenRequest, Request, WebSocketMessage, request_of
 from wirebench.process.start import START_TIMEOUT_NS
 
 
@@ -56,6 +56,10 @@ class TrialSpec:
     """Handler threads the server may use. With more than one, and more than two cores, it is not
     pinned to a single core.
     """
+    processes: int = 1
+    """How many processes a server must be for the open files of its connections. They share the
+    cores that ``threads`` gives it.
+    """
     environment_bytes: int = 0
     """Size of a filler in the environment. It must not matter, so it differs from trial to trial.
     """
@@ -73,4 +77,9 @@ class TrialSpec:
     @property
     def request(self) -> Request:
         """What a server is asked under load."""
-        return self.own.request if self.own is not None else request_of(self.workload)
+        if self.own is not None:
+            return self.own.request
+        request = request_of(self.workload)
+        if isinstance(self.load, ClosedLoad) and isinstance(request, WebSocketMessage):
+            return replace(request, payload_bytes=self.load.payload_bytes)
+        return request

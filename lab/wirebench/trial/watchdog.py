@@ -10,9 +10,11 @@ from wirebench.catalog.studies import (
     ClientLoad,
     ClosedLoad,
     EachLoad,
+    IdleLoad,
     Load,
     OpenLoad,
     RampLoad,
+    StormLoad,
 )
 from wirebench.trial.wireload import Turn
 
@@ -41,15 +43,19 @@ section 2.1).
 """
 PACKETS_PER_REQUEST = 10
 
-PER_REPLY_AHEAD_NS = 100_000
+PER_REPLY_AHEAD_NS = 500_000
 """A reply may wait for the replies to all requests in flight with it. A server that answers fewer
-than ten thousand a second counts as hung.
+than two thousand a second counts as hung.
 """
 
 
 def reply_timeout_ns(load: Load, *, patience_ns: int, threads: int) -> int:
     """How long a reply may take: ``patience_ns`` beyond the wait that the load itself causes."""
     match load:
+        case StormLoad():
+            return patience_ns + load.connections * PER_CONNECTION_NS
+        case IdleLoad():
+            return patience_ns
         case ClosedLoad() | OpenLoad():
             return patience_ns + load.connections * load.in_flight * PER_REPLY_AHEAD_NS
         case EachLoad():
@@ -92,6 +98,10 @@ def limit_ns(load: Load, *, timeout_ns: int, threads: int) -> int:
         case ClosedLoad() | OpenLoad():  # whose last replies may take the timeout
             connecting = load.connections * PER_CONNECTION_NS
             return connecting + load.warmup_ns + load.window_ns + timeout_ns + MARGIN_NS
+        case IdleLoad():
+            return load.connections * PER_CONNECTION_NS + load.window_ns + timeout_ns + MARGIN_NS
+        case StormLoad():
+            return timeout_ns + MARGIN_NS
         case EachLoad():
             waiting = load.messages * _request_ns(load) * _turns(load, threads)
             return (

@@ -13,11 +13,18 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from wirebench.catalog.errors import explain
-from wirebench.catalog.studies import ClosedLoad, EachLoad, OpenLoad, RampLoad
+from wirebench.catalog.studies import (
+    ClosedLoad,
+    EachLoad,
+    IdleLoad,
+    OpenLoad,
+    RampLoad,
+    StormLoad,
+)
 from wirebench.catalog.units import exact_duration
 from wirebench.catalog.workloads import GivenRequest, Request, WebSocketMessage
 
-ServerLoad = ClosedLoad | OpenLoad | EachLoad | RampLoad
+ServerLoad = ClosedLoad | OpenLoad | EachLoad | RampLoad | IdleLoad | StormLoad
 
 EXIT_OK, EXIT_WITH_ERRORS, EXIT_NOTHING_MEASURED, EXIT_USAGE = 0, 1, 2, 64
 _INTERVALS = 40
@@ -74,7 +81,7 @@ def command(wireload: Path, load: ServerLoad, aim: Aim) -> list[str]:
         words += ["--watch", aim.watch]
     words += ["--timeout", exact_duration(aim.timeout_ns), "--seed", str(aim.seed)]
     words += _load_words(load, aim.turn)
-    words += _request_words(aim.request)
+    words += [] if isinstance(load, IdleLoad) else _request_words(aim.request)
     if aim.ca_file is not None:
         words += ["--cacert", str(aim.ca_file)]
     return [*words, f"{aim.origin}{aim.request.path}"]
@@ -103,6 +110,12 @@ def _load_words(load: ServerLoad, turn: Turn | None) -> list[str]:
         case EachLoad():
             words = ["-c", str(load.producers), "--each", str(load.messages)]
             return words if load.policy == "reuse" else [*words, "--no-keepalive"]
+        case IdleLoad():
+            held = exact_duration(load.window_ns)
+            return ["--idle", "-c", str(load.connections), "-d", held]
+        case StormLoad():  # a ramp opens the connections of a round all at once
+            words = ["--ramp-rounds", "1", "--ramp-add", str(load.connections)]
+            return [*words, "--ramp-messages", "1"]
         case RampLoad():
             words = ["--ramp-rounds", str(load.rounds), "--ramp-add", str(load.add)]
             return [*words, "--ramp-messages", str(load.messages), "--ramp-pacing", load.pacing]
@@ -126,6 +139,8 @@ def _request_words(request: Request) -> list[str]:
     if isinstance(request, GivenRequest):
         return list(request.options)
     if isinstance(request, WebSocketMessage):
+        if request.payload_bytes is not None:
+            return ["--message-size", str(request.payload_bytes), "--check", request.check]
         return ["--message", request.text, "--check", request.check]
     words = [
         "--method",
@@ -168,12 +183,33 @@ class Phases(_Part):
     tcp: Latency | None = None
 
 
+class ServerUse(_Part):
+    cpu_user_ns: int | None = None
+    cpu_system_ns: int | None = None
+    rss_bytes: int | None = None
+    rss_peak_bytes: int | None = None
+    pss_bytes: int | None = None
+    kernel_bytes: int | None = None
+    """Of the server's cgroup; None without one that tells."""
+    host_kernel_growth_bytes: int | None = None
+    """Of the whole host, since before the first connection."""
+    processes: int | None = None
+
+    @property
+    def cpu_ns(self) -> int | None:
+        if self.cpu_user_ns is None or self.cpu_system_ns is None:
+            return None
+        return self.cpu_user_ns + self.cpu_system_ns
+
+
 class Connect(_Part):
     attempted: int
     opened: int
     failed: int
     elapsed_ns: int | None = None
     phases: Phases | None = None
+    server: ServerUse | None = None
+    """What the server used until the last connection was open."""
 
 
 class Window(_Part):
@@ -236,28 +272,17 @@ class Turns(_Part):
     longest_rest_ns: int
 
 
+class Idle(_Part):
+    """Of connections that were held and not used."""
+
+    opened: int
+    held: int
+    server_wake_ups: int | None = None
+
+
 class Generator(_Part):
     cpu_share: float | None = None
     involuntary_switches: int | None = None
-
-
-class ServerUse(_Part):
-    cpu_user_ns: int | None = None
-    cpu_system_ns: int | None = None
-    rss_bytes: int | None = None
-    rss_peak_bytes: int | None = None
-    pss_bytes: int | None = None
-    kernel_bytes: int | None = None
-    """Of the server's cgroup; None without one that tells."""
-    host_kernel_growth_bytes: int | None = None
-    """Of the whole host, since before the first connection."""
-    processes: int | None = None
-
-    @property
-    def cpu_ns(self) -> int | None:
-        if self.cpu_user_ns is None or self.cpu_system_ns is None:
-            return None
-        return self.cpu_user_ns + self.cpu_system_ns
 
 
 class Round(_Part):
@@ -281,6 +306,7 @@ class Document(_Part):
     little: Little | None = None
     open_loop: OpenLoop | None = None
     turns: Turns | None = None
+    idle: Idle | None = None
     generator: Generator
     server: ServerUse | None = None
     rounds: tuple[Round, ...] | None = None

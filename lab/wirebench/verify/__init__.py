@@ -9,9 +9,9 @@ from wirebench.process.supervise import Supervisor
 from wirebench.process.types import Program
 from wirebench.verify.client import verify_client
 from wirebench.verify.server import verify_server
-from wirebench.verify.types import CheckResult, Verdict
+from wirebench.verify.types import PLAIN, CheckResult, Traits, Verdict
 
-__all__ = ["CheckResult", "Verdict", "verify", "verify_client", "verify_server"]
+__all__ = ["CheckResult", "Traits", "Verdict", "verify", "verify_client", "verify_server"]
 
 
 def verify(
@@ -22,15 +22,15 @@ def verify(
     supervisor: Supervisor,
     *,
     schemes: Sequence[Scheme] = SCHEMES,
-    threads: int | None = None,
+    traits: Traits = PLAIN,
     timeouts: bool = False,
 ) -> Verdict:
     """Check a server for a workload, or a client by its schemes against what it calls
-    (``http.payload`` or ``ws.echo``). ``threads``: for a server that stands still with fewer.
-    ``timeouts``: wait for a server's limit of a request head too.
+    (``http.payload`` or ``ws.echo``). ``timeouts``: wait for a server's limit of a request head
+    too.
     """
     if role == "server":
         return verify_server(
-            contestant, workload, program, supervisor, threads=threads, timeouts=timeouts
+            contestant, workload, program, supervisor, traits=traits, timeouts=timeouts
         )
     return verify_client(contestant, workload, program, supervisor, schemes=schemes)

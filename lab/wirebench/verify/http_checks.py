@@ -88,8 +88,12 @@ def answers(id_: str, port: int, asked: Exchange, *, required: bool = True) -> C
     return Check(id=id_, sent=asked.sent, expected=asked.expected, run=run, required=required)
 
 
-def connection_checks(port: int, asked: Exchange, *, concurrent_required: bool) -> Iterator[Check]:
-    """How the server handles connections, tested with a request whose reply is known."""
+def connection_checks(
+    port: int, asked: Exchange, *, concurrent_required: bool, closes: bool
+) -> Iterator[Check]:
+    """How the server handles connections, tested with a request whose reply is known. ``closes``:
+    its manifest says that it ends each connection.
+    """
 
     def check(
         name: str, what: str, expected: str, run: Callable[[], str], *, required: bool = True
@@ -99,12 +103,20 @@ def connection_checks(port: int, asked: Exchange, *, concurrent_required: bool) 
         )
 
     right = f"each time {asked.expected}"
-    yield check(
-        "http.keep_alive",
-        f"{MANY_REQUESTS} times on one connection",
-        right,
-        lambda: _keep_alive(port, asked),
-    )
+    if closes:
+        yield check(
+            "http.closes",
+            f"on {MANY_CONNECTIONS} connections in turn",
+            f"each time {asked.expected} with Connection: close, then the connection's end",
+            lambda: _closes(port, asked),
+        )
+    else:
+        yield check(
+            "http.keep_alive",
+            f"{MANY_REQUESTS} times on one connection",
+            right,
+            lambda: _keep_alive(port, asked),
+        )
     yield check(
         "http.connection_close",
         "with Connection: close",
@@ -146,6 +158,25 @@ def _keep_alive(port: int, asked: Exchange) -> str:
                 connection.send(asked.request(port))
                 asked.judge(connection.read_response(), where=where)
     return f"{MANY_REQUESTS} right replies"
+
+
+def _closes(port: int, asked: Exchange) -> str:
+    """A reply that does not announce the end may lose the client's next request."""
+    for number in range(1, MANY_CONNECTIONS + 1):
+        with connect(port) as connection:
+            connection.send(asked.request(port))
+            response = connection.read_response()
+            asked.judge(response, where=f"connection {number}: ")
+            announced = (response.header("connection") or "").lower() == "close"
+            if not announced or not connection.is_closed_by_peer(_CLOSE_WITHIN_S):
+                raise Mismatch(
+                    expected="Connection: close, and the end of the connection",
+                    received=(
+                        f"Connection: {response.header('connection')}, and the connection "
+                        f"{'stays open' if announced else 'may end unannounced'}"
+                    ),
+                )
+    return f"{MANY_CONNECTIONS} right replies, each the last of its connection"
 
 
 def _connection_close(port: int, asked: Exchange) -> str:

@@ -17,7 +17,7 @@ PAYLOAD_SIZES = (16, 1024, 65_536, 1_048_576)
 _PREFIX = b"Sending response: "
 
 
-def hello_checks(port: int) -> Iterator[Check]:
+def hello_checks(port: int, *, closes: bool = False) -> Iterator[Check]:
     first = Exchange(method="GET", path="/route_01", media_type=TEXT, reply=b"hello from route_01")
     second = replace(first, path="/route_02", reply=b"hello from route_02")
     yield answers("hello.route_01", port, first)
@@ -27,10 +27,10 @@ def hello_checks(port: int) -> Iterator[Check]:
             f"hello.not_found {path}", port, Exchange(method="GET", path=path, status=404)
         )
     yield answers("hello.query", port, replace(first, path="/route_01?a=b"), required=False)
-    yield from connection_checks(port, first, concurrent_required=True)
+    yield from connection_checks(port, first, concurrent_required=True, closes=closes)
 
 
-def payload_checks(port: int) -> Iterator[Check]:
+def payload_checks(port: int, *, closes: bool = False) -> Iterator[Check]:
     asked = [
         Exchange(method="GET", path=f"/payload/{size}", media_type=OCTETS, reply=payload(size))
         for size in PAYLOAD_SIZES
@@ -41,10 +41,10 @@ def payload_checks(port: int) -> Iterator[Check]:
         yield answers(
             f"payload.not_found {path}", port, Exchange(method="GET", path=path, status=404)
         )
-    yield from connection_checks(port, asked[0], concurrent_required=True)
+    yield from connection_checks(port, asked[0], concurrent_required=True, closes=closes)
 
 
-def rest_checks(port: int) -> Iterator[Check]:
+def rest_checks(port: int, *, closes: bool = False) -> Iterator[Check]:
     post = posting(REST_BODY.encode())
     yield answers("rest.post", port, post)
     # The body goes back as received: spaces, order and characters are not those a JSON library
@@ -61,7 +61,7 @@ def rest_checks(port: int) -> Iterator[Check]:
     yield _chunked(port, post)
     # Frameworks with a thread for each connection may answer no more of them at a time than they
     # have threads.
-    yield from connection_checks(port, post, concurrent_required=False)
+    yield from connection_checks(port, post, concurrent_required=False, closes=closes)
 
 
 def posting(body: bytes) -> Exchange:

@@ -24,13 +24,18 @@ from wirebench.verify.delay_checks import DELAY_MS, THREADS, delay_checks
 from wirebench.verify.http import Connection, PeerError
 from wirebench.verify.http_workloads import hello_checks, payload_checks, rest_checks
 from wirebench.verify.parity_checks import crowd_check, slow_head_check
-from wirebench.verify.types import CheckResult, Verdict, verdict
+from wirebench.verify.types import PLAIN, CheckResult, Traits, Verdict, verdict
 from wirebench.verify.websocket_workloads import count_checks, echo_checks
 
-_WORKLOADS: Mapping[Workload, Callable[[int], Iterator[Check]]] = {
+_PROCESSES_WITHIN_S = 10.0
+"""An interpreter on a busy core needs about a second for each."""
+
+_HTTP: Mapping[Workload, Callable[..., Iterator[Check]]] = {
     "http.hello": hello_checks,
     "http.payload": payload_checks,
     "rest": rest_checks,
+}
+_WEBSOCKET: Mapping[Workload, Callable[[int], Iterator[Check]]] = {
     "ws.echo": echo_checks,
     "ws.count": count_checks,
 }
@@ -44,15 +49,12 @@ def verify_server(
     *,
     port_seed: int = 0,
     start_timeout_ns: int | None = None,
-    threads: int | None = None,
+    traits: Traits = PLAIN,
     timeouts: bool = False,
 ) -> Verdict:
     """Start the server twice on one port and run every check of its workload.
 
     ``timeouts``: wait for the limit of a request head too, for up to ``HEAD_WITHIN_S``.
-
-    ``threads``: it stands still with fewer. It then gets that many, and what their number limits is
-    not checked.
     """
     began = time.monotonic_ns()
     results: list[CheckResult] = []
@@ -66,7 +68,7 @@ def verify_server(
                 results,
                 port_seed=port_seed,
                 timeout_ns=start_timeout_ns,
-                threads=threads,
+                traits=traits,
                 timeouts=timeouts,
             )
         except StartError as error:
@@ -91,18 +93,18 @@ def _first_start(
     *,
     port_seed: int,
     timeout_ns: int | None,
-    threads: int | None,
+    traits: Traits,
     timeouts: bool,
 ) -> Failure | None:
     # On the core where it will be measured: some races need two cores.
     cores = choose_cores().contestant
-    settings = ServerSettings(workload=workload, threads=threads or 1)
+    settings = ServerSettings(workload=workload, threads=traits.threads or 1)
     server = start_server(
         scope, program, settings, cores=cores, port_seed=port_seed, timeout_ns=timeout_ns
     )
 
     results += run_checks(
-        _questions(workload, server.port, timeouts=timeouts),
+        _questions(workload, server.port, traits, timeouts=timeouts),
         alive=lambda: not ended(server.process),
     )
     if server.process.exit_code() is not None:
@@ -119,13 +121,16 @@ def _first_start(
         )
     results.append(_sigterm(server, "lifecycle.sigterm", "SIGTERM"))
     results += _second_start(
-        scope, workload, program, server.port, timeout_ns=timeout_ns, threads=threads
+        scope, workload, program, server.port, timeout_ns=timeout_ns, traits=traits
     )
     return None
 
 
-def _questions(workload: Workload, port: int, *, timeouts: bool) -> Iterator[Check]:
-    yield from _WORKLOADS[workload](port)
+def _questions(workload: Workload, port: int, traits: Traits, *, timeouts: bool) -> Iterator[Check]:
+    if workload in _HTTP:
+        yield from _HTTP[workload](port, closes=traits.closes)
+    else:
+        yield from _WEBSOCKET[workload](port)
     yield crowd_check(port)
     if timeouts:
         yield slow_head_check(port)
@@ -143,6 +148,22 @@ def _sigterm(server: Server, id_: str, sent: str, *, required: bool = True) -> C
     )
 
 
+def _processes(server: Server) -> CheckResult:
+    """The rule of ``processes = true``. The others may come after the first that accepts."""
+    deadline = time.monotonic() + _PROCESSES_WITHIN_S
+    with interrupt.waiting():
+        while (found := len(server.process.pids())) < THREADS and time.monotonic() < deadline:
+            time.sleep(0.02)
+    return CheckResult(
+        id="parity.processes",
+        passed=found >= THREADS,
+        required=True,
+        sent=f"a start with WIREBENCH_THREADS={THREADS}",
+        expected=f"{THREADS} processes, since its manifest has processes = true",
+        received=f"{found} process{'' if found == 1 else 'es'}",
+    )
+
+
 def _second_start(
     scope: Scope,
     workload: Workload,
@@ -150,14 +171,14 @@ def _second_start(
     port: int,
     *,
     timeout_ns: int | None,
-    threads: int | None,
+    traits: Traits,
 ) -> Iterator[CheckResult]:
     """A server's port must be usable right after it stopped; this also tests the
     default settings.
     """
     settings = ServerSettings(
         workload=workload,
-        threads=threads or THREADS,
+        threads=traits.threads or THREADS,
         delay_ms=DELAY_MS if workload == "rest" else 0,
     )
     sent, expected = "a start on the port it had before", f"a connection on {ports.HOST}:{port}"
@@ -185,9 +206,12 @@ def _second_start(
         expected=expected,
         received="a connection",
     )
+    if workload != "rest" and traits.processes:
+        yield _processes(server)
     if workload == "rest":
         yield from run_checks(
-            delay_checks(port, limited=threads is None), alive=lambda: not ended(server.process)
+            delay_checks(port, limited=traits.threads is None),
+            alive=lambda: not ended(server.process),
         )
     # At the end of a trial a client may still hold connections.
     with interrupt.hold():

@@ -6,8 +6,33 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from wirebench.catalog.model import Role
+from wirebench.catalog.model import Contestant, Role
 from wirebench.process.types import Failure
+
+
+@dataclass(frozen=True, kw_only=True)
+class Traits:
+    """What a server's manifest says of it that changes its check."""
+
+    threads: int | None = None
+    """It stands still with fewer. It then gets that many, and what their number limits is not
+    checked.
+    """
+    processes: bool = False
+    """Its threads above one are processes, but in ``rest``."""
+    closes: bool = False
+    """It ends each connection after its reply."""
+
+    @classmethod
+    def of(cls, contestant: Contestant) -> Traits:
+        return cls(
+            threads=contestant.checked_with_threads,
+            processes=contestant.processes,
+            closes=contestant.closes,
+        )
+
+
+PLAIN = Traits()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -48,13 +48,15 @@ void connection::open() {
         }
         set_filter(*std::move(tls));
     }
-    // A port that we chose may be taken by somebody else, or not be free yet: try the next ones. A
+    // A port that we chose may be taken by somebody else, or not be free yet: try the next ones,
+    // all of them if need be, since what a run of many connections took is not free for a minute. A
     // try costs some 3 us.
-    constexpr int most_tries = 20'000;
-    for (int tries = 1;; ++tries) {
+    const plan& p = host_.the_plan();
+    const std::uint64_t most_tries = p.sources.size() * std::uint64_t{p.ports.size()};
+    for (std::uint64_t tries = 1;; ++tries) {
         const auto begun = connect(host_.loop(), server, host_.connect_options(server));
         if (begun) return;
-        if (begun.error().code == wire::errc::address_in_use && host_.the_plan().choose_ports &&
+        if (begun.error().code == wire::errc::address_in_use && p.choose_ports &&
             tries < most_tries)
             continue;
         fail(connect_kind(begun.error().code), begun.error().message);

@@ -11,8 +11,10 @@ void run_idle(run_steps& steps) {
     run_result& out = steps.out();
     if (!steps.open_all()) return;
     process_watch* const watch = steps.watch();
+    std::uint64_t wake_ups_before = 0;
     if (watch != nullptr) {
         watch->find();
+        wake_ups_before = watch->wake_ups();
         watch->begin();
     }
     generator_meter meter;
@@ -36,6 +38,11 @@ void run_idle(run_steps& steps) {
     out.connections_opened = out.connect.opened;
     idle_result& idle = out.idle.emplace();
     idle.opened = out.connect.opened;
+    if (watch != nullptr) {
+        const std::uint64_t now = watch->wake_ups();
+        // Fewer: processes that ended took theirs with them.
+        if (now >= wake_ups_before) idle.server_wake_ups = now - wake_ups_before;
+    }
     for (const auto& w : steps.workers()) {
         idle.held += w->sessions().open;
         idle.pings += w->sessions().pings;

@@ -163,8 +163,14 @@ run_steps::opening run_steps::open(std::uint32_t total, std::uint32_t at_once) {
 bool run_steps::open_all() {
     const options& o = plan_.asked;
     show("connecting", clock_now());
+    process_watch* const watch = o.keep_alive ? watch_ : nullptr;
+    if (watch != nullptr) {
+        watch->find();
+        watch->begin();
+    }
     const opening opened =
         open(o.connections, o.keep_alive ? std::max(1U, opened_at_once / o.threads) : 0);
+    if (watch != nullptr) out_.connect.server = watch->end();
     // Those that opened and were lost at once are opened again for their requests, which then say
     // why.
     const bool lost = opened.open_now == 0 && out_.connect.opened != 0 && !o.idle;

@@ -204,6 +204,21 @@ void process_watch::begin() {
 
 void process_watch::sample() { peak_ = std::max(peak_, resident_bytes()); }
 
+std::uint64_t process_watch::wake_ups() const {
+    std::uint64_t total = 0;
+    for (const pid_t pid : known_) {
+        const std::string threads = fmt::format("/proc/{}/task", pid);
+        DIR* const folder = opendir(threads.c_str());
+        if (folder == nullptr) continue;  // it ended meanwhile
+        while (const dirent* entry = readdir(folder)) {
+            const auto status = read_file(fmt::format("{}/{}/status", threads, entry->d_name));
+            total += field(status.value_or(""), "voluntary_ctxt_switches:").value_or(0);
+        }
+        closedir(folder);
+    }
+    return total;
+}
+
 server_usage process_watch::end() {
     server_usage out;
     // CPU first: the figures of the window, before our own look-ups.

@@ -53,6 +53,9 @@ public:
     // Memory between the edges; cheap.
     void sample();
     server_usage end();
+    // How often threads of the processes that were found last have slept and been woken, since they
+    // began. Reads a file for each thread.
+    std::uint64_t wake_ups() const;
 
 private:
     struct cpu {

@@ -83,6 +83,8 @@ TEST(ProcessWatch, CountsTheCpuOfDescendantsInTheWindowOnly) {
     EXPECT_LE(*used.pss_bytes, used.rss_bytes);
     EXPECT_FALSE(used.kernel_bytes.has_value()) << "only a cgroup tells";
 
+    EXPECT_GT(watch.wake_ups(), 0U);
+
     watch.find();
     watch.begin();  // a second window knows nothing of the first
     const server_usage idle = watch.end();

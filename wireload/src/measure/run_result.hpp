@@ -28,6 +28,7 @@ struct connect_result {
     nanos elapsed = 0;  // from the start until the last one was open
     histogram latency;
     connect_phases phases;
+    std::optional<server_usage> server;  // what it used until the last one was open
 };
 
 struct round_result {
@@ -44,9 +45,10 @@ struct round_result {
 // Connections that were held and not used.
 struct idle_result {
     std::uint64_t opened = 0;
-    std::uint64_t held = 0;      // still open at the end
-    std::uint64_t pings = 0;     // answered
-    std::uint64_t messages = 0;  // that came unasked
+    std::uint64_t held = 0;                        // still open at the end
+    std::uint64_t pings = 0;                       // answered
+    std::uint64_t messages = 0;                    // that came unasked
+    std::optional<std::uint64_t> server_wake_ups;  // of the watched server's threads
 };
 
 // A window in turns with other generators.

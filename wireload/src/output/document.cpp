@@ -277,8 +277,11 @@ json first_error(const run_result& r) {
 
 json idle(const std::optional<idle_result>& r) {
     if (!r) return nullptr;
-    return {
-        {"opened", r->opened}, {"held", r->held}, {"pings", r->pings}, {"messages", r->messages}};
+    return {{"opened", r->opened},
+            {"held", r->held},
+            {"pings", r->pings},
+            {"messages", r->messages},
+            {"server_wake_ups", or_null(r->server_wake_ups)}};
 }
 
 json generator(const generator_usage& g) {
@@ -316,7 +319,8 @@ json to_document(const plan& p, const run_result& r) {
           {"failed", r.connect.failed},
           {"elapsed_ns", r.connect.elapsed},
           {"latency", latency(r.connect.latency, p.asked.keep_histogram)},
-          {"phases", phases(p, r)}}},
+          {"phases", phases(p, r)},
+          {"server", server(r.connect.server)}}},
         {"tls", tls(p, r)},
         {"deflate", deflate(p, r)},
         {"window",

@@ -14,6 +14,7 @@ import (
 	"github.com/fasthttp/router"
 	"github.com/fasthttp/websocket"
 	"github.com/valyala/fasthttp"
+	"github.com/valyala/fasthttp/prefork"
 )
 
 type request struct {
@@ -110,5 +111,12 @@ func main() {
 		IdleTimeout: 2 * time.Minute,
 		Logger:      log.New(io.Discard, "", 0),
 	}
-	log.Fatal(server.ListenAndServe(net.JoinHostPort(os.Getenv("WIREBENCH_HOST"), os.Getenv("WIREBENCH_PORT"))))
+	address := net.JoinHostPort(os.Getenv("WIREBENCH_HOST"), os.Getenv("WIREBENCH_PORT"))
+	// Several handlers of one service in rest; else processes, each with one.
+	if threads > 1 && os.Getenv("WIREBENCH_WORKLOAD") != "rest" {
+		processes := prefork.New(&server)
+		processes.Reuseport = true
+		log.Fatal(processes.ListenAndServe(address))
+	}
+	log.Fatal(server.ListenAndServe(address))
 }

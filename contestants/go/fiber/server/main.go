@@ -43,9 +43,12 @@ func main() {
 		return c.SendString("Sending response: " + string(c.Body()))
 	})
 
+	// Several handlers of one service in rest; else processes, each with one.
+	prefork := threads > 1 && os.Getenv("WIREBENCH_WORKLOAD") != "rest"
 	address := net.JoinHostPort(os.Getenv("WIREBENCH_HOST"), os.Getenv("WIREBENCH_PORT"))
 	log.Fatal(app.Listen(address, fiber.ListenConfig{
 		DisableStartupMessage: true,
+		EnablePrefork:         prefork,
 		CertFile:              os.Getenv("WIREBENCH_TLS_CERT"),
 		CertKeyFile:           os.Getenv("WIREBENCH_TLS_KEY"),
 	}))

@@ -1,0 +1,33 @@
+"""Connections beyond the open files of one process: how many processes a server needs for them.
+
+Every connection is an open file of the process that accepted it, and a process may open only so
+many. Servers whose threads above one are processes get as many as it takes; the others cannot be
+in the cell.
+"""
+
+from __future__ import annotations
+
+import math
+
+from wirebench.catalog.model import Contestant
+from wirebench.catalog.studies import Cell, most_connections
+
+SHARE = 0.8
+"""How much of a process's open files its even share of the connections may fill. The kernel, or the
+server, spreads connections unevenly, and a server opens other files too. Our own choice.
+"""
+
+
+def processes_for(cell: Cell, *, open_files: int) -> int:
+    """How many server processes hold the connections of the cell."""
+    return max(1, math.ceil(most_connections(cell.load) / (SHARE * open_files)))
+
+
+def too_few_files(contestant: Contestant, cell: Cell, *, open_files: int) -> str | None:
+    """Why the contestant cannot hold the connections of the cell; None if it can."""
+    if contestant.processes or processes_for(cell, open_files=open_files) == 1:
+        return None
+    return (
+        f"{open_files:,} a process, and it is one process: too few for"
+        f" {most_connections(cell.load):,} connections"
+    )
