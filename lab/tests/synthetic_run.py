@@ -22,8 +22,10 @@ from wirebench.catalog.studies import (
     ClientLoad,
     ClosedLoad,
     EachLoad,
+    IdleLoad,
     OpenLoad,
     RampLoad,
+    StormLoad,
     Study,
     load_studies,
 )
@@ -324,6 +326,10 @@ def _measured(
         )
     if isinstance(load, RampLoad):
         return _ramp(world, base, load, cost, random)
+    if isinstance(load, StormLoad):
+        return _storm(world, base, load, cost, random)
+    if isinstance(load, IdleLoad):
+        return _idle(base, load, cost)
     assert isinstance(load, ClientLoad)
     trip = (
         30_000
@@ -345,6 +351,44 @@ def _measured(
         histogram=_histogram(world, trip, random),
         validity={"completed": True},
     )
+
+
+def _storm(
+    world: World, base: TrialRecord, load: StormLoad, cost: float, random: np.random.Generator
+) -> TrialRecord:
+    each = 30_000 + 20_000 * cost
+    ready = 40_000_000 if load.restart else 0
+    metrics = _latency(load.connections * each / 3) | {
+        "connect_ns": load.connections * each / 2,
+        "makespan_ns": load.connections * each + ready,
+        "ready_ns": 40_000_000,
+        "success_ratio": 1.0,
+        "server_rss_peak_bytes": 4_000_000 + 4_000 * load.connections * cost,
+    }
+    return replace(
+        base,
+        metrics=metrics,
+        histogram=_histogram(world, load.connections * each / 3, random),
+        validity={"completed": True, **_cpu_shares(world, base, 1e9 / each)},
+    )
+
+
+def _idle(base: TrialRecord, load: IdleLoad, cost: float) -> TrialRecord:
+    """Nothing is sent: no latency, no rate, no histogram."""
+    memory = 3_000_000 + 4_000 * load.connections * cost
+    metrics = {
+        "connect_ns": load.connections * 30_000,
+        "connect_cpu_ns": load.connections * 15_000 * cost,
+        "success_ratio": 1.0,
+        "cpu_per_s_ns": 200_000 * cost,
+        "wake_ups_per_s": 1.0 + cost,
+        "server_rss_peak_bytes": memory * 1.2,
+        "server_rss_bytes": memory * 1.1,
+        "server_pss_bytes": memory,
+        "server_kernel_bytes": None,
+        "host_kernel_growth_bytes": 5_600 * load.connections,
+    }
+    return replace(base, metrics=metrics, validity={"completed": True})
 
 
 def _open(
