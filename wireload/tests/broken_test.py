@@ -9,7 +9,7 @@ import socket
 import time
 import unittest
 
-from servers import Server, http, http_replies, load, reply, serving, wireload
+from servers import MOST_MEMORY, Server, http, http_replies, load, reply, serving, wireload
 
 
 class BrokenServers(unittest.TestCase):
@@ -150,7 +150,7 @@ class BrokenServers(unittest.TestCase):
         with serving(http(flood)) as server:
             run = load(server, "-n", "3", "-c", "1")
         self.assertEqual(run.errors, {"protocol": 3})
-        self.assertLess(run.document["generator"]["rss_peak_bytes"], 64 << 20)
+        self.assertLess(run.document["generator"]["rss_peak_bytes"], MOST_MEMORY)
 
     def test_more_than_was_asked_for(self) -> None:
         with serving(http_replies(lambda n: reply() + (reply() if n == 2 else b""))) as server:

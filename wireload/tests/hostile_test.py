@@ -7,17 +7,27 @@ python3 hostile_test.py
 
 from __future__ import annotations
 
-import os
 import random
 import socket
 import threading
 import unittest
 
 from hostile import HTTP, WS, Behaviour
-from servers import TEXT, Handler, Run, Server, frame, http, load, reply, serving, typed, websocket
+from servers import (
+    MOST_MEMORY,
+    TEXT,
+    Handler,
+    Run,
+    Server,
+    frame,
+    http,
+    load,
+    reply,
+    serving,
+    typed,
+    websocket,
+)
 
-MOST_MEMORY = int(os.environ.get("WIRELOAD_MOST_MEMORY_MIB", "48")) << 20
-"""Sanitizers have memory of their own."""
 PATIENCE = ("--timeout", "150ms")
 
 

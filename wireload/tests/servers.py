@@ -37,6 +37,10 @@ from wirebench.frames import (
 __all__ = ["BINARY", "CLOSE", "PING", "PONG", "RSV1", "TEXT"]
 
 WIRELOAD = os.environ.get("WIRELOAD", "wireload")
+MOST_MEMORY = int(os.environ.get("WIRELOAD_MOST_MEMORY_MIB", "48")) << 20
+"""What wireload may take with few connections, whatever it is sent. Sanitizers have memory of their
+own.
+"""
 
 Handler = Callable[["Server", socket.socket], None]
 

@@ -15,22 +15,24 @@ add_fuzzers(wireload wireload_core)
 # End to end, against servers of the standard library. The project's own environment comes first because it has the package
 # hdrhistogram, with which another implementation reads our histograms.
 find_program(WIRELOAD_PYTHON NAMES python3 HINTS "${PROJECT_SOURCE_DIR}/.venv/bin" NO_CMAKE_PATH REQUIRED)
+# The sanitizers need memory of their own, and keep some of what was given back.
+set(wireload_most_memory 48)
+if(WIREBENCH_SANITIZE)
+  set(wireload_most_memory 512)
+endif()
+set(wireload_environment "WIRELOAD=$<TARGET_FILE:wireload>" "WIRELOAD_MOST_MEMORY_MIB=${wireload_most_memory}")
 foreach(suite IN ITEMS http requests checks broken uring websocket deflate output open_loop turns tls docs)
   add_test(NAME wireload_${suite} COMMAND ${WIRELOAD_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/${suite}_test.py)
-  set_tests_properties(wireload_${suite} PROPERTIES TIMEOUT 120 ENVIRONMENT "WIRELOAD=$<TARGET_FILE:wireload>")
+  set_tests_properties(wireload_${suite} PROPERTIES TIMEOUT 120 ENVIRONMENT "${wireload_environment}")
 endforeach()
 
 # The longest first: the short ones fill what is left beside them.
 set_tests_properties(wireload_broken wireload_open_loop wireload_websocket PROPERTIES COST 15)
 
-# Servers that answer with anything. The sanitizers need memory of their own, and keep some of what was given back.
-set(wireload_most_memory 48)
-if(WIREBENCH_SANITIZE)
-  set(wireload_most_memory 512)
-endif()
+# Servers that answer with anything.
 add_test(NAME wireload_hostile COMMAND ${WIRELOAD_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/hostile_test.py)
 set_tests_properties(wireload_hostile PROPERTIES TIMEOUT 240 COST 100 ENVIRONMENT
-  "WIRELOAD=$<TARGET_FILE:wireload>;WIRELOAD_MOST_MEMORY_MIB=${wireload_most_memory}")
+  "${wireload_environment}")
 
 # The sanitizers' own memory would be measured with it.
 if(NOT WIREBENCH_SANITIZE)
