@@ -89,6 +89,54 @@ def test_what_was_built_is_not_built_again_until_something_it_is_made_from_chang
     assert made(project).cached
 
 
+BOTH_ROLES = MANIFEST + 'calls = ["http"]\n'
+BY_TARGET = "[build]\nsteps = [['sh', '-c', 'echo {target} >>targets; touch made-{target}']]\n"
+BOTH_COMMANDS = RUN + 'client = ["{build}/client"]\n'
+
+
+def test_one_role_of_two_is_built_alone_and_the_rest_when_it_is_needed(project: Project) -> None:
+    project.add("sh/mine", BOTH_ROLES + BY_TARGET + BOTH_COMMANDS)
+    one = project.contestant("sh/mine")
+    first = build(one, project.root, jobs=1, roles={"server"})
+    targets = folder_of(first) / "targets"
+    assert targets.read_text().split() == ["server"]
+    assert build(one, project.root, jobs=1, roles={"server"}).cached
+
+    # The folder may be in use: what it has stays.
+    other = build(one, project.root, jobs=1, roles={"client"})
+    assert (other.cached, other.folder) == (False, first.folder)
+    assert targets.read_text().split() == ["server", "all"]
+    assert (targets.parent / "made-server").exists()
+    for roles in ({"server"}, {"client"}, {"server", "client"}, None):
+        assert build(one, project.root, jobs=1, roles=roles).cached  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        MANIFEST + BY_TARGET + RUN,
+        BOTH_ROLES + "[build]\nsteps = [['touch', 'x']]\n" + BOTH_COMMANDS,
+    ],
+    ids=["a single role", "steps that name no target"],
+)
+def test_where_no_role_can_be_left_out_everything_is_built(project: Project, manifest: str) -> None:
+    project.add("sh/mine", manifest)
+    one = project.contestant("sh/mine")
+    result = build(one, project.root, jobs=1, roles={"server"})
+    targets = folder_of(result) / "targets"
+    assert not targets.exists() or targets.read_text().split() == ["all"]
+    assert build(one, project.root, jobs=1).cached
+
+
+def test_a_failed_build_of_the_rest_leaves_the_role_that_was_built(project: Project) -> None:
+    fails = BY_TARGET.replace("touch made-{target}", "test {target} = server")
+    project.add("sh/mine", BOTH_ROLES + fails + BOTH_COMMANDS)
+    one = project.contestant("sh/mine")
+    assert build(one, project.root, jobs=1, roles={"server"}).status == "ok"
+    assert build(one, project.root, jobs=1).status == "failed"
+    assert build(one, project.root, jobs=1, roles={"server"}).cached
+
+
 def test_builds_of_long_ago_are_removed_and_those_of_others_are_not(project: Project) -> None:
     project.add("sh/mine", steps("true"), server_py="0")
     project.add("sh/mine-2", steps("true"))

@@ -5,7 +5,7 @@ does.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ import pytest
 from rich.console import Console
 
 from test_plan import contestant
-from wirebench.catalog.model import Contestant
+from wirebench.catalog.model import Contestant, Role
 from wirebench.catalog.studies import Study, load_studies
 from wirebench.cli.announce import scope_notes
 from wirebench.cli.table import run_tables
@@ -66,6 +66,7 @@ class FakeBench:
     wrong: set[tuple[str, str]] = field(default_factory=set)
     crashing: set[str] = field(default_factory=set)
     built: list[str] = field(default_factory=list)
+    built_for: dict[str, Collection[Role]] = field(default_factory=dict)
     checked: list[tuple[str, str]] = field(default_factory=list)
     ran: list[TrialSpec] = field(default_factory=list)
     cut_after: int | None = None
@@ -95,8 +96,13 @@ class FakeBench:
     def building(self) -> bool:
         return len(self.checked) < self.building_for
 
-    def begin_builds(self, contestants: Iterable[Contestant]) -> None:
-        pass
+    def begin_builds(
+        self,
+        contestants: Iterable[Contestant],
+        *,
+        roles: Mapping[str, Collection[Role]] | None = None,
+    ) -> None:
+        self.built_for |= roles or {}
 
     def build(self, contestant: Contestant) -> Built:
         self.built.append(contestant.identity)
@@ -361,6 +367,7 @@ def test_clients_are_measured_against_a_server_that_was_checked(tmp_path: Path) 
         ("cpp/floor", "client:http.payload"),
         ("cpp/curl", "client:http.payload"),
     ]
+    assert bench.built_for == {"cpp/floor": {"server", "client"}, "cpp/curl": {"client"}}
     assert {(spec.role, spec.server.identity if spec.server else None) for spec in bench.ran} == {
         ("client", "cpp/floor")
     }

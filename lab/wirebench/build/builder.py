@@ -12,7 +12,7 @@ import shlex
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TextIO
@@ -28,6 +28,8 @@ BuildStatus = Literal["ok", "not_installed", "failed", "disabled"]
 LOG = "build.log"
 STEP_TIMEOUT_S = 1800.0
 _DONE = ".wirebench-built"
+"""Names what was built: ``ALL``, or the only role."""
+ALL = "all"
 _TAIL_LINES = 40
 _TAIL_BYTES = 8192
 
@@ -68,12 +70,15 @@ def build(
     root: Path,
     *,
     jobs: int,
+    roles: Collection[Role] | None = None,
     on_event: OnEvent | None = None,
     cancelled: threading.Event | None = None,
 ) -> BuildResult:
     """Build a contestant, or find an earlier build from the same inputs.
 
-    ``cancelled``, set by another thread, ends it with ``StepCancelledError``.
+    ``roles``: what it is needed for, None for everything. A contestant with both roles is built for
+    one alone where its build steps can (``{target}``). ``cancelled``, set by another thread, ends
+    it with ``StepCancelledError``.
     """
     if contestant.disabled is not None:
         since = contestant.disabled.since.isoformat()
@@ -87,17 +92,29 @@ def build(
     folder = (
         builds_folder(contestant, root) / f"{contestant.name}-{build_key(contestant, root, found)}"
     )
-    if (folder / _DONE).exists():
+    target = _target(contestant, roles)
+    if _holds(folder, target):
         return BuildResult(contestant=contestant, status="ok", folder=folder, cached=True)
     began = time.monotonic()
     with _locked(folder, cancelled):
-        if (folder / _DONE).exists():
+        if _holds(folder, target):
             return BuildResult(contestant=contestant, status="ok", folder=folder, cached=True)
+        if (folder / _DONE).exists():
+            target = ALL  # what is missing, beside what another run may be using
+        else:
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True)
         message = _run_steps(
-            contestant, root, folder, jobs=jobs, on_event=on_event, cancelled=cancelled
+            contestant,
+            root,
+            folder,
+            jobs=jobs,
+            target=target,
+            on_event=on_event,
+            cancelled=cancelled,
         )
         if not message:
-            (folder / _DONE).touch()
+            (folder / _DONE).write_text(target, encoding="utf-8")
             _remove_older(folder)
     seconds = time.monotonic() - began
     if message:
@@ -110,6 +127,23 @@ def build(
             seconds=seconds,
         )
     return BuildResult(contestant=contestant, status="ok", folder=folder, seconds=seconds)
+
+
+def _target(contestant: Contestant, roles: Collection[Role] | None) -> str:
+    """``ALL``, or the only role that is to be built."""
+    by_role = any("{target}" in word for step in contestant.build_steps for word in step)
+    if roles is None or not by_role or contestant.roles <= set(roles):
+        return ALL
+    (role,) = contestant.roles & set(roles)
+    return role
+
+
+def _holds(folder: Path, target: str) -> bool:
+    """Whether the folder has what is wanted."""
+    try:
+        return (folder / _DONE).read_text(encoding="utf-8") in (ALL, target)
+    except FileNotFoundError:
+        return False
 
 
 def builds_folder(contestant: Contestant, root: Path) -> Path:
@@ -134,17 +168,24 @@ def resolve_command(contestant: Contestant, build_folder: Path, role: Role) -> l
 
 
 def fill(
-    command: Sequence[str], contestant: Contestant, build_folder: Path, root: Path, *, jobs: int
+    command: Sequence[str],
+    contestant: Contestant,
+    build_folder: Path,
+    root: Path,
+    *,
+    jobs: int,
+    target: str = ALL,
 ) -> list[str]:
     """Fill the placeholders of a command."""
     values = {
+        "target": target,
         "source": str(contestant.folder),
         "build": str(build_folder),
         "root": str(root),
         "jobs": str(jobs),
     }
     return [
-        re.sub(r"\{(source|build|root|jobs)\}", lambda match: values[match[1]], word)
+        re.sub(r"\{(source|build|root|jobs|target)\}", lambda match: values[match[1]], word)
         for word in command
     ]
 
@@ -159,15 +200,17 @@ def _run_steps(
     folder: Path,
     *,
     jobs: int,
+    target: str,
     on_event: OnEvent | None,
     cancelled: threading.Event | None,
 ) -> str:
     """Returns the error message; empty if all steps succeeded."""
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
     env = build_environment(root)
     before = source_digest(contestant, root)
-    steps = [fill(step, contestant, folder, root, jobs=jobs) for step in contestant.build_steps]
+    steps = [
+        fill(step, contestant, folder, root, jobs=jobs, target=target)
+        for step in contestant.build_steps
+    ]
     with (folder / LOG).open("ab", buffering=0) as log:
         for number, argv in enumerate(steps, start=1):
             shown = _shorten(shlex.join(argv), root)

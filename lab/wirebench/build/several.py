@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 from wirebench.build.builder import BuildResult, build
-from wirebench.catalog import Contestant
+from wirebench.catalog import Contestant, Role
 
 AT_ONCE = 3
 """At most. They share the jobs, and compilers of C++ take up to 1 GiB each."""
@@ -36,12 +36,22 @@ class Builds:
         )
         self._begun: dict[str, Future[BuildResult]] = {}
 
-    def begin(self, contestants: Iterable[Contestant]) -> None:
-        """Build these, in this order. Returns at once."""
+    def begin(
+        self,
+        contestants: Iterable[Contestant],
+        *,
+        roles: Mapping[str, Collection[Role]] | None = None,
+    ) -> None:
+        """Build these, in this order, each for the roles given under its name. Returns at once."""
         for one in contestants:
             if one.identity not in self._begun:
                 self._begun[one.identity] = self._pool.submit(
-                    build, one, self._root, jobs=self._jobs, cancelled=self._cancelled
+                    build,
+                    one,
+                    self._root,
+                    jobs=self._jobs,
+                    roles=roles.get(one.identity) if roles is not None else None,
+                    cancelled=self._cancelled,
                 )
 
     def wait(self, contestant: Contestant) -> BuildResult:

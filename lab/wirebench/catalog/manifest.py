@@ -21,7 +21,7 @@ from wirebench.catalog.model import Contestant, Disabled, Feature, Needs, Scheme
 
 MANIFEST = "manifest.toml"
 LANGUAGE = "language.toml"
-PLACEHOLDERS = ("source", "build", "root", "jobs")
+PLACEHOLDERS = ("source", "build", "root", "jobs", "target")
 _INHERITED = ("needs", "build", "run")
 
 

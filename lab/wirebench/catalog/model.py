@@ -111,6 +111,14 @@ class Contestant:
     closes: bool = False
     """It ends each connection after its reply, so that every request pays for a new one."""
 
+    @property
+    def roles(self) -> frozenset[Role]:
+        offered: tuple[tuple[Role, bool], ...] = (
+            ("server", bool(self.serves)),
+            ("client", bool(self.calls)),
+        )
+        return frozenset(role for role, offers in offered if offers)
+
     def command(self, role: Role) -> tuple[str, ...] | None:
         """The command with its placeholders; ``wirebench.build.resolve_command`` fills them."""
         return self.server_command if role == "server" else self.client_command

@@ -4,7 +4,7 @@ use fakes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -85,8 +85,16 @@ class Bench(Protocol):
         """Whether a build that was begun has not ended."""
         ...
 
-    def begin_builds(self, contestants: Iterable[Contestant]) -> None:
-        """Begin to build them, several at once; ``build()`` then waits for one of them."""
+    def begin_builds(
+        self,
+        contestants: Iterable[Contestant],
+        *,
+        roles: Mapping[str, Collection[Role]] | None = None,
+    ) -> None:
+        """Begin to build them, several at once; ``build()`` then waits for one of them.
+
+        ``roles``: what each is needed for, by name; without it everything is built.
+        """
         ...
 
     def build(self, contestant: Contestant) -> Built: ...

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -136,8 +136,13 @@ class LocalBench:
         """A program of the user's under this contestant's name: it is not built, and not moved."""
         self._given[name] = program
 
-    def begin_builds(self, contestants: Iterable[Contestant]) -> None:
-        self._builds.begin(contestants)
+    def begin_builds(
+        self,
+        contestants: Iterable[Contestant],
+        *,
+        roles: Mapping[str, Collection[Role]] | None = None,
+    ) -> None:
+        self._builds.begin(contestants, roles=roles)
 
     def build(self, contestant: Contestant) -> Built:
         result = self._builds.wait(contestant)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from wirebench.catalog.errors import CatalogError
-from wirebench.catalog.model import Contestant
+from wirebench.catalog.model import Contestant, Role
 from wirebench.catalog.studies import Cell, Preset, Study, link_of, select_cells, with_ramps
 from wirebench.plan.choose import Chosen, choose, has_cores_for, plan_cell
 from wirebench.plan.estimate import NO_PACES, VERIFY_NS, RampPaces, block_ns, build_ns, moving_ns
@@ -45,6 +45,8 @@ class Scope:
     """Cells (``study.cell``) of the preset that the time budget has no room for."""
     needed: Mapping[str, Contestant]
     """Every contestant to build: those of the cells, and the servers of the client studies."""
+    roles: Mapping[str, frozenset[Role]]
+    """What each of them is needed for."""
     absent: tuple[AbsentRecord, ...]
     unbuilt: tuple[str, ...]
     budget_ns: int | None
@@ -113,6 +115,7 @@ def scope_of(
         forecasts=tuple(forecasts[place] for place in kept),
         untimely=untimely,
         needed=needed,
+        roles=_roles(checks),
         absent=_absences(cells, gone),
         unbuilt=unbuilt,
         budget_ns=budget_ns,
@@ -211,6 +214,13 @@ def _absences(cells: Sequence[Chosen], gone: Mapping[str, Absence]) -> tuple[Abs
         for name, names in sorted(studies.items())
         if names
     )
+
+
+def _roles(checks: Sequence[Check]) -> dict[str, frozenset[Role]]:
+    roles: dict[str, set[Role]] = {}
+    for one in checks:
+        roles.setdefault(one.contestant.identity, set()).add(one.role)
+    return {name: frozenset(found) for name, found in roles.items()}
 
 
 def checks_of(cells: Sequence[Chosen]) -> tuple[Check, ...]:

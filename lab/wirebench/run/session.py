@@ -93,7 +93,7 @@ class Session:
         stored = self.before.plan if self.before else None
         needed = self.scope.needed
         wanted = [one for name, one in needed.items() if stored is None or name in stored.builds]
-        self.bench.begin_builds(wanted)
+        self.bench.begin_builds(wanted, roles=self.scope.roles)
         again = self._verify(builds=len(wanted)) if stored is None else []
         for contestant in wanted:
             self._wait_for_build(contestant, count=len(wanted))
