@@ -19,11 +19,19 @@ endif()
 
 file(GLOB wire_fuzz_targets CONFIGURE_DEPENDS tests/fuzz/*targets.cpp)
 leave_out_users(wire_fuzz_targets)
+if(NOT WIRE_WITH_TLS)
+  list(FILTER wire_fuzz_targets EXCLUDE REGEX "/tls_targets[.]cpp$")
+endif()
 # The corpus has inputs for every part: these are no part of what is linked without one.
 add_library(wire_corpus_test OBJECT tests/fuzz/corpus_test.cpp ${wire_fuzz_targets})
 target_include_directories(wire_corpus_test PRIVATE src tests)
 target_compile_definitions(wire_corpus_test PRIVATE WIRE_SOURCE_DIR="${CMAKE_CURRENT_SOURCE_DIR}")
 target_link_libraries(wire_corpus_test PUBLIC wire::wire GTest::gtest_main)
+if(WIRE_WITH_TLS)
+  target_link_libraries(wire_corpus_test PUBLIC OpenSSL::SSL OpenSSL::Crypto)
+else()
+  target_compile_definitions(wire_corpus_test PRIVATE WIRE_WITHOUT_TLS)
+endif()
 compile_tests_quickly(wire_corpus_test FROM wire_loop_tests)
 
 add_executable(wire_test ${wire_tests} tests/layering_test.cpp)
@@ -194,7 +202,7 @@ if(wire_has_all)
   target_link_libraries(wire_peer PRIVATE wire::wire ZLIB::ZLIB)
 endif()
 
-add_fuzzers(wire wire::wire)
+add_fuzzers(wire "wire::wire;OpenSSL::SSL;OpenSSL::Crypto")
 
 set(wire_consumer_flags "")
 if(WIREBENCH_SANITIZE)

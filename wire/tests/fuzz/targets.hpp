@@ -31,6 +31,7 @@ void content_range(std::string_view input);  // what a download continues from
 // Challenges of HTTP authentication, and the answers to those of Digest.
 void challenges(std::string_view input);
 void mended_head(std::string_view input);  // heads of responses, as lenient clients read them
+void tls_records(std::string_view input);  // of a peer that has the keys
 
 struct target {
     std::string_view name;  // also the folder of its corpus
@@ -58,6 +59,9 @@ inline constexpr target targets[] = {{"request", request},
                                      {"forwarded", forwarded},
                                      {"content_range", content_range},
                                      {"challenges", challenges},
+#ifndef WIRE_WITHOUT_TLS
+                                     {"tls_records", tls_records},
+#endif
                                      {"mended_head", mended_head}};
 
 }  // namespace wire::fuzz
