@@ -246,3 +246,18 @@ def test_a_server_that_starves_connections_keeps_its_figures_and_is_named() -> N
     assert "9,000" in row(text, "python/slow")
     assert "starves up to 450 of 1,000" in row(text, "python/slow")
     assert text.count("starves") == 1
+
+
+def test_a_cell_says_whether_each_connection_had_an_answer() -> None:
+    def with_silent(*, slow: int) -> list[TrialRecord]:
+        def load(count: int) -> dict[str, object]:
+            return {"window": {"unanswered": {"silent_connections": count}}}
+
+        return [
+            replace(one, load=load(slow if one.entry == "python/slow" else 0)) for one in trials()
+        ]
+
+    assert "each connection had an answer in each window" in drawn(with_silent(slow=0), width=200)
+    text = drawn(with_silent(slow=1234), width=200)
+    assert "connections without an answer in a whole window: python/slow (up to 1,234)" in text
+    assert "an answer in" not in drawn(trials(), width=200)

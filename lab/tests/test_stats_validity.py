@@ -13,6 +13,7 @@ from wirebench.stats.types import Starvation, TrialView
 from wirebench.stats.validity import (
     breaks_little,
     little_check,
+    silent_connections,
     starvation,
 )
 from wirebench.stats.warmup import change_points, combine, warm_up_class
@@ -134,6 +135,16 @@ def test_a_server_that_starves_connections_is_warned_of_and_not_voided() -> None
     found = starvation(trials)
     assert found == Starvation(requests=450, of=1000, oldest_ns=800_000_000)
     assert little_check(trials).voided == 0
+
+
+def silent(connections: int | None) -> TrialView:
+    return trial(load={"window": {"unanswered": {"silent_connections": connections}}})
+
+
+def test_connections_without_an_answer_are_the_most_of_any_trial() -> None:
+    assert silent_connections([silent(0), silent(3), silent(1), trial()]) == 3
+    assert silent_connections([silent(0)]) == 0
+    assert silent_connections([trial(), left_aside(1, 1), silent(None)]) is None
 
 
 def test_slow_answers_to_everybody_are_no_starvation() -> None:

@@ -40,12 +40,32 @@ class Starving(unittest.TestCase):
             run = load(server, "-c", "10", "-d", "400ms", "--warmup", "300ms")
         unanswered = run.document["window"]["unanswered"]
         self.assertEqual(unanswered["starved"], 5)
+        self.assertEqual(unanswered["silent_connections"], 5)
         self.assertGreaterEqual(unanswered["count"], 5)
         self.assertGreaterEqual(unanswered["oldest_ns"], 600_000_000)
         self.assertIn("5 of 10 connections waited for more than half of the window", run.screen)
         # Throughput x mean latency alone would give a half: ten in flight, of which five tell their
         # latency.
         self.assertAlmostEqual(run.document["little"]["ratio"], 1, delta=0.05)
+
+    def test_connections_without_an_answer_are_counted_without_a_warm_up_too(self) -> None:
+        """One of four is never answered; one answers once, at the window's beginning."""
+
+        def handle(server: Server, connection: socket.socket) -> None:
+            number = server.next_request()
+            held = bytearray()
+            answers = 0
+            while read_request(connection, held) is not None:
+                if number == 1 or (number == 2 and answers == 1):
+                    time.sleep(1)
+                time.sleep(0.003)
+                connection.sendall(reply())
+                answers += 1
+
+        with serving(handle) as server:
+            run = load(server, "-c", "4", "-d", "400ms", "--warmup", "0ms")
+        unanswered = run.document["window"]["unanswered"]
+        self.assertEqual((unanswered["starved"], unanswered["silent_connections"]), (2, 1))
 
     def test_a_window_shorter_than_the_latencies_fits_littles_law(self) -> None:
         with serving(

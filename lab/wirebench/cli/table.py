@@ -245,6 +245,8 @@ def _footnotes(cell: CellAnalysis) -> Iterable[str]:
     yield from cell.link_costs
     if (files := figures.processes_text(cell)) is not None:
         yield files
+    if (answered := figures.answered_text(cell)) is not None:
+        yield answered
     if cell.server is not None:
         yield f"served by {cell.server}"
     if cell.dropped:

@@ -16,6 +16,7 @@ from wirebench.report.figures import (
     COLUMNS,
     MEMORY_PER_CONNECTION,
     SET_BY_LOAD,
+    answered_text,
     is_set_by_load,
     noun,
     processes_text,
@@ -178,6 +179,8 @@ def _basis(cell: CellAnalysis, planned: Cell, ideal: float | None) -> str:
         parts.append(f"served by {cell.server}")
     if (files := processes_text(cell)) is not None:
         parts.append(files)
+    if (answered := answered_text(cell)) is not None:
+        parts.append(answered)
     if (link := link_of(planned.load)) is not None:
         parts.append(_link_text(cell, link))
     if ideal:

@@ -207,6 +207,19 @@ def processes_text(cell: CellAnalysis) -> str | None:
     return f"{cell.processes} processes each server, for open files{files}"
 
 
+def answered_text(cell: CellAnalysis) -> str | None:
+    """Whether each connection had an answer in each window; None where that was not counted."""
+    counted = [one for one in cell.entries if one.silent_connections is not None]
+    silent = [
+        f"{one.entry} (up to {one.silent_connections:,})"
+        for one in counted
+        if one.silent_connections
+    ]
+    if silent:
+        return f"connections without an answer in a whole window: {', '.join(silent)}"
+    return "each connection had an answer in each window" if counted else None
+
+
 def names(items: Sequence[str]) -> str:
     """``a, b and c``."""
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"

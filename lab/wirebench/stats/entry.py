@@ -25,6 +25,7 @@ from wirebench.stats.types import (
 from wirebench.stats.validity import (
     little_check,
     number,
+    silent_connections,
     starvation,
     void_reason,
 )
@@ -175,6 +176,7 @@ def entry_analysis(
         little=little,
         warm_up=warm_up,
         starvation=starvation(measured),
+        silent_connections=silent_connections(measured),
         kept_up=_too_slow(data, name) is None,
         failures=_failures(own),
         breaking=breaking,

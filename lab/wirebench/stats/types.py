@@ -273,6 +273,10 @@ class EntryAnalysis:
     little: LittleCheck
     warm_up: WarmUp
     starvation: Starvation | None = None
+    silent_connections: int | None = None
+    """The most in any trial that had no answer in the whole window. None where it was not counted:
+    only closed loops do.
+    """
     memory: ConnectionMemory | None = None
     """Over all rungs of the cell's study; None where connections are not what the cell sets."""
     kept_up: bool = True

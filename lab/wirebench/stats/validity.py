@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -68,11 +69,28 @@ def _sampling_error(trial: TrialView) -> float:
     return float(np.sqrt(max(0.0, connections * in_flight - mean) / (mean * samples)))
 
 
-def _starvation_of(trial: TrialView) -> Starvation | None:
-    load = trial.load or {}
-    window, plan = load.get("window"), load.get("plan")
+def _left_unanswered(trial: TrialView) -> Mapping[str, Any]:
+    """The generator's account of the requests in flight at the end of the window; empty without."""
+    window = (trial.load or {}).get("window")
     left = window.get("unanswered") if isinstance(window, Mapping) else None
-    if not isinstance(left, Mapping) or not isinstance(plan, Mapping):
+    return left if isinstance(left, Mapping) else {}
+
+
+def silent_connections(trials: Sequence[TrialView]) -> int | None:
+    """The most connections in any trial that had no answer in the whole window; None where no trial
+    counted them.
+    """
+    found = [
+        count
+        for trial in trials
+        if (count := number(_left_unanswered(trial).get("silent_connections"))) is not None
+    ]
+    return int(max(found)) if found else None
+
+
+def _starvation_of(trial: TrialView) -> Starvation | None:
+    left, plan = _left_unanswered(trial), (trial.load or {}).get("plan")
+    if not isinstance(plan, Mapping):
         return None
     requests, oldest = number(left.get("starved")), number(left.get("oldest_ns"))
     connections, in_flight = number(plan.get("connections")), number(plan.get("in_flight"))

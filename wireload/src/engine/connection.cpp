@@ -363,16 +363,20 @@ void connection::say_goodbye() {
     back_to_idle(false);
 }
 
-void connection::add_in_flight(nanos at, nanos long_ago, flight& out) const {
+void connection::add_in_flight(nanos at, nanos start, flight& out) const {
     if (flying_ == 0) return;
     out.count += flying_;
+    const nanos half = at - (at - start) / 2;
+    bool silent = sent_ == flying_;  // no reply yet to any request
     for (std::uint32_t i = 0; i <= ring_mask(); ++i) {
         if (times_[i] == 0) continue;
         const nanos age = std::max<nanos>(0, at - times_[i]);
         out.age_sum += static_cast<double>(age);
         out.oldest = std::max(out.oldest, age);
-        if (times_[i] < long_ago) ++out.starved;
+        if (times_[i] < half) ++out.starved;
+        silent = silent || times_[i] < start;
     }
+    if (silent) ++out.silent;
 }
 
 void connection::report(error_kind kind, std::uint64_t counter, nanos at, std::string_view received,

@@ -46,8 +46,8 @@ public:
     nanos check_deadline(nanos now);
     // At the end of the run.
     void say_goodbye();
-    // Adds its requests in flight to `out`; those sent before `long_ago` are starved.
-    void add_in_flight(nanos at, nanos long_ago, flight& out) const;
+    // Adds its requests in flight at `at`, in a window that began at `start`, to `out`.
+    void add_in_flight(nanos at, nanos start, flight& out) const;
 
     // ---- open loop, see open_loop_gate.hpp ----
 

@@ -82,7 +82,7 @@ void load_window::submit_interval() {
 }
 
 flight load_window::in_flight_at(nanos at) const {
-    return owner_.in_flight_at(at, at - (at - order_.window_start) / 2);
+    return owner_.in_flight_at(at, order_.window_start);
 }
 
 void load_window::end(nanos at) {

@@ -37,8 +37,8 @@ namespace wireload {
 // The owner of a window, which knows the connections. Called at edges, never for a reply.
 class window_owner {
 public:
-    // Counts the requests in flight; requests sent before `long_ago` are starved.
-    virtual flight in_flight_at(nanos at, nanos long_ago) const = 0;
+    // Counts the requests in flight at `at`, in a window that began at `start`.
+    virtual flight in_flight_at(nanos at, nanos start) const = 0;
     virtual void window_opened() = 0;
     // The window's end has come; requests may still wait for their replies. load_ended() follows.
     virtual void window_expired() = 0;

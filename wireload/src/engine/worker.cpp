@@ -244,10 +244,10 @@ void worker::on_edge_timer() {
 
 // ---- the window ----
 
-flight worker::in_flight_at(nanos at, nanos long_ago) const {
+flight worker::in_flight_at(nanos at, nanos start) const {
     flight out;
     for (std::uint32_t i = 0; i < connections_.size(); ++i)
-        connections_[i].add_in_flight(at, long_ago, out);
+        connections_[i].add_in_flight(at, start, out);
     return out;
 }
 

@@ -81,7 +81,7 @@ private:
     void sweep_deadlines();
     void on_edge_timer();
 
-    flight in_flight_at(nanos at, nanos long_ago) const override;
+    flight in_flight_at(nanos at, nanos start) const override;
     void window_opened() override;
     void window_expired() override;
     void load_ended() override;

@@ -26,12 +26,14 @@ struct flight {
     double age_sum = 0;         // ns
     nanos oldest = 0;           // its age
     std::uint64_t starved = 0;  // older than half of the window
+    std::uint64_t silent = 0;   // connections that had no answer in the whole window
 
     void add(const flight& other) {
         count += other.count;
         age_sum += other.age_sum;
         oldest = std::max(oldest, other.oldest);
         starved += other.starved;
+        silent += other.silent;
     }
 };
 

@@ -255,7 +255,8 @@ json unanswered(const run_result& r) {
     const flight& left = *r.unanswered;
     return {{"count", left.count},
             {"oldest_ns", left.count == 0 ? json(nullptr) : json(left.oldest)},
-            {"starved", left.starved}};
+            {"starved", left.starved},
+            {"silent_connections", left.silent}};
 }
 
 json status_codes(const run_result& r) {

@@ -169,9 +169,12 @@ std::string starving(const plan& p, const run_result& r) {
                                                grouped(p.asked.connections))
                                  : fmt::format("{} requests", grouped(left.starved));
     if (usual && 4 * *usual < static_cast<std::uint64_t>(left.oldest)) {
+        const std::string silent =
+            left.silent == 0 ? std::string()
+                             : fmt::format(", {} of them for all of it", grouped(left.silent));
         return fmt::format(
-            "{} waited for more than half of the window ({} at most): the server starves them",
-            what, oldest);
+            "{} waited for more than half of the window ({} at most){}: the server starves them",
+            what, oldest, p.asked.in_flight == 1 ? silent : std::string());
     }
     return fmt::format(
         "{} had no answer for half of the window ({} at most): too short a window (-d)", what,
