@@ -114,8 +114,7 @@ TEST_P(race_of, a_later_one_may_lose_to_an_earlier) {
     // Room in the backlog, and nobody else who waits for it: the kernel's next SYN, about a
     // second later, finds it.
     slow.crowd.clear();
-    while (unique_fd(::accept(slow.listening.get(), nullptr, nullptr))) {
-    }
+    while (unique_fd(::accept(slow.listening.get(), nullptr, nullptr))) continue;
     r.wait();
     EXPECT_EQ(r.winner(), slow.at.to_string());
 }
