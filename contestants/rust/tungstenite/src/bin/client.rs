@@ -1,13 +1,18 @@
-//! tokio-tungstenite as a client: ws.
+//! tokio-tungstenite as a client: ws, wss.
 
 use std::env;
 use std::error::Error;
+use std::sync::Arc;
 use std::time::Instant;
 
 use futures_util::{SinkExt, StreamExt};
+use rustls::pki_types::{pem::PemObject, CertificateDer};
+use rustls::{ClientConfig, RootCertStore};
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::Message;
-use tokio_tungstenite::{connect_async_with_config, MaybeTlsStream, WebSocketStream};
+use tokio_tungstenite::{
+    connect_async_tls_with_config, Connector, MaybeTlsStream, WebSocketStream,
+};
 
 type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 type Failure = Box<dyn Error>;
@@ -18,16 +23,39 @@ fn number(name: &str) -> usize {
         .unwrap_or_else(|_| panic!("{name}: expected a number, got {text:?}"))
 }
 
+/// What connections share, and so what policy cold makes anew: the authorities of the file.
+fn new_connector() -> Result<Connector, Failure> {
+    let file = env::var("WIREBENCH_CA_FILE").unwrap_or_default();
+    if file.is_empty() {
+        return Ok(Connector::Plain);
+    }
+    let mut authorities = RootCertStore::empty();
+    for authority in CertificateDer::pem_file_iter(file)? {
+        authorities.add(authority?)?;
+    }
+    let config = ClientConfig::builder()
+        .with_root_certificates(authorities)
+        .with_no_client_auth();
+    Ok(Connector::Rustls(Arc::new(config)))
+}
+
 struct Caller {
     url: String,
     message: String,
+    connector: Option<Connector>, // none: each connection makes its own
     connections: usize,
 }
 
 impl Caller {
     async fn open(&mut self) -> Result<Socket, Failure> {
+        let connector = match &self.connector {
+            Some(kept) => kept.clone(),
+            None => new_connector()?,
+        };
         let no_delay = true;
-        let (socket, _) = connect_async_with_config(self.url.as_str(), None, no_delay).await?;
+        let url = self.url.as_str();
+        let (socket, _) =
+            connect_async_tls_with_config(url, None, no_delay, Some(connector)).await?;
         self.connections += 1;
         Ok(socket)
     }
@@ -45,7 +73,7 @@ impl Caller {
         if let Some(socket) = kept {
             return self.exchange(socket).await;
         }
-        // Policies new and cold alike: connecting is a function, so no object is kept between.
+        // Connecting is a function: with policy new the connector is all that is kept.
         let mut socket = self.open().await?;
         self.exchange(&mut socket).await?;
         socket.close(None).await?;
@@ -75,13 +103,17 @@ async fn run() -> Result<usize, Failure> {
         number("WIREBENCH_PAYLOAD_BYTES"),
     );
     let message: String = ('a'..='z').cycle().take(bytes).collect();
+    let policy = env::var("WIREBENCH_POLICY")?;
     let mut caller = Caller {
         url: env::var("WIREBENCH_URL")?,
         message,
+        connector: match policy.as_str() {
+            "cold" => None,
+            _ => Some(new_connector()?),
+        },
         connections: 0,
     };
-    let reuse = env::var("WIREBENCH_POLICY")? == "reuse";
-    let mut kept = if reuse {
+    let mut kept = if policy == "reuse" {
         Some(caller.open().await?)
     } else {
         None
