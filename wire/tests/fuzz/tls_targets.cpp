@@ -162,7 +162,10 @@ std::string said(const testing::pieces& cut, std::size_t room, const script& s,
     std::vector<char> plain(answer.size() + 1);
     buffer none;
     const auto heard_by_peer = peer.receive(to_peer.bytes(), plain, none);
-    require(heard_by_peer || heard_by_peer.error().message.starts_with("TLS: the peer's alert"),
+    // It may have asked for more new keys in a row than it bears itself.
+    const std::string why = heard_by_peer ? std::string() : heard_by_peer.error().message;
+    require(heard_by_peer || why.starts_with("TLS: the peer's alert") ||
+                why == "TLS: too many records without data",
             "an answer that the peer cannot read");
     return heard + "|" + how + "|" + answer + "|" + tickets.records + "|" +
            std::to_string(tickets.ends);
