@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import queue
 import threading
@@ -50,6 +51,8 @@ def serve(
 
     from wirebench.serve.application import Application
 
+    # At idle priority a request waits while the cores are busy, and nobody has to hear of that.
+    logging.getLogger("waitress.queue").setLevel(logging.ERROR)
     folder = results if results is not None else find_root() / RESULTS
     if not folder.is_dir():
         if results is not None:
