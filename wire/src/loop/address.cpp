@@ -8,11 +8,6 @@
 
 namespace wire {
 
-address::address() noexcept {
-    std::memset(&storage_, 0, sizeof storage_);
-    storage_.v4.sin_family = AF_INET;
-}
-
 result<address> address::parse(std::string_view literal, std::uint16_t port) {
     address a;
     const std::string text(literal);

@@ -30,7 +30,7 @@ void received_request::keep_trailer(std::string_view line) {
 }
 
 void received_request::keep(std::string_view raw) {
-    raw_.assign(raw);
+    raw_.append(raw);  // it is empty: cheaper than assign()
     // The parser has checked that it can be decoded.
     if (head_.path_is_escaped) wire::detail::append_percent_decoded(raw_, head_.path, '+');
     const rebase move(raw, raw_.data());

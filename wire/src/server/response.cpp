@@ -68,8 +68,7 @@ bool run_hooks(response& res) {
 
 }  // namespace
 
-response::~response() {
-    if (exchange_ == nullptr) return;
+void response::end_unanswered() noexcept {
     const detail::loop_handle& handle = *exchange_->handle;
     if (std::uncaught_exceptions() > 0 && handle.is_here() &&
         handle.owner->exceptions().keep(exchange_))

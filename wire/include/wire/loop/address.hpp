@@ -18,7 +18,7 @@ namespace wire {
 class WIRE_EXPORT address {
 public:
     // 0.0.0.0:0
-    address() noexcept;
+    address() noexcept : storage_{.v6 = {}} { storage_.v4.sin_family = AF_INET; }
 
     // From a literal, such as "127.0.0.1" or "::1", without brackets; no look-up. Anything else is
     // errc::bad_argument.

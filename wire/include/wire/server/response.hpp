@@ -49,7 +49,9 @@ public:
     }
     response(const response&) = delete;
     response& operator=(const response&) = delete;
-    ~response();
+    ~response() {
+        if (exchange_ != nullptr) end_unanswered();
+    }
 
     // False when sent or moved from. Everything below has the precondition that it is true.
     explicit operator bool() const noexcept { return exchange_ != nullptr; }
@@ -185,6 +187,7 @@ public:
 private:
     friend struct detail::response_access;
     explicit response(detail::exchange* e) noexcept : exchange_(e) {}
+    void end_unanswered() noexcept;
 
     // The request and what has been set of the response. Null once sent or moved from.
     detail::exchange* exchange_;
