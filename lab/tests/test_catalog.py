@@ -70,12 +70,18 @@ def test_what_a_manifest_leaves_out_comes_from_its_language(project: Project) ->
         [run]
         server = ["{build}/venv/bin/python", "{source}/server.py"]
         client = ["{build}/venv/bin/python", "{source}/client.py"]
+        [warmup]
+        server = "10s"
+        client = "800ms"
         """,
     )
     project.add("python/plain", MANIFEST)
     project.add(
         "python/special",
-        MANIFEST + 'needs = { debian = ["libuv1-dev"] }\n[build]\nsteps = [["three"]]\n' + RUN,
+        MANIFEST
+        + 'needs = { debian = ["libuv1-dev"] }\n[build]\nsteps = [["three"]]\n'
+        + RUN
+        + '\n[warmup]\nserver = "2s"\n',
     )
     plain, special = project.contestant("python/plain"), project.contestant("python/special")
     assert plain.language_title == "Python"
@@ -89,6 +95,8 @@ def test_what_a_manifest_leaves_out_comes_from_its_language(project: Project) ->
     assert special.needs.commands == ("python3",)
     assert special.build_steps == (("three",),)
     assert special.server_command == ("{build}/server",)
+    assert (plain.warmup_ns, plain.client_warmup_ns) == (10_000_000_000, 800_000_000)
+    assert (special.warmup_ns, special.client_warmup_ns) == (2_000_000_000, 800_000_000)
 
 
 @pytest.mark.parametrize(
@@ -117,6 +125,10 @@ def test_what_a_manifest_leaves_out_comes_from_its_language(project: Project) ->
         (
             MANIFEST + '[run]\nserver = ["{bild}/server"]',
             "run.server.0: expected only the placeholders {source}, {build}",
+        ),
+        (
+            MANIFEST + RUN + '[warmup]\nserver = "10"',
+            "warmup.server: expected a duration such as '500ms', '10s' or '5m', got '10'",
         ),
         (MANIFEST + "[run]\nserver = []", "run.server: expected List should have at least 1 item"),
         (

@@ -8,10 +8,21 @@ from itertools import islice
 from pathlib import Path
 
 from wirebench.catalog.model import Contestant
-from wirebench.catalog.studies import Cell, ClientLoad, ClosedLoad, EachLoad, RampLoad, load_studies
+from wirebench.catalog.studies import (
+    Cell,
+    ClientLoad,
+    ClosedLoad,
+    EachLoad,
+    IdleLoad,
+    Load,
+    RampLoad,
+    StormLoad,
+    load_studies,
+)
+from wirebench.catalog.warmup import lacking_ns, warmup_operations
 from wirebench.plan.blocks import MAX_ENVIRONMENT_BYTES, Entry, choose_twin, draw_block, entries_of
 from wirebench.plan.choose import choose, plan_cell
-from wirebench.plan.estimate import Pace, block_ns, trial_ns
+from wirebench.plan.estimate import Pace, block_ns, trial_ns, trial_of_ns
 from wirebench.plan.fit import cells_that_fit
 from wirebench.plan.repeats import order_of_cells, path_filler, repeat_of
 from wirebench.plan.stop import is_look, looks
@@ -112,7 +123,7 @@ def test_without_time_the_study_that_takes_most_loses_its_last_cell() -> None:
     assert cells_that_fit([], 0) == []
 
 
-def cell(load: ClosedLoad | EachLoad | RampLoad | ClientLoad) -> Cell:
+def cell(load: Load) -> Cell:
     return Cell(id="x", title="x", kind="closed", primary="p50_ns", workload="rest", load=load)
 
 
@@ -140,10 +151,71 @@ def test_the_estimate_of_a_block_is_the_sum_over_its_entries() -> None:
     load = RampLoad(rounds=4, add=50, messages=20, pacing="serial")
 
     def block(*names: str) -> int:
-        return block_ns(cell(load), names, hardware_threads=2)
+        return block_ns(cell(load), map(contestant, names), hardware_threads=2)
 
     assert block("cpp/floor", "python/x", "python/x") == block("cpp/floor") + 2 * block("python/x")
     assert block("python/x") > block("cpp/floor")
+
+
+SECOND = 1_000_000_000
+CLOSED = ClosedLoad(connections=50, warmup_ns=SECOND, window_ns=SECOND)
+RAMP = RampLoad(rounds=4, add=50, messages=20, pacing="serial")
+EACH = EachLoad(producers=10, messages=100, delay_ms=0, policy="new", threads=4)
+CALLS = ClientLoad(
+    scheme="http", policy="reuse", payload_bytes=16, warmup=50, operations=100, typical_ns=100_000
+)
+
+
+def test_a_server_is_warmed_by_what_the_load_itself_does_not_do() -> None:
+    slow = replace(contestant("java/x"), warmup_ns=10 * SECOND)
+    assert lacking_ns(slow, CLOSED) == 9 * SECOND
+    assert lacking_ns(slow, replace(CLOSED, warmup_ns=11 * SECOND)) == 0
+    assert lacking_ns(slow, RAMP) == lacking_ns(slow, EACH) == 10 * SECOND
+    assert lacking_ns(contestant("go/x"), RAMP) == 0
+    idle = IdleLoad(connections=1000, window_ns=SECOND)
+    storm = StormLoad(connections=1000, restart=True)
+    assert lacking_ns(slow, idle) == lacking_ns(slow, storm) == 0, "how it starts is measured"
+
+
+def test_a_client_is_warmed_by_operations_but_not_by_clients() -> None:
+    slow = replace(contestant("java/x"), client_warmup_ns=SECOND)
+    assert warmup_operations(slow, CALLS) == 10_000
+    assert warmup_operations(slow, replace(CALLS, warmup=20_000)) == 20_000
+    assert warmup_operations(slow, replace(CALLS, policy="cold")) == 50
+    assert warmup_operations(contestant("go/x"), CALLS) == 50
+
+
+def test_the_estimate_of_a_trial_holds_the_warm_up_of_the_runtime() -> None:
+    for load in (CLOSED, RAMP, EACH, CALLS):
+        plain = contestant("go/x")
+        slow = replace(plain, warmup_ns=10 * SECOND, client_warmup_ns=10 * SECOND)
+        one, other = (trial_of_ns(cell(load), c, hardware_threads=2) for c in (plain, slow))
+        assert other - one >= 9 * SECOND, load
+
+
+def test_a_preset_may_have_no_time_for_a_warm_up() -> None:
+    study = load_studies(Path(__file__).resolve().parents[2] / "studies")["concurrency"]
+    preset = replace(study.preset("quick"), longest_warmup_ns=SECOND)
+    people = {
+        one.identity: one
+        for one in (
+            contestant("cpp/floor", tier="floor", serves=("http.hello",)),
+            replace(contestant("java/x", serves=("http.hello",)), warmup_ns=10 * SECOND),
+            replace(contestant("node/x", serves=("http.hello",)), warmup_ns=SECOND),
+        )
+    }
+
+    def measured(*, by_preset: bool) -> set[str]:
+        cells = choose(
+            [(study, preset)],
+            wanted=tuple(people.values()),
+            everybody=people,
+            by_preset=by_preset,
+        )
+        return {one.identity for chosen in cells for one in chosen.contestants}
+
+    assert measured(by_preset=True) == {"cpp/floor", "node/x"}
+    assert measured(by_preset=False) == set(people), "whoever is named is measured"
 
 
 def test_pace_prefers_what_was_seen() -> None:

@@ -264,6 +264,28 @@ def test_whom_a_preset_spares_is_said() -> None:
     assert list(scope_notes(scope("go/net-http"))) == []
 
 
+def test_whom_a_preset_has_no_time_to_warm_up_is_said() -> None:
+    study = STUDIES["concurrency"]
+    quick = replace(study.preset("quick"), longest_warmup_ns=1_000_000_000, without=())
+    cold = replace(EVERYBODY["go/net-http"], warmup_ns=10_000_000_000)
+    everybody = {**EVERYBODY, "go/net-http": cold}
+
+    def scope(*only: str) -> Scope:
+        return scope_of(
+            replace(selection(), only=only),
+            studies={"concurrency": replace(study, presets={"quick": quick})},
+            wanted=[one for name, one in everybody.items() if not only or name in only],
+            everybody=everybody,
+            bench=FakeBench(),
+        )
+
+    assert "go/net-http" not in scope().needed
+    (said,) = scope_notes(scope())
+    assert said.startswith("without go/net-http: this preset has no time for the warm-up")
+    assert "go/net-http" in scope("go/net-http").needed
+    assert list(scope_notes(scope("go/net-http"))) == []
+
+
 def test_everybody_is_measured_in_every_block(tmp_path: Path) -> None:
     one = session(tmp_path, FakeBench(), selection())
     assert carry_out(one) == 0

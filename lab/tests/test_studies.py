@@ -24,7 +24,7 @@ from wirebench.catalog.studies import (
     parse_study,
     select_cells,
 )
-from wirebench.plan.choose import choose
+from wirebench.plan.choose import choose, takes_part, too_slow_to_warm
 
 STUDIES = Path(__file__).resolve().parents[2] / "studies"
 
@@ -130,8 +130,8 @@ def test_peers_presets_name_contestants_that_take_part() -> None:
 
 
 def test_quick_spares_relatives_but_no_role() -> None:
-    """Whom it does without takes part otherwise, and every cell keeps a floor, somebody of each
-    language and wire.
+    """Whom it does without takes part otherwise, and every study keeps a floor, wire, and somebody
+    of each language that it has time to warm up.
     """
     contestants = load_catalog(STUDIES.parent).contestants
     for study in load_studies(STUDIES).values():
@@ -150,8 +150,17 @@ def test_quick_spares_relatives_but_no_role() -> None:
             {one.identity for chosen in cells for one in chosen.contestants}
             for cells in (every, kept)
         )
-        assert before - after == {name for name in quick.without if name in contestants}
-        assert {name.split("/")[0] for name in before} == {name.split("/")[0] for name in after}
+        cold = {
+            one.identity
+            for cell in quick.cells
+            for one in contestants.values()
+            if takes_part(one, cell) and too_slow_to_warm(one, cell, quick)
+        }
+        assert before - after == cold | {name for name in quick.without if name in contestants}
+        assert {name.split("/")[0] for name in cold} <= {"java"}
+        assert {name.split("/")[0] for name in before - cold} == {
+            name.split("/")[0] for name in after
+        }
         assert {"cpp/floor", "cpp/wire"} <= after
 
 

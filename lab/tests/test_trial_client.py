@@ -37,10 +37,12 @@ def call(
     *,
     policy: str = "reuse",
     server: str = "payload",
+    warmup_ns: int = 0,
 ) -> TrialRecord:
     load = replace(CALLS, policy=policy)  # type: ignore[arg-type]
+    asked = spec(fault, tmp_path, role="client", load=load)
     result = run_trial(
-        spec(fault, tmp_path, role="client", load=load),
+        replace(asked, contestant=replace(asked.contestant, client_warmup_ns=warmup_ns)),
         program=program("client.py", fault),
         supervisor=supervisor,
         wireload=Path("/nonexistent"),
@@ -71,6 +73,16 @@ def test_a_new_connection_for_each_operation(
     result = call("none", supervisor, tmp_path, policy=policy)
     assert result.failure is None
     assert result.metrics["connections_opened"] == CALLS.operations + CALLS.warmup
+
+
+def test_what_a_runtime_needs_before_it_is_measured_is_done_and_not_measured(
+    supervisor: Supervisor, tmp_path: Path
+) -> None:
+    result = call("none", supervisor, tmp_path, policy="new", warmup_ns=20 * CALLS.typical_ns)
+    assert result.failure is None
+    assert result.metrics["connections_opened"] == CALLS.operations + 20
+    assert result.load is not None
+    assert result.load["operations"] == CALLS.operations
 
 
 @pytest.mark.parametrize(

@@ -91,6 +91,16 @@ def test_one_that_does_all_right_has_its_figures(supervisor: Supervisor, tmp_pat
     }
 
 
+def test_a_runtime_is_warm_before_it_is_measured(supervisor: Supervisor, tmp_path: Path) -> None:
+    """What the first requests find is not in any figure; without a warm-up it is."""
+    assert failure_of(serve("wrong_at_first", supervisor, tmp_path)).kind == "wrong_reply"
+    one = replace(spec("wrong_at_first", tmp_path).contestant, warmup_ns=300_000_000)
+    for load in (spec("none", tmp_path).load, COUNTED):
+        result = serve("wrong_at_first", supervisor, tmp_path, contestant=one, load=load)
+        assert result.failure is None
+        assert result.metrics["success_ratio"] == 1.0
+
+
 def real_generator() -> Path:
     try:
         return find_generator()

@@ -32,6 +32,7 @@ from wirebench.frames import (
 ROUTES = {"/route_01": b"hello from route_01", "/route_02": b"hello from route_02"}
 CRASH_AFTER = 200
 CLOSE_AFTER = 100
+COLD_REQUESTS = 20
 
 
 class Server:
@@ -97,6 +98,8 @@ class Server:
                 ROUTES["/route_01"] if path != "/route_02" else ROUTES["/route_02"],
             )
         if self.fault == "wrong_body":
+            body = body.replace(b"hello", b"hallo")
+        if self.fault == "wrong_at_first" and self.requests <= COLD_REQUESTS:
             body = body.replace(b"hello", b"hallo")
         if self.fault == "wrong_later" and self.requests > CRASH_AFTER:
             body = body.replace(b"hello", b"hallo")

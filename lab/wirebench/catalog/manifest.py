@@ -2,7 +2,8 @@
 other.
 
 One level of inheritance: what a manifest leaves out comes from its language. Scalars and lists
-replace, they never merge; the tables ``needs``, ``build`` and ``run`` are taken key by key.
+replace, they never merge; the tables ``needs``, ``build``, ``run`` and ``warmup`` are taken key by
+key.
 """
 
 from __future__ import annotations
@@ -18,11 +19,12 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from wirebench.catalog.errors import CatalogError, explain
 from wirebench.catalog.model import Contestant, Disabled, Feature, Needs, Scheme, Tier, Workload
+from wirebench.catalog.studies import Duration
 
 MANIFEST = "manifest.toml"
 LANGUAGE = "language.toml"
 PLACEHOLDERS = ("source", "build", "root", "jobs", "target")
-_INHERITED = ("needs", "build", "run")
+_INHERITED = ("needs", "build", "run", "warmup")
 
 
 def _distinct(values: list[str]) -> list[str]:
@@ -81,6 +83,11 @@ class _Run(_Table):
     client: Command | None = None
 
 
+class _Warmup(_Table):
+    server: Duration = 0
+    client: Duration = 0
+
+
 class _Disabled(_Table):
     reason: Line
     since: datetime.date
@@ -106,6 +113,7 @@ class _Manifest(_Table):
     closes: bool = False
     build: _Build = _Build()
     run: _Run = _Run()
+    warmup: _Warmup = _Warmup()
 
 
 class _Language(_Table):
@@ -115,6 +123,7 @@ class _Language(_Table):
     needs: _Needs = _Needs()
     build: _Build = _Build()
     run: _Run = _Run()
+    warmup: _Warmup = _Warmup()
 
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -209,6 +218,8 @@ def read_contestant(folder: Path, *, root: Path) -> Contestant:
         documented=file.documented,
         checked_with_threads=file.checked_with_threads,
         processes=file.processes,
+        warmup_ns=file.warmup.server,
+        client_warmup_ns=file.warmup.client,
         closes=file.closes,
     )
 

@@ -108,6 +108,10 @@ class Contestant:
     """
     processes: bool = False
     """Its threads above one are processes, each with open files of its own, but in ``rest``."""
+    warmup_ns: int = 0
+    """The load that its runtime needs as a server, on one core, before it runs at its pace."""
+    client_warmup_ns: int = 0
+    """What it needs as a client: the operations that a native client does in this time."""
     closes: bool = False
     """It ends each connection after its reply, so that every request pays for a new one."""
 

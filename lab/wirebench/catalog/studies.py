@@ -278,6 +278,9 @@ class Preset:
     """The time of a run of this preset, whether of one study or of several that share it."""
     precision: float
     """An entry whose interval is within 1 +/- this needs no more blocks."""
+    longest_warmup_ns: int | None = None
+    """Who is not measured either: those whose runtime needs more before each trial. None: nobody.
+    """
     repeats: int = 1
     """Over how many repeats the mandatory blocks are spread (``wirebench.plan.repeats``)."""
 
@@ -431,6 +434,7 @@ class _Preset(_Table):
     precision: Annotated[float, Field(gt=0, lt=1)] = 0.02
     repeats: Count = 1
     warmup: Duration = 500_000_000
+    longest_warmup: Duration | None = None
     window: Duration = 2_000_000_000
     change: dict[str, dict[str, Any]] = Field(default_factory=dict)
 
@@ -555,6 +559,7 @@ def _preset(
         min_blocks=preset.min_blocks,
         max_blocks=preset.max_blocks,
         budget_ns=preset.budget,
+        longest_warmup_ns=preset.longest_warmup,
         precision=preset.precision,
         repeats=preset.repeats,
     )

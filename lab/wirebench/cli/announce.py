@@ -114,12 +114,17 @@ def scope_notes(scope: Scope) -> Iterable[str]:
         yield f"without {', '.join(names)}: {install or reason}"
     if not scope.selection.only:
         left_out = {name for _, preset in scope.studies for name in preset.without}
-        spared = sorted(left_out - set(scope.needed))
+        spared = sorted(left_out - {*scope.needed, *scope.unwarmed})
         if spared:
             yield (
                 f"without {', '.join(spared)}: left out by this preset to save time; --only or"
                 " another preset measures them"
             )
+    if scope.unwarmed:
+        yield (
+            f"without {', '.join(scope.unwarmed)}: this preset has no time for the warm-up that"
+            " their runtimes need; --only or another preset measures them"
+        )
 
 
 def ending_lines(measured: Measured) -> Iterable[str]:

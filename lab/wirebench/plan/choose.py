@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from wirebench.catalog.model import Contestant
 from wirebench.catalog.studies import Cell, ClientLoad, Preset, Study, on_all_cores, over_tls
 from wirebench.plan.blocks import choose_twin, entries_of
+from wirebench.plan.estimate import warming_ns
 from wirebench.plan.files import processes_for
 from wirebench.plan.model import PlannedCell
 
@@ -51,6 +52,12 @@ def _serves(contestant: Contestant, cell: Cell) -> bool:
     return cell.workload in contestant.serves and (contestant.tls or not over_tls(cell.load))
 
 
+def too_slow_to_warm(contestant: Contestant, cell: Cell, preset: Preset) -> bool:
+    """Whether the preset has no time for what the contestant's runtime needs before each trial."""
+    longest = preset.longest_warmup_ns
+    return longest is not None and warming_ns(contestant, cell) > longest
+
+
 def choose(
     studies: Sequence[tuple[Study, Preset]],
     *,
@@ -61,8 +68,9 @@ def choose(
     """The cells with the wanted contestants and the floor, which is in every block even if not
     asked for.
 
-    ``by_preset``: apply the preset's lists of contestants to keep and to leave out. A cell with
-    only the floor is left out, unless only the floor was asked for.
+    ``by_preset``: apply the preset's lists of contestants to keep and to leave out, and leave out
+    those that it has no time to warm up. A cell with only the floor is left out, unless only the
+    floor was asked for.
     """
     floors = {one.identity for one in wanted if one.tier == "floor"}
     chosen = []
@@ -76,7 +84,9 @@ def choose(
             members = tuple(
                 one
                 for one in everybody.values()
-                if takes_part(one, cell) and (one.identity in names or one.tier == "floor")
+                if takes_part(one, cell)
+                and (one.identity in names or one.tier == "floor")
+                and not (by_preset and too_slow_to_warm(one, cell, preset))
             )
             if names and all(one.tier == "floor" for one in members) and not names <= floors:
                 continue

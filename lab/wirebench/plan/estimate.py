@@ -6,9 +6,10 @@ Once trials are done, :class:`Pace` uses their durations.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from wirebench.catalog.model import Contestant
 from wirebench.catalog.studies import (
     REPLY_TIMEOUT_NS,
     Cell,
@@ -20,6 +21,7 @@ from wirebench.catalog.studies import (
     RampLoad,
     StormLoad,
 )
+from wirebench.catalog.warmup import lacking_ns, warmup_operations
 from wirebench.plan.repeats import repeat_of
 
 MS = 1_000_000
@@ -34,7 +36,7 @@ just-in-time compiler takes from the first requests.
 """
 OTHER_START_NS = 20 * MS
 LINK_START_NS = 60 * MS
-SLOWNESS = {"go": 1.5, "node": 2.0, "python": 3.0, "rust": 1.2}
+SLOWNESS = {"go": 1.5, "java": 1.5, "node": 2.0, "python": 3.0, "rust": 1.2}
 """The factor of a language to the figures below, which are for native contestants. 1 for languages
 not listed.
 """
@@ -67,10 +69,22 @@ def ramp_message_ns(cell: Cell, contestant: str, paces: RampPaces) -> float | No
     return paces.get((contestant, cell.workload, load.pacing))
 
 
+def warming_ns(contestant: Contestant, cell: Cell) -> int:
+    """Estimated time that the contestant's runtime needs before each trial of this cell, beyond the
+    warm-up that the cell has for all.
+    """
+    load = cell.load
+    if not isinstance(load, ClientLoad):
+        return lacking_ns(contestant, load)
+    more = warmup_operations(contestant, load) - load.warmup
+    return round(more * load.typical_ns * SLOWNESS.get(contestant.language, 1.0))
+
+
 def trial_ns(
     cell: Cell, *, language: str, hardware_threads: int, message_ns: float | None = None
 ) -> int:
-    """Estimated time of one trial of this cell, from the start of its processes to their end.
+    """Estimated time of one trial of this cell, from the start of its processes to their end,
+    without ``warming_ns()``.
 
     ``message_ns``: for each message of a ramp; None: by language.
     """
@@ -114,18 +128,29 @@ def _last_replies_ns(load: ClosedLoad | OpenLoad) -> int:
     return min(round(queued), REPLY_TIMEOUT_NS)
 
 
-def block_ns(
-    cell: Cell, contestants: Sequence[str], *, hardware_threads: int, paces: RampPaces = NO_PACES
+def trial_of_ns(
+    cell: Cell, contestant: Contestant, *, hardware_threads: int, paces: RampPaces = NO_PACES
 ) -> int:
-    """Estimated time of one block of these contestants (``language/name``), with the twin twice."""
+    """Estimated time of one trial of this contestant."""
+    return warming_ns(contestant, cell) + trial_ns(
+        cell,
+        language=contestant.language,
+        hardware_threads=hardware_threads,
+        message_ns=ramp_message_ns(cell, contestant.identity, paces),
+    )
+
+
+def block_ns(
+    cell: Cell,
+    contestants: Iterable[Contestant],
+    *,
+    hardware_threads: int,
+    paces: RampPaces = NO_PACES,
+) -> int:
+    """Estimated time of one block of these contestants, with the twin's twice among them."""
     return sum(
-        trial_ns(
-            cell,
-            language=name.split("/")[0],
-            hardware_threads=hardware_threads,
-            message_ns=ramp_message_ns(cell, name, paces),
-        )
-        for name in contestants
+        trial_of_ns(cell, one, hardware_threads=hardware_threads, paces=paces)
+        for one in contestants
     )
 
 

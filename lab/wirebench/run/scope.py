@@ -8,7 +8,14 @@ from dataclasses import dataclass, field, replace
 from wirebench.catalog.errors import CatalogError
 from wirebench.catalog.model import Contestant, Role
 from wirebench.catalog.studies import Cell, Preset, Study, link_of, select_cells, with_ramps
-from wirebench.plan.choose import Chosen, choose, has_cores_for, plan_cell
+from wirebench.plan.choose import (
+    Chosen,
+    choose,
+    has_cores_for,
+    plan_cell,
+    takes_part,
+    too_slow_to_warm,
+)
 from wirebench.plan.estimate import NO_PACES, VERIFY_NS, RampPaces, block_ns, build_ns, moving_ns
 from wirebench.plan.files import too_few_files
 from wirebench.plan.fit import ESTIMATE_SHARE, cells_that_fit
@@ -48,6 +55,8 @@ class Scope:
     roles: Mapping[str, frozenset[Role]]
     """What each of them is needed for."""
     absent: tuple[AbsentRecord, ...]
+    unwarmed: tuple[str, ...]
+    """Contestants for whose warm-up the preset has no time in any of its cells."""
     unbuilt: tuple[str, ...]
     budget_ns: int | None
     measuring_ns: int
@@ -117,6 +126,7 @@ def scope_of(
         needed=needed,
         roles=_roles(checks),
         absent=_absences(cells, gone),
+        unwarmed=() if selection.only else _unwarmed(chosen_studies, wanted, measured=needed),
         unbuilt=unbuilt,
         budget_ns=budget_ns,
         measuring_ns=sum(forecasts[place].mandatory_ns for place in kept),
@@ -185,9 +195,15 @@ def _forecast(
         open_files=files,
     )
     names = [entry.contestant for entry in planned.entries]
+    known = {one.identity: one for one in cell.contestants}
     return CellForecast(
         planned=planned,
-        block_ns=block_ns(cell.cell, names, hardware_threads=bench.hardware_threads, paces=paces),
+        block_ns=block_ns(
+            cell.cell,
+            (known[name] for name in names),
+            hardware_threads=bench.hardware_threads,
+            paces=paces,
+        ),
         moving_ns=moving_ns(
             len({*names, *(one.identity for one in cell.servers)}),
             min_blocks=planned.min_blocks,
@@ -214,6 +230,25 @@ def _absences(cells: Sequence[Chosen], gone: Mapping[str, Absence]) -> tuple[Abs
         for name, names in sorted(studies.items())
         if names
     )
+
+
+def _unwarmed(
+    studies: Sequence[tuple[Study, Preset]],
+    wanted: Sequence[Contestant],
+    *,
+    measured: Collection[str],
+) -> tuple[str, ...]:
+    """Those that the presets do not leave out by name either."""
+    found = {
+        one.identity
+        for _, preset in studies
+        for cell in preset.cells
+        for one in wanted
+        if takes_part(one, cell)
+        and too_slow_to_warm(one, cell, preset)
+        and one.identity not in preset.without
+    }
+    return tuple(sorted(found - set(measured)))
 
 
 def _roles(checks: Sequence[Check]) -> dict[str, frozenset[Role]]:

@@ -13,7 +13,7 @@ from wirebench.catalog.model import Contestant
 from wirebench.catalog.studies import ClientLoad, OpenLoad, Preset, Study
 from wirebench.plan.blocks import PlannedTrial
 from wirebench.plan.choose import Chosen, plan_cell
-from wirebench.plan.estimate import Pace, block_ns, ramp_message_ns, trial_ns
+from wirebench.plan.estimate import Pace, block_ns, trial_of_ns
 from wirebench.plan.files import too_few_files
 from wirebench.plan.model import Plan, PlannedCell, StudyText
 from wirebench.plan.stop import Look
@@ -127,17 +127,24 @@ class Session:
             clock_ns=time.monotonic_ns,
             pace=Pace(
                 estimated={
-                    (cell.key, entry.name): trial_ns(
-                        cell.cell,
-                        language=entry.contestant.split("/")[0],
-                        hardware_threads=self.bench.hardware_threads,
-                        message_ns=ramp_message_ns(cell.cell, entry.contestant, self.scope.paces),
-                    )
+                    (cell.key, entry.name): self._estimate_ns(cell, entry.contestant)
                     for cell in plan.cells
                     for entry in cell.entries
                 }
             ),
             watcher=watcher,
+        )
+
+    def _estimate_ns(self, cell: PlannedCell, contestant: str) -> int:
+        """Of one trial; 0 where a resumed run goes on without the contestant."""
+        known = self.scope.needed.get(contestant)
+        if known is None:
+            return 0
+        return trial_of_ns(
+            cell.cell,
+            known,
+            hardware_threads=self.bench.hardware_threads,
+            paces=self.scope.paces,
         )
 
     def exit_code(self) -> int:
@@ -256,7 +263,7 @@ class Session:
                 cell.min_blocks
                 * block_ns(
                     cell.cell,
-                    [entry.contestant for entry in cell.entries],
+                    [self.scope.needed[entry.contestant] for entry in cell.entries],
                     hardware_threads=threads,
                     paces=self.scope.paces,
                 )

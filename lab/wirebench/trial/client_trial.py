@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from wirebench.catalog.studies import HOST, ClientLoad
+from wirebench.catalog.warmup import warmup_operations
 from wirebench.process import names
 from wirebench.process.client import run_client
 from wirebench.process.start import ServerSettings
@@ -23,6 +26,7 @@ def client_trial(
     load = spec.load
     if not isinstance(load, ClientLoad):
         raise TypeError(f"{spec.trial}: expected a load for a client, got one for a server")
+    load = replace(load, warmup=warmup_operations(spec.contestant, load))
 
     if load.host != HOST and (why := names.refusal(scope.folder)) is not None:
         raise TrialError(

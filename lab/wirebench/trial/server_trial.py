@@ -12,6 +12,7 @@ from typing import Any
 
 from wirebench.catalog.studies import (
     ClientLoad,
+    ClosedLoad,
     EachLoad,
     IdleLoad,
     RampLoad,
@@ -19,6 +20,7 @@ from wirebench.catalog.studies import (
     link_of,
     most_connections,
 )
+from wirebench.catalog.warmup import lacking_ns
 from wirebench.process import procfs
 from wirebench.process.cores import choose_cores
 from wirebench.process.link import OpenLink
@@ -38,6 +40,7 @@ from wirebench.trial.types import TrialSpec
 
 _HOLD_NS = 600_000_000_000
 """Longer than any server takes to accept the connections that are held when it is killed."""
+_WARMING_CONNECTIONS = 50
 _LOOK_S = 0.1
 _STOP_GENERATOR_S = 5.0
 """How long the generator has after SIGTERM to write what it has measured."""
@@ -127,6 +130,39 @@ class ServerTrial:
             self._restart(settings, self._target)
         server = self._target.server
         self._outcome.metrics["ready_ns"] = server.ready_ns if server is not None else None
+        if isinstance(self._target, Ready):
+            self._warm_up(self._target)
+
+    def _warm_up(self, target: Ready) -> None:
+        """Put the requests of the load on the server for as long as its runtime needs, from beside
+        it. Whether the replies are right is seen when they are measured.
+        """
+        spec = self._spec
+        lacking = lacking_ns(spec.contestant, self._load)
+        if not lacking:
+            return
+        load = ClosedLoad(connections=_WARMING_CONNECTIONS, warmup_ns=0, window_ns=lacking)
+        aim = _aim(
+            spec,
+            target,
+            timeout_ns=watchdog.reply_timeout_ns(
+                load, patience_ns=spec.timeout_ns, threads=spec.threads
+            ),
+            json_file=self._scope.folder / "warmup.json",
+            turn=None,
+        )
+        process = self._scope.start(
+            wireload.command(self._generator, load, aim),
+            name="warm-up",
+            cwd=self._scope.folder,
+            env={},
+            cores=target.cores.generator,
+            alone=True,
+            enter=target.served_at.enter,
+        )
+        limit_ns = watchdog.limit_ns(load, timeout_ns=aim.timeout_ns, threads=spec.threads)
+        process.wait(limit_ns / 1e9)
+        process.stop()
 
     def _restart(self, settings: ServerSettings, first: Ready) -> None:
         """Kill the server with all connections open, and start it again on its port."""
