@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from wirebench.build.builder import (
     LOG,
-    BuildEvent,
     BuildResult,
     BuildStatus,
     build,
@@ -15,7 +14,6 @@ from wirebench.build.several import Builds
 
 __all__ = [
     "LOG",
-    "BuildEvent",
     "BuildResult",
     "BuildStatus",
     "Builds",

@@ -12,7 +12,7 @@ import shlex
 import shutil
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TextIO
@@ -48,21 +48,8 @@ class BuildResult:
     seconds: float = 0.0
 
 
-@dataclass(frozen=True, kw_only=True)
-class BuildEvent:
-    """A step begins."""
-
-    contestant: Contestant
-    step: int
-    """From 1."""
-    steps: int
-    command: str
-
-
 _LOCK_PAUSE_S = 0.2
 """Between two tries to take a lock that another process holds."""
-
-OnEvent = Callable[[BuildEvent], None]
 
 
 def build(
@@ -71,7 +58,6 @@ def build(
     *,
     jobs: int,
     roles: Collection[Role] | None = None,
-    on_event: OnEvent | None = None,
     cancelled: threading.Event | None = None,
 ) -> BuildResult:
     """Build a contestant, or find an earlier build from the same inputs.
@@ -110,7 +96,6 @@ def build(
             folder,
             jobs=jobs,
             target=target,
-            on_event=on_event,
             cancelled=cancelled,
         )
         if not message:
@@ -201,7 +186,6 @@ def _run_steps(
     *,
     jobs: int,
     target: str,
-    on_event: OnEvent | None,
     cancelled: threading.Event | None,
 ) -> str:
     """Returns the error message; empty if all steps succeeded."""
@@ -215,10 +199,6 @@ def _run_steps(
         for number, argv in enumerate(steps, start=1):
             shown = _shorten(shlex.join(argv), root)
             log.write(f"$ {shlex.join(argv)}\n".encode())
-            if on_event is not None:
-                on_event(
-                    BuildEvent(contestant=contestant, step=number, steps=len(steps), command=shown)
-                )
             where = f"step {number} of {len(steps)}, {shown}"
             if shutil.which(argv[0], path=env["PATH"]) is None and not (folder / argv[0]).exists():
                 return f"{where}: expected the program {argv[0]}, got none in PATH"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from contextlib import closing
 from typing import Annotated
 
 import typer
 
-from wirebench.build import BuildEvent, BuildResult, build
+from wirebench.build import BuildResult, Builds
 from wirebench.cli.arguments import Jobs, Selectors, default_jobs, open_catalog
 from wirebench.cli.console import EXIT_FAILED, console, error_console
 
@@ -32,7 +33,8 @@ def build_contestants(
         bool, typer.Option("--json", help="Print one JSON line for each contestant.")
     ] = False,
 ) -> None:
-    """Build contestants. A contestant is rebuilt only when its sources or tools changed.
+    """Build contestants, several at once. A contestant is rebuilt only when its sources or tools
+    changed.
 
     Exit code 1 if a build failed (the others are still built) or if none could be built.
     """
@@ -40,14 +42,14 @@ def build_contestants(
     chosen = catalog.select(selectors or ())
     counts: Counter[str] = Counter()
     words = error_console() if as_json else console()
-    with words.status("") as status:
-
-        def show_step(event: BuildEvent) -> None:
-            status.update(f"{event.contestant.identity}: step {event.step} of {event.steps}")
-
+    with (
+        words.status("") as status,
+        closing(Builds(catalog.root, jobs=default_jobs(jobs))) as builds,
+    ):
+        builds.begin(chosen)
         for one in chosen:
             status.update(one.identity)
-            result = build(one, catalog.root, jobs=default_jobs(jobs), on_event=show_step)
+            result = builds.wait(one)
             counts[result.status] += 1
             if as_json:
                 typer.echo(json.dumps(_to_json(result)))
