@@ -65,6 +65,7 @@ class FakeBench:
     unbuildable: set[str] = field(default_factory=set)
     wrong: set[tuple[str, str]] = field(default_factory=set)
     crashing: set[str] = field(default_factory=set)
+    begun: list[str] = field(default_factory=list)
     built: list[str] = field(default_factory=list)
     built_for: dict[str, Collection[Role]] = field(default_factory=dict)
     checked: list[tuple[str, str]] = field(default_factory=list)
@@ -102,6 +103,7 @@ class FakeBench:
         *,
         roles: Mapping[str, Collection[Role]] | None = None,
     ) -> None:
+        self.begun += [one.identity for one in contestants]
         self.built_for |= roles or {}
 
     def build(self, contestant: Contestant) -> Built:
@@ -284,6 +286,15 @@ def test_whom_a_preset_has_no_time_to_warm_up_is_said() -> None:
     assert said.startswith("without go/net-http: this preset has no time for the warm-up")
     assert "go/net-http" in scope("go/net-http").needed
     assert list(scope_notes(scope("go/net-http"))) == []
+
+
+def test_builds_that_take_far_longer_than_others_begin_first(tmp_path: Path) -> None:
+    everybody = {**EVERYBODY, "rust/axum": contestant("rust/axum", serves=HELLO)}
+    one = session(tmp_path, bench := FakeBench(), selection(), everybody=everybody)
+    one.prepare()
+    assert bench.begun[0] == "rust/axum"
+    assert bench.begun[1:] == [name for name in one.scope.needed if name != "rust/axum"]
+    one.directory.close()
 
 
 def test_everybody_is_measured_in_every_block(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from wirebench.catalog.model import Contestant
 from wirebench.catalog.studies import ClientLoad, OpenLoad, Preset, Study
 from wirebench.plan.blocks import PlannedTrial
 from wirebench.plan.choose import Chosen, plan_cell
-from wirebench.plan.estimate import Pace, block_ns, trial_of_ns
+from wirebench.plan.estimate import Pace, block_ns, build_ns, trial_of_ns
 from wirebench.plan.files import too_few_files
 from wirebench.plan.model import Plan, PlannedCell, StudyText
 from wirebench.plan.stop import Look
@@ -33,6 +33,7 @@ SOMETHING_FAILED = 1
 NOTHING_VALID = 3
 
 
+_MINUTE_NS = 60_000_000_000
 _OF_THE_HOST = ("not_installed", "open_files")
 """Why a contestant is in no block of a cell, when that says nothing about it."""
 
@@ -93,7 +94,10 @@ class Session:
         stored = self.before.plan if self.before else None
         needed = self.scope.needed
         wanted = [one for name, one in needed.items() if stored is None or name in stored.builds]
-        self.bench.begin_builds(wanted, roles=self.scope.roles)
+        # Each is checked when it is built, in the order of the cells. Those that take far longer
+        # than others go first all the same: at the end one would leave the other cores idle.
+        slowest_first = sorted(wanted, key=lambda one: -(build_ns([one.identity]) // _MINUTE_NS))
+        self.bench.begin_builds(slowest_first, roles=self.scope.roles)
         again = self._verify(builds=len(wanted)) if stored is None else []
         for contestant in wanted:
             self._wait_for_build(contestant, count=len(wanted))
