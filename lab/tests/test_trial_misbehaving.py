@@ -101,6 +101,19 @@ def test_a_runtime_is_warm_before_it_is_measured(supervisor: Supervisor, tmp_pat
         assert result.metrics["success_ratio"] == 1.0
 
 
+@pytest.mark.parametrize(("warmup_ns", "rounds"), [(0, 0), (300_000_000, 1), (1_100_000_000, 2)])
+def test_a_runtime_sees_connections_end_before_it_is_measured(
+    warmup_ns: int, rounds: int, supervisor: Supervisor, tmp_path: Path
+) -> None:
+    """Each second of the warm-up is a generator of its own, whose connections end with it."""
+    log, counted = tmp_path / "log", tmp_path / "counted"
+    counted.write_text(f'#!/bin/sh\necho run >>"{log}"\nexec "{generator(tmp_path)}" "$@"\n')
+    counted.chmod(0o755)
+    one = replace(spec("none", tmp_path).contestant, warmup_ns=warmup_ns)
+    assert serve("none", supervisor, tmp_path, contestant=one, wireload=counted).status == "ok"
+    assert len(log.read_text().splitlines()) == rounds + 1
+
+
 def real_generator() -> Path:
     try:
         return find_generator()
