@@ -177,6 +177,17 @@ def test_three_clock_ticks_of_steal_drop_no_block_however_short_its_trials() -> 
     assert [one.block for one in dropped_blocks(short)] == [3]
 
 
+def test_steal_is_held_against_the_time_of_the_load_and_not_of_the_warm_up() -> None:
+    """A tenth of a load of half a second, in a trial of twelve seconds."""
+    stolen = {"steal_ns": 50_000_000, "watched_ns": 500_000_000}
+    long = replace(trial(1), elapsed_ns=12_000_000_000, covariates=stolen)
+    (dropped,) = dropped_blocks([long])
+    assert "10% of a core" in dropped.reason
+    assert (
+        dropped_blocks([replace(long, covariates={**stolen, "watched_ns": 12_000_000_000})]) == ()
+    )
+
+
 def test_rates_have_a_harmonic_mean_and_costs_an_arithmetic_one() -> None:
     assert mean([40.0, 60.0], rate=True) == pytest.approx(48.0)
     assert mean([40.0, 60.0], rate=False) == pytest.approx(50.0)

@@ -84,6 +84,7 @@ def test_one_that_does_all_right_has_its_figures(supervisor: Supervisor, tmp_pat
     assert "histogram" not in result.load["latency"]
     assert result.environment_bytes == 100
     assert result.covariates.keys() == {
+        "watched_ns",
         "steal_ns",
         "psi_cpu_some_us",
         "involuntary_switches",

@@ -21,11 +21,13 @@ def dropped_blocks(
     worst: dict[int, tuple[float, str]] = {}
     for trial in trials:
         steal = number(trial.covariates.get("steal_ns"))
-        if steal is None or trial.elapsed_ns <= 0:
+        # The trial is longer by its server's start and warm-up. Older runs stored no other time.
+        time_ns = number(trial.covariates.get("watched_ns")) or trial.elapsed_ns
+        if steal is None or time_ns <= 0:
             continue
-        share = steal / trial.elapsed_ns
+        share = steal / time_ns
         ticks = settings.steal_ticks * settings.tick_ns
-        if steal <= max(settings.steal_share * trial.elapsed_ns, ticks):
+        if steal <= max(settings.steal_share * time_ns, ticks):
             continue
         if share > worst.get(trial.block, (0.0, ""))[0]:
             worst[trial.block] = (share, trial.entry)

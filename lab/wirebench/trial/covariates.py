@@ -4,6 +4,7 @@ can be found.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from wirebench.process.process import Process
 class HostCounters:
     """Monotonic counters at one moment. None: this host does not report it."""
 
+    at_ns: int
     steal_ns: int | None
     cpu_pressure_us: int | None
     retransmits: int | None
@@ -29,6 +31,7 @@ def read_counters(namespaces: Sequence[int | None] = (None,)) -> HostCounters:
     """
     tcp = [procfs.tcp_counters(pid) for pid in namespaces]
     return HostCounters(
+        at_ns=time.monotonic_ns(),
         steal_ns=procfs.steal_ns(),
         cpu_pressure_us=procfs.cpu_pressure_us(),
         retransmits=_sum(one.get("RetransSegs") for one in tcp),
@@ -58,6 +61,7 @@ class HostWatch:
         """The record's covariates. ``generator_switches`` are added to the server's."""
         server = self.server_switches
         return {
+            "watched_ns": self.after.at_ns - self.before.at_ns,
             "steal_ns": _growth(self.before.steal_ns, self.after.steal_ns),
             "psi_cpu_some_us": _growth(self.before.cpu_pressure_us, self.after.cpu_pressure_us),
             "involuntary_switches": server + generator_switches
