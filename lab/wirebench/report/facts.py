@@ -36,6 +36,8 @@ class Facts:
     """The JSON library, with its version where that is known."""
     closes: bool = False
     """It ends each connection after its reply."""
+    warmed: bool = False
+    """Each trial warms its runtime up first."""
 
 
 _FACTS = TypeAdapter(dict[str, Facts])
@@ -81,6 +83,7 @@ def _from_catalog(wanted: Iterable[str]) -> dict[str, Facts]:
             tier=one.tier,
             note=one.note,
             closes=one.closes,
+            warmed=one.warmup_ns > 0 or one.client_warmup_ns > 0,
             age=age(released(one), today),
             json=json_library(one),
         )
