@@ -107,12 +107,31 @@ def test_a_runtime_sees_connections_end_before_it_is_measured(
     warmup_ns: int, rounds: int, supervisor: Supervisor, tmp_path: Path
 ) -> None:
     """Each second of the warm-up is a generator of its own, whose connections end with it."""
-    log, counted = tmp_path / "log", tmp_path / "counted"
-    counted.write_text(f'#!/bin/sh\necho run >>"{log}"\nexec "{generator(tmp_path)}" "$@"\n')
-    counted.chmod(0o755)
     one = replace(spec("none", tmp_path).contestant, warmup_ns=warmup_ns)
-    assert serve("none", supervisor, tmp_path, contestant=one, wireload=counted).status == "ok"
-    assert len(log.read_text().splitlines()) == rounds + 1
+    assert len(connections_of_generators(supervisor, tmp_path, contestant=one)) == rounds + 1
+
+
+@pytest.mark.parametrize(("delay_ms", "connections"), [(0, 50), (5, 2)])
+def test_a_warm_up_leaves_no_queue_of_requests_that_wait(
+    delay_ms: int, connections: int, supervisor: Supervisor, tmp_path: Path
+) -> None:
+    one = replace(spec("none", tmp_path).contestant, warmup_ns=200_000_000)
+    load = replace(COUNTED, producers=10, messages=3, delay_ms=delay_ms, threads=2)
+    used = connections_of_generators(supervisor, tmp_path, contestant=one, load=load, threads=2)
+    assert used == [connections, 10]
+
+
+def connections_of_generators(
+    supervisor: Supervisor, tmp_path: Path, **changes: object
+) -> list[int]:
+    """Of each generator of a trial, in turn: how many connections it was to open."""
+    log, counted = tmp_path / "log", tmp_path / "counted"
+    counted.write_text(f'#!/bin/sh\necho "$*" >>"{log}"\nexec "{generator(tmp_path)}" "$@"\n')
+    counted.chmod(0o755)
+    result = serve("none", supervisor, tmp_path, wireload=counted, **changes)
+    assert result.status == "ok"
+    lines = [line.split() for line in log.read_text().splitlines()]
+    return [int(words[words.index("-c") + 1]) for words in lines]
 
 
 def real_generator() -> Path:

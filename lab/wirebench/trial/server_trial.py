@@ -46,6 +46,10 @@ _WARMING_ROUND_NS = 1_000_000_000
 that last throws away what it compiled when the first one ends: Undertow fell from 60,000 to 25,000
 requests/s.
 """
+_SETTLE_S = 0.1
+"""From the end of the warm-up to the load: for the replies that nobody waits for any more, and for
+connections that end.
+"""
 _LOOK_S = 0.1
 _STOP_GENERATOR_S = 5.0
 """How long the generator has after SIGTERM to write what it has measured."""
@@ -143,13 +147,22 @@ class ServerTrial:
         it. Whether the replies are right is seen when they are measured.
         """
         lacking = lacking_ns(self._spec.contestant, self._load)
+        if lacking == 0:
+            return
+        delay_ms = self._load.delay_ms if isinstance(self._load, EachLoad) else 0
+        # Of requests that wait for a handler, a round would leave a queue when it ends.
+        connections = self._spec.threads if delay_ms else _WARMING_CONNECTIONS
         while lacking > 0:
-            self._warm_up_for(min(lacking, _WARMING_ROUND_NS), target)
-            lacking -= _WARMING_ROUND_NS
+            time_ns = min(lacking, _WARMING_ROUND_NS)
+            self._put_on(
+                ClosedLoad(connections=connections, warmup_ns=0, window_ns=time_ns), target
+            )
+            lacking -= time_ns
+        time.sleep(_SETTLE_S + delay_ms / 1000)
 
-    def _warm_up_for(self, time_ns: int, target: Ready) -> None:
+    def _put_on(self, load: ClosedLoad, target: Ready) -> None:
+        """Put a load that is not measured on the server."""
         spec = self._spec
-        load = ClosedLoad(connections=_WARMING_CONNECTIONS, warmup_ns=0, window_ns=time_ns)
         aim = _aim(
             spec,
             target,
