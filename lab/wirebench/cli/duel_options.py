@@ -60,7 +60,14 @@ Wireload = Annotated[
 
 Warmup = Annotated[
     str,
-    typer.Option("--warmup", help="Load before each window.", rich_help_panel=LOAD),
+    typer.Option(
+        "--warmup",
+        help=(
+            "Load before each window. Servers start anew for each block, so give those with a"
+            " just-in-time compiler what it needs: 1s for Node.js, 10s for the JVM."
+        ),
+        rich_help_panel=LOAD,
+    ),
 ]
 
 Window = Annotated[
