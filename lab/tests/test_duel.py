@@ -242,6 +242,33 @@ def test_two_servers_from_commands_to_a_verdict(project: Project, tmp_path: Path
     assert project.leftovers() == []
 
 
+def test_a_runtime_that_had_no_time_to_warm_up_is_named(project: Project, tmp_path: Path) -> None:
+    """Recognised by the program that runs, wherever in the tree of the server's processes."""
+    program = Path(sys.executable).resolve().name
+    manifest = f"""
+        library = "slow"
+        version = "1"
+        license = "MIT"
+        homepage = "https://example.org"
+        tier = "idiomatic"
+        serves = ["http.hello"]
+        run = {{ server = ["{program}"] }}
+        warmup = {{ server = "3s" }}
+    """
+    folder = project.root / "contestants" / "slow" / "one"
+    folder.mkdir(parents=True)
+    (folder / "manifest.toml").write_text(manifest)
+    one = "env " + server(project, "one.py") + " {port}"
+    code, output = project.run(
+        *("duel", one, one, "--blocks", "1", "--path", "/route_01", "--ready", "/ready"),
+        *("--json", str(tmp_path / "d.json"), "--window", "100ms", "--no-turns", "--no-floor"),
+    )
+    assert code == 0, output
+    said = f"{program} needs 3s of load to run at its pace, and had 500ms"
+    assert f"A was measured cold: {said}" in " ".join(output.split())
+    assert json.loads((tmp_path / "d.json").read_text())["cold"] == {"A": said, "B": said}
+
+
 def _twin(run: StoredRun) -> str:
     return next(one.twin_of for one in run.trials if one.twin_of)
 

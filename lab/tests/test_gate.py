@@ -21,6 +21,7 @@ from wirebench.gate.over_duel import over_duel
 from wirebench.gate.text import headline, junit, markdown
 from wirebench.gate.thresholds import Threshold, read_thresholds, threshold
 from wirebench.gate.types import Found
+from wirebench.trial.cold import cold_warnings
 from wirebench.trial.record import FailureRecord, TrialRecord
 
 pytestmark = pytest.mark.long  # most start whole duels
@@ -140,6 +141,16 @@ def test_few_blocks_decide_nothing() -> None:
     found = found_of(3.0, *thresholds(throughput="-3%"), blocks=3)
     assert found.exit_code == 2
     assert found.more_blocks == 3
+
+
+def test_a_cold_runtime_is_a_note() -> None:
+    trials = trials_of(cell_of(), 6, factor=1.0, noise=0.01, seed=1)
+    (warning,) = cold_warnings(["sh", "java", None], {"java": 10**10}, warmup_ns=10**9)
+    assert list(cold_warnings(["java"], {"java": 10**10}, warmup_ns=10**10)) == []
+    cold = [replace(one, warnings=(warning,)) if one.entry == "B" else one for one in trials]
+    (note,) = over_duel(cell_of(), cold, thresholds(memory="+3%"), level=0.05).notes
+    assert note.startswith("B was measured cold: java needs 10s of load")
+    assert over_duel(cell_of(), trials, thresholds(memory="+3%"), level=0.05).notes == ()
 
 
 def test_figures_have_limits_too() -> None:

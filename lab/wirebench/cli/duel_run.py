@@ -345,7 +345,7 @@ def _measure(
         plan=plan,
         sides=sides,
         load=load,
-        servers={side.name: _server(request, side) for side in sides},
+        servers={side.name: _server(request, side, catalog) for side in sides},
         floor=floor,
         band=request.band,
         bench=bench,
@@ -410,7 +410,7 @@ def _floor(
     return floor
 
 
-def _server(request: DuelRequest, side: Side) -> OwnServer:
+def _server(request: DuelRequest, side: Side, catalog: Catalog) -> OwnServer:
     from wirebench.catalog.workloads import GivenRequest
     from wirebench.trial.types import OwnServer
 
@@ -421,6 +421,11 @@ def _server(request: DuelRequest, side: Side) -> OwnServer:
         ready_path=request.ready,
         start_timeout_ns=request.start_timeout_ns,
         environment=request.environment,
+        runtimes={
+            Path(one.server_command[0]).name: one.warmup_ns
+            for one in catalog.contestants.values()
+            if one.server_command and one.warmup_ns > 0
+        },
     )
 
 

@@ -14,6 +14,7 @@ from wirebench.duel.verdicts import DECIDING, Judged, Line
 from wirebench.report import figures
 from wirebench.stats.settings import DEFAULT
 from wirebench.stats.summary import higher_is_better
+from wirebench.trial.cold import cold_notes
 
 SCHEMA = "wirebench-duel/1"
 _MORE = {
@@ -195,6 +196,7 @@ def notes(duel: Duelled) -> Iterable[str]:
         yield figures.BOUNDS_LEGEND
     if any(side.url is not None for side in duel.sides):
         yield "a server that ran already: its CPU and memory are not known"
+    yield from cold_notes(result.cold)
     for name, count in result.voided.items():
         if count:
             yield f"{count} trials of {name} are void: their figures contradict each other"
@@ -324,4 +326,5 @@ def document(duel: Duelled) -> Mapping[str, Any]:
         },
         "failed": dict(result.failed),
         "void": dict(result.voided),
+        "cold": dict(result.cold),
     }

@@ -10,7 +10,7 @@ procedure shares that among the metrics and sides.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from scipy import special
 
@@ -39,6 +39,7 @@ from wirebench.stats.types import (
     Verdict,
 )
 from wirebench.stats.verdict import holm, log_edges
+from wirebench.trial.cold import cold_runtimes
 from wirebench.trial.record import TrialRecord
 
 LEVEL = 0.05
@@ -95,6 +96,8 @@ class Judged:
     blocks: int
     dropped: tuple[DroppedBlock, ...]
     level: float
+    cold: Mapping[str, str] = field(default_factory=dict)
+    """By side: that its runtime needs a longer warm-up than it had."""
 
     @property
     def sides(self) -> tuple[str, ...]:
@@ -172,6 +175,7 @@ def judged(
             strict_level=strict.confidence,
         ),
         blocks=data.measured_blocks,
+        cold=cold_runtimes(trials),
         dropped=data.dropped,
         level=level,
     )

@@ -18,6 +18,7 @@ from wirebench.stats.noise import noise_band
 from wirebench.stats.settings import DEFAULT
 from wirebench.stats.summary import summarise
 from wirebench.stats.twin import twin_noise
+from wirebench.trial.cold import cold_notes, cold_runtimes
 from wirebench.trial.record import TrialRecord
 
 BASE, HEAD = "A", "B"
@@ -58,7 +59,7 @@ def over_duel(
         rows=(*rows, *counted),
         blocks=data.measured_blocks,
         invalid=invalid,
-        notes=tuple(_notes(cell, data, thresholds)),
+        notes=(*_notes(cell, data, thresholds), *cold_notes(cold_runtimes(trials))),
     )
 
 

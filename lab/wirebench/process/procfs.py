@@ -97,6 +97,16 @@ def command_line(pid: int) -> str:
     return data.replace(b"\0", b" ").decode(errors="replace").strip()[:200]
 
 
+def program_name(pid: int) -> str | None:
+    """The file name of the program that the process runs, whatever it calls itself; None if that
+    may not be seen.
+    """
+    try:
+        return (PROC / str(pid) / "exe").readlink().name
+    except OSError:
+        return None
+
+
 def living_tree(roots: Iterable[int], *, marker: str | None = None) -> set[int]:
     """Living processes that descend from ``roots``, belong to their sessions, or carry the
     environment ``marker``.

@@ -15,6 +15,7 @@ from wirebench.catalog.studies import (
     ClosedLoad,
     EachLoad,
     IdleLoad,
+    OpenLoad,
     RampLoad,
     StormLoad,
     link_of,
@@ -31,6 +32,7 @@ from wirebench.process.start import ServerSettings, describe_end, tail_of
 from wirebench.process.supervise import Scope
 from wirebench.process.types import Cores, Failure, Program
 from wirebench.trial import server_metrics, watchdog, wireload
+from wirebench.trial.cold import cold_warnings
 from wirebench.trial.covariates import watch_host
 from wirebench.trial.outcome import Outcome, TrialError
 from wirebench.trial.packets import RecordError, find_waits, read_record
@@ -140,7 +142,16 @@ class ServerTrial:
         server = self._target.server
         self._outcome.metrics["ready_ns"] = server.ready_ns if server is not None else None
         if isinstance(self._target, Ready):
+            self._warn_if_cold(self._target)
             self._warm_up(self._target)
+
+    def _warn_if_cold(self, target: Ready) -> None:
+        """Say of a user's server whether its runtime needs more than the load's own warm-up."""
+        own, load = self._spec.own, self._load
+        if own is None or not isinstance(load, ClosedLoad | OpenLoad):
+            return
+        programs = [procfs.program_name(pid) for pid in target.server.process.pids()]
+        self._outcome.warnings += cold_warnings(programs, own.runtimes, warmup_ns=load.warmup_ns)
 
     def _warm_up(self, target: Ready) -> None:
         """Put the requests of the load on the server for as long as its runtime needs, from beside

@@ -28,6 +28,9 @@ class OwnServer:
     start_timeout_ns: int = START_TIMEOUT_NS
     environment: Mapping[str, str] = field(default_factory=dict)
     """More variables for a server that the lab starts; ``{port}`` in a value is its port."""
+    runtimes: Mapping[str, int] = field(default_factory=dict)
+    """The load (ns) that runtimes need before they run at their pace, by the name of their program.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
