@@ -275,6 +275,20 @@ def test_several_are_built_at_once(project: Project) -> None:
     builds.close()
 
 
+def test_the_build_that_ends_first_is_told_first(project: Project) -> None:
+    project.add("sh/slow", steps("until [ -e {root}/go ]; do sleep 0.01; done"))
+    project.add("sh/fast", steps("true"))
+    both = [project.contestant(name) for name in ("sh/slow", "sh/fast")]
+    builds = Builds(project.root, jobs=2)
+    builds.begin(both)
+    assert builds.first_ended(both).identity == "sh/fast"
+    assert builds.running() == ("sh/slow",)
+    (project.root / "go").touch()
+    assert builds.first_ended(both[:1]).identity == "sh/slow"
+    assert builds.running() == ()
+    builds.close()
+
+
 def test_builds_that_nobody_waits_for_are_ended(project: Project) -> None:
     project.add("sh/mine", steps("setsid sleep 1000 & echo $! >{root}/child.pid; wait; sleep 1000"))
     builds = Builds(project.root, jobs=1)
@@ -296,6 +310,6 @@ def test_closing_does_not_wait_for_a_lock_that_another_process_holds(project: Pr
         builds = Builds(project.root, jobs=1)
         builds.begin([contestant])
         time.sleep(0.1)
-        assert builds.running()
+        assert builds.running() == ("sh/mine",)
         builds.close()
     assert made(project).status == "ok"

@@ -70,14 +70,14 @@ def test_a_failure_is_said_at_once_with_hostile_text_as_it_is() -> None:
 def test_steps_say_what_is_built_and_checked() -> None:
     for file, console in (terminal(), pipe()):
         with Steps(console) as steps:
-            steps.building("go/x", 1, 2)
+            steps.building(("go/x", "rust/z"), 1, 3)
             steps.built(
                 "go/x",
                 FailureRecord(kind="build_failed", phase="build", message="no [b] such header"),
             )
             steps.verifying("go/y", "ws.count", 1, 1)
         assert "failed go/x: build_failed: no [b] such header" in file.getvalue()
-    assert "building go/x (1 of 2)" in file.getvalue()
+    assert "building go/x, rust/z (1 of 3 done)" in file.getvalue()
     assert "checking go/y: ws.count (1 of 1)" in file.getvalue()
 
 

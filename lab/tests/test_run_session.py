@@ -68,6 +68,8 @@ class FakeBench:
     begun: list[str] = field(default_factory=list)
     built: list[str] = field(default_factory=list)
     built_for: dict[str, Collection[Role]] = field(default_factory=dict)
+    ends: tuple[str, ...] = ()
+    """Their builds end in this order, before all others."""
     checked: list[tuple[str, str]] = field(default_factory=list)
     ran: list[TrialSpec] = field(default_factory=list)
     cut_after: int | None = None
@@ -94,8 +96,15 @@ class FakeBench:
     def is_built(self, contestant: Contestant) -> bool:
         return contestant.identity in self.built
 
-    def building(self) -> bool:
-        return len(self.checked) < self.building_for
+    def building(self) -> tuple[str, ...]:
+        return ("go/slow",) if len(self.checked) < self.building_for else ()
+
+    def first_built(self, contestants: Sequence[Contestant]) -> Contestant:
+        for name in self.ends:
+            for one in contestants:
+                if one.identity == name:
+                    return one
+        return contestants[0]
 
     def begin_builds(
         self,
@@ -116,7 +125,7 @@ class FakeBench:
         return Built(key=self.build_key(contestant), failure=None)
 
     def verify(self, check: Check) -> VerifyRecord:
-        busy = self.building()
+        busy = bool(self.building())
         self.checked.append(check.key)
         name, workload = check.key
         failure = None
@@ -170,7 +179,7 @@ class FakeBench:
 
 
 class Quiet:
-    def building(self, name: str, number: int, count: int) -> None: ...
+    def building(self, names: Sequence[str], done: int, count: int) -> None: ...
 
     def built(self, name: str, failure: FailureRecord | None) -> None: ...
 
@@ -335,6 +344,15 @@ def test_a_wrong_contestant_is_reported_and_never_timed_and_the_others_stand(
         "python/mine",
         "python/mine~twin",
     }, "the twin is one that can be measured"
+
+
+def test_whoever_is_built_first_is_checked_first(tmp_path: Path) -> None:
+    bench = FakeBench(ends=("python/mine", "node/http"))
+    assert carry_out(session(tmp_path, bench, selection())) == 0
+    checked = [name for name, _ in bench.checked]
+    assert checked[:2] == ["python/mine", "node/http"]
+    assert len(set(checked)) == len(checked) == 4
+    assert sorted(bench.built) == sorted(set(bench.built)), "each is waited for once"
 
 
 def test_a_check_that_fails_while_others_are_built_is_repeated_afterwards(tmp_path: Path) -> None:

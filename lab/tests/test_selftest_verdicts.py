@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from wirebench.selftest.tables import (
     BAND,
     Design,
     Found,
+    Run,
     TwoRuns,
     judge_run,
     judge_two,
@@ -127,6 +129,24 @@ def test_a_table_of_far_entries_is_found_and_covered() -> None:
     assert (found.false_claims, found.wrong_signs) == (0, 0)
     assert found.intervals == 15
     assert found.covered >= 10
+
+
+def blocks_of(run: Run) -> dict[str, int]:
+    return dict(Counter(trial.entry for trial in run.trials))
+
+
+def test_entries_leave_a_simulated_table_as_the_stop_rule_lets_them() -> None:
+    up_to = replace(SIX, blocks=28)
+    clear = simulate_run(np.random.default_rng(4), STANDARD, "calm", up_to, spread(2, 0.5))
+    assert set(blocks_of(clear).values()) == {6}, "whoever is far from the others needs no more"
+    truth = np.log1p(np.array([0.0, 0.0, 0.05, 1.0]))
+    noisy = Source(name="noisy", residuals=(np.linspace(-0.1, 0.1, 11),))
+    mixed = blocks_of(simulate_run(np.random.default_rng(4), noisy, "calm", up_to, truth))
+    assert mixed["entry/03"] < mixed["entry/01"]
+    assert mixed["cpp/floor"] == mixed["entry/00"] == mixed["entry/00~twin"] == 28
+    fixed = replace(up_to, min_blocks=28)
+    same = simulate_run(np.random.default_rng(4), noisy, "calm", fixed, truth)
+    assert set(blocks_of(same).values()) == {28}, "nobody leaves before the mandatory blocks"
 
 
 def test_a_table_with_its_truth_turned_round_has_wrong_signs() -> None:

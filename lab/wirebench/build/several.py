@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Collection, Iterable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor
+from concurrent.futures import wait as wait_for
 from pathlib import Path
 
 from wirebench.build.builder import BuildResult, build
@@ -21,15 +22,15 @@ class Builds:
     """
 
     def __init__(self, root: Path, *, jobs: int) -> None:
-        workers = min(jobs, AT_ONCE)
+        self._workers = min(jobs, AT_ONCE)
         self._root = root
-        self._jobs = -(-jobs // workers)
+        self._jobs = -(-jobs // self._workers)
         self._cancelled = threading.Event()
         # Contestants that are built are checked meanwhile. In Linux each thread has a niceness of
         # its own, which what it starts inherits. Where the kernel groups processes by session
         # (sched(7), autogroup) it has little effect.
         self._pool = ThreadPoolExecutor(
-            workers,
+            self._workers,
             thread_name_prefix="wirebench-build",
             initializer=os.nice,
             initargs=(10,),
@@ -59,9 +60,21 @@ class Builds:
         self.begin([contestant])
         return self._begun[contestant.identity].result()
 
-    def running(self) -> bool:
-        """Whether a build that was begun has not ended."""
-        return not all(one.done() for one in self._begun.values())
+    def first_ended(self, contestants: Sequence[Contestant]) -> Contestant:
+        """The first of these whose build has ended, when one has. Signals are let through
+        meanwhile.
+        """
+        self.begin(contestants)
+        builds = {one.identity: self._begun[one.identity] for one in contestants}
+        wait_for(builds.values(), return_when=FIRST_COMPLETED)
+        return next(one for one in contestants if builds[one.identity].done())
+
+    def running(self) -> tuple[str, ...]:
+        """The contestants that are being built. Empty when all builds that were begun have
+        ended.
+        """
+        unfinished = [name for name, one in self._begun.items() if not one.done()]
+        return tuple(unfinished[: self._workers])  # they are taken in the order in which they began
 
     def close(self) -> None:
         self._cancelled.set()

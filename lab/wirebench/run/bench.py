@@ -46,6 +46,11 @@ class Check:
     def key(self) -> tuple[str, str]:
         return (self.contestant.identity, check_name(self.role, self.workload))
 
+    @property
+    def needs(self) -> tuple[Contestant, ...]:
+        """Who must be built for it."""
+        return (self.contestant,) if self.server is None else (self.contestant, self.server)
+
 
 def check_name(role: Role, workload: Workload) -> str:
     """The ``workload`` of a :class:`VerifyRecord`. A contestant may both serve a workload and call
@@ -81,8 +86,10 @@ class Bench(Protocol):
         """Whether the build will probably take no time."""
         ...
 
-    def building(self) -> bool:
-        """Whether a build that was begun has not ended."""
+    def building(self) -> tuple[str, ...]:
+        """The contestants that are being built. Empty when all builds that were begun have
+        ended.
+        """
         ...
 
     def begin_builds(
@@ -91,13 +98,19 @@ class Bench(Protocol):
         *,
         roles: Mapping[str, Collection[Role]] | None = None,
     ) -> None:
-        """Begin to build them, several at once; ``build()`` then waits for one of them.
+        """Begin to build them, several at once; ``first_built()`` and ``build()`` then wait.
 
         ``roles``: what each is needed for, by name; without it everything is built.
         """
         ...
 
-    def build(self, contestant: Contestant) -> Built: ...
+    def first_built(self, contestants: Sequence[Contestant]) -> Contestant:
+        """The first of these whose build has ended, when one has."""
+        ...
+
+    def build(self, contestant: Contestant) -> Built:
+        """The result, when it is there."""
+        ...
 
     def verify(self, check: Check) -> VerifyRecord: ...
 

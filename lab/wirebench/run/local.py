@@ -129,7 +129,7 @@ class LocalBench:
         )
         return (folder / LOG).exists()
 
-    def building(self) -> bool:
+    def building(self) -> tuple[str, ...]:
         return self._builds.running()
 
     def give(self, name: str, program: Program) -> None:
@@ -143,6 +143,9 @@ class LocalBench:
         roles: Mapping[str, Collection[Role]] | None = None,
     ) -> None:
         self._builds.begin(contestants, roles=roles)
+
+    def first_built(self, contestants: Sequence[Contestant]) -> Contestant:
+        return self._builds.first_ended(contestants)
 
     def build(self, contestant: Contestant) -> Built:
         result = self._builds.wait(contestant)

@@ -4,6 +4,8 @@ timed window.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
@@ -154,8 +156,8 @@ class Steps:
     def __exit__(self, *_error: object) -> None:
         self._progress.stop()
 
-    def building(self, name: str, number: int, count: int) -> None:
-        self._now(f"building {name} ({number} of {count})", number, count)
+    def building(self, names: Sequence[str], done: int, count: int) -> None:
+        self._now(f"building {', '.join(names)} ({done} of {count} done)", done + 1, count)
 
     def built(self, name: str, failure: FailureRecord | None) -> None:
         if failure is not None:

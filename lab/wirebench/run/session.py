@@ -5,7 +5,7 @@ starts a run or resumes one.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -50,7 +50,9 @@ def _no_capacity(_cell: str, _contestant: str) -> None:
 class Reporter(Protocol):
     """Called during builds and checks, before the trials."""
 
-    def building(self, name: str, number: int, count: int) -> None: ...
+    def building(self, names: Sequence[str], done: int, count: int) -> None:
+        """``names`` are being built; ``done`` of ``count`` are, or could not be."""
+        ...
 
     def built(self, name: str, failure: FailureRecord | None) -> None: ...
 
@@ -79,7 +81,8 @@ class Session:
             (one.contestant, one.workload): one
             for one in (self.before.verified if self.before else ())
         }
-        self._waited: set[str] = set()
+        self._built: set[str] = set()
+        """Whose build has ended, well or not."""
         self._unbuildable: dict[str, FailureRecord] = {}
         self._keys: dict[str, str] = {}
 
@@ -94,13 +97,13 @@ class Session:
         stored = self.before.plan if self.before else None
         needed = self.scope.needed
         wanted = [one for name, one in needed.items() if stored is None or name in stored.builds]
-        # Each is checked when it is built, in the order of the cells. Those that take far longer
-        # than others go first all the same: at the end one would leave the other cores idle.
+        # Each is checked when it is built. Those that take far longer than others go first: at the
+        # end one would leave the other cores idle.
         slowest_first = sorted(wanted, key=lambda one: -(build_ns([one.identity]) // _MINUTE_NS))
         self.bench.begin_builds(slowest_first, roles=self.scope.roles)
-        again = self._verify(builds=len(wanted)) if stored is None else []
-        for contestant in wanted:
-            self._wait_for_build(contestant, count=len(wanted))
+        again = self._verify(wanted) if stored is None else []
+        while missing := self._unbuilt(wanted):
+            self._wait_for_a_build(missing, count=len(wanted))
         for number, one in enumerate(again, start=1):
             self._check(one, number, len(again))
         if stored is not None:
@@ -161,35 +164,46 @@ class Session:
             else ALL_MEASURED
         )
 
-    def _wait_for_build(self, contestant: Contestant, *, count: int) -> bool:
-        """Whether it could be built."""
-        name = contestant.identity
-        if name not in self._waited:
-            check()
-            self._waited.add(name)
-            self.reporter.building(name, len(self._waited), count)
-            built = self.bench.build(contestant)
-            if built.failure is not None:
-                self._unbuildable[name] = built.failure
-            elif built.key is not None:
-                self._keys[name] = built.key
-            self.reporter.built(name, built.failure)
-        return name not in self._unbuildable
+    def _unbuilt(self, contestants: Iterable[Contestant]) -> list[Contestant]:
+        return [one for one in contestants if one.identity not in self._built]
 
-    def _verify(self, *, builds: int) -> list[Check]:
-        """Check what is built while other contestants are still being built.
+    def _wait_for_a_build(self, contestants: Sequence[Contestant], *, count: int) -> None:
+        """Until one of these is built, or cannot be."""
+        check()
+        if names := self.bench.building():
+            self.reporter.building(names, len(self._built), count)
+        contestant = self.bench.first_built(contestants)
+        built = self.bench.build(contestant)
+        name = contestant.identity
+        self._built.add(name)
+        if built.failure is not None:
+            self._unbuildable[name] = built.failure
+        elif built.key is not None:
+            self._keys[name] = built.key
+        self.reporter.built(name, built.failure)
+
+    def _verify(self, wanted: Sequence[Contestant]) -> list[Check]:
+        """Check what is built while other contestants are still being built: of the checks whose
+        contestants are there, the first in the order of the cells.
 
         Returns the checks that failed meanwhile: they are due again when no build takes the cores
         any more, since some of them end after two seconds.
         """
         again = []
-        checks = [one for one in checks_of(self.scope.cells) if one.key not in self._verified]
-        for number, one in enumerate(checks, start=1):
-            needed = (one.contestant, *([one.server] if one.server is not None else []))
-            if not all(self._wait_for_build(it, count=builds) for it in needed):
+        due = [one for one in checks_of(self.scope.cells) if one.key not in self._verified]
+        count = len(due)
+        while due:
+            ready = next((one for one in due if not self._unbuilt(one.needs)), None)
+            if ready is None:
+                missing = {one.identity: one for each in due for one in self._unbuilt(each.needs)}
+                self._wait_for_a_build(list(missing.values()), count=len(wanted))
                 continue
-            if not self._check(one, number, len(checks), final=not self.bench.building()):
-                again.append(one)
+            number = count - len(due) + 1
+            due.remove(ready)
+            if any(one.identity in self._unbuildable for one in ready.needs):
+                continue
+            if not self._check(ready, number, count, final=not self.bench.building()):
+                again.append(ready)
         return again
 
     def _check(self, one: Check, number: int, count: int, *, final: bool = True) -> bool:

@@ -1,4 +1,6 @@
-"""Whole simulated tables, judged by the statistics that judge real ones."""
+"""Whole simulated tables, run by the loop and judged by the statistics that run and judge real
+ones.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +10,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from wirebench.catalog.studies import Cell, ClosedLoad
-from wirebench.plan.blocks import FLOOR, entries_of
+from wirebench.plan.blocks import FLOOR, PlannedTrial, entries_of
+from wirebench.plan.estimate import Pace
 from wirebench.plan.model import Plan, PlannedCell, StudyText
 from wirebench.plan.repeats import repeat_of
+from wirebench.run.measure import measure
 from wirebench.selftest.worlds import WORLDS, Floats, Source
 from wirebench.stats.analyse import analyse
 from wirebench.stats.compare import compare
 from wirebench.stats.settings import DEFAULT, Settings
+from wirebench.stats.settled import standstill
 from wirebench.stats.types import CellAnalysis, RunAnalysis
 from wirebench.trial.record import TrialRecord
 
@@ -31,6 +36,9 @@ class Design:
     """How many blocks a cell has, over how many repeats."""
 
     blocks: int
+    """The most. Entries leave before, as the stop rule lets them, but none before
+    ``min_blocks``.
+    """
     min_blocks: int
     repeats: int
     presets: tuple[str, ...] = ()
@@ -60,16 +68,49 @@ def spread(entries: int, gap: float) -> Floats:
 
 
 def simulate_run(
-    random: np.random.Generator, source: Source, world: str, design: Design, truth: Floats
+    random: np.random.Generator,
+    source: Source,
+    world: str,
+    design: Design,
+    truth: Floats,
+    settings: Settings = DEFAULT,
 ) -> Run:
-    """The trials of a floor, the entries and a twin."""
+    """The trials of a floor, the entries and a twin: of every entry until the stop rule lets it
+    leave.
+    """
     numbers = range(1, design.blocks + 1)
-    repeats = [design.repeat(block) for block in numbers]
     names = [FLOOR, *(f"entry/{index:02d}" for index in range(len(truth)))]
-    rows = entries_of(names, twin=names[1])
-    contestants = [names.index(row.contestant) for row in rows]
-    logs = WORLDS[world](random, source, contestants, repeats)
+    plan = _plan(names, design)
+    (cell,) = plan.cells
+    contestants = [names.index(row.contestant) for row in cell.entries]
+    logs = WORLDS[world](random, source, contestants, [design.repeat(block) for block in numbers])
     logs += np.array([FLOOR_LOG, *truth])[contestants, None]
+    figures = {
+        (row.name, block): 10_000 * math.exp(float(logs[place, block - 1]))
+        for place, row in enumerate(cell.entries)
+        for block in numbers
+    }
+    trials: list[TrialRecord] = []
+    measure(
+        plan,
+        done=(),
+        run_trial=lambda trial, _: _trial(trial, figures[trial.entry.name, trial.block]),
+        keep=trials.append,
+        leave=lambda _: None,
+        look=lambda key, block, present: standstill(
+            trials, plan, key, block=block, present=present, settings=settings
+        ),
+        dropped=lambda _: False,
+        clock_ns=lambda: 0,
+        pace=Pace(estimated={(cell.key, row.name): 1 for row in cell.entries}),
+        watcher=_NobodyWatches(),
+    )
+    return Run(
+        plan=plan, trials=tuple(trials), truth=dict(zip(names[1:], map(float, truth), strict=True))
+    )
+
+
+def _plan(names: list[str], design: Design) -> Plan:
     cell = PlannedCell(
         study=STUDY,
         role="server",
@@ -81,7 +122,7 @@ def simulate_run(
             workload="http.hello",
             load=ClosedLoad(connections=1, warmup_ns=0, window_ns=1),
         ),
-        entries=rows,
+        entries=entries_of(names, twin=names[1]),
         floors=(FLOOR,),
         twin=names[1],
         server=None,
@@ -90,31 +131,11 @@ def simulate_run(
         precision=0.02,
         repeats=design.repeats,
     )
-    trials = tuple(
-        TrialRecord(
-            trial=f"{STUDY}.{CELL}.b{block:02d}.{row.name}",
-            study=STUDY,
-            cell=CELL,
-            block=block,
-            position=place + 1,
-            repeat=repeats[block - 1],
-            entry=row.name,
-            contestant=row.contestant,
-            twin_of=row.twin_of,
-            status="ok",
-            failure=None,
-            started_unix_ns=0,
-            elapsed_ns=1_000_000_000,
-            metrics={METRIC: 10_000 * math.exp(float(logs[place, block - 1]))},
-        )
-        for block in numbers
-        for place, row in enumerate(rows)
-    )
     preset = design.presets[0] if design.presets else ""
     text = StudyText(
         name=STUDY, title=STUDY, question="", role="server", preset=preset, preset_title=""
     )
-    plan = Plan(
+    return Plan(
         seed=1,
         studies=(text,),
         cells=(cell,),
@@ -123,7 +144,32 @@ def simulate_run(
         builds={},
         order=(),
     )
-    return Run(plan=plan, trials=trials, truth=dict(zip(names[1:], map(float, truth), strict=True)))
+
+
+def _trial(planned: PlannedTrial, figure: float) -> TrialRecord:
+    return TrialRecord(
+        trial=planned.id,
+        study=planned.study,
+        cell=planned.cell,
+        block=planned.block,
+        position=planned.position,
+        entry=planned.entry.name,
+        contestant=planned.entry.contestant,
+        twin_of=planned.entry.twin_of,
+        status="ok",
+        failure=None,
+        started_unix_ns=0,
+        elapsed_ns=1_000_000_000,
+        metrics={METRIC: figure},
+    )
+
+
+class _NobodyWatches:
+    def before(self, trial: PlannedTrial, *, left_ns: int) -> None:
+        pass
+
+    def after(self, record: TrialRecord, *, left_ns: int) -> None:
+        pass
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -63,7 +63,8 @@ class Wanted:
 
 def designs_of(studies: Iterable[Study], presets: Sequence[str] = ()) -> tuple[Design, ...]:
     """The designs of the named presets, by default all: with the blocks that every cell gets, and
-    with the most that an undecided one gets, up to ``MOST_BLOCKS``. Equal designs are one.
+    with those that an undecided one gets by the stop rule, up to ``MOST_BLOCKS``. Equal designs are
+    one.
     """
     found: dict[tuple[int, int, int], dict[str, None]] = {}
     for study in studies:
@@ -135,9 +136,7 @@ class Row:
 
 
 def generator(wanted: Wanted, design: Design, world: str, table: int) -> np.random.Generator:
-    """The same for every gap, so that a larger gap is found wherever a smaller one is (common
-    random numbers).
-    """
+    """The same for every gap, so that the gaps differ by nothing else (common random numbers)."""
     place = zlib.crc32(world.encode())
     return np.random.default_rng(
         [wanted.seed, place, design.blocks, design.repeats, wanted.entries, table]
@@ -151,7 +150,9 @@ def two_tables(
     random = generator(wanted, design, world, number)
     source = wanted.sources[number % len(wanted.sources)]
     truth = spread(wanted.entries, BAND)
-    runs = [simulate_run(random, source, world, design, truth) for _ in range(2)]
+    runs = [
+        simulate_run(random, source, world, design, truth, wanted.settings) for _ in range(2)
+    ]
     judged = [judge_run(run, wanted.settings) for run in runs]
     first, second = ((run, analysis) for run, (_, analysis) in zip(runs, judged, strict=True))
     return [found for found, _ in judged], judge_two(first, second, wanted.settings)
@@ -165,7 +166,8 @@ def power(
     for number in range(wanted.gap_tables if tables is None else tables):
         source = wanted.sources[number % len(wanted.sources)]
         random = generator(wanted, design, world, number)
-        run = simulate_run(random, source, world, design, spread(wanted.entries, gap))
+        truth = spread(wanted.entries, gap)
+        run = simulate_run(random, source, world, design, truth, wanted.settings)
         found, _ = judge_run(run, wanted.settings)
         counts.append((found.found, found.differing))
     share = Share.of(counts)

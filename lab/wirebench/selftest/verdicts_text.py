@@ -8,7 +8,7 @@ from typing import Any
 from rich.table import Table
 
 from wirebench.selftest.gaps import Gap, Share
-from wirebench.selftest.tables import BAND
+from wirebench.selftest.tables import BAND, Design
 from wirebench.selftest.verdicts import LIMIT, Row, Wanted
 from wirebench.selftest.worlds import EXPLAINED, Source
 from wirebench.store.verdicts import CheckedDesign
@@ -47,7 +47,7 @@ def verdict_table(rows: Sequence[Row]) -> Table:
         first = design != before
         before = design
         table.add_row(
-            f"{design.blocks}{repeats}" if first else "",
+            f"{blocks_text(design)}{repeats}" if first else "",
             ", ".join(design.presets) if first else "",
             row.world,
             str(row.tables),
@@ -60,6 +60,12 @@ def verdict_table(rows: Sequence[Row]) -> Table:
             _holds(row),
         )
     return table
+
+
+def blocks_text(design: Design) -> str:
+    if design.blocks == design.min_blocks:
+        return str(design.blocks)
+    return f"{design.min_blocks} to {design.blocks}"
 
 
 def _holds(row: Row) -> str:
@@ -90,6 +96,8 @@ def legend(wanted: Wanted) -> str:
     return (
         f"Each table has {wanted.entries} entries and a twin; true figures are 0 or just the noise"
         f" band ({BAND:.0%}) apart, so that every claim is false.\n"
+        "blocks: '6 to 28' are looked at as a run looks, and entries leave when the stop rule lets"
+        " them.\n"
         f"false claim: share of the tables with one or more; at most {LIMIT:.0%}, and two Monte"
         " Carlo standard errors. wrong signs: claims that the slower one is faster; none allowed.\n"
         "coverage: 95% intervals that hold the true ratio. 80% find, 95% find: the smallest gap"
@@ -109,7 +117,7 @@ def summary(rows: Sequence[Row]) -> str:
         return "nothing was simulated"
     if not failed:
         return f"the limits hold in all {len(judged)} rows that count"
-    named = ", ".join(f"{row.design.blocks} blocks, {row.world}" for row in failed)
+    named = ", ".join(f"{blocks_text(row.design)} blocks, {row.world}" for row in failed)
     return f"the limits do not hold in {len(failed)} of {len(judged)} rows that count: {named}"
 
 
@@ -133,6 +141,7 @@ def _row(row: Row) -> dict[str, Any]:
     return {
         "presets": list(row.design.presets),
         "blocks": row.design.blocks,
+        "min_blocks": row.design.min_blocks,
         "repeats": row.design.repeats,
         "world": row.world,
         "tables": row.tables,
