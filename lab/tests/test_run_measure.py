@@ -247,6 +247,25 @@ def test_a_dropped_block_is_run_again_and_does_not_count() -> None:
     assert max(block for cell, block in blocks if cell == "c1000") == 6
 
 
+def test_failures_in_dropped_blocks_give_nobody_up() -> None:
+    def fails(trial: PlannedTrial) -> str | None:
+        return "hung" if trial.entry.name == "go/x" and trial.block in (1, 2, 4) else None
+
+    def disturbed(_cell: str, block: int) -> bool:
+        return block in (1, 2)
+
+    whole = FakeLab(fails=fails, disturbed=disturbed)
+    whole.measure(plan())
+    assert "not_run" not in {record.status for record in whole.kept}
+    for cut in range(0, len(whole.ran), 5):
+        first = FakeLab(fails=fails, disturbed=disturbed, die_after=cut)
+        with contextlib.suppress(KilledError):
+            first.measure(plan())
+        second = FakeLab(fails=fails, disturbed=disturbed)
+        second.measure(plan(), done=tuple(first.kept))
+        assert first.ran + second.ran == whole.ran
+
+
 def test_a_host_that_is_always_disturbed_ends_too() -> None:
     lab = FakeLab(disturbed=lambda *_: True)
     result = lab.measure(plan())

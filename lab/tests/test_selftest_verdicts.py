@@ -16,6 +16,7 @@ from synthetic_run import make_plan, make_trials, write_run
 from wirebench.catalog.studies import load_studies
 from wirebench.cli import selftest_verdicts
 from wirebench.cli.main import run_app
+from wirebench.plan.blocks import FLOOR
 from wirebench.report.checked import verdicts_sentence
 from wirebench.selftest import verdicts_text, worlds
 from wirebench.selftest.gaps import Share, smallest_gaps
@@ -143,7 +144,7 @@ def test_entries_leave_a_simulated_table_as_the_stop_rule_lets_them() -> None:
     noisy = Source(name="noisy", residuals=(np.linspace(-0.1, 0.1, 11),))
     mixed = blocks_of(simulate_run(np.random.default_rng(4), noisy, "calm", up_to, truth))
     assert mixed["entry/03"] < mixed["entry/01"]
-    assert mixed["cpp/floor"] == mixed["entry/00"] == mixed["entry/00~twin"] == 28
+    assert mixed[FLOOR] == mixed["entry/00"] == mixed["entry/00~twin"] == 28
     fixed = replace(up_to, min_blocks=28)
     same = simulate_run(np.random.default_rng(4), noisy, "calm", fixed, truth)
     assert set(blocks_of(same).values()) == {28}, "nobody leaves before the mandatory blocks"

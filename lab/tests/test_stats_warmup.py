@@ -10,7 +10,15 @@ import pytest
 from numpy.typing import NDArray
 
 from test_stats_validity import trial
-from wirebench.catalog.studies import Cell, ClientLoad, ClosedLoad, EachLoad, Load, RampLoad
+from wirebench.catalog.studies import (
+    Cell,
+    ClientLoad,
+    ClosedLoad,
+    EachLoad,
+    Load,
+    OpenLoad,
+    RampLoad,
+)
 from wirebench.stats.entry import warm_up_of
 from wirebench.stats.settings import DEFAULT
 from wirebench.stats.warmup import (
@@ -163,7 +171,19 @@ def test_a_throughput_is_judged_by_the_rate_and_a_time_by_the_median() -> None:
         }
     )
     assert warm_up_of([both] * 6, CLOSED, DEFAULT) == "flat"
-    assert warm_up_of([both] * 6, replace(CLOSED, primary="p99_ns"), DEFAULT) == "warms up"
+    # The median of a saturated closed loop is connections / rate: it has no say of its own.
+    assert warm_up_of([both] * 6, replace(CLOSED, primary="p99_ns"), DEFAULT) == "flat"
+    pinned = OpenLoad(
+        connections=50,
+        rate_per_s=1000.0,
+        share=None,
+        of=None,
+        arrivals="constant",
+        warmup_ns=1,
+        window_ns=1,
+    )
+    paced = replace(CLOSED, load=pinned, primary="p99_ns")
+    assert warm_up_of([both] * 6, paced, DEFAULT) == "warms up"
 
 
 def test_a_trial_without_a_series_is_too_short() -> None:

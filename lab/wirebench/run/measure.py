@@ -197,7 +197,10 @@ class _Measuring:
             block += self._run_together(trials, cell, active)
         else:
             block += self._run_one_by_one(trials, cell, active)
-        own.ended(dropped=self.dropped(block))
+        gone = self.dropped(block)
+        if gone:
+            self._failures.forget(block)
+        own.ended(dropped=gone)
 
     def _run_one_by_one(
         self, trials: Sequence[PlannedTrial], cell: PlannedCell, active: Sequence[PlannedCell]

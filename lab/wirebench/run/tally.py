@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from wirebench.plan.blocks import Entry
 from wirebench.plan.model import PlannedCell
 from wirebench.plan.stop import Look
 from wirebench.store.records import LeftRecord
-from wirebench.trial.record import TrialRecord
+from wirebench.trial.record import FailureRecord, TrialRecord
 
 GIVE_UP_AFTER = 2
 """After this many blocks in which an entry failed in the same way, the cell's other blocks leave it
@@ -91,7 +92,17 @@ class Failures:
 
     def add(self, record: TrialRecord) -> None:
         if record.status == "failed" and record.failure is not None and record.block > 0:
-            self.counts[f"{record.study}.{record.cell}", record.entry, record.failure.kind] += 1
+            self.counts[self._key(record, record.failure)] += 1
+
+    def forget(self, block: Iterable[TrialRecord]) -> None:
+        """Those of a dropped block: the host disturbed it, and it is run again."""
+        for record in block:
+            if record.status == "failed" and record.failure is not None and record.block > 0:
+                self.counts[self._key(record, record.failure)] -= 1
+
+    @staticmethod
+    def _key(record: TrialRecord, failure: FailureRecord) -> tuple[str, str, str]:
+        return f"{record.study}.{record.cell}", record.entry, failure.kind
 
     def gives_up(self, cell: str, entry: str) -> str | None:
         """The kind of failure for which the cell leaves the entry out; None if it still runs."""

@@ -150,9 +150,7 @@ def two_tables(
     random = generator(wanted, design, world, number)
     source = wanted.sources[number % len(wanted.sources)]
     truth = spread(wanted.entries, BAND)
-    runs = [
-        simulate_run(random, source, world, design, truth, wanted.settings) for _ in range(2)
-    ]
+    runs = [simulate_run(random, source, world, design, truth, wanted.settings) for _ in range(2)]
     judged = [judge_run(run, wanted.settings) for run in runs]
     first, second = ((run, analysis) for run, (_, analysis) in zip(runs, judged, strict=True))
     return [found for found, _ in judged], judge_two(first, second, wanted.settings)

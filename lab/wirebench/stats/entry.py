@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from wirebench.catalog.studies import Cell, OpenLoad, RampLoad
+from wirebench.catalog.studies import Cell, ClosedLoad, OpenLoad, RampLoad
 from wirebench.stats.breaking import WARNING, breaking_of
 from wirebench.stats.cell import CellData
 from wirebench.stats.settings import Settings
@@ -72,15 +72,18 @@ def why_unranked(
     if (slow := _too_slow(data, name)) is not None:
         return slow
     if not data.values(name, data.planned.cell.primary):
-        own = data.trials[name]
+        gone = {one.block for one in data.dropped}
+        own = [trial for trial in data.trials[name] if trial.block not in gone]
+        if not own and data.trials[name]:
+            return "every block with it was dropped"
         failures = [trial for trial in own if trial.failure is not None]
         if failures and failures[0].failure is not None:
             return f"{failures[0].failure.kind.replace('_', ' ')}: {failures[0].failure.message}"
-        if void := next((why for trial in own if (why := void_reason(trial)) is not None), None):
-            return f"every trial is void: {void}"
-        if any(trial.status == "ok" for trial in own):
-            return _without_figure(data)
-        return "not run"
+        measured = [trial for trial in own if trial.status == "ok"]
+        void = [why for trial in measured if (why := void_reason(trial)) is not None]
+        if void and len(void) == len(measured):
+            return f"every trial is void: {void[0]}"
+        return _without_figure(data) if measured else "not run"
     valid = len(data.values(name, data.planned.cell.primary))
     if valid < settings.min_blocks:
         return f"{valid} valid block{'s' if valid > 1 else ''}; a rank needs {settings.min_blocks}"
@@ -91,8 +94,6 @@ def why_unranked(
 
 def _without_figure(data: CellData) -> str:
     """Why right trials give no figure."""
-    if data.dropped:
-        return "every block with it was dropped"
     if data.planned.cell.primary in ("p90_ns", "p99_ns", "p999_ns"):
         return "too few requests in a window for this percentile, which needs ten beyond it"
     return "its trials lack this metric"
@@ -117,7 +118,7 @@ def _too_slow(data: CellData, name: str) -> str | None:
 
 def warm_up_of(trials: Sequence[TrialView], cell: Cell, settings: Settings) -> WarmUp:
     """The class of most trials, by the series that the cell's figure summarises: throughput, or the
-    median latency where the primary metric is a time or a cost.
+    median latency in an open loop whose primary metric is a time or a cost.
 
     A saturated closed loop's median is connections / throughput and has no say of its own. It jumps
     when the order of the waiting requests does, at a throughput that stays the same.
@@ -126,7 +127,7 @@ def warm_up_of(trials: Sequence[TrialView], cell: Cell, settings: Settings) -> W
         return "not judged"
     # Behind a server that cannot keep up the queue grows, at a rate that stays the same.
     overloaded = any(trial.validity.get("kept_up") is False for trial in trials)
-    by_rate = is_rate(cell.primary) or overloaded
+    by_rate = is_rate(cell.primary) or overloaded or isinstance(cell.load, ClosedLoad)
     series = [_numbers((trial.series or {}).get("ok" if by_rate else "p50_ns")) for trial in trials]
     return class_of_trials(series, higher_is_better=by_rate, settings=settings)
 
@@ -152,6 +153,8 @@ def entry_analysis(
 ) -> EntryAnalysis:
     own = data.trials[name]
     measured = [trial for trial in own if trial.status == "ok"]
+    gone = {one.block for one in data.dropped}
+    counted = [trial for trial in own if trial.block not in gone]
     little = little_check(measured, settings=settings)
     valid = data.valid[name]
     load = data.planned.cell.load
@@ -165,8 +168,8 @@ def entry_analysis(
         summary=EntrySummary(
             metrics=summarise([trial.metrics for trial in valid.values()]),
             trials=len(valid),
-            failed=sum(1 for trial in own if trial.status == "failed"),
-            not_run=sum(1 for trial in own if trial.status == "not_run"),
+            failed=sum(1 for trial in counted if trial.status == "failed"),
+            not_run=sum(1 for trial in counted if trial.status == "not_run"),
             voided=sum(void_reason(trial, settings=settings) is not None for trial in measured),
         ),
         standing=standing,
@@ -178,7 +181,7 @@ def entry_analysis(
         starvation=starvation(measured),
         silent_connections=silent_connections(measured),
         kept_up=_too_slow(data, name) is None,
-        failures=_failures(own),
+        failures=_failures(counted),
         breaking=breaking,
         warnings=Counter(kind for kind in kinds if breaking is None or kind != WARNING),
     )
