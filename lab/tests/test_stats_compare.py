@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 
 from synthetic_run import FLOOR, World, make_plan, make_trials
+from wirebench.catalog.studies import ClosedLoad, Load
 from wirebench.plan.model import Plan
 from wirebench.stats import RepeatRecord
 from wirebench.stats.compare import Change, compare, unpaired_ratio
@@ -130,6 +131,37 @@ def test_what_the_host_has_shown_is_in_the_interval_twice() -> None:
     assert change.ratio.high is not None
     half = stats.t.ppf(0.975, 60) * math.sqrt(2) * 0.02
     assert math.log(change.ratio.high) == pytest.approx(half, rel=0.02)
+
+
+def of_cell(found: tuple[Change, ...], entry: str) -> Change:
+    return next(one for one in found if (one.cell, one.entry) == ("c50", entry))
+
+
+def test_runs_with_another_load_claim_nothing() -> None:
+    plan = make_plan(OLD)
+    fast, slow = make_trials(OLD, plan), make_trials(replace(OLD, scale={"go/net-http": 2.0}), plan)
+
+    def against(**changed: int) -> Change:
+        def of(load: Load) -> Load:
+            assert isinstance(load, ClosedLoad)
+            return ClosedLoad(**{**vars(load), **changed})
+
+        cells = [replace(one, cell=replace(one.cell, load=of(one.cell.load))) for one in plan.cells]
+        other = replace(plan, cells=tuple(cells))
+        return of_cell(compare((plan, fast), (other, slow)), "go/net-http")
+
+    assert against().verdict.kind == "slower"
+    assert against(window_ns=5, warmup_ns=7).verdict.kind == "slower", "presets differ in these"
+    more = against(connections=60)
+    assert more.verdict.kind == "undecided"
+    assert more.unsound == "the two runs put another load on it"
+    assert more.ratio is not None, "the figures are shown"
+    processes = replace(plan, cells=tuple(replace(one, processes=4) for one in plan.cells))
+    one = of_cell(compare((plan, fast), (processes, slow)), "go/net-http")
+    assert (one.verdict.kind, one.unsound) == (
+        "undecided",
+        "the two runs gave its servers another number of processes",
+    )
 
 
 def test_one_without_trials_is_named_not_guessed() -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy import special
 
 from wirebench.catalog.model import Unit, unit_of
-from wirebench.catalog.studies import OpenLoad
+from wirebench.catalog.studies import Cell, OpenLoad
 from wirebench.plan.model import Plan, PlannedCell
 from wirebench.stats.bottleneck import (
     LIMITED_METRICS,
@@ -66,8 +67,8 @@ class Change:
     run_effect: RunEffect = UNKNOWN_RUN_EFFECT
     """What differs from run to run without a change, as it is in the interval."""
     unsound: str | None = None
-    """In which run its figures are not those of a server that kept up and got steady, and why. Then
-    nothing is claimed.
+    """Why nothing is claimed: in which run its figures are not those of a server that kept up and
+    got steady, or what the cell asks for in one run only.
     """
     bounds: tuple[bool, bool] = (False, False)
     """Whether the generator limited its figure in run A and in run B, which is then a bound."""
@@ -148,6 +149,7 @@ def changed(
         }
         names = [one for one in dict.fromkeys([*before.trials, *after.trials]) if one not in twins]
         sides = _Side(before, "A", settings), _Side(after, "B", settings)
+        unlike = _unlike(planned, other)
         bad_floors = [side.bad_floor for side in sides if side.bad_floor is not None]
         both, effect = shifts(
             before,
@@ -162,7 +164,7 @@ def changed(
         found += [
             (
                 replace(
-                    _change(sides, name, shift, band, settings),
+                    _change(sides, name, shift, band, unlike, settings),
                     run_effect=effect,
                     without_floor="; ".join(bad_floors) or None,
                 ),
@@ -171,6 +173,28 @@ def changed(
             for name, shift in both.items()
         ]
     return found
+
+
+def _unlike(a: PlannedCell, b: PlannedCell) -> str | None:
+    """What the cell asks for in one run and not in the other. How long it warms up and is watched
+    may differ: presets do.
+    """
+    if (a.cell.workload, _load(a.cell)) != (b.cell.workload, _load(b.cell)):
+        return "the two runs put another load on it"
+    if a.server != b.server:
+        return f"called in run A: {a.server}, in run B: {b.server}"
+    if a.processes != b.processes:
+        return "the two runs gave its servers another number of processes"
+    return None
+
+
+def _load(cell: Cell) -> Mapping[str, Any]:
+    """Without what only says how long."""
+    lengths = {"warmup_ns", "window_ns", "warmup", "operations"}
+    return {
+        "kind": type(cell.load).__name__,
+        **{name: value for name, value in vars(cell.load).items() if name not in lengths},
+    }
 
 
 def _of_cell(trials: Sequence[TrialView], study: str, cell: str) -> list[TrialView]:
@@ -197,13 +221,22 @@ def _band(
 
 
 def _change(
-    sides: tuple[_Side, _Side], name: str, shift: Shift, band: NoiseBand, settings: Settings
+    sides: tuple[_Side, _Side],
+    name: str,
+    shift: Shift,
+    band: NoiseBand,
+    unlike: str | None,
+    settings: Settings,
 ) -> Change:
     before, after = (side.data for side in sides)
     metric, load = before.planned.cell.primary, before.planned.cell.load
     unsound = [side.unsound[name] for side in sides if name in side.unsound]
     absent = [run for run, side in (("A", shift.before), ("B", shift.after)) if not len(side)]
     missing = f"no valid trial in run {' and '.join(absent)}" if absent else None
+    if absent and unsound:  # a server that cannot keep up has no CPU per request
+        missing = "; ".join(unsound)
+    if unlike is not None:
+        unsound.insert(0, unlike)
     return Change(
         study=before.study,
         cell=before.planned.cell.id,
