@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
@@ -16,11 +17,13 @@ from duel_world import SERVER, cell_of, server, trials_of
 from run_project import Project, wait_for
 from synthetic_run import World, write_run
 from wirebench.catalog.errors import CatalogError
+from wirebench.catalog.studies import OpenLoad
 from wirebench.cli.main import run_app
 from wirebench.gate.over_duel import over_duel
 from wirebench.gate.text import headline, junit, markdown
 from wirebench.gate.thresholds import Threshold, read_thresholds, threshold
 from wirebench.gate.types import Found
+from wirebench.store.rundir import PLAN_FILE, TRIALS_FILE
 from wirebench.trial.cold import cold_warnings
 from wirebench.trial.record import FailureRecord, TrialRecord
 
@@ -252,6 +255,47 @@ def test_wrong_replies_are_errors_and_a_dead_server_is_invalid() -> None:
     assert found(other, "wrong_reply").exit_code == 3
 
 
+def test_a_head_that_cannot_keep_up_has_no_cost_and_is_regressed_by_its_latency() -> None:
+    slow = {"kept_up": False}
+    cell = cell_of()
+    load = OpenLoad(
+        connections=50,
+        rate_per_s=50_000.0,
+        share=None,
+        of=None,
+        arrivals="constant",
+        warmup_ns=1,
+        window_ns=1,
+    )
+    cell = replace(cell, cell=replace(cell.cell, load=load))
+    trials = [
+        replace(
+            one,
+            metrics={
+                name: value
+                for name, value in {**one.metrics, "offered_per_s": 50_000.0}.items()
+                if one.entry != "B" or name != "cpu_per_request_ns"
+            },
+            validity={**one.validity, **(slow if one.entry == "B" else {})},
+        )
+        for one in trials_of(cell, 20, factor=1.5, noise=0.01, seed=3)
+    ]
+    found = over_duel(cell, trials, thresholds(throughput="-3%", cpu_per_request="+3%"), level=0.05)
+    assert states(found)["throughput"] == "regressed"
+    assert states(found)["cpu_per_request"] == "undecided"
+    assert "could not keep up" in found.rows[1].reason
+    assert found.exit_code == 1
+    alone = over_duel(cell, trials, thresholds(cpu_per_request="+3%"), level=0.05)
+    assert alone.exit_code == 2
+
+
+def test_blocks_are_promised_only_where_they_would_decide_every_row() -> None:
+    found = found_of(1.07, *thresholds(throughput="-3%"), blocks=8, noise=0.04)
+    assert found.more_blocks is not None
+    never = replace(found.rows[0], more_blocks=None)
+    assert replace(found, rows=(*found.rows, never)).more_blocks is None
+
+
 def test_a_metric_without_figures_is_invalid() -> None:
     found = found_of(1.0, *thresholds(ready="1s"))
     assert found.exit_code == 3
@@ -309,6 +353,37 @@ def test_a_run_is_judged_against_its_baseline(
     said = capsys.readouterr().out
     assert "concurrency c50 go/net-http: throughput ≥ -25%" in said
     assert "rust/axum" not in said
+
+
+def test_a_contestant_that_the_head_cannot_build_makes_the_gate_invalid(
+    tmp_path: Path, limits: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base, head = write_run(tmp_path, WORLD), write_run(tmp_path, LATER)
+    plan = json.loads((head / PLAN_FILE).read_text())
+    for cell in plan["cells"]:
+        cell["entries"] = [one for one in cell["entries"] if one["contestant"] != "go/net-http"]
+    (head / PLAN_FILE).write_text(json.dumps(plan))
+    kept = [
+        line
+        for line in (head / TRIALS_FILE).read_text().splitlines()
+        if json.loads(line)["contestant"] != "go/net-http"
+    ]
+    gone = json.loads(next(line for line in kept if '"c50"' in line))
+    failure = {"kind": "build_failed", "phase": "build", "message": "no such header"}
+    gone |= {"trial": "x", "block": 0, "entry": "go/net-http", "contestant": "go/net-http"}
+    gone |= {"status": "failed", "failure": failure, "metrics": {}, "twin_of": None}
+    (head / TRIALS_FILE).write_text("\n".join([*kept, json.dumps(gone)]) + "\n")
+    words = ["gate", "--baseline", str(base), str(head), "-t", str(limits), "--cell", "c50"]
+    assert run_app(words) == 3
+    assert "go/net-http: build_failed: no such header" in capsys.readouterr().out
+    assert run_app([*words, "--contestant", "rust/axum"]) == 0
+
+
+def test_errors_are_counted_in_the_chosen_cells_only(tmp_path: Path, limits: Path) -> None:
+    limits.write_text("errors = 0\n")
+    words = ("--contestant", "java/broken")
+    assert over_stored(tmp_path, limits, LATER, *words) == 1, "its replies in c1000 are wrong"
+    assert over_stored(tmp_path / "other", limits, LATER, *words, "--cell", "c50") == 0
 
 
 def test_a_baseline_of_another_host_is_refused(

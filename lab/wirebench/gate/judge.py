@@ -21,6 +21,7 @@ from wirebench.stats.ratio import median
 from wirebench.stats.sample import Sample
 from wirebench.stats.settings import DEFAULT
 from wirebench.stats.spread import Spread, table_spread
+from wirebench.stats.types import UNKNOWN_RUN_EFFECT, RunEffect
 from wirebench.stats.verdict import holm, more_blocks
 
 LIMITED = (
@@ -88,11 +89,13 @@ def of_sample(row: Row, sample: Sample, spread: Spread | None) -> Candidate:
     )
 
 
-def figure(row: Row, data: CellData, entry: str) -> Candidate:
-    """A limit on an entry's own figure."""
+def figure(
+    row: Row, data: CellData, entry: str, *, host: RunEffect = UNKNOWN_RUN_EFFECT
+) -> Candidate:
+    """A limit on an entry's own figure. ``host``: what differs from run to run without a change."""
     sample = data.logs(entry, row.threshold.metric)
     # All entries share the speed of the machine, so that they say no more than one of it.
-    (spread,) = table_spread([sample], entries=2).spreads
+    (spread,) = table_spread([sample], entries=2, host=host).spreads
     return of_sample(row, sample, spread)
 
 

@@ -14,6 +14,7 @@ from wirebench.report.figures import is_set_by_load
 from wirebench.stats.bottleneck import LIMITED_METRICS, bottleneck, generator_bound
 from wirebench.stats.cell import CellData
 from wirebench.stats.comparisons import Comparisons
+from wirebench.stats.entry import why_unsound
 from wirebench.stats.noise import noise_band
 from wirebench.stats.settings import DEFAULT
 from wirebench.stats.summary import summarise
@@ -45,11 +46,11 @@ def over_duel(
     base, head = (errors_of(trials, name) for name in (BASE, HEAD))
     counted = [errors(one, "", base, head) for one in thresholds if one.kind == "errors"]
     rows = judge(candidates, level=level)
-    if head:
+    # Neither makes the measurement invalid: the other thresholds can say what is wrong.
+    why = "no figures, since replies were wrong" if head else why_unsound(data, HEAD, "not judged")
+    if why is not None:
         rows = tuple(
-            replace(one, state="undecided", reason="no figures, since replies were wrong")
-            if one.state == "invalid"
-            else one
+            replace(one, state="undecided", reason=why) if one.state == "invalid" else one
             for one in rows
         )
     invalid = tuple(dead(trials, base=BASE))

@@ -15,10 +15,12 @@ from wirebench.gate.types import Found, Row
 from wirebench.plan.model import Plan
 from wirebench.stats.cell import CellData
 from wirebench.stats.compare import Change, changed
+from wirebench.stats.entry import warm_ups_of, why_unsound
 from wirebench.stats.settings import DEFAULT
 from wirebench.stats.two_runs import Shift
 from wirebench.stats.types import HistoryRecord
 from wirebench.store.rundir import StoredRun
+from wirebench.trial.record import TrialRecord
 
 LEVEL = 0.05
 SPEED = (
@@ -73,20 +75,40 @@ def over_runs(
             continue
         own = list(_of_threshold(one, plans, (base, head), history, names))
         found += own or [Candidate(row=_row(one, "", state="invalid", reason="no figures of it"))]
+    keys = {(cell.study, cell.cell.id) for cell in plans[0].cells}
+    before, after = (
+        [one for one in run.trials if (one.study, one.cell) in keys] for run in (base, head)
+    )
     counted = [
-        errors(one, name, errors_of(base.trials, name), errors_of(head.trials, name))
+        errors(one, name, errors_of(before, name), errors_of(after, name))
         for one in thresholds
         if one.kind == "errors"
         for name in names
     ]
-    keys = {(cell.study, cell.cell.id) for cell in plans[0].cells}
-    own_trials = [
-        one for one in head.trials if one.contestant in names and (one.study, one.cell) in keys
-    ]
+    own_trials = [one for one in after if one.contestant in names]
     return Found(
         rows=(*judge(found, level=LEVEL), *counted),
         blocks=max((one.block for one in own_trials), default=0),
-        invalid=tuple(dead(own_trials)),
+        invalid=(*dead(own_trials), *_lost(plans, after, contestants)),
+    )
+
+
+def _lost(
+    plans: tuple[Plan, Plan], head: Sequence[TrialRecord], wanted: Sequence[str]
+) -> Sequence[str]:
+    """The contestants of the baseline that could not be built or failed their check for the head,
+    each with the reason.
+    """
+    before, after = (
+        {entry.contestant for cell in plan.cells for entry in cell.entries} for plan in plans
+    )
+    gone = {name for name in before - after if not wanted or name in wanted}
+    return tuple(
+        dict.fromkeys(
+            f"{one.contestant}: {one.failure.kind}: {one.failure.message}"
+            for one in head
+            if one.contestant in gone and one.block == 0 and one.failure is not None
+        )
     )
 
 
@@ -112,7 +134,7 @@ def _common(base: Plan | None, head: Plan | None, cells: Sequence[str]) -> tuple
 
 
 def _names(plans: tuple[Plan, Plan], wanted: Sequence[str]) -> tuple[str, ...]:
-    """The contestants that both runs have, without the floors."""
+    """The contestants that both runs have, without the floors. ``_lost`` are not among them."""
     mine = {entry.contestant for cell in plans[0].cells for entry in cell.entries}
     floors = {name for plan in plans for cell in plan.cells for name in cell.floors}
     both = dict.fromkeys(
@@ -178,10 +200,18 @@ def _figure(row: Row, change: Change, plan: Plan, run: StoredRun) -> Candidate:
     )
     own = [one for one in run.trials if (one.study, one.cell) == (change.study, change.cell)]
     data = CellData.of(planned, own, DEFAULT)
-    return replace(figure(row, data, change.entry), head_limited=change.bounds[1])
+    warm_up = warm_ups_of(data, DEFAULT).get(change.entry, "not judged")
+    if (why := why_unsound(data, change.entry, warm_up)) is not None:
+        return Candidate(row=replace(row, reason=why))
+    return replace(
+        figure(row, data, change.entry, host=change.run_effect), head_limited=change.bounds[1]
+    )
 
 
 def _change(row: Row, change: Change, shift: Shift) -> Candidate:
+    if change.ratio is None and change.unsound is not None:
+        # A server that cannot keep up has no CPU per request. That says nothing against the others.
+        return Candidate(row=replace(row, reason=change.unsound))
     if change.missing is not None or change.ratio is None:
         return Candidate(row=replace(row, state="invalid", reason=change.missing or "no figures"))
     row = replace(row, estimate=change.ratio.estimate)

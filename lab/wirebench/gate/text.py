@@ -44,7 +44,7 @@ def what_it_takes(found: Found) -> str:
     """What would decide the rows that are open."""
     more = found.more_blocks
     if more is None:
-        return "More blocks would not decide it; the rows say why."
+        return "More blocks would not decide it all; the rows say why."
     text = f"About {more} more {'block' if more == 1 else 'blocks'} would probably decide it"
     if found.block_seconds is None:
         return f"{text}: measure with more blocks or --repeats."

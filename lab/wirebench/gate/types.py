@@ -69,6 +69,9 @@ class Found:
 
     @property
     def more_blocks(self) -> int | None:
-        """What would probably decide every row that is open; None where that is not known."""
+        """What would probably decide every row that is open. None where that is not known of one of
+        them, or no number would.
+        """
         needs = [row.more_blocks for row in self.rows if row.state == "undecided"]
-        return max((one for one in needs if one is not None), default=None)
+        known = [one for one in needs if one is not None]
+        return max(known) if known and len(known) == len(needs) else None
