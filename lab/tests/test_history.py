@@ -28,6 +28,7 @@ def series_of(ratios: list[float], *, half_width: float = 0.01) -> Series:
         study="concurrency",
         cell="c50",
         contestant="cpp/wire",
+        preset="quick",
         metric="throughput_per_s",
         points=tuple(
             Point(
@@ -161,6 +162,21 @@ def test_the_index_follows_the_directories(results: Path) -> None:
     with Index(results, reading=read.append) as index:
         assert index.runs() == []
         assert index.metrics() == []
+
+
+def test_each_preset_has_series_of_its_own(results: Path) -> None:
+    """They warm up and watch for other times."""
+    (quick,) = (path for path in results.iterdir() if path.is_dir())
+    hour = results / "another-run"
+    shutil.copytree(quick, hour)
+    text = (hour / RUN_FILE).read_text()
+    assert text.count('"preset": "quick"') == 1
+    (hour / RUN_FILE).write_text(text.replace('"preset": "quick"', '"preset": "hour"'))
+    with Index(results) as index:
+        host = index.runs()[0].host_id
+        found = index.series("throughput_per_s", host_id=host, cell="c50", contestant="node/http")
+    assert [(one.preset, len(one.points)) for one in found] == [("hour", 1), ("quick", 1)]
+    assert "preset hour" in heading(found[0])
 
 
 @pytest.mark.parametrize("damage", ["text", "version", "table"])

@@ -85,11 +85,14 @@ class Point:
 
 @dataclass(frozen=True, kw_only=True)
 class Series:
-    """A figure of one contestant in one cell, oldest run first."""
+    """A figure of one contestant in one cell, oldest run first. Presets differ in how long they
+    warm up and watch, so each has series of its own.
+    """
 
     study: str
     cell: str
     contestant: str
+    preset: str
     metric: str
     points: tuple[Point, ...]
 
@@ -162,22 +165,22 @@ class Index:
     def series(
         self, metric: str, *, host_id: str, contestant: str | None = None, cell: str | None = None
     ) -> list[Series]:
-        """Those of this host, by study, cell and contestant. Sides of duels have none: what A and B
-        are differs from one duel to the next. ``cell``: its id, or ``study.cell``.
+        """Those of this host, by study, cell, contestant and preset. Sides of duels have none: what
+        A and B are differs from one duel to the next. ``cell``: its id, or ``study.cell``.
         """
         rows = self._connection.execute(
             "SELECT f.study, f.cell, f.contestant, f.run, r.started_unix_ns, f.value, f.ratio,"
-            " f.low, f.high, f.blocks, f.version, f.build, r.wirebench, r.kernel"
+            " f.low, f.high, f.blocks, f.version, f.build, r.wirebench, r.kernel, r.preset"
             " FROM figures f JOIN runs r ON r.name = f.run"
             " WHERE f.metric = ? AND f.study != ? AND r.host_id = ? AND r.status = 'complete'"
             " AND (? IS NULL OR f.contestant = ?)"
             " AND (? IS NULL OR f.cell = ? OR f.study || '.' || f.cell = ?)"
-            " ORDER BY f.study, f.cell, f.contestant, r.started_unix_ns, f.run",
+            " ORDER BY f.study, f.cell, f.contestant, r.preset, r.started_unix_ns, f.run",
             (metric, DUEL, host_id, contestant, contestant, cell, cell, cell),
         )
-        found: dict[tuple[str, str, str], list[Point]] = {}
+        found: dict[tuple[str, str, str, str], list[Point]] = {}
         for row in rows:
-            found.setdefault((row[0], row[1], row[2]), []).append(
+            found.setdefault((row[0], row[1], row[2], row[14]), []).append(
                 Point(
                     run=row[3],
                     started_unix_ns=row[4],
@@ -193,8 +196,15 @@ class Index:
                 )
             )
         return [
-            Series(study=study, cell=name, contestant=who, metric=metric, points=tuple(points))
-            for (study, name, who), points in found.items()
+            Series(
+                study=study,
+                cell=name,
+                contestant=who,
+                preset=preset,
+                metric=metric,
+                points=tuple(points),
+            )
+            for (study, name, who, preset), points in found.items()
         ]
 
     def _update(self, reading: Callable[[str], None]) -> None:

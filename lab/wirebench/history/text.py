@@ -21,9 +21,9 @@ TIME = "%m-%d %H:%M"
 
 
 def heading(series: Series) -> str:
-    """``cpp/wire: throughput in concurrency c50, over the floor``."""
+    """``cpp/wire: throughput in concurrency c50, preset quick, over the floor``."""
     what = title(series.metric, "request")
-    whose = f"{series.contestant}: {what} in {series.study} {series.cell}"
+    whose = f"{series.contestant}: {what} in {series.study} {series.cell}, preset {series.preset}"
     return whose + (", over the floor of the same run" if is_relative(series) else "")
 
 
