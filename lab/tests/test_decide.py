@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from wirebench.decide.judge import decide, is_wanted
 from wirebench.decide.known import Known, read_known
 from wirebench.decide.question import Candidate, Decision, Question
 from wirebench.footprint import records
+from wirebench.stats.types import Breaking, EntryAnalysis
 from wirebench.store.rundir import PLAN_FILE, TRIALS_FILE
 
 WORLD = World(studies=("concurrency",), samples=60)
@@ -122,6 +123,73 @@ def test_a_server_that_fails_under_the_load_is_excluded_with_its_failure(results
     )
 
 
+def changed(known: Known, change: Callable[[EntryAnalysis], EntryAnalysis]) -> Known:
+    cells = [
+        replace(
+            one,
+            analysis=replace(
+                one.analysis, entries=tuple(change(entry) for entry in one.analysis.entries)
+            ),
+        )
+        for one in known.cells
+    ]
+    return replace(known, cells=tuple(cells))
+
+
+def test_first_is_whom_nobody_on_the_shortlist_beats(results: Path) -> None:
+    """A = B, B = C and A better than C: the ranges of A and C overlap that of B."""
+    spans = {
+        "rust/axum": (1, 2, frozenset[str]()),
+        "rust/hyper": (1, 3, frozenset[str]()),
+        "c/libevent": (2, 3, frozenset({"rust/axum"})),
+    }
+
+    def ranked(entry: EntryAnalysis) -> EntryAnalysis:
+        low, high, beaten_by = spans.get(entry.entry, (4, 9, frozenset(spans)))
+        standings = {
+            name: replace(one, rank_low=low, rank_high=high, beaten_by=beaten_by)
+            for name, one in entry.standings.items()
+        }
+        return replace(entry, standings=standings)
+
+    known = changed(known_of(results, HTTP), ranked)
+    catalog = load_catalog(find_root())
+    assert decide(HTTP, known, catalog).first == ("rust/axum", "rust/hyper")
+    without = decide(replace(HTTP, languages=("c",)), known, catalog)
+    assert without.first == ("c/libevent",), "who beats it does not meet the limits"
+
+
+def test_a_ramp_that_broke_below_the_wanted_connections_excludes(tmp_path: Path) -> None:
+    write_run(tmp_path, World(studies=("websocket",), samples=60))
+    question = Question(serves="ws.count", connections=150)
+    known = known_of(tmp_path, question)
+
+    def broken(trials: int, clients: int) -> Decision:
+        found = Breaking(
+            trials=trials,
+            of=6,
+            rounds=(3, 3),
+            clients=(clients, clients),
+            unanswered=0.2,
+            kinds=("timeout",),
+            ended=None,
+        )
+        of_node = changed(
+            known,
+            lambda entry: replace(entry, breaking=found) if entry.entry == "node/ws" else entry,
+        )
+        return decide(question, of_node, load_catalog(find_root()))
+
+    limit = "ws.count on 150 connections"
+    assert states(broken(6, 200), "node/ws")[limit] == "holds", "its 150 were answered"
+    always = broken(6, 150)
+    assert states(always, "node/ws")[limit] == "fails"
+    (reason,) = (one for one in of(always.excluded, "node/ws").findings if one.state == "fails")
+    assert reason.text == "left messages unanswered at 150 connections in 6 of 6 trials"
+    assert reason.where.startswith("websocket ")
+    assert states(broken(2, 150), "node/ws")[limit] == "borderline"
+
+
 def test_memory_orders_by_intervals(results: Path) -> None:
     decision = answer(results, replace(HTTP, by="memory", memory_bytes=30 * 1024))
     assert "memory per connection" in decision.ordered_by
@@ -209,6 +277,51 @@ def test_of_each_cell_the_newest_complete_run_of_the_host_counts(tmp_path: Path)
     assert read == [new.name], "the older run has no other cell"
     assert {one.run for one in known_of(tmp_path, HTTP, host_id="another").cells} != {old.name}
     assert known_of(tmp_path, HTTP, host_id="none").cells == ()
+
+
+def test_a_newer_run_of_one_takes_nothing_away_from_the_others(tmp_path: Path) -> None:
+    old = write_run(tmp_path, WORLD)
+    new = write_run(
+        tmp_path, replace(WORLD, started_unix_ns=WORLD.started_unix_ns + 10**12, seed=8)
+    )
+    for name in (PLAN_FILE, TRIALS_FILE):
+        keep_only(new / name, ("cpp/floor", "node/http"))
+    question = replace(HTTP, throughput_per_s=1000)
+    decision = answer(tmp_path, question)
+    where = {
+        name: next(
+            one.where
+            for one in of(decision.shortlist, name).findings
+            if one.limit.startswith("requests/s")
+        )
+        for name in ("node/http", "rust/axum")
+    }
+    assert where["node/http"].endswith(new.name)
+    assert where["rust/axum"].endswith(old.name)
+    assert decision.ordered_by.endswith(old.name), "the run that ranks most"
+    assert set(decision.first) == {"rust/axum", "rust/hyper"}
+
+
+def keep_only(file: Path, contestants: tuple[str, ...]) -> None:
+    """Of a plan or of trials."""
+    if file.name == TRIALS_FILE:
+        lines = file.read_text().splitlines()
+        kept = [one for one in lines if json.loads(one)["contestant"] in contestants]
+        file.write_text("\n".join(kept) + "\n")
+        return
+    plan = json.loads(file.read_text())
+    for cell in plan["cells"]:
+        cell["entries"] = [one for one in cell["entries"] if one["contestant"] in contestants]
+        cell["twin"] = None
+    file.write_text(json.dumps(plan))
+
+
+def test_without_a_number_of_connections_the_smallest_cell_counts(tmp_path: Path) -> None:
+    """The cells of ``rest`` have ten producers and no pinned rates."""
+    write_run(tmp_path, World(studies=("rest",), samples=60))
+    decision = answer(tmp_path, Question(serves="rest", p99_ns=10**10, by="cpu"))
+    assert {one.contestant for one in decision.shortlist} >= {"rust/axum", "go/net-http"}
+    assert "in rest " in decision.ordered_by
 
 
 def test_the_sides_of_a_duel_are_no_contestants(tmp_path: Path) -> None:

@@ -39,8 +39,13 @@ def decide(
         typer.Option("--client", metavar="SCHEME", help=f"Or a client of {', '.join(SCHEMES)}."),
     ] = None,
     connections: Annotated[
-        int, typer.Option("--connections", min=1, help="Of a server; the next larger rung counts.")
-    ] = 50,
+        int | None,
+        typer.Option(
+            "--connections",
+            min=1,
+            help="Of a server; the next larger rung counts. Default: the smallest rung.",
+        ),
+    ] = None,
     tls: Annotated[bool, typer.Option("--tls", help="The server speaks TLS.")] = False,
     rate: Annotated[
         float,
@@ -146,7 +151,8 @@ def decide(
 ) -> None:
     """Say which libraries meet what you need, by the complete runs that this host has.
 
-    Of each cell the newest run counts. Libraries whose ranks cannot be told apart stay together.
+    Of each cell and library the newest run counts. Libraries that cannot be told apart stay
+    together.
     Everybody else is listed with the figure that excludes it, or with the command that would make
     known what is not. Exit code 1: nobody is known to meet all limits.
     """

@@ -43,7 +43,7 @@ class Asked:
 
     workload: str | None = None
     client: str | None = None
-    connections: int = 50
+    connections: int | None = None
     rate: float = 1000.0
     tls: bool = False
     by: str = "throughput"

@@ -14,6 +14,7 @@ from wirebench.catalog.studies import (
     ClientLoad,
     ClientPolicy,
     OpenLoad,
+    RampLoad,
     link_of,
     most_connections,
     on_all_cores,
@@ -56,14 +57,16 @@ def decide(question: Question, known: Known, catalog: Catalog) -> Decision:
     """The contestants of the catalog that could be the answer, and those that the runs know."""
     places = _places(question, known)
     metric = _metric(question)
-    order = places.of(metric)
+    place = places.of(metric)
+    order = place.ranking if place is not None else None
+    measured = [
+        entry for cell in known.cells for one in cell.runs for entry in one.analysis.entries
+    ]
     names = [
         *(one.identity for one in catalog.contestants.values() if _could_be(question, one)),
-        *sorted({one.contestant for place in known.cells for one in place.analysis.entries}),
+        *sorted({one.contestant for one in measured}),
     ]
-    floors = {
-        one.contestant for place in known.cells for one in place.analysis.entries if one.is_floor
-    }
+    floors = {one.contestant for one in measured if one.is_floor}
     found = [
         _candidate(question, known, catalog, places, order, metric, name)
         for name in dict.fromkeys(names)
@@ -71,14 +74,16 @@ def decide(question: Question, known: Known, catalog: Catalog) -> Decision:
     ]
     found.sort(key=lambda one: (one.rank is None, one.rank or (0, 0), one.contestant))
     shortlist = tuple(one for one in found if one.state in ("holds", "borderline"))
-    best = min((one.rank[1] for one in shortlist if one.rank is not None), default=0)
+    listed = {one.contestant for one in shortlist}
     heading = title(metric, order.analysis.unit) if order is not None else ""
     return Decision(
         host_id=known.host_id,
         ordered_by=f"{heading} in {order.where}" if order is not None else "",
         shortlist=shortlist,
         first=tuple(
-            one.contestant for one in shortlist if one.rank is not None and one.rank[0] <= best
+            one.contestant
+            for one in shortlist
+            if one.rank is not None and listed.isdisjoint(one.beaten_by)
         ),
         excluded=tuple(one for one in found if one.state == "fails"),
         unknown=tuple(one for one in found if one.state == "unknown"),
@@ -111,17 +116,22 @@ class _Places:
     """Where every server gets the same rate."""
 
     def of(self, metric: str) -> Measured | None:
-        """Where this metric says something: times and costs of servers at a pinned rate."""
-        if metric in (_METRICS["cpu"], _METRICS["p99"]):
-            return self.pinned
-        return self.saturated
+        """Where this metric says something: times and costs of servers at a pinned rate, or with
+        producers that do not saturate them.
+        """
+        if metric not in (_METRICS["cpu"], _METRICS["p99"]):
+            return self.saturated
+        if self.pinned is None and self.saturated is not None:
+            return self.saturated if self.saturated.cell.kind == "each" else None
+        return self.pinned
 
 
 def _places(question: Question, known: Known) -> _Places:
     if question.calls is not None:
         client = min(known.cells, key=_order_of_clients, default=None)
         return _Places(saturated=client, pinned=None)
-    enough = [one for one in known.cells if most_connections(one.cell.load) >= question.connections]
+    least = question.connections or 0
+    enough = [one for one in known.cells if most_connections(one.cell.load) >= least]
     saturated = [one for one in enough if one.cell.kind in ("closed", "each", "ramp")]
     pinned = [
         one
@@ -165,39 +175,47 @@ def _candidate(
     name: str,
 ) -> Candidate:
     entry = order.entry(name) if order is not None else None
-    rank = _rank(order, entry, metric) if order is not None and entry is not None else None
+    rank, beaten_by = (
+        _rank(order, entry, metric) if order is not None and entry is not None else (None, ())
+    )
     value = _median(entry, metric) if entry is not None else None
     return Candidate(
         contestant=name,
         rank=rank,
+        beaten_by=beaten_by,
         figure=figure(metric, value) if value is not None else "",
         findings=tuple(_findings(question, known, catalog, places, name)),
     )
 
 
-def _rank(place: Measured, entry: EntryAnalysis, metric: str) -> tuple[int, int] | None:
-    """Its range of ranks among all of the cell."""
+Rank = tuple[tuple[int, int] | None, tuple[str, ...]]
+"""A range of ranks, and who is better beyond doubt."""
+
+
+def _rank(place: Measured, entry: EntryAnalysis, metric: str) -> Rank:
+    """Among all of the cell."""
     if metric == _METRICS["memory"]:
         return _rank_by_memory(place, entry)
     standing = entry.standings.get(metric)
     if standing is None or standing.rank_low is None or standing.rank_high is None:
-        return None
-    return standing.rank_low, standing.rank_high
+        return None, ()
+    better = {one.contestant for one in place.analysis.entries if one.entry in standing.beaten_by}
+    return (standing.rank_low, standing.rank_high), tuple(sorted(better))
 
 
-def _rank_by_memory(place: Measured, entry: EntryAnalysis) -> tuple[int, int] | None:
+def _rank_by_memory(place: Measured, entry: EntryAnalysis) -> Rank:
     """By the intervals of the slopes: those that overlap cannot be told apart."""
     spans = {
-        one.entry: span
+        one.contestant: span
         for one in place.analysis.entries
         if one.twin_of is None and not one.is_floor and (span := _memory_span(one)) is not None
     }
-    own = spans.get(entry.entry)
+    own = spans.get(entry.contestant)
     if own is None:
-        return None
-    better = sum(high < own[0] for _, high in spans.values())
+        return None, ()
+    better = tuple(sorted(name for name, (_, high) in spans.items() if high < own[0]))
     worse = sum(low > own[1] for low, _ in spans.values())
-    return 1 + better, len(spans) - worse
+    return (1 + len(better), len(spans) - worse), better
 
 
 def _memory_span(entry: EntryAnalysis) -> tuple[float, float] | None:
@@ -294,8 +312,10 @@ def _measured(question: Question, place: Measured | None, name: str) -> Finding:
     limit = (
         f"a client of {question.calls}"
         if question.calls is not None
-        else f"{question.serves} on {question.connections} connections"
+        else f"{question.serves}"
+        + (f" on {question.connections} connections" if question.connections is not None else "")
     )
+    place = place.newest_of(name) if place is not None else None
     entry = place.entry(name) if place is not None else None
     if place is None or entry is None:
         return Finding(
@@ -313,11 +333,27 @@ def _measured(question: Question, place: Measured | None, name: str) -> Finding:
             where=place.where,
             command=_command(question),
         )
+    broken = entry.breaking
+    wanted = question.connections
+    if broken is not None and broken.clients is not None and wanted is not None:
+        answered = broken.clients[0] - _added(place.cell)  # by the round before
+        if answered < wanted:
+            least, most = broken.clients
+            at = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+            text = f"left messages unanswered at {at} connections"
+            text += f" in {broken.trials} of {broken.of} trials"
+            state: State = "fails" if broken.trials == broken.of else "borderline"
+            return Finding(limit=limit, state=state, text=text, where=place.where)
     if entry.summary.failed:
         trials = entry.summary.trials + entry.summary.failed
         text = f"{entry.summary.failed} of {trials} trials failed"
         return Finding(limit=limit, state="borderline", text=text, where=place.where)
     return Finding(limit=limit, state="holds", text="right", where=place.where)
+
+
+def _added(cell: Cell) -> int:
+    """By how many connections its rounds grow."""
+    return cell.load.add if isinstance(cell.load, RampLoad) else 0
 
 
 def _held_against(
@@ -326,6 +362,7 @@ def _held_against(
     more = metric == _METRICS["throughput"]
     unit = place.analysis.unit if place is not None else "request"
     words = f"{title(metric, unit)} {'>=' if more else '<='} {figure(metric, limit)}"
+    place = place.newest_of(name) if place is not None else None
     entry = place.entry(name) if place is not None else None
     if place is None or entry is None:
         command = _command(question)

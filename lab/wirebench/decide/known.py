@@ -1,9 +1,9 @@
-"""What this host has measured: of each cell the newest complete run."""
+"""What this host has measured: of each cell and contestant the newest complete run."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +30,25 @@ class Measured:
     role: Role
     cell: Cell
     analysis: CellAnalysis
+    older: tuple[Measured, ...] = ()
+    """The same cell in older runs, as far as these have contestants that newer ones lack."""
+
+    @property
+    def runs(self) -> tuple[Measured, ...]:
+        """The newest first."""
+        return (self, *self.older)
+
+    @property
+    def ranking(self) -> Measured:
+        """The run that ranks most contestants, the newest of several: a run of a few does not take
+        the order of all others away.
+        """
+        return max(
+            self.runs, key=lambda one: sum(it.unranked is None for it in one.analysis.entries)
+        )
 
     def entry(self, contestant: str) -> EntryAnalysis | None:
-        """The contestant's own entry, not its twin's."""
+        """The contestant's own entry in this run, not its twin's."""
         return next(
             (
                 one
@@ -41,6 +57,10 @@ class Measured:
             ),
             None,
         )
+
+    def newest_of(self, contestant: str) -> Measured:
+        """The newest run that has the contestant; this one if none has."""
+        return next((one for one in self.runs if one.entry(contestant) is not None), self)
 
     @property
     def where(self) -> str:
@@ -52,6 +72,7 @@ class Known:
     host_id: str
     """Empty: no complete run."""
     cells: tuple[Measured, ...]
+    """The newest run of each cell."""
     facts: Mapping[str, Facts]
     probes: Mapping[str, tuple[Mapping[str, Any], ...]]
     """The conformance probes of each contestant that was probed."""
@@ -71,7 +92,7 @@ def read_known(
     ``reading`` is told each run that is analysed, which takes a second or so. Runs that cannot be
     read are passed over.
     """
-    cells: dict[tuple[str, str], Measured] = {}
+    cells: dict[tuple[str, str], list[Measured]] = {}
     facts: dict[str, Facts] = {}
     probes: dict[str, tuple[Mapping[str, Any], ...]] = {}
     for path, host in _complete(results):
@@ -85,14 +106,14 @@ def read_known(
         except StoreError:
             continue
         for one in _measured(run, wanted):
-            cells.setdefault((one.study, one.cell.id), one)
+            cells.setdefault((one.study, one.cell.id), []).append(one)
         facts = {**facts_of(run), **facts}
         for record in run.verified:
             if record.probes:
                 probes.setdefault(record.contestant, record.probes)
     return Known(
         host_id=host_id or "",
-        cells=tuple(cells.values()),
+        cells=tuple(replace(first, older=tuple(older)) for first, *older in cells.values()),
         facts=facts,
         probes=probes,
         footprints=read_footprints(results),
@@ -116,7 +137,10 @@ def _complete(results: Path) -> Iterator[tuple[Path, str]]:
         yield path, host
 
 
-def _has_news(path: Path, wanted: Wanted, known: Mapping[tuple[str, str], Measured]) -> bool:
+def _has_news(
+    path: Path, wanted: Wanted, known: Mapping[tuple[str, str], Sequence[Measured]]
+) -> bool:
+    """Whether a wanted cell has a contestant there that no newer run has."""
     try:
         plan = read_plan(path)
     except StoreError:
@@ -124,7 +148,10 @@ def _has_news(path: Path, wanted: Wanted, known: Mapping[tuple[str, str], Measur
     return plan is not None and any(
         wanted(cell.role, cell.cell)
         and cell.study != DUEL
-        and (cell.study, cell.cell.id) not in known
+        and any(
+            all(one.entry(name) is None for one in known.get((cell.study, cell.cell.id), ()))
+            for name in {entry.contestant for entry in cell.entries}
+        )
         for cell in plan.cells
     )
 

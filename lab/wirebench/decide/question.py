@@ -24,8 +24,8 @@ class Question:
     calls: Scheme | None = None
     """It is a client of this scheme."""
     languages: tuple[str, ...] = ()
-    connections: int = 50
-    """For a server."""
+    connections: int | None = None
+    """For a server. None: as many as the smallest cell has."""
     rate_per_s: float = 1000.0
     """The offered load at which latency and cost of a server are looked up."""
     p99_ns: int | None = None
@@ -69,6 +69,8 @@ class Candidate:
     contestant: str
     rank: tuple[int, int] | None
     """Its range in the cell that the answer is ordered by, over all that were ranked there."""
+    beaten_by: tuple[str, ...]
+    """The contestants that are better there beyond doubt."""
     figure: str
     findings: tuple[Finding, ...]
 
@@ -88,6 +90,6 @@ class Decision:
     """The metric, the cell and the run; or that nothing orders them."""
     shortlist: tuple[Candidate, ...]
     first: tuple[str, ...]
-    """Those of the shortlist that cannot be told from its best."""
+    """Those of the shortlist than which nobody else on it is better beyond doubt."""
     excluded: tuple[Candidate, ...]
     unknown: tuple[Candidate, ...]

@@ -247,7 +247,7 @@ def _asked(fields: Sequence[tuple[str, str]]) -> Asked:
     return Asked(
         workload=what if role == "server" else None,
         client=what if role == "client" else None,
-        connections=round(_number(one, "connections", 50)),
+        connections=round(_number(one, "connections", 1)) if "connections" in one else None,
         rate=_number(one, "rate", 1000),
         tls="tls" in one,
         by=one.get("by", "throughput"),

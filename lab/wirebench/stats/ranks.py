@@ -15,6 +15,7 @@ class Place:
     rank_low: int
     rank_high: int
     mark: Mark
+    beaten_by: frozenset[str]
 
 
 def places(order: Sequence[str], beats: Mapping[str, frozenset[str]]) -> dict[str, Place]:
@@ -33,14 +34,15 @@ def places(order: Sequence[str], beats: Mapping[str, frozenset[str]]) -> dict[st
     groups = _groups(order, beats)
     found = {}
     for entry in order:
-        beaten_by = sum(1 for other in order if entry in beats.get(other, frozenset()))
+        beaten_by = frozenset(other for other in order if entry in beats.get(other, frozenset()))
         beaten = len(beats.get(entry, frozenset()))
         found[entry] = Place(
             group=groups[entry],
-            tied=1 + beaten_by != len(order) - beaten,
-            rank_low=1 + beaten_by,
+            tied=1 + len(beaten_by) != len(order) - beaten,
+            rank_low=1 + len(beaten_by),
             rank_high=len(order) - beaten,
-            mark=_mark(beaten_by=beaten_by, beaten=beaten),
+            mark=_mark(beaten_by=len(beaten_by), beaten=beaten),
+            beaten_by=beaten_by,
         )
     return found
 

@@ -145,4 +145,5 @@ def standing_of(place: Place | None, ratio: Ratio | None, verdict: Verdict | Non
         rank_low=place.rank_low,
         rank_high=place.rank_high,
         mark=place.mark,
+        beaten_by=place.beaten_by,
     )

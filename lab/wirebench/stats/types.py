@@ -141,6 +141,8 @@ class Standing:
     """``best``: nobody beats it, and it beats somebody. ``worst``: the other way round. ``tie``:
     neither.
     """
+    beaten_by: frozenset[str] = frozenset()
+    """The entries that are better beyond doubt. Ranges of ranks may overlap all the same."""
     bound: Bound | None = None
     """What the generator's limit leaves of the ratio; None: it is the ratio of the two servers."""
 
