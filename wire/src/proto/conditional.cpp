@@ -115,9 +115,15 @@ std::optional<bool> any_names_etag(const header_list& fields, std::string_view n
     return found;
 }
 
+// None where the field is missing, given twice, or no date: such a condition is to be ignored.
 std::optional<std::int64_t> find_date(const header_list& fields, std::string_view name) noexcept {
-    const auto text = fields.find(name);
-    return text ? parse_date(*text) : std::nullopt;  // one that is none is to be ignored
+    std::optional<std::string_view> text;
+    for (const header& h : fields) {
+        if (!equals_ignoring_case(h.name, name)) continue;
+        if (text) return std::nullopt;
+        text = h.value;
+    }
+    return text ? parse_date(*text) : std::nullopt;
 }
 
 bool take_bytes(std::string_view& text, std::uint64_t& out) noexcept {
@@ -176,7 +182,8 @@ range_kind check_ranges(const header_list& fields, const validators& v, std::uin
     if (const auto condition = fields.find("if-range")) {
         const auto date = parse_date(*condition);
         const bool holds = date ? v.date_is_strong && *date == v.modified
-                                : *condition != "*" && names_etag(*condition, v.etag, true);
+                                : !v.etag.empty() && !v.etag.starts_with("W/") &&
+                                      *condition == v.etag;  // one tag, and no list
         if (!holds) return range_kind::whole;
     }
     std::string_view text = *range;

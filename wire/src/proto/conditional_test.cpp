@@ -122,6 +122,12 @@ TEST(conditional, ranges) {
         EXPECT_EQ(ranges(r), "whole") << r;
     }
 }
+TEST(conditional, dates_given_twice_are_ignored) {
+    EXPECT_EQ(check({{"If-Modified-Since", same}}), '=');
+    EXPECT_EQ(check({{"If-Modified-Since", same}, {"if-modified-since", same}}), '+');
+    EXPECT_EQ(check({{"If-Unmodified-Since", earlier}}), '-');
+    EXPECT_EQ(check({{"If-Unmodified-Since", earlier}, {"If-Unmodified-Since", earlier}}), '+');
+}
 TEST(conditional, if_range) {
     EXPECT_EQ(ranges("bytes=0-0", "\"a\""), "0+1 ");
     EXPECT_EQ(ranges("bytes=0-0", same), "0+1 ");
@@ -129,6 +135,9 @@ TEST(conditional, if_range) {
     EXPECT_EQ(ranges("bytes=0-0", "W/\"a\""), "whole");
     EXPECT_EQ(ranges("bytes=0-0", "W/\"a\"", weak), "whole");
     EXPECT_EQ(ranges("bytes=0-0", "*"), "whole");
+    EXPECT_EQ(ranges("bytes=0-0", "\"old\", \"a\""), "whole");  // one tag, and no list
+    EXPECT_EQ(ranges("bytes=0-0", "\"a\", \"old\""), "whole");
+    EXPECT_EQ(ranges("bytes=0-0", "\"a\"junk"), "whole");
     EXPECT_EQ(ranges("bytes=0-0", earlier), "whole");
     EXPECT_EQ(ranges("bytes=0-0", same, weak), "whole");
 }

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "char_tables.hpp"
+#include "wire/proto/ip_endpoint.hpp"
 
 namespace wire::http::detail {
 
@@ -106,10 +107,8 @@ bool is_port(std::string_view s) noexcept {
 bool is_authority(std::string_view text) noexcept {
     if (!text.empty() && text.front() == '[') {
         const std::size_t close = text.find(']');
-        if (close == std::string_view::npos || close < 3) return false;
-        for (const char c : text.substr(1, close - 1)) {
-            if (hex_digit(c) < 0 && c != ':' && c != '.') return false;
-        }
+        if (close == std::string_view::npos) return false;
+        if (!parse_ipv6(text.substr(1, close - 1))) return false;
         const std::string_view rest = text.substr(close + 1);
         return rest.empty() || (rest.front() == ':' && is_port(rest.substr(1)));
     }

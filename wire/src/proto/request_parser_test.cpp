@@ -255,11 +255,12 @@ TEST(request_parser, host) {
     EXPECT_EQ(with(""), bad);
     EXPECT_EQ(with("Host: a\r\nHost: a\r\n"), bad);
     for (const std::string h : {"a b", "a/b", "a@b", "a:x", "a:1:2", "a:65536", "[::1", "[]",
-                                "[x::]", "[::1]x", "%4", "a,\"b\"", "h\xC3\xA9"}) {
+                                "[x::]", "[::1]x", "%4", "a,\"b\"", "h\xC3\xA9", "[dead]",
+                                "[1.2.3.4]", "[:::::]", "[1:2]:80", "[::1%25eth0]", "[v1.x]"}) {
         EXPECT_EQ(with("Host: " + h + "\r\n"), bad) << h;
     }
     for (const std::string h : {"", "a", "a:", "a:65535", "[::1]:80", "a-b_c.example",
-                                "127.0.0.1:1", "%41b", "[fe80::1]"}) {
+                                "127.0.0.1:1", "%41b", "[fe80::1]", "[::ffff:1.2.3.4]:8080"}) {
         EXPECT_EQ(parse("GET / HTTP/1.1\r\nHost: " + h + "\r\n\r\n"),
                   "head GET / 1.1 [Host=" + h + "]; end");
     }

@@ -146,8 +146,10 @@ void compressors::edit(response& res) {
     if (codings_.empty()) return;
     const exchange& e = response_access::of(res);
     const bool in_pieces = e.out != nullptr && !e.instead;
-    if (in_pieces ? e.out_length.has_value() || is_bodiless(e.status)
-                  : e.file != nullptr || e.body.size() < options_.min_bytes)
+    // Has the Vary that its 200 would have (RFC 9110 section 15.4.5).
+    const bool unchanged = e.status == 304;
+    if (!unchanged && (in_pieces ? e.out_length.has_value() || is_bodiless(e.status)
+                                 : e.file != nullptr || e.body.size() < options_.min_bytes))
         return;
     if (res.status() == 206 || res.header("Content-Encoding")) return;
     if (!shrinks(res.header("Content-Type").value_or("text/plain"))) return;
@@ -155,6 +157,7 @@ void compressors::edit(response& res) {
     const std::string_view vary = res.header("Vary").value_or("");
     if (!list_has_token(vary, "accept-encoding") && !list_has_token(vary, "*"))
         res.header("Vary", "Accept-Encoding");
+    if (unchanged) return;
     // Also for HEAD, whose fields are to be those of GET.
     const content_coding how = preferred_coding(res.request().headers(), codings_);
     if (how == content_coding::identity ||

@@ -253,7 +253,7 @@ void connection::settle() {
     // Bytes received before the end may still have to wait: a body for its reader, further requests
     // until the peer has taken earlier replies.
     const bool between = phase_ == phase::idle || phase_ == phase::head || phase_ == phase::body;
-    const bool waits = between && (stalls || full) && !held_.empty();
+    const bool waits = between && (stalls || full) && (!held_.empty() || parser_.body_is_whole());
     if (peer_ended_ && phase_ != phase::handling && !waits) {
         // Replies under way still go out; nothing else can come in.
         if ((flush() && unsent() == 0) || phase_ == phase::websocket || answering()) {
@@ -344,6 +344,10 @@ void connection::respond(exchange& e) {
     const bool asked_to_close = !e.req.head_.keep_alive;
     const bool keep_alive = !asked_to_close && !e.close && !worker_->draining();
     if (e.refused) e.fail(500);
+    if (e.status == 205 && e.out == nullptr) {  // has no content (RFC 9110 section 15.3.6)
+        e.body.clear();
+        e.file = nullptr;
+    }
     if (e.out != nullptr && !e.instead) {
         begin_streaming(e, keep_alive);
         return;

@@ -282,6 +282,34 @@ TEST(body_pieces, come_as_the_peer_sends_them) {
     }
     EXPECT_TRUE(becomes(frames, 0));
 }
+// The end of what the peer sends is read while an earlier request is still being answered; the body
+// behind it is whole by then, and its reader takes it afterwards.
+TEST(body_pieces, outlive_a_half_close_when_they_are_whole) {
+    std::atomic<int> frames = 0;
+    std::promise<void> asked;
+    std::promise<void> ended;
+    auto wait = ended.get_future().share();
+    blocking_pool pool(1);
+    router r = bodies(frames);
+    r.get("/slow", [&](response res) {
+        asked.set_value();
+        pool.run([&, res = std::move(res)]() mutable {
+            wait.wait();
+            res.send("slow");
+        });
+    });
+    served s(std::move(r));
+    raw_peer p(s.port());
+    p.send(get("/slow") + post("/count", 5) + "hello");
+    p.finish_sending();
+    asked.get_future().wait();
+    std::this_thread::sleep_for(20ms);  // for the end to be read
+    ended.set_value();
+    EXPECT_EQ(p.response(), "200 slow");
+    EXPECT_EQ(p.response(), "200 5");
+    EXPECT_EQ(p.rest(), "");
+    EXPECT_TRUE(becomes(frames, 0));
+}
 TEST(body_pieces, end_with_an_error_when_the_peer_goes) {
     std::atomic<int> frames = 0;
     served s(bodies(frames));

@@ -106,7 +106,7 @@ std::string_view type_of_file(std::string_view path) {
 
 void refuse(response res, int status) {
     // They are about the file, which is not sent.
-    for (const char* name : {"Cache-Control", "Content-Disposition", "Expires"})
+    for (const char* name : {"Cache-Control", "Content-Disposition", "Content-Encoding", "Expires"})
         res.remove_header(name);
     res.status(status).send(std::string(reason_phrase(status)) + "\n");
 }

@@ -231,6 +231,13 @@ TEST_F(file_server, precompressed) {
     }
     p.send(get("with%20space", "Accept-Encoding: gzip\r\n"));
     EXPECT_EQ(p.response(), "200 space");
+    // What refuses the file is plain text.
+    for (const auto& [fields, status] :
+         {std::pair{"Range: bytes=999-\r\n", "416"}, std::pair{"If-Match: \"x\"\r\n", "412"}}) {
+        p.send(get("a.txt", "Accept-Encoding: gzip\r\n" + std::string(fields)));
+        EXPECT_EQ(p.response().substr(0, 3), status);
+        EXPECT_EQ(field(p, "Content-Encoding"), "");
+    }
 }
 TEST_F(file_server, precompressed_in_several_codings) {
     write("root/a.txt.gz", "gzipped");

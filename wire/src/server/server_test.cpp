@@ -69,6 +69,14 @@ TEST(server, pipelined_requests_that_wait_for_a_slow_reader_outlive_its_half_clo
     for (int i = 0; i < many; ++i) ASSERT_EQ(p.response().size(), (1U << 20) + 4) << i;
     EXPECT_EQ(p.rest(), "");
 }
+TEST(server, reset_content_has_none) {
+    served s([](response res) { res.status(res.request().path() == "/" ? 205 : 200).send("x"); });
+    raw_peer p(s.port());
+    p.send(get("/") + get("/other"));
+    EXPECT_EQ(p.response(), "205 ");
+    EXPECT_NE(p.head_text.find("\r\nContent-Length: 0\r\n"), std::string::npos);
+    EXPECT_EQ(p.response(), "200 x");
+}
 TEST(server, pipelined_requests_are_answered_in_order) {
     served s(mirror);
     raw_peer p(s.port());

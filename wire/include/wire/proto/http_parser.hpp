@@ -107,6 +107,7 @@ public:
 
     // No byte of a request has been seen since the last `end`: closing here loses nothing.
     using message_parser::between_messages;
+    using message_parser::body_is_whole;
     // A call has answered `error`.
     using message_parser::failed;
 

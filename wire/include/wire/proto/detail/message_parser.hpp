@@ -29,6 +29,8 @@ public:
     // No byte of a message has been seen since the last `end`: closing the connection here loses
     // nothing.
     bool between_messages() const noexcept { return state_ == state::start && !partial_; }
+    // All of a body was given; the next call answers `end`, whatever it is given.
+    bool body_is_whole() const noexcept { return state_ == state::finished; }
 
 protected:
     enum class state : std::uint8_t {
