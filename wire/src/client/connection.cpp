@@ -135,7 +135,7 @@ errc client_connection::write_request(const client_job& job) {
         } else {
             head.field("Transfer-Encoding", "chunked");
         }
-        if (r.expect_continue) head.field("Expect", "100-continue");
+        if (expects_continue(r)) head.field("Expect", "100-continue");
     } else if (!r.body.empty() || r.method == method::post || r.method == method::put ||
                r.method == method::patch) {
         head.field("Content-Length", r.body.size());
@@ -168,11 +168,11 @@ void client_connection::send_request() {
     if (t != nullptr) t->on = this;
     if (r.source) {
         t->left = r.source.length.value_or(0);
-        t->sending = r.expect_continue ? client_transfer::upload::awaiting
-                                       : client_transfer::upload::pulling;
+        const bool expects = expects_continue(r);
+        t->sending = expects ? client_transfer::upload::awaiting : client_transfer::upload::pulling;
         const client_timeouts& limit = job_->timeouts(owner_->options());
-        enter(phase::sending, r.expect_continue ? limit.continue_timeout : limit.body_timeout);
-        if (!r.expect_continue) owner_->loop().arm(t->wake, owner_->loop().now());
+        enter(phase::sending, expects ? limit.continue_timeout : limit.body_timeout);
+        if (!expects) owner_->loop().arm(t->wake, owner_->loop().now());
     } else {
         out().append(r.body);
         await_response();

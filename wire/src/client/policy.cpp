@@ -150,6 +150,15 @@ bool client_policy::authenticates(const client_job& job) const {
     return digest_ != nullptr && !has_field(job.request, "authorization");
 }
 
+namespace {
+
+// 417 is about the expectation alone (RFC 9110 section 10.1.1): the request is sent again without.
+bool may_drop_expectation(const client_job& job, const reply& head) noexcept {
+    return head.status() == 417 && expects_continue(job.request);
+}
+
+}  // namespace
+
 client_policy::verdict client_policy::judge(client_job& job, result<reply>& got, time_point now) {
     if (got && options_->cookies != nullptr)
         options_->cookies->store_all(job.url, got->headers(), unix_now());
@@ -157,6 +166,10 @@ client_policy::verdict client_policy::judge(client_job& job, result<reply>& got,
     if (again && got && got->status() == 401 && authenticates(job) &&
         digest_->take_challenge(job.url, job.plan->digest, got->headers()))
         return verdict::send;
+    if (again && got && may_drop_expectation(job, *got)) {
+        job.request.expect_continue = false;
+        return verdict::send;
+    }
     if (again && options_->retry.max_retries > 0 && retry(job, got, now)) return verdict::wait;
     if (!got) return verdict::deliver;
     if (again && options_->max_redirects > 0 && is_redirect(got->status())) {
@@ -182,6 +195,7 @@ bool client_policy::may_act_on(const client_job& job, const reply& head) const {
     if (head.status() == 401 && authenticates(job) &&
         digest_->can_answer(job.url, job.plan->digest, head.headers()))
         return true;
+    if (may_drop_expectation(job, head)) return true;
     const retry_options& o = options_->retry;
     if (options_->max_redirects > 0 && is_redirect(head.status()) && head.header("location"))
         return true;
@@ -228,7 +242,12 @@ std::optional<body_decoder> client_policy::decoder_of(const client_job& job, con
                                                       const limits& bounds) {
     // A part of a compressed body cannot be decoded without its beginning.
     if (job.plan == nullptr || !job.plan->decodes || head.status() == 206) return std::nullopt;
-    const auto named = head.header("content-encoding");
+    std::optional<std::string_view> named;
+    for (const header& h : head.headers()) {
+        if (!equals_ignoring_case(h.name, "content-encoding")) continue;
+        if (named) return std::nullopt;  // the lines are one list, of several codings
+        named = h.value;
+    }
     return named ? body_decoder::of(*named, bounds) : std::nullopt;
 }
 

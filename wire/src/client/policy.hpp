@@ -5,6 +5,7 @@
 //     cookies of the reply are stored                          (goes on)
 //     401 with a challenge of Digest authentication that       send: the same again, with the
 //       there is a login for; digest_logins.hpp has the rest       answer
+//     417 for an Expect: 100-continue                          send: the same request without it
 //     may be retried: the method is idempotent or the job      wait: again after the pause that the
 //       repeatable, retries and time are left, and the         plan holds
 //       status or error is one that retries may mend
@@ -53,6 +54,11 @@ constexpr bool is_idempotent(method m) noexcept {
 // Whether the server may be asked twice: by the method, or because the caller says so.
 inline bool may_repeat(const client_request& r) noexcept {
     return is_idempotent(r.method) || r.repeatable;
+}
+
+// An expectation without content would never be answered (RFC 9110 section 10.1.1).
+inline bool expects_continue(const client_request& r) noexcept {
+    return r.expect_continue && r.source && r.source.length != 0U;
 }
 
 // The pause before the n-th retry, n from 1; `random` is any number.

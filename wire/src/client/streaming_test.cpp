@@ -204,6 +204,57 @@ TEST_F(streaming, waits_for_100_continue_within_bounds) {
     });
     EXPECT_EQ(body, "ok");
 }
+TEST_F(streaming, expects_nothing_without_content) {
+    raw_server raw([](raw_server& r) {
+        auto v = r.accept();
+        EXPECT_EQ(v.request().find("Expect"), std::string::npos);
+        v.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    });
+    client_request r = upload(raw.url(), counted(0, 1, true));
+    r.expect_continue = true;
+    options.continue_timeout = 1h;
+    c().send(std::move(r), pieces());
+    run();
+    EXPECT_EQ((*got)->status(), 200);
+}
+TEST_F(streaming, repeats_without_the_expectation_that_fails) {
+    raw_server raw([](raw_server& r) {
+        auto v = r.accept();
+        EXPECT_NE(v.request().find("Expect: 100-continue\r\n"), std::string::npos);
+        v.send("HTTP/1.1 417 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+        auto w = r.accept();
+        EXPECT_EQ(w.request().find("Expect"), std::string::npos);
+        char bytes[6];
+        EXPECT_EQ(::recv(w.fd(), bytes, 6, MSG_WAITALL), 6);
+        w.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    });
+    client_request r = upload(raw.url(), counted(6, 3, true));
+    r.expect_continue = true;
+    options.continue_timeout = 1h;
+    c().send(std::move(r), pieces());
+    run();
+    EXPECT_EQ((*got)->status(), 200);
+    EXPECT_EQ(body, "ok");
+}
+// It closes with unread bytes, so that the kernel resets the connection: what it said before that
+// is what the caller needs.
+TEST_F(streaming, a_refusal_is_heard_though_sending_fails) {
+    if (loop->engine() == loop_engine::io_uring) GTEST_SKIP() << "the readiness engines do so";
+    constexpr int rounds = 20;
+    raw_server raw([](raw_server& r) {
+        for (int i = 0; i < rounds; ++i) {
+            auto v = r.accept();
+            v.request();
+            v.send("HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+        }
+    });
+    for (int i = 0; i < rounds; ++i) {
+        c().send(upload(raw.url(), counted(64 << 20, 1 << 20, true)), pieces());
+        run();
+        ASSERT_TRUE(*got) << got->error().message;
+        EXPECT_EQ((*got)->status(), 413);
+    }
+}
 TEST_F(streaming, an_answer_before_the_end_of_the_request_ends_the_connection) {
     raw_server raw([](raw_server& r) {
         auto v = r.accept();

@@ -63,6 +63,9 @@ public:
     // more. False, with the errno, when the connection is broken; without one, when the filter
     // failed.
     virtual bool send(stream_core& s, int& number) noexcept = 0;
+    // After send() failed: reads, once, what the peer sent before it closed, such as why it refuses
+    // a request. False when there is nothing; else it may end with the stream destroyed.
+    virtual bool read_rest(stream_core&) noexcept { return false; }
     // Sends `last` if it goes at once, for a stream that is about to close. Not empty.
     virtual void send_at_once(stream_core& s, buffer& last) noexcept = 0;
     // Bytes that the kernel has been given and still reads. Whoever asks is told by on_drained()

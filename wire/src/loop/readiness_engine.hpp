@@ -16,6 +16,7 @@ public:
     result<void> connect(stream_core& s, const address& to, const connect_options& options) final;
     void close(stream_core& s, bool reset) noexcept final;
     bool send(stream_core& s, int& number) noexcept final;
+    bool read_rest(stream_core& s) noexcept final;
     void send_at_once(stream_core& s, buffer& last) noexcept final;
     void update_interest(stream_core& s) noexcept final;
     bool quiet(const stream_core& s) noexcept final;
@@ -31,6 +32,7 @@ private:
     static void on_ready(io_source& source, ready what) noexcept;
     // What on_ready() does for one stream.
     void serve(stream_core& s, ready what) noexcept;
+    static bool reads(const stream_core& s) noexcept;
     static void on_connect_ready(stream_core& s) noexcept;
     static void on_unread_ready(stream_core& s, ready what) noexcept;
     bool receive(stream_core& s, int flags) noexcept;

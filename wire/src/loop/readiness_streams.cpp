@@ -69,7 +69,8 @@ void readiness_engine::serve(stream_core& s, ready what) noexcept {
         on_connect_ready(s);
         return;
     }
-    if (s.waiting_to_write_ && has(what, ready::write | ready::failed)) {
+    const bool reads_first = has(what, ready::failed) && reads(s);
+    if (s.waiting_to_write_ && !reads_first && has(what, ready::write | ready::failed)) {
         int number = 0;
         if (!send(s, number)) {
             s.fail(number, "send");
@@ -94,6 +95,17 @@ void readiness_engine::on_connect_ready(stream_core& s) noexcept {
     socklen_t size = sizeof number;
     if (::getsockopt(s.fd_, SOL_SOCKET, SO_ERROR, &number, &size) != 0) number = errno;
     s.connected(number);
+}
+
+bool readiness_engine::reads(const stream_core& s) noexcept {
+    return s.state_ == state::open && s.reading_ && !s.ended_;
+}
+
+bool readiness_engine::read_rest(stream_core& s) noexcept {
+    char byte;
+    if (!reads(s) || ::recv(s.fd_, &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0) return false;
+    receive(s, MSG_DONTWAIT);
+    return true;
 }
 
 // The kernel tells those who asked for nothing only that nothing more will happen.

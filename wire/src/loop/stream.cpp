@@ -13,7 +13,8 @@
 //     FIN of the peer              open          ended_; on_end(); stays open for writing
 //     FIN of the peer              with filter   failure, unless the filter has ended before
 //     any error                    any           -> closed, then on_failure()
-//     flush() finds an error       open          failed_errno_; on_failure() from the loop
+//     flush() finds an error       open          failed_errno_; on_failure() from the loop, when
+//                                                all that came before it has been read
 //     both directions finished     open          -> closed, then on_failure(errc::none)
 //     close()                      any           -> closed, no callback
 //
@@ -28,6 +29,8 @@
 // stream_filter.cpp has the part that needs a filter, readiness_streams.cpp and uring_streams.cpp
 // the part that needs the kernel.
 #include "wire/loop/stream.hpp"
+
+#include <cerrno>
 
 #include "engine.hpp"
 
@@ -166,7 +169,14 @@ void stream_core::hook_callback(iteration_hook& hook) noexcept {
     }
     int number = s.failed_errno_;
     if (s.waiting_to_write_ && number == 0) return;
-    if (number != 0 || !s.engine().send(s, number)) s.fail(number, "send");
+    if (number == 0 && s.engine().send(s, number)) return;
+    if (number == EPIPE || number == ECONNRESET) {
+        // Here again when that was read, to fail when nothing more has come.
+        s.failed_errno_ = number;
+        s.loop()->at_iteration_end(s);
+        if (s.engine().read_rest(s)) return;
+    }
+    s.fail(number, "send");
 }
 
 bool stream_core::flush() noexcept {

@@ -67,11 +67,12 @@ result<void> check_upgrade_response(const http::response_head& head, std::string
                                     std::optional<deflate_agreement>* agreed) {
     if (head.status != 101)
         return refused("the server answered " + std::to_string(head.status) + ", not 101");
-    if (!head.headers.has_token("Upgrade", "websocket"))
+    unsigned count = 0;
+    if (!http::equals_ignoring_case(only_field(head.headers, "Upgrade", count), "websocket") ||
+        count != 1)
         return refused("no \"Upgrade: websocket\" in the response");
     if (!head.headers.has_token("Connection", "upgrade"))
         return refused("no \"Connection: Upgrade\" in the response");
-    unsigned count = 0;
     if (only_field(head.headers, "Sec-WebSocket-Accept", count) != accept_key(key) || count != 1) {
         return refused("Sec-WebSocket-Accept is not the answer to our key");
     }

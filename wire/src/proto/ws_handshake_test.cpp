@@ -99,6 +99,12 @@ TEST(ws_handshake, responses) {
               std::string::npos);
     EXPECT_NE(refused("HTTP/1.1 101 X\r\nUpgrade: websocket\r\n\r\n").find("Connection"),
               std::string::npos);
+    // RFC 6455 section 4.1: the field is "websocket", and not a list with it.
+    const std::string rest = accepted.substr(accepted.find("Connection"));
+    for (const std::string upgrade :
+         {"Upgrade: h2c, websocket\r\n", "Upgrade: websocket\r\nUpgrade: websocket\r\n"})
+        EXPECT_NE(refused("HTTP/1.1 101 X\r\n" + upgrade + rest + "\r\n").find("Upgrade"),
+                  std::string::npos);
 }
 TEST(ws_handshake, the_server_prefers_among_what_is_offered) {
     const std::vector<std::string> spoken{"graphql-transport-ws", "graphql-ws", "not a token"};

@@ -62,7 +62,8 @@ struct client_request {
     // Asked for the body piece by piece, instead of `body`.
     body_source source;
     // With a source: asks with "Expect: 100-continue" whether the server wants the body, and waits
-    // for its answer before sending any of it (client_timeouts::continue_timeout).
+    // for its answer before sending any of it (client_timeouts::continue_timeout). A server that
+    // answers 417 is asked again without it. Nothing is asked for a source of length 0.
     bool expect_continue = false;
     // Called on the loop's thread with each 1xx head but 101 that comes before the response, such
     // as 103 (Early Hints); limits::max_interim_responses bounds them. Its views die when it
