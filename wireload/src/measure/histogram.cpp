@@ -63,8 +63,10 @@ std::optional<double> histogram::stddev_ns() const noexcept {
 
 std::optional<std::uint64_t> histogram::percentile_ns(double percent) const noexcept {
     if (empty()) return std::nullopt;
-    const double wanted =
-        std::ceil(std::clamp(percent, 0.0, 100.0) / 100.0 * static_cast<double>(count_));
+    // A hair less than asked for, since 99.9 / 100 in binary is a hair more than 0.999: of 10,000
+    // samples that would be the 9,991st.
+    const double share = std::nextafter(std::clamp(percent, 0.0, 100.0), 0.0) / 100.0;
+    const double wanted = std::ceil(share * static_cast<double>(count_));
     const std::uint64_t target = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(wanted));
     const std::size_t end = used_buckets();
     std::uint64_t seen = 0;
@@ -76,10 +78,9 @@ std::optional<std::uint64_t> histogram::percentile_ns(double percent) const noex
 }
 
 std::optional<std::uint64_t> histogram::supported_percentile_ns(double percent) const noexcept {
-    // In thousandths of a percent, so that n = 1000 at 99 % is exactly ten samples and not 9.9999.
-    const auto beyond = static_cast<std::uint64_t>(std::llround((100.0 - percent) * 1000.0));
-    if (static_cast<double>(count_) * static_cast<double>(beyond) < 10.0 * 100'000.0)
-        return std::nullopt;
+    // In millionths of a percent, so that n = 1000 at 99 % is exactly ten samples and not 9.9999.
+    const auto beyond = static_cast<std::uint64_t>(std::llround((100.0 - percent) * 1e6));
+    if (static_cast<double>(count_) * static_cast<double>(beyond) < 10.0 * 1e8) return std::nullopt;
     return percentile_ns(percent);
 }
 

@@ -73,14 +73,35 @@ TEST(Histogram, PercentilesMatchTheSortedValues) {
         h.record(values.back());
     }
     std::sort(values.begin(), values.end());
-    for (const double p : {0.0, 1.0, 25.0, 50.0, 90.0, 99.0, 99.9, 100.0}) {
-        const auto rank = static_cast<std::size_t>(std::max(1.0, std::ceil(p / 100 * 20'000)));
+    // In thousandths, whose ranks are exact in integers.
+    for (const std::size_t thousandths : {0U, 10U, 250U, 500U, 900U, 990U, 999U, 1000U}) {
+        const std::size_t rank = std::max<std::size_t>(1, (20'000 * thousandths + 999) / 1000);
+        const double p = static_cast<double>(thousandths) / 10;
         const auto exact = static_cast<double>(values[rank - 1]);
         const auto got = static_cast<double>(*h.percentile_ns(p));
         EXPECT_GE(got, exact);
         EXPECT_LE(got, exact * 1.001 + 1) << p;
     }
     EXPECT_EQ(h.percentile_ns(100), values.back());
+}
+
+TEST(Histogram, RanksAreNotOneTooHigh) {
+    // 99.9 / 100 in binary is more than 0.999.
+    for (const unsigned thousands : {1U, 2U, 3U, 7U, 10U, 50U}) {
+        histogram h;
+        for (unsigned i = 0; i < thousands * 1000; ++i)
+            h.record(i < thousands * 999 ? 1'000'000 : 100'000'000);
+        EXPECT_LT(*h.percentile_ns(99.9), 2'000'000U) << thousands;
+        EXPECT_GT(*h.percentile_ns(99.95), 90'000'000U) << thousands;
+    }
+}
+
+TEST(Histogram, PercentilesNearTheEndNeedTenSamplesBeyondToo) {
+    histogram h;
+    h.record(5, 9'999'999);
+    EXPECT_FALSE(h.supported_percentile_ns(99.9999));
+    h.record(5);
+    EXPECT_TRUE(h.supported_percentile_ns(99.9999));
 }
 
 TEST(Histogram, StandardDeviationIsClose) {

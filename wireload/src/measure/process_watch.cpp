@@ -229,16 +229,20 @@ server_usage process_watch::end() {
         std::copy_if(known_.begin(), known_.end(), std::back_inserter(newer),
                      [&](pid_t pid) { return !at_end.contains(pid); });
         at_end.merge(cpu_of(newer));
-        const auto add = [](std::uint64_t& sum, std::uint64_t now, std::uint64_t before) {
-            sum += now > before ? now - before : 0;
+        const auto growth = [](std::uint64_t now, std::uint64_t before) {
+            return now > before ? now - before : 0;
         };
         for (const auto& [pid, now] : at_end) {
             // Absent: it began in the window, and all it used counts.
             const auto before = at_begin_.find(pid);
-            add(out.cpu_user_ns, now.user_ns,
-                before == at_begin_.end() ? 0 : before->second.user_ns);
-            add(out.cpu_system_ns, now.system_ns,
-                before == at_begin_.end() ? 0 : before->second.system_ns);
+            const cpu was = before == at_begin_.end() ? cpu{} : before->second;
+            // The sum is exact. How the kernel parts it, by whole ticks since the process began,
+            // may take from one part and give to the other.
+            const std::uint64_t all =
+                growth(now.user_ns + now.system_ns, was.user_ns + was.system_ns);
+            const std::uint64_t user = std::min(all, growth(now.user_ns, was.user_ns));
+            out.cpu_user_ns += user;
+            out.cpu_system_ns += all - user;
         }
     } else {
         const cpu now = read_cgroup();

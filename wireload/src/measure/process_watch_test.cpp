@@ -65,6 +65,31 @@ struct family {
     }
 };
 
+// The kernel parts a process's time into user and system by whole ticks since it began, so that
+// either may seem to run backwards in a short window; their sum does not.
+TEST(ProcessWatch, ShortWindowsAddUpToTheWhole) {
+    auto opened = process_watch::open(std::to_string(getpid()));
+    ASSERT_TRUE(std::holds_alternative<process_watch>(opened));
+    auto& watch = std::get<process_watch>(opened);
+    watch.find();
+    std::uint64_t sum = 0;
+    const std::uint64_t before = own_cpu_ns();
+    for (int i = 0; i < 100; ++i) {
+        watch.begin();
+        if (i % 2 == 0) {
+            burn(1'000'000);
+        } else {
+            const std::uint64_t end = own_cpu_ns() + 1'000'000;
+            while (own_cpu_ns() < end) (void)!access("/", F_OK);
+        }
+        const server_usage used = watch.end();
+        sum += used.cpu_user_ns + used.cpu_system_ns;
+    }
+    const std::uint64_t all = own_cpu_ns() - before;
+    EXPECT_LE(sum, all + all / 50);
+    EXPECT_GE(sum, 95'000'000U);
+}
+
 TEST(ProcessWatch, CountsTheCpuOfDescendantsInTheWindowOnly) {
     family f;
     auto opened = process_watch::open(std::to_string(f.child));

@@ -31,8 +31,10 @@ std::optional<double> run_result::little_ratio() const {
 
 bool run_result::nothing_measured() const {
     if (idle) return idle->opened == 0;
+    const bool late = open_loop && open_loop->counts.late != 0;  // right, and after the deadline
     const error_counts& e = counts.errors;
-    return counts.ok == 0 && e[error_kind::bad_status] == 0 && e[error_kind::bad_body] == 0;
+    return !late && counts.ok == 0 && e[error_kind::bad_status] == 0 &&
+           e[error_kind::bad_body] == 0;
 }
 
 }  // namespace wireload
