@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -168,8 +169,11 @@ int load(options asked) {
         write_log(log_file.is_open() ? static_cast<std::ostream&>(log_file) : std::cout, p, result);
     if (!p.asked.csv_path.empty())
         write_csv(csv_file.is_open() ? static_cast<std::ostream&>(csv_file) : std::cout, p, result);
-    if (std::fflush(stdout) != 0 || !std::cout.flush() || !close_output(json_file) ||
-        !close_output(log_file) || !close_output(csv_file)) {
+    // The files first, and each of them: a reader of standard output that has left costs none.
+    bool written = close_output(json_file);
+    written = close_output(log_file) && written;
+    written = close_output(csv_file) && written;
+    if (std::fflush(stdout) != 0 || !std::cout.flush() || !written) {
         complain("the result could not be written whole; is the disk full?");
         return exit_nothing_measured;
     }
@@ -179,6 +183,7 @@ int load(options asked) {
 }  // namespace
 
 int main(int argc, char** argv) {
+    std::signal(SIGPIPE, SIG_IGN);  // a reader of standard output that leaves is no reason to die
     try {
         auto parsed =
             parse_command_line(std::vector<std::string>(argv, argv + argc), allowed_cpus());

@@ -62,6 +62,24 @@ class Rates(OpenLoop):
         self.assertEqual(run.document["little"]["ratio"], None)
         self.assert_accounted(run)
 
+    def test_a_number_of_requests_ends_it_before_the_time(self) -> None:
+        with serving(http_replies(lambda n: reply())) as server:
+            for words in ("--rate 200 -n 20 -d 30s", "--rate 200 -n 20 -d 30s --warmup 50ms -t 2"):
+                began = time.monotonic()
+                run = load(server, *words.split(), "-c", "4")
+                self.assertLess(time.monotonic() - began, 10)
+                self.assertEqual(run.document["window"]["stopped_by"], "requests")
+                self.assertEqual(run.document["requests"]["ok"], 20)
+                self.assertGreater(run.document["requests"]["rate_per_s"], 100)
+
+    def test_answers_that_all_come_too_late_are_measured(self) -> None:
+        with serving(http_replies(lambda n: reply(), after_s=lambda n: 0.05)) as server:
+            run = load(server, *typed("--rate 100 -d 300ms -c 20 --deadline 10ms"))
+        self.assertEqual(run.document["open_loop"]["late"], 30)
+        self.assertEqual(run.document["latency"]["count"], 30)
+        self.assertNotIn("Nothing measured", run.screen)
+        self.assertEqual(run.code, 1, run.screen)
+
     def test_warm_up_is_at_the_same_rate_and_not_counted(self) -> None:
         with serving(http_replies(lambda n: reply())) as server:
             run = load(server, "--rate", "300", "-d", "200ms", "--warmup", "100ms", "-c", "3")

@@ -563,6 +563,25 @@ class Endings(unittest.TestCase):
                 self.assertIn(said, done.stderr)
                 self.assertEqual(done.stderr.count("\n"), 1)
 
+    def test_a_reader_of_standard_output_that_leaves_costs_no_file(self) -> None:
+        reads, writes = os.pipe()
+        os.close(reads)
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            serving(http_replies(lambda n: reply())) as server,
+        ):
+            rows, log = Path(folder) / "s.csv", Path(folder) / "s.hlog"
+            words = ["-d", "300ms", "-c", "2", "--interval", "50ms", "--csv", str(rows)]
+            words += ["--hdr-log", str(log), f"http://127.0.0.1:{server.port}/"]
+            done = subprocess.run(
+                [WIRELOAD, *words], stdout=writes, stderr=subprocess.PIPE, timeout=60, check=False
+            )
+            os.close(writes)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertEqual(len(rows.read_text().splitlines()), 7)
+            self.assertTrue(rows.read_text().endswith("\n"))
+            self.assertTrue(log.read_text().endswith("\n"))
+
     def test_the_limit_of_open_files_is_explained(self) -> None:
         def limit() -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100))

@@ -14,7 +14,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from servers import WIRELOAD, Handler, Server, http, http_replies, load, reply, serving, wireload
+from servers import (
+    WIRELOAD,
+    Handler,
+    Server,
+    http,
+    http_replies,
+    load,
+    reply,
+    serving,
+    typed,
+    wireload,
+)
 
 MS = 1_000_000
 
@@ -85,6 +96,13 @@ class Turns(unittest.TestCase):
         self.assertEqual(document["turns"]["taken"], 2)
         self.assertEqual(len(document["series"]["ok"]), 2)
         self.assertLess(document["turns"]["answered"], len(times))
+
+    def test_connections_of_all_turns_are_counted(self) -> None:
+        with serving(http_replies(lambda n: reply())) as server:
+            (document,) = in_turns((server,), *typed("--turn 20ms -d 280ms --no-keepalive"))
+        ok = document["requests"]["ok"]
+        self.assertGreater(ok, 100)
+        self.assertAlmostEqual(document["connect"]["opened"], ok, delta=0.1 * ok)
 
     def test_replies_after_the_turn_are_told(self) -> None:
         # Of each turn, one reply comes within what is measured, and the next one 10 ms after its

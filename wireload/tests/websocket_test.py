@@ -27,6 +27,7 @@ from servers import (
     shake_hands,
     typed,
     websocket,
+    wireload,
     ws_replies,
 )
 
@@ -108,6 +109,66 @@ class RightReplies(unittest.TestCase):
         )
         self.assertGreaterEqual(len(pongs), 36)  # the last may still be on its way
         self.assertEqual(set(pongs), {b"are you there"})
+
+    def test_a_pong_waits_for_the_end_of_a_message_half_written(self) -> None:
+        seen: list[int] = []
+
+        def handle(server: Server, connection: socket.socket) -> None:
+            shake_hands(connection)
+            time.sleep(0.3)  # until the sockets are full
+            connection.sendall(frame(PING, b"now"))
+            time.sleep(0.2)
+            while (got := read_frame(connection)) is not None:
+                seen.append(got[0])
+                if got[0] == TEXT:
+                    server.next_request()
+                    connection.sendall(frame(TEXT, got[1]))
+
+        with serving(handle) as server:
+            run = load_ws(server, "-n", "1", "-c", "1", "--message-size", "16000000")
+            self.assertEqual(server.requests, 1)
+        self.assertEqual((run.code, run.document["requests"]["ok"]), (0, 1), run.screen)
+        self.assertIn(TEXT, seen)
+
+    def test_the_host_may_be_replaced(self) -> None:
+        heads: list[bytes] = []
+
+        def handle(server: Server, connection: socket.socket) -> None:
+            heads.append(shake_hands(connection) or b"")
+            while (got := read_frame(connection)) is not None:
+                connection.sendall(frame(got[0], got[1]))
+
+        with serving(handle) as server:
+            run = load_ws(server, "-n", "1", "-c", "1", "-H", "Host: elsewhere:81")
+            for name in ("Sec-WebSocket-Key", "sec-websocket-version"):
+                url = f"ws://127.0.0.1:{server.port}/"
+                refused = wireload("-n", "1", "-H", f"{name}: 1", url)
+                self.assertEqual(refused.returncode, 64)
+                self.assertIn("wireload sets this field itself", refused.stderr)
+        self.assertEqual(run.code, 0, run.screen)
+        self.assertEqual(heads[0].lower().count(b"\r\nhost:"), 1)
+        self.assertIn(b"\r\nHost: elsewhere:81\r\n", heads[0])
+
+    def test_every_byte_that_leaves_is_counted(self) -> None:
+        read = {"handshakes": 0, "messages": 0, "closes": 0}
+
+        def handle(server: Server, connection: socket.socket) -> None:
+            request = shake_hands(connection)
+            with server.lock:
+                read["handshakes"] += len(request or b"")
+            while (got := read_frame(connection)) is not None:
+                kind = "messages" if got[0] == TEXT else "closes"
+                with server.lock:
+                    read[kind] += 6 + len(got[1])
+                if got[0] == TEXT:
+                    connection.sendall(frame(TEXT, got[1]))
+
+        with serving(handle) as server:
+            words = ("--each", "3", "-c", "2", "--message", "hi", "--no-keepalive")
+            run = load_ws(server, *words)
+        self.assertEqual(run.document["requests"]["ok"], 6, run.screen)
+        self.assertGreater(read["closes"], 0)
+        self.assertEqual(run.document["requests"]["bytes_out"], sum(read.values()))
 
     def test_a_read_with_the_end_of_one_message_and_half_of_the_next(self) -> None:
         def handle(server: Server, connection: socket.socket) -> None:

@@ -202,6 +202,13 @@ void connection::send_some() {
     }
 }
 
+void connection::finish_writing() {
+    wire::buffer& bytes = out();
+    const std::size_t before = bytes.size();
+    while (offset_ != 0) offset_ = append_request(bytes, sent_, offset_, chunk_bytes);
+    host_.window().count_out(bytes.size() - before);
+}
+
 nanos connection::reply_time(std::size_t bytes_read, bool continued) const {
     if (notes_arrivals_) return to_nanos(arrival());
     // Beyond it the last bytes may be younger than the iteration.
@@ -260,10 +267,7 @@ void connection::next_request(bool keep) {
              "a reply that closes the connection before the requests behind it were answered",
              false);
     } else {
-        if (host_.the_plan().asked.websocket) {
-            append_goodbye(out());
-            (void)flush();
-        }
+        if (host_.the_plan().asked.websocket) send_goodbye();
         back_to_idle(false);
         become_due();
     }
@@ -356,11 +360,16 @@ nanos connection::check_deadline(nanos now) {
 }
 
 void connection::say_goodbye() {
-    if (phase_ == phase::open && unsent() == 0) {
-        append_goodbye(out());
-        (void)flush();
-    }
+    if (phase_ == phase::open && unsent() == 0) send_goodbye();
     back_to_idle(false);
+}
+
+void connection::send_goodbye() {
+    wire::buffer& bytes = out();
+    const std::size_t before = bytes.size();
+    append_goodbye(bytes);
+    host_.window().count_out(bytes.size() - before);
+    (void)flush();
 }
 
 void connection::add_in_flight(nanos at, nanos start, flight& out) const {

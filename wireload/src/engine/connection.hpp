@@ -120,6 +120,8 @@ protected:
                           std::string_view received, std::string_view expected = {});
     // After the reply: the next request, on this socket or a new one.
     void next_request(bool keep);
+    // Appends the rest of a request that is half written, so that a frame may follow it.
+    void finish_writing();
     // Closes the connection: all requests in flight failed.
     void fail(error_kind kind, std::string_view received, bool reset = true);
 
@@ -167,6 +169,7 @@ private:
     // Requests in flight are about to be answered or lost.
     void release(nanos at);
     void send_some();
+    void send_goodbye();
     void finish();
     void recovered();
     bool take_request(nanos now);

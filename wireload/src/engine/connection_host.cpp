@@ -51,7 +51,7 @@ void connection_host::end_opening() {
 void connection_host::begin_load(const load_order& order) {
     active_ = connections_;
     quota_.begin(order, plan_.asked.threads);
-    meter_.count(!plan_.asked.keep_alive);
+    meter_.count(false);  // from the window on: worker::window_opened()
     window_.begin(order);
 }
 

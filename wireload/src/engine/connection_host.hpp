@@ -107,7 +107,10 @@ public:
     void count_unasked() { ++sessions_.unasked; }
     // It failed many times in a row; it works again.
     void broke();
-    void mended() { --broken_; }
+    void mended() {
+        --broken_;
+        dead_.store(false, std::memory_order_relaxed);
+    }
 
     bool in_opening_phase() const { return opening_.active(); }
     bool loading() const { return window_.loading(); }

@@ -29,6 +29,8 @@ public:
     bool warming_up() const { return warming_up_; }
     nanos window_start() const { return window_start_; }
     nanos end() const { return end_; }
+    // Whether as many were due as the order asked for.
+    bool counted_out() const { return !warming_up_ && schedule_.used_up(); }
     bool in_window(nanos at) const { return at >= window_start_ && at < end_; }
     // The next request is sent or lost.
     void advance();

@@ -78,7 +78,7 @@ void pacer::pump() {
     gate_.note_backlog(now);
     const due_schedule& schedule = gate_.schedule();
     if (schedule.due() == never && window.in_flight() == 0 &&
-        (schedule.end() == never || now >= schedule.end())) {
+        (schedule.end() == never || now >= schedule.end() || schedule.counted_out())) {
         window.end(clock_now());
         return;
     }

@@ -92,8 +92,8 @@ bool run_steps::all_done() const {
 }
 
 bool run_steps::over() const {
-    return all_done() ||
-           std::all_of(workers_.begin(), workers_.end(), [](const auto& w) { return w->dead(); });
+    return std::all_of(workers_.begin(), workers_.end(),
+                       [](const auto& w) { return w->done() || w->dead(); });
 }
 
 void run_steps::wait_until(nanos until) {

@@ -208,6 +208,8 @@ void worker::begin_load(const load_order& order) {
         connections_[i].begin_load(order.each);
         if (host_.due_list().size() >= few) serve_due();
     }
+    // A thread may have none: there may be fewer than threads.
+    if (connections_.size() == 0 && pacer_ == nullptr && window.loading()) window.end(clock_now());
 }
 
 void worker::serve_due() {
@@ -253,7 +255,10 @@ flight worker::in_flight_at(nanos at, nanos start) const {
 
 // Without keep-alive, connecting is a part of the window.
 void worker::window_opened() {
-    if (!plan_.asked.keep_alive) host_.meter().clear();
+    if (plan_.asked.keep_alive) return;
+    // In turns each of them has a window: the first begins anew.
+    if (host_.window().order().first_interval == 0) host_.meter().clear();
+    host_.meter().count(true);
 }
 
 // Open loop: what has no answer now gets none.

@@ -48,8 +48,9 @@ void ws_connection::begin_session() {
     secret_ = host_.random();
     enter_handshake();
     // Target, host and fields were checked when the command line was read.
-    (void)wire::ws::write_upgrade_request(out(), t.url.target, t.url.authority(), handshake_key(),
-                                          p.upgrade_fields);
+    (void)wire::ws::write_upgrade_request(out(), t.url.target, p.upgrade_authority(t.url),
+                                          handshake_key(), p.upgrade_fields);
+    host_.window().count_out(unsent());
     flush_later();
 }
 
@@ -67,6 +68,13 @@ std::size_t ws_connection::append_request(wire::buffer& out, std::uint64_t count
     }
     return p.message.append_frame(out, p.values_of(number(), counter), key_for(counter), offset,
                                   most);
+}
+
+void ws_connection::append_pong(std::string_view data) {
+    wire::buffer& bytes = out();
+    const std::size_t before = bytes.size();
+    wire::ws::append_frame(bytes, opcode::pong, data, key_for(host_.random()));
+    host_.window().count_out(bytes.size() - before);
 }
 
 void ws_connection::append_goodbye(wire::buffer& out) {
@@ -193,7 +201,8 @@ void ws_connection::take_pieces(std::span<char> in, nanos at) {
             // section 5.5.3).
             if (unsent() > most_unsent_for_pong) break;
             host_.count_ping();
-            wire::ws::append_frame(out(), opcode::pong, step.data, key_for(host_.random()));
+            finish_writing();
+            append_pong(step.data);
             // At once: what waits to be sent would keep the next message waiting. On failure
             // on_failure() follows.
             (void)flush();

@@ -48,6 +48,7 @@ private:
     std::string expected_text(std::uint64_t counter) const override;
     void forget() override { unfinished_.reset(); }
     void append_goodbye(wire::buffer& out) override;
+    void append_pong(std::string_view data);
 
     void on_data(std::span<char> bytes) override;
     void on_end() override;

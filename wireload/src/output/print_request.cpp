@@ -22,7 +22,7 @@ std::string request_bytes(const plan& p) {
     for (std::size_t i = 0; i < random.size(); ++i)
         random[i] = static_cast<std::uint8_t>(p.asked.seed >> (8 * (i % 8)));
     // Target, host and fields were checked when the command line was read.
-    (void)wire::ws::write_upgrade_request(out, p.url.target, p.url.authority(),
+    (void)wire::ws::write_upgrade_request(out, p.url.target, p.upgrade_authority(p.url),
                                           wire::ws::make_key(random), p.upgrade_fields);
     constexpr wire::ws::mask_key key = {0x12, 0x34, 0x56, 0x78};
     if (p.asked.deflate) {

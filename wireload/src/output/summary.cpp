@@ -150,12 +150,17 @@ std::string generator_line(const plan& p, const run_result& r, const painter& pa
 
 std::string server_line(const run_result& r) {
     const double cpu = static_cast<double>(r.server->cpu_user_ns + r.server->cpu_system_ns);
-    return fmt::format(
-        "Server     {} CPU a request, {:.0f}% of a core, {} in {} process{}\n",
-        r.counts.ok == 0 ? "-" : format_duration(cpu / static_cast<double>(r.counts.ok)),
-        r.elapsed > 0 ? cpu / seconds_of(r) / 1e7 : 0,
-        bytes_text(static_cast<double>(r.server->rss_bytes)), r.server->processes,
-        r.server->processes == 1 ? "" : "es");
+    // In turns the server works in more than what is measured.
+    const std::uint64_t answered = r.turns ? r.turns->answered : r.counts.ok;
+    const double worked =
+        r.turns && r.counts.ok != 0
+            ? seconds_of(r) * static_cast<double>(answered) / static_cast<double>(r.counts.ok)
+            : seconds_of(r);
+    return fmt::format("Server     {} CPU a request, {:.0f}% of a core, {} in {} process{}\n",
+                       answered == 0 ? "-" : format_duration(cpu / static_cast<double>(answered)),
+                       worked > 0 ? cpu / worked / 1e7 : 0,
+                       bytes_text(static_cast<double>(r.server->rss_bytes)), r.server->processes,
+                       r.server->processes == 1 ? "" : "es");
 }
 
 // Requests without an answer for half of the window. Where answers are quick otherwise, the server

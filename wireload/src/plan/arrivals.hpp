@@ -54,6 +54,8 @@ public:
 
     // Nanoseconds from the schedule's start; `never` when it is over.
     nanos next() const { return next_; }
+    // Whether it is over because of `most`.
+    bool used_up() const { return number_ >= most_; }
     void pop();
 
 private:

@@ -9,6 +9,7 @@
 
 #include "plan/host_limits.hpp"
 #include "wire/loop/socket.hpp"
+#include "wire/proto/http_types.hpp"
 
 namespace wireload {
 namespace {
@@ -100,7 +101,17 @@ std::string plan_messages(plan& out) {
     if (auto* problem = std::get_if<std::string>(&checks)) return std::move(*problem);
     out.message_checks = std::get<reply_checks>(std::move(checks));
     out.message = message_template(o.message, o.binary);
-    for (const auto& [name, value] : o.headers) out.upgrade_fields.push_back({name, value});
+    for (const auto& [name, value] : o.headers) {
+        for (const char* own : {"Sec-WebSocket-Key", "Sec-WebSocket-Version"}) {
+            if (wire::http::equals_ignoring_case(name, own))
+                return fmt::format("-H '{}': wireload sets this field itself; leave it out", name);
+        }
+        if (wire::http::equals_ignoring_case(name, "Host")) {
+            out.upgrade_host = value;
+        } else {
+            out.upgrade_fields.push_back({name, value});
+        }
+    }
     if (!o.subprotocols.empty())
         out.upgrade_fields.push_back({"Sec-WebSocket-Protocol", o.subprotocols});
     if (o.deflate) {
@@ -251,6 +262,11 @@ std::variant<std::unique_ptr<plan>, std::string> make_plan(options asked) {
     if (const auto* problem = std::get_if<std::string>(&engine)) return *problem;
     out->engine = std::get<engine_plan>(engine).engine;
     out->asked.threads = std::get<engine_plan>(engine).threads;
+    if (o.open_loop && o.open_loop->max_in_flight && *o.open_loop->max_in_flight < o.threads)
+        return fmt::format(
+            "--max-in-flight {}: {} connections need {} threads here, and each must be able to "
+            "send; give at least {}",
+            *o.open_loop->max_in_flight, o.connections, o.threads, o.threads);
     const unsigned usable = usable_cpus(o);
     out->cpus = std::min(o.threads, usable);
     out->spare_cpus = usable - out->cpus;

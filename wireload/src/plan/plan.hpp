@@ -11,6 +11,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -50,12 +51,17 @@ struct plan {
     message_template message;                // ws
     std::string deflate_offer;               // ws
     std::vector<wire::http::header>
-        upgrade_fields;  // ws; views into asked.headers and deflate_offer
+        upgrade_fields;             // ws; views into asked.headers and deflate_offer
+    std::string_view upgrade_host;  // ws; of asked.headers; empty: the URL's
 
     port_range ports;
     std::vector<wire::address> sources;  // empty: the kernel chooses
     bool choose_ports = false;
 
+    // The Host of a WebSocket handshake there.
+    std::string upgrade_authority(const wire::url& to) const {
+        return upgrade_host.empty() ? to.authority() : std::string(upgrade_host);
+    }
     const target& target_of(std::uint32_t connection) const {
         return targets.size() == 1 ? targets[0]
                                    : targets[target_turns[connection % target_turns.size()]];
