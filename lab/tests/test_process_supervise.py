@@ -4,6 +4,7 @@ else, and ends.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -175,6 +176,29 @@ def test_stopping_a_shell_stops_what_it_started_without_the_grace(
         assert shell.stop(grace_s=20)
         assert time.monotonic() - began < 10
         assert processes_of(supervisor) == []
+
+
+@pytest.mark.parametrize("command", [ENDLESS, ["sh", "-c", "sleep 3600 & echo up"]])
+def test_one_that_may_not_be_signalled_is_given_up_after_the_grace(
+    command: list[str], supervisor: Supervisor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What sudo starts belongs to another user."""
+
+    def refuse(_pid: int, _number: int) -> None:
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    with supervisor.scope() as scope:
+        foreign = scope.start(command, name="foreign", cwd=tmp_path, env={})
+        if command is not ENDLESS:
+            assert foreign.wait(20) == 0
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "kill", refuse)
+            patch.setattr(os, "killpg", refuse)
+            patch.setattr("wirebench.process.process._PATIENCE_S", 0.1)
+            foreign.signal(signal.SIGTERM)
+            assert not foreign.stop(grace_s=0.1)
+        foreign.kill()
+    assert processes_of(supervisor) == []
 
 
 KILLED_LAB = """

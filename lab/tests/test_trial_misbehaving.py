@@ -287,7 +287,23 @@ def test_a_crash_at_start_is_told_with_its_last_words(
     assert failure.kind == "start_crashed"
     assert failure.phase == "start"
     assert "exited with 3" in failure.message
+    assert "foreground" not in failure.message
     assert failure.received == "no such table: users"
+
+
+def test_a_server_that_its_shell_leaves_in_the_background_is_told_to_stay(
+    supervisor: Supervisor, tmp_path: Path
+) -> None:
+    result = run_trial(
+        spec("background", tmp_path),
+        program=Program(argv=("/bin/sh", "-c", "sleep 3600 &"), folder=tmp_path),
+        supervisor=supervisor,
+        wireload=generator(tmp_path),
+    )
+    failure = failure_of(result)
+    assert failure.kind == "start_crashed"
+    assert "exited with 0" in failure.message
+    assert failure.message.endswith("; keep it in the foreground")
 
 
 def test_a_program_that_is_not_there_is_a_crash_at_start(
@@ -382,6 +398,19 @@ def test_a_port_that_is_taken_meanwhile_is_not_the_servers_fault(
         result = serve("none", supervisor, tmp_path)
     assert result.status == "ok"
     assert result.port == free
+
+
+def test_a_server_that_listens_outside_the_command_is_told_apart(
+    supervisor: Supervisor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.create_server((ports.HOST, 0)) as elsewhere:
+        port = elsewhere.getsockname()[1]
+        monkeypatch.setattr(ports, "free_port", lambda _seed: port)
+        failure = failure_of(serve("never_listens", supervisor, tmp_path))
+    assert failure.kind == "start_crashed"
+    assert f"port {port} accepts connections, but no process" in failure.message
+    assert "container, sudo, service" in failure.message
+    assert "address" in failure.message
 
 
 def test_load_for_the_wrong_role_is_a_mistake_of_the_lab(

@@ -29,6 +29,10 @@ them.
 """
 _LONGEST_PAUSE_S = 0.02
 """How soon a process that is being stopped notices the user's second signal."""
+_PATIENCE_S = 2.0
+"""How long processes get SIGKILL until they are gone, and how long one that may not get it is
+waited for.
+"""
 _PR_SET_PDEATHSIG = 1  # prctl(2)
 
 # Runs in the new process: enter the cgroup first, so that all CPU time of the program is counted
@@ -150,8 +154,9 @@ class Process:
         return True
 
     def signal(self, number: signal.Signals) -> None:
+        """Nothing happens if it has ended or belongs to another user, as under sudo."""
         if self._popen.poll() is None:
-            with suppress(ProcessLookupError):
+            with suppress(ProcessLookupError, PermissionError):
                 os.kill(self.pid, number)
 
     def stop(self, grace_s: float | None = None) -> bool:
@@ -159,7 +164,8 @@ class Process:
         tree. What outlives its first process, such as a server that a shell started, gets a SIGTERM
         of its own: a shell does not pass it on.
 
-        False if SIGTERM alone did not end it.
+        False if SIGTERM alone did not end it. A process of another user ends only with its cgroup;
+        where it has none, it is left.
         """
         if self._stopped:
             return not self._ignored_sigterm
@@ -193,14 +199,25 @@ class Process:
             cgroup.kill(self.group)
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
-        kill_all(self.pids)
-        self._popen.wait()
+        kill_all(self.pids, patience_s=_PATIENCE_S)
+        with suppress(subprocess.TimeoutExpired):
+            self._popen.wait(None if self._may_be_killed() else _PATIENCE_S)
         self._reap()
         for tail in (self.output, self.errors):
             if tail is not None:
                 tail.close(1.0)
         if self.group is not None:
             cgroup.remove(self.group)
+
+    def _may_be_killed(self) -> bool:
+        """False if it belongs to another user."""
+        try:
+            os.kill(self.pid, 0)
+        except PermissionError:
+            return False
+        except ProcessLookupError:
+            pass
+        return True
 
     def _reap(self) -> None:
         """Reap its dead descendants. They became children of the lab and stay in the process table
@@ -217,7 +234,7 @@ class Process:
 
 def _terminate(pids: Iterable[int]) -> None:
     for pid in pids:
-        with suppress(ProcessLookupError):
+        with suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGTERM)
 
 
@@ -285,7 +302,7 @@ def _die_with_parent() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
-def kill_all(find: Callable[[], set[int]], *, patience_s: float = 2.0) -> None:
+def kill_all(find: Callable[[], set[int]], *, patience_s: float) -> None:
     """Send SIGKILL until ``find`` returns nothing: a process may fork between being found and being
     killed.
     """

@@ -128,9 +128,12 @@ def start_server(
             kind="start_crashed",
             phase="start",
             message=(
-                f"could not listen: {_PORT_TRIES} ports, each taken by another program as the"
-                " server started"
+                f"port {chosen} accepts connections, but no process that the command started is"
+                " seen to listen there: another program took it, or the server runs elsewhere"
+                " (container, sudo, service); 'duel' and 'gate' take its address instead"
             ),
+            expected=f"a process of the command that listens on {network.address}:{chosen}",
+            received=tail_of(process),
         )
     )
 
@@ -150,10 +153,14 @@ def _wait_ready(
             return ready_ns if network.listens_for(process.pids(), port) else None
         if process.exit_code() is not None:
             process.stop()
+            # What a shell started with & is ended with it.
+            hint = "; keep it in the foreground" if process.exit_code() == 0 else ""
             return Failure(
                 kind="start_crashed",
                 phase="start",
-                message=(f"the server {describe_end(process)} before it was ready on port {port}"),
+                message=(
+                    f"the server {describe_end(process)} before it was ready on port {port}{hint}"
+                ),
                 expected=f"{waited_for} {network.address}:{port}",
                 received=tail_of(process),
             )
