@@ -178,6 +178,23 @@ def test_stopping_a_shell_stops_what_it_started_without_the_grace(
         assert processes_of(supervisor) == []
 
 
+def test_a_daemon_that_clears_its_environment_ends_too(
+    supervisor: Supervisor, tmp_path: Path
+) -> None:
+    command = ["sh", "-c", "env -i setsid sleep 300 & echo $!; wait"]
+    with supervisor.scope() as scope:
+        shell = scope.start(command, name="shell", cwd=tmp_path, env={})
+        wait_for("\n", shell.output.text)
+        daemon = int(shell.output.text())
+        wait_for("sleep", lambda: procfs.command_line(daemon).split(" ")[0])
+        found = procfs.stat(daemon)
+        assert found is not None
+        assert found.session == daemon, "it has left the session of its shell"
+        assert shell.stop()
+        assert procfs.stat(daemon) is None
+    assert processes_of(supervisor) == []
+
+
 @pytest.mark.parametrize("command", [ENDLESS, ["sh", "-c", "sleep 3600 & echo up"]])
 def test_one_that_may_not_be_signalled_is_given_up_after_the_grace(
     command: list[str], supervisor: Supervisor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -98,6 +98,8 @@ class Process:
     _ignored_sigterm: bool = False
     _seen: set[int] = field(default_factory=set)
     """Every process that was ever seen in the tree."""
+    _known: tuple[procfs.Stat, ...] = ()
+    """Those that were seen last, where there is no cgroup."""
 
     @property
     def watch(self) -> str:
@@ -110,12 +112,13 @@ class Process:
         """The living processes of the tree."""
         if self.alone:
             return {self.pid} if self._popen.poll() is None else set()
-        # The marker finds those whose parents are gone and that have a session of their own.
-        found = (
-            set(cgroup.members(self.group))
-            if self.group is not None
-            else procfs.living_tree([self.pid], marker=self._marker)
-        )
+        if self.group is not None:
+            found = set(cgroup.members(self.group))
+        else:
+            # The marker finds those whose parents are gone and that have a session of their own;
+            # if they have cleared their environment, only an earlier look does.
+            self._known = procfs.living_tree([self.pid], marker=self._marker, known=self._known)
+            found = {one.pid for one in self._known}
         self._seen |= found
         return found
 
@@ -170,6 +173,7 @@ class Process:
         if self._stopped:
             return not self._ignored_sigterm
         with interrupt.hold():
+            self.pids()  # while they have their parents
             self.signal(signal.SIGTERM)
             deadline = time.monotonic() + (GRACE_S if grace_s is None else grace_s)
             pause_s, told = 0.001, False
@@ -191,6 +195,7 @@ class Process:
     def kill(self) -> None:
         """Send SIGKILL to the whole tree, as a crash would end it."""
         with interrupt.hold():
+            self.pids()  # while they have their parents
             self._kill()
             self._stopped = True
 

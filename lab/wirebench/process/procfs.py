@@ -107,16 +107,23 @@ def program_name(pid: int) -> str | None:
         return None
 
 
-def living_tree(roots: Iterable[int], *, marker: str | None = None) -> set[int]:
+def living_tree(
+    roots: Iterable[int], *, marker: str | None = None, known: Iterable[Stat] = ()
+) -> tuple[Stat, ...]:
     """Living processes that descend from ``roots``, belong to their sessions, or carry the
-    environment ``marker``.
+    environment ``marker``; and those of ``known``, an earlier answer, with their descendants.
 
-    The marker finds processes whose parents are gone. Zombies do not count as living. The caller is
-    never in the result.
+    The marker finds processes whose parents are gone, ``known`` those that have cleared their
+    environment, too. Zombies do not count as living. The caller is never in the result.
     """
     stats = {found.pid: found for found in map(stat, pids()) if found is not None}
     roots = set(roots)
     members = set(roots)
+    members |= {
+        one.pid
+        for one in known
+        if one.pid in stats and stats[one.pid].started_ticks == one.started_ticks
+    }
     grew = True
     while grew:
         new = {s.pid for s in stats.values() if s.pid not in members and s.parent in members}
@@ -125,7 +132,11 @@ def living_tree(roots: Iterable[int], *, marker: str | None = None) -> set[int]:
     members |= {s.pid for s in stats.values() if s.session in roots}
     if marker is not None:
         members |= {pid for pid in stats if pid not in members and has_environment(pid, marker)}
-    return {pid for pid in members if pid in stats and stats[pid].state not in "ZX"} - {os.getpid()}
+    return tuple(
+        stats[pid]
+        for pid in members - {os.getpid()}
+        if pid in stats and stats[pid].state not in "ZX"
+    )
 
 
 def open_files(pids: Iterable[int]) -> int:

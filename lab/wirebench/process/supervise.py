@@ -1,9 +1,10 @@
-"""The lab starts every process here, and none of them outlives the lab.
+"""The lab starts every process here, and ends it.
 
 A ``Supervisor`` lives as long as a run. It opens a ``Scope`` for each trial or check: a scratch
 folder and a set of processes. All are gone when the scope ends, however it ends. Each process leads
 its own session, is pinned to cores, dies with the lab (PR_SET_PDEATHSIG) and has its own cgroup
-where the host allows it.
+where the host allows it. Without a cgroup, processes of another user stay, and so do daemons that
+have cleared their environment and left their session and parents before they were seen.
 
 If the lab itself gets SIGKILL, the kernel kills the processes it started. Their descendants, the
 cgroups and the scratch folders are removed when the next ``Supervisor`` starts: each carries the id
