@@ -21,7 +21,8 @@ def register(app: typer.Typer) -> None:
 def doctor() -> None:
     """Show what is missing on this host or harms its figures, and how to fix it.
 
-    Exit code 1 if something can be installed or fixed.
+    Exit code 1: a Debian package that a contestant needs is missing, or a manifest is wrong.
+    Warnings and notes leave it at 0.
     """
     catalog = open_catalog(warn=False)
     host = capture()
@@ -41,7 +42,7 @@ def doctor() -> None:
         out.print("\neverything at once: [bold]wirebench setup[/], which runs")
         out.print(f"  {install_line(packages)}", markup=False, soft_wrap=True)
     if not missing:
-        out.print("[green]nothing is missing[/]")
+        out.print("[green]nothing to install[/]")
     else:
         raise typer.Exit(EXIT_FAILED)
 
