@@ -11,11 +11,15 @@ LOAD = "Load"
 SERVERS = "Servers"
 RESULT = "Result"
 
-UrlPath = Annotated[str, typer.Option("--path", help="What is asked for.", rich_help_panel=LOAD)]
+UrlPath = Annotated[str, typer.Option("--path", help="Path of the request.", rich_help_panel=LOAD)]
 
 WebSocket = Annotated[
     bool,
-    typer.Option("--ws", help="WebSocket: each message is echoed.", rich_help_panel=LOAD),
+    typer.Option(
+        "--ws",
+        help="Use WebSocket; the server must echo every message.",
+        rich_help_panel=LOAD,
+    ),
 ]
 
 Tls = Annotated[
@@ -107,7 +111,10 @@ Ready = Annotated[
     typer.Option(
         "--ready",
         metavar="PATH",
-        help="Ready when a GET of this is answered well. Default: when it accepts.",
+        help=(
+            "The server counts as ready when GET PATH returns 2xx or 3xx. Default: when it accepts"
+            " connections."
+        ),
         rich_help_panel=SERVERS,
     ),
 ]
@@ -150,7 +157,9 @@ Blocks = Annotated[
 
 Seed = Annotated[
     int | None,
-    typer.Option("--seed", min=0, help="Of the random order.", rich_help_panel=RESULT),
+    typer.Option(
+        "--seed", min=0, help="Seed of the random order of trials.", rich_help_panel=RESULT
+    ),
 ]
 
 Out = Annotated[
