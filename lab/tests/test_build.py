@@ -22,6 +22,7 @@ from wirebench.build import (
     builds_folder,
     resolve_command,
 )
+from wirebench.build.cache import content_digest
 from wirebench.catalog import CatalogError
 
 
@@ -84,6 +85,37 @@ def test_what_was_built_is_not_built_again_until_something_it_is_made_from_chang
     assert len(folders) == 4
     project.write("contestants/sh/mine/__pycache__/server.pyc", "not a source")
     assert made(project).cached
+
+
+def test_what_a_link_points_to_is_built_again_when_it_changes(project: Project) -> None:
+    project.write("elsewhere/shared/common.h", "1")
+    (project.root / "shared").symlink_to("elsewhere/shared")
+    folder = project.add(
+        "sh/mine", steps("true").replace("[build]", '[build]\ninputs = ["shared"]'), server_py="1"
+    )
+    real = folder.rename(project.root / "elsewhere/mine")
+    folder.symlink_to(real)
+    first = content_digest(folder)
+    assert first == content_digest(real)
+    assert not made(project).cached
+    assert made(project).cached
+    for change in ("elsewhere/mine/server.py", "elsewhere/shared/common.h"):
+        project.write(change, "2")
+        assert not made(project).cached, change
+    assert content_digest(folder) == content_digest(real) != first
+
+
+def test_a_link_inside_a_folder_counts_as_a_link(tmp_path: Path) -> None:
+    folder, file = tmp_path / "folder", tmp_path / "file"
+    folder.mkdir()
+    file.write_text("1")
+    (folder / "link").symlink_to(file)
+    first = content_digest(folder)
+    file.write_text("2")
+    assert content_digest(folder) == first
+    (folder / "link").unlink()
+    (folder / "link").symlink_to("../file")
+    assert content_digest(folder) != first
 
 
 BOTH_ROLES = MANIFEST + 'calls = ["http"]\n'

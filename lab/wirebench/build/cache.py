@@ -16,8 +16,9 @@ _IGNORED = frozenset({"__pycache__", ".DS_Store"})
 
 def content_digest(path: Path) -> str:
     """A digest of a file, or of every file below a folder: names, contents and whether it is
-    executable.
+    executable. A link is followed; those below a folder count as links.
     """
+    path = path.resolve()
     digest = hashlib.sha256()
     for file in _files(path):
         name = os.fsencode(file.relative_to(path)) if file != path else b""
@@ -31,7 +32,7 @@ def content_digest(path: Path) -> str:
 
 
 def _files(path: Path) -> Iterator[Path]:
-    if not path.is_dir() or path.is_symlink():
+    if not path.is_dir():
         yield path
         return
     for folder, folders, files in os.walk(path):
