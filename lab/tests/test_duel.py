@@ -337,12 +337,15 @@ def test_revisions_of_a_repository_are_built_and_removed(project: Project, tmp_p
     )
     assert code == 0, output
     assert "HEAD~1 (" in output
+    assert "uncommitted" not in output
     assert git("worktree", "list").count("\n") == 1
+    (repository / "server.py").write_text("# three\n")
     code, output = project.run(
         *words, "--build", "echo broken >&2; false", "--cwd", str(repository)
     )
     assert code == 1, output
     assert "broken" in output
+    assert "uncommitted changes are not measured" in output
     assert git("worktree", "list").count("\n") == 1
     code, output = project.run("duel", "--git", "nothere..", command, "--cwd", str(repository))
     assert code == 64, output
@@ -357,6 +360,7 @@ def test_revisions_of_a_repository_are_built_and_removed(project: Project, tmp_p
         (["a", "b", "--window", "1"], "--window"),
         (["a", "b", "--window", "1ms"], "--window"),
         (["a", "b", "--build", "make"], "--build"),
+        (["http://127.0.0.1:8080", "--git", "main.."], "--git: expected a command"),
         (["a", "b", "--cwd", "/nowhere/at/all"], "--cwd"),
         (["a", "b", "--json", "/nowhere/at/all/x.json"], "/nowhere"),
     ],

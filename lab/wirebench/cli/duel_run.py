@@ -117,7 +117,7 @@ def request_of(
 ) -> DuelRequest:
     """The options of ``duel_options``. ``CatalogError`` where one is wrong."""
     from wirebench.catalog.studies import parse_duration
-    from wirebench.duel.sides import environment_of
+    from wirebench.duel.sides import address_of, environment_of
 
     def duration(option: str, text: str) -> int:
         try:
@@ -132,6 +132,12 @@ def request_of(
         raise CatalogError(f"--cwd: expected a folder, got {str(cwd)!r}")
     if build is not None and git is None:
         raise CatalogError("--build: expected --git BASE..HEAD with it, got none")
+    addresses = [word for word in words if address_of(word) is not None]
+    if git is not None and addresses:
+        raise CatalogError(
+            "--git: expected a command that starts the revision's server, got an address:"
+            f" {addresses[0]}"
+        )
     found = DuelRequest(
         command=command,
         words=tuple(words),
@@ -257,7 +263,10 @@ def _sides(request: DuelRequest, out: Console) -> Iterator[tuple[Side, ...]]:
         return
     if len(commands) != 1:
         raise CatalogError(f"COMMAND: expected one command with --git, got {len(commands)}")
-    with revisions.worktrees(revisions.split_range(request.git), here=request.folder) as trees:
+    wanted = revisions.split_range(request.git)
+    if "HEAD" in wanted and revisions.has_changes(request.folder):
+        say_warning("--git: uncommitted changes are not measured; HEAD is the last commit")
+    with revisions.worktrees(wanted, here=request.folder) as trees:
         for tree in trees:
             if request.build is not None:
                 out.print(f"building {tree.label}", markup=False, highlight=False)

@@ -38,6 +38,11 @@ def split_range(text: str) -> tuple[str, str]:
     return base, head or "HEAD"
 
 
+def has_changes(here: Path) -> bool:
+    """Whether files of the repository that ``here`` is in differ from its last commit."""
+    return bool(_git(here, "status", "--porcelain", "--untracked-files=no"))
+
+
 @contextmanager
 def worktrees(revisions: Sequence[str], *, here: Path) -> Iterator[tuple[Revision, ...]]:
     """A work tree for each revision of the repository that ``here`` is in, until the end of the
