@@ -21,6 +21,7 @@ from wirebench.duel.sides import Side, address_of, environment_of, sides_of
 from wirebench.duel.text import Duelled, document, markdown, page, rows, sentences
 from wirebench.duel.verdicts import LEVEL, Judged, judged, spent
 from wirebench.plan.stop import looks
+from wirebench.process.certificates import issue
 from wirebench.store.rundir import StoredRun, read_run
 
 pytestmark = pytest.mark.long  # each starts whole runs
@@ -295,6 +296,34 @@ def test_servers_that_never_start_leave_nothing_valid(project: Project) -> None:
     assert project.survivors() == []
 
 
+def test_a_server_that_speaks_tls_is_asked_over_tls_whether_it_is_ready(
+    project: Project, tmp_path: Path
+) -> None:
+    files = issue(tmp_path)
+    wrapped = SERVER.replace("import os,", "import ssl, os,").replace(
+        "Handler).serve_forever()",
+        "Handler)\n"
+        "context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)\n"
+        f"context.load_cert_chain({str(files.certificate_file)!r}, {str(files.key_file)!r})\n"
+        "listener.socket = context.wrap_socket(listener.socket, server_side=True)\n"
+        "listener.serve_forever()",
+    )
+    file = project.root / "secure.py"
+    file.write_text(
+        wrapped.replace("ThreadingHTTPServer((", "listener = ThreadingHTTPServer((").format(
+            pids=str(project.pids), dies=10**9, port="sys.argv[1]"
+        )
+    )
+    command = f"{sys.executable} -B {file} {{port}}"
+    code, output = project.run(
+        *("duel", command, command, "--tls", "--ready", "/ready", "--blocks", "1"),
+        *("--no-turns", "--no-floor", "--window", "100ms", "--wireload=--insecure"),
+    )
+    # The small generator of this project has no TLS; wireload, where it is there, has.
+    assert code in (0, 3), output
+    assert "was not ready" not in output
+
+
 def test_a_server_that_runs_already_is_measured_where_it_is(project: Project) -> None:
     one = server(project, "one.py")
     with subprocess.Popen([*one.split(), "18099"]) as running:
@@ -357,6 +386,9 @@ def test_revisions_of_a_repository_are_built_and_removed(project: Project, tmp_p
     [
         (["./one"], "2 to 8"),
         (["a", "b", "--path", "x"], "--path"),
+        (["a", "b", "--ready", "x"], "--ready"),
+        (["a", "b", "--ready", "/a b"], "--ready"),
+        (["a", "b", "--ready", "/ü"], "--ready"),
         (["a", "b", "--window", "1"], "--window"),
         (["a", "b", "--window", "1ms"], "--window"),
         (["a", "b", "--build", "make"], "--build"),

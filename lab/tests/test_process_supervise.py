@@ -10,16 +10,20 @@ import os
 import re
 import signal
 import socket
+import ssl
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from misbehaving.support import leaves_nothing, processes_of
 from wirebench.process import cgroup, ports, procfs, supervise
+from wirebench.process.certificates import issue
 from wirebench.process.process import TAIL_BYTES
 from wirebench.process.supervise import OWNER, TMP, Supervisor, owner_id, owner_is_gone, sweep
 
@@ -347,6 +351,29 @@ def test_a_port_at_which_connections_of_a_server_without_reuseaddr_linger_is_fre
         with pytest.raises(OSError, match="in use"):
             probe.bind((ports.HOST, port))
     assert ports.is_free(port)
+
+
+@pytest.mark.parametrize("tls", [False, True])
+def test_a_path_is_asked_for_over_tls_where_the_server_speaks_it(tls: bool, tmp_path: Path) -> None:
+    files = issue(tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(files.certificate_file, files.key_file)
+
+    def serve(listener: socket.socket) -> None:
+        for _ in range(2):
+            accepted, _ = listener.accept()
+            with (
+                suppress(OSError),
+                context.wrap_socket(accepted, server_side=True) if tls else accepted as one,
+            ):
+                one.recv(4096)
+                one.sendall(b"HTTP/1.1 204 No Content\r\n\r\n")
+
+    with socket.create_server((ports.HOST, 0)) as listener:
+        threading.Thread(target=serve, args=(listener,), daemon=True).start()
+        port = listener.getsockname()[1]
+        assert ports.answers(port, "/ready", tls=tls)
+        assert not ports.answers(port, "/ready", tls=not tls)
 
 
 def test_counters_of_the_host_grow() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 import shlex
 import subprocess
@@ -127,6 +128,10 @@ def request_of(
 
     if not path.startswith("/"):
         raise CatalogError(f"--path: expected a path that begins with '/', got {path!r}")
+    if ready is not None and not re.fullmatch(r"/[\x21-\x7e]*", ready):
+        raise CatalogError(
+            f"--ready: expected a path that begins with '/', of ASCII without blanks, got {ready!r}"
+        )
     folder = (cwd or Path.cwd()).resolve()
     if not folder.is_dir():
         raise CatalogError(f"--cwd: expected a folder, got {str(cwd)!r}")

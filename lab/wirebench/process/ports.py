@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import http.client
 import random
 import socket
+import ssl
 from contextlib import suppress
 from pathlib import Path
 
@@ -67,9 +69,13 @@ def accepts(port: int, *, timeout_s: float = 0.2) -> bool:
         return probe.connect_ex((HOST, port)) == 0
 
 
-def answers(port: int, path: str, *, timeout_s: float = 2.0) -> bool:
+def answers(port: int, path: str, *, tls: bool = False, timeout_s: float = 2.0) -> bool:
     """Whether a GET of the path is answered with 2xx or 3xx."""
-    connection = http.client.HTTPConnection(HOST, port, timeout=timeout_s)
+    connection = (
+        http.client.HTTPSConnection(HOST, port, timeout=timeout_s, context=_any_certificate())
+        if tls
+        else http.client.HTTPConnection(HOST, port, timeout=timeout_s)
+    )
     try:
         connection.request("GET", path, headers={"Connection": "close"})
         return 200 <= connection.getresponse().status < 400
@@ -77,6 +83,15 @@ def answers(port: int, path: str, *, timeout_s: float = 2.0) -> bool:
         return False
     finally:
         connection.close()
+
+
+@functools.cache
+def _any_certificate() -> ssl.SSLContext:
+    """Whether a server is ready does not depend on who signed its certificate."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
 
 
 def listens_for(pids: set[int], port: int) -> bool:

@@ -84,12 +84,14 @@ def start_server(
     port: int | None = None,
     timeout_ns: int | None = None,
     ready_path: str | None = None,
+    ready_tls: bool = False,
     extra_env: Mapping[str, str] | None = None,
     network: Network = LOOPBACK,
 ) -> Server:
     """Start a server in the network, on a free port, or on ``port``, which replaces ``{port}`` in
     its command and in the values of ``extra_env``. ``StartError`` if it never accepts a connection,
-    or with ``ready_path`` never answers a GET of that with 2xx or 3xx.
+    or with ``ready_path`` never answers a GET of that with 2xx or 3xx, asked over TLS with
+    ``ready_tls``.
 
     Another program may take the port before the server binds it; then this tries another port.
     """
@@ -114,6 +116,7 @@ def start_server(
             chosen,
             START_TIMEOUT_NS if timeout_ns is None else timeout_ns,
             ready_path=ready_path,
+            ready_tls=ready_tls,
             network=network,
         )
         if isinstance(outcome, int):
@@ -139,7 +142,13 @@ def start_server(
 
 
 def _wait_ready(
-    process: Process, port: int, timeout_ns: int, *, ready_path: str | None, network: Network
+    process: Process,
+    port: int,
+    timeout_ns: int,
+    *,
+    ready_path: str | None,
+    ready_tls: bool,
+    network: Network,
 ) -> int | Failure | None:
     """Nanoseconds to the first connection (or the first good answer to a GET of ``ready_path``),
     the failure, or None if another program has the port.
@@ -148,7 +157,11 @@ def _wait_ready(
     deadline = process.started_ns + timeout_ns
     pause_s = _FIRST_PAUSE_S
     while True:
-        if network.accepts(port) if ready_path is None else ports.answers(port, ready_path):
+        if (
+            network.accepts(port)
+            if ready_path is None
+            else ports.answers(port, ready_path, tls=ready_tls)
+        ):
             ready_ns = time.monotonic_ns() - process.started_ns
             return ready_ns if network.listens_for(process.pids(), port) else None
         if process.exit_code() is not None:

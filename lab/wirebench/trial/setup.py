@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from wirebench.catalog.model import TLS_SCHEMES
 from wirebench.catalog.studies import link_of, over_tls
 from wirebench.catalog.workloads import WebSocketMessage
 from wirebench.process import certificates
@@ -81,6 +82,7 @@ def start_for_load(
         port=port,
         timeout_ns=own.start_timeout_ns if own is not None else None,
         ready_path=own.ready_path if own is not None else None,
+        ready_tls=own is not None and own.scheme in TLS_SCHEMES,
         extra_env=own.environment if own is not None else None,
         network=link.server if link is not None else LOOPBACK,
     )
