@@ -14,10 +14,11 @@ import pytest
 from duel_world import LOAD, SERVER, SIDES, cell_of, server, trials_of
 from run_project import Project, alive
 from wirebench.catalog.errors import CatalogError
+from wirebench.catalog.model import SCHEMES
 from wirebench.cli.duel_run import options_of
 from wirebench.cli.main import run_app
 from wirebench.duel.revisions import split_range
-from wirebench.duel.sides import Side, address_of, environment_of, sides_of
+from wirebench.duel.sides import Side, address_of, check_schemes, environment_of, sides_of
 from wirebench.duel.text import Duelled, document, markdown, page, rows, sentences
 from wirebench.duel.verdicts import LEVEL, Judged, judged, spent
 from wirebench.plan.stop import looks
@@ -52,6 +53,18 @@ def test_sides_are_commands_or_addresses() -> None:
 def test_what_is_no_side_is_refused(given: Sequence[str], says: str) -> None:
     with pytest.raises(CatalogError, match=says):
         sides_of(given, folders=[Path("/")])
+
+
+ADDRESSES = ["http://host:80", "https://host:443", "ws://host:80", "wss://host:443"]
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_addresses_are_of_the_scheme_of_the_load(address: str) -> None:
+    (scheme,) = (one for one in SCHEMES if address.startswith(f"{one}:"))
+    check_schemes(["./server {port}", address, address], scheme)
+    for other in set(ADDRESSES) - {address}:
+        with pytest.raises(CatalogError, match=f"{other}: expected {scheme}://"):
+            check_schemes(["./server {port}", address, other], scheme)
 
 
 def test_a_command_with_an_address_in_it_is_a_command() -> None:
@@ -386,6 +399,10 @@ def test_revisions_of_a_repository_are_built_and_removed(project: Project, tmp_p
     [
         (["./one"], "2 to 8"),
         (["a", "b", "--path", "x"], "--path"),
+        (["ws://a", "ws://b"], "ws:// takes --ws without --tls"),
+        (["http://a", "http://b", "--ws"], "http:// takes neither --ws nor --tls"),
+        (["a", "https://b"], "https:// takes --tls without --ws"),
+        (["https://a", "https://b", "--tls", "--window", "1ms"], "at least 50ms"),
         (["a", "b", "--ready", "x"], "--ready"),
         (["a", "b", "--ready", "/a b"], "--ready"),
         (["a", "b", "--ready", "/ü"], "--ready"),

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from wirebench.catalog import Catalog
-    from wirebench.catalog.model import Contestant, Unit
+    from wirebench.catalog.model import Contestant, Scheme, Unit
     from wirebench.duel.measure import Duel, Ends
     from wirebench.duel.plan import DuelLoad
     from wirebench.duel.sides import Side
@@ -86,8 +86,10 @@ class DuelRequest:
     out: Path | None
 
     @property
-    def scheme(self) -> str:
-        return ("ws" if self.websocket else "http") + ("s" if self.tls else "")
+    def scheme(self) -> Scheme:
+        if self.websocket:
+            return "wss" if self.tls else "ws"
+        return "https" if self.tls else "http"
 
 
 def request_of(
@@ -118,7 +120,7 @@ def request_of(
 ) -> DuelRequest:
     """The options of ``duel_options``. ``CatalogError`` where one is wrong."""
     from wirebench.catalog.studies import parse_duration
-    from wirebench.duel.sides import address_of, environment_of
+    from wirebench.duel.sides import address_of, check_schemes, environment_of
 
     def duration(option: str, text: str) -> int:
         try:
@@ -168,6 +170,7 @@ def request_of(
         seed=seed if seed is not None else secrets.randbelow(2**31),
         out=out,
     )
+    check_schemes(found.words, found.scheme)
     if found.window_ns < 50_000_000:
         raise CatalogError(f"--window: expected at least 50ms, got {window!r}")
     return found
@@ -430,7 +433,7 @@ def _server(request: DuelRequest, side: Side, catalog: Catalog) -> OwnServer:
 
     return OwnServer(
         request=GivenRequest(path=request.path, options=request.options),
-        scheme=request.scheme,  # type: ignore[arg-type]
+        scheme=request.scheme,
         url=side.url,
         ready_path=request.ready,
         start_timeout_ns=request.start_timeout_ns,

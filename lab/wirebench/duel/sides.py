@@ -9,10 +9,17 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from wirebench.catalog.errors import CatalogError
-from wirebench.catalog.model import SCHEMES, Contestant
+from wirebench.catalog.model import SCHEMES, Contestant, Scheme
 from wirebench.process.types import Program
 
 MOST_SIDES = 8
+_OPTIONS: Mapping[str, str] = {
+    "http": "neither --ws nor --tls",
+    "https": "--tls without --ws",
+    "ws": "--ws without --tls",
+    "wss": "--ws and --tls",
+}
+"""What asks for a load of this scheme."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +83,19 @@ def sides_of(
             )
         )
     return tuple(found)
+
+
+def check_schemes(given: Sequence[str], scheme: Scheme) -> None:
+    """``CatalogError`` where an address is of another scheme than the load, which is the same for
+    all.
+    """
+    for text in given:
+        address = address_of(text)
+        found = address.partition("://")[0] if address is not None else scheme
+        if found != scheme:
+            raise CatalogError(
+                f"{text}: expected {scheme}://host:port; {found}:// takes {_OPTIONS[found]}"
+            )
 
 
 def address_of(text: str) -> str | None:
