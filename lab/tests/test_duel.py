@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -88,7 +89,21 @@ def test_files_of_the_generator_are_found_from_elsewhere(tmp_path: Path) -> None
     )
 
 
-@pytest.mark.parametrize("wrong", ["-c 5", "--duration=3s", "--json x", "'"])
+@pytest.mark.parametrize(
+    "given", ["-H 'X: -c1'", "-H -c1", "-mPOST", "--expect-body --rate", "-b -d --check -c"]
+)
+def test_values_of_options_are_no_options(given: str) -> None:
+    assert options_of([given]) == tuple(shlex.split(given))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *("-c 5", "-c10", "-c=10", "-d5s", "-n100", "-t4", "-qc10", "-m POST -c10"),
+        *("--duration=3s", "--rate 5"),
+        *("--pipeline 4", "--turns 1/2", "--turn=5ms", "--insecure -c10", "--json x", "'"),
+    ],
+)
 def test_options_that_the_duel_sets_itself_are_refused(wrong: str) -> None:
     with pytest.raises(CatalogError, match="--wireload"):
         options_of([wrong])

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 OWN_OPTIONS = frozenset(
     {
         *("-c", "--connections", "-d", "--duration", "-n", "--requests", "--each", "--warmup"),
-        *("--rate", "--rate-steps", "--rate-ramp", "--arrivals", "--idle"),
-        *("--ramp-rounds", "--ramp-add", "--ramp-messages", "--ramp-pacing"),
+        *("--rate", "--rate-steps", "--rate-ramp", "--arrivals", "--idle", "--pipeline"),
+        *("--ramp-rounds", "--ramp-add", "--ramp-messages", "--ramp-pacing", "--turns", "--turn"),
         *("-t", "--threads", "--cpu", "--seed", "--watch", "--timeout", "--fail-if"),
         *("--json", "--csv", "--hdr-log", "--interval", "--no-histogram", "--live", "-q"),
         *("--quiet", "--color", "--print", "--manual", "--completion", "--version", "--help"),
@@ -53,6 +53,14 @@ FILE_OPTIONS = frozenset(
         *("--cacert", "--cert", "--key"),
     }
 )
+VALUE_OPTIONS = FILE_OPTIONS | {
+    *("-m", "--method", "-H", "--header", "-b", "--body", "--message", "--message-size"),
+    *("--expect-status", "--expect-body", "--expect-header", "--expect-length"),
+    *("--expect-sha256", "--expect-match", "--expect-json", "--check", "--subprotocol"),
+    *("--sni", "--tls-session", "--tls-max-version", "--alpn"),
+    *("--max-in-flight", "--deadline", "--spin", "--per-connection"),
+}
+"""Those of the others that take a value, which may look like an option."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -213,27 +221,36 @@ class Measured:
 def options_of(given: Sequence[str]) -> tuple[str, ...]:
     """The words of ``--wireload``; files by their full path, since the generator runs elsewhere."""
     found: list[str] = []
-    is_file = False
+    waiting = ""  # the option whose value is the next word
     for text in given:
         try:
             words = shlex.split(text)
         except ValueError as error:
             raise CatalogError(f"--wireload: {error}, got {text!r}") from error
         for word in words:
-            name, equals, value = word.partition("=")
-            if is_file:
-                found.append(str(Path(word).resolve()))
+            name, attached = _option_of(word)
+            if waiting:
+                found.append(str(Path(word).resolve()) if waiting in FILE_OPTIONS else word)
+                waiting = ""
             elif name in OWN_OPTIONS:
                 raise CatalogError(
                     f"--wireload: {name}: expected options for the request and its reply; the duel"
                     " sets this one itself"
                 )
-            elif equals and name in FILE_OPTIONS:
-                found.append(f"{name}={Path(value).resolve()}")
+            elif attached is not None and name in FILE_OPTIONS:
+                found.append(f"{name}={Path(attached).resolve()}")
             else:
                 found.append(word)
-            is_file = not is_file and word in FILE_OPTIONS
+                waiting = name if attached is None and name in VALUE_OPTIONS else ""
     return tuple(found)
+
+
+def _option_of(word: str) -> tuple[str, str | None]:
+    """The option that a word names, and the value in the same word: ``-c10``, ``--check=none``."""
+    if word.startswith("-") and not word.startswith("--"):
+        return word[:2], word[2:] or None
+    name, equals, value = word.partition("=")
+    return name, value if equals else None
 
 
 def run_duel(
