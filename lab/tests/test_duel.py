@@ -18,7 +18,8 @@ from wirebench.catalog.errors import CatalogError
 from wirebench.catalog.model import SCHEMES
 from wirebench.cli.duel_run import options_of
 from wirebench.cli.main import run_app
-from wirebench.duel.revisions import split_range
+from wirebench.duel import revisions
+from wirebench.duel.revisions import BuildError, Revision, split_range
 from wirebench.duel.sides import Side, address_of, check_schemes, environment_of, sides_of
 from wirebench.duel.text import Duelled, document, markdown, page, rows, sentences
 from wirebench.duel.verdicts import LEVEL, Judged, judged, spent
@@ -407,6 +408,23 @@ def test_revisions_of_a_repository_are_built_and_removed(project: Project, tmp_p
     code, output = project.run("duel", "--git", "nothere..", command, "--cwd", str(repository))
     assert code == 64, output
     assert "nothere" in output
+
+
+@pytest.mark.parametrize("output", ["", ">/dev/null 2>&1"])
+def test_what_a_build_leaves_in_the_background_is_ended(tmp_path: Path, output: str) -> None:
+    revision = Revision(label="main", folder=tmp_path)
+    revisions.build(revision, f"(sleep 30; touch ended) {output} & echo $! >pid")
+    assert not (tmp_path / "ended").exists(), "it was waited for"
+    assert not alive(int((tmp_path / "pid").read_text()))
+
+
+def test_a_build_that_does_not_end_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(revisions, "STEP_TIMEOUT_S", 2.0)
+    revision = Revision(label="main", folder=tmp_path)
+    with pytest.raises(BuildError, match=r"still running after 2 s; its last lines:\nbegun"):
+        revisions.build(revision, "echo begun; sleep 1000")
 
 
 @pytest.mark.parametrize(

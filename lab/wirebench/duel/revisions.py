@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
+from wirebench.build.builder import STEP_TIMEOUT_S
+from wirebench.build.supervise import StepTimeoutError, run_step
 from wirebench.catalog.errors import CatalogError
 from wirebench.process import interrupt
 
@@ -80,29 +82,29 @@ def worktrees(revisions: Sequence[str], *, here: Path) -> Iterator[tuple[Revisio
 
 
 def build(revision: Revision, command: str) -> None:
-    """Run the build command in the revision's folder. ``BuildError`` if it fails."""
-    process = subprocess.Popen(
-        ["/bin/sh", "-c", command],
-        cwd=revision.folder,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-    )
-    try:
-        with interrupt.waiting():
-            said, _ = process.communicate()
-    except BaseException:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        raise
-    if process.returncode != 0:
-        lines = said.decode(errors="replace").splitlines()[-_TAIL_LINES:]
-        raise BuildError(
-            f"{revision.label}: {command!r} exited with {process.returncode}; its last lines:\n"
-            + "\n".join(lines)
-        )
+    """Run the build command in the revision's folder. ``BuildError`` if it fails. None of its
+    processes is left at its end.
+    """
+    with tempfile.TemporaryFile() as log:
+        try:
+            with interrupt.waiting():
+                status = run_step(
+                    ["/bin/sh", "-c", command],
+                    cwd=revision.folder,
+                    env=os.environ,
+                    log=log,
+                    timeout_s=STEP_TIMEOUT_S,
+                )
+        except StepTimeoutError as error:
+            raise BuildError(_failed(revision, command, str(error), log)) from None
+        if status != 0:
+            raise BuildError(_failed(revision, command, f"exited with {status}", log))
+
+
+def _failed(revision: Revision, command: str, how: str, log: BinaryIO) -> str:
+    log.seek(0)
+    lines = log.read().decode(errors="replace").splitlines()[-_TAIL_LINES:]
+    return f"{revision.label}: {command!r} {how}; its last lines:\n" + "\n".join(lines)
 
 
 def _git(folder: Path, *words: str, what: str = "") -> str:
