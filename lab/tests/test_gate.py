@@ -554,6 +554,9 @@ def test_an_interrupted_gate_prints_what_is_known_and_leaves_nothing(project: Pr
     assert process.returncode == 130, output
     assert "throughput ≥ -1%" in output
     assert nothing_is_left(project)
+    code, output = project.run("run", "--resume", "latest")
+    assert code == 64, output
+    assert "--resume: expected a run of a study, got a duel or gate" in output
 
 
 def test_a_server_that_does_not_start_makes_the_gate_invalid(project: Project) -> None:

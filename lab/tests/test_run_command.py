@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from run_project import SERVER, Project
-from wirebench.store.rundir import read_run
+from wirebench.store.records import RunInfo, Selection
+from wirebench.store.rundir import RunDirectory, read_run
 
 pytestmark = pytest.mark.long  # each starts whole runs
 
@@ -59,6 +60,24 @@ def test_resuming_a_complete_run_only_shows_it_again(project: Project) -> None:
     assert "python/plain" in output
     assert (run / "report.html").exists()
     assert (run / "trials.jsonl").read_bytes() == before
+
+
+def test_a_run_of_a_study_that_is_gone_cannot_be_resumed(project: Project) -> None:
+    run = RunDirectory.create(project.root / "results", label="gone")
+    run.write_info(
+        RunInfo(
+            name=run.path.name,
+            wirebench="0.1.0",
+            status="interrupted",
+            command=("wirebench", "run", "gone"),
+            selection=Selection(studies=("gone",), preset="quick", seed=1),
+            started_unix_ns=1,
+        )
+    )
+    run.close()
+    code, output = project.run("run", "--resume", run.path.name)
+    assert code == 64, output
+    assert "--resume: expected a run of concurrency, got one of gone" in output
 
 
 def test_a_wrong_contestant_is_named_with_what_it_was_sent_and_the_others_stand(

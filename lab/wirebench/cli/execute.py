@@ -94,6 +94,8 @@ class _Execution:
             out.print(f"{before.info.name} is complete", markup=False, highlight=False)
             publish(before.path, out)
             return before.info.exit_code or 0
+        if before is not None:
+            self._check_study(before)
         selection = before.info.selection if before is not None else self._selection()
         if self.request.dry_run:
             return self._say_what_would_run(selection, before, out)
@@ -125,6 +127,22 @@ class _Execution:
             return None
         given = Path(name)
         return read_run((given if given.is_dir() else self.results / name).resolve())
+
+    def _check_study(self, run: StoredRun) -> None:
+        """``CatalogError`` where it cannot be completed, whatever this host has."""
+        from wirebench.duel.plan import STUDY as DUEL
+
+        unknown = [one for one in run.info.selection.studies if one not in self.studies]
+        if DUEL in unknown:
+            raise CatalogError(
+                "--resume: expected a run of a study, got a duel or gate:"
+                f" {run.info.name}; start it again"
+            )
+        if unknown:
+            raise CatalogError(
+                f"--resume: expected a run of {', '.join(self.studies)}, got one of"
+                f" {', '.join(unknown)}: {run.info.name}"
+            )
 
     def _selection(self) -> Selection:
         from wirebench.catalog.studies import parse_duration
