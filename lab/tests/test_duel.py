@@ -315,11 +315,14 @@ def test_a_server_that_dies_under_load_is_told_with_its_last_words(project: Proj
     assert project.survivors() == []
 
 
-def test_servers_that_never_start_leave_nothing_valid(project: Project) -> None:
+@pytest.mark.parametrize("floor", ["--floor", "--no-floor"])
+def test_servers_that_never_start_leave_nothing_valid(project: Project, floor: str) -> None:
     code, output = project.run(
-        "duel", "echo no such luck; exit 3", "sleep 60", "--blocks", "1", "--start-timeout", "300ms"
+        *("duel", "echo no such luck; exit 3", "sleep 60", "--blocks", "1", floor),
+        *("--start-timeout", "300ms"),
     )
-    assert code in (1, 3), output
+    assert code == 3, output
+    assert "nothing valid was measured" in output
     assert "no such luck" in output
     assert "was not ready" in output
     assert project.survivors() == []

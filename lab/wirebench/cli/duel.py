@@ -210,7 +210,8 @@ def _conclude(
         write_file(markdown_file, markdown(duelled))
     if html_file is not None:
         write_file(html_file, page(duelled))
-    if any(trial.status == "ok" for trial in running.trials):
+    sides = {side.name for side in running.sides}
+    if any(trial.status == "ok" and trial.contestant in sides for trial in running.trials):
         for part in _shown(duelled):
             out.print(part)
     elif code == 0:
