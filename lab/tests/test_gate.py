@@ -253,6 +253,7 @@ def test_wrong_replies_are_errors_and_a_dead_server_is_invalid() -> None:
     assert dead.exit_code == 3
     assert "its last output: <oh> | no" in headline(dead)
     assert found(other, "wrong_reply").exit_code == 3
+    assert found(place, "not_listening").exit_code == 3
 
 
 def test_a_head_that_cannot_keep_up_has_no_cost_and_is_regressed_by_its_latency() -> None:

@@ -212,6 +212,8 @@ def test_what_counts(load: ServerLoad, changes: dict[str, Any], expected: str) -
         ),
         ({"errors": {"bad_body": 3, "closed_early": 9}}, "closed_early"),
         ({"errors": {"bad_status": 1}}, "bad_status"),
+        ({"errors": {"connect_refused": 5}}, "not_listening"),
+        ({"errors": {"connect_failed": 5}}, "closed_early"),  # also a handshake that was refused
         ({"errors": {"read_timeout": 1}}, "hung"),
         ({"errors": {}}, "hung"),
         ({"errors": {}, "connect": {"attempted": 1, "opened": 0, "failed": 1}}, "generator_failed"),

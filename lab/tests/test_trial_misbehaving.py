@@ -14,6 +14,7 @@ import pytest
 from misbehaving.support import CALLS, CLOSED, assert_free, generator, leaves_nothing, program, spec
 from wirebench.catalog.errors import CatalogError
 from wirebench.catalog.studies import EachLoad, IdleLoad, RampLoad, StormLoad
+from wirebench.catalog.workloads import GivenRequest
 from wirebench.process import cgroup, ports, process, start
 from wirebench.process.supervise import Supervisor
 from wirebench.process.types import Program
@@ -21,6 +22,7 @@ from wirebench.run.local import find_generator
 from wirebench.trial import watchdog
 from wirebench.trial.record import FailureRecord, TrialRecord
 from wirebench.trial.trial import run_trial
+from wirebench.trial.types import OwnServer
 
 # What goes wrong after so many requests goes wrong in this load however slow the host is; a window
 # of time may end before.
@@ -226,6 +228,17 @@ def test_a_wrong_reply_is_a_failure_and_no_figure(
     assert ("200" if kind == "bad_status" else "hello from route_01") in failure.expected
     assert failure.received
     assert received in failure.received
+
+
+def test_an_address_where_nobody_listens_is_no_wrong_reply(
+    supervisor: Supervisor, tmp_path: Path
+) -> None:
+    own = OwnServer(
+        request=GivenRequest(path="/", options=()),
+        url=f"http://{ports.HOST}:{ports.free_port(8)}",
+    )
+    failure = failure_of(serve("none", supervisor, tmp_path, wireload=real_generator(), own=own))
+    assert failure.kind == "not_listening"
 
 
 @pytest.mark.parametrize(

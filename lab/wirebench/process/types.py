@@ -13,6 +13,7 @@ FailureKind = Literal[
     "start_timeout",
     "nonconformant",
     "crashed",
+    "not_listening",
     "hung",
     "wrong_reply",
     "closed_early",

@@ -14,7 +14,7 @@ _BY_KIND: Mapping[str, FailureKind] = {
     "read_timeout": "hung",
     "connect_timeout": "hung",
     "closed_early": "closed_early",
-    "connect_refused": "closed_early",
+    "connect_refused": "not_listening",
     "connect_failed": "closed_early",
     "tls": "closed_early",
     "bad_status": "bad_status",
@@ -346,6 +346,7 @@ _LIMITS: Mapping[str, str] = {
 """What stopped connections that never stood."""
 
 _WORDS: Mapping[FailureKind, str] = {
+    "not_listening": "nobody listens where the server should",
     "hung": "the server stopped answering",
     "closed_early": "the server closed connections it should have answered on",
     "bad_status": "the server answered with a wrong status",
