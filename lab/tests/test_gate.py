@@ -596,6 +596,24 @@ def test_a_revision_that_does_not_build_makes_the_gate_invalid(
     assert nothing_is_left(project)
 
 
+@pytest.mark.parametrize("name", ["cpu_per_request", "memory", "memory_peak", "ready"])
+def test_what_is_not_known_of_an_address_is_refused(
+    project: Project,
+    name: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("WIREBENCH_ROOT", str(project.root))
+    file = project.root / "gate.toml"
+    file.write_text(f'{name} = "+5%"\n')
+    for words in (["./a", "http://127.0.0.1:9"], ["http://127.0.0.1:9", "./a"]):
+        assert run_app(["gate", "-t", str(file), *words]) == 64
+        said = capsys.readouterr().err
+        assert f"{name}: not known of a server that runs already" in said
+        assert "give its command" in said
+    assert not (project.root / "results").exists()
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [

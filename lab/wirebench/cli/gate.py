@@ -195,6 +195,7 @@ def gate(
         )
         if git is None and len(commands) != 2:
             raise CatalogError(f"BASE HEAD: expected two commands, got {len(commands)}")
+        _refuse_unknown(commands, thresholds, thresholds_file)
         found, code = _over_duel(asked, thresholds)
     _print(found)
     if junit_file is not None:
@@ -206,6 +207,21 @@ def gate(
 
         write_file(markdown_file, markdown(found))
     raise typer.Exit(found.exit_code if code is None else code)
+
+
+def _refuse_unknown(commands: Sequence[str], thresholds: Sequence[Threshold], file: Path) -> None:
+    """A threshold needs figures of the head, and of the base where it is a change."""
+    from wirebench.duel.sides import address_of
+    from wirebench.gate.thresholds import OF_PROCESSES
+
+    for one in thresholds:
+        sides = commands if one.kind == "change" else commands[1:]
+        address = next((word for word in sides if address_of(word) is not None), None)
+        if one.name in OF_PROCESSES and address is not None:
+            raise CatalogError(
+                f"{file}: {one.name}: not known of a server that runs already ({address}); give its"
+                " command"
+            )
 
 
 def _refuse_measuring(commands: Sequence[str], *, git: str | None, build: str | None) -> None:

@@ -27,6 +27,8 @@ METRICS: Mapping[str, str] = {
     "ready": "ready_ns",
 }
 """The names in the file, and the metrics of a trial."""
+OF_PROCESSES = frozenset({"cpu_per_request", "memory", "memory_peak", "ready"})
+"""What is known only of a server that the lab starts."""
 _SIZES = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
 
