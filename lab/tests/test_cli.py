@@ -14,7 +14,9 @@ from pathlib import Path
 import pytest
 
 from conftest import MANIFEST, Project
+from wirebench.catalog import CatalogError
 from wirebench.cli.app import COMMANDS, make_app
+from wirebench.cli.arguments import check_folder, check_output
 from wirebench.cli.main import run_app
 
 LANGUAGE = """
@@ -227,6 +229,60 @@ def test_what_the_user_wrote_wrongly_is_one_line(
     assert said.err.startswith("error: ")
     assert len(said.err.splitlines()) == 1
     assert expected in said.err
+
+
+@pytest.mark.parametrize(
+    ("file", "expected"),
+    [
+        ("missing/x", "--json: expected a file in a folder that exists, got missing/x"),
+        (".", "--json: expected a file, got the folder ."),
+    ],
+)
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["verify"],
+        ["syscalls"],
+        ["conformance", "http://127.0.0.1:9/"],
+        ["footprint"],
+        ["google-benchmark"],
+        ["decide", "--workload", "http.hello"],
+        ["duel", "./a", "./b"],
+        ["selftest"],
+    ],
+)
+def test_a_result_that_could_not_be_written_is_told_before_the_work(
+    shell: Project,
+    capsys: pytest.CaptureFixture[str],
+    command: list[str],
+    file: str,
+    expected: str,
+) -> None:
+    assert run_app([*command, "--json", file]) == 64
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.splitlines() == [f"error: {expected}"]
+
+
+def test_results_need_a_place_that_can_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    check_output("--json", tmp_path / "file")
+    check_output("--json", tmp_path / "new")
+    check_output("--json", None)
+    check_folder("--out", tmp_path)
+    check_folder("--out", tmp_path / "new" / "below")
+    for folder in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(CatalogError, match="--out: expected a folder, got"):
+            check_folder("--out", folder)
+    # For the superuser there is no such place.
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    for file in (tmp_path / "file", tmp_path / "new"):
+        with pytest.raises(CatalogError, match="--json: expected a file that can be written"):
+            check_output("--json", file)
+    with pytest.raises(CatalogError, match="--out: expected a folder that can be written"):
+        check_folder("--out", tmp_path / "new")
 
 
 def test_outside_a_project(

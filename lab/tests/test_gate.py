@@ -624,6 +624,7 @@ def test_what_is_not_known_of_an_address_is_refused(
         (["a", "--baseline", "x"], "RUN: expected"),
         (["a", "b", "--cell", "c"], "expected --baseline"),
         (["a", "b", "--junit", "/nowhere/at/all/x.xml"], "/nowhere"),
+        (["a", "b", "--out", "/bin/sh"], "--out: expected a folder"),
         (["a", "b", "--thresholds", "/nowhere/at/all/x.toml"], "not read"),
     ],
 )

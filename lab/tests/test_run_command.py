@@ -122,6 +122,7 @@ def test_a_contestant_that_is_not_installed_is_listed_and_is_no_failure(project:
             ("run", "concurrency", "--quick", "--only", "python/none"),
             "python/none: no contestant has this name",
         ),
+        (("run", "concurrency", "--quick", "--out", "/bin/sh"), "--out: expected a folder"),
         (("run", "--resume", "no-such-run"), "is .* a run directory"),
         (("quick", "--blocks", "0"), "--blocks.*greater than or equal to 1"),
     ],

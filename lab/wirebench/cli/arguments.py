@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -39,3 +40,37 @@ def open_catalog(*, warn: bool = True) -> Catalog:
 
 def default_jobs(given: int | None) -> int:
     return given if given is not None else len(os.sched_getaffinity(0))
+
+
+def check_output(option: str, file: Path | None) -> None:
+    """``CatalogError`` where a file of results could not be written, before it takes time to have
+    them.
+    """
+    if file is None:
+        return
+    try:
+        if not file.absolute().parent.is_dir():
+            raise CatalogError(f"{option}: expected a file in a folder that exists, got {file}")
+        if file.is_dir():
+            raise CatalogError(f"{option}: expected a file, got the folder {file}")
+        written = file if file.exists() else file.absolute().parent
+        if not os.access(written, os.W_OK):
+            raise CatalogError(f"{option}: expected a file that can be written, got {file}")
+    except OSError as error:
+        raise CatalogError(f"{option}: {file}: {error.strerror}") from error
+
+
+def check_folder(option: str, folder: Path | None) -> None:
+    """The same for a folder, which is made where it is not there."""
+    if folder is None:
+        return
+    try:
+        there = folder.absolute()
+        while not there.exists():
+            there = there.parent
+        if not there.is_dir():
+            raise CatalogError(f"{option}: expected a folder, got {folder}")
+        if not os.access(there, os.W_OK | os.X_OK):
+            raise CatalogError(f"{option}: expected a folder that can be written, got {folder}")
+    except OSError as error:
+        raise CatalogError(f"{option}: {folder}: {error.strerror}") from error

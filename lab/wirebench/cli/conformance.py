@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import typer
 
 from wirebench.catalog import CatalogError
+from wirebench.cli.arguments import check_output
 from wirebench.cli.console import EXIT_FAILED, console
 
 # Imported where it is used, so that --help does not wait for it.
@@ -69,6 +70,7 @@ def conformance(
         raise CatalogError(
             "expected http://HOST:PORT/PATH or ws://HOST:PORT/PATH, or --list, or --sections"
         )
+    check_output("--json", json_file)
     results: list[ProbeResult] = []
     for url in urls:
         target = target_of(url)

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from wirebench.catalog import CatalogError, find_root, load_catalog
 from wirebench.catalog.model import SCHEMES, WORKLOADS
+from wirebench.cli.arguments import check_output
 from wirebench.cli.console import EXIT_FAILED, EXIT_OK, console, error_console
 from wirebench.cli.report import RESULTS
 from wirebench.decide.text import alike, headline, rank_text, sources
@@ -161,8 +162,7 @@ def decide(
     from wirebench.decide.judge import is_wanted
     from wirebench.decide.known import read_known
 
-    if json_file is not None and not json_file.absolute().parent.is_dir():
-        raise CatalogError(f"--json: expected a file in a folder that exists, got {json_file}")
+    check_output("--json", json_file)
     root = find_root()
     catalog = load_catalog(root)
     asked = Asked(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from wirebench.cli.arguments import check_output
 from wirebench.cli.console import EXIT_FAILED, console, fail
 from wirebench.cli.duel_options import (
     RESULT,
@@ -33,7 +34,7 @@ from wirebench.cli.duel_options import (
     Window,
     Wireload,
 )
-from wirebench.cli.duel_run import check_files, request_of, run_duel, unit_of_load, write_file
+from wirebench.cli.duel_run import request_of, run_duel, unit_of_load, write_file
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -160,7 +161,9 @@ def duel(
         seed=seed,
         out=out,
     )
-    check_files(json_file, markdown_file, html_file)
+    check_output("--json", json_file)
+    check_output("--markdown", markdown_file)
+    check_output("--html", html_file)
     try:
         measured = run_duel(asked)
     except BuildError as error:

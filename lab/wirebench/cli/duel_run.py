@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from wirebench import __version__
 from wirebench.catalog import CatalogError
-from wirebench.cli.arguments import default_jobs, open_catalog
+from wirebench.cli.arguments import check_folder, default_jobs, open_catalog
 from wirebench.cli.console import EXIT_FAILED, console, say_warning
 from wirebench.cli.execute import RESULTS
 
@@ -184,13 +184,6 @@ def request_of(
     return found
 
 
-def check_files(*files: Path | None) -> None:
-    """Files that results go to. ``CatalogError`` where one has no folder."""
-    for file in files:
-        if file is not None and not file.absolute().parent.is_dir():
-            raise CatalogError(f"{file}: expected an existing folder for it")
-
-
 def write_file(path: Path, text: str) -> None:
     try:
         path.write_text(text, encoding="utf-8")
@@ -268,6 +261,7 @@ def run_duel(
 
     out = console()
     catalog = open_catalog(warn=False)
+    check_folder("--out", request.out if request.out is not None else catalog.root / RESULTS)
     try:
         with interruptible(), _sides(request, out) as sides:
             _check_options(request, sides)

@@ -15,7 +15,7 @@ from wirebench import __version__
 from wirebench.catalog import Catalog, CatalogError
 from wirebench.catalog.contestants import STUDIES
 from wirebench.cli.announce import announce, ending_lines
-from wirebench.cli.arguments import default_jobs, open_catalog
+from wirebench.cli.arguments import check_folder, default_jobs, open_catalog
 from wirebench.cli.console import console
 from wirebench.cli.forecast import expected_widths, print_forecast
 from wirebench.cli.publish import conclude, publish
@@ -68,6 +68,8 @@ def execute(request: Request) -> int:
     catalog = open_catalog()
     studies = load_studies(catalog.root / STUDIES)
     results = request.out if request.out is not None else catalog.root / RESULTS
+    if request.resume is None:
+        check_folder("--out", results)
     try:
         return _Execution(
             request=request, catalog=catalog, studies=studies, results=results

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from wirebench.catalog import Catalog, CatalogError, Contestant
-from wirebench.cli.arguments import Jobs, Selectors, default_jobs, open_catalog
+from wirebench.cli.arguments import Jobs, Selectors, check_output, default_jobs, open_catalog
 from wirebench.cli.console import EXIT_FAILED, console, error_console, say_warning
 from wirebench.cli.report import RESULTS
 
@@ -95,9 +95,8 @@ def footprint(
 
     if sort not in SORTS:
         raise CatalogError(f"--sort: expected one of {', '.join(SORTS)}, got {sort!r}")
-    for option, file in (("--json", json_file), ("--markdown", markdown_file)):
-        if file is not None and not file.absolute().parent.is_dir():
-            raise CatalogError(f"{option}: expected a file in a folder that exists, got {file}")
+    check_output("--json", json_file)
+    check_output("--markdown", markdown_file)
     if osv is not None and not osv.is_dir():
         raise CatalogError(f"--osv: expected a folder, got {osv}")
     try:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from wirebench.catalog import CatalogError
+from wirebench.cli.arguments import check_output
 from wirebench.cli.console import console
 from wirebench.cli.duel_options import (
     RESULT,
@@ -38,7 +39,6 @@ from wirebench.cli.duel_options import (
 from wirebench.cli.duel_run import (
     DuelRequest,
     StoppedError,
-    check_files,
     request_of,
     run_duel,
     write_file,
@@ -159,7 +159,8 @@ def gate(
     """
     from wirebench.gate.thresholds import read_thresholds
 
-    check_files(junit_file, markdown_file)
+    check_output("--junit", junit_file)
+    check_output("--markdown", markdown_file)
     thresholds = read_thresholds(thresholds_file)
     began = time.monotonic()
     if baseline is not None:

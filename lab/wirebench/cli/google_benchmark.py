@@ -13,7 +13,7 @@ from rich.text import Text
 
 from wirebench.catalog import CatalogError
 from wirebench.catalog.model import CALLED
-from wirebench.cli.arguments import Jobs, Selectors, default_jobs, open_catalog
+from wirebench.cli.arguments import Jobs, Selectors, check_output, default_jobs, open_catalog
 from wirebench.cli.calling import NoServerError, server_for
 from wirebench.cli.console import EXIT_FAILED, console, error_console, say_warning
 from wirebench.cli.report import RESULTS
@@ -64,8 +64,7 @@ def google_benchmark(
     policies = policy.split(",")
     if not policies or not set(policies) <= set(POLICIES):
         raise CatalogError(f"--policy: expected some of {','.join(POLICIES)}, got {policy!r}")
-    if json_file is not None and not json_file.absolute().parent.is_dir():
-        raise CatalogError(f"--json: expected a file in a folder that exists, got {json_file}")
+    check_output("--json", json_file)
     catalog = open_catalog()
     chosen = [
         one

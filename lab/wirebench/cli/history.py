@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from wirebench.catalog import CatalogError, find_root
+from wirebench.cli.arguments import check_output
 from wirebench.cli.console import console, error_console
 from wirebench.cli.report import RESULTS
 
@@ -100,8 +101,7 @@ def show(
     """
     from wirebench.history.text import heading, lines, page
 
-    if html is not None and not html.absolute().parent.is_dir():
-        raise CatalogError(f"--html: expected a file in a folder that exists, got {html}")
+    check_output("--html", html)
     with _index(results) as index:
         _check(metric, "METRIC", index.metrics())
         if contestant is not None:

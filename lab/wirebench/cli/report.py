@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from wirebench.catalog import CatalogError, find_root
+from wirebench.cli.arguments import check_folder, check_output
 from wirebench.cli.console import console
 
 RESULTS = "results"
@@ -56,8 +57,9 @@ def report(
     from wirebench.store.jsonl import StoreError
 
     path = find_run(run)
-    if out is not None and not out.absolute().parent.is_dir():
-        raise CatalogError(f"--out: expected a file in a folder that exists, got {out}")
+    check_output("--out", out)
+    check_folder("--charts", charts)
+    check_folder("--csv", csv)
     try:
         page = write_report(path, out=out)
         files = export_charts(path, charts) if charts is not None else []

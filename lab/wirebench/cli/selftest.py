@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from wirebench.catalog import CatalogError
+from wirebench.cli.arguments import check_output
 from wirebench.cli.console import EXIT_OK, console, error_console, say_warning
 from wirebench.process.native import find_native, missing_native
 
@@ -174,6 +175,7 @@ def selftest(
     from wirebench.selftest.laws import MODES, S
     from wirebench.selftest.suite import Programs, Suite, Wanted, distinct, estimate_s, runs
 
+    check_output("--json", json_file)
     if verdicts:
         request = Request(
             tables=tables,

@@ -14,7 +14,7 @@ from wirebench.catalog import CatalogError
 from wirebench.catalog.contestants import STUDIES
 from wirebench.catalog.published import cells_of
 from wirebench.catalog.studies import ClientLoad, load_studies
-from wirebench.cli.arguments import Jobs, Selectors, default_jobs, open_catalog
+from wirebench.cli.arguments import Jobs, Selectors, check_output, default_jobs, open_catalog
 from wirebench.cli.calling import STUDY, NoServerError, server_for
 from wirebench.cli.console import EXIT_FAILED, console, error_console, say_warning
 
@@ -56,6 +56,7 @@ def syscalls(
     from wirebench.process.types import Program
     from wirebench.trial.system_calls import CountError, count_calls
 
+    check_output("--json", json_file)
     catalog = open_catalog()
     known = cells_of(load_studies(catalog.root / STUDIES)[STUDY])
     wanted = known.get(cell)

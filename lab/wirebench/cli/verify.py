@@ -11,7 +11,7 @@ import typer
 
 from wirebench.build import BuildResult, build, resolve_command
 from wirebench.catalog import CALLED, WORKLOADS, CatalogError, Contestant, Role, Workload
-from wirebench.cli.arguments import Jobs, Selectors, default_jobs, open_catalog
+from wirebench.cli.arguments import Jobs, Selectors, check_output, default_jobs, open_catalog
 from wirebench.cli.conformance import report
 from wirebench.cli.console import EXIT_FAILED, console
 
@@ -73,6 +73,7 @@ def verify_contestants(
     """
     if workload is not None and workload not in WORKLOADS:
         raise CatalogError(f"--workload: expected one of {', '.join(WORKLOADS)}, got {workload!r}")
+    check_output("--json", json_file)
     catalog = open_catalog()
     chosen = [(one, duties(one, workload)) for one in catalog.select(selectors or ())]
     chosen = [(one, found) for one, found in chosen if found]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -76,14 +77,15 @@ class RunDirectory:
     def create(cls, results: Path, *, label: str, now: datetime | None = None) -> RunDirectory:
         """Create ``<UTC stamp>-<label>``, with a number if the name is taken."""
         stamp = (now or datetime.now(UTC)).strftime("%Y%m%dT%H%M%SZ")
-        results.mkdir(parents=True, exist_ok=True)
-        for number in range(1, 1000):
-            path = results / (f"{stamp}-{label}" if number == 1 else f"{stamp}-{label}-{number}")
-            try:
-                path.mkdir()
-            except FileExistsError:
-                continue
-            return cls(path)
+        try:
+            results.mkdir(parents=True, exist_ok=True)
+            for number in range(1, 1000):
+                name = f"{stamp}-{label}" if number == 1 else f"{stamp}-{label}-{number}"
+                with suppress(FileExistsError):
+                    (results / name).mkdir()
+                    return cls(results / name)
+        except OSError as error:
+            raise StoreError(f"{results}: expected a folder for runs: {error.strerror}") from error
         raise StoreError(f"{results}: expected room for another run of {stamp}, got 999 already")
 
     def write_info(self, info: RunInfo) -> None:
