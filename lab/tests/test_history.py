@@ -196,6 +196,37 @@ def test_a_damaged_index_is_made_anew(results: Path, damage: str) -> None:
         assert index.runs() == whole
 
 
+def test_without_room_for_its_file_the_index_is_in_memory(results: Path) -> None:
+    with Index(results) as index:
+        whole = index.runs()
+    (results / INDEX_FILE).unlink()
+    (results / INDEX_FILE).mkdir()
+    with Index(results) as index:
+        assert index.runs() == whole
+
+
+def test_an_index_that_cannot_be_written_is_read_and_brought_up_to_date_in_memory(
+    results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Index(results) as index:
+        whole = index.runs()
+    connect = sqlite3.connect
+
+    def only_reading(path: Path | str, timeout: float = 5) -> sqlite3.Connection:
+        if path == ":memory:":
+            return connect(path)
+        return connect(f"file:{path}?mode=ro", timeout=timeout, uri=True)
+
+    monkeypatch.setattr(sqlite3, "connect", only_reading)
+    read: list[str] = []
+    with Index(results, reading=read.append) as index:
+        assert index.runs() == whole
+    assert read == []
+    write_run(results, replace(WORLD, started_unix_ns=WORLD.started_unix_ns + HOUR_NS))
+    with Index(results) as index:
+        assert len(index.runs()) == 2
+
+
 def test_a_run_that_cannot_be_read_says_why_and_costs_no_other(results: Path) -> None:
     broken = results / "broken"
     broken.mkdir()

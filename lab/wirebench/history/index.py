@@ -1,7 +1,8 @@
 """The index of the runs kept on this host: ``results/history.sqlite``.
 
 It is a cache: whatever it holds comes from the run directories, and is read again where a run has
-changed since. An index that is damaged, or of another version, is made anew.
+changed since. An index that is damaged, or of another version, is made anew, and one that cannot
+be written is made in memory.
 """
 
 from __future__ import annotations
@@ -109,7 +110,12 @@ class Index:
         self._results = results
         self._connection = _open(results / INDEX_FILE)
         try:
-            self._update(reading)
+            try:
+                self._update(reading)
+            except sqlite3.OperationalError:  # it can be read, and not be written
+                self._connection.close()
+                self._connection = _in_memory()
+                self._update(reading)
         except BaseException:
             self._connection.close()
             raise
@@ -262,7 +268,20 @@ def _marks(count: int) -> str:
 
 
 def _open(path: Path) -> sqlite3.Connection:
-    """The database with our tables; made anew where it is not one."""
+    """The database with our tables; made anew where it is not one, and in memory where the folder
+    takes no file.
+    """
+    try:
+        return _open_file(path)
+    except (OSError, sqlite3.OperationalError):
+        return _in_memory()
+
+
+def _in_memory() -> sqlite3.Connection:
+    return _with_tables(sqlite3.connect(":memory:"))
+
+
+def _open_file(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=30)
     try:
         connection.execute("PRAGMA foreign_keys = ON")
@@ -275,10 +294,17 @@ def _open(path: Path) -> sqlite3.Connection:
     connection.close()
     with contextlib.suppress(FileNotFoundError):
         path.unlink()
-    connection = sqlite3.connect(path, timeout=30)
-    with connection:
-        connection.executescript(_TABLES)
-        connection.execute(f"PRAGMA user_version = {VERSION}")
+    return _with_tables(sqlite3.connect(path, timeout=30))
+
+
+def _with_tables(connection: sqlite3.Connection) -> sqlite3.Connection:
+    try:
+        with connection:
+            connection.executescript(_TABLES)
+            connection.execute(f"PRAGMA user_version = {VERSION}")
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 
