@@ -448,6 +448,10 @@ def test_a_build_that_does_not_end_is_given_up(
         (["http://127.0.0.1:8080", "--git", "main.."], "--git: expected a command"),
         (["a", "b", "--cwd", "/nowhere/at/all"], "--cwd"),
         (["a", "b", "--json", "/nowhere/at/all/x.json"], "/nowhere"),
+        (["a", "b", "--out", "/bin/sh"], "--out: expected a folder"),
+        (["a", "b", "--out", "/bin/sh/below"], "--out: expected a folder"),
+        (["a", "./b\udcff"], "COMMAND: expected UTF-8"),
+        (["a", "b", "--path", "/\udcff"], "--path: expected UTF-8"),
     ],
 )
 def test_wrong_usage_is_told_before_anything_starts(

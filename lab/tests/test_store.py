@@ -15,7 +15,7 @@ import pytest
 from wirebench.catalog.studies import Cell, ClosedLoad
 from wirebench.plan.blocks import entries_of
 from wirebench.plan.model import Plan, PlannedCell, StudyText
-from wirebench.store.jsonl import StoreError, write_whole
+from wirebench.store.jsonl import LineFile, StoreError, read_lines, read_whole, write_whole
 from wirebench.store.records import AbsentRecord, RunInfo, Selection, VerifyRecord
 from wirebench.store.rundir import RunDirectory, point_latest, read_run
 from wirebench.trial.record import FailureRecord, TrialRecord
@@ -194,6 +194,23 @@ def test_a_figure_that_is_no_number_is_never_stored(tmp_path: Path) -> None:
         write_whole(run.path / "x.json", {"p50_ns": float("nan")})
     assert not (run.path / "x.json").exists()
     run.close()
+
+
+def test_what_is_no_text_is_stored_as_an_escape(tmp_path: Path) -> None:
+    half = "\udcff"  # what Python makes of a byte that is no UTF-8
+    write_whole(tmp_path / "x.json", {"command": f"./a{half} é"})
+    assert read_whole(tmp_path / "x.json") == {"command": f"./a{half} é"}
+    file = LineFile(tmp_path / "x.jsonl")
+    file.append({"received": half})
+    file.close()
+    assert list(read_lines(tmp_path / "x.jsonl")) == [(1, {"received": half})]
+
+
+def test_a_run_needs_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for results in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(StoreError, match="expected a folder for runs"):
+            RunDirectory.create(results, label="quick", now=NOW)
 
 
 def test_two_writers_are_refused_and_a_closed_run_is_free(tmp_path: Path) -> None:

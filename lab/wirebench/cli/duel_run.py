@@ -136,6 +136,10 @@ def request_of(
         except ValueError as error:
             raise CatalogError(f"{option}: {error}, got {text!r}") from error
 
+    _check_text("COMMAND", words)
+    _check_text("--path", (path,))
+    _check_text("--wireload", request or ())
+    _check_text("--git", (git,) if git is not None else ())
     if not path.startswith("/"):
         raise CatalogError(f"--path: expected a path that begins with '/', got {path!r}")
     if ready is not None and not re.fullmatch(r"/[\x21-\x7e]*", ready):
@@ -182,6 +186,15 @@ def request_of(
     if found.window_ns < 50_000_000:
         raise CatalogError(f"--window: expected at least 50ms, got {window!r}")
     return found
+
+
+def _check_text(option: str, words: Sequence[str]) -> None:
+    """``CatalogError`` where a word has bytes that are no text, since results name it."""
+    for word in words:
+        try:
+            word.encode()
+        except UnicodeEncodeError:
+            raise CatalogError(f"{option}: expected UTF-8, got {word!r}") from None
 
 
 def write_file(path: Path, text: str) -> None:

@@ -9,6 +9,9 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+_ESCAPED = "backslashreplace"
+"""What is no UTF-8, such as half of a surrogate pair, becomes an escape that JSON has, too."""
+
 
 class StoreError(Exception):
     """A run directory cannot be read or used. The message says what, where and what to do."""
@@ -19,7 +22,7 @@ def write_whole(path: Path, value: object) -> None:
     mixture.
     """
     scratch = path.with_name(f".{path.name}.new")
-    with scratch.open("w", encoding="utf-8") as file:
+    with scratch.open("w", encoding="utf-8", errors=_ESCAPED) as file:
         json.dump(value, file, indent=1, ensure_ascii=False, allow_nan=False)
         file.write("\n")
         file.flush()
@@ -53,7 +56,7 @@ class LineFile:
 
     def append(self, value: object) -> None:
         line = json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-        self._file.write(line.encode() + b"\n")
+        self._file.write(line.encode(errors=_ESCAPED) + b"\n")
         self._file.flush()
         os.fsync(self._file.fileno())
 
