@@ -38,7 +38,7 @@ def standstill(
 
     An entry is settled when no verdict on it is open, against the floor and against every entry
     that is still ``present`` and not hopeless, or when its ratio to the floor is known within
-    1 +/- ``precision``.
+    1 +/- ``precision``, all at ``Settings.look_confidence``.
     Where the cell has no floor, or none that more blocks give figures, its pairs alone decide.
     Which entry leads plays no part (Kalibera & Jones, ISMM 2013). Nothing is settled without an
     interval. The intervals hold what differs between the run's own repeats. What earlier runs
@@ -52,7 +52,8 @@ def standstill(
         if (trial.study, trial.cell) == (planned.study, planned.cell.id) and trial.block <= block
     ]
     twins = [record for record in history if isinstance(record, TwinRecord)]
-    (cell,) = analyse(own, replace(plan, cells=(planned,)), twins, settings=settings).cells
+    strict = replace(settings, confidence=settings.look_confidence)
+    (cell,) = analyse(own, replace(plan, cells=(planned,)), twins, settings=strict).cells
     judged = [
         entry
         for entry in cell.entries
