@@ -33,7 +33,7 @@ from wirebench.report.rows import version_note
 from wirebench.report.view import page_view
 from wirebench.stats.types import Ratio
 from wirebench.store.records import VerifyRecord
-from wirebench.store.rundir import read_run
+from wirebench.store.rundir import TRIALS_FILE, read_run
 
 WORLD = World(samples=500)
 CHART_KINDS = {"ratios", "percentiles", "ladder-0", "ladder-1"} | {
@@ -249,6 +249,20 @@ def test_undecided_says_what_would_decide(tmp_path: Path) -> None:
     changes = [change for cell in shown.studies[0].cells for change in cell.sentence.changes]
     assert any(re.search(r"About \d+ more blocks would settle", change) for change in changes)
     assert any("wirebench run roundtrip --preset quick --cells " in change for change in changes)
+
+
+def test_a_cell_without_a_rank_says_how_many_trials_were_void(tmp_path: Path) -> None:
+    path = write_run(tmp_path, replace(WORLD, studies=("rest",), samples=5))
+    trials = path / TRIALS_FILE
+    lines = [json.loads(line) for line in trials.read_text().splitlines()]
+    for line in lines:
+        if line["block"] in (2, 5) and line["status"] == "ok":
+            line["validity"]["void"] = "the generator sent late: p99 is 2 ms"
+    trials.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    words = "".join(_Reader(write_report(path).read_text()).words)
+    assert re.search(
+        r"Too few valid trials for a verdict: 4 at most in 6 blocks; \d+ were void", words
+    )
 
 
 def test_a_run_of_two_blocks_and_an_interrupted_one_have_reports(tmp_path: Path) -> None:

@@ -36,6 +36,8 @@ class FakeLab:
     die_after: int | None = None
     disturbed: Callable[[str, int], bool] = lambda _cell, _block: False
     """Whether the host disturbs this block of the cell."""
+    void: Callable[[int, TrialRecord], str | None] = lambda _number, _record: None
+    """Why the trial that ran as number n, from 1, says nothing."""
 
     def clock_ns(self) -> int:
         return self.now_ns
@@ -99,6 +101,7 @@ class FakeLab:
                 }
             ),
             watcher=self,
+            void=lambda record: self.void(len(self.ran), record),
             run_block=run_block,
         )
 
@@ -245,6 +248,33 @@ def test_a_dropped_block_is_run_again_and_does_not_count() -> None:
     blocks = {(record.cell, record.block) for record in lab.kept}
     assert max(block for cell, block in blocks if cell == "c50") == 8
     assert max(block for cell, block in blocks if cell == "c1000") == 6
+
+
+def test_a_void_trial_is_run_again_at_once_and_says_so() -> None:
+    lab = FakeLab(void=lambda number, _: "sent late" if number in (2, 7, 8) else None)
+    result = lab.measure(plan())
+    assert result.blocks == {"concurrency.c50": 6, "concurrency.c1000": 6}
+    assert len(lab.kept) == len({record.trial for record in lab.kept}) == 42
+    assert len(lab.ran) == 42 + 2, "in the first block a second time for each entry"
+    assert lab.ran[1] == lab.ran[2]
+    warned = {record.trial: record.warnings for record in lab.kept if record.warnings}
+    assert set(warned) == {lab.ran[1], lab.ran[6]}
+    assert set(warned.values()) == {("void_and_repeated: sent late",)}
+
+
+def test_a_load_that_is_always_void_takes_twice_the_time_at_most() -> None:
+    def void(_number: int, record: TrialRecord) -> str | None:
+        return "sent late" if record.entry == "go/x" and record.cell == "c50" else None
+
+    lab = FakeLab(void=void)
+    lab.measure(plan())
+    runs = Counter(lab.ran)
+    own = [
+        runs[record.trial] for record in lab.kept if (record.entry, record.cell) == ("go/x", "c50")
+    ]
+    assert sum(own) == 12
+    assert max(own) <= 3
+    assert sum(runs.values()) == 42 + 6
 
 
 def test_failures_in_dropped_blocks_give_nobody_up() -> None:

@@ -265,6 +265,7 @@ class _Execution:
         else:
             plan = session.prepare()
         from wirebench.stats import dropped_blocks
+        from wirebench.stats.validity import void_reason
 
         with watcher_for(plan, out) as watcher:
             measured = session.measure(
@@ -272,6 +273,7 @@ class _Execution:
                 look=_look(session, plan),
                 capacity=_capacity(session, plan),
                 dropped=lambda block: bool(dropped_blocks(block)),
+                void=void_reason,
                 watcher=watcher,
             )
         for line in ending_lines(measured):

@@ -65,7 +65,15 @@ def _nothing(cell: CellAnalysis) -> str:
         return "Nothing valid was measured."
     short = [entry for entry in cell.entries if entry.unranked and "a rank needs" in entry.unranked]
     if short:
-        return f"Too few blocks for a verdict: {cell.blocks}. Read the figures below with care."
+        care = "Read the figures below with care."
+        void = sum(entry.summary.voided for entry in cell.entries)
+        if not void:
+            return f"Too few blocks for a verdict: {cell.blocks}. {care}"
+        most = max(entry.summary.trials for entry in short)
+        return (
+            f"Too few valid trials for a verdict: {most} at most in {cell.blocks} blocks;"
+            f" {void} were void. {care}"
+        )
     return "No contestant but the floor was measured."
 
 

@@ -6,6 +6,7 @@ Processes and the clock are arguments, so that the tests can use fakes.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -16,9 +17,12 @@ from wirebench.plan.fit import cells_that_fit
 from wirebench.plan.model import Plan, PlannedCell
 from wirebench.plan.stop import Look, is_look
 from wirebench.process.interrupt import hold
-from wirebench.run.tally import GIVE_UP_AFTER, CellTally, Failures
+from wirebench.run.tally import GIVE_UP_AFTER, MOST_REPEATS, CellTally, Failures
 from wirebench.store.records import LeftRecord
 from wirebench.trial.record import FailureRecord, Status, TrialRecord
+
+REPEATED = "void_and_repeated"
+"""What a trial's warnings about void ones before it begin with."""
 
 
 class Watcher(Protocol):
@@ -34,6 +38,8 @@ RunBlock = Callable[[Sequence[PlannedTrial], PlannedCell], Sequence[TrialRecord]
 """The trials of a block at the same time. The results are in their order."""
 Dropped = Callable[[Sequence[TrialRecord]], bool]
 """Whether limits declared beforehand drop a block with these trials. The outcome plays no part."""
+Void = Callable[[TrialRecord], str | None]
+"""Why a trial says nothing of its server: the load was not what was asked for. None: it does."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,11 +65,14 @@ def measure(
     clock_ns: Callable[[], int],
     pace: Pace,
     watcher: Watcher,
+    void: Void = lambda _: None,
     run_block: RunBlock | None = None,
 ) -> Measured:
     """Run every trial of the plan that is not in ``done``. ``keep`` stores each trial before the
     next one starts, ``leave`` each entry that leaves its cell. A block that ``dropped`` refuses is
-    run again.
+    run again. So is, at once, a trial that is ``void``: at most ``MOST_REPEATS`` times, and not
+    more often than its entry has had blocks, so that a load that the generator can never put on a
+    server does not cost more than twice the time.
 
     Cells take turns block by block. Each gets its mandatory blocks first. Then it goes on, with the
     entries that are not decided, to its most blocks or the end of the time budget.
@@ -80,6 +89,7 @@ def measure(
         clock_ns=clock_ns,
         pace=pace,
         watcher=watcher,
+        void=void,
         run_block=run_block,
     ).measure(done)
 
@@ -97,9 +107,11 @@ class _Measuring:
     clock_ns: Callable[[], int]
     pace: Pace
     watcher: Watcher
+    void: Void
     run_block: RunBlock | None = None
 
     def __post_init__(self) -> None:
+        self._repeats: Counter[tuple[str, str]] = Counter()
         self._failures = Failures()
         self._finished: set[str] = set()
         self._before: dict[tuple[str, int], list[TrialRecord]] = {}
@@ -208,9 +220,9 @@ class _Measuring:
         records = []
         for index, trial in enumerate(trials):
             left = self._left(active, cell, trials[index:])
-            record = self._run_trial(trial, cell, left_ns=left)
+            record, took_ns = self._run_trial(trial, cell, left_ns=left)
             records.append(record)
-            self._note(record, cell, trial, took_ns=record.elapsed_ns)
+            self._note(record, cell, trial, took_ns=took_ns)
             self.watcher.after(record, left_ns=left - self.pace.trial(cell.key, trial.entry.name))
         return records
 
@@ -255,20 +267,40 @@ class _Measuring:
             self._timed += took_ns
         self._failures.add(record)
 
-    def _run_trial(self, trial: PlannedTrial, cell: PlannedCell, *, left_ns: int) -> TrialRecord:
-        """The stored record, which may say that the trial did not take place."""
+    def _run_trial(
+        self, trial: PlannedTrial, cell: PlannedCell, *, left_ns: int
+    ) -> tuple[TrialRecord, int]:
+        """The stored record, which may say that the trial did not take place, and the time that it
+        took with those that were void before it.
+        """
         kind = self._failures.gives_up(cell.key, trial.entry.name)
         if kind is None:
             self.watcher.before(trial, left_ns=left_ns)
         with hold():  # a finished trial is always stored
-            record = (
-                not_run(trial, given_up(trial, kind))
-                if kind is not None
-                else self.run_trial(trial, cell)
-            )
+            if kind is not None:
+                record, took_ns = not_run(trial, given_up(trial, kind)), 0
+            else:
+                record, took_ns = self._until_sound(trial, cell)
             record = replace(record, repeat=cell.repeat(trial.block))
             self.keep(record)
-        return record
+        return record, took_ns
+
+    def _until_sound(self, trial: PlannedTrial, cell: PlannedCell) -> tuple[TrialRecord, int]:
+        """The trial's record: the first that is not void, or the last that may be tried. Its
+        warnings name those before it.
+        """
+        whose = (cell.key, trial.entry.name)
+        void: list[str] = []
+        took_ns = 0
+        while True:
+            record = self.run_trial(trial, cell)
+            took_ns += record.elapsed_ns
+            why = self.void(record) if record.status == "ok" else None
+            if why is None or len(void) == MOST_REPEATS or self._repeats[whose] >= trial.block:
+                break
+            self._repeats[whose] += 1
+            void.append(f"{REPEATED}: {why}")
+        return replace(record, warnings=(*record.warnings, *void)), took_ns
 
     def _left(
         self, active: Sequence[PlannedCell], at: PlannedCell, here: Sequence[PlannedTrial]

@@ -19,7 +19,7 @@ from wirebench.plan.model import Plan, PlannedCell, StudyText
 from wirebench.plan.stop import Look
 from wirebench.process.interrupt import check, hold
 from wirebench.run.bench import Bench, Check, check_name, threads_of
-from wirebench.run.measure import Dropped, Measured, Watcher, measure, not_run
+from wirebench.run.measure import Dropped, Measured, Void, Watcher, measure, not_run
 from wirebench.run.scope import Scope, checks_of
 from wirebench.store.records import LeftRecord, RunInfo, VerifyRecord
 from wirebench.store.rundir import RunDirectory, StoredRun
@@ -120,6 +120,7 @@ class Session:
         *,
         look: Look,
         dropped: Dropped,
+        void: Void = lambda _: None,
         capacity: Capacity = _no_capacity,
         watcher: Watcher,
     ) -> Measured:
@@ -131,6 +132,7 @@ class Session:
             leave=self._note_left,
             look=look,
             dropped=dropped,
+            void=void,
             clock_ns=time.monotonic_ns,
             pace=Pace(
                 estimated={
