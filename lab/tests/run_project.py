@@ -96,7 +96,7 @@ target = urllib.parse.urlsplit(arguments[-1])
 seconds = {seconds}
 connection = http.client.HTTPConnection(target.hostname, target.port, timeout=5)
 started, count, errors = time.monotonic(), 0, 0
-while time.monotonic() - started < seconds:
+while count + errors == 0 or time.monotonic() - started < seconds:
     connection.request("GET", target.path)
     reply = connection.getresponse()
     body = reply.read()  # or the connection takes no further request
