@@ -14,6 +14,7 @@ from synthetic_footprint import footprint, package
 from synthetic_run import World, write_run
 from wirebench.catalog import find_root, load_catalog
 from wirebench.catalog.licences import LicenceError, allows, is_permissive, parse
+from wirebench.catalog.studies import load_studies
 from wirebench.cli.console import EXIT_FAILED, EXIT_OK, EXIT_USAGE
 from wirebench.cli.main import run_app
 from wirebench.decide.judge import decide, is_wanted
@@ -25,6 +26,7 @@ from wirebench.store.rundir import PLAN_FILE, TRIALS_FILE
 
 WORLD = World(studies=("concurrency",), samples=60)
 HTTP = Question(serves="http.hello")
+STUDIES = load_studies(find_root() / "studies").values()
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +41,7 @@ def known_of(results: Path, question: Question, **more: Any) -> Known:
 
 
 def answer(results: Path, question: Question, **more: Any) -> Decision:
-    return decide(question, known_of(results, question, **more), load_catalog(find_root()))
+    return decide(question, known_of(results, question, **more), load_catalog(find_root()), STUDIES)
 
 
 def states(decision: Decision, contestant: str) -> Mapping[str, str]:
@@ -154,8 +156,8 @@ def test_first_is_whom_nobody_on_the_shortlist_beats(results: Path) -> None:
 
     known = changed(known_of(results, HTTP), ranked)
     catalog = load_catalog(find_root())
-    assert decide(HTTP, known, catalog).first == ("rust/axum", "rust/hyper")
-    without = decide(replace(HTTP, languages=("c",)), known, catalog)
+    assert decide(HTTP, known, catalog, STUDIES).first == ("rust/axum", "rust/hyper")
+    without = decide(replace(HTTP, languages=("c",)), known, catalog, STUDIES)
     assert without.first == ("c/libevent",), "who beats it does not meet the limits"
 
 
@@ -178,7 +180,7 @@ def test_a_ramp_that_broke_below_the_wanted_connections_excludes(tmp_path: Path)
             known,
             lambda entry: replace(entry, breaking=found) if entry.entry == "node/ws" else entry,
         )
-        return decide(question, of_node, load_catalog(find_root()))
+        return decide(question, of_node, load_catalog(find_root()), STUDIES)
 
     limit = "ws.count on 150 connections"
     assert states(broken(6, 200), "node/ws")[limit] == "holds", "its 150 were answered"
@@ -239,7 +241,7 @@ def test_what_it_brings_may_be_limited(results: Path) -> None:
             "go/net-http": footprint("go/net-http", packages=(), unknown={"packages": "no go"}),
         },
     )
-    decision = decide(question, known, load_catalog(find_root()))
+    decision = decide(question, known, load_catalog(find_root()), STUDIES)
     assert [one.contestant for one in decision.shortlist] == ["rust/axum"]
     held = {one.limit: one for one in decision.shortlist[0].findings}
     assert held["installed <= 4.88 KiB"].text == "3.91 KiB"
@@ -322,6 +324,38 @@ def test_without_a_number_of_connections_the_smallest_cell_counts(tmp_path: Path
     decision = answer(tmp_path, Question(serves="rest", p99_ns=10**10, by="cpu"))
     assert {one.contestant for one in decision.shortlist} >= {"rust/axum", "go/net-http"}
     assert "in rest " in decision.ordered_by
+
+
+@pytest.mark.parametrize(
+    ("question", "command"),
+    [
+        (HTTP, "run concurrency --preset hour"),
+        (replace(HTTP, connections=15_000), "run concurrency --preset evening"),
+        (replace(HTTP, tls=True, connections=1000), "run concurrency --preset evening"),
+        (replace(HTTP, connections=10**6), None),
+        (Question(serves="rest"), "run rest --preset hour"),
+        (Question(serves="rest", tls=True), None),
+        (Question(serves="ws.count"), "run websocket --preset hour"),
+        (Question(calls="wss"), "run roundtrip --preset hour"),
+    ],
+)
+def test_the_command_names_a_preset_that_measures_it_or_nothing(
+    tmp_path: Path, question: Question, command: str | None
+) -> None:
+    decision = answer(tmp_path, question)
+    found = {one.findings[0].command for one in decision.unknown}
+    expected = None if command is None else f"wirebench {command} --only {{}}"
+    assert found <= {expected}
+    texts = {one.findings[0].text for one in decision.unknown}
+    assert texts <= {"not measured" + ("; no study has a cell for it" if command is None else "")}
+
+
+def test_a_limit_that_no_cell_can_judge_says_so(tmp_path: Path) -> None:
+    """The rate cells of http.hello have 50 connections."""
+    decision = answer(tmp_path, replace(HTTP, connections=1000, p99_ns=10**7))
+    reasons = {one.limit: one.text for one in decision.unknown[0].findings}
+    assert reasons["p99 <= 10.0 ms"] == "not measured; no study has a cell for it"
+    assert reasons["http.hello on 1000 connections"] == "not measured"
 
 
 def test_the_sides_of_a_duel_are_no_contestants(tmp_path: Path) -> None:

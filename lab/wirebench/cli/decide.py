@@ -157,6 +157,8 @@ def decide(
     Everybody else is listed with the figure that excludes it, or with the command that would make
     known what is not. Exit code 1: nobody is known to meet all limits.
     """
+    from wirebench.catalog.contestants import STUDIES
+    from wirebench.catalog.studies import load_studies
     from wirebench.decide.ask import Asked, QuestionError, question_of
     from wirebench.decide.judge import decide as judged
     from wirebench.decide.judge import is_wanted
@@ -198,7 +200,7 @@ def decide(
         host_id=host,
         reading=lambda run: said.print(f"reading {run}", highlight=False),
     )
-    decision = judged(question, known, catalog)
+    decision = judged(question, known, catalog, load_studies(root / STUDIES).values())
     if json_file is not None:
         json_file.write_text(
             json.dumps(_document(question, decision), indent=2, ensure_ascii=False) + "\n",

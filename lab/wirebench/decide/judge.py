@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import get_args
+from typing import Generic, Protocol, TypeVar, get_args
 
 from wirebench.catalog.contestants import Catalog
 from wirebench.catalog.licences import PERMISSIVE, allows, is_permissive
@@ -15,6 +15,7 @@ from wirebench.catalog.studies import (
     ClientPolicy,
     OpenLoad,
     RampLoad,
+    Study,
     link_of,
     most_connections,
     on_all_cores,
@@ -53,9 +54,13 @@ def is_wanted(question: Question, role: Role, cell: Cell) -> bool:
     )
 
 
-def decide(question: Question, known: Known, catalog: Catalog) -> Decision:
-    """The contestants of the catalog that could be the answer, and those that the runs know."""
-    places = _places(question, known)
+def decide(
+    question: Question, known: Known, catalog: Catalog, studies: Collection[Study]
+) -> Decision:
+    """The contestants of the catalog that could be the answer, and those that the runs know.
+    ``studies``: those that could make known what is not.
+    """
+    places = _places(question, known.cells)
     metric = _metric(question)
     place = places.of(metric)
     order = place.ranking if place is not None else None
@@ -68,7 +73,7 @@ def decide(question: Question, known: Known, catalog: Catalog) -> Decision:
     ]
     floors = {one.contestant for one in measured if one.is_floor}
     found = [
-        _candidate(question, known, catalog, places, order, metric, name)
+        _candidate(question, known, catalog, places, studies, order, metric, name)
         for name in dict.fromkeys(names)
         if name not in floors
     ]
@@ -106,16 +111,31 @@ def _metric(question: Question) -> str:
 # --- where to look --------------------------------------------------------------------------------
 
 
+class _Place(Protocol):
+    """A cell that was measured, or that could be."""
+
+    @property
+    def cell(self) -> Cell: ...
+
+
 @dataclass(frozen=True, kw_only=True)
-class _Places:
+class _Planned:
+    cell: Cell
+
+
+P = TypeVar("P", bound=_Place)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Places(Generic[P]):
     """The cells that answer the question."""
 
-    saturated: Measured | None
+    saturated: P | None
     """Where each server gets all that it can take; for a client its only cell."""
-    pinned: Measured | None
+    pinned: P | None
     """Where every server gets the same rate."""
 
-    def of(self, metric: str) -> Measured | None:
+    def of(self, metric: str) -> P | None:
         """Where this metric says something: times and costs of servers at a pinned rate, or with
         producers that do not saturate them.
         """
@@ -126,12 +146,12 @@ class _Places:
         return self.pinned
 
 
-def _places(question: Question, known: Known) -> _Places:
+def _places(question: Question, wanted: Collection[P]) -> _Places[P]:
     if question.calls is not None:
-        client = min(known.cells, key=_order_of_clients, default=None)
+        client = min(wanted, key=_order_of_clients, default=None)
         return _Places(saturated=client, pinned=None)
     least = question.connections or 0
-    enough = [one for one in known.cells if most_connections(one.cell.load) >= least]
+    enough = [one for one in wanted if most_connections(one.cell.load) >= least]
     saturated = [one for one in enough if one.cell.kind in ("closed", "each", "ramp")]
     pinned = [
         one
@@ -146,17 +166,17 @@ def _places(question: Question, known: Known) -> _Places:
     )
 
 
-def _order_of_saturated(one: Measured) -> tuple[int, bool, str]:
+def _order_of_saturated(one: _Place) -> tuple[int, bool, str]:
     return most_connections(one.cell.load), one.cell.kind != "closed", one.cell.id
 
 
-def _order_of_pinned(one: Measured) -> tuple[float, int, str]:
+def _order_of_pinned(one: _Place) -> tuple[float, int, str]:
     load = one.cell.load
     rate = load.rate_per_s if isinstance(load, OpenLoad) else None
     return rate or 0.0, most_connections(load), one.cell.id
 
 
-def _order_of_clients(one: Measured) -> tuple[int, int, str]:
+def _order_of_clients(one: _Place) -> tuple[int, int, str]:
     load = one.cell.load
     assert isinstance(load, ClientLoad)
     return get_args(ClientPolicy).index(load.policy), load.payload_bytes, one.cell.id
@@ -169,7 +189,8 @@ def _candidate(
     question: Question,
     known: Known,
     catalog: Catalog,
-    places: _Places,
+    places: _Places[Measured],
+    studies: Collection[Study],
     order: Measured | None,
     metric: str,
     name: str,
@@ -184,7 +205,7 @@ def _candidate(
         rank=rank,
         beaten_by=beaten_by,
         figure=figure(metric, value) if value is not None else "",
-        findings=tuple(_findings(question, known, catalog, places, name)),
+        findings=tuple(_findings(question, known, catalog, places, studies, name)),
     )
 
 
@@ -236,7 +257,12 @@ def _median(entry: EntryAnalysis, metric: str) -> float | None:
 
 
 def _findings(
-    question: Question, known: Known, catalog: Catalog, places: _Places, name: str
+    question: Question,
+    known: Known,
+    catalog: Catalog,
+    places: _Places[Measured],
+    studies: Collection[Study],
+    name: str,
 ) -> Iterator[Finding]:
     if question.languages:
         language = name.partition("/")[0]
@@ -248,7 +274,7 @@ def _findings(
     if question.licence is not None:
         yield _licence(question.licence, known, catalog, name)
     yield from _footprint(question, known, name)
-    yield _measured(question, places.saturated, name)
+    yield _measured(question, places.saturated, studies, name)
     client = question.calls is not None
     metrics = _CLIENT_METRICS if client else _METRICS
     limits: Iterable[tuple[By, float | None]] = (
@@ -261,7 +287,7 @@ def _findings(
         if limit is not None:
             metric = metrics[by]
             place = places.saturated if client else places.of(metric)
-            yield _held_against(question, metric, limit, place, name)
+            yield _held_against(question, metric, limit, place, studies, name)
     for number in question.standards:
         yield _standard(number, known, name)
 
@@ -307,7 +333,9 @@ def _footprint(question: Question, known: Known, name: str) -> Iterator[Finding]
             )
 
 
-def _measured(question: Question, place: Measured | None, name: str) -> Finding:
+def _measured(
+    question: Question, place: Measured | None, studies: Collection[Study], name: str
+) -> Finding:
     """Whether it was right under the load at all."""
     limit = (
         f"a client of {question.calls}"
@@ -317,10 +345,9 @@ def _measured(question: Question, place: Measured | None, name: str) -> Finding:
     )
     place = place.newest_of(name) if place is not None else None
     entry = place.entry(name) if place is not None else None
+    metric = _CLIENT_METRICS["throughput"] if question.calls is not None else _METRICS["throughput"]
     if place is None or entry is None:
-        return Finding(
-            limit=limit, state="unknown", text="not measured", command=_command(question)
-        )
+        return _not_measured(limit, question, metric, studies)
     if entry.summary.trials == 0:
         if entry.failures:
             first = entry.failures[0]
@@ -331,7 +358,7 @@ def _measured(question: Question, place: Measured | None, name: str) -> Finding:
             state="unknown",
             text=entry.unranked or "no valid trial",
             where=place.where,
-            command=_command(question),
+            command=_command(question, metric, studies),
         )
     broken = entry.breaking
     wanted = question.connections
@@ -357,7 +384,12 @@ def _added(cell: Cell) -> int:
 
 
 def _held_against(
-    question: Question, metric: str, limit: float, place: Measured | None, name: str
+    question: Question,
+    metric: str,
+    limit: float,
+    place: Measured | None,
+    studies: Collection[Study],
+    name: str,
 ) -> Finding:
     more = metric == _METRICS["throughput"]
     unit = place.analysis.unit if place is not None else "request"
@@ -365,10 +397,10 @@ def _held_against(
     place = place.newest_of(name) if place is not None else None
     entry = place.entry(name) if place is not None else None
     if place is None or entry is None:
-        command = _command(question)
-        return Finding(limit=words, state="unknown", text="not measured", command=command)
+        return _not_measured(words, question, metric, studies)
+    command = _command(question, metric, studies)
     if metric == _METRICS["memory"]:
-        return _memory(words, limit, place, entry, _command(question))
+        return _memory(words, limit, place, entry, command)
     if not entry.kept_up:
         return Finding(limit=words, state="fails", text="cannot keep up", where=place.where)
     summary = entry.summary.metrics.get(metric)
@@ -378,7 +410,7 @@ def _held_against(
             state="unknown",
             text="not known",
             where=place.where,
-            command=_command(question),
+            command=command,
         )
     state = _state(summary, limit, more=more)
     bound = ""
@@ -399,7 +431,7 @@ def _state(summary: MetricSummary, limit: float, *, more: bool) -> State:
 
 
 def _memory(
-    words: str, limit: float, place: Measured, entry: EntryAnalysis, command: str
+    words: str, limit: float, place: Measured, entry: EntryAnalysis, command: str | None
 ) -> Finding:
     span, estimate = _memory_span(entry), _median(entry, _METRICS["memory"])
     if span is None or estimate is None:
@@ -438,17 +470,28 @@ def _standard(number: str, known: Known, name: str) -> Finding:
     return Finding(limit=limit, state="fails" if broken else "holds", text=text)
 
 
-_STUDIES: Mapping[str, str] = {
-    "http.hello": "concurrency",
-    "http.payload": "concurrency",
-    "rest": "rest",
-    "ws.echo": "websocket",
-    "ws.count": "websocket",
-}
+_LONG_ENOUGH = ("hour", "evening", "published", "tls", "load", "full")
+"""The presets that a command may name, the shortest first. ``quick`` leaves out too many."""
 
 
-def _command(question: Question) -> str:
-    """What would measure it."""
-    if question.calls is not None or question.serves is None:
-        return "wirebench run roundtrip --preset hour --only {}"
-    return f"wirebench run {_STUDIES[question.serves]} --preset hour --only {{}}"
+def _not_measured(
+    limit: str, question: Question, metric: str, studies: Collection[Study]
+) -> Finding:
+    command = _command(question, metric, studies)
+    text = "not measured" if command is not None else "not measured; no study has a cell for it"
+    return Finding(limit=limit, state="unknown", text=text, command=command)
+
+
+def _command(question: Question, metric: str, studies: Collection[Study]) -> str | None:
+    """What would measure it: the first preset with a cell where the metric says something. None:
+    no study has one.
+    """
+    for name in _LONG_ENOUGH:
+        for study in studies:
+            cells = study.presets[name].cells if name in study.presets else ()
+            wanted = [_Planned(cell=one) for one in cells if is_wanted(question, study.role, one)]
+            places = _places(question, wanted)
+            place = places.saturated if question.calls is not None else places.of(metric)
+            if place is not None:
+                return f"wirebench run {study.name} --preset {name} --only {{}}"
+    return None

@@ -16,7 +16,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from wirebench.catalog import CatalogError, find_root, load_catalog
+from wirebench.catalog.contestants import STUDIES
 from wirebench.catalog.model import SCHEMES, WORKLOADS
+from wirebench.catalog.studies import load_studies
 from wirebench.catalog.units import rough_duration
 from wirebench.decide.ask import ORDERS, RFCS, Asked, QuestionError, question_of
 from wirebench.decide.judge import decide, is_wanted
@@ -174,9 +176,10 @@ class Pages:
     def decide(self, fields: Sequence[tuple[str, str]]) -> str:
         """A form of limits, and who meets them. Errors: ``QueryError``."""
         try:
-            catalog = load_catalog(find_root())
+            root = find_root()
+            catalog, studies = load_catalog(root), load_studies(root / STUDIES).values()
         except CatalogError as error:
-            raise QueryError(f"the contestants cannot be read: {error}") from error
+            raise QueryError(f"contestants or studies cannot be read: {error}") from error
         asked = [(name, value.strip()) for name, value in fields if value.strip()]
         decision = None
         if asked:
@@ -185,7 +188,7 @@ class Pages:
             except QuestionError as error:
                 name = f"{error.field}: " if error.field else ""
                 raise QueryError(f"{name}{error}") from error
-            decision = decide(question, self._known(question), catalog)
+            decision = decide(question, self._known(question), catalog, studies)
         return self._render(
             "decide",
             form=_Form(languages=catalog.languages, asked=asked),
