@@ -33,7 +33,7 @@ connections = 2
 [presets.quick]
 cells = ["c2"]
 warmup = "10ms"
-window = "100ms"
+window = "300ms"
 
 [presets.full]
 cells = ["c2"]
