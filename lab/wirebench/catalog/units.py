@@ -42,3 +42,8 @@ def exact_duration(ns: int) -> str:
         if ns % size == 0:
             return f"{ns // size}{unit}"
     return f"{ns // 1000}us"
+
+
+def count_of(number: int, what: str) -> str:
+    """Such as "1 block" or "2 blocks"; ``what`` in the singular, with a plural in s."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

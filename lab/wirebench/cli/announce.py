@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from rich.markup import escape
 
+from wirebench.catalog.units import count_of, rough_duration
 from wirebench.cli.console import say_warning
 
 # Everything of the later stages is imported where it is used: it takes most of a second, and --help
@@ -20,10 +21,6 @@ if TYPE_CHECKING:
     from wirebench.store.rundir import StoredRun
 
 MIN_BLOCKS = 6
-
-
-def count_of(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def too_few(blocks: int) -> str:
@@ -41,8 +38,6 @@ def announce(
     """Print what will be measured and how long it will take. ``widths``: the half widths of the
     widest intervals to expect, where they are known.
     """
-    from wirebench.catalog.units import rough_duration
-
     selection = scope.selection
     entries = sum(len(cell.contestants) + 1 for cell in scope.cells if cell.contestants)
     blocks = selection.blocks or max((cell.preset.min_blocks for cell in scope.cells), default=0)
@@ -92,8 +87,6 @@ def announce(
 
 def untimely_lines(scope: Scope) -> Iterable[str]:
     """Which cells the time budget has no room for."""
-    from wirebench.catalog.units import rough_duration
-
     if scope.untimely and scope.budget_ns is not None:
         yield (
             f"without {', '.join(scope.untimely)}: {rough_duration(scope.budget_ns)} do not hold"

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from wirebench import __version__
 from wirebench.catalog import CatalogError
+from wirebench.catalog.units import count_of, rough_duration
 from wirebench.cli.arguments import check_folder, default_jobs, open_catalog
 from wirebench.cli.console import EXIT_FAILED, console, say_warning
 from wirebench.cli.execute import RESULTS
@@ -471,8 +472,6 @@ def _server(request: DuelRequest, side: Side, catalog: Catalog) -> OwnServer:
 
 
 def _announcement(request: DuelRequest, sides: Sequence[Side], load: DuelLoad) -> Iterator[str]:
-    from wirebench.catalog.units import rough_duration
-
     for side in sides:
         yield f"{side.name}  {side.label + ': ' if side.label else ''}{side.given}"
     how_long = (
@@ -524,7 +523,7 @@ def known_line(running: Duel) -> str:
         for line in known.lines
         if line.metric in DECIDING[running.cell.cell.kind] and line.ratio is not None
     ]
-    return f"after {known.blocks} blocks: {', '.join(parts)}" if parts else ""
+    return f"after {count_of(known.blocks, 'block')}: {', '.join(parts)}" if parts else ""
 
 
 def unit_of_load(load: DuelLoad) -> Unit:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
-from wirebench.cli.announce import count_of, scope_notes, untimely_lines
+from wirebench.catalog.units import count_of
+from wirebench.cli.announce import scope_notes, untimely_lines
 
 if TYPE_CHECKING:
     from rich.console import Console

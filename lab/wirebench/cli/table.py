@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from wirebench.catalog.studies import HIGHER_IS_BETTER, Kind
-from wirebench.catalog.units import BYTES, Units, scaled
+from wirebench.catalog.units import BYTES, Units, count_of, scaled
 from wirebench.plan.model import StudyText
 from wirebench.report import figures, memory
 from wirebench.stats.memory import NEEDS_RUNGS
@@ -225,7 +225,7 @@ def _tried(entry: EntryAnalysis) -> int:
 
 
 def _footnotes(cell: CellAnalysis) -> Iterable[str]:
-    blocks = "1 block" if cell.blocks == 1 else f"{cell.blocks} blocks"
+    blocks = count_of(cell.blocks, "block")
     yield f"{blocks}; differences within {cell.band.d:.1%} are noise ({cell.band.source})"
     if cell.twin is not None and cell.twin.ratio is not None:
         alarm = (
@@ -251,7 +251,7 @@ def _footnotes(cell: CellAnalysis) -> Iterable[str]:
         yield f"served by {cell.server}"
     if cell.dropped:
         dropped = "; ".join(f"block {one.block}: {one.reason}" for one in cell.dropped)
-        yield f"{len(cell.dropped)} blocks dropped ({dropped})"
+        yield f"{count_of(len(cell.dropped), 'block')} dropped ({dropped})"
 
 
 def run_tables(

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from wirebench.catalog.model import Unit
+from wirebench.catalog.units import count_of
 from wirebench.duel.sides import Side
 from wirebench.duel.verdicts import DECIDING, Judged, Line
 from wirebench.report import figures
@@ -181,8 +182,8 @@ def notes(duel: Duelled) -> Iterable[str]:
             f" {math.ceil(needed * 1.5 / 60)}m"
         )
     yield (
-        f"{result.blocks} blocks in {duel.seconds:.0f} s; ratios: median over the blocks, with the"
-        " 95% interval; figures: medians over the trials"
+        f"{count_of(result.blocks, 'block')} in {duel.seconds:.0f} s; ratios: median over the"
+        " blocks, with the 95% interval; figures: medians over the trials"
     )
     for line in result.twin:
         if line.metric in DECIDING[duel.kind] and line.ratio is not None:
@@ -202,7 +203,7 @@ def notes(duel: Duelled) -> Iterable[str]:
             yield f"{count} trials of {name} are void: their figures contradict each other"
     if result.dropped:
         gone = "; ".join(f"block {one.block}: {one.reason}" for one in result.dropped)
-        yield f"{len(result.dropped)} blocks dropped ({gone})"
+        yield f"{count_of(len(result.dropped), 'block')} dropped ({gone})"
     floor = [
         name
         for name in result.figures

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from wirebench.catalog.units import count_of
 from wirebench.gate.failures import dead, errors_of
 from wirebench.gate.judge import Candidate, errors, figure, judge, of_sample
 from wirebench.gate.thresholds import Threshold
@@ -112,4 +113,4 @@ def _notes(cell: PlannedCell, data: CellData, thresholds: Sequence[Threshold]) -
             " so a time is their number / throughput, and says nothing of its own"
         )
     if data.dropped:
-        yield f"{len(data.dropped)} blocks dropped, since the hypervisor took the CPU"
+        yield f"{count_of(len(data.dropped), 'block')} dropped, since the hypervisor took the CPU"

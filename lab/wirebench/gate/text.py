@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from xml.etree import ElementTree
 
-from wirebench.catalog.units import rough_duration
+from wirebench.catalog.units import count_of, rough_duration
 from wirebench.gate.types import Found, Row, State
 from wirebench.report.figures import figure
 
@@ -102,7 +102,7 @@ def markdown(found: Found) -> str:
         out += [_row(HEADINGS), "| --- | ---: | ---: | ---: | --- |"]
         out += [_row(cells(row)) for row in found.rows]
         out.append("")
-    out += [f"- {_one_line(one)}" for one in (f"{found.blocks} blocks", *found.notes)]
+    out += [f"- {_one_line(one)}" for one in (count_of(found.blocks, "block"), *found.notes)]
     return "\n".join([*out, ""])
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from wirebench.catalog.link import Link
 from wirebench.catalog.model import JSON_WORKLOADS
 from wirebench.catalog.studies import Cell, EachLoad, link_of
-from wirebench.catalog.units import duration
+from wirebench.catalog.units import count_of, duration
 from wirebench.plan.model import PlannedCell
 from wirebench.report.charts import Style, bar_chart, curve_chart, forest, percentiles
 from wirebench.report.curves import percentile_curves
@@ -168,7 +168,7 @@ def _link_text(cell: CellAnalysis, link: Link) -> str:
 
 
 def _basis(cell: CellAnalysis, planned: Cell, ideal: float | None) -> str:
-    parts = [f"{cell.blocks} blocks", f"noise band ±{cell.band.d:.1%} ({cell.band.source})"]
+    parts = [count_of(cell.blocks, "block"), f"noise band ±{cell.band.d:.1%} ({cell.band.source})"]
     if cell.twin is not None and cell.twin.ratio is not None:
         called = (
             "called different: a false alarm" if cell.twin.false_alarm else cell.twin.verdict.kind
