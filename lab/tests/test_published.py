@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from wirebench.cli.published import _fullest_run
 from wirebench.report import analyse_run
 from wirebench.report.claims import ClaimView, claim_views, status_of
 from wirebench.report.published import Order, beside
-from wirebench.stats.types import FailureCount
+from wirebench.stats.types import EntryAnalysis, FailureCount
 from wirebench.store.rundir import read_run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -181,20 +182,13 @@ STOOD_STILL = FailureCount(
 )
 
 
-@pytest.mark.parametrize(
-    ("failures", "status", "said"),
-    [
-        ((), "refuted", "fails: "),
-        ((STOOD_STILL,), "confirmed", "in 3 trials; 4 threads in futex"),
-        ((replace(STOOD_STILL, state=None, message="gone"),), "undecided", "another way: gone"),
-    ],
-)
-def test_a_stall_is_told_from_other_failures(
-    tmp_path: Path, failures: tuple[FailureCount, ...], status: str, said: str
-) -> None:
+def stalled(
+    tmp_path: Path, change: Callable[[EntryAnalysis], EntryAnalysis]
+) -> tuple[ClaimView, ...]:
+    """The claims of ``rest``, the first of which says that one of the run's contestants stalls."""
     analysis = analyse_run(read_run(write_run(tmp_path, replace(WORLD, studies=("rest",)))))
     cells = [
-        replace(cell, entries=tuple(replace(one, failures=failures) for one in cell.entries))
+        replace(cell, entries=tuple(change(one) for one in cell.entries))
         for cell in analysis.of_study("rest")
     ]
     name = next(one.contestant for one in cells[0].entries if not one.is_floor)
@@ -208,9 +202,36 @@ def test_a_stall_is_told_from_other_failures(
         + f'{{ at = "sprint", contestant = "{name}", expect = "stalls" }},'
         + text[end:]
     )
-    stalled = claim_views(read(path), cells, study_of("rest"))[0]
-    assert (stalled.status, len(stalled.findings)) == (status, 1)
-    assert said in stalled.findings[0]
+    return claim_views(read(path), cells, study_of("rest"))
+
+
+@pytest.mark.parametrize(
+    ("failures", "status", "said"),
+    [
+        ((), "refuted", "fails: "),
+        ((STOOD_STILL,), "confirmed", "in 3 trials; 4 threads in futex"),
+        ((replace(STOOD_STILL, state=None, message="gone"),), "undecided", "another way: gone"),
+    ],
+)
+def test_a_stall_is_told_from_other_failures(
+    tmp_path: Path, failures: tuple[FailureCount, ...], status: str, said: str
+) -> None:
+    claim = stalled(tmp_path, lambda one: replace(one, failures=failures))[0]
+    assert (claim.status, len(claim.findings)) == (status, 1)
+    assert said in claim.findings[0]
+
+
+def test_who_has_no_valid_trial_has_not_answered_everything(tmp_path: Path) -> None:
+    """Such as one that an interrupted run had not come to."""
+    claim = stalled(
+        tmp_path,
+        lambda one: replace(
+            one, failures=(), summary=replace(one.summary, trials=0), unranked="not run"
+        ),
+    )[0]
+    assert claim.status == "undecided"
+    assert claim.findings[0].startswith("open: ")
+    assert claim.findings[0].endswith(": it has no valid trial: not run")
 
 
 def test_a_prediction_compares_or_stalls(tmp_path: Path) -> None:

@@ -96,6 +96,8 @@ def _stalled(entry: EntryAnalysis, expected: str) -> tuple[Outcome, str]:
         return "holds", f"holds: {expected}: in {trials} trials; {states[0].state}"
     if entry.failures:
         return "open", f"open: {expected}: it failed in another way: {entry.failures[0].message}"
+    if not entry.summary.trials:
+        return "open", f"open: {expected}: it has no valid trial: {entry.unranked}"
     return "fails", f"fails: {expected}: it answered everything"
 
 
