@@ -21,7 +21,7 @@ from wirebench.decide.judge import decide, is_wanted
 from wirebench.decide.known import Known, read_known
 from wirebench.decide.question import Candidate, Decision, Question
 from wirebench.footprint import records
-from wirebench.stats.types import Breaking, EntryAnalysis
+from wirebench.stats.types import Bottleneck, Breaking, EntryAnalysis
 from wirebench.store.rundir import PLAN_FILE, TRIALS_FILE
 
 WORLD = World(studies=("concurrency",), samples=60)
@@ -91,6 +91,25 @@ def test_a_bound_of_the_generator_excludes_nobody(results: Path) -> None:
     (reason,) = (one for one in fast.findings if one.state == "unknown")
     assert reason.text.startswith("at least ")
     assert of(decision.excluded, "python/flask").state == "fails"
+
+
+def test_a_time_that_the_generator_made_longer_excludes_nobody(tmp_path: Path) -> None:
+    write_run(tmp_path, World(studies=("rest",), samples=60))
+    question = Question(serves="rest", p99_ns=1, cpu_ns=1)
+    limited = Bottleneck(kind="generator-bound", server_share=0.2, generator_share=0.99)
+    known = changed(
+        known_of(tmp_path, question),
+        lambda entry: replace(entry, bottleneck=limited) if entry.entry == "rust/axum" else entry,
+    )
+    decision = decide(question, known, load_catalog(find_root()), STUDIES)
+    everybody = (*decision.excluded, *decision.unknown)
+    findings = of(everybody, "rust/axum").findings
+    (p99,) = (one for one in findings if one.limit.startswith("p99 "))
+    assert p99.state == "unknown"
+    assert p99.text.startswith("at most ")
+    (cpu,) = (one for one in findings if one.limit.startswith("CPU "))
+    assert cpu.state == "fails", "the generator does not use the server's CPU"
+    assert states(decision, "go/net-http")[p99.limit] == "fails"
 
 
 def test_trials_on_both_sides_of_a_limit_are_borderline(results: Path) -> None:

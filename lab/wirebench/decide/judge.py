@@ -25,6 +25,7 @@ from wirebench.catalog.units import BYTES, scaled
 from wirebench.decide.known import Known, Measured
 from wirebench.decide.question import By, Candidate, Decision, Finding, Question, State
 from wirebench.report.figures import figure, title
+from wirebench.stats.bottleneck import LIMITED_METRICS
 from wirebench.stats.types import EntryAnalysis, MetricSummary
 
 _METRICS: Mapping[By, str] = {
@@ -414,9 +415,9 @@ def _held_against(
         )
     state = _state(summary, limit, more=more)
     bound = ""
-    if more and entry.generator_bound:
-        # The server can do at least this.
-        bound = "at least "
+    if entry.generator_bound and metric in LIMITED_METRICS:
+        # The server can do at least this, and takes at most this time.
+        bound = "at least " if more else "at most "
         state = "unknown" if state == "fails" else state
     text = f"{bound}{figure(metric, summary.median)}"
     return Finding(limit=words, state=state, text=text, where=place.where)
