@@ -364,13 +364,14 @@ def _measured(
     broken = entry.breaking
     wanted = question.connections
     if broken is not None and broken.clients is not None and wanted is not None:
-        answered = broken.clients[0] - _added(place.cell)  # by the round before
-        if answered < wanted:
-            least, most = broken.clients
+        least, most = broken.clients
+        added = _added(place.cell)  # the round before answered all
+        if least - added < wanted:
             at = f"{least:,}" if least == most else f"{least:,} to {most:,}"
             text = f"left messages unanswered at {at} connections"
             text += f" in {broken.trials} of {broken.of} trials"
-            state: State = "fails" if broken.trials == broken.of else "borderline"
+            always = broken.trials == broken.of and most - added < wanted
+            state: State = "fails" if always else "borderline"
             return Finding(limit=limit, state=state, text=text, where=place.where)
     if entry.summary.failed:
         trials = entry.summary.trials + entry.summary.failed
