@@ -237,6 +237,23 @@ def test_an_audit_asks_for_source_packages_and_says_what_it_cannot() -> None:
     assert shown == ["vulnerable: openssl 3.0.19-1: DSA-1"]
 
 
+def test_an_entry_that_cannot_be_judged_hides_no_other() -> None:
+    def entry(id_: str, affected: dict[str, Any]) -> dict[str, Any]:
+        of_jetty = {"package": {"ecosystem": "Maven", "name": "org:jetty"}, **affected}
+        return {"id": id_, "modified": "2026-06-02T00:00:00Z", "affected": [of_jetty]}
+
+    ranges = [{"type": "ECOSYSTEM", "events": [{"introduced": "0"}, {"fixed": "13"}]}]
+    entries = [entry("GHSA-1", {"versions": ["12.0"]}), entry("GHSA-2", {"ranges": ranges})]
+    for order in (entries, entries[::-1]):
+        found = audit(
+            [package("org:jetty", ecosystem="Maven", version="12.0")],
+            index_of(order),
+            snapshot="2026-06-02",
+        )
+        assert [one.id for one in found.found] == ["GHSA-1"]
+        assert found.unchecked == ("org:jetty",)
+
+
 def test_a_snapshot_is_json_files_and_archives_of_them(tmp_path: Path) -> None:
     (tmp_path / "npm").mkdir()
     (tmp_path / "npm/GHSA-1.json").write_text(json.dumps(ENTRY))

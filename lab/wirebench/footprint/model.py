@@ -95,7 +95,9 @@ class Audit:
     """The date of its newest entry."""
     found: tuple[Advisory, ...]
     unchecked: tuple[str, ...]
-    """Packages that the snapshot says nothing about: it does not have their ecosystem."""
+    """Packages that the snapshot does not clear: it does not have their ecosystem, or the versions
+    of some entry cannot be put in order.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)

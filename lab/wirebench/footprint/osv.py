@@ -80,14 +80,17 @@ def audit(packages: Iterable[Package], index: Index, *, snapshot: str) -> Audit:
             continue
         version = one.audited_version or one.version
         known = index.get(_canonical(one.ecosystem, one.audited or one.name), ())
-        try:
-            hits = [id_ for id_, affected in known if is_affected(version, affected, one.ecosystem)]
-        except ValueError:
-            unchecked.append(one.name)
-            continue
         # Several Debian packages are of one source.
         name = one.audited or one.name
-        found |= dict.fromkeys(Advisory(id=id_, package=name, version=version) for id_ in hits)
+        judged = True
+        for id_, affected in known:
+            try:
+                if is_affected(version, affected, one.ecosystem):
+                    found[Advisory(id=id_, package=name, version=version)] = None
+            except ValueError:
+                judged = False
+        if not judged:
+            unchecked.append(one.name)
     return Audit(snapshot=snapshot, found=tuple(found), unchecked=tuple(sorted(unchecked)))
 
 
