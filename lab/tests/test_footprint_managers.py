@@ -13,6 +13,7 @@ from wirebench.footprint.graph import with_parts
 from wirebench.footprint.licence_names import from_debian, from_name, in_text
 from wirebench.footprint.model import Package
 from wirebench.footprint.native import shared_libraries
+from wirebench.footprint.sizes import size_of
 
 DPKG = """\
 installed\tdpkg\t1.21.22\t6409\tyes\trequired\tdpkg\t1.21.22\t\tlibc6, zlib1g (>= 1:1.1.4)\t
@@ -291,6 +292,13 @@ def test_npm_resolves_as_node_does_and_leaves_out_what_is_not_installed() -> Non
 
 def test_npm_s_archives_are_found_by_their_digest() -> None:
     assert npm.content_path("sha512-/wABAg==") == Path("sha512", "ff", "00", "0102")
+
+
+@pytest.mark.parametrize("integrity", ["", "sha512-", "sha1-AA== sha512-AA=="])
+def test_without_a_digest_no_archive_is_npm_s_whole_cache(tmp_path: Path, integrity: str) -> None:
+    (tmp_path / "sha512").mkdir()
+    (tmp_path / "sha512" / "other").write_bytes(b"of another package")
+    assert size_of(tmp_path / npm.content_path(integrity)) is None
 
 
 # --- Maven ----------------------------------------------------------------------------------------

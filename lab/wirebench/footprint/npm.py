@@ -69,6 +69,8 @@ def content_path(integrity: str) -> Path:
     try:
         text = base64.b64decode(digest, validate=True).hex()
     except binascii.Error:
+        text = ""
+    if not text:  # a package from a repository has none
         return Path("unreadable")
     return Path(algorithm, text[:2], text[2:4], text[4:])
 
