@@ -20,7 +20,7 @@ from wirebench.cli.console import EXIT_OK, EXIT_USAGE
 from wirebench.cli.main import run_app
 from wirebench.footprint import records
 from wirebench.footprint.building import time_builds
-from wirebench.footprint.model import Footprint, FootprintError
+from wirebench.footprint.model import Advisory, Audit, Footprint, FootprintError
 from wirebench.footprint.osv import (
     audit,
     compare_debian,
@@ -252,6 +252,23 @@ def test_an_entry_that_cannot_be_judged_hides_no_other() -> None:
         )
         assert [one.id for one in found.found] == ["GHSA-1"]
         assert found.unchecked == ("org:jetty",)
+
+
+def test_what_a_snapshot_does_not_clear_is_not_free_of_vulnerabilities() -> None:
+    partly = Audit(
+        snapshot="2026-06-02",
+        found=(Advisory(id="GHSA-1", package="a", version="1.0"),),
+        unchecked=("b", "c"),
+    )
+    nothing = replace(partly, found=(), unchecked=())
+    known, unknown = (
+        footprint(audit=partly),
+        footprint(audit=nothing, packages=(), unknown={"packages": "no go"}),
+    )
+    column = columns_of([known])[-1]
+    assert [field(one, column, TODAY) for one in (known, unknown)] == ["1 (+2?)", NOT_KNOWN]
+    assert field(footprint(audit=nothing), column, TODAY) == "0"
+    assert "vulnerabilities not known of cpp/mine: no go" in reasons([unknown], [column], TODAY)
 
 
 def test_a_snapshot_is_json_files_and_archives_of_them(tmp_path: Path) -> None:

@@ -258,7 +258,7 @@ def _show(
                 for name in one.audit.unchecked
             }
         )
-        rest = f"; it says nothing about {', '.join(without)}" if without else ""
+        rest = f"; it does not clear {', '.join(without)}" if without else ""
         out.print(Text(f"Vulnerabilities by the OSV snapshot of {date}{rest}."))
     if features:
         _print_features(out, ordered)

@@ -160,15 +160,18 @@ class Footprint:
 
     @property
     def vulnerabilities(self) -> int | None:
-        return None if self.audit is None else len(self.audit.found)
+        if self.audit is None or "packages" in self.unknown:
+            return None
+        return len(self.audit.found)
 
     def why_unknown(self, name: str) -> str:
         """Why a figure is not known."""
         if name in self.unknown:
             return self.unknown[name]
-        if name in ("dependencies", "direct", "download_bytes", "installed_bytes"):
-            if "packages" in self.unknown:
-                return self.unknown["packages"]
+        of_packages = ("dependencies", "direct", "download_bytes", "installed_bytes")
+        if name in (*of_packages, "vulnerabilities") and "packages" in self.unknown:
+            return self.unknown["packages"]
+        if name in of_packages:
             of = [one for one in self.of_part("library") if getattr(one, name, 0) is None]
             return f"no size of {_some(one.name for one in of)}"
         return "not measured"

@@ -70,6 +70,11 @@ def _copyleft_text(one: Footprint, _today: datetime.date) -> str:
     return (", ".join(parts) or "none") + (f" (+{untold}?)" if untold else "")
 
 
+def _vulnerabilities(one: Footprint, _today: datetime.date) -> str:
+    unchecked = len(one.audit.unchecked) if one.audit is not None else 0
+    return f"{one.vulnerabilities}" + (f" (+{unchecked}?)" if unchecked else "")
+
+
 def copyleft_of(one: Footprint) -> dict[Copyleft, list[Package]]:
     """The library's packages by how far their licences ask for source, as far as it is told."""
     found: dict[Copyleft, list[Package]] = {"strong": [], "weak": [], "none": []}
@@ -126,7 +131,7 @@ KNOWN_TO_BE_VULNERABLE = Column(
     title="vulnerabilities",
     figures=("vulnerabilities",),
     value=_of("vulnerabilities"),
-    text=lambda one, _today: str(one.vulnerabilities),
+    text=_vulnerabilities,
 )
 COLUMNS: tuple[Column, ...] = (*DEPENDING, *BUILDING, KNOWN_TO_BE_VULNERABLE)
 SORTS = ("contestant", *(one.id for one in COLUMNS))
