@@ -27,6 +27,7 @@ from wirebench.cli.console import EXIT_OK, EXIT_USAGE
 from wirebench.cli.main import run_app
 from wirebench.report import write_report
 from wirebench.serve.application import Application
+from wirebench.serve.under_way import UnderWay
 from wirebench.store.rundir import REPORT_FILE, RUN_FILE, TRIALS_FILE, RunDirectory
 
 WORLD = World(studies=("concurrency",), samples=60)
@@ -352,6 +353,27 @@ def test_a_run_under_way_shows_what_is_known_so_far(
             file.write(rest[1][20:] + b"not JSON\n[]\n{}\n")
         assert ask(application, f"/runs/{run.name}/").status == 200
     assert 'http-equiv="refresh"' not in ask(application, f"/runs/{run.name}/").text
+
+
+def test_a_trial_that_did_not_take_place_is_no_trial_of_its_entry(results: Path) -> None:
+    """The cell leaves out who failed twice; the run has no more to do for it all the same."""
+    run = write_run(results, WORLD, status="running")
+    lines = (run / TRIALS_FILE).read_bytes().splitlines(keepends=True)
+    found = map(json.loads, lines)
+    one = next(it for it in found if it["block"] == 1 and it["twin_of"] is None)
+
+    def stored(block: int, status: str) -> str:
+        return json.dumps({**one, "block": block, "status": status, "metrics": {}}) + "\n"
+
+    (run / TRIALS_FILE).write_text(
+        "".join(stored(block, "failed") for block in (1, 2)) + stored(3, "not_run")
+    )
+    followed = UnderWay(run)
+    followed.refresh()
+    (cell,) = (it for it in followed.cells() if (it.study, it.cell) == (one["study"], one["cell"]))
+    (row,) = (it for it in cell.rows if it.entry == one["entry"])
+    assert (row.trials, row.failed) == (2, 2)
+    assert followed.trials == 3
 
 
 def test_the_next_page_waits_for_the_end_of_a_trial(results: Path) -> None:

@@ -23,6 +23,7 @@ class Row:
 
     entry: str
     trials: int
+    """Those that took place."""
     failed: int
     median: float | None
     """Of the cell's main figure over the trials that were right; None before there is one."""
@@ -54,6 +55,7 @@ class UnderWay:
         self._blocks: dict[str, set[int]] = {}
         self._tried: Counter[tuple[str, str]] = Counter()
         self._failed: Counter[tuple[str, str]] = Counter()
+        self._not_run: Counter[tuple[str, str]] = Counter()
         self._spent_ns = 0
 
     @property
@@ -113,6 +115,7 @@ class UnderWay:
             return
         self._tried[who] += 1
         self._failed[who] += status == "failed"
+        self._not_run[who] += status == "not_run"
         self._blocks.setdefault(cell, set()).add(block)
         self._spent_ns += elapsed
         if status == "ok" and isinstance(value, int | float):
@@ -148,7 +151,7 @@ class UnderWay:
         rows = [
             Row(
                 entry=entry.name,
-                trials=self._tried[cell.key, entry.name],
+                trials=self._tried[cell.key, entry.name] - self._not_run[cell.key, entry.name],
                 failed=self._failed[cell.key, entry.name],
                 median=(own := medians[entry.name]),
                 ratio=own / floor if own is not None and floor else None,
