@@ -335,6 +335,38 @@ def test_the_table_and_the_report_have_the_lines(tmp_path: Path) -> None:
     assert f"<li>{line}" in render(page_view(stored, analysis))
 
 
+def test_delays_beyond_the_excess_are_no_round_trips_less() -> None:
+    """The excess is the difference of medians over the trials, the delay a mean of all."""
+    link = Link(rtt_ms=1)
+    late = {"requests": 20, "times": 20, "delayed": 20, "delayed_ns": 20 * 40_000_000}
+    held = {"connections": 2, "wait_ns": 20 * 41_000_000, **late}
+    floor, slow = (
+        record(makespan_ns=ms * MESSAGES * 1_000_000, packets=packets)
+        for ms, packets in ((1, counted()), (38, counted(held_back=held)))
+    )
+    (line,) = sentences(link, floor=floor, slow=slow)
+    assert line.startswith("slow: a delayed acknowledgement of 40.0 ms more than the floor: ")
+
+
+def record(*, makespan_ns: int, packets: Mapping[str, Any]) -> TrialView:
+    return TrialView(
+        trial="t",
+        study="s",
+        cell="cell",
+        block=1,
+        position=0,
+        entry="e",
+        contestant="e",
+        twin_of=None,
+        status="ok",
+        failure=None,
+        started_unix_ns=0,
+        elapsed_ns=1,
+        metrics={"makespan_ns": makespan_ns},
+        packets=packets,
+    )
+
+
 def test_without_packets_nothing_is_said(tmp_path: Path) -> None:
     with Supervisor(scratch_parent=tmp_path) as supervisor:
         record = run_trial(

@@ -125,7 +125,8 @@ def _more(excess_ns: float, own: _Packets, floor: _Packets, link: Link, messages
     held = own.of("held_back")
     late_ns = held.delayed_ns / own.requests - floor.of("held_back").delayed_ns / floor.requests
     late_ns = late_ns if held.delayed >= own.requests / 2 else 0.0
-    trips = round((excess_ns - late_ns) / link.rtt_ns)
+    # The excess is of medians and the delays a mean, which may be the greater.
+    trips = max(0, round((excess_ns - late_ns) / link.rtt_ns))
     parts = [_trips(trips)] if trips else []
     parts += [f"a delayed acknowledgement of {duration(late_ns)}"] if late_ns else []
     if not parts:
