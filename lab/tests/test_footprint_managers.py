@@ -11,7 +11,7 @@ from wirebench.catalog.licences import copyleft
 from wirebench.footprint import cargo, debian, go, maven, npm, pip
 from wirebench.footprint.graph import with_parts
 from wirebench.footprint.licence_names import from_debian, from_name, in_text
-from wirebench.footprint.model import Package
+from wirebench.footprint.model import FootprintError, Package
 from wirebench.footprint.native import shared_libraries
 from wirebench.footprint.sizes import size_of
 
@@ -288,6 +288,12 @@ def test_npm_resolves_as_node_does_and_leaves_out_what_is_not_installed() -> Non
     ]
     assert found[0].requires == ("node_modules/a/node_modules/b", "node_modules/peer")
     assert [one.download_bytes for one in found] == [33, None]
+
+
+def test_a_lock_file_of_an_old_npm_is_not_one_of_no_packages() -> None:
+    lock = {"lockfileVersion": 1, "dependencies": {"a": {"version": "1.0.0"}}}
+    with pytest.raises(FootprintError, match="expected version 2 or 3"):
+        npm.packages_of(lock, installed=lambda _: 100, downloaded=lambda _: 33)
 
 
 def test_npm_s_archives_are_found_by_their_digest() -> None:

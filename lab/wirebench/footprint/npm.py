@@ -83,8 +83,14 @@ def packages_of(
 ) -> tuple[Package, ...]:
     """The packages of a lock file (version 2 or 3) that are installed here. ``installed``: bytes of
     a place such as ``node_modules/ws``; ``downloaded``: those of the archive with this digest.
+    Errors: ``FootprintError``.
     """
-    places: Mapping[str, Mapping[str, Any]] = lock.get("packages", {})
+    if "packages" not in lock:
+        raise FootprintError(
+            "package-lock.json: expected version 2 or 3, got an older one that lists no packages;"
+            " 'npm install --package-lock-only' writes a new one"
+        )
+    places: Mapping[str, Mapping[str, Any]] = lock["packages"]
     direct = set(_needs("", places.get("", {}), places))
     found = []
     for place, one in places.items():
