@@ -91,6 +91,8 @@ def test_a_bound_of_the_generator_excludes_nobody(results: Path) -> None:
     (reason,) = (one for one in fast.findings if one.state == "unknown")
     assert reason.text.startswith("at least ")
     assert of(decision.excluded, "python/flask").state == "fails"
+    assert fast.figure.startswith("≥ ")
+    assert of(decision.excluded, "python/flask").figure[0].isdigit()
 
 
 def test_a_time_that_the_generator_made_longer_excludes_nobody(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from wirebench.catalog.studies import (
 from wirebench.catalog.units import BYTES, scaled
 from wirebench.decide.known import Known, Measured
 from wirebench.decide.question import By, Candidate, Decision, Finding, Question, State
-from wirebench.report.figures import figure, title
+from wirebench.report.figures import figure, figure_sign, title
 from wirebench.stats.bottleneck import LIMITED_METRICS
 from wirebench.stats.types import EntryAnalysis, MetricSummary
 
@@ -201,11 +201,12 @@ def _candidate(
         _rank(order, entry, metric) if order is not None and entry is not None else (None, ())
     )
     value = _median(entry, metric) if entry is not None else None
+    sign = figure_sign(entry, metric) if entry is not None else ""
     return Candidate(
         contestant=name,
         rank=rank,
         beaten_by=beaten_by,
-        figure=figure(metric, value) if value is not None else "",
+        figure=sign + figure(metric, value) if value is not None else "",
         findings=tuple(_findings(question, known, catalog, places, studies, name)),
     )
 

@@ -72,6 +72,7 @@ class Candidate:
     beaten_by: tuple[str, ...]
     """The contestants that are better there beyond doubt."""
     figure: str
+    """With a sign where the generator makes it a bound."""
     findings: tuple[Finding, ...]
 
     @property
