@@ -63,7 +63,19 @@ def from_debian(text: str) -> str:
     """The short names of Debian's machine-readable copyright files (DEP 5) as SPDX. Names that it
     does not know stay.
     """
-    words = re.split(r"\s*(,?\s+and\s+|,?\s+or\s+|,)\s*", text.strip(), flags=re.IGNORECASE)
+    # A comma makes "and" and "or" bind less: "A or B, and C" is "(A or B) and C".
+    first, *others = re.split(r",\s+(and|or)\s+", text.strip(), flags=re.IGNORECASE)
+    joined = _from_debian(first)
+    for operator, group in zip(others[::2], others[1::2], strict=True):
+        groups: tuple[str, ...] = (joined, _from_debian(group))
+        if operator.lower() == "and":
+            groups = tuple(f"({it})" if " OR " in it else it for it in groups)
+        joined = f" {operator.upper()} ".join(groups)
+    return joined
+
+
+def _from_debian(text: str) -> str:
+    words = re.split(r"\s*(\s+and\s+|\s+or\s+|,)\s*", text.strip(), flags=re.IGNORECASE)
     parts = []
     for index, word in enumerate(words):
         if index % 2:
