@@ -280,6 +280,10 @@ def test_nothing_outside_the_runs_is_shown(application: Application, results: Pa
         "",
     ):
         assert ask(application, path).status == 404, path
+    page = ask(application, f"/runs/{run.name}/")
+    assert page.status == 200
+    assert "root:" not in page.text
+    assert 'href="table.txt"' not in page.text, "a link to what is not shown"
 
 
 def test_every_answer_has_the_fields_that_protect_it(

@@ -236,7 +236,9 @@ class Application:
 
 
 def _whats_there(run: Path) -> list[str]:
-    return [name for name in (REPORT_FILE, *FILES) if (run / name).is_file()]
+    """The files that ``_open`` would open."""
+    names = (REPORT_FILE, *FILES)
+    return [name for name in names if (run / name).is_file() and not (run / name).is_symlink()]
 
 
 def _open(path: Path) -> tuple[IO[bytes], int]:
