@@ -173,6 +173,16 @@ def test_ranges_of_semantic_versions(version: str, vulnerable: bool) -> None:
     assert is_affected(version, ENTRY["affected"][0], "npm") is vulnerable
 
 
+@pytest.mark.parametrize(
+    ("version", "vulnerable"), [("1.9", False), ("2.1", True), ("2.2", False), ("3.0", False)]
+)
+def test_the_events_of_a_range_may_come_in_any_order(version: str, vulnerable: bool) -> None:
+    events = [{"fixed": "2.2"}, {"introduced": "2.0"}, {"fixed": "1.5"}, {"introduced": "0"}]
+    for ecosystem in ("npm", "PyPI", "Debian:12"):
+        affected = {"ranges": [{"type": "ECOSYSTEM", "events": events}]}
+        assert is_affected(version, affected, ecosystem) is vulnerable
+
+
 def test_the_last_affected_version_is_affected() -> None:
     ranges = [{"type": "ECOSYSTEM", "events": [{"introduced": "0"}, {"last_affected": "1.10"}]}]
     affected = {"ranges": ranges}

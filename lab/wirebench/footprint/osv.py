@@ -123,17 +123,21 @@ def is_affected(version: str, affected: Mapping[str, Any], ecosystem: str) -> bo
 
 
 def _in_range(own: Any, events: Iterable[Mapping[str, str]], rank: Rank) -> bool:
-    """The events in order: an introduction at or before the version, and no end before it."""
-    inside = False
-    for event in events:
-        if "introduced" in event:
-            if event["introduced"] == "0" or rank(event["introduced"]) <= own:
-                inside = True
-        elif "fixed" in event:
-            if rank(event["fixed"]) <= own:
-                inside = False
-        elif "last_affected" in event and rank(event["last_affected"]) < own:
-            inside = False
+    """An introduction at or before the version, and no end between the two. The events may come in
+    any order, and "0" is before all versions (OSV schema, section "Evaluation").
+    """
+    found = [
+        ((version != "0", rank(version)), kind)
+        for event in events
+        for kind, version in event.items()
+        if kind in ("introduced", "fixed", "last_affected")
+    ]
+    here, inside = (True, own), False
+    for place, kind in sorted(found, key=lambda one: one[0]):
+        if kind == "last_affected":
+            inside = inside and place >= here
+        elif place <= here:
+            inside = kind == "introduced"
     return inside
 
 
