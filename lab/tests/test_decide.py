@@ -474,6 +474,7 @@ def test_the_command_prints_the_shortlist_and_its_sources(
         (["--workload", "ftp"], "--workload: expected one of http.hello"),
         (["--client", "ftp"], "--client: expected one of http"),
         (["--client", "http", "--tls"], "are for servers"),
+        (["--client", "http", "--must", "rfc9112"], "are for servers"),
         (["--client", "http", "--by", "memory"], "--by: expected one of"),
         (["--workload", "rest", "--language", "cobol"], "--language: expected one of bun"),
         (["--workload", "rest", "--p99", "fast"], "--p99: expected a duration"),

@@ -110,7 +110,7 @@ def decide(
         typer.Option(
             "--must",
             metavar="RFC",
-            help="No broken MUST of it, such as rfc9112; repeatable.",
+            help="A server breaks no MUST of it, such as rfc9112; repeatable.",
             rich_help_panel=_LIMITS,
         ),
     ] = None,

@@ -63,9 +63,12 @@ def question_of(asked: Asked, *, languages: Sequence[str]) -> Question:
     if (asked.workload is None) == (asked.client is None):
         raise QuestionError("", "expected either --workload or --client")
     if asked.client is not None and (
-        asked.throughput is not None or asked.memory is not None or asked.tls
+        asked.throughput is not None or asked.memory is not None or asked.must or asked.tls
     ):
-        raise QuestionError("", "--throughput, --memory-per-connection and --tls are for servers")
+        # A run keeps the probes of servers only.
+        raise QuestionError(
+            "", "--throughput, --memory-per-connection, --must and --tls are for servers"
+        )
     orders = [one for one in ORDERS if asked.client is None or one != "memory"]
     return Question(
         serves=_one_of("workload", asked.workload, WORKLOADS),

@@ -41,7 +41,7 @@ class Question:
     licence: str | None = None
     """``permissive``, or an SPDX expression that the library's licence must allow."""
     standards: tuple[str, ...] = ()
-    """RFC numbers, of which no MUST may be broken."""
+    """RFC numbers, of which a server may break no MUST."""
     tls: bool = False
     by: By | None = None
     """The order of the answer; None: by throughput, for a client by round trip."""
