@@ -241,6 +241,7 @@ def test_languages_licences_and_standards(results: Path) -> None:
     assert held["every MUST of RFC 9112"].state == "fails"
     assert "broken: " in held["every MUST of RFC 9112"].text
     assert held["every MUST of RFC 7692"].command == "wirebench verify --conformance {}"
+    assert "a run after this command" in held["every MUST of RFC 7692"].text
 
 
 def test_clients_are_ordered_by_their_round_trip(tmp_path: Path) -> None:

@@ -464,7 +464,9 @@ def _standard(number: str, known: Known, name: str) -> Finding:
     ]
     if not counted:
         command = "wirebench verify --conformance {}"
-        return Finding(limit=limit, state="unknown", text="not probed", command=command)
+        # Probes are kept with the build, and a run takes them from there.
+        text = "no run has its probes; a run after this command has"
+        return Finding(limit=limit, state="unknown", text=text, command=command)
     broken = [one for one in counted if one["outcome"] == "failed"]
     text = f"{len(counted) - len(broken)} of {len(counted)} probes"
     if broken:
