@@ -28,7 +28,13 @@ from wirebench.cli.main import run_app
 from wirebench.report import write_report
 from wirebench.serve.application import Application
 from wirebench.serve.under_way import UnderWay
-from wirebench.store.rundir import REPORT_FILE, RUN_FILE, TRIALS_FILE, RunDirectory
+from wirebench.store.rundir import (
+    HOST_FILE,
+    REPORT_FILE,
+    RUN_FILE,
+    TRIALS_FILE,
+    RunDirectory,
+)
 
 WORLD = World(studies=("concurrency",), samples=60)
 HOST = "127.0.0.1:8088"
@@ -179,6 +185,13 @@ def test_history_draws_what_was_asked_for(application: Application) -> None:
     shown = ask(application, asked).text
     assert shown.count('<img src="data:image/svg+xml;base64,') == 1
     assert "node/http: requests/s in concurrency c50" in shown
+
+
+def test_history_of_runs_that_lost_their_host(application: Application, results: Path) -> None:
+    (run_of(results) / HOST_FILE).unlink()
+    shown = ask(application, "/history?metric=throughput_per_s&cell=concurrency.c50")
+    assert shown.status == 200
+    assert "requests/s in concurrency c50" in shown.text
 
 
 @pytest.mark.parametrize("name", ["metric", "contestant", "cell", "host"])

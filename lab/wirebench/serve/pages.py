@@ -156,7 +156,7 @@ class Pages:
             if chosen["metric"]:
                 found = index.series(
                     chosen["metric"],
-                    host_id=chosen["host"] or hosts[0],
+                    host_id=chosen["host"] or next(iter(hosts), ""),
                     contestant=chosen["contestant"] or None,
                     cell=chosen["cell"] or None,
                 )
