@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from misbehaving.support import contestant
 from wirebench.catalog.licences import copyleft
 from wirebench.footprint import cargo, debian, go, maven, npm, pip
 from wirebench.footprint.graph import with_parts
 from wirebench.footprint.licence_names import from_debian, from_name, in_text
-from wirebench.footprint.model import FootprintError, Package
+from wirebench.footprint.model import FootprintError, Package, Site
 from wirebench.footprint.native import shared_libraries
 from wirebench.footprint.sizes import size_of
 
@@ -408,3 +410,34 @@ def test_shared_libraries_without_those_of_the_c_library() -> None:
         "\t/lib64/ld-linux-x86-64.so.2 (0x00007f9020854000)\n"
     )
     assert list(shared_libraries(text)) == [Path("/lib/x86_64-linux-gnu/libcurl.so.4")]
+
+
+def test_libraries_that_no_package_has_are_shipped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(debian, "has_dpkg", lambda: True)
+    (tmp_path / "server").write_bytes(b"not stripped")
+    (tmp_path / "libown.so").write_bytes(b"12345")
+
+    def ask(argv: Sequence[str]) -> str:
+        if argv[0] == "strip":
+            Path(argv[2]).write_bytes(b"123")
+            return ""
+        if argv[0] == "ldd":
+            return f"\tlibown.so => {tmp_path / 'libown.so'} (0x00007f90)\n"
+        if argv[:2] == ["dpkg-query", "-W"]:
+            return DPKG
+        raise FootprintError("dpkg-query: exited with 1: no path found matching pattern")
+
+    site = Site(
+        contestant=contestant("some", tmp_path),
+        root=tmp_path,
+        build=tmp_path,
+        cache=tmp_path,
+        command=(str(tmp_path / "server"),),
+        ask=ask,
+    )
+    assert [(one.name, one.bytes) for one in debian.pieces(site)] == [
+        ("server, stripped", 3),
+        ("libown.so", 5),
+    ]

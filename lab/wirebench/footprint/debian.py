@@ -76,7 +76,12 @@ def pieces(site: Site) -> tuple[Piece, ...]:
     def common(paths: Sequence[Path]) -> set[Path]:
         # The linker names /lib what packages put into /usr/lib (UsrMerge).
         asked = {str(path): path for path in paths} | {f"/usr{path}": path for path in paths}
-        owners = parse_owners(site.ask(["dpkg-query", "-S", *asked])) if asked and known else {}
+        if not asked or not known:
+            return set()
+        try:
+            owners = parse_owners(site.ask(["dpkg-query", "-S", *asked]))
+        except FootprintError:  # so it ends where no package has any of them
+            return set()
         return {asked[name] for name, owner in owners.items() if owner in everywhere}
 
     return native.pieces(site, common=common)
