@@ -172,6 +172,20 @@ def test_pip_s_packages_have_roots_licences_and_sizes() -> None:
     assert by_name["anyio"].installed_bytes == 20
 
 
+@pytest.mark.parametrize(
+    ("stated", "licence"),
+    [
+        ("MPL-2.0 AND MIT", "MPL-2.0 AND MIT"),
+        ("MIT OR Apache-2.0", "MIT OR Apache-2.0"),
+        ("MIT License", "MIT"),
+        ("  ", None),
+    ],
+)
+def test_an_spdx_expression_keeps_all_its_parts(stated: str, licence: str | None) -> None:
+    (found,) = pip.packages_of([(f"Name: a\nVersion: 1\nLicense: {stated}\n", 1)])
+    assert found.licence == licence
+
+
 def test_recorded_bytes_and_file_names() -> None:
     record = "a/__init__.py,sha256=x,120\na/__pycache__/b.pyc,,\na-1.dist-info/RECORD,,\nb.so,s,7\n"
     assert pip.recorded_bytes(record) == 127

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import email.parser
 import hashlib
 import re
@@ -13,6 +14,7 @@ from pathlib import Path
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 
+from wirebench.catalog.licences import LicenceError, parse
 from wirebench.footprint.graph import with_parts
 from wirebench.footprint.licence_names import from_name
 from wirebench.footprint.model import Bill, FootprintError, Package, Piece, Site
@@ -144,7 +146,7 @@ def _requires(one: Message, installed: set[str]) -> Iterator[str]:
 def licence_of(one: Message) -> str | None:
     if one["License-Expression"]:
         return str(one["License-Expression"])
-    stated = str(one["License"] or "")
+    stated = str(one["License"] or "").strip()
     titles = [
         str(text).rpartition("::")[2]
         for text in one.get_all("Classifier") or ()
@@ -152,4 +154,7 @@ def licence_of(one: Message) -> str | None:
     ]
     # The field may hold the whole text of a licence.
     short = [stated] if stated and len(stated) < 60 else []
+    for text in short:
+        with contextlib.suppress(LicenceError):
+            return str(parse(text).render())
     return next((name for text in [*short, *titles] if (name := from_name(text))), None)
