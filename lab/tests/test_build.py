@@ -287,7 +287,10 @@ def test_an_interrupted_build_leaves_no_process_and_is_not_taken_for_built(
     ) as process:
         pids = [int(wait_for(project.root / name)) for name in ("step.pid", "child.pid")]
         process.send_signal(number)
-        said, _ = process.communicate(timeout=30)
+        try:
+            said, _ = process.communicate(timeout=30)
+        finally:
+            process.kill()
     assert process.returncode == 130, said
     assert "Traceback" not in said
     assert [pid for pid in pids if alive(pid)] == []

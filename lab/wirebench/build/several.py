@@ -14,6 +14,10 @@ from wirebench.catalog import Contestant, Role
 
 AT_ONCE = 3
 """At most. They share the jobs, and compilers of C++ take up to 1 GiB each."""
+_LOOK_S = 0.2
+"""How often the main thread looks for a signal while it waits. Python runs handlers between
+instructions: a wait without an end that begins just after a signal came would sleep through it.
+"""
 
 
 class Builds:
@@ -57,8 +61,7 @@ class Builds:
 
     def wait(self, contestant: Contestant) -> BuildResult:
         """The result, when it is there. Signals are let through meanwhile."""
-        self.begin([contestant])
-        return self._begun[contestant.identity].result()
+        return self._begun[self.first_ended([contestant]).identity].result()
 
     def first_ended(self, contestants: Sequence[Contestant]) -> Contestant:
         """The first of these whose build has ended, when one has. Signals are let through
@@ -66,7 +69,8 @@ class Builds:
         """
         self.begin(contestants)
         builds = {one.identity: self._begun[one.identity] for one in contestants}
-        wait_for(builds.values(), return_when=FIRST_COMPLETED)
+        while not wait_for(builds.values(), _LOOK_S, FIRST_COMPLETED).done:
+            pass
         return next(one for one in contestants if builds[one.identity].done())
 
     def running(self) -> tuple[str, ...]:
