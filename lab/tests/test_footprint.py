@@ -318,6 +318,8 @@ import os
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
     def do_GET(self):
         body = f"hello from {self.path[1:]}".encode()
         self.send_response(200)
@@ -381,6 +383,19 @@ def test_what_is_not_compiled_is_not_built_again(tmp_path: Path) -> None:
         contestant(root), root, jobs=1, offline={}, compiled=(), folder=tmp_path / "f"
     )
     assert timed.again is None
+    assert timed.not_again == "nothing is compiled"
+
+
+def test_a_second_build_that_fails_keeps_the_time_of_the_first(tmp_path: Path) -> None:
+    script = "echo built again >&2; test ! -e mark && touch mark"
+    root = project(tmp_path, ["sh", "-c", script])
+    timed = time_builds(
+        contestant(root), root, jobs=1, offline={}, compiled=(".c",), folder=tmp_path / "f"
+    )
+    assert timed.clean.wall_ns > 0
+    assert timed.again is None
+    assert timed.touched == "large.c"
+    assert timed.not_again.endswith("failed in sh: built again")
 
 
 def test_a_build_that_fails_says_what_it_printed_last(tmp_path: Path) -> None:

@@ -33,6 +33,8 @@ class Timed:
     again: Spent | None
     touched: str
     """The file that was changed; empty: nothing is compiled."""
+    not_again: str = ""
+    """Why ``again`` is None."""
 
 
 def time_builds(
@@ -68,11 +70,15 @@ def time_builds(
             clean = _timed(steps, build, environment, log)
             touched = _largest(source, compiled)
             if touched is None:
-                return Timed(clean=clean, again=None, touched="")
+                return Timed(clean=clean, again=None, touched="", not_again="nothing is compiled")
+            changed = touched.relative_to(source).as_posix()
             with touched.open("a", encoding="utf-8") as file:
                 file.write("\n// changed\n")
-            again = _timed(steps[-1:], build, environment, log)
-        return Timed(clean=clean, again=again, touched=touched.relative_to(source).as_posix())
+            try:
+                again = _timed(steps[-1:], build, environment, log)
+            except FootprintError as error:
+                return Timed(clean=clean, again=None, touched=changed, not_again=str(error))
+        return Timed(clean=clean, again=again, touched=changed)
 
 
 def _timed(
@@ -88,7 +94,7 @@ def _timed(
             log.seek(0)
             lines = log.read().decode(errors="replace").strip().splitlines()
             said = f": {lines[-1][:200]}" if lines else ""
-            raise FootprintError(f"a clean build without the network failed in {argv[0]}{said}")
+            raise FootprintError(f"a build without the network failed in {argv[0]}{said}")
     wall, after = time.monotonic_ns() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
     return Spent(wall_ns=wall, cpu_ns=round(cpu * 1e9))

@@ -160,7 +160,7 @@ def measure(
     elif started is not None and started.idle_bytes is None:
         unknown["idle_bytes"] = "this host has no /proc/PID/smaps_rollup"
     if timed is not None and timed.again is None:
-        unknown |= dict.fromkeys(("rebuild_wall_ns", "rebuild_cpu_ns"), "nothing is compiled")
+        unknown |= dict.fromkeys(("rebuild_wall_ns", "rebuild_cpu_ns"), timed.not_again)
     return _footprint(
         contestant,
         bill,

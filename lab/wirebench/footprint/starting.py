@@ -76,7 +76,7 @@ def ask_once(workload: Workload, port: int) -> None:
                 workload, "/test/status"
             )
             connection.send(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
-            connection.read_until(b"\r\n\r\n", "the head of the reply")
+            connection.read_response()
     finally:
         connection.close()
 
