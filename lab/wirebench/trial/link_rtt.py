@@ -83,14 +83,18 @@ def measure_rtt(
             alone=True,
             enter=between.client.enter,
         )
-        process.wait(watchdog.limit_ns(load, timeout_ns=timeout_ns, threads=1) / 1e9)
+        code = process.wait(watchdog.limit_ns(load, timeout_ns=timeout_ns, threads=1) / 1e9)
         process.stop()
+        if code != generator.EXIT_OK:
+            return None
         try:
             latency = generator.read_document(aim.json_file).document.latency
         except generator.DocumentError:
             return None
     median = latency.percentiles_ns.get("50")
-    if median is None or latency.min_ns is None or latency.max_ns is None:
+    if latency.count != REQUESTS or median is None:
+        return None
+    if latency.min_ns is None or latency.max_ns is None:
         return None
     return LinkRtt(
         link=link,
