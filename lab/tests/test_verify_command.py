@@ -99,6 +99,18 @@ def test_all_that_conform_exit_with_0(tmp_path: Path) -> None:
     nothing_is_left(project)
 
 
+def test_what_is_built_is_checked_while_another_is_being_built(tmp_path: Path) -> None:
+    project = Project(tmp_path / "project")
+    results = tmp_path / "verify.jsonl"
+    project.add("a_slow_one")
+    checked = f"for _ in $(seq 300); do grep -q python/plain {results} && exit; sleep 0.1; done"
+    steps = json.dumps([["sh", "-c", f"{checked}; exit 1"]])
+    edit_manifest(project, "a_slow_one", f"[build]\nsteps = {steps}\n")
+    code, output = project.run("verify", "--jobs", "2", "--json", str(results))
+    assert code == 0, output
+    assert output.splitlines()[-1] == "3 passed, 0 failed, 0 skipped"
+
+
 def test_an_unknown_workload_is_wrong_usage(tmp_path: Path) -> None:
     project = Project(tmp_path / "project")
     code, output = project.run("verify", "--workload", "http.helo")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from wirebench.build import BuildResult, build, resolve_command
+from wirebench.build import BuildResult, Builds, resolve_command
 from wirebench.catalog import CALLED, WORKLOADS, CatalogError, Contestant, Role, Workload
 from wirebench.cli.arguments import Jobs, Selectors, check_output, default_jobs, open_catalog
 from wirebench.cli.conformance import report
@@ -67,9 +68,9 @@ def verify_contestants(
 ) -> None:
     """Check that contestants give exactly the replies that their workloads ask for.
 
-    Builds what is not built. --conformance reports how well each follows RFC 9110, 9112, 6455 and
-    7692; it fails no contestant. Exit code 0: all conform. 1: one does not, or could not be built.
-    Contestants that are not installed are listed and skipped.
+    Builds what is not built, and checks meanwhile what is. --conformance reports how well each
+    follows RFC 9110, 9112, 6455 and 7692; it fails no contestant. Exit code 0: all conform. 1: one
+    does not, or could not be built. Contestants that are not installed are listed and skipped.
     """
     if workload is not None and workload not in WORKLOADS:
         raise CatalogError(f"--workload: expected one of {', '.join(WORKLOADS)}, got {workload!r}")
@@ -135,10 +136,19 @@ class _Session:
         from wirebench.process.types import Program
         from wirebench.verify import Traits, verify
 
-        with interruptible(), Supervisor() as supervisor, self.out.status("") as status:
-            for contestant, found in chosen:
-                status.update(f"{contestant.identity}: building")
-                built = build(contestant, root, jobs=jobs)
+        waiting = {one.identity: (one, found) for one, found in chosen}
+        with (
+            interruptible(),
+            Supervisor() as supervisor,
+            closing(Builds(root, jobs=jobs)) as builds,
+            self.out.status("") as status,
+        ):
+            builds.begin(one for one, _ in chosen)
+            while waiting:
+                status.update(f"building {', '.join(builds.running())}")
+                contestant = builds.first_ended([one for one, _ in waiting.values()])
+                _, found = waiting.pop(contestant.identity)
+                built = builds.wait(contestant)
                 if built.folder is None:
                     self._unbuilt(contestant, built, found)
                     continue
