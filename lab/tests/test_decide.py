@@ -213,6 +213,10 @@ def test_a_ramp_that_broke_below_the_wanted_connections_excludes(tmp_path: Path)
     assert states(broken(2, 150), "node/ws")[limit] == "borderline"
     assert states(broken(6, 150, most=200), "node/ws")[limit] == "borderline", "one answered 150"
 
+    question = replace(question, connections=None)
+    assert states(broken(6, 150), "node/ws")["ws.count"] == "holds", "its first round was right"
+    assert states(broken(6, 50), "node/ws")["ws.count"] == "fails", "no round was right"
+
 
 def test_memory_orders_by_intervals(results: Path) -> None:
     decision = answer(results, replace(HTTP, by="memory", memory_bytes=30 * 1024))
@@ -475,6 +479,7 @@ def test_the_command_prints_the_shortlist_and_its_sources(
         (["--workload", "ftp"], "--workload: expected one of http.hello"),
         (["--client", "ftp"], "--client: expected one of http"),
         (["--client", "http", "--tls"], "are for servers"),
+        (["--client", "http", "--connections", "5"], "are for servers"),
         (["--client", "http", "--must", "rfc9112"], "are for servers"),
         (["--client", "http", "--by", "memory"], "--by: expected one of"),
         (["--workload", "rest", "--language", "cobol"], "--language: expected one of bun"),

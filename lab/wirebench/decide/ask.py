@@ -62,12 +62,15 @@ def question_of(asked: Asked, *, languages: Sequence[str]) -> Question:
     """``languages``: those that the catalog has. Errors: ``QuestionError``."""
     if (asked.workload is None) == (asked.client is None):
         raise QuestionError("", "expected either --workload or --client")
+    # Of probes, a run keeps those of servers only.
+    of_servers = (asked.connections, asked.throughput, asked.memory)
     if asked.client is not None and (
-        asked.throughput is not None or asked.memory is not None or asked.must or asked.tls
+        asked.must or asked.tls or any(one is not None for one in of_servers)
     ):
-        # A run keeps the probes of servers only.
         raise QuestionError(
-            "", "--throughput, --memory-per-connection, --must and --tls are for servers"
+            "",
+            "--connections, --throughput, --memory-per-connection, --must and --tls are for"
+            " servers",
         )
     orders = [one for one in ORDERS if asked.client is None or one != "memory"]
     return Question(

@@ -363,8 +363,8 @@ def _measured(
             command=_command(question, metric, studies),
         )
     broken = entry.breaking
-    wanted = question.connections
-    if broken is not None and broken.clients is not None and wanted is not None:
+    wanted = question.connections or 1  # the first round of a ramp has to be right in any case
+    if broken is not None and broken.clients is not None:
         least, most = broken.clients
         added = _added(place.cell)  # the round before answered all
         if least - added < wanted:
