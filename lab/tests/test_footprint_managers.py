@@ -172,6 +172,16 @@ def test_pip_s_packages_have_roots_licences_and_sizes() -> None:
     assert by_name["anyio"].installed_bytes == 20
 
 
+def test_packages_that_only_ask_for_each_other_are_not_lost() -> None:
+    pair = [
+        "Name: egg\nVersion: 1\nRequires-Dist: chicken\n",
+        "Name: chicken\nVersion: 2\nRequires-Dist: egg\n",
+    ]
+    found = with_parts(pip.packages_of([(one, 10) for one in (*pair, STARLETTE, ANYIO)]), json=None)
+    assert [one.name for one in found] == ["anyio", "chicken", "egg", "starlette"]
+    assert [one.name for one in found if one.direct] == ["chicken", "starlette"]
+
+
 @pytest.mark.parametrize(
     ("stated", "licence"),
     [
@@ -349,6 +359,22 @@ def test_maven_s_tree_is_read_by_its_indentation() -> None:
     versions = {one.name: one.version for one in found}
     assert versions["io.netty:netty-transport-native-epoll"] == "4.2.1"
     assert sum(one.direct for one in found) == 3
+
+
+def test_maven_s_archives_of_one_name_are_told_apart_by_their_classifier(tmp_path: Path) -> None:
+    epoll = "io.netty:netty-transport-native-epoll"
+    tree = f"a:b:jar:1\n+- {epoll}:jar:4.2.1:compile\n\\- {epoll}:jar:linux-x86_64:4.2.1:runtime\n"
+    folder = tmp_path / "io/netty/netty-transport-native-epoll/4.2.1"
+    folder.mkdir(parents=True)
+    for name, size in ((".pom", 5), (".jar", 100), ("-linux-x86_64.jar", 4000)):
+        (folder / f"netty-transport-native-epoll-4.2.1{name}").write_bytes(b"x" * size)
+    found = with_parts(
+        [maven.with_files(one, tmp_path) for one in maven.packages_of(tree)], json=None
+    )
+    assert {one.key: (one.name, one.installed_bytes) for one in found} == {
+        epoll: (epoll, 100),
+        f"{epoll}:linux-x86_64": (epoll, 4000),
+    }
 
 
 def test_a_pom_s_licences_and_parent() -> None:

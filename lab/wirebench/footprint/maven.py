@@ -14,7 +14,7 @@ from wirebench.footprint.sizes import size_of
 
 compiled: tuple[str, ...] = (".java",)
 
-_LINE = re.compile(r"^((?:[|+\\ ][- ] ?)*)([^:\s]+):([^:]+):([^:]+):(?:[^:]+:)?([^:]+):(\w+)")
+_LINE = re.compile(r"^((?:[|+\\ ][- ] ?)*)([^:\s]+):([^:]+):([^:]+):(?:([^:]+):)?([^:]+):(\w+)")
 
 
 def read(site: Site) -> Bill:
@@ -26,7 +26,7 @@ def read(site: Site) -> Bill:
     if not out.is_file():
         raise FootprintError(f"{pom}: expected the output of dependency:tree, got none")
     repository = Path.home() / ".m2/repository"
-    packages = [_with_files(one, repository) for one in packages_of(out.read_text("utf-8"))]
+    packages = [with_files(one, repository) for one in packages_of(out.read_text("utf-8"))]
     return Bill(manager="Maven", packages=with_parts(packages, json=site.contestant.json))
 
 
@@ -54,23 +54,26 @@ def packages_of(tree: str) -> tuple[Package, ...]:
         if match is None:  # the project itself
             continue
         depth = len(match[1]) // 3
-        key = f"{match[2]}:{match[3]}"
+        name, classifier = f"{match[2]}:{match[3]}", match[5]
+        key = f"{name}:{classifier}" if classifier else name  # archives of their own
         del above[depth - 1 :]
         if above:
             owner = found[above[-1]]
             found[above[-1]] = replace(owner, requires=(*owner.requires, key))
         above.append(len(found))
         found.append(
-            Package(key=key, name=key, version=match[5], direct=depth == 1, ecosystem="Maven")
+            Package(key=key, name=name, version=match[6], direct=depth == 1, ecosystem="Maven")
         )
     return tuple(found)
 
 
-def _with_files(one: Package, repository: Path) -> Package:
+def with_files(one: Package, repository: Path) -> Package:
+    """With its licence and bytes, by the local repository."""
     group, _, artifact = one.name.partition(":")
     folder = repository / Path(*group.split("."), artifact, one.version)
     stem = f"{artifact}-{one.version}"
-    jar, pom = size_of(folder / f"{stem}.jar"), size_of(folder / f"{stem}.pom")
+    classifier = one.key.removeprefix(one.name).replace(":", "-", 1)
+    jar, pom = size_of(folder / f"{stem}{classifier}.jar"), size_of(folder / f"{stem}.pom")
     return replace(
         one,
         licence=_licence(folder / f"{stem}.pom", repository),

@@ -15,7 +15,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 
 from wirebench.catalog.licences import LicenceError, parse
-from wirebench.footprint.graph import with_parts
+from wirebench.footprint.graph import reachable, with_parts
 from wirebench.footprint.licence_names import from_name
 from wirebench.footprint.model import Bill, FootprintError, Package, Piece, Site
 from wirebench.footprint.sizes import size_of
@@ -100,15 +100,22 @@ def recorded_bytes(text: str) -> int:
 
 def packages_of(distributions: Sequence[tuple[str, int]]) -> tuple[Package, ...]:
     """By METADATA (core metadata) and installed bytes of each. What no other package asks for is a
-    direct dependency, since a file of pinned versions does not tell.
+    direct dependency, since a file of pinned versions does not tell; of packages that only ask for
+    each other it is the first by name.
     """
     headers = [(email.parser.Parser().parsestr(text), size) for text, size in distributions]
     names: set[str] = {canonicalize_name(str(one["Name"])) for one, _ in headers}
-    requires = {
+    requires: dict[str, tuple[str, ...]] = {
         canonicalize_name(str(one["Name"])): tuple(dict.fromkeys(_requires(one, names)))
         for one, _ in headers
     }
     wanted = {it for name, others in requires.items() for it in others if it != name}
+    direct = names - wanted
+    found = reachable(direct, requires)
+    for name in sorted(names):
+        if name not in found:
+            direct.add(name)
+            found |= reachable((name,), requires)
     packages = []
     for one, size in headers:
         key = canonicalize_name(str(one["Name"]))
@@ -119,7 +126,7 @@ def packages_of(distributions: Sequence[tuple[str, int]]) -> tuple[Package, ...]
                     name=str(one["Name"]),
                     version=str(one["Version"]),
                     requires=requires[key],
-                    direct=key not in wanted,
+                    direct=key in direct,
                     licence=licence_of(one),
                     installed_bytes=size,
                     ecosystem="PyPI",
