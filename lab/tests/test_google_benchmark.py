@@ -102,6 +102,8 @@ def test_a_failed_operation_or_program_gives_no_rows(
         ("cpp/libcurl", "http", "reuse", "http_libcurl_get_and_read_response"),
         ("cpp/libcurl", "https", "reuse", "https_libcurl_get_and_read_response"),
         ("cpp/libcurl", "http", "cold", "http_libcurl_reinit_get_and_read_response"),
+        ("cpp/cpprestsdk", "http", "reuse", "http_cpprest_get_and_read_response"),
+        ("cpp/cpprestsdk", "https", "reuse", "https_cpprest_get_and_read_response"),
         ("cpp/cpprestsdk", "wss", "reuse", "wss_cpprest_send_message_and_read_response"),
         ("cpp/websocketpp", "ws", "reuse", "wspp_send_and_read_response"),
         ("cpp/websocketpp", "wss", "reuse", "wspp_secure_send_and_read_response"),

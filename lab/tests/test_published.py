@@ -275,7 +275,7 @@ def test_the_command_prints_both_and_says_what_is_missing(
     ("study", "words"),
     [
         ("rest", ("HttpLib 0.5.8, C = 28", "about 367 s for 1000", "stalls")),
-        ("roundtrip", ("http_libcurl_reinit", "cpprestsdk's http client is no contestant", "::1")),
+        ("roundtrip", ("http_libcurl_reinit", "http_cpprest", "https_cpprest", "::1")),
     ],
 )
 def test_the_other_articles_are_printed_too(

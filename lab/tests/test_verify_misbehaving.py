@@ -224,6 +224,28 @@ def test_a_right_client_passes_every_check(supervisor: Supervisor) -> None:
 
 
 @pytest.mark.parametrize(
+    ("fault", "kept", "wrong"),
+    [
+        ("opens_a_second", 2, []),
+        ("opens_a_second", 1, ["reuse.16.connections", "reuse.65536.connections"]),
+        ("reconnects_openly", 2, ["reuse.16.connections", "reuse.65536.connections"]),
+    ],
+)
+def test_a_client_may_keep_as_many_connections_as_its_manifest_says(
+    fault: str, kept: int, wrong: list[str], supervisor: Supervisor
+) -> None:
+    verdict = verify_client(
+        f"fake/{fault}",
+        "http.payload",
+        program("client.py", fault),
+        supervisor,
+        schemes=("http",),
+        traits=Traits(kept_connections=kept),
+    )
+    assert failed(verdict) == wrong
+
+
+@pytest.mark.parametrize(
     ("fault", "found"),
     [
         ("checks_nothing", {"wrong.wrong_body.reported": "exited with 0, 0 errors"}),

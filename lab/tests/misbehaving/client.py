@@ -23,6 +23,7 @@ warmup, operations = int(os.environ["WIREBENCH_WARMUP"]), int(os.environ["WIREBE
 wanted = bytes(ord("a") + i % 26 for i in range(size))
 request = f"GET {target.path} HTTP/1.1\r\nHost: {target.netloc}\r\n\r\n".encode()
 RECONNECTS = ("reconnects", "reconnects_openly")
+seconds: list[Any] = []
 connections = 0
 connection: Any = None
 
@@ -46,6 +47,9 @@ def operate() -> bool:
     global connections, connection, context
     if policy == "cold":
         context = new_context()
+    if fault == "opens_a_second" and policy == "reuse" and connection and not seconds:
+        seconds.append(connection)
+        connection = None
     if connection is None:
         connection = socket.create_connection((target.hostname, target.port), timeout=5)
         if target.scheme == "https":

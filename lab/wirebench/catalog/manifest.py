@@ -111,6 +111,7 @@ class _Manifest(_Table):
     checked_with_threads: Annotated[int, Field(ge=2)] | None = None
     processes: bool = False
     closes: bool = False
+    kept_connections: Annotated[int, Field(ge=1)] = 1
     build: _Build = _Build()
     run: _Run = _Run()
     warmup: _Warmup = _Warmup()
@@ -221,6 +222,7 @@ def read_contestant(folder: Path, *, root: Path) -> Contestant:
         warmup_ns=file.warmup.server,
         client_warmup_ns=file.warmup.client,
         closes=file.closes,
+        kept_connections=file.kept_connections,
     )
 
 

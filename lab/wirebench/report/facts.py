@@ -36,6 +36,8 @@ class Facts:
     """The JSON library, with its version where that is known."""
     closes: bool = False
     """It ends each connection after its reply."""
+    kept_connections: int = 1
+    """How many connections it opens at most as a client under ``reuse``."""
     warmed: bool = False
     """Each trial warms its runtime up first."""
 
@@ -83,6 +85,7 @@ def _from_catalog(wanted: Iterable[str]) -> dict[str, Facts]:
             tier=one.tier,
             note=one.note,
             closes=one.closes,
+            kept_connections=one.kept_connections,
             warmed=one.warmup_ns > 0 or one.client_warmup_ns > 0,
             age=age(released(one), today),
             json=json_library(one),

@@ -84,6 +84,8 @@ def version_note(known: Facts, contestant: str, *, has_json: bool) -> str:
     note = known.version if is_named else f"{known.library} {known.version}"
     note += f", {known.age}" if known.age is not None else ""
     note += "; ends each connection" if known.closes else ""
+    if known.kept_connections > 1:
+        note += f"; keeps up to {known.kept_connections} connections"
     note += "; warmed up first" if known.warmed else ""
     return note + (f"; JSON: {known.json}" if has_json and known.json is not None else "")
 

@@ -28,6 +28,8 @@ POLICIES = ("reuse", "new", "cold")
 _ARTICLE: Mapping[tuple[str, Scheme], str] = {
     ("cpp/floor", "http"): "stream_socket",
     ("cpp/floor", "ws"): "stream_socket_websocket",
+    ("cpp/cpprestsdk", "http"): "http_cpprest",
+    ("cpp/cpprestsdk", "https"): "https_cpprest",
     ("cpp/cpprestsdk", "ws"): "ws_cpprest",
     ("cpp/cpprestsdk", "wss"): "wss_cpprest",
     ("cpp/websocketpp", "ws"): "wspp",

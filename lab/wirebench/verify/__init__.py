@@ -33,4 +33,4 @@ def verify(
         return verify_server(
             contestant, workload, program, supervisor, traits=traits, timeouts=timeouts
         )
-    return verify_client(contestant, workload, program, supervisor, schemes=schemes)
+    return verify_client(contestant, workload, program, supervisor, schemes=schemes, traits=traits)

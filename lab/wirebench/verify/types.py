@@ -12,7 +12,7 @@ from wirebench.process.types import Failure
 
 @dataclass(frozen=True, kw_only=True)
 class Traits:
-    """What a server's manifest says of it that changes its check."""
+    """What a contestant's manifest says of it that changes its check."""
 
     threads: int | None = None
     """It stands still with fewer. It then gets that many, and what their number limits is not
@@ -22,6 +22,8 @@ class Traits:
     """Its threads above one are processes, but in ``rest``."""
     closes: bool = False
     """It ends each connection after its reply."""
+    kept_connections: int = 1
+    """How many connections it opens at most as a client under ``reuse``."""
 
     @classmethod
     def of(cls, contestant: Contestant) -> Traits:
@@ -29,6 +31,7 @@ class Traits:
             threads=contestant.checked_with_threads,
             processes=contestant.processes,
             closes=contestant.closes,
+            kept_connections=contestant.kept_connections,
         )
 
 
