@@ -130,6 +130,14 @@ def test_what_a_manifest_leaves_out_comes_from_its_language(project: Project) ->
             MANIFEST + RUN + '[warmup]\nserver = "10"',
             "warmup.server: expected a duration such as '500ms', '10s' or '5m', got '10'",
         ),
+        (
+            MANIFEST + "posts = true\n" + RUN,
+            "posts: expected http or https in calls, or http.payload in serves, got none",
+        ),
+        (
+            MANIFEST + "kept_connections = 0\n" + RUN,
+            "kept_connections: expected greater than or equal to 1, got 0",
+        ),
         (MANIFEST + "[run]\nserver = []", "run.server: expected List should have at least 1 item"),
         (
             MANIFEST + '[build]\ninputs = ["../x"]\n' + RUN,

@@ -298,6 +298,8 @@ def test_a_row_says_the_age_and_where_it_counts_the_json_library() -> None:
     assert version_note(facts, "go/made-up", has_json=False) == said
     assert version_note(facts, "go/x", has_json=True) == f"made-up {said}; JSON: encoding/json"
     assert version_note(_facts(), "go/made-up", has_json=True) == "1"
+    pool = replace(_facts(), kept_connections=8)
+    assert version_note(pool, "go/made-up", has_json=False) == "1; keeps up to 8 connections"
     warmed = replace(_facts(), warmed=True)
     assert version_note(warmed, "java/made-up", has_json=False) == "1; warmed up first"
 

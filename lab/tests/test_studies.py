@@ -80,6 +80,14 @@ def test_full_presets_hold_the_published_matrices() -> None:
     }
     assert len(clients) == len(roundtrip)
     assert sum((load.host, load.server) == (HOST, None) for load in clients) == 36
+    posts = [load for load in clients if load.method == "POST"]
+    assert {(load.scheme, load.policy, load.payload_bytes) for load in posts} == {
+        ("http", "reuse", 1024),
+        ("http", "reuse", 65536),
+        ("https", "reuse", 1024),
+    }
+    # Of a server that its check asks to take them.
+    assert {load.server for load in posts} == {"cpp/floor"}
     ladder = [cell.load for cell in studies["concurrency"].preset("full").cells]
     plain = [
         load
@@ -335,6 +343,14 @@ def test_a_client_cell_in_a_server_study_is_refused() -> None:
     data["role"] = "client"
     with pytest.raises(CatalogError, match="expected a kind for role client, got 'closed'"):
         parse(data)
+
+
+def test_only_http_is_posted() -> None:
+    data = tomllib.loads((STUDIES / "roundtrip.toml").read_text(encoding="utf-8"))
+    posted = next(cell for cell in data["cells"] if "method" in cell)
+    posted["rows"][1][0] = "ws"
+    with pytest.raises(CatalogError, match="method: expected the scheme http or https, got 'ws'"):
+        parse_study(data, path=Path("roundtrip.toml"))
 
 
 def test_only_what_is_echoed_has_a_size_of_its_own() -> None:

@@ -98,4 +98,4 @@ def test_wrong_usage_says_what_is_expected(capsys: pytest.CaptureFixture[str]) -
     assert run_app(["syscalls", "--cell", "c50"]) == EXIT_USAGE
     assert "--cell: expected one of http-reuse-16" in " ".join(capsys.readouterr().err.split())
     assert run_app(["syscalls", "c/nginx"]) == EXIT_USAGE
-    assert "expected a client of http" in " ".join(capsys.readouterr().err.split())
+    assert "expected a client of http that sends GET" in " ".join(capsys.readouterr().err.split())

@@ -224,6 +224,49 @@ def test_a_right_client_passes_every_check(supervisor: Supervisor) -> None:
 
 
 @pytest.mark.parametrize(
+    ("fault", "problem"),
+    [
+        ("none", None),
+        ("posts_chunks", None),
+        ("gets_anyway", "the method GET, not POST"),
+        ("posts_text", "the Content-Type text/plain"),
+        ("posts_other_bytes", "POST /payload/16 with 16 bytes: b'abcdefghijklmno!'"),
+        ("posts_less", "POST /payload/16 with 15 bytes"),
+    ],
+)
+def test_what_a_client_posts_is_checked(
+    fault: str, problem: str | None, supervisor: Supervisor
+) -> None:
+    verdict = verify_client(
+        f"fake/{fault}",
+        "http.payload",
+        program("client.py", fault),
+        supervisor,
+        schemes=("http",),
+        traits=Traits(posts=True),
+    )
+    said = {check.id: check.received for check in verdict.failed}
+    if problem is None:
+        assert said == {}
+        assert "post.reuse.16.protocol" in {check.id for check in verdict.checks}
+    else:
+        assert problem in said["post.reuse.16.protocol"]
+        assert all(check.startswith("post.") for check in said)
+
+
+def test_a_client_that_cannot_post_is_not_asked_to(supervisor: Supervisor) -> None:
+    verdict = verify_client(
+        "fake/gets_anyway",
+        "http.payload",
+        program("client.py", "gets_anyway"),
+        supervisor,
+        schemes=("http",),
+    )
+    assert verdict.passed
+    assert not [check for check in verdict.checks if check.id.startswith("post.")]
+
+
+@pytest.mark.parametrize(
     ("fault", "kept", "wrong"),
     [
         ("opens_a_second", 2, []),

@@ -119,7 +119,15 @@ private:
 
 template <typename Stream> class http_client : public beast_client<Stream> {
 public:
-    using beast_client<Stream>::beast_client;
+    explicit http_client(const wirebench::settings& settings)
+        : beast_client<Stream>(settings),
+          request_(settings.posts ? http::verb::post : http::verb::get, this->to_.target, 11) {
+        request_.set(http::field::host, this->to_.host + ":" + this->to_.port);
+        if (!settings.posts) return;
+        request_.set(http::field::content_type, wirebench::octets);
+        request_.body() = this->message_;
+        request_.prepare_payload();
+    }
 
     void open() override {
         stream_.emplace(this->make_stream());
@@ -147,10 +155,8 @@ public:
 
 private:
     net::awaitable<void> ask() {
-        http::request<http::empty_body> request{http::verb::get, this->to_.target, 11};
-        request.set(http::field::host, this->to_.host + ":" + this->to_.port);
         beast::get_lowest_layer(*stream_).expires_after(limit);
-        co_await http::async_write(*stream_, request, net::use_awaitable);
+        co_await http::async_write(*stream_, request_, net::use_awaitable);
         response_ = {};
         co_await http::async_read(*stream_, this->buffer_, response_, net::use_awaitable);
     }
@@ -164,6 +170,7 @@ private:
         socket.socket().shutdown(tcp::socket::shutdown_both, ignored);
     }
 
+    http::request<http::string_body> request_;
     std::optional<Stream> stream_;
     http::response<http::string_body> response_;
 };

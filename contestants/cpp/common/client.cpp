@@ -107,6 +107,10 @@ environment read_environment() {
         throw std::invalid_argument("WIREBENCH_POLICY: expected reuse, new or cold, got '" +
                                     policy + "'");
     out.policy = policy == "reuse" ? policy::reuse : policy == "new" ? policy::renew : policy::cold;
+    const auto method = text_of("WIREBENCH_METHOD", "GET");
+    if (method != "GET" && method != "POST")
+        throw std::invalid_argument("WIREBENCH_METHOD: expected GET or POST, got '" + method + "'");
+    out.settings.posts = method == "POST";
     out.expected = pattern(number_of("WIREBENCH_PAYLOAD_BYTES", "1024"));
     out.settings.message = out.expected;
     out.warmup = number_of("WIREBENCH_WARMUP", "0");

@@ -15,12 +15,16 @@ namespace wirebench {
 
 struct settings {
     std::string url;      // http://host:port/path or ws://host:port/ (https, wss)
-    std::string message;  // ws: the text to send and to get back
+    std::string message;  // ws: the text to send and to get back; http with `posts`: the body
     std::string ca_file;  // empty: the system's certificates
     // Policy `new`: each operation is the only one of its connection. For libraries that are told
     // so ahead, or whose connections close() cannot reach.
     bool new_connections = false;
+    bool posts = false;  // http: each operation is a POST of `message` as octets, not a GET
 };
+
+// The content type of what is posted.
+inline constexpr char octets[] = "application/octet-stream";
 
 class client {
 public:
@@ -33,7 +37,7 @@ public:
     // library's users keep between connections (handle, pool, TLS context) the constructor makes.
     virtual void open() = 0;
 
-    // http: sends one GET, reads the whole response, throws unless its status is 200.
+    // http: sends one GET or POST, reads the whole response, throws unless its status is 200.
     // ws: sends the message as text and receives one message.
     // Returns the body or message received; it must stay valid until the next call.
     virtual std::string_view operation() = 0;
@@ -50,7 +54,7 @@ std::unique_ptr<client> make_client(const settings& settings);
 
 // From here on for the drivers, common.cpp.
 
-// Byte i is 'a' + i % 26: what /payload/{n} serves and what is sent to an echo server.
+// Byte i is 'a' + i % 26: what /payload/{n} serves and what is posted and sent to an echo server.
 std::string pattern(std::size_t size);
 
 // reuse: one client, one connection. renew: one client, a connection for each operation. cold: a

@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <string>
 #include <utility>
 
 namespace {
@@ -33,13 +34,14 @@ int main(int argc, char** argv) {
     try {
         const auto environment = wirebench::read_environment();
         const auto scheme = environment.settings.url.substr(0, environment.settings.url.find(':'));
+        const std::string method = environment.settings.posts ? "/post" : "";
         constexpr std::pair<wirebench::policy, const char*> policies[] = {
             {wirebench::policy::reuse, "/reuse"},
             {wirebench::policy::renew, "/new"},
             {wirebench::policy::cold, "/cold"},
         };
         for (const auto [policy, suffix] : policies) {
-            const auto name = scheme + suffix;
+            const auto name = scheme + method + suffix;
             benchmark::RegisterBenchmark(name.c_str(),
                                          [&, policy = policy](benchmark::State& state) {
                                              operations(state, environment, policy);

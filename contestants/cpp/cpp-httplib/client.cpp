@@ -13,7 +13,9 @@ class httplib_client : public wirebench::client {
 public:
     explicit httplib_client(const wirebench::settings& settings)
         : path_(settings.url.substr(settings.url.find('/', settings.url.find("://") + 3))),
-          client_(settings.url.substr(0, settings.url.size() - path_.size())) {
+          client_(settings.url.substr(0, settings.url.size() - path_.size())),
+          posts_(settings.posts),
+          message_(settings.message) {
         client_.set_keep_alive(!settings.new_connections);
         client_.set_connection_timeout(std::chrono::seconds(10));
         client_.set_read_timeout(std::chrono::seconds(10));
@@ -25,7 +27,8 @@ public:
     void open() override {}  // the client connects with a request
 
     std::string_view operation() override {
-        auto& result = result_.emplace(client_.Get(path_));
+        auto& result = result_.emplace(posts_ ? client_.Post(path_, message_, wirebench::octets)
+                                              : client_.Get(path_));
         if (!result) throw std::runtime_error(httplib::to_string(result.error()));
         if (result->status != 200)
             throw std::runtime_error("expected status 200, got " + std::to_string(result->status));
@@ -38,6 +41,8 @@ public:
 private:
     std::string path_;
     httplib::Client client_;
+    bool posts_;
+    std::string message_;
     std::optional<httplib::Result> result_;
     std::uint64_t connections_ = 0;
 };

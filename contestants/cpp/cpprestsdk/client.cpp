@@ -36,7 +36,10 @@ void trust(boost::asio::ssl::context& context, const std::string& ca_file) {
 class http_client : public wirebench::client {
 public:
     explicit http_client(const wirebench::settings& settings)
-        : uri_(settings.url), ca_file_(settings.ca_file) {
+        : uri_(settings.url),
+          ca_file_(settings.ca_file),
+          posts_(settings.posts),
+          message_(settings.message.begin(), settings.message.end()) {
         config_.set_timeout(std::chrono::seconds(10));
         config_.set_ssl_context_callback([this](auto& context) { trust(context, ca_file_); });
         // Called for each request, with the socket of its connection: not open yet, if that is new.
@@ -48,8 +51,10 @@ public:
     void open() override { client_.emplace(uri_.authority(), config_); }
 
     std::string_view operation() override {
-        const auto response = client_->request(http::methods::GET, uri_.resource().to_string());
-        const auto reply = response.get();
+        http::http_request request(posts_ ? http::methods::POST : http::methods::GET);
+        request.set_request_uri(uri_.resource());
+        if (posts_) request.set_body(message_);  // as application/octet-stream
+        const auto reply = client_->request(request).get();
         body_ = reply.extract_vector().get();
         if (reply.status_code() != http::status_codes::OK)
             throw std::runtime_error("expected status 200, got " +
@@ -68,6 +73,8 @@ private:
 
     web::uri uri_;
     std::string ca_file_;
+    bool posts_;
+    std::vector<unsigned char> message_;
     std::atomic<std::uint64_t> connections_ = 0;
     http::client::http_client_config config_;
     std::optional<http::client::http_client> client_;

@@ -205,8 +205,14 @@ class http_client : public raw_client {
 public:
     http_client(const settings& settings, address to)
         : raw_client(settings, std::move(to)),
-          request_("GET " + to_.path + " HTTP/1.1\r\nHost: " + to_.host + ":" + to_.port +
-                   "\r\n\r\n") {}
+          request_((settings.posts ? "POST " : "GET ") + to_.path +
+                   " HTTP/1.1\r\nHost: " + to_.host + ":" + to_.port + "\r\n") {
+        if (settings.posts)
+            request_ += std::string("Content-Type: ") + wirebench::octets +
+                        "\r\nContent-Length: " + std::to_string(settings.message.size()) +
+                        "\r\n\r\n" + settings.message;
+        else request_ += "\r\n";
+    }
 
     std::string_view operation() override {
         if (server_closed_) {  // as `Connection: close` asked for

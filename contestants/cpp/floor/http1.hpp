@@ -291,6 +291,7 @@ public:
             .substr(0, to.method == "HEAD" ? head_size_[form] : forms_[form].size());
     }
     std::string_view closing() const { return forms_[1]; }
+    std::string_view body() const { return std::string_view(forms_[0]).substr(head_size_[0]); }
 
     static std::string_view connection_field(bool keep_alive, bool http_1_0) {
         return connection_field(form_of(keep_alive, http_1_0));

@@ -20,29 +20,42 @@ std::string bytes_of_payload(std::size_t size) {
     return out;
 }
 
-// Paths that always get the same reply.
+// Paths that always get the same reply. With `echoes`, what a page holds can also be posted to it:
+// the reply is then the same, and so an echo.
 class fixed_pages : public http_service {
 public:
     struct page {
         std::string_view path;
         http1::fixed_response reply;
     };
-    explicit fixed_pages(std::vector<page> pages) : pages_(std::move(pages)) {}
+    explicit fixed_pages(std::vector<page> pages, bool echoes)
+        : pages_(std::move(pages)),
+          echoes_(echoes),
+          wrong_method_("405 Method Not Allowed",
+                        std::string(echoes ? "Allow: GET, HEAD, POST\r\n" : "Allow: GET, HEAD\r\n")
+                            .append(text_plain),
+                        "method not allowed") {}
 
 private:
     void on_request(event_loop& loop, connection& from, const http1::request& request) override {
         for (const auto& page : pages_)
             if (request.path == page.path)
-                return reply(
-                    loop, from, request,
-                    request.method == "GET" || request.method == "HEAD" ? page.reply : get_only_);
+                return reply(loop, from, request, answer(request, page.reply));
         reply(loop, from, request, not_found_);
     }
 
+    const http1::fixed_response& answer(const http1::request& request,
+                                        const http1::fixed_response& page) const {
+        if (request.method == "GET" || request.method == "HEAD") return page;
+        if (!echoes_ || request.method != "POST") return wrong_method_;
+        return request.body == page.body() ? page : other_body_;
+    }
+
     std::vector<page> pages_;
-    http1::fixed_response get_only_{"405 Method Not Allowed",
-                                    "Allow: GET, HEAD\r\nContent-Type: text/plain\r\n",
-                                    "method not allowed"};
+    bool echoes_;
+    http1::fixed_response wrong_method_;
+    http1::fixed_response other_body_{"400 Bad Request", text_plain,
+                                      "expected the payload itself as the body"};
 };
 
 std::int64_t monotonic_ns() {
@@ -158,7 +171,7 @@ std::unique_ptr<service> make_hello() {
     std::vector<fixed_pages::page> pages;
     pages.push_back({"/route_01", {"200 OK", text_plain, "hello from route_01"}});
     pages.push_back({"/route_02", {"200 OK", text_plain, "hello from route_02"}});
-    return std::make_unique<fixed_pages>(std::move(pages));
+    return std::make_unique<fixed_pages>(std::move(pages), false);
 }
 
 std::unique_ptr<service> make_payload() {
@@ -167,7 +180,7 @@ std::unique_ptr<service> make_payload() {
     pages.push_back({"/payload/1024", {"200 OK", octets, bytes_of_payload(1024)}});
     pages.push_back({"/payload/65536", {"200 OK", octets, bytes_of_payload(65536)}});
     pages.push_back({"/payload/1048576", {"200 OK", octets, bytes_of_payload(1048576)}});
-    return std::make_unique<fixed_pages>(std::move(pages));
+    return std::make_unique<fixed_pages>(std::move(pages), true);
 }
 
 std::unique_ptr<service> make_rest(std::int64_t delay_ns, std::size_t slots) {

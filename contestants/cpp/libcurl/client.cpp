@@ -19,7 +19,8 @@ size_t append(char* data, size_t, size_t size, void* body) {
 
 class curl_client : public wirebench::client {
 public:
-    explicit curl_client(const wirebench::settings& settings) : handle_(curl_easy_init()) {
+    explicit curl_client(const wirebench::settings& settings)
+        : handle_(curl_easy_init()), sent_(settings.message) {
         if (handle_ == nullptr) throw std::runtime_error("curl_easy_init failed");
         curl_easy_setopt(handle_, CURLOPT_URL, settings.url.c_str());
         curl_easy_setopt(handle_, CURLOPT_WRITEFUNCTION, append);
@@ -30,8 +31,18 @@ public:
         curl_easy_setopt(handle_, CURLOPT_FORBID_REUSE, settings.new_connections ? 1L : 0L);
         if (!settings.ca_file.empty())
             curl_easy_setopt(handle_, CURLOPT_CAINFO, settings.ca_file.c_str());
+        if (!settings.posts) return;
+        const auto type = std::string("Content-Type: ") + wirebench::octets;
+        headers_ = curl_slist_append(nullptr, type.c_str());
+        curl_easy_setopt(handle_, CURLOPT_HTTPHEADER, headers_);
+        curl_easy_setopt(handle_, CURLOPT_POSTFIELDS, sent_.data());
+        curl_easy_setopt(handle_, CURLOPT_POSTFIELDSIZE_LARGE,
+                         static_cast<curl_off_t>(sent_.size()));
     }
-    ~curl_client() override { curl_easy_cleanup(handle_); }
+    ~curl_client() override {
+        curl_easy_cleanup(handle_);
+        curl_slist_free_all(headers_);
+    }
 
     void open() override {}  // libcurl connects with the first request
 
@@ -54,6 +65,8 @@ public:
 
 private:
     CURL* handle_;
+    curl_slist* headers_ = nullptr;
+    std::string sent_;
     std::string body_;
     std::uint64_t connections_ = 0;
 };

@@ -51,7 +51,10 @@ net::Context::Ptr context_of(const wirebench::settings& settings) {
 class http_client : public wirebench::client {
 public:
     explicit http_client(const wirebench::settings& settings)
-        : uri_(settings.url), keep_alive_(!settings.new_connections) {
+        : uri_(settings.url),
+          keep_alive_(!settings.new_connections),
+          posts_(settings.posts),
+          message_(settings.message) {
         if (uri_.getScheme() == "https")
             https_.emplace(uri_.getHost(), uri_.getPort(), context_of(settings));
         else http_.emplace(uri_.getHost(), uri_.getPort());
@@ -64,10 +67,16 @@ public:
 
     std::string_view operation() override {
         return telling([this] {
-            net::HTTPRequest request(net::HTTPRequest::HTTP_GET, uri_.getPathEtc(),
-                                     net::HTTPMessage::HTTP_1_1);
+            net::HTTPRequest request(
+                posts_ ? net::HTTPRequest::HTTP_POST : net::HTTPRequest::HTTP_GET,
+                uri_.getPathEtc(), net::HTTPMessage::HTTP_1_1);
             request.setKeepAlive(keep_alive_);
-            session().sendRequest(request);
+            if (posts_) {
+                request.setContentType(wirebench::octets);
+                request.setContentLength64(static_cast<Poco::Int64>(message_.size()));
+            }
+            auto& sending = session().sendRequest(request);
+            if (posts_) sending.write(message_.data(), static_cast<long>(message_.size()));
             net::HTTPResponse response;
             auto& body = session().receiveResponse(response);
             body_.clear();
@@ -92,6 +101,8 @@ private:
 
     Poco::URI uri_;
     bool keep_alive_;
+    bool posts_;
+    std::string message_;
     std::optional<counting<net::HTTPClientSession>> http_;
     std::optional<counting<net::HTTPSClientSession>> https_;
     std::string body_;

@@ -27,12 +27,16 @@ std::shared_ptr<wire::tls::client_context> tls_of(const wirebench::settings& set
 class http_client : public wirebench::client {
 public:
     explicit http_client(const wirebench::settings& settings)
-        : url_(settings.url), client_(value_of(wire::http::client::create(options_of(settings)))) {}
+        : url_(settings.url),
+          posts_(settings.posts),
+          message_(settings.message),
+          client_(value_of(wire::http::client::create(options_of(settings)))) {}
 
     void open() override {}  // the client connects with a request
 
     std::string_view operation() override {
-        reply_ = value_of(client_.get(url_));
+        reply_ =
+            value_of(posts_ ? client_.post(url_, message_, wirebench::octets) : client_.get(url_));
         if (reply_.status() != 200)
             throw std::runtime_error("expected status 200, got " + std::to_string(reply_.status()));
         return reply_.body();
@@ -50,6 +54,8 @@ private:
     }
 
     std::string url_;
+    bool posts_;
+    std::string message_;
     wire::http::client client_;
     wire::http::reply reply_;
 };

@@ -6,9 +6,14 @@ const http = require('node:http');
 const https = require('node:https');
 
 const url = new URL(process.env.WIREBENCH_URL);
-const { Agent, get: request } = url.protocol === 'https:' ? https : http;
+const { Agent, request } = url.protocol === 'https:' ? https : http;
 const policy = process.env.WIREBENCH_POLICY;
 const expected = Buffer.alloc(Number(process.env.WIREBENCH_PAYLOAD_BYTES), 'abcdefghijklmnopqrstuvwxyz');
+const posts = process.env.WIREBENCH_METHOD === 'POST';
+const sending = {
+  method: posts ? 'POST' : 'GET',
+  headers: posts ? { 'Content-Type': 'application/octet-stream', 'Content-Length': expected.length } : {},
+};
 const warmup = Number(process.env.WIREBENCH_WARMUP);
 const operations = Number(process.env.WIREBENCH_OPERATIONS);
 
@@ -26,22 +31,23 @@ function newAgent(keepAlive) {
   return new CountingAgent({ ca: file ? fs.readFileSync(file) : undefined, keepAlive, maxSockets: 1 });
 }
 
-function get(agent) {
+function operate(agent) {
   return new Promise((resolve, reject) => {
-    const sent = request(url, { agent }, (response) => {
+    const sent = request(url, { ...sending, agent }, (response) => {
       const chunks = [];
       response.on('data', (chunk) => chunks.push(chunk));
       response.on('end', () => resolve(response.statusCode === 200 && expected.equals(Buffer.concat(chunks))));
       response.on('error', reject);
     });
     sent.on('error', reject);
+    sent.end(posts ? expected : undefined);
   });
 }
 
-async function getCold() {
+async function operateCold() {
   const agent = newAgent(true);
   try {
-    return await get(agent);
+    return await operate(agent);
   } finally {
     agent.destroy();
   }
@@ -49,7 +55,7 @@ async function getCold() {
 
 async function main() {
   const agent = newAgent(policy === 'reuse');
-  const operation = policy === 'cold' ? getCold : () => get(agent);
+  const operation = policy === 'cold' ? operateCold : () => operate(agent);
   const samples = Buffer.alloc(8 * operations);
   let errors = 0;
   let cpu;

@@ -7,6 +7,9 @@ const { Agent, fetch } = require('undici');
 const url = process.env.WIREBENCH_URL;
 const policy = process.env.WIREBENCH_POLICY;
 const expected = Buffer.alloc(Number(process.env.WIREBENCH_PAYLOAD_BYTES), 'abcdefghijklmnopqrstuvwxyz');
+const sending = process.env.WIREBENCH_METHOD === 'POST'
+  ? { method: 'POST', headers: { 'Content-Type': 'application/octet-stream' }, body: expected }
+  : {};
 const warmup = Number(process.env.WIREBENCH_WARMUP);
 const operations = Number(process.env.WIREBENCH_OPERATIONS);
 
@@ -24,16 +27,16 @@ function newAgent(keepAlive) {
   });
 }
 
-async function get(dispatcher) {
-  const response = await fetch(url, { dispatcher });
+async function operate(dispatcher) {
+  const response = await fetch(url, { ...sending, dispatcher });
   const body = Buffer.from(await response.arrayBuffer());
   return response.status === 200 && expected.equals(body);
 }
 
-async function getCold() {
+async function operateCold() {
   const agent = newAgent(true);
   try {
-    return await get(agent);
+    return await operate(agent);
   } finally {
     await agent.destroy();
   }
@@ -43,7 +46,7 @@ async function main() {
   // At an address, undici leaves the request open whose certificate names another host: Node then ends for want of work.
   process.exitCode = 1;
   const agent = newAgent(policy === 'reuse');
-  const operation = policy === 'cold' ? getCold : () => get(agent);
+  const operation = policy === 'cold' ? operateCold : () => operate(agent);
   const samples = Buffer.alloc(8 * operations);
   let errors = 0;
   let cpu;

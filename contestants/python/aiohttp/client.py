@@ -18,10 +18,13 @@ import aiohttp
 
 URL = os.environ["WIREBENCH_URL"]
 POLICY = os.environ["WIREBENCH_POLICY"]
+METHOD = os.environ.get("WIREBENCH_METHOD", "GET")
 EXPECTED = (b"abcdefghijklmnopqrstuvwxyz" * (int(os.environ["WIREBENCH_PAYLOAD_BYTES"]) // 26 + 1))[
     : int(os.environ["WIREBENCH_PAYLOAD_BYTES"])
 ]
 MESSAGE = EXPECTED.decode()
+BODY = EXPECTED if METHOD == "POST" else None
+HEADERS = {"Content-Type": "application/octet-stream"} if METHOD == "POST" else None
 WARMUP = int(os.environ["WIREBENCH_WARMUP"])
 OPERATIONS = int(os.environ["WIREBENCH_OPERATIONS"])
 
@@ -46,8 +49,8 @@ def new_session() -> aiohttp.ClientSession:
     )
 
 
-async def get(session: aiohttp.ClientSession) -> bool:
-    async with session.get(URL) as response:
+async def ask(session: aiohttp.ClientSession) -> bool:
+    async with session.request(METHOD, URL, data=BODY, headers=HEADERS) as response:
         return await response.read() == EXPECTED and response.status == 200
 
 
@@ -101,7 +104,7 @@ async def measure(operation: Callable[[], Awaitable[bool]]) -> int:
 
 
 async def main() -> int:
-    operation = get if URL.startswith("http") else exchange_once
+    operation = ask if URL.startswith("http") else exchange_once
     if POLICY == "cold":
         return await measure(lambda: with_new_session(operation))
     async with new_session() as session:

@@ -26,11 +26,15 @@ from pathlib import Path
 
 URL = os.environ["WIREBENCH_URL"]
 POLICY = os.environ["WIREBENCH_POLICY"]
+METHOD = os.environ.get("WIREBENCH_METHOD", "GET")
 CA_FILE = os.environ["WIREBENCH_CA_FILE"] or None
 EXPECTED = (b"abcdefghijklmnopqrstuvwxyz" * (int(os.environ["WIREBENCH_PAYLOAD_BYTES"]) // 26 + 1))[
     : int(os.environ["WIREBENCH_PAYLOAD_BYTES"])
 ]
 MESSAGE = EXPECTED.decode()
+# What a request carries besides its method: a POST brings what is expected back.
+BODY = EXPECTED if METHOD == "POST" else None
+HEADERS = {"Content-Type": "application/octet-stream"} if METHOD == "POST" else {}
 WARMUP = int(os.environ["WIREBENCH_WARMUP"])
 OPERATIONS = int(os.environ["WIREBENCH_OPERATIONS"])
 

@@ -27,8 +27,8 @@ def connection() -> HTTPConnection:
 def session() -> Iterator[contract.Operation]:
     with closing(connection()) as client:
 
-        def get() -> bytes:
-            client.request("GET", TARGET.path)
+        def operate() -> bytes:
+            client.request(contract.METHOD, TARGET.path, contract.BODY, contract.HEADERS)
             response = client.getresponse()
             body = response.read()
             if response.status != 200:
@@ -37,7 +37,7 @@ def session() -> Iterator[contract.Operation]:
                 client.close()  # the object connects again with the next request
             return body
 
-        yield get
+        yield operate
 
 
 contract.measure(session)

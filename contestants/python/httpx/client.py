@@ -20,14 +20,16 @@ def session() -> Iterator[contract.Operation]:
     with httpx.Client(
         verify=contract.tls_context() or True,
         limits=httpx.Limits(max_connections=100, max_keepalive_connections=kept),
+        headers=contract.HEADERS,
         timeout=10,
         trust_env=False,  # whatever the environment says of proxies
     ) as client:
 
-        def get() -> bytes:
-            return client.get(contract.URL).raise_for_status().content
+        def operate() -> bytes:
+            response = client.request(contract.METHOD, contract.URL, content=contract.BODY)
+            return response.raise_for_status().content
 
-        yield get
+        yield operate
 
 
 contract.measure(session)

@@ -21,13 +21,14 @@ def session() -> Iterator[contract.Operation]:
         client.verify = contract.CA_FILE or True
         if contract.POLICY == "new":
             client.headers["Connection"] = "close"  # its pool has no switch
+        client.headers.update(contract.HEADERS)
 
-        def get() -> bytes:
-            response = client.get(contract.URL, timeout=10)
+        def operate() -> bytes:
+            response = client.request(contract.METHOD, contract.URL, data=contract.BODY, timeout=10)
             response.raise_for_status()
             return response.content
 
-        yield get
+        yield operate
 
 
 contract.measure(session)

@@ -16,18 +16,20 @@ import contract
 
 @contextmanager
 def session() -> Iterator[contract.Operation]:
-    headers = {"Connection": "close"} if contract.POLICY == "new" else {}  # its pool has no switch
+    headers = dict(contract.HEADERS)
+    if contract.POLICY == "new":
+        headers["Connection"] = "close"  # its pool has no switch
     with urllib3.PoolManager(
         ca_certs=contract.CA_FILE, headers=headers, timeout=10, retries=False
     ) as client:
 
-        def get() -> bytes:
-            response = client.request("GET", contract.URL)
+        def operate() -> bytes:
+            response = client.request(contract.METHOD, contract.URL, body=contract.BODY)
             if response.status != 200:
                 raise ValueError(f"expected status 200, got {response.status}")
             return response.data
 
-        yield get
+        yield operate
 
 
 contract.measure(session)

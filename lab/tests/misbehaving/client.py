@@ -21,7 +21,21 @@ policy = os.environ["WIREBENCH_POLICY"]
 size = int(os.environ["WIREBENCH_PAYLOAD_BYTES"])
 warmup, operations = int(os.environ["WIREBENCH_WARMUP"]), int(os.environ["WIREBENCH_OPERATIONS"])
 wanted = bytes(ord("a") + i % 26 for i in range(size))
-request = f"GET {target.path} HTTP/1.1\r\nHost: {target.netloc}\r\n\r\n".encode()
+method = os.environ["WIREBENCH_METHOD"] if fault != "gets_anyway" else "GET"
+request = f"{method} {target.path} HTTP/1.1\r\nHost: {target.netloc}\r\n".encode()
+if method == "POST":
+    kind = b"text/plain" if fault == "posts_text" else b"application/octet-stream"
+    sent = wanted[:-1] + b"!" if fault == "posts_other_bytes" else wanted
+    sent = sent[:-1] if fault == "posts_less" else sent
+    request += b"Content-Type: " + kind + b"\r\n"
+    if fault == "posts_chunks":
+        chunks = [sent[:7], sent[7:]]
+        sent = b"".join(b"%x\r\n%s\r\n" % (len(one), one) for one in chunks) + b"0\r\n\r\n"
+        request += b"Transfer-Encoding: chunked\r\n\r\n" + sent
+    else:
+        request += b"Content-Length: %d\r\n\r\n" % len(sent) + sent
+else:
+    request += b"\r\n"
 RECONNECTS = ("reconnects", "reconnects_openly")
 seconds: list[Any] = []
 connections = 0

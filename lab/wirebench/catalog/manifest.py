@@ -111,6 +111,7 @@ class _Manifest(_Table):
     checked_with_threads: Annotated[int, Field(ge=2)] | None = None
     processes: bool = False
     closes: bool = False
+    posts: bool = False
     kept_connections: Annotated[int, Field(ge=1)] = 1
     build: _Build = _Build()
     run: _Run = _Run()
@@ -222,6 +223,7 @@ def read_contestant(folder: Path, *, root: Path) -> Contestant:
         warmup_ns=file.warmup.server,
         client_warmup_ns=file.warmup.client,
         closes=file.closes,
+        posts=file.posts,
         kept_connections=file.kept_connections,
     )
 
@@ -245,6 +247,10 @@ def _check_roles(file: _Manifest, *, path: Path) -> None:
     if file.serves and file.run.server is None:
         raise CatalogError(
             f"{path}: run.server: expected a command here or in {LANGUAGE}, got nothing"
+        )
+    if file.posts and not ({"http", "https"} & set(file.calls) or "http.payload" in file.serves):
+        raise CatalogError(
+            f"{path}: posts: expected http or https in calls, or http.payload in serves, got none"
         )
     if file.calls and file.run.client is None:
         raise CatalogError(

@@ -114,6 +114,10 @@ class Contestant:
     """What it needs as a client: the operations that a native client does in this time."""
     closes: bool = False
     """It ends each connection after its reply, so that every request pays for a new one."""
+    posts: bool = False
+    """As a client it also sends POST where it is asked to; as a server of ``http.payload`` it takes
+    it.
+    """
     kept_connections: int = 1
     """How many connections it opens at most as a client under ``reuse``."""
 

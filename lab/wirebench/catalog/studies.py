@@ -28,6 +28,7 @@ Kind = Literal["closed", "open", "each", "ramp", "idle", "storm", "client"]
 Policy = Literal["reuse", "new"]
 ClientPolicy = Literal["reuse", "new", "cold"]
 """CONTRIBUTING.md says what each means to a client."""
+Method = Literal["GET", "POST"]
 Pacing = Literal["serial", "burst"]
 Arrivals = Literal["poisson", "constant"]
 Cores = Literal["one", "all"]
@@ -203,6 +204,8 @@ class ClientLoad:
     operations: int
     typical_ns: int
     """About how long one operation takes. Only the estimate of a run's length uses it."""
+    method: Method = "GET"
+    """``POST``: with as many bytes as its body, which the reply brings back."""
     host: HostName = HOST
     """What the URL names. ``localhost`` is ::1 and then 127.0.0.1, and nobody listens on ::1."""
     server: str | None = None
@@ -406,6 +409,7 @@ class _ClientCell(_CellBase):
     warmup: Annotated[int, Field(ge=0)]
     operations: Count
     typical: Duration
+    method: Method = "GET"
     host: HostName = HOST
     server: str | None = None
     closes_after: Annotated[int, Field(ge=0)] = 0
@@ -584,6 +588,11 @@ def _cell(model: _AnyCell, preset: _Preset, *, file: _StudyFile, path: Path) -> 
             f"{path}: cells.{model.id}.host: expected {HOST!r} over TLS, which the certificate"
             f" names, got {model.host!r}"
         )
+    if isinstance(model, _ClientCell) and model.method == "POST" and workload != "http.payload":
+        raise CatalogError(
+            f"{path}: cells.{model.id}.method: expected the scheme http or https, got"
+            f" {model.scheme!r}"
+        )
     if isinstance(model, _ClosedCell) and model.payload_bytes and workload != "ws.echo":
         raise CatalogError(
             f"{path}: cells.{model.id}.payload_bytes: expected the workload ws.echo, got"
@@ -687,6 +696,7 @@ def _load(model: _AnyCell, preset: _Preset) -> Load:
                 warmup=model.warmup,
                 operations=model.operations,
                 typical_ns=model.typical,
+                method=model.method,
                 host=model.host,
                 server=model.server,
                 closes_after=model.closes_after,

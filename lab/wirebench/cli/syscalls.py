@@ -17,6 +17,7 @@ from wirebench.catalog.studies import ClientLoad, load_studies
 from wirebench.cli.arguments import Jobs, Selectors, check_output, default_jobs, open_catalog
 from wirebench.cli.calling import STUDY, NoServerError, server_for
 from wirebench.cli.console import EXIT_FAILED, console, error_console, say_warning
+from wirebench.plan.choose import takes_part
 
 if TYPE_CHECKING:
     from wirebench.trial.system_calls import Calls
@@ -66,10 +67,12 @@ def syscalls(
     chosen = [
         one
         for one in catalog.select(selectors or ())
-        if load.scheme in one.calls and one.disabled is None
+        if takes_part(one, wanted) and one.disabled is None
     ]
     if not chosen:
-        raise CatalogError(f"CONTESTANT: expected a client of {load.scheme}, got none")
+        raise CatalogError(
+            f"CONTESTANT: expected a client of {load.scheme} that sends {load.method}, got none"
+        )
     found: dict[str, Calls] = {}
     failed = False
     workers = default_jobs(jobs)

@@ -40,10 +40,11 @@ def has_cores_for(cell: Cell, *, hardware_threads: int) -> bool:
 
 def takes_part(contestant: Contestant, cell: Cell) -> bool:
     """Whether the contestant can play its role in the cell: serve the workload, or call
-    the scheme.
+    the scheme by the method.
     """
     if isinstance(cell.load, ClientLoad):
-        return cell.load.scheme in contestant.calls
+        asked = cell.load
+        return asked.scheme in contestant.calls and (asked.method == "GET" or contestant.posts)
     return _serves(contestant, cell)
 
 

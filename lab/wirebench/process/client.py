@@ -56,6 +56,7 @@ def client_environment(
     path = f"/payload/{load.payload_bytes}" if load.scheme.startswith("http") else "/"
     return {
         "WIREBENCH_URL": f"{load.scheme}://{load.host}:{port}{path}",
+        "WIREBENCH_METHOD": load.method,
         "WIREBENCH_POLICY": load.policy,
         "WIREBENCH_PAYLOAD_BYTES": str(load.payload_bytes),
         "WIREBENCH_WARMUP": str(load.warmup),

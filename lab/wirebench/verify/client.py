@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 
 from wirebench.catalog.model import CALLED, SCHEMES, TLS_SCHEMES, Scheme, Workload
-from wirebench.catalog.studies import ClientLoad, ClientPolicy
+from wirebench.catalog.studies import ClientLoad, ClientPolicy, Method
 from wirebench.process.certificates import Certificates, issue
 from wirebench.process.client import ClientRun, run_client
 from wirebench.process.cores import choose_cores
@@ -69,6 +69,11 @@ def _checks(
         yield from _wrong(scope, program, _load(scheme, "reuse", 1024), wrong)
     if scheme == "http":
         yield from _closing(scope, program, _load(scheme, "reuse", 16))
+    if scheme == "http" and traits.posts:
+        for policy in _POLICIES:
+            for size in _SIZES:
+                yield from _right(scope, program, _load(scheme, policy, size, "POST"), traits)
+        yield from _wrong(scope, program, _load(scheme, "reuse", 1024, "POST"), "wrong_body")
 
 
 def _tls_checks(
@@ -80,6 +85,10 @@ def _tls_checks(
     right = issue(scope.folder)
     for policy in _POLICIES:
         yield from _right(scope, program, _load(scheme, policy, 65_536), traits, right)
+    if scheme == "https" and traits.posts:
+        # Of the size that is measured: undici gives up a connection that answers a larger body
+        # before it has noticed that all of it was sent.
+        yield from _right(scope, program, _load(scheme, "reuse", 1024, "POST"), traits, right)
     yield from _wrong(scope, program, _load(scheme, "reuse", 1024), "wrong_body", right)
     for what, certificates in (
         ("other_authority", issue(scope.folder, signed_by="stranger")),
@@ -88,11 +97,12 @@ def _tls_checks(
         yield from _impostor(scope, program, _load(scheme, "reuse", 1024), what, certificates)
 
 
-def _load(scheme: Scheme, policy: ClientPolicy, size: int) -> ClientLoad:
+def _load(scheme: Scheme, policy: ClientPolicy, size: int, method: Method = "GET") -> ClientLoad:
     return ClientLoad(
         scheme=scheme,
         policy=policy,
         payload_bytes=size,
+        method=method,
         warmup=WARMUP,
         operations=OPERATIONS,
         typical_ns=_TYPICAL_NS,
@@ -106,7 +116,7 @@ def _run(
     misbehaviour: Misbehaviour,
     tls: Certificates | None = None,
 ) -> tuple[ClientRun, Process, Counts]:
-    with serving(misbehaviour, tls) as server:
+    with serving(misbehaviour, tls, load.method) as server:
         run, process = run_client(
             scope,
             program,
@@ -123,10 +133,13 @@ class _Says:
     """The results of one client run, under one prefix."""
 
     def __init__(self, name: str, load: ClientLoad, besides: str = "") -> None:
+        post = load.method == "POST"
+        name = f"post.{name}" if post else name
         self._name = f"{load.scheme}.{name}" if load.tls else name
         self._sent = (
-            f"{load.scheme}, {load.policy}, {load.payload_bytes} bytes, {load.warmup} to warm up,"
-            f" {load.operations} operations" + (f", {besides}" if besides else "")
+            f"{load.scheme}, {'POST, ' if post else ''}{load.policy}, {load.payload_bytes} bytes,"
+            f" {load.warmup} to warm up, {load.operations} operations"
+            + (f", {besides}" if besides else "")
         )
 
     def that(

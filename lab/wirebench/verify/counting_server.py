@@ -1,8 +1,9 @@
 """The lab's own server for checking clients. It serves what the contract says, or something
 deliberately wrong, and counts.
 
-It has one thread with one asyncio loop. It serves http (``GET /payload/N``) and WebSocket echo
-(``GET /`` with Upgrade) on one port, over TLS if it has certificates.
+It has one thread with one asyncio loop. It serves http (``GET /payload/N``, or ``POST`` with the
+payload as body) and WebSocket echo (``GET /`` with Upgrade) on one port, over TLS if it has
+certificates.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Literal
 
+from wirebench.catalog.studies import Method
 from wirebench.catalog.workloads import payload
 from wirebench.frames import (
     BINARY,
@@ -55,11 +57,15 @@ class CountingServer:
     """Use ``serving()``. ``counts`` may be read when the client has exited."""
 
     def __init__(
-        self, misbehaviour: Misbehaviour = "none", tls: Certificates | None = None
+        self,
+        misbehaviour: Misbehaviour = "none",
+        tls: Certificates | None = None,
+        method: Method = "GET",
     ) -> None:
         self.port = 0
         self.counts = Counts()
         self._misbehaviour = misbehaviour
+        self._method = method
         self._tls = None if tls is None else ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         if self._tls is not None and tls is not None:
             self._tls.load_cert_chain(tls.certificate_file, tls.key_file)
@@ -136,8 +142,12 @@ class CountingServer:
             if headers.get("upgrade", "").lower() == "websocket":
                 await self._websocket(reader, writer, headers)
                 return
-            await reader.readexactly(int(headers.get("content-length", "0")))
+            if headers.get("expect", "").lower() == "100-continue":
+                writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            body = await _read_body(reader, headers)
             self.counts.requests += 1
+            if self._method == "POST":
+                _check_posted(method, path, headers, body)
             closes = (
                 self._misbehaviour == "close_each"
                 or headers.get("connection", "").lower() == "close"
@@ -149,7 +159,7 @@ class CountingServer:
 
     def _response(self, method: str, path: str, *, closes: bool) -> bytes:
         size = path.removeprefix("/payload/")
-        found = method == "GET" and path.startswith("/payload/") and size.isdigit()
+        found = method == self._method and path.startswith("/payload/") and size.isdigit()
         if self._misbehaviour == "not_found" or not found:
             status, body = "404 Not Found", b"not found"
         else:
@@ -210,6 +220,43 @@ class CountingServer:
                 return
 
 
+async def _read_body(reader: asyncio.StreamReader, headers: dict[str, str]) -> bytes:
+    """By its length or by chunks (RFC 9112 section 6)."""
+    if headers.get("transfer-encoding", "").lower() != "chunked":
+        return await reader.readexactly(_size(headers.get("content-length", "0"), 10))
+    body = bytearray()
+    while (size := _size((await reader.readuntil(b"\r\n"))[:-2].decode("latin-1"), 16)) > 0:
+        if len(body) + size > MAX_MESSAGE_BYTES:
+            raise _ProtocolError(f"a body of more than {MAX_MESSAGE_BYTES} bytes")
+        body += await reader.readexactly(size)
+        if await reader.readexactly(2) != b"\r\n":
+            raise _ProtocolError("a chunk without its end (RFC 9112 section 7.1)")
+    while await reader.readuntil(b"\r\n") != b"\r\n":
+        continue  # a trailer field
+    return bytes(body)
+
+
+def _size(text: str, base: int) -> int:
+    digits = "0123456789abcdef"[:base]
+    if not text or any(one not in digits for one in text.lower()):
+        raise _ProtocolError(f"a body whose size is {text[:40]!r}")
+    size = int(text, base)
+    if size > MAX_MESSAGE_BYTES:
+        raise _ProtocolError(f"a body of {size} bytes")
+    return size
+
+
+def _check_posted(method: str, path: str, headers: dict[str, str], body: bytes) -> None:
+    if method != "POST":
+        raise _ProtocolError(f"the method {method}, not POST")
+    kind = headers.get("content-type", "none")
+    if kind.partition(";")[0].strip().lower() != "application/octet-stream":
+        raise _ProtocolError(f"the Content-Type {kind}, not application/octet-stream")
+    size = path.removeprefix("/payload/")
+    if not size.isdigit() or body != payload(int(size)):
+        raise _ProtocolError(f"POST {path} with {len(body)} bytes: {body[:40]!r}")
+
+
 async def _read_frame(reader: asyncio.StreamReader) -> tuple[int, bool, bytes]:
     first, second = await reader.readexactly(2)
     if not second & 0x80:
@@ -241,9 +288,11 @@ def _parse_head(head: bytes) -> tuple[str, str, dict[str, str]]:
 
 @contextmanager
 def serving(
-    misbehaviour: Misbehaviour = "none", tls: Certificates | None = None
+    misbehaviour: Misbehaviour = "none",
+    tls: Certificates | None = None,
+    method: Method = "GET",
 ) -> Iterator[CountingServer]:
-    server = CountingServer(misbehaviour, tls)
+    server = CountingServer(misbehaviour, tls, method)
     server.start()
     try:
         yield server

@@ -44,6 +44,23 @@ def payload_checks(port: int, *, closes: bool = False) -> Iterator[Check]:
     yield from connection_checks(port, asked[0], concurrent_required=True, closes=closes)
 
 
+def posted_payload_checks(port: int) -> Iterator[Check]:
+    """Of a server that takes a payload as the body of a POST, and sends it back."""
+    for size in PAYLOAD_SIZES:
+        body = payload(size)
+        post = Exchange(
+            method="POST",
+            path=f"/payload/{size}",
+            body=body,
+            content_type=OCTETS,
+            media_type=OCTETS,
+            reply=body,
+        )
+        yield answers(f"payload.post_{size}", port, post)
+        other = replace(post, body=body[:-1] + b"!", status=400, media_type=None, reply=None)
+        yield answers(f"payload.post_other_{size}", port, other)
+
+
 def rest_checks(port: int, *, closes: bool = False) -> Iterator[Check]:
     post = posting(REST_BODY.encode())
     yield answers("rest.post", port, post)

@@ -22,7 +22,12 @@ from wirebench.process.types import Failure, Program
 from wirebench.verify.checks import Check, run_checks
 from wirebench.verify.delay_checks import DELAY_MS, THREADS, delay_checks
 from wirebench.verify.http import Connection, PeerError
-from wirebench.verify.http_workloads import hello_checks, payload_checks, rest_checks
+from wirebench.verify.http_workloads import (
+    hello_checks,
+    payload_checks,
+    posted_payload_checks,
+    rest_checks,
+)
 from wirebench.verify.parity_checks import crowd_check, slow_head_check
 from wirebench.verify.types import PLAIN, CheckResult, Traits, Verdict, verdict
 from wirebench.verify.websocket_workloads import count_checks, echo_checks
@@ -129,6 +134,8 @@ def _first_start(
 def _questions(workload: Workload, port: int, traits: Traits, *, timeouts: bool) -> Iterator[Check]:
     if workload in _HTTP:
         yield from _HTTP[workload](port, closes=traits.closes)
+        if workload == "http.payload" and traits.posts:
+            yield from posted_payload_checks(port)
     else:
         yield from _WEBSOCKET[workload](port)
     yield crowd_check(port)

@@ -22,6 +22,8 @@ class Traits:
     """Its threads above one are processes, but in ``rest``."""
     closes: bool = False
     """It ends each connection after its reply."""
+    posts: bool = False
+    """As a client it also sends POST; as a server of ``http.payload`` it takes it."""
     kept_connections: int = 1
     """How many connections it opens at most as a client under ``reuse``."""
 
@@ -31,6 +33,7 @@ class Traits:
             threads=contestant.checked_with_threads,
             processes=contestant.processes,
             closes=contestant.closes,
+            posts=contestant.posts,
             kept_connections=contestant.kept_connections,
         )
 

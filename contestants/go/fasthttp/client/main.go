@@ -22,6 +22,7 @@ import (
 var (
 	url         = os.Getenv("WIREBENCH_URL")
 	policy      = os.Getenv("WIREBENCH_POLICY")
+	posts       = os.Getenv("WIREBENCH_METHOD") == "POST"
 	expected    = payload(number("WIREBENCH_PAYLOAD_BYTES"))
 	errWrong    = errors.New("wrong reply")
 	connections atomic.Int64
@@ -68,12 +69,18 @@ func newClient() *fasthttp.Client {
 	}
 }
 
-// get has no keep-alive under policy new: the client closes the connection, and asks the server to.
-func get(client *fasthttp.Client) error {
+// operate sends a GET, or a POST of what is expected back. It has no keep-alive under policy new: the
+// client closes the connection, and asks the server to.
+func operate(client *fasthttp.Client) error {
 	request, response := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
 	defer fasthttp.ReleaseRequest(request)
 	defer fasthttp.ReleaseResponse(response)
 	request.SetRequestURI(url)
+	if posts {
+		request.Header.SetMethod(fasthttp.MethodPost)
+		request.Header.SetContentType("application/octet-stream")
+		request.SetBody(expected)
+	}
 	if policy == "new" {
 		request.SetConnectionClose()
 	}
@@ -86,17 +93,17 @@ func get(client *fasthttp.Client) error {
 	return nil
 }
 
-func getCold() error {
+func operateCold() error {
 	client := newClient()
 	defer client.CloseIdleConnections()
-	return get(client)
+	return operate(client)
 }
 
 func main() {
 	kept := newClient()
-	operation := func() error { return get(kept) }
+	operation := func() error { return operate(kept) }
 	if policy == "cold" {
-		operation = getCold
+		operation = operateCold
 	}
 	warmup, operations := number("WIREBENCH_WARMUP"), number("WIREBENCH_OPERATIONS")
 	samples := make([]byte, 0, 8*operations)

@@ -22,6 +22,7 @@ import (
 
 var (
 	url         = os.Getenv("WIREBENCH_URL")
+	posts       = os.Getenv("WIREBENCH_METHOD") == "POST"
 	expected    = payload(number("WIREBENCH_PAYLOAD_BYTES"))
 	errWrong    = errors.New("wrong reply")
 	connections atomic.Int64 // the transport dials in goroutines of its own
@@ -68,8 +69,16 @@ func newClient(keepAlives bool) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-func get(client *http.Client) error {
-	response, err := client.Get(url)
+// ask sends a GET, or a POST of what is expected back.
+func ask(client *http.Client) (*http.Response, error) {
+	if posts {
+		return client.Post(url, "application/octet-stream", bytes.NewReader(expected))
+	}
+	return client.Get(url)
+}
+
+func operate(client *http.Client) error {
+	response, err := ask(client)
 	if err != nil {
 		return err
 	}
@@ -84,17 +93,17 @@ func get(client *http.Client) error {
 	return nil
 }
 
-func getCold() error {
+func operateCold() error {
 	client := newClient(true)
 	defer client.CloseIdleConnections()
-	return get(client)
+	return operate(client)
 }
 
 func main() {
 	kept := newClient(os.Getenv("WIREBENCH_POLICY") == "reuse")
-	operation := func() error { return get(kept) }
+	operation := func() error { return operate(kept) }
 	if os.Getenv("WIREBENCH_POLICY") == "cold" {
-		operation = getCold
+		operation = operateCold
 	}
 	warmup, operations := number("WIREBENCH_WARMUP"), number("WIREBENCH_OPERATIONS")
 	samples := make([]byte, 0, 8*operations)

@@ -5,9 +5,10 @@ use std::error::Error;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use http_body_util::{BodyExt, Empty};
+use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
-use hyper::{StatusCode, Uri};
+use hyper::header::CONTENT_TYPE;
+use hyper::{Method, Request, StatusCode, Uri};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::{connect::HttpConnector, Client};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
@@ -19,7 +20,7 @@ use tower::ServiceExt;
 type Failure = Box<dyn Error>;
 /// hyper-util's connector, which is asked once for each connection, counting.
 type Connector = HttpsConnector<MapRequest<HttpConnector, fn(Uri) -> Uri>>;
-type HyperClient = Client<Connector, Empty<Bytes>>;
+type HyperClient = Client<Connector, Full<Bytes>>;
 
 static CONNECTIONS: AtomicUsize = AtomicUsize::new(0);
 
@@ -38,7 +39,8 @@ struct Caller {
     url: Uri,
     ca_file: String,
     policy: String,
-    expected: Vec<u8>,
+    posts: bool,
+    expected: Bytes,
 }
 
 impl Caller {
@@ -68,8 +70,21 @@ impl Caller {
         Ok(builder.build(connector))
     }
 
-    async fn get(&self, client: &HyperClient) -> Result<(), Failure> {
-        let response = client.get(self.url.clone()).await?;
+    /// A GET, or a POST of what is expected back.
+    fn request(&self) -> Result<Request<Full<Bytes>>, Failure> {
+        let builder = Request::builder().uri(self.url.clone());
+        Ok(if self.posts {
+            builder
+                .method(Method::POST)
+                .header(CONTENT_TYPE, "application/octet-stream")
+                .body(Full::new(self.expected.clone()))?
+        } else {
+            builder.body(Full::default())?
+        })
+    }
+
+    async fn ask(&self, client: &HyperClient) -> Result<(), Failure> {
+        let response = client.request(self.request()?).await?;
         let status = response.status();
         let body = response.into_body().collect().await?.to_bytes();
         if status != StatusCode::OK || body != self.expected {
@@ -80,8 +95,8 @@ impl Caller {
 
     async fn operate(&self, kept: &Option<HyperClient>) -> Result<(), Failure> {
         match kept {
-            Some(client) => self.get(client).await,
-            None => self.get(&self.new_client()?).await,
+            Some(client) => self.ask(client).await,
+            None => self.ask(&self.new_client()?).await,
         }
     }
 }
@@ -108,6 +123,7 @@ async fn run() -> Result<usize, Failure> {
         url: env::var("WIREBENCH_URL")?.parse()?,
         ca_file: env::var("WIREBENCH_CA_FILE").unwrap_or_default(),
         policy: env::var("WIREBENCH_POLICY")?,
+        posts: env::var("WIREBENCH_METHOD").is_ok_and(|method| method == "POST"),
         expected: (b'a'..=b'z').cycle().take(bytes).collect(),
     };
     let kept = match caller.policy.as_str() {

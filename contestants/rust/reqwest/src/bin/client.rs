@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
+use reqwest::header::CONTENT_TYPE;
 use reqwest::{Certificate, Client};
 use tower::layer::layer_fn;
 use tower::Service;
@@ -43,6 +44,7 @@ struct Caller {
     url: String,
     ca_file: String,
     policy: String,
+    posts: bool,
     expected: Vec<u8>,
 }
 
@@ -62,8 +64,17 @@ impl Caller {
         Ok(builder.build()?)
     }
 
-    async fn get(&self, client: &Client) -> Result<(), Failure> {
-        let response = client.get(&self.url).send().await?.error_for_status()?;
+    /// Sends a GET, or a POST of what is expected back.
+    async fn ask(&self, client: &Client) -> Result<(), Failure> {
+        let request = if self.posts {
+            client
+                .post(&self.url)
+                .header(CONTENT_TYPE, "application/octet-stream")
+                .body(self.expected.clone())
+        } else {
+            client.get(&self.url)
+        };
+        let response = request.send().await?.error_for_status()?;
         if response.bytes().await? != self.expected {
             return Err("wrong reply".into());
         }
@@ -72,8 +83,8 @@ impl Caller {
 
     async fn operate(&self, kept: &Option<Client>) -> Result<(), Failure> {
         match kept {
-            Some(client) => self.get(client).await,
-            None => self.get(&self.new_client()?).await,
+            Some(client) => self.ask(client).await,
+            None => self.ask(&self.new_client()?).await,
         }
     }
 }
@@ -100,6 +111,7 @@ async fn run() -> Result<usize, Failure> {
         url: env::var("WIREBENCH_URL")?,
         ca_file: env::var("WIREBENCH_CA_FILE").unwrap_or_default(),
         policy: env::var("WIREBENCH_POLICY")?,
+        posts: env::var("WIREBENCH_METHOD").is_ok_and(|method| method == "POST"),
         expected: (b'a'..=b'z').cycle().take(bytes).collect(),
     };
     let kept = match caller.policy.as_str() {

@@ -41,6 +41,7 @@ struct Caller {
     url: String,
     ca_file: String,
     policy: String,
+    posts: bool,
     expected: Vec<u8>,
 }
 
@@ -66,8 +67,17 @@ impl Caller {
         Ok(Agent::with_parts(config.build(), connector, resolver))
     }
 
-    fn get(&self, agent: &Agent) -> Result<(), Failure> {
-        let body = agent.get(&self.url).call()?.body_mut().read_to_vec()?;
+    /// Sends a GET, or a POST of what is expected back.
+    fn ask(&self, agent: &Agent) -> Result<(), Failure> {
+        let mut response = if self.posts {
+            agent
+                .post(&self.url)
+                .content_type("application/octet-stream")
+                .send(&self.expected)?
+        } else {
+            agent.get(&self.url).call()?
+        };
+        let body = response.body_mut().read_to_vec()?;
         if body != self.expected {
             return Err("wrong reply".into());
         }
@@ -76,8 +86,8 @@ impl Caller {
 
     fn operate(&self, kept: &Option<Agent>) -> Result<(), Failure> {
         match kept {
-            Some(agent) => self.get(agent),
-            None => self.get(&self.new_agent()?),
+            Some(agent) => self.ask(agent),
+            None => self.ask(&self.new_agent()?),
         }
     }
 }
@@ -104,6 +114,7 @@ fn main() -> Result<(), Failure> {
         url: env::var("WIREBENCH_URL")?,
         ca_file: env::var("WIREBENCH_CA_FILE").unwrap_or_default(),
         policy: env::var("WIREBENCH_POLICY")?,
+        posts: env::var("WIREBENCH_METHOD").is_ok_and(|method| method == "POST"),
         expected: (b'a'..=b'z').cycle().take(bytes).collect(),
     };
     let kept = match caller.policy.as_str() {

@@ -51,8 +51,12 @@ public final class Client {
         return builder.build();
     }
 
-    private static boolean get(HttpClient client) throws Exception {
+    private static boolean ask(HttpClient client) throws Exception {
         var request = HttpRequest.newBuilder(TARGET).timeout(Duration.ofSeconds(10));
+        if (Trial.POSTS) {
+            request.header("Content-Type", "application/octet-stream")
+                    .POST(HttpRequest.BodyPublishers.ofByteArray(Trial.EXPECTED));
+        }
         if (Trial.POLICY.equals("new")) {
             request.header("Connection", "close");
         }
@@ -119,7 +123,7 @@ public final class Client {
     }
 
     private static boolean once(HttpClient client) throws Exception {
-        return IS_WEBSOCKET ? exchangeOnce(client) : get(client);
+        return IS_WEBSOCKET ? exchangeOnce(client) : ask(client);
     }
 
     private static boolean onceCold() throws Exception {

@@ -11,6 +11,8 @@ import java.util.function.LongSupplier;
 final class Trial {
     static final String URL = System.getenv("WIREBENCH_URL");
     static final String POLICY = System.getenv("WIREBENCH_POLICY");
+    /** Whether each operation is a POST of EXPECTED as octets, not a GET. */
+    static final boolean POSTS = "POST".equals(System.getenv("WIREBENCH_METHOD"));
     static final String CA_FILE = System.getenv().getOrDefault("WIREBENCH_CA_FILE", "");
     static final byte[] EXPECTED = pattern(Integer.parseInt(System.getenv("WIREBENCH_PAYLOAD_BYTES")));
     static final String MESSAGE = new String(EXPECTED, StandardCharsets.US_ASCII);

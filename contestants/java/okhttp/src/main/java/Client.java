@@ -17,8 +17,10 @@ import java.util.concurrent.atomic.AtomicLong;
 import okhttp3.Call;
 import okhttp3.ConnectionPool;
 import okhttp3.EventListener;
+import okhttp3.MediaType;
 import okhttp3.OkHttpClient;
 import okhttp3.Request;
+import okhttp3.RequestBody;
 import okhttp3.Response;
 import okhttp3.WebSocket;
 import okhttp3.WebSocketListener;
@@ -26,7 +28,7 @@ import okhttp3.tls.HandshakeCertificates;
 
 /** OkHttp as a client: http, https, ws, wss. */
 public final class Client {
-    private static final Request REQUEST = new Request.Builder().url(Trial.URL).build();
+    private static final Request REQUEST = request();
     private static final boolean IS_WEBSOCKET = Trial.URL.startsWith("ws");
     private static final AtomicLong CONNECTIONS = new AtomicLong();
 
@@ -35,6 +37,14 @@ public final class Client {
         public void connectStart(Call call, InetSocketAddress address, Proxy proxy) {
             CONNECTIONS.incrementAndGet();
         }
+    }
+
+    private static Request request() {
+        var builder = new Request.Builder().url(Trial.URL);
+        if (Trial.POSTS) {
+            builder.post(RequestBody.create(Trial.EXPECTED, MediaType.get("application/octet-stream")));
+        }
+        return builder.build();
     }
 
     /** The authorities of the file and no others. */
@@ -60,7 +70,7 @@ public final class Client {
         return builder.build();
     }
 
-    private static boolean get(OkHttpClient client) throws IOException {
+    private static boolean ask(OkHttpClient client) throws IOException {
         try (Response response = client.newCall(REQUEST).execute()) {
             return response.code() == 200 && Arrays.equals(response.body().bytes(), Trial.EXPECTED);
         }
@@ -124,7 +134,7 @@ public final class Client {
 
     private static boolean once(OkHttpClient client) throws Exception {
         if (!IS_WEBSOCKET) {
-            return get(client);
+            return ask(client);
         }
         Conversation conversation = Conversation.open(client);
         boolean right = conversation.exchange();
