@@ -345,6 +345,8 @@ def _measured(
         "connections_opened": load.operations if load.policy != "reuse" else 1,
         "success_ratio": 1.0,
     }
+    if load.resumption:
+        metrics["connections_resumed"] = load.operations - 1
     return replace(
         base,
         metrics=metrics,

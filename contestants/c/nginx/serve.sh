@@ -15,10 +15,16 @@ done
 # As root, nginx would let its workers run as a user who cannot read our folder.
 [ "$(id -u)" -ne 0 ] || user="user root root;"
 
-# No sessions to take up again: each new connection pays for its whole handshake.
 if [ -n "${WIREBENCH_TLS_CERT:-}" ]; then
     ssl=ssl
-    tls="ssl_certificate $WIREBENCH_TLS_CERT; ssl_certificate_key $WIREBENCH_TLS_KEY; ssl_session_cache off; ssl_session_tickets off;"
+    tls="ssl_certificate $WIREBENCH_TLS_CERT; ssl_certificate_key $WIREBENCH_TLS_KEY;"
+fi
+
+# Without a file for them no sessions to take up again: each new connection pays for its whole handshake.
+if [ -n "${WIREBENCH_TLS_SESSIONS:-}" ]; then
+    sessions="ssl_session_cache shared:sessions:10m; ssl_session_tickets on; access_log $WIREBENCH_TLS_SESSIONS sessions;"
+else
+    sessions="ssl_session_cache off; ssl_session_tickets off;"
 fi
 
 # Releases before 1.19.10 close a connection after 100 requests by default.
@@ -36,6 +42,7 @@ events {
 }
 http {
     access_log off;
+    log_format sessions '\$connection \$ssl_session_reused';
     sendfile on;
     tcp_nopush on;
     keepalive_timeout 75s;
@@ -47,7 +54,7 @@ http {
     scgi_temp_path $where/scgi;
     server {
         listen $WIREBENCH_HOST:$WIREBENCH_PORT ${ssl-} backlog=4096;
-        ${tls-}
+        ${tls-} $sessions
         root $where/files;
         location = /route_01 { default_type text/plain; return 200 "hello from route_01"; }
         location = /route_02 { default_type text/plain; return 200 "hello from route_02"; }

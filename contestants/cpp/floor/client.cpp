@@ -57,8 +57,8 @@ address parse_url(const std::string& url) {
 // One blocking connection and the bytes received but not used yet.
 class stream {
 public:
-    // `context`: null for plain TCP.
-    stream(const address& to, ssl_ctx_st* context) {
+    // `context`: null for plain TCP. `resumed`: what ticket() of another stream gave, or null.
+    stream(const address& to, ssl_ctx_st* context, ssl_session_st* resumed) {
         addrinfo hints{};
         hints.ai_socktype = SOCK_STREAM;
         hints.ai_flags = AI_NUMERICSERV;
@@ -72,7 +72,7 @@ public:
         if (fd_ < 0) throw std::system_error(failure, std::generic_category(), "connect");
         if (context == nullptr) return;
         try {
-            tls_ = wirebench::connect_tls(*context, fd_, to.host);
+            tls_ = wirebench::connect_tls(*context, fd_, to.host, resumed);
         } catch (...) {
             ::close(fd_);
             throw;
@@ -84,6 +84,10 @@ public:
     }
     stream(const stream&) = delete;
     stream& operator=(const stream&) = delete;
+
+    wirebench::tls_ticket ticket() const {
+        return tls_ != nullptr ? wirebench::tls_ticket_of(*tls_) : nullptr;
+    }
 
     void send_all(std::string_view bytes) const {
         while (!bytes.empty()) {
@@ -187,16 +191,20 @@ public:
             tls_ = wirebench::make_client_context(settings_.ca_file);
     }
     void open() override {
-        stream_.emplace(to_, tls_.get());
+        stream_.emplace(to_, tls_.get(), ticket_.get());
         ++connections_;
     }
-    void close() override { stream_.reset(); }
+    void close() override {
+        if (stream_) ticket_ = stream_->ticket();
+        stream_.reset();
+    }
     std::uint64_t connections() const override { return connections_; }
 
 protected:
     settings settings_;
     address to_;
     wirebench::tls_context tls_;
+    wirebench::tls_ticket ticket_;  // of the last connection
     std::optional<stream> stream_;
     std::uint64_t connections_ = 0;
 };

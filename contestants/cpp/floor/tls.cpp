@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <climits>
 #include <stdexcept>
+#include <utility>
 
 namespace wirebench {
 namespace {
@@ -51,6 +52,7 @@ int at_most_int(std::size_t size) { return static_cast<int>(std::min<std::size_t
 
 void tls_free::operator()(ssl_st* session) const noexcept { SSL_free(session); }
 void tls_free::operator()(ssl_ctx_st* context) const noexcept { SSL_CTX_free(context); }
+void tls_free::operator()(ssl_session_st* ticket) const noexcept { SSL_SESSION_free(ticket); }
 
 tls_context make_server_context(const std::string& certificate_file, const std::string& key_file) {
     auto out = make_context(TLS_server_method());
@@ -77,9 +79,11 @@ tls_session accept_tls(ssl_ctx_st& context, int fd) {
     return out;
 }
 
-tls_session connect_tls(ssl_ctx_st& context, int fd, const std::string& host) {
+tls_session connect_tls(ssl_ctx_st& context, int fd, const std::string& host,
+                        ssl_session_st* resumed) {
     tls_session out(SSL_new(&context));
     if (out == nullptr || SSL_set_fd(out.get(), fd) != 1) fail("SSL_new");
+    if (resumed != nullptr && SSL_set_session(out.get(), resumed) != 1) fail("SSL_set_session");
     auto* const wanted = SSL_get0_param(out.get());
     if (X509_VERIFY_PARAM_set1_ip_asc(wanted, host.c_str()) != 1) {  // else it is a name
         ERR_clear_error();
@@ -90,6 +94,11 @@ tls_session connect_tls(ssl_ctx_st& context, int fd, const std::string& host) {
     ERR_clear_error();
     if (SSL_connect(out.get()) != 1) fail("TLS handshake with " + host);
     return out;
+}
+
+tls_ticket tls_ticket_of(ssl_st& session) {
+    tls_ticket out(SSL_get1_session(&session));
+    return out != nullptr && SSL_SESSION_is_resumable(out.get()) == 1 ? std::move(out) : nullptr;
 }
 
 ssize_t tls_receive(ssl_st& session, char* to, std::size_t size) {

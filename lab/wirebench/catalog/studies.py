@@ -60,6 +60,7 @@ METRICS = (
     "round_trip_p99_ns",
     "cpu_per_operation_ns",
     "connections_opened",
+    "connections_resumed",
     "ready_ns",
     "service_makespan_ns",
     "link_rtt_ns",
@@ -212,6 +213,9 @@ class ClientLoad:
     """Who serves, in place of the study's servers."""
     closes_after: int = 0
     """Requests after which the server closes a connection; 0: never. Only c/nginx does."""
+    resumption: bool = False
+    """Whether the server issues TLS sessions, which a new connection may resume. Only c/nginx does.
+    """
 
     @property
     def tls(self) -> bool:
@@ -413,6 +417,7 @@ class _ClientCell(_CellBase):
     host: HostName = HOST
     server: str | None = None
     closes_after: Annotated[int, Field(ge=0)] = 0
+    resumption: bool = False
 
 
 _AnyCell = _ClosedCell | _OpenCell | _EachCell | _RampCell | _IdleCell | _StormCell | _ClientCell
@@ -588,6 +593,11 @@ def _cell(model: _AnyCell, preset: _Preset, *, file: _StudyFile, path: Path) -> 
             f"{path}: cells.{model.id}.host: expected {HOST!r} over TLS, which the certificate"
             f" names, got {model.host!r}"
         )
+    if isinstance(model, _ClientCell) and model.resumption and model.scheme not in TLS_SCHEMES:
+        raise CatalogError(
+            f"{path}: cells.{model.id}.resumption: expected the scheme https or wss, got"
+            f" {model.scheme!r}"
+        )
     if isinstance(model, _ClientCell) and model.method == "POST" and workload != "http.payload":
         raise CatalogError(
             f"{path}: cells.{model.id}.method: expected the scheme http or https, got"
@@ -700,6 +710,7 @@ def _load(model: _AnyCell, preset: _Preset) -> Load:
                 host=model.host,
                 server=model.server,
                 closes_after=model.closes_after,
+                resumption=model.resumption,
             )
 
 

@@ -212,6 +212,8 @@ def _remarks(entry: EntryAnalysis) -> str:
         remarks.append(f"{entry.summary.voided} void")
     if entry.twin_of is not None:
         remarks.append("only noise")
+    if (resumed := figures.resumed_text(entry)) is not None:
+        remarks.append(resumed)
     if entry.breaking is not None:
         remarks.append(figures.broke_at(entry.breaking))
     remarks += [f"{warning} ({count})" for warning, count in entry.warnings.items()]

@@ -51,6 +51,8 @@ class ServerSettings:
     closes_after: int = 0
     tls_cert: str = ""
     tls_key: str = ""
+    tls_sessions: str = ""
+    """The file in which the server notes who resumed one; empty: it issues none."""
 
 
 def server_environment(
@@ -65,6 +67,7 @@ def server_environment(
         "WIREBENCH_CLOSES_AFTER": str(settings.closes_after),
         "WIREBENCH_TLS_CERT": settings.tls_cert,
         "WIREBENCH_TLS_KEY": settings.tls_key,
+        "WIREBENCH_TLS_SESSIONS": settings.tls_sessions,
         "WIREBENCH_PAD": pad(settings.environment_bytes),
     }
 

@@ -275,3 +275,12 @@ def visible(text: str, *, limit: int = 512) -> str:
         for character in text[:limit]
     )
     return shown + (" …" if len(text) > limit else "")
+
+
+def resumed_text(entry: EntryAnalysis) -> str | None:
+    """How many connections of a trial resumed a TLS session; None where the server issued none."""
+    resumed = entry.summary.metrics.get("connections_resumed")
+    opened = entry.summary.metrics.get("connections_opened")
+    if resumed is None or opened is None:
+        return None
+    return f"resumed {resumed.median:,.0f} of {opened.median:,.0f} connections"

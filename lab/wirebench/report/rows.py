@@ -17,6 +17,7 @@ from wirebench.report.figures import (
     figure_sign,
     rank_text,
     ratio_text,
+    resumed_text,
     value_of,
 )
 from wirebench.report.model import Check, Figure, Row
@@ -129,6 +130,8 @@ def _remarks(entry: EntryAnalysis) -> Iterable[str]:
             f"starves connections: up to {left.requests:,} of {left.of:,} unanswered at the end of"
             f" the window, the oldest for {duration(left.oldest_ns)}"
         )
+    if (resumed := resumed_text(entry)) is not None:
+        yield resumed
     if entry.unranked and entry.summary.trials and not entry.is_floor and entry.twin_of is None:
         yield f"not ranked: {entry.unranked}"
     for failure in entry.failures:

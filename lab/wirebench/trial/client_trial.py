@@ -6,16 +6,15 @@ from dataclasses import replace
 
 from wirebench.catalog.studies import HOST, ClientLoad
 from wirebench.catalog.warmup import warmup_operations
-from wirebench.process import names
+from wirebench.process import names, sessions
 from wirebench.process.client import run_client
-from wirebench.process.start import ServerSettings
 from wirebench.process.supervise import Scope
 from wirebench.process.types import Failure, Program
 from wirebench.trial import watchdog
 from wirebench.trial.client_metrics import client_metrics, encode_histogram, judge_client
 from wirebench.trial.covariates import watch_host
 from wirebench.trial.outcome import Outcome, TrialError
-from wirebench.trial.setup import end_under_load, start_for_load
+from wirebench.trial.setup import end_under_load, settings_for_client, start_for_load
 from wirebench.trial.types import TrialSpec
 
 
@@ -33,7 +32,7 @@ def client_trial(
             Failure(kind="no_names", phase="start", message=f"no {load.host} of its own: {why}")
         )
     # The server runs on the contestant's core: the client, which is measured, has the generator's.
-    settings = ServerSettings(workload=spec.workload, closes_after=load.closes_after)
+    settings = settings_for_client(load, spec.workload, scope.folder)
     ready = start_for_load(spec, outcome, settings, program=server_program, scope=scope)
 
     with watch_host(ready.server.process) as host:
@@ -60,6 +59,9 @@ def client_trial(
 
     if run.report is not None:
         outcome.metrics = client_metrics(run.report, run.samples)
+        if load.resumption:
+            noted = scope.folder / sessions.FILE
+            outcome.metrics["connections_resumed"] = sessions.resumed_connections(noted)
         outcome.histogram = encode_histogram(run.samples)
         outcome.validity["completed"] = True
         _compare_connections(outcome, reported=run.report.connections, accepted=host.accepted)

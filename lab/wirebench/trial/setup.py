@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from wirebench.catalog.model import TLS_SCHEMES
-from wirebench.catalog.studies import link_of, over_tls
+from wirebench.catalog.model import TLS_SCHEMES, Workload
+from wirebench.catalog.studies import ClientLoad, link_of, over_tls
 from wirebench.catalog.workloads import WebSocketMessage
-from wirebench.process import certificates
+from wirebench.process import certificates, sessions
 from wirebench.process.cores import choose_cores
 from wirebench.process.link import LinkError, OpenLink, open_link
 from wirebench.process.network import LOOPBACK, Network
@@ -47,6 +47,15 @@ class Ready:
     @property
     def served_at(self) -> Network:
         return self.link.server if self.link is not None else LOOPBACK
+
+
+def settings_for_client(load: ClientLoad, workload: Workload, folder: Path) -> ServerSettings:
+    """Of the server that a client calls, without what TLS needs. ``folder``: the scope's."""
+    return ServerSettings(
+        workload=workload,
+        closes_after=load.closes_after,
+        tls_sessions=str(folder / sessions.FILE) if load.resumption else "",
+    )
 
 
 def start_for_load(

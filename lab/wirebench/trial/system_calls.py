@@ -17,9 +17,10 @@ from wirebench.process import certificates, names
 from wirebench.process.client import run_client
 from wirebench.process.cores import choose_cores
 from wirebench.process.ports import NoPortError
-from wirebench.process.start import ServerSettings, StartError, start_server, tail_of
+from wirebench.process.start import StartError, start_server, tail_of
 from wirebench.process.supervise import Scope, Supervisor
 from wirebench.process.types import Program
+from wirebench.trial.setup import settings_for_client
 
 LIMIT_NS = 120_000_000_000
 _WARMUP = 20
@@ -75,9 +76,8 @@ def count_calls(
         if load.host != HOST and (why := names.refusal(scope.folder)) is not None:
             raise CountError(f"no {load.host} of its own: {why}")
         files = certificates.issue(scope.folder) if load.tls else None
-        settings = ServerSettings(
-            workload=workload,
-            closes_after=load.closes_after,
+        settings = replace(
+            settings_for_client(load, workload, scope.folder),
             tls_cert=str(files.certificate_file) if files is not None else "",
             tls_key=str(files.key_file) if files is not None else "",
         )

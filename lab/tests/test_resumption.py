@@ -1,0 +1,146 @@
+"""TLS sessions that the reference server issues in cells with ``resumption``, and who resumes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import ssl
+import tomllib
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from misbehaving.support import CALLS, leaves_nothing, program, spec
+from synthetic_run import World, write_run
+from wirebench.catalog import find_root
+from wirebench.catalog.errors import CatalogError
+from wirebench.catalog.studies import ClientLoad, load_study, parse_study
+from wirebench.cli.table import cell_table
+from wirebench.process.certificates import Certificates, issue
+from wirebench.process.ports import HOST
+from wirebench.process.sessions import resumed_connections
+from wirebench.process.start import ServerSettings, start_server
+from wirebench.process.supervise import Supervisor
+from wirebench.process.types import Program
+from wirebench.report import analyse_run
+from wirebench.report.view import page_view
+from wirebench.store.rundir import read_run
+from wirebench.trial.trial import run_trial
+
+STUDY = "studies/roundtrip.toml"
+
+
+@pytest.fixture
+def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    with leaves_nothing(scratch) as found:
+        yield found
+
+
+def nginx() -> Program:
+    if shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin:/usr/local/sbin") is None:
+        pytest.skip("needs nginx")
+    folder = find_root() / "contestants/c/nginx"
+    return Program(argv=("sh", str(folder / "serve.sh")), folder=folder)
+
+
+def connect_thrice(port: int, files: Certificates, version: ssl.TLSVersion) -> list[bool | None]:
+    """Each connection brings the session of the one before."""
+    context = ssl.create_default_context(cafile=str(files.ca_file))
+    context.maximum_version = version
+    reused, session = [], None
+    for _ in range(3):
+        with (
+            socket.create_connection((HOST, port), timeout=5) as plain,
+            context.wrap_socket(plain, server_hostname=HOST, session=session) as secure,
+        ):
+            secure.sendall(b"GET /payload/16 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            while secure.recv(4096):
+                continue
+            reused.append(secure.session_reused)
+            session = secure.session
+    return reused
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+@pytest.mark.parametrize("resumption", [False, True])
+def test_nginx_issues_sessions_and_notes_who_resumes_one(
+    resumption: bool, version: ssl.TLSVersion, supervisor: Supervisor
+) -> None:
+    server = nginx()
+    with supervisor.scope() as scope:
+        files, noted = issue(scope.folder), scope.folder / "sessions"
+        running = start_server(
+            scope,
+            server,
+            ServerSettings(
+                workload="http.payload",
+                tls_cert=str(files.certificate_file),
+                tls_key=str(files.key_file),
+                tls_sessions=str(noted) if resumption else "",
+            ),
+            port_seed=os.getpid(),
+        )
+        reused = connect_thrice(running.port, files, version)
+        assert reused == [False, resumption, resumption]
+        assert resumed_connections(noted) == (2 if resumption else None)
+
+
+def test_a_trial_says_how_many_connections_resumed(supervisor: Supervisor, tmp_path: Path) -> None:
+    load = replace(CALLS, scheme="https", policy="new", payload_bytes=16, resumption=True)
+    record = run_trial(
+        spec("none", tmp_path, role="client", load=load),
+        program=program("client.py"),
+        supervisor=supervisor,
+        wireload=Path("/nonexistent"),
+        server_program=nginx(),
+    )
+    assert record.failure is None
+    assert record.metrics["connections_opened"] == load.warmup + load.operations
+    assert record.metrics["connections_resumed"] == 0, "Python's ssl does so only when told to"
+
+
+def test_connections_are_counted_and_not_requests(tmp_path: Path) -> None:
+    noted = tmp_path / "sessions"
+    assert resumed_connections(noted) is None
+    noted.write_text("")
+    assert resumed_connections(noted) is None
+    noted.write_text("4 .\n5 r\n5 r\n6 .\n7 r\n")
+    assert resumed_connections(noted) == 2
+
+
+def test_the_table_and_the_report_say_how_many_resumed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = read_run(write_run(tmp_path, World(studies=("roundtrip",), preset="tls", samples=60)))
+    analysis = analyse_run(run)
+    said = {
+        cell.id: {remark for row in cell.rows for remark in row.remarks}
+        for cell in page_view(run, analysis).studies[0].cells
+    }
+    assert "resumed 999 of 1,000 connections" in said["https-new-1024-resumption"]
+    assert not any("resumed" in remark for remark in said["https-new-1024"])
+    cell = next(one for one in analysis.cells if one.cell == "https-new-1024-resumption")
+    Console(width=200).print(cell_table(cell, width=200))
+    assert "resumed 999 of 1,000 connections" in capsys.readouterr().out
+
+
+def test_the_cell_differs_from_the_one_beside_it_by_the_sessions_alone() -> None:
+    cells = {cell.id: cell.load for cell in load_study(find_root() / STUDY).preset("tls").cells}
+    off, on = cells["https-new-1024"], cells["https-new-1024-resumption"]
+    assert isinstance(off, ClientLoad)
+    assert isinstance(on, ClientLoad)
+    assert (off.resumption, on.resumption, on.server) == (False, True, "c/nginx")
+    assert replace(off, resumption=True, server="c/nginx", typical_ns=on.typical_ns) == on
+
+
+def test_there_is_nothing_to_resume_without_tls() -> None:
+    data = tomllib.loads((find_root() / STUDY).read_text(encoding="utf-8"))
+    next(cell for cell in data["cells"] if "resumption" in cell)["scheme"] = "http"
+    with pytest.raises(CatalogError, match="resumption: expected the scheme https or wss"):
+        parse_study(data, path=Path("roundtrip.toml"))
