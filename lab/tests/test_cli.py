@@ -243,6 +243,7 @@ def test_what_the_user_wrote_wrongly_is_one_line(
     [
         ["verify"],
         ["syscalls"],
+        ["phases"],
         ["conformance", "http://127.0.0.1:9/"],
         ["footprint"],
         ["google-benchmark"],

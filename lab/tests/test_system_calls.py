@@ -14,7 +14,8 @@ from wirebench.catalog.studies import ClientPolicy
 from wirebench.cli.console import EXIT_USAGE
 from wirebench.cli.main import run_app
 from wirebench.process.supervise import Supervisor
-from wirebench.trial.system_calls import Calls, CountError, count_calls, parse_counts, per_operation
+from wirebench.trial.calling import CallError
+from wirebench.trial.system_calls import Calls, count_calls, parse_counts, per_operation
 
 STRACE = """\
 % time     seconds  usecs/call     calls    errors syscall
@@ -63,7 +64,7 @@ def test_a_client_s_calls_are_counted(
             supervisor,
             operations=30,
         )
-    except CountError as error:
+    except CallError as error:
         if "may not trace" in str(error):
             pytest.skip(str(error))
         raise
@@ -74,7 +75,7 @@ def test_a_client_s_calls_are_counted(
 def test_a_client_that_fails_has_no_count(supervisor: Supervisor) -> None:
     if shutil.which("strace") is None:
         pytest.skip("needs strace")
-    with pytest.raises(CountError, match="last output"):
+    with pytest.raises(CallError, match="last output"):
         count_calls(
             program("client.py", "none"),
             program("server.py", "none"),  # it serves no payload
@@ -90,7 +91,7 @@ def test_without_strace_it_says_what_to_install(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     one = program("client.py", "none")
-    with pytest.raises(CountError, match="apt-get install strace"):
+    with pytest.raises(CallError, match="apt-get install strace"):
         count_calls(one, one, CALLS, "http.payload", supervisor, operations=10)
 
 

@@ -31,6 +31,7 @@ COMMANDS = (
     "footprint",
     "google_benchmark",
     "syscalls",
+    "phases",
     "selftest",
 )
 """Modules of this package, in the order in which ``--help`` shows their commands."""

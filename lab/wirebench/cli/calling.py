@@ -1,12 +1,25 @@
-"""The server that a client contestant calls outside a run."""
+"""Client contestants and the server that they call, outside a run."""
 
 from __future__ import annotations
 
-from wirebench.catalog import Catalog
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+import typer
+
+from wirebench.catalog import Catalog, CatalogError
 from wirebench.catalog.contestants import STUDIES
 from wirebench.catalog.model import TLS_SCHEMES, Scheme, Workload
-from wirebench.catalog.studies import load_studies
+from wirebench.catalog.published import cells_of
+from wirebench.catalog.studies import Cell, ClientLoad, load_studies
+from wirebench.cli.arguments import open_catalog
+from wirebench.cli.console import error_console, say_warning
+from wirebench.plan.choose import takes_part
 from wirebench.process.types import Program
+
+# Imported where it is used: it brings NumPy, and --help should not wait for that.
+if TYPE_CHECKING:
+    from wirebench.process.supervise import Supervisor
 
 STUDY = "roundtrip"
 """The study of clients, whose servers these are."""
@@ -32,3 +45,70 @@ def server_for(
             argv = tuple(resolve_command(server, built.folder, "server"))
             return Program(argv=argv, folder=built.folder)
     raise NoServerError(f"none of its servers can run here: {', '.join(names)}")
+
+
+CellName = Annotated[
+    str, typer.Option("--cell", metavar="CELL", help="A cell of roundtrip: what is asked for.")
+]
+Found = TypeVar("Found")
+
+
+def find_cell(catalog: Catalog, name: str) -> Cell:
+    known = cells_of(load_studies(catalog.root / STUDIES)[STUDY])
+    if name not in known:
+        raise CatalogError(f"--cell: expected one of {', '.join(known)}, got {name!r}")
+    return known[name]
+
+
+def measure_clients(
+    selectors: Sequence[str] | None,
+    cell: str,
+    jobs: int,
+    measure: Callable[[Program, Program, ClientLoad, Workload, Supervisor], Found],
+) -> tuple[Cell, dict[str, Found], bool]:
+    """Build each chosen client that can be in the cell, and ``measure`` it: client, server, load,
+    workload. Returns the cell, what was found by contestant, and whether there is something for
+    each of them; what there is not is said.
+    """
+    from wirebench.build import build, resolve_command
+    from wirebench.process.interrupt import interruptible
+    from wirebench.process.supervise import Supervisor
+    from wirebench.trial.calling import CallError
+
+    catalog = open_catalog()
+    wanted = find_cell(catalog, cell)
+    load = wanted.load
+    if not isinstance(load, ClientLoad):
+        raise TypeError(f"{wanted.id}: expected a load for a client")
+    chosen = [
+        one
+        for one in catalog.select(selectors or ())
+        if takes_part(one, wanted) and one.disabled is None
+    ]
+    if not chosen:
+        raise CatalogError(
+            f"CONTESTANT: expected a client of {load.scheme} that sends {load.method}, got none"
+        )
+    found: dict[str, Found] = {}
+    with interruptible(), Supervisor() as supervisor, error_console().status("") as status:
+        for one in chosen:
+            status.update(one.identity)
+            built = build(one, catalog.root, jobs=jobs)
+            if built.folder is None:
+                say_warning(f"{one.identity}: {built.message}")
+                continue
+            argv = tuple(resolve_command(one, built.folder, "client"))
+            try:
+                server = server_for(
+                    catalog, wanted.workload, load.scheme, jobs=jobs, name=load.server
+                )
+                found[one.identity] = measure(
+                    Program(argv=argv, folder=built.folder),
+                    server,
+                    load,
+                    wanted.workload,
+                    supervisor,
+                )
+            except (CallError, NoServerError) as error:
+                say_warning(f"{one.identity}: {error}")
+    return wanted, found, len(found) == len(chosen)

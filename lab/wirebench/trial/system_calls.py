@@ -6,29 +6,17 @@ from __future__ import annotations
 
 import re
 import shutil
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from wirebench.catalog.model import Workload
-from wirebench.catalog.studies import HOST, ClientLoad
-from wirebench.process import certificates, names
-from wirebench.process.client import run_client
-from wirebench.process.cores import choose_cores
-from wirebench.process.ports import NoPortError
-from wirebench.process.start import StartError, start_server, tail_of
+from wirebench.catalog.studies import ClientLoad
 from wirebench.process.supervise import Scope, Supervisor
 from wirebench.process.types import Program
-from wirebench.trial.setup import settings_for_client
+from wirebench.trial.calling import CallError, Served, call, serve
 
-LIMIT_NS = 120_000_000_000
 _WARMUP = 20
 """Before the counted operations, in both runs: what a library does only at first cancels out."""
-
-
-class CountError(Exception):
-    """There is no count. The message says why."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,60 +57,27 @@ def count_calls(
     *,
     operations: int,
 ) -> Calls:
-    """Errors: ``CountError``."""
+    """Errors: ``CallError``."""
     if shutil.which("strace") is None:
-        raise CountError("strace is not installed: apt-get install strace")
+        raise CallError("strace is not installed: apt-get install strace")
     with supervisor.scope() as scope:
-        if load.host != HOST and (why := names.refusal(scope.folder)) is not None:
-            raise CountError(f"no {load.host} of its own: {why}")
-        files = certificates.issue(scope.folder) if load.tls else None
-        settings = replace(
-            settings_for_client(load, workload, scope.folder),
-            tls_cert=str(files.certificate_file) if files is not None else "",
-            tls_key=str(files.key_file) if files is not None else "",
-        )
-        cores = choose_cores()
-        try:
-            running = start_server(
-                scope, server, settings, cores=cores.contestant, port_seed=time.time_ns()
-            )
-        except (StartError, NoPortError) as error:
-            raise CountError(f"the server for it: {error}") from error
+        served = serve(scope, server, load, workload)
         few, many = (
-            _counts(
-                scope,
-                client,
-                replace(load, warmup=_WARMUP, operations=number),
-                port=running.port,
-                ca_file=files.ca_file if files is not None else None,
-            )
+            _counts(scope, client, replace(load, warmup=_WARMUP, operations=number), served)
             for number in (operations, 2 * operations)
         )
     return per_operation(few, many, operations)
 
 
-def _counts(
-    scope: Scope, client: Program, load: ClientLoad, *, port: int, ca_file: Path | None
-) -> dict[str, int]:
+def _counts(scope: Scope, client: Program, load: ClientLoad, served: Served) -> dict[str, int]:
     out = scope.folder / f"strace-{load.operations}"
     # Times are no use here; -f follows the threads and processes of the library.
     traced = replace(client, argv=("strace", "-f", "-c", "-o", str(out), *client.argv))
-    run, process = run_client(
-        scope,
-        traced,
-        load,
-        port=port,
-        cores=choose_cores().generator,
-        limit_ns=LIMIT_NS,
-        ca_file=ca_file,
-    )
-    if run.report is None or run.exit_code != 0 or run.report.errors:
-        why = run.problem or "an operation failed"
-        raise CountError(f"{why}; its last output: {tail_of(process)}")
+    call(scope, traced, load, served)
     try:
         found = parse_counts(out.read_text(encoding="utf-8"))
     except OSError as error:
-        raise CountError(f"strace wrote nothing: {error.strerror}") from error
+        raise CallError(f"strace wrote nothing: {error.strerror}") from error
     if not found:
-        raise CountError("strace counted nothing: it may not trace here (kernel.yama.ptrace_scope)")
+        raise CallError("strace counted nothing: it may not trace here (kernel.yama.ptrace_scope)")
     return found
