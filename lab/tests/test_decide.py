@@ -248,6 +248,22 @@ def test_languages_licences_and_standards(results: Path) -> None:
     assert "a run after this command" in held["every MUST of RFC 7692"].text
 
 
+def test_clients_are_judged_where_nothing_but_the_library_differs() -> None:
+    (roundtrip,) = (one for one in STUDIES if one.name == "roundtrip")
+    wanted = {
+        cell.id
+        for cell in roundtrip.presets["full"].cells
+        if is_wanted(Question(calls="https"), "client", cell)
+    }
+    assert "https-reuse-1024" in wanted
+    assert not {one for one in wanted if "post" in one or "resumption" in one}
+    assert not {
+        cell.id
+        for cell in roundtrip.presets["artefacts"].cells
+        if is_wanted(Question(calls="http"), "client", cell)
+    } & {"http-reuse-1024-closes-at-100", "http-new-1024-localhost"}
+
+
 def test_clients_are_ordered_by_their_round_trip(tmp_path: Path) -> None:
     write_run(tmp_path, World(studies=("roundtrip",), samples=60))
     decision = answer(tmp_path, Question(calls="http"))

@@ -10,6 +10,7 @@ from wirebench.catalog.contestants import Catalog
 from wirebench.catalog.licences import PERMISSIVE, allows, is_permissive
 from wirebench.catalog.model import Contestant, Role
 from wirebench.catalog.studies import (
+    HOST,
     Cell,
     ClientLoad,
     ClientPolicy,
@@ -45,7 +46,14 @@ def is_wanted(question: Question, role: Role, cell: Cell) -> bool:
     """Whether a cell has to do with the question."""
     load = cell.load
     if question.calls is not None:
-        return role == "client" and isinstance(load, ClientLoad) and load.scheme == question.calls
+        # Those with a server or a host of their own show what it does to a client.
+        return (
+            role == "client"
+            and isinstance(load, ClientLoad)
+            and load.scheme == question.calls
+            and load.server is None
+            and load.host == HOST
+        )
     return (
         role == "server"
         and cell.workload == question.serves
