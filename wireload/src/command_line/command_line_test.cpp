@@ -119,6 +119,30 @@ TEST(Options, RampSetsItsOwnLoad) {
                         refusal({"--ramp-add", "4", "ws://h/"}));
 }
 
+TEST(Options, Broadcast) {
+    const options o = good({"--broadcast", "-c", "50", "--pipeline", "4", "ws://h/"});
+    EXPECT_TRUE(o.broadcast);
+    EXPECT_EQ(o.message, "{\"b\":{c}}");
+    EXPECT_EQ(o.threads, 1U);
+    EXPECT_EQ(o.in_flight, 4U);
+    EXPECT_EQ(good({"--broadcast", "--message", "x {c}", "ws://h/"}).message, "x {c}");
+    for (const std::vector<std::string>& other : {std::vector<std::string>{"--rate", "10"},
+                                                  {"--each", "5"},
+                                                  {"--turns", "1/2"},
+                                                  {"--deflate"},
+                                                  {"--check", "echo"}}) {
+        std::vector<std::string> words = {"--broadcast", "ws://h/"};
+        words.insert(words.begin(), other.begin(), other.end());
+        EXPECT_PRED_FORMAT2(testing::IsSubstring, other.front() + " has no meaning",
+                            refusal(words));
+    }
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "ws URLs", refusal({"--broadcast", "http://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "one thread",
+                        refusal({"--broadcast", "-t", "2", "ws://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "first value",
+                        refusal({"--broadcast", "--message", "{uuid} {c}", "ws://h/"}));
+}
+
 TEST(Options, UsesOfConnections) {
     EXPECT_EQ(good({"--no-keepalive", "--per-connection", "7", "ws://h/"}).per_connection, 7U);
     EXPECT_TRUE(good({"--idle", "ws://h/"}).idle);

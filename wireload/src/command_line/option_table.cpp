@@ -52,6 +52,11 @@ constexpr option_row load_rows[] = {
     {"--idle", "",
      "open the connections and hold them for the duration; nothing is sent, pings are answered",
      &raw::idle},
+    {"--broadcast", "",
+     "ws: one connection sends a message, every connection is to get it once and in order, and the "
+     "next is sent when all have it. --requests and --pipeline count messages; a delivery counts "
+     "as a request, and its latency is the time from the sending",
+     &raw::broadcast},
     {"--timeout", "TIME",
      "count a request without a reply after this time as an error (default 5s; 30s in a ramp)",
      &raw::timeout},
@@ -146,7 +151,7 @@ constexpr option_row content_rows[] = {
 constexpr option_row ws_rows[] = {
     {"--message", "TEXT",
      "text message to send; {c} stands for a counter of the connection (default: a short text; "
-     "{\"c\":{c}} with --check count)",
+     "{\"c\":{c}} with --check count, {\"b\":{c}} with --broadcast)",
      &raw::message},
     {"--message-file", "FILE", "the same, from a file", &raw::message_file, {}, completes::files},
     {"--message-size", "N", "send N bytes of letters instead", &raw::message_size},

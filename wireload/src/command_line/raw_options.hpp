@@ -24,7 +24,7 @@ struct raw_options {
     std::string rate, arrivals, rate_steps, rate_ramp, max_in_flight, deadline, spin,
         correct_omission;
     std::vector<std::string> headers, fail_if;
-    bool idle = false;
+    bool idle = false, broadcast = false;
     bool no_keepalive = false, no_histogram = false, quiet = false, binary = false, deflate = false,
          insecure = false;
     bool short_help = false, help = false, version = false, manual = false;

@@ -64,7 +64,9 @@ void read_message(const given_options& given, options& out) {
         refuse(
             "--deflate: this wireload was built without zlib in wire; build it with "
             "WIRE_WITH_ZLIB=ON");
-    out.message = out.check == reply_check::count ? "{\"c\":{c}}" : "hello from wireload";
+    out.message = out.broadcast                     ? "{\"b\":{c}}"
+                  : out.check == reply_check::count ? "{\"c\":{c}}"
+                                                    : "hello from wireload";
     if (given.has("--message") || given.has("--message-file")) {
         out.message = text_or_file(given, "--message", given.raw.message, given.raw.message_file);
         const auto parsed = text_template::parse(out.message, true);
@@ -72,6 +74,11 @@ void read_message(const given_options& given, options& out) {
             refuse("--message: {}", *problem);
         if (out.check == reply_check::count && !std::get<text_template>(parsed).has_counter()) {
             refuse("--message: --check count needs the counter in it, as in '{{\"c\":{{c}}}}'");
+        }
+        if (out.broadcast && !std::get<text_template>(parsed).tells_counter()) {
+            refuse(
+                "--message: --broadcast tells one message from the next by the counter, which has "
+                "to be the first value in it, as in '{{\"b\":{{c}}}}'");
         }
     }
     if (given.has("--message-size")) {

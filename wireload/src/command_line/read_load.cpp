@@ -64,6 +64,22 @@ void read_turns(const given_options& given, options& out) {
     out.turns = turns;
 }
 
+void refuse_beside_broadcast(const given_options& given, const options& out) {
+    if (!out.websocket)
+        refuse("--broadcast is for ws URLs: HTTP has no messages to all connections");
+    if (out.urls.size() > 1)
+        refuse("--broadcast goes to the connections of one server; give one URL");
+    for (const char* name : {"--each", "--no-keepalive", "--ramp-rounds", "--turns", "--rate",
+                             "--arrivals", "--rate-steps", "--rate-ramp", "--correct-omission",
+                             "--message-size", "--deflate", "--check"}) {
+        if (given.has(name))
+            refuse(
+                "{} has no meaning with --broadcast, which sends the next message when all "
+                "have the one before, and knows what each is to get",
+                name);
+    }
+}
+
 }  // namespace
 
 void read_load(const given_options& given, options& out) {
@@ -116,12 +132,14 @@ void read_connection_use(const given_options& given, options& out) {
                 "keep-alive opens its own connection");
         out.per_connection = number32("--per-connection", given.raw.per_connection, 1, UINT32_MAX);
     }
+    out.broadcast = given.raw.broadcast;
+    if (out.broadcast) refuse_beside_broadcast(given, out);
     out.idle = given.raw.idle;
     if (!out.idle) return;
     for (const char* name :
          {"--requests", "--each", "--warmup", "--pipeline", "--no-keepalive", "--ramp-rounds",
-          "--rate", "--arrivals", "--rate-steps", "--rate-ramp", "--requests-file", "--message",
-          "--message-file", "--message-size", "--check"}) {
+          "--rate", "--arrivals", "--rate-steps", "--rate-ramp", "--broadcast", "--requests-file",
+          "--message", "--message-file", "--message-size", "--check"}) {
         if (given.has(name))
             refuse(
                 "{} has no meaning with --idle, which sends nothing; how long is said by "

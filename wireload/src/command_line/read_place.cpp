@@ -75,8 +75,10 @@ void read_tls(const given_options& given, options& out) {
 }
 
 // One for each usable CPU. In an open loop the rate is given, so threads that take all CPUs gain
-// nothing: one CPU is left to the server, and the threads may spin on the others.
+// nothing: one CPU is left to the server, and the threads may spin on the others. A broadcast has
+// one thread, which knows when all have a message.
 unsigned default_threads(const options& asked, unsigned allowed_cpus) {
+    if (asked.broadcast) return 1;
     if (!asked.cpus.empty()) return static_cast<unsigned>(asked.cpus.size());
     const unsigned left_to_the_server = asked.open_loop ? 1 : 0;
     return std::max(1U, allowed_cpus - std::min(allowed_cpus, left_to_the_server));
@@ -90,6 +92,9 @@ void read_place(const given_options& given, unsigned allowed_cpus, options& out)
     }
     out.threads = given.has("--threads") ? number32("--threads", given.raw.threads, 1, 1024)
                                          : default_threads(out, allowed_cpus);
+    if (out.broadcast && out.threads > 1)
+        refuse("--threads {}: --broadcast has one thread, which knows when all have a message",
+               out.threads);
     out.threads = std::min(out.threads, out.ramp ? out.ramp->add : out.connections);
     if (given.has("--engine")) {
         one_of("--engine", given.raw.engine);

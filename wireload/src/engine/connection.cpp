@@ -309,6 +309,8 @@ void connection::fail(error_kind kind, std::string_view received, bool reset) {
     std::uint64_t lost = flying_ + (owed_ ? 1U : 0U);
     if (host_.idling()) {
         lost = 1;  // the connection itself
+    } else if (host_.broadcasts() != nullptr) {
+        lost = lose_broadcasts();
     } else if (open_loop_gate* const gate = host_.gate()) {
         lost = measured_in_flight();
         // A request waits for this connection; one that the server closed while there was nothing

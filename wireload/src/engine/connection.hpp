@@ -49,6 +49,15 @@ public:
     // Adds its requests in flight at `at`, in a window that began at `start`, to `out`.
     void add_in_flight(nanos at, nanos start, flight& out) const;
 
+    // ---- broadcast, see publisher.hpp ----
+
+    bool is_subscribed() const { return phase_ == phase::open; }
+    // A message was sent at `now` that this connection is to get.
+    void await_broadcast(nanos now) {
+        host_.window().count_begun();
+        stamp(now);
+    }
+
     // ---- open loop, see open_loop_gate.hpp ----
 
     // Gets in line for a request if it can take one and does not stand there already.
@@ -118,6 +127,8 @@ protected:
     // `expected`: for the report, if more is known than expected_text() says.
     void answered_wrongly(std::uint64_t counter, nanos at, error_kind kind,
                           std::string_view received, std::string_view expected = {});
+    // A message came that nothing called for.
+    void came_unasked(nanos at, std::string_view received, std::string_view expected);
     // After the reply: the next request, on this socket or a new one.
     void next_request(bool keep);
     // Appends the rest of a request that is half written, so that a frame may follow it.
@@ -166,6 +177,8 @@ private:
     }
     // Whether one more request may be begun; it then must.
     bool may_begin();
+    // The connection is lost: what it waited for is. Returns how many errors that is.
+    std::uint64_t lose_broadcasts();
     // Requests in flight are about to be answered or lost.
     void release(nanos at);
     void send_some();

@@ -24,6 +24,8 @@ void connection_host::start(std::unique_ptr<wire::event_loop> loop, std::uint32_
     if (plan_.asked.deflate) deflater_ = std::make_unique<deflater>(plan_);
     if (plan_.asked.open_loop)
         gate_ = std::make_unique<open_loop_gate>(plan_, window_, index_, connections);
+    if (plan_.asked.broadcast)
+        ledger_ = std::make_unique<broadcast_ledger>(window_, ring_mask, plan_.asked.in_flight);
 }
 
 wire::connect_options connection_host::connect_options(const wire::address& to) {
@@ -83,7 +85,10 @@ connection* connection_host::next_retry() {
 }
 
 void connection_host::broke() {
-    if (++broken_ < connections_) return;
+    if (++broken_ == connections_) give_up();
+}
+
+void connection_host::give_up() {
     dead_.store(true, std::memory_order_relaxed);
     main_.notify();
 }

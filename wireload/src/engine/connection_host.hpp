@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "engine/broadcast_ledger.hpp"
 #include "engine/control.hpp"
 #include "engine/known_replies.hpp"
 #include "engine/load_window.hpp"
@@ -79,6 +80,8 @@ public:
     wire::http::response_head& head_scratch() { return head_; }
     // Null in a closed loop.
     open_loop_gate* gate() const { return gate_.get(); }
+    // Null unless messages are broadcast.
+    broadcast_ledger* broadcasts() const { return ledger_.get(); }
     // Precondition: --deflate.
     deflater& deflating() { return *deflater_; }
     wire::connect_options connect_options(const wire::address& to);
@@ -105,6 +108,8 @@ public:
     void open_failed(error_kind kind);
     void count_ping() { ++sessions_.pings; }
     void count_unasked() { ++sessions_.unasked; }
+    // Nothing works any more.
+    void give_up();
     // It failed many times in a row; it works again.
     void broke();
     void mended() {
@@ -168,6 +173,7 @@ private:
     connect_meter meter_;
     load_window window_;
     std::unique_ptr<open_loop_gate> gate_;
+    std::unique_ptr<broadcast_ledger> ledger_;
 };
 
 }  // namespace wireload

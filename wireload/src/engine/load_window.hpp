@@ -140,6 +140,8 @@ public:
         ++(right ? counts.right : counts.wrong);
     }
 
+    broadcast_counts& broadcasts() { return tally_.broadcast; }
+
     bool wants_report() const { return !tally_.first_error; }
     void report(error_report&& first, nanos at) {
         tally_.first_error = std::move(first);

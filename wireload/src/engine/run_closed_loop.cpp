@@ -55,9 +55,23 @@ std::optional<double> mean_in_flight(const run_steps& steps) {
     return mean;
 }
 
+// Who was lost before the window is an error too: the messages in it went to fewer.
+void note_broadcast(run_steps& steps, tally& counts) {
+    run_result& out = steps.out();
+    broadcast_result& result = out.broadcast.emplace();
+    for (const auto& w : steps.workers()) {
+        result.subscribers += w->sessions().open;
+        result.last.merge(w->broadcasts().last());
+    }
+    const std::uint64_t known = result.subscribers + counts.broadcast.left;
+    if (known < out.connect.opened)
+        counts.errors[error_kind::closed_early] += out.connect.opened - known;
+}
+
 void note_result(run_steps& steps, const load_order& order, nanos end) {
     run_result& out = steps.out();
-    const tally counts = steps.gather();
+    tally counts = steps.gather();
+    if (steps.asked().broadcast) note_broadcast(steps, counts);
     out.stopped_by = steps.cut()               ? *steps.cut()
                      : order.window_end <= end ? stop_reason::duration
                                                : stop_reason::requests;

@@ -68,6 +68,8 @@ wire::result<void> worker::start() {
         connections_.reserve<http_connection>(share_);
     }
     if (host_.gate() != nullptr) pacer_ = std::make_unique<pacer>(host_, *host_.gate());
+    if (host_.broadcasts() != nullptr)
+        publisher_ = std::make_unique<publisher>(host_, connections_);
     thread_ = std::thread([this] { run(); });
     return {};
 }
@@ -78,7 +80,7 @@ void worker::run() {
     // A timer may otherwise be 50 us late on purpose, to save power; see PR_SET_TIMERSLACK in
     // prctl(2).
     if (pacer_ != nullptr) prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
-    if (share_ == 1 && pacer_ == nullptr) {
+    if (share_ == 1 && pacer_ == nullptr && publisher_ == nullptr) {
         run_one_connection();
     } else {
         host_.loop().run();
@@ -201,6 +203,10 @@ void worker::begin_load(const load_order& order) {
         host_.at_iteration_end();
     }
     if (order.idle) return;  // the window's end ends it
+    if (publisher_ != nullptr) {
+        host_.at_iteration_end();
+        return;
+    }
     // A few at a time, or their places in line alone would be a good part of the memory that many
     // connections take.
     constexpr std::size_t few = 1024;
@@ -218,6 +224,7 @@ void worker::serve_due() {
     for (connection* c : serving_) c->serve_due();
     serving_.clear();
     if (pacer_ != nullptr) pacer_->pump();
+    if (publisher_ != nullptr && host_.loading()) publisher_->pump();
 }
 
 void worker::serve_retries() {
@@ -255,6 +262,7 @@ flight worker::in_flight_at(nanos at, nanos start) const {
 
 // Without keep-alive, connecting is a part of the window.
 void worker::window_opened() {
+    if (publisher_ != nullptr) host_.broadcasts()->window_opened();
     if (plan_.asked.keep_alive) return;
     // In turns each of them has a window: the first begins anew.
     if (host_.window().order().first_interval == 0) host_.meter().clear();

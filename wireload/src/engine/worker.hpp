@@ -26,6 +26,7 @@
 #include "engine/connection_slab.hpp"
 #include "engine/load_order.hpp"
 #include "engine/pacer.hpp"
+#include "engine/publisher.hpp"
 #include "engine/request_times.hpp"
 
 namespace wireload {
@@ -62,6 +63,8 @@ public:
     std::uint64_t answered() const { return host_.window().answered(); }
     // Precondition: the loop is open.
     const open_loop_gate& gate() const { return *host_.gate(); }
+    // Precondition: messages are broadcast.
+    const broadcast_ledger& broadcasts() const { return *host_.broadcasts(); }
 
 private:
     void run();
@@ -101,7 +104,8 @@ private:
     connection_host host_;
     request_times times_;
     connection_slab connections_;
-    std::unique_ptr<pacer> pacer_;  // null in a closed loop
+    std::unique_ptr<pacer> pacer_;          // null in a closed loop
+    std::unique_ptr<publisher> publisher_;  // null unless messages are broadcast
     std::vector<connection*> serving_;
     session_counts sessions_;
     wire::timer deadline_timer_;

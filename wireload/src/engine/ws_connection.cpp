@@ -18,6 +18,10 @@ using wire::ws::opcode;
 
 constexpr std::size_t most_unsent_for_pong = 16 * 1024;
 
+// The values in a broadcast message are those of this connection, whoever sends it: every
+// subscriber has to know them.
+constexpr std::uint32_t broadcast_values = 0;
+
 }  // namespace
 
 ws_connection::unfinished::unfinished(connection_host& host, int agreed_bits)
@@ -83,7 +87,8 @@ void ws_connection::append_goodbye(wire::buffer& out) {
 
 std::string ws_connection::sent_text(std::uint64_t counter) const {
     const plan& p = host_.the_plan();
-    return p.message.content().text(p.values_of(number(), counter));
+    return p.message.content().text(
+        p.values_of(p.asked.broadcast ? broadcast_values : number(), counter));
 }
 
 std::string ws_connection::expected_text(std::uint64_t counter) const {
@@ -245,10 +250,61 @@ bool ws_connection::find_echoed(std::string_view text, std::uint64_t& counter) c
     return false;
 }
 
-bool ws_connection::on_message(opcode op, std::string_view text, nanos at) {
+bool ws_connection::publish(std::uint64_t n) {
+    const plan& p = host_.the_plan();
+    wire::buffer& bytes = out();
+    const std::size_t before = bytes.size();
+    (void)p.message.append_frame(bytes, p.values_of(broadcast_values, n), key_for(n), 0, SIZE_MAX);
+    host_.window().count_out(bytes.size() - before);
+    return flush();  // on failure on_failure() follows
+}
+
+void ws_connection::on_foreign_message(opcode op, std::string_view text, nanos at) {
     const plan& p = host_.the_plan();
     if (p.asked.idle) {
         host_.count_unasked();
+        return;
+    }
+    if (!host_.loading()) return;
+    broadcast_ledger& ledger = *host_.broadcasts();
+    const text_template& sent = p.message.content();
+    const std::uint64_t n = sent.counter_in(text);
+    const bool known = op == p.message.op() && ledger.was_sent(n) &&
+                       sent.equals(text, p.values_of(broadcast_values, n));
+    if (known && !is_in_flight(n)) {
+        ++host_.window().broadcasts().doubled;
+        came_unasked(at, text, "each message once");
+        return;
+    }
+    if (!known && in_flight() == 0) {
+        came_unasked(at, text, "nothing, until a message is broadcast");
+        return;
+    }
+    const std::uint64_t counter = known ? n : oldest();
+    bool last = false;
+    if (!known) {
+        answered_wrongly(counter, at, error_kind::bad_body, text);
+        last = ledger.missed(counter);
+    } else if (n != oldest()) {
+        ++host_.window().broadcasts().reordered;
+        answered_wrongly(n, at, error_kind::bad_body, text,
+                         host_.wants_report() ? sent_text(oldest()) + " before it" : std::string());
+        last = ledger.missed(n);
+    } else if (const auto failed = p.message_checks.message(text)) {
+        answered_wrongly(n, at, failed->as_error(), text,
+                         host_.wants_report() ? p.message_checks.expected(*failed) : std::string());
+        last = ledger.missed(n);
+    } else {
+        answered(n, at);
+        last = ledger.delivered(n, at);
+    }
+    if (last) host_.at_iteration_end();
+}
+
+bool ws_connection::on_message(opcode op, std::string_view text, nanos at) {
+    const plan& p = host_.the_plan();
+    if (!p.exchanges) {
+        on_foreign_message(op, text, at);
         return true;
     }
     if (in_flight() == 0) {

@@ -29,6 +29,10 @@ class ws_connection final : public connection {
 public:
     using connection::connection;
 
+    // Sends message `n` to be broadcast, see publisher.hpp. False when the connection is lost with
+    // it.
+    bool publish(std::uint64_t n);
+
 private:
     // An incomplete handshake reply or message. Most messages come whole and in
     // one frame: they are checked where they were received, and none of this exists. Compressed
@@ -60,6 +64,8 @@ private:
     void take_pieces(std::span<char> in, nanos at);
     // Finds the message in flight that `text` repeats, looking at `counter` first.
     bool find_echoed(std::string_view text, std::uint64_t& counter) const;
+    // One that answers none of this connection's own: broadcast, or unasked.
+    void on_foreign_message(wire::ws::opcode op, std::string_view text, nanos at);
     // False when the connection is gone or leads a new life.
     bool on_message(wire::ws::opcode op, std::string_view text, nanos at);
 

@@ -51,6 +51,12 @@ struct idle_result {
     std::optional<std::uint64_t> server_wake_ups;  // of the watched server's threads
 };
 
+// Messages that went to every connection; their counts are in the tally.
+struct broadcast_result {
+    std::uint64_t subscribers = 0;  // still open at the end
+    histogram last;                 // from sending until the last subscriber had it
+};
+
 // A window in turns with other generators.
 struct turns_result {
     // Right replies to all that was sent, also before and after the measured part of each turn: the
@@ -70,6 +76,7 @@ struct run_result {
     tls_tally tls;
     deflate_tally deflate;
     std::optional<idle_result> idle;
+    std::optional<broadcast_result> broadcast;
     std::optional<double> in_flight_mean;
     std::optional<flight> unanswered;  // closed loop: in flight when the window ended
     generator_usage generator;

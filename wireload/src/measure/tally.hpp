@@ -37,6 +37,26 @@ struct flight {
     }
 };
 
+// Of messages that go to every connection. Their deliveries are counted as replies, and what is
+// wrong with them among the errors.
+struct broadcast_counts {
+    std::uint64_t messages = 0;   // sent
+    std::uint64_t complete = 0;   // every subscriber got them rightly
+    std::uint64_t doubled = 0;    // deliveries of what the subscriber had already
+    std::uint64_t reordered = 0;  // deliveries before one that was sent earlier
+    std::uint64_t lost = 0;  // deliveries that never came, with those whose connection was lost
+    std::uint64_t left = 0;  // subscribers whose connection was lost
+
+    void add(const broadcast_counts& other) {
+        messages += other.messages;
+        complete += other.complete;
+        doubled += other.doubled;
+        reordered += other.reordered;
+        lost += other.lost;
+        left += other.left;
+    }
+};
+
 struct tally {
     std::uint64_t sent = 0;  // requests begun, those among them that found no connection
     std::uint64_t ok = 0;
@@ -55,6 +75,7 @@ struct tally {
     nanos first_error_at = never;
 
     std::vector<request_counts> by_request;  // empty where there is only one
+    broadcast_counts broadcast;
 
     // Mean number in flight, sampled at random moments (see worker::advance).
     std::uint64_t in_flight_samples = 0;
@@ -81,6 +102,7 @@ struct tally {
             by_request[i].right += other.by_request[i].right;
             by_request[i].wrong += other.by_request[i].wrong;
         }
+        broadcast.add(other.broadcast);
         last_done = std::max(last_done, other.last_done);
         in_flight_samples += other.in_flight_samples;
         in_flight_sum += other.in_flight_sum;

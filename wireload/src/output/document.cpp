@@ -63,6 +63,7 @@ json plan_of(const plan& p) {
     json out = {
         {"mode", o.ramp        ? "ramp"
                  : o.idle      ? "idle"
+                 : o.broadcast ? "broadcast"
                  : o.open_loop ? "open"
                                : "closed"},
         {"connections", o.connections},
@@ -285,6 +286,18 @@ json idle(const std::optional<idle_result>& r) {
             {"server_wake_ups", or_null(r->server_wake_ups)}};
 }
 
+json broadcast(const plan& p, const run_result& r) {
+    if (!r.broadcast) return nullptr;
+    const broadcast_counts& counts = r.counts.broadcast;
+    return {{"subscribers", r.broadcast->subscribers},
+            {"messages", counts.messages},
+            {"complete", counts.complete},
+            {"lost", counts.lost},
+            {"doubled", counts.doubled},
+            {"reordered", counts.reordered},
+            {"last", latency(r.broadcast->last, p.asked.keep_histogram)}};
+}
+
 json generator(const generator_usage& g) {
     return {{"cpu_user_ns", g.cpu_user_ns},
             {"cpu_system_ns", g.cpu_system_ns},
@@ -351,6 +364,7 @@ json to_document(const plan& p, const run_result& r) {
              p, r, [&](const histogram& h) { return latency(h, p.asked.keep_histogram); })},
         {"turns", turns(p, r)},
         {"idle", idle(r.idle)},
+        {"broadcast", broadcast(p, r)},
         {"generator", generator(r.generator)},
         {"server", server(r.server)},
         {"thresholds", thresholds(p, r)},

@@ -156,9 +156,9 @@ std::string server_line(const run_result& r) {
         r.turns && r.counts.ok != 0
             ? seconds_of(r) * static_cast<double>(answered) / static_cast<double>(r.counts.ok)
             : seconds_of(r);
-    return fmt::format("Server     {} CPU a request, {:.0f}% of a core, {} in {} process{}\n",
+    return fmt::format("Server     {} CPU a {}, {:.0f}% of a core, {} in {} process{}\n",
                        answered == 0 ? "-" : format_duration(cpu / static_cast<double>(answered)),
-                       worked > 0 ? cpu / worked / 1e7 : 0,
+                       r.broadcast ? "delivery" : "request", worked > 0 ? cpu / worked / 1e7 : 0,
                        bytes_text(static_cast<double>(r.server->rss_bytes)), r.server->processes,
                        r.server->processes == 1 ? "" : "es");
 }
@@ -280,8 +280,8 @@ std::string connect_lines(const plan& p, const run_result& r) {
 std::string result_line(const run_result& r, const painter& paint) {
     if (!r.idle) {
         return fmt::format(
-            "{}   {} right in {}: {}\n", paint.bold("Requests"), grouped(r.counts.ok),
-            format_duration(static_cast<double>(r.elapsed)),
+            "{} {} right in {}: {}\n", paint.bold(r.broadcast ? "Deliveries" : "Requests  "),
+            grouped(r.counts.ok), format_duration(static_cast<double>(r.elapsed)),
             paint.bold(fmt::format(
                 "{}/s", grouped(static_cast<std::uint64_t>(std::llround(r.rate_per_s()))))));
     }
@@ -291,6 +291,22 @@ std::string result_line(const run_result& r, const painter& paint) {
                     format_duration(static_cast<double>(r.elapsed)), grouped(r.idle->pings));
     if (r.idle->messages != 0)
         out += fmt::format("Messages   {} came unasked\n", grouped(r.idle->messages));
+    return out;
+}
+
+std::string broadcast_lines(const run_result& r) {
+    if (!r.broadcast) return {};
+    const broadcast_counts& counts = r.counts.broadcast;
+    std::string out = fmt::format(
+        "Broadcast  {} sent, {} of them to all of {}; the last has it after p50 {}, p99 {}\n",
+        plural(counts.messages, "message"), grouped(counts.complete),
+        plural(r.broadcast->subscribers, "subscriber"),
+        time_or_dash(r.broadcast->last.percentile_ns(50)),
+        time_or_dash(r.broadcast->last.supported_percentile_ns(99)));
+    if (counts.lost + counts.doubled + counts.reordered != 0)
+        out +=
+            fmt::format("           {} deliveries lost, {} doubled, {} out of order\n",
+                        grouped(counts.lost), grouped(counts.doubled), grouped(counts.reordered));
     return out;
 }
 
@@ -327,6 +343,7 @@ std::string what_was_asked(const plan& p) {
     } else {
         out = fmt::format("{}, {}",
                           o.idle        ? "held idle"
+                          : o.broadcast ? "broadcast"
                           : o.open_loop ? open_loop_plan_text(o)
                                         : "closed loop",
                           plural(o.connections, "connection"));
@@ -366,6 +383,7 @@ std::string summary(const plan& p, const run_result& r, screen_style style) {
         return out + error_lines(r, paint);
     }
     out += result_line(r, paint);
+    out += broadcast_lines(r);
     if (const std::string codes = statuses(r, paint); !codes.empty())
         out += fmt::format("Statuses   {}\n", codes);
     out += traffic_line(r);

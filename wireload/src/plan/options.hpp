@@ -61,6 +61,7 @@ struct options {
     bool keep_alive = true;
     std::uint32_t per_connection = 1;  // requests, without keep-alive
     bool idle = false;                 // nothing is sent
+    bool broadcast = false;            // what one connection sends, all are to get
     std::chrono::nanoseconds timeout = std::chrono::seconds(5);
 
     // Request and reply (HTTP).

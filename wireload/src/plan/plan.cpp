@@ -101,6 +101,7 @@ std::string plan_messages(plan& out) {
     if (auto* problem = std::get_if<std::string>(&checks)) return std::move(*problem);
     out.message_checks = std::get<reply_checks>(std::move(checks));
     out.message = message_template(o.message, o.binary);
+    out.exchanges = !o.idle && !o.broadcast;
     for (const auto& [name, value] : o.headers) {
         for (const char* own : {"Sec-WebSocket-Key", "Sec-WebSocket-Version"}) {
             if (wire::http::equals_ignoring_case(name, own))
@@ -262,6 +263,11 @@ std::variant<std::unique_ptr<plan>, std::string> make_plan(options asked) {
     if (const auto* problem = std::get_if<std::string>(&engine)) return *problem;
     out->engine = std::get<engine_plan>(engine).engine;
     out->asked.threads = std::get<engine_plan>(engine).threads;
+    if (o.broadcast && o.threads > 1)
+        return fmt::format(
+            "--broadcast: {} subscribers need {} threads here, and one thread has to see them all; "
+            "let it open more files (ulimit -n), or give fewer connections",
+            o.connections, o.threads);
     if (o.open_loop && o.open_loop->max_in_flight && *o.open_loop->max_in_flight < o.threads)
         return fmt::format(
             "--max-in-flight {}: {} connections need {} threads here, and each must be able to "

@@ -49,6 +49,7 @@ struct plan {
     const prepared_request* only = nullptr;  // http: when there is only one
     reply_checks message_checks;             // ws
     message_template message;                // ws
+    bool exchanges = true;                   // ws: what a connection gets answers what it has sent
     std::string deflate_offer;               // ws
     std::vector<wire::http::header>
         upgrade_fields;             // ws; views into asked.headers and deflate_offer

@@ -197,14 +197,17 @@ bool text_template::equals_with_values(std::string_view received, template_value
     return received.empty();
 }
 
-std::uint64_t text_template::counter_in(std::string_view received) const {
+bool text_template::tells_counter() const {
     const std::size_t first = !pieces_.empty() && pieces_[0].what == kind::literal ? 1 : 0;
-    if (first >= pieces_.size() || pieces_[first].what != kind::counter) return 0;
+    if (first >= pieces_.size() || pieces_[first].what != kind::counter) return false;
     // What follows must not look like a part of it.
-    if (first + 1 < pieces_.size() &&
-        (pieces_[first + 1].what != kind::literal || is_digit(pieces_[first + 1].literal[0])))
-        return 0;
-    if (first == 1) {
+    return first + 1 == pieces_.size() ||
+           (pieces_[first + 1].what == kind::literal && !is_digit(pieces_[first + 1].literal[0]));
+}
+
+std::uint64_t text_template::counter_in(std::string_view received) const {
+    if (!tells_counter()) return 0;
+    if (pieces_[0].what == kind::literal) {
         if (!received.starts_with(pieces_[0].literal)) return 0;
         received.remove_prefix(pieces_[0].literal.size());
     }

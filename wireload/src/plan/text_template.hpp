@@ -59,6 +59,8 @@ public:
         return pieces_.empty() ? std::string_view() : std::string_view(pieces_[0].literal);
     }
     bool has_counter() const;
+    // Whether counter_in() can tell it.
+    bool tells_counter() const;
     std::size_t size(template_values v) const {
         return values_ == 0 ? literal_bytes_ : size_from(0, v);
     }
