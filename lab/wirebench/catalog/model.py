@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 Tier = Literal["idiomatic", "tuned", "floor"]
-Workload = Literal["http.hello", "http.payload", "rest", "ws.echo", "ws.count"]
+Workload = Literal["http.hello", "http.payload", "rest", "ws.echo", "ws.count", "ws.broadcast"]
 Unit = Literal["request", "message"]
 Scheme = Literal["http", "https", "ws", "wss"]
 Role = Literal["server", "client"]
@@ -27,7 +27,11 @@ Feature = Literal[
 """What an HTTP framework may have. Chunked in and out: request and response bodies by chunks."""
 
 TIERS: tuple[Tier, ...] = ("idiomatic", "tuned", "floor")
-WORKLOADS: tuple[Workload, ...] = ("http.hello", "http.payload", "rest", "ws.echo", "ws.count")
+WORKLOADS: tuple[Workload, ...] = get_args(Workload)
+ONE_PROCESS: tuple[Workload, ...] = ("rest", "ws.broadcast")
+"""Those that several processes cannot share: a limit on requests in their delay, and connections
+that all get each message.
+"""
 JSON_WORKLOADS: tuple[Workload, ...] = ("rest", "ws.count")
 """Those whose messages are JSON."""
 FEATURES: tuple[Feature, ...] = get_args(Feature)

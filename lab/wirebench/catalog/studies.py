@@ -24,7 +24,7 @@ from wirebench.catalog.model import CALLED, TLS_SCHEMES, Role, Scheme, Workload
 
 HostName = Literal["127.0.0.1", "localhost"]
 HOST: HostName = "127.0.0.1"
-Kind = Literal["closed", "open", "each", "ramp", "idle", "storm", "client"]
+Kind = Literal["closed", "open", "each", "ramp", "idle", "storm", "broadcast", "client"]
 Policy = Literal["reuse", "new"]
 ClientPolicy = Literal["reuse", "new", "cold"]
 """CONTRIBUTING.md says what each means to a client."""
@@ -43,6 +43,8 @@ METRICS = (
     "p999_ns",
     "mean_ns",
     "max_ns",
+    "last_p50_ns",
+    "last_p99_ns",
     "service_p50_ns",
     "service_p99_ns",
     "lag_p99_ns",
@@ -195,6 +197,17 @@ class StormLoad:
 
 
 @dataclass(frozen=True, kw_only=True)
+class BroadcastLoad:
+    """A fixed number of connections, of which one sends messages that all are to get: the next one
+    when all have it.
+    """
+
+    connections: int
+    warmup_ns: int
+    window_ns: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class ClientLoad:
     """Operations of a client library, one after another."""
 
@@ -222,7 +235,9 @@ class ClientLoad:
         return self.scheme in TLS_SCHEMES
 
 
-Load = ClosedLoad | OpenLoad | EachLoad | RampLoad | IdleLoad | StormLoad | ClientLoad
+Load = (
+    ClosedLoad | OpenLoad | EachLoad | RampLoad | IdleLoad | StormLoad | BroadcastLoad | ClientLoad
+)
 
 
 def over_tls(load: Load) -> bool:
@@ -237,7 +252,7 @@ def link_of(load: Load) -> Link | None:
 def most_connections(load: Load) -> int:
     """How many connections a server has at most at a time."""
     match load:
-        case ClosedLoad() | OpenLoad() | IdleLoad() | StormLoad():
+        case ClosedLoad() | OpenLoad() | IdleLoad() | StormLoad() | BroadcastLoad():
             return load.connections
         case EachLoad():
             return load.producers
@@ -405,6 +420,13 @@ class _StormCell(_CellBase):
     restart: bool = False
 
 
+class _BroadcastCell(_CellBase):
+    kind: Literal["broadcast"]
+    connections: Count
+    warmup: Duration | None = None
+    window: Duration | None = None
+
+
 class _ClientCell(_CellBase):
     kind: Literal["client"]
     scheme: Scheme
@@ -420,7 +442,16 @@ class _ClientCell(_CellBase):
     resumption: bool = False
 
 
-_AnyCell = _ClosedCell | _OpenCell | _EachCell | _RampCell | _IdleCell | _StormCell | _ClientCell
+_AnyCell = (
+    _ClosedCell
+    | _OpenCell
+    | _EachCell
+    | _RampCell
+    | _IdleCell
+    | _StormCell
+    | _BroadcastCell
+    | _ClientCell
+)
 _CELL_MODELS: dict[str, type[_AnyCell]] = {
     "closed": _ClosedCell,
     "open": _OpenCell,
@@ -428,6 +459,7 @@ _CELL_MODELS: dict[str, type[_AnyCell]] = {
     "ramp": _RampCell,
     "idle": _IdleCell,
     "storm": _StormCell,
+    "broadcast": _BroadcastCell,
     "client": _ClientCell,
 }
 
@@ -608,6 +640,11 @@ def _cell(model: _AnyCell, preset: _Preset, *, file: _StudyFile, path: Path) -> 
             f"{path}: cells.{model.id}.payload_bytes: expected the workload ws.echo, got"
             f" {workload!r}"
         )
+    if (model.kind == "broadcast") != (workload == "ws.broadcast"):
+        raise CatalogError(
+            f"{path}: cells.{model.id}.workload: expected 'ws.broadcast' with the kind broadcast,"
+            f" and with no other, got {workload!r} with {model.kind!r}"
+        )
     if isinstance(model, _OpenCell):
         _check_rate(model, where=f"{path}: cells.{model.id}")
     return Cell(
@@ -698,6 +735,12 @@ def _load(model: _AnyCell, preset: _Preset) -> Load:
             return IdleLoad(connections=model.connections, window_ns=model.window)
         case _StormCell():
             return StormLoad(connections=model.connections, restart=model.restart)
+        case _BroadcastCell():
+            return BroadcastLoad(
+                connections=model.connections,
+                warmup_ns=model.warmup if model.warmup is not None else preset.warmup,
+                window_ns=model.window if model.window is not None else preset.window,
+            )
         case _ClientCell():
             return ClientLoad(
                 scheme=model.scheme,

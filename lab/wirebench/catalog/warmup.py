@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from wirebench.catalog.model import Contestant
 from wirebench.catalog.studies import (
+    BroadcastLoad,
     ClientLoad,
     ClosedLoad,
     EachLoad,
@@ -25,7 +26,7 @@ def lacking_ns(contestant: Contestant, load: Load) -> int:
     Loads that measure how a server idles or starts are put on it as it is.
     """
     match load:
-        case ClosedLoad() | OpenLoad():
+        case ClosedLoad() | OpenLoad() | BroadcastLoad():
             return max(0, contestant.warmup_ns - load.warmup_ns)
         case EachLoad() | RampLoad():
             return contestant.warmup_ns

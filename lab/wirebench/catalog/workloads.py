@@ -36,7 +36,7 @@ class WebSocketMessage:
     path: str
     text: str
     """``{c}`` stands for a number that the connection counts up."""
-    check: Literal["echo", "count"]
+    check: Literal["echo", "count", "broadcast"]
     payload_bytes: int | None = None
     """A message of this size instead of the text."""
 
@@ -48,9 +48,11 @@ class WebSocketMessage:
 
     @property
     def expected(self) -> str:
-        return (
-            "the same message" if self.check == "echo" else '{"c":<the same>,"ts":<unix seconds>}'
-        )
+        return {
+            "echo": "the same message",
+            "count": '{"c":<the same>,"ts":<unix seconds>}',
+            "broadcast": "the same message, once on each connection",
+        }[self.check]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,6 +101,7 @@ _REQUESTS: dict[Workload, HttpRequest | WebSocketMessage] = {
     ),
     "ws.echo": WebSocketMessage(path="/", text="message {c}", check="echo"),
     "ws.count": WebSocketMessage(path="/", text='{"c":{c}}', check="count"),
+    "ws.broadcast": WebSocketMessage(path="/", text='{"b":{c}}', check="broadcast"),
 }
 
 

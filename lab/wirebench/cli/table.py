@@ -35,6 +35,8 @@ SHORT_TITLES = {
     "cpu_per_request_ns": "CPU/{unit}",
     "memory_per_connection_bytes": "memory/conn.",
     "lag_p99_ns": "lag p99",
+    "last_p50_ns": "last p50",
+    "last_p99_ns": "last p99",
     "makespan_ns": "makespan",
     "server_rss_peak_bytes": "memory",
     "connect_ns": "connecting",

@@ -46,6 +46,7 @@ PART_OF: dict[Workload, tuple[Part, ...]] = {
     "http.payload": ("http",),
     "ws.echo": ("websocket", "deflate"),
     "ws.count": ("websocket", "deflate"),
+    "ws.broadcast": ("websocket", "deflate"),
 }
 """The part that matters for a contestant in a study with this workload, whatever workload was
 probed.

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from wirebench.catalog.model import Contestant
 from wirebench.catalog.studies import (
     REPLY_TIMEOUT_NS,
+    BroadcastLoad,
     Cell,
     ClientLoad,
     ClosedLoad,
@@ -91,6 +92,9 @@ def trial_ns(
     start = TRIAL_OVERHEAD_NS + START_NS.get(language, OTHER_START_NS)
     slowness = SLOWNESS.get(language, 1.0)
     match cell.load:
+        case BroadcastLoad() as load:
+            loaded = load.warmup_ns + load.window_ns
+            return start + loaded + load.connections * CONNECT_NS
         case ClosedLoad() | OpenLoad() as load:
             loaded = load.warmup_ns + load.window_ns + _last_replies_ns(load)
             return start + loaded + load.connections * CONNECT_NS

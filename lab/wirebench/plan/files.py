@@ -2,14 +2,14 @@
 
 Every connection is an open file of the process that accepted it, and a process may open only so
 many. Servers whose threads above one are processes get as many as it takes; the others cannot be
-in the cell.
+in the cell. Nor can any be where one process has to see all connections.
 """
 
 from __future__ import annotations
 
 import math
 
-from wirebench.catalog.model import Contestant
+from wirebench.catalog.model import ONE_PROCESS, Contestant
 from wirebench.catalog.studies import Cell, most_connections
 
 SHARE = 0.8
@@ -23,9 +23,13 @@ def processes_for(cell: Cell, *, open_files: int) -> int:
     return max(1, math.ceil(most_connections(cell.load) / (SHARE * open_files)))
 
 
+def _may_be_several(contestant: Contestant, cell: Cell) -> bool:
+    return contestant.processes and cell.workload not in ONE_PROCESS
+
+
 def too_few_files(contestant: Contestant, cell: Cell, *, open_files: int) -> str | None:
     """Why the contestant cannot hold the connections of the cell; None if it can."""
-    if contestant.processes or processes_for(cell, open_files=open_files) == 1:
+    if _may_be_several(contestant, cell) or processes_for(cell, open_files=open_files) == 1:
         return None
     return (
         f"{open_files:,} a process, and it is one process: too few for"

@@ -58,6 +58,16 @@ COLUMNS: Mapping[Kind, tuple[str, ...]] = {
         "connect_cpu_ns",
     ),
     "storm": ("makespan_ns", "connect_ns", "ready_ns", "p50_ns", "p99_ns", "server_rss_peak_bytes"),
+    "broadcast": (
+        "throughput_per_s",
+        "p50_ns",
+        "p99_ns",
+        "last_p50_ns",
+        "last_p99_ns",
+        "cpu_per_request_ns",
+        "server_rss_peak_bytes",
+        "connect_ns",
+    ),
     "client": ("round_trip_ns", "round_trip_p99_ns", "cpu_per_operation_ns", "connections_opened"),
 }
 """The absolute figures of the decision table, by the cell's kind."""
@@ -68,6 +78,8 @@ _TITLES = {
     "p99_ns": "p99",
     "p999_ns": "p99.9",
     "offered_per_s": "offered/s",
+    "last_p50_ns": "to the last, median",
+    "last_p99_ns": "to the last, p99",
     "lag_p99_ns": "generator's lag, p99",
     "cpu_per_request_ns": "CPU per {unit}",
     "memory_per_connection_bytes": "memory per connection",

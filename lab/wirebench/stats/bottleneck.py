@@ -27,6 +27,8 @@ LIMITED_METRICS = frozenset(
         "p999_ns",
         "mean_ns",
         "max_ns",
+        "last_p50_ns",
+        "last_p99_ns",
     }
 )
 """Metrics that a busy generator changes: it sends less, and its own queue is in every time. CPU per

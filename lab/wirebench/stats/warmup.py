@@ -16,7 +16,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from wirebench.catalog.studies import ClosedLoad, Load, OpenLoad
+from wirebench.catalog.studies import BroadcastLoad, ClosedLoad, Load, OpenLoad
 from wirebench.stats.ratio import Floats
 from wirebench.stats.settings import DEFAULT, Settings
 from wirebench.stats.types import WarmUp
@@ -36,7 +36,7 @@ def has_steady_state(load: Load) -> bool:
     a ramp changes its load from round to round, a storm has one request each, and idle connections
     none: they have none.
     """
-    return isinstance(load, ClosedLoad | OpenLoad)
+    return isinstance(load, ClosedLoad | OpenLoad | BroadcastLoad)
 
 
 def noise_of(series: Floats) -> float:

@@ -96,6 +96,9 @@ def _loop_metrics(document: Document, load: ServerLoad) -> Metrics:
             document.requests.ok, document.requests.ok + document.requests.errors
         ),
     }
+    if document.broadcast is not None:
+        for name in ("50", "99"):
+            found[f"last_p{name}_ns"] = document.broadcast.last.percentiles_ns.get(name)
     if isinstance(load, OpenLoad) and document.open_loop is not None:
         found |= _open_loop_metrics(document, document.open_loop, load)
     if isinstance(load, EachLoad):

@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 
 from wirebench.catalog.studies import (
+    BroadcastLoad,
     ClientLoad,
     ClosedLoad,
     EachLoad,
@@ -60,6 +61,8 @@ def reply_timeout_ns(load: Load, *, patience_ns: int, threads: int) -> int:
             return patience_ns
         case ClosedLoad() | OpenLoad():
             return patience_ns + load.connections * load.in_flight * PER_REPLY_AHEAD_NS
+        case BroadcastLoad():
+            return patience_ns + load.connections * PER_REPLY_AHEAD_NS
         case EachLoad():
             return patience_ns + _turns(load, threads) * _request_ns(load)
         case RampLoad():
@@ -97,7 +100,7 @@ def waiting_ns(load: Load, turn: Turn) -> int:
 def limit_ns(load: Load, *, timeout_ns: int, threads: int) -> int:
     """The time from the start of the generator or client until the lab stops it."""
     match load:
-        case ClosedLoad() | OpenLoad():  # whose last replies may take the timeout
+        case ClosedLoad() | OpenLoad() | BroadcastLoad():  # whose last replies may take the timeout
             connecting = load.connections * PER_CONNECTION_NS
             return connecting + load.warmup_ns + load.window_ns + timeout_ns + MARGIN_NS
         case IdleLoad():

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from wirebench.catalog.errors import explain
 from wirebench.catalog.studies import (
+    BroadcastLoad,
     ClosedLoad,
     EachLoad,
     IdleLoad,
@@ -24,7 +25,7 @@ from wirebench.catalog.studies import (
 from wirebench.catalog.units import exact_duration
 from wirebench.catalog.workloads import GivenRequest, Request, WebSocketMessage
 
-ServerLoad = ClosedLoad | OpenLoad | EachLoad | RampLoad | IdleLoad | StormLoad
+ServerLoad = ClosedLoad | OpenLoad | EachLoad | RampLoad | IdleLoad | StormLoad | BroadcastLoad
 
 EXIT_OK, EXIT_WITH_ERRORS, EXIT_NOTHING_MEASURED, EXIT_USAGE = 0, 1, 2, 64
 _INTERVALS = 40
@@ -107,6 +108,10 @@ def _load_words(load: ServerLoad, turn: Turn | None) -> list[str]:
                 "--interval",
                 exact_duration(_interval_ns(load.window_ns)),
             ]
+        case BroadcastLoad():
+            words = ["-c", str(load.connections), "--warmup", exact_duration(load.warmup_ns)]
+            words += ["-d", exact_duration(load.window_ns)]
+            return [*words, "--interval", exact_duration(_interval_ns(load.window_ns))]
         case EachLoad():
             words = ["-c", str(load.producers), "--each", str(load.messages)]
             return words if load.policy == "reuse" else [*words, "--no-keepalive"]
@@ -139,6 +144,8 @@ def _request_words(request: Request) -> list[str]:
     if isinstance(request, GivenRequest):
         return list(request.options)
     if isinstance(request, WebSocketMessage):
+        if request.check == "broadcast":
+            return ["--broadcast", "--message", request.text]
         if request.payload_bytes is not None:
             return ["--message-size", str(request.payload_bytes), "--check", request.check]
         return ["--message", request.text, "--check", request.check]
@@ -280,6 +287,13 @@ class Idle(_Part):
     server_wake_ups: int | None = None
 
 
+class Broadcast(_Part):
+    """Of messages that every connection was to get."""
+
+    last: Latency
+    """From the sending of a message until the last connection had it."""
+
+
 class Generator(_Part):
     cpu_share: float | None = None
     involuntary_switches: int | None = None
@@ -307,6 +321,7 @@ class Document(_Part):
     open_loop: OpenLoop | None = None
     turns: Turns | None = None
     idle: Idle | None = None
+    broadcast: Broadcast | None = None
     generator: Generator
     server: ServerUse | None = None
     rounds: tuple[Round, ...] | None = None
@@ -325,7 +340,7 @@ class Measured:
         their own fields.
         """
         kept = {key: value for key, value in self.raw.items() if key not in ("series", "rounds")}
-        for part in ("latency", "connect", "open_loop"):
+        for part in ("latency", "connect", "open_loop", "broadcast"):
             if isinstance(kept.get(part), dict):
                 kept[part] = _without_histograms(kept[part])
         return kept

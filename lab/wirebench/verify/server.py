@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 
-from wirebench.catalog.model import Workload
+from wirebench.catalog.model import ONE_PROCESS, Workload
 from wirebench.process import interrupt, ports, process
 from wirebench.process.cores import choose_cores
 from wirebench.process.start import (
@@ -30,7 +30,7 @@ from wirebench.verify.http_workloads import (
 )
 from wirebench.verify.parity_checks import crowd_check, slow_head_check
 from wirebench.verify.types import PLAIN, CheckResult, Traits, Verdict, verdict
-from wirebench.verify.websocket_workloads import count_checks, echo_checks
+from wirebench.verify.websocket_workloads import broadcast_checks, count_checks, echo_checks
 
 _PROCESSES_WITHIN_S = 10.0
 """An interpreter on a busy core needs about a second for each."""
@@ -43,6 +43,7 @@ _HTTP: Mapping[Workload, Callable[..., Iterator[Check]]] = {
 _WEBSOCKET: Mapping[Workload, Callable[[int], Iterator[Check]]] = {
     "ws.echo": echo_checks,
     "ws.count": count_checks,
+    "ws.broadcast": broadcast_checks,
 }
 
 
@@ -213,7 +214,7 @@ def _second_start(
         expected=expected,
         received="a connection",
     )
-    if workload != "rest" and traits.processes:
+    if workload not in ONE_PROCESS and traits.processes:
         yield _processes(server)
     if workload == "rest":
         yield from run_checks(

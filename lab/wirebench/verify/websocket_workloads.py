@@ -1,12 +1,12 @@
-"""The replies that a server must give for ``ws.echo`` and ``ws.count``."""
+"""The messages that a server must send for ``ws.echo``, ``ws.count`` and ``ws.broadcast``."""
 
 from __future__ import annotations
 
 import json
 import struct
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 
 from wirebench.catalog.workloads import payload
 from wirebench.frames import BINARY, CLOSE, CONTINUATION, PING, PONG, TEXT, encode_frame
@@ -23,6 +23,7 @@ from wirebench.verify.websocket import (
 SOME_MESSAGES = 100
 MANY_MESSAGES = 1_000
 MANY_CONNECTIONS = 50
+SUBSCRIBERS = 20
 CLOCK_TOLERANCE_S = 5.0
 _CLOSE_WITHIN_S = 2.0
 _NORMAL = 1000  # RFC 6455 section 7.4.1
@@ -56,7 +57,8 @@ def echo_checks(port: int) -> Iterator[Check]:
         expected='pong "p" and text "abc"',
         run=_on_connection(port, _fragments),
     )
-    yield from _session_checks(port, asking=lambda number: f"message {number}", judge=_judge_echo)
+    yield from _session_checks(port, asking=_message, judge=_judge_echo)
+    yield _concurrent_check(port, asking=_message, judge=_judge_echo)
 
 
 def count_checks(port: int) -> Iterator[Check]:
@@ -72,7 +74,121 @@ def count_checks(port: int) -> Iterator[Check]:
     yield _count(port, "count.exponent", '{"c":7e0}', 7, required=False)
     yield _count(port, "count.key_order", '{"z":"}","a":{"c":[1,{"c":2}]},"c":10}', 10)
     yield _refused_count(port)
-    yield from _session_checks(port, asking=lambda number: f'{{"c":{number}}}', judge=_judge_count)
+    yield from _session_checks(port, asking=_number, judge=_judge_count)
+    yield _concurrent_check(port, asking=_number, judge=_judge_count)
+
+
+def broadcast_checks(port: int) -> Iterator[Check]:
+    """One who is alone gets back what it sends, so that connections are held to the same rules as
+    under ``ws.echo``.
+    """
+    yield _handshake(port)
+    texts = ("hello", "grün, 水, 🙂", *(payload(length).decode() for length in (126, 65_536)))
+    for name, text in zip(("text", "text_utf8", "text_126", "text_65536"), texts, strict=True):
+        yield _to_all(port, name, [text])
+    yield _to_all(port, "in_order", [_message(number) for number in range(SOME_MESSAGES)])
+    yield Check(
+        id="broadcast.senders",
+        sent=f"a text message from each of {SUBSCRIBERS} connections, one after another",
+        expected=f"each of them on each of {SUBSCRIBERS} connections, in this order",
+        run=lambda: _each_to_all(port),
+    )
+    yield Check(
+        id="broadcast.joined",
+        sent='text "before", then a connection is opened, then text "after"',
+        expected='only text "after" on that connection',
+        run=lambda: _joined(port),
+    )
+    yield Check(
+        id="broadcast.left",
+        sent="a text message after two connections ended, one of them without a close frame",
+        expected="the message on each connection that is open",
+        run=lambda: _left(port),
+    )
+    yield from _session_checks(port, asking=_message, judge=_judge_echo)
+
+
+def _message(number: int) -> str:
+    return f"message {number}"
+
+
+def _number(number: int) -> str:
+    return f'{{"c":{number}}}'
+
+
+@contextmanager
+def _subscribers(port: int, count: int) -> Iterator[list[WebSocket]]:
+    """Connections that the server has taken in: the handshake's reply may come before that."""
+    with ExitStack() as stack:
+        opened: list[WebSocket] = []
+        for number in range(count):
+            where = f"connection {number + 1} of {count}: "
+            connection = Connection(port)
+            stack.callback(connection.close)
+            with at(where):
+                one = shake_hands(connection)
+            opened.append(one)
+            one.send_text(f"joined {number}")
+            _read_all(opened, [f"joined {number}"])
+        yield opened
+
+
+def _read_all(subscribers: Sequence[WebSocket], texts: Sequence[str]) -> None:
+    for number, one in enumerate(subscribers):
+        for position, text in enumerate(texts):
+            where = f"connection {number + 1} of {len(subscribers)}, message {position + 1}: "
+            with at(where):
+                _same(one.read_message(), TEXT, text.encode(), where)
+
+
+def _to_all(port: int, name: str, texts: Sequence[str]) -> Check:
+    what = Frame(opcode=TEXT, payload=texts[0].encode()).describe()
+    if len(texts) > 1:
+        what = f"{len(texts)} messages like {what}, in one piece"
+
+    def run() -> str:
+        with _subscribers(port, SUBSCRIBERS) as opened:
+            opened[1].send_many(texts)
+            _read_all(opened, texts)
+            # Whoever sends twice has sent something before this.
+            opened[0].send_text("the end")
+            _read_all(opened, ["the end"])
+        return f"the same on each of {SUBSCRIBERS} connections, once and in order"
+
+    return Check(
+        id=f"broadcast.{name}",
+        sent=f"{what}, from one of {SUBSCRIBERS} connections",
+        expected=f"the same on each of {SUBSCRIBERS} connections, once and in order",
+        run=run,
+    )
+
+
+def _each_to_all(port: int) -> str:
+    with _subscribers(port, SUBSCRIBERS) as opened:
+        for number, one in enumerate(opened):
+            one.send_text(_message(number))
+            _read_all(opened, [_message(number)])
+    return f"{SUBSCRIBERS} messages on each of {SUBSCRIBERS} connections"
+
+
+def _joined(port: int) -> str:
+    with _subscribers(port, 1) as (first,):
+        first.send_text("before")
+        _read_all([first], ["before"])
+        with open_websocket(port) as second:
+            second.send_text("after")
+            _read_all([first, second], ["after"])
+    return 'text "after"'
+
+
+def _left(port: int) -> str:
+    with _subscribers(port, 4) as (first, second, closing, dropping):
+        dropping.connection.close()
+        closing.send(CLOSE, struct.pack(">H", _NORMAL))
+        for number in range(3):
+            first.send_text(_message(number))
+            _read_all([first, second], [_message(number)])
+    return "3 messages on each of 2 connections"
 
 
 def _echo(port: int, name: str, opcode: int, data: bytes, *, required: bool = True) -> Check:
@@ -261,12 +377,6 @@ def _session_checks(
         _on_connection(port, burst),
     )
     yield check(
-        "concurrent",
-        f"{one} on {MANY_CONNECTIONS} connections that are all open",
-        "a right reply on each",
-        lambda: _concurrent(port, asking, judge),
-    )
-    yield check(
         "close",
         f"close {_NORMAL}",
         f"close {_NORMAL}, then the end of the connection within {_CLOSE_WITHIN_S:g} s",
@@ -278,6 +388,17 @@ def _session_checks(
         "a status of 400 or more",
         lambda: _plain(port),
         required=False,
+    )
+
+
+def _concurrent_check(
+    port: int, *, asking: Callable[[int], str], judge: Callable[[Frame, int, str], str]
+) -> Check:
+    return Check(
+        id="ws.concurrent",
+        sent=f"text {asking(5)} on {MANY_CONNECTIONS} connections that are all open",
+        expected="a right reply on each",
+        run=lambda: _concurrent(port, asking, judge),
     )
 
 
