@@ -1,11 +1,12 @@
-// Bun.serve as a server: http.hello, rest, ws.echo, ws.count.
+// Bun.serve as a server: http.hello, rest, ws.echo, ws.count, ws.broadcast.
 
 const threads = Number(process.env.WIREBENCH_THREADS || 1);
 const delayMs = Number(process.env.WIREBENCH_DELAY_MS || 0);
 const certificate = process.env.WIREBENCH_TLS_CERT;
 const workload = process.env.WIREBENCH_WORKLOAD;
-// In rest the threads are handlers of one service: that many requests are in their delay at a time.
-const processes = workload === 'rest' ? 1 : threads;
+// In rest the threads are handlers of one service: that many requests are in their delay at a time. Under ws.broadcast one
+// process has all connections.
+const processes = workload === 'rest' || workload === 'ws.broadcast' ? 1 : threads;
 const waiting = [];
 let delayed = 0;
 
@@ -69,13 +70,23 @@ function count(socket, message) {
   socket.send(JSON.stringify({ c, ts: Math.floor(Date.now() / 1000) }));
 }
 
+const messages = {
+  'ws.echo': { message: echo },
+  'ws.count': { message: count },
+  'ws.broadcast': {
+    open: (socket) => socket.subscribe('all'),
+    message: (socket, message) => server.publish('all', message),
+  },
+};
+let server;
+
 if (processes > 1 && !process.env.WIREBENCH_WORKER) {
   const env = { ...process.env, WIREBENCH_WORKER: '1' };
   const start = () => Bun.spawn([process.execPath, import.meta.path], { env, stdout: 'inherit', stderr: 'inherit' });
   const workers = Array.from({ length: processes }, start);
   process.once('SIGTERM', () => workers.forEach((worker) => worker.kill()));
 } else {
-  Bun.serve({
+  server = Bun.serve({
     hostname: process.env.WIREBENCH_HOST,
     port: Number(process.env.WIREBENCH_PORT),
     reusePort: processes > 1,
@@ -83,6 +94,6 @@ if (processes > 1 && !process.env.WIREBENCH_WORKER) {
     tls: certificate ? { cert: Bun.file(certificate), key: Bun.file(process.env.WIREBENCH_TLS_KEY) } : undefined,
     routes: workload.startsWith('ws.') ? { '/': upgrade } : routes,
     fetch: refuse,
-    websocket: { message: workload === 'ws.echo' ? echo : count },
+    websocket: messages[workload] ?? messages['ws.echo'],
   });
 }

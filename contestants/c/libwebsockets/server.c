@@ -1,12 +1,13 @@
-// `ws.echo` and `ws.count` with libwebsockets: one protocol callback, as in the library's minimal
-// examples. Fragments are put together in the session; replies queue there until the library says
-// that the connection is writeable.
+// `ws.echo`, `ws.count` and `ws.broadcast` with libwebsockets: one protocol callback, as in the
+// library's minimal examples. Fragments are put together in the session; replies queue there until
+// the library says that the connection is writeable.
 #include <libwebsockets.h>
 
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "broadcast.h"
 #include "count.h"
 
 enum { max_message_bytes = 16 * 1024 * 1024 };
@@ -22,9 +23,10 @@ struct session {
     char *message;  // what has arrived of it
     size_t size, capacity;
     struct reply *first, **end;
+    struct subscriber subscriber;
 };
 
-static bool counts;
+static bool counts, broadcasts;
 
 static int queue(struct lws *wsi, struct session *session, const char *text, size_t size,
                  enum lws_write_protocol kind) {
@@ -68,8 +70,9 @@ static int on_received(struct lws *wsi, struct session *session, const char *byt
 
     const enum lws_write_protocol kind =
         lws_frame_is_binary(wsi) ? LWS_WRITE_BINARY : LWS_WRITE_TEXT;
-    const int result = counts ? answer_count(wsi, session)
-                              : queue(wsi, session, session->message, session->size, kind);
+    const int result = broadcasts ? publish(session->message, session->size, kind)
+                       : counts   ? answer_count(wsi, session)
+                                  : queue(wsi, session, session->message, session->size, kind);
     session->size = 0;
     return result;
 }
@@ -92,12 +95,14 @@ static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *use
     case LWS_CALLBACK_ESTABLISHED:
         memset(session, 0, sizeof *session);
         session->end = &session->first;
+        if (broadcasts) subscribe(wsi, &session->subscriber);
         return 0;
     case LWS_CALLBACK_RECEIVE:
         return on_received(wsi, session, bytes, size);
     case LWS_CALLBACK_SERVER_WRITEABLE:
-        return on_writeable(wsi, session);
+        return broadcasts ? send_next(&session->subscriber) : on_writeable(wsi, session);
     case LWS_CALLBACK_CLOSED:
+        if (broadcasts) unsubscribe(&session->subscriber);
         free(session->message);
         for (struct reply *reply = session->first, *next; reply != NULL; reply = next) {
             next = reply->next;
@@ -113,7 +118,9 @@ int main(void) {
     const char *workload = getenv("WIREBENCH_WORKLOAD");
     const char *port = getenv("WIREBENCH_PORT");
     counts = workload != NULL && strcmp(workload, "ws.count") == 0;
+    broadcasts = workload != NULL && strcmp(workload, "ws.broadcast") == 0;
     lws_set_log_level(LLL_ERR, NULL);
+    if (open_ring() != 0) return 1;
 
     // A session's writes are whole messages, so the receive buffer may be large without filling the
     // memory.

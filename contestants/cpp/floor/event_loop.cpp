@@ -412,6 +412,7 @@ void event_loop::close(connection& c) {
     if (c.tls != nullptr && !c.lingering) tls_say_goodbye(*c.tls);
     ::close(c.fd);
     c.fd = -1;
+    service_.on_closed(c);
     if (!c.held) closed_.emplace_back(&c);
     pause_accept(false);
 }

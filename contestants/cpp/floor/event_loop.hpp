@@ -61,10 +61,11 @@ struct connection {
     bool lingers =
         false;  // the peer may still be sending: do not let a reset overtake the last reply
     bool lingering = false;
-    bool held = false;       // a reply is being waited for; what follows must wait too
-    bool stalled = false;    // enough is queued; go on when it is written
-    bool continued = false;  // "100 Continue" was sent for the request that is arriving
-    tls_session tls;         // null: plain TCP
+    bool held = false;        // a reply is being waited for; what follows must wait too
+    bool stalled = false;     // enough is queued; go on when it is written
+    bool continued = false;   // "100 Continue" was sent for the request that is arriving
+    std::uint32_t place = 0;  // among those that the service keeps
+    tls_session tls;          // null: plain TCP
     std::unique_ptr<input> in;
     std::unique_ptr<backlog> out;
     std::unique_ptr<fragments> message;
@@ -90,6 +91,12 @@ public:
     // Queues what the caller appended to `scratch()` since it was `from` bytes long.
     void queue_scratch(connection& to, std::size_t from);
     std::string& scratch() { return scratch_; }
+
+    // The same for bytes that go to several connections. They do not count as replies to one that
+    // is being served.
+    void queue_shared(connection& to, std::size_t from) {
+        items_.push_back({&to, {.offset = from, .size = scratch_.size() - from}});
+    }
 
     // Sends bytes that live only until this returns, after all that is queued.
     void send_borrowed(connection& to, std::string_view bytes);
@@ -157,6 +164,8 @@ public:
     virtual std::size_t on_bytes(event_loop& loop, connection& from, char* data, std::size_t size,
                                  parse_state& state) = 0;
     virtual void on_timer(event_loop&) {}
+    // The connection is gone. Not called while on_bytes() runs.
+    virtual void on_closed(connection&) {}
 };
 
 }  // namespace wirebench

@@ -72,8 +72,11 @@ std::unique_ptr<wirebench::service> make_service(std::string_view workload, std:
     if (workload == "rest") return wirebench::make_rest(delay_ns, threads);
     if (workload == "ws.echo") return wirebench::make_websocket(wirebench::websocket_kind::echo);
     if (workload == "ws.count") return wirebench::make_websocket(wirebench::websocket_kind::count);
+    if (workload == "ws.broadcast")
+        return wirebench::make_websocket(wirebench::websocket_kind::broadcast);
     throw std::invalid_argument(
-        "WIREBENCH_WORKLOAD: expected http.hello, http.payload, rest, ws.echo or ws.count, got '" +
+        "WIREBENCH_WORKLOAD: expected http.hello, http.payload, rest, ws.echo, ws.count or "
+        "ws.broadcast, got '" +
         std::string(workload) + "'");
 }
 
@@ -91,7 +94,8 @@ void serve() {
     const auto threads = static_cast<std::size_t>(number_of("WIREBENCH_THREADS", "1", 1, 1024));
     const auto delay_ns =
         std::int64_t{number_of("WIREBENCH_DELAY_MS", "0", 0, 3'600'000)} * 1'000'000;
-    const auto loops = workload == "rest" ? 1 : threads;  // `rest`: see make_rest
+    // `rest`: see make_rest. A broadcast is to reach all connections.
+    const auto loops = workload == "rest" || workload == "ws.broadcast" ? 1 : threads;
 
     const auto certificate = text_of("WIREBENCH_TLS_CERT", "");
     const auto tls = certificate.empty() ? nullptr

@@ -21,7 +21,9 @@ std::unique_ptr<service> make_payload();
 // clients take N * delay * max(1, P / slots) / P.
 std::unique_ptr<service> make_rest(std::int64_t delay_ns, std::size_t slots);
 
-enum class websocket_kind { echo, count };
+// Under broadcast each message goes to every connection. One that has not read so much that
+// `most_unread` bytes wait for it misses messages.
+enum class websocket_kind { echo, count, broadcast };
 std::unique_ptr<service> make_websocket(websocket_kind kind);
 
 }  // namespace wirebench

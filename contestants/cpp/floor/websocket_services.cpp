@@ -11,6 +11,8 @@ namespace {
 // others.
 constexpr std::size_t copied_message_bytes = 16 * 1024;
 
+constexpr std::size_t most_unread = 1024 * 1024;
+
 class websocket_service : public http_service {
 public:
     explicit websocket_service(websocket_kind kind) : kind_(kind) {}
@@ -38,6 +40,16 @@ private:
         out.append(websocket::accept_key(request.websocket_key)).append("\r\n\r\n");
         loop.queue_scratch(from, begin);
         from.websocket = true;
+        if (kind_ != websocket_kind::broadcast) return;
+        from.place = static_cast<std::uint32_t>(subscribers_.size());
+        subscribers_.push_back(&from);
+    }
+
+    void on_closed(connection& gone) override {
+        if (kind_ != websocket_kind::broadcast || !gone.websocket) return;
+        subscribers_[gone.place] = subscribers_.back();
+        subscribers_[gone.place]->place = gone.place;
+        subscribers_.pop_back();
     }
 
     std::size_t on_frames(event_loop& loop, connection& from, char* data, std::size_t size,
@@ -85,6 +97,7 @@ private:
         if (op == websocket::text && !utf8::valid(payload))
             return fail(loop, from, websocket::not_utf8);
         if (kind_ == websocket_kind::echo) return send(loop, from, op, payload);
+        if (kind_ == websocket_kind::broadcast) return send_to_all(loop, op, payload);
         if (!answer_count(payload, answer_)) return fail(loop, from, websocket::not_utf8);
         send(loop, from, websocket::text, text_of(answer_));
     }
@@ -101,6 +114,18 @@ private:
             send(loop, from, websocket::close, payload.substr(0, 2));
         }
         from.closing = true;
+    }
+
+    void send_to_all(event_loop& loop, unsigned op, std::string_view payload) {
+        auto& out = loop.scratch();
+        const auto begin = out.size();
+        websocket::append_head(out, op, payload.size());
+        out.append(payload);
+        for (connection* to : subscribers_) {
+            if (to->closing || (to->out != nullptr && to->out->bytes.size() > most_unread))
+                continue;
+            loop.queue_shared(*to, begin);
+        }
     }
 
     static void send(event_loop& loop, connection& to, unsigned op, std::string_view payload) {
@@ -121,6 +146,7 @@ private:
 
     websocket_kind kind_;
     rapidjson::StringBuffer answer_;
+    std::vector<connection*> subscribers_;  // under broadcast
     http1::fixed_response upgrade_{"426 Upgrade Required", "Upgrade: websocket\r\n", ""};
     http1::fixed_response version_{"426 Upgrade Required",
                                    "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n", ""};

@@ -1,5 +1,5 @@
-// `http.hello`, `ws.echo` and `ws.count` with uWebSockets: an app in each thread, all listening on
-// the same port.
+// `http.hello`, `ws.echo`, `ws.count` and `ws.broadcast` with uWebSockets: an app in each thread,
+// all listening on the same port.
 #include <uWebSockets/App.h>
 
 #include <cstdio>
@@ -42,6 +42,15 @@ void serve(const std::string& workload, const std::string& host, int port) {
         app.any("/*", [](auto* response, auto*) {
             response->writeStatus("404 Not Found")->end("not found");
         });
+    } else if (workload == "ws.broadcast") {
+        app.ws<session>(
+            "/*", {
+                      .maxPayloadLength = max_message_bytes,
+                      .idleTimeout = 120,
+                      .open = [](auto* socket) { socket->subscribe("all"); },
+                      .message = [&app](auto*, std::string_view message,
+                                        uWS::OpCode kind) { app.publish("all", message, kind); },
+                  });
     } else {
         app.ws<session>("/*", {
                                   .maxPayloadLength = max_message_bytes,

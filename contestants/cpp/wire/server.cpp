@@ -1,7 +1,8 @@
-// All four workloads with wire.
+// Five workloads with wire.
 #include <wire/loop/blocking_pool.hpp>
 #include <wire/loop/socket.hpp>
 #include <wire/server/server.hpp>
+#include <wire/websocket/topics.hpp>
 
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -86,6 +87,13 @@ void count(http::router& routes) {
     });
 }
 
+void broadcast(http::router& routes) {
+    routes.websocket("/", [rooms = ws::topics()](ws::session& s, const http::request&) {
+        s.on_message([rooms](ws::session&, ws::message m) { rooms.publish("all", m.data, m.op); });
+        (void)rooms.subscribe(s, "all");
+    });
+}
+
 // Threads above one are processes with a loop each, so that each has open files of its own. The
 // kernel spreads the connections over their sockets, which all listen before any process accepts.
 wire::error serve(std::uint16_t port, http::router routes, http::server_options options,
@@ -134,7 +142,8 @@ int main() {
     const auto port = static_cast<std::uint16_t>(std::stoul(variable("WIREBENCH_PORT", "8080")));
     http::server_options options;
     options.host = variable("WIREBENCH_HOST", "127.0.0.1");
-    auto sockets = fork_processes(options.host, port, workload == "rest" ? 1 : threads);
+    auto sockets = fork_processes(options.host, port,
+                                  workload == "rest" || workload == "ws.broadcast" ? 1 : threads);
     if (!sockets) {
         std::cerr << "server: " << sockets.error().message << '\n';
         return 1;
@@ -146,6 +155,7 @@ int main() {
     if (workload == "rest") rest(routes, pool, delay);
     if (workload == "ws.echo") echo(routes);
     if (workload == "ws.count") count(routes);
+    if (workload == "ws.broadcast") broadcast(routes);
 
     if (const std::string certificate = variable("WIREBENCH_TLS_CERT", ""); !certificate.empty()) {
         wire::tls::server_options tls;

@@ -1,11 +1,12 @@
-// uWebSockets.js as a server: http.hello, ws.echo, ws.count.
+// uWebSockets.js as a server: http.hello, ws.echo, ws.count, ws.broadcast.
 'use strict';
 
 const cluster = require('node:cluster');
 const uWS = require('@btc-vision/uwebsockets.js');
 
-const threads = Number(process.env.WIREBENCH_THREADS || 1);
 const workload = process.env.WIREBENCH_WORKLOAD;
+// Under ws.broadcast one process has all connections.
+const threads = workload === 'ws.broadcast' ? 1 : Number(process.env.WIREBENCH_THREADS || 1);
 const maxMessageBytes = 16 * 1024 * 1024;
 
 function text(body) {
@@ -36,6 +37,13 @@ if (threads > 1 && cluster.isPrimary) {
   if (workload === 'http.hello') {
     for (const route of ['route_01', 'route_02']) app.get(`/${route}`, text(`hello from ${route}`));
     app.any('/*', (response) => response.writeStatus('404 Not Found').end('not found'));
+  } else if (workload === 'ws.broadcast') {
+    app.ws('/*', {
+      maxPayloadLength: maxMessageBytes,
+      idleTimeout: 120,
+      open: (socket) => socket.subscribe('all'),
+      message: (socket, message, isBinary) => app.publish('all', message, isBinary),
+    });
   } else {
     app.ws('/*', {
       maxPayloadLength: maxMessageBytes,

@@ -1,10 +1,20 @@
-// ws as a server: ws.echo, ws.count.
+// ws as a server: ws.echo, ws.count, ws.broadcast.
 'use strict';
 
 const cluster = require('node:cluster');
-const { WebSocketServer } = require('ws');
+const { WebSocket, WebSocketServer } = require('ws');
 
-const threads = Number(process.env.WIREBENCH_THREADS || 1);
+const workload = process.env.WIREBENCH_WORKLOAD;
+// Under ws.broadcast one process has all connections.
+const threads = workload === 'ws.broadcast' ? 1 : Number(process.env.WIREBENCH_THREADS || 1);
+
+function broadcast(socket, server) {
+  socket.on('message', (data, isBinary) => {
+    for (const client of server.clients) {
+      if (client.readyState === WebSocket.OPEN) client.send(data, { binary: isBinary });
+    }
+  });
+}
 
 function echo(socket) {
   socket.on('message', (data, isBinary) => socket.send(data, { binary: isBinary }));
@@ -28,7 +38,7 @@ if (threads > 1 && cluster.isPrimary) {
   // The primary ends when its last worker has.
   process.once('SIGTERM', () => Object.values(cluster.workers).forEach((worker) => worker.process.kill()));
 } else {
-  const handler = process.env.WIREBENCH_WORKLOAD === 'ws.echo' ? echo : count;
+  const handler = { 'ws.echo': echo, 'ws.count': count, 'ws.broadcast': broadcast }[workload];
   const server = new WebSocketServer({
     host: process.env.WIREBENCH_HOST,
     port: Number(process.env.WIREBENCH_PORT),
@@ -36,6 +46,6 @@ if (threads > 1 && cluster.isPrimary) {
   });
   server.on('connection', (socket) => {
     socket.on('error', () => {}); // a peer's protocol error closes its connection, not the server
-    handler(socket);
+    handler(socket, server);
   });
 }

@@ -1,5 +1,5 @@
 <?php
-// Workerman as a server: http.hello, ws.echo, ws.count.
+// Workerman as a server: http.hello, ws.echo, ws.count, ws.broadcast.
 
 declare(strict_types=1);
 
@@ -69,6 +69,15 @@ function count_up(TcpConnection $connection, string $message): void
     }
 }
 
+function send_to_all(TcpConnection $connection, string $message): void
+{
+    foreach ($connection->worker->connections as $one) {
+        if (isset($one->context->websocketHandshake)) {
+            $one->send($message);
+        }
+    }
+}
+
 $workload = getenv('WIREBENCH_WORKLOAD');
 $address = getenv('WIREBENCH_HOST') . ':' . getenv('WIREBENCH_PORT');
 $isWebsocket = str_starts_with($workload, 'ws.');
@@ -76,10 +85,11 @@ $worker = new Worker(($isWebsocket ? 'tcp' : 'http') . "://$address", ['socket' 
 if ($isWebsocket) {
     $worker->protocol = TypedWebsocket::class;
 }
-$worker->count = (int) (getenv('WIREBENCH_THREADS') ?: 1);
+$worker->count = $workload === 'ws.broadcast' ? 1 : (int) (getenv('WIREBENCH_THREADS') ?: 1);
 $worker->onMessage = match ($workload) {
     'ws.echo' => send_back(...),
     'ws.count' => count_up(...),
+    'ws.broadcast' => send_to_all(...),
     default => reply(...),
 };
 

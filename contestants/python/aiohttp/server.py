@@ -1,8 +1,9 @@
-"""aiohttp as a server: http.hello, rest, ws.echo, ws.count."""
+"""aiohttp as a server: http.hello, rest, ws.echo, ws.count, ws.broadcast."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 import os
@@ -15,7 +16,8 @@ from aiohttp import WSMsgType, web
 DELAY_S = int(os.environ.get("WIREBENCH_DELAY_MS") or 0) / 1000
 THREADS = int(os.environ.get("WIREBENCH_THREADS") or 1)
 WORKLOAD = os.environ.get("WIREBENCH_WORKLOAD", "")
-WORKERS = 1 if WORKLOAD == "rest" else THREADS  # in rest the threads are handlers of one service
+# In rest the threads are handlers of one service; under ws.broadcast one process has all sockets.
+WORKERS = 1 if WORKLOAD in ("rest", "ws.broadcast") else THREADS
 HANDLERS = asyncio.Semaphore(THREADS)
 
 logging.disable()  # otherwise a traceback for each connection that just drops
@@ -75,7 +77,29 @@ async def count(request: web.Request) -> web.WebSocketResponse:
     return socket
 
 
-SOCKETS = {"ws.echo": [web.get("/", echo)], "ws.count": [web.get("/", count)]}
+everybody: set[web.WebSocketResponse] = set()
+
+
+async def broadcast(request: web.Request) -> web.WebSocketResponse:
+    socket = web.WebSocketResponse()
+    await socket.prepare(request)
+    everybody.add(socket)
+    try:
+        async for message in socket:
+            if message.type is WSMsgType.TEXT:
+                for one in tuple(everybody):
+                    with contextlib.suppress(ConnectionError):  # it is closing
+                        await one.send_str(message.data)
+    finally:
+        everybody.discard(socket)
+    return socket
+
+
+SOCKETS = {
+    "ws.echo": [web.get("/", echo)],
+    "ws.count": [web.get("/", count)],
+    "ws.broadcast": [web.get("/", broadcast)],
+}
 
 
 def serve() -> None:

@@ -1,4 +1,4 @@
-"""picows as a server: ws.echo, ws.count."""
+"""picows as a server: ws.echo, ws.count, ws.broadcast."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from multiprocessing import Process
 import uvloop
 from picows import WSFrame, WSListener, WSMsgType, WSTransport, WSUpgradeRequest, ws_create_server
 
-THREADS = int(os.environ.get("WIREBENCH_THREADS") or 1)
+WORKLOAD = os.environ.get("WIREBENCH_WORKLOAD")
+# Under ws.broadcast one process has all connections.
+THREADS = 1 if WORKLOAD == "ws.broadcast" else int(os.environ.get("WIREBENCH_THREADS") or 1)
 
 
 class Messages(WSListener):
@@ -48,8 +50,26 @@ class Count(Messages):
         transport.send(WSMsgType.TEXT, json.dumps(answer).encode())
 
 
+everybody: set[WSTransport] = set()
+
+
+class Broadcast(Messages):
+    def on_ws_connected(self, transport: WSTransport) -> None:
+        everybody.add(transport)
+
+    def on_ws_disconnected(self, transport: WSTransport) -> None:
+        everybody.discard(transport)
+
+    def on_message(self, transport: WSTransport, message: bytes) -> None:
+        for one in everybody:
+            one.send(self.kind, message)
+
+
+LISTENERS = {"ws.echo": Echo, "ws.count": Count, "ws.broadcast": Broadcast}
+
+
 async def run() -> None:
-    listener = Echo if os.environ.get("WIREBENCH_WORKLOAD") == "ws.echo" else Count
+    listener = LISTENERS[WORKLOAD or "ws.count"]
 
     def accept(request: WSUpgradeRequest) -> WSListener:
         return listener()

@@ -1,4 +1,4 @@
-"""websockets as a server: ws.echo, ws.count."""
+"""websockets as a server: ws.echo, ws.count, ws.broadcast."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ import signal
 import time
 from multiprocessing import Process
 
-from websockets.asyncio.server import ServerConnection, serve
+from websockets.asyncio.server import ServerConnection, broadcast, serve
 
-THREADS = int(os.environ.get("WIREBENCH_THREADS") or 1)
+WORKLOAD = os.environ.get("WIREBENCH_WORKLOAD")
+# Under ws.broadcast one process has all connections.
+THREADS = 1 if WORKLOAD == "ws.broadcast" else int(os.environ.get("WIREBENCH_THREADS") or 1)
 
 logging.disable()  # otherwise a traceback for each connection that just drops
 
@@ -27,8 +29,20 @@ async def count(websocket: ServerConnection) -> None:
         await websocket.send(json.dumps({"c": json.loads(message)["c"], "ts": int(time.time())}))
 
 
+everybody: set[ServerConnection] = set()
+
+
+async def to_all(websocket: ServerConnection) -> None:
+    everybody.add(websocket)
+    try:
+        async for message in websocket:
+            broadcast(everybody, message)
+    finally:
+        everybody.remove(websocket)
+
+
 async def run() -> None:
-    handler = echo if os.environ.get("WIREBENCH_WORKLOAD") == "ws.echo" else count
+    handler = {"ws.echo": echo, "ws.count": count, "ws.broadcast": to_all}[WORKLOAD or "ws.count"]
     host, port = os.environ["WIREBENCH_HOST"], int(os.environ["WIREBENCH_PORT"])
     async with serve(handler, host, port, backlog=4096, reuse_port=THREADS > 1) as server:
         await server.serve_forever()

@@ -1,4 +1,4 @@
-// coder/websocket as a server: ws.echo, ws.count.
+// coder/websocket as a server: ws.echo, ws.count, ws.broadcast.
 package main
 
 import (
@@ -48,6 +48,8 @@ func main() {
 	if os.Getenv("WIREBENCH_WORKLOAD") == "ws.echo" {
 		answer = echo
 	}
+	isBroadcast := os.Getenv("WIREBENCH_WORKLOAD") == "ws.broadcast"
+	all := hub{subscribers: make(map[*subscriber]struct{})}
 	http.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		conn, err := websocket.Accept(w, r, nil)
 		if err != nil {
@@ -55,6 +57,10 @@ func main() {
 		}
 		defer conn.CloseNow()
 		conn.SetReadLimit(16 << 20) // 32 KiB by default
+		if isBroadcast {
+			all.serve(r.Context(), conn)
+			return
+		}
 		for answer(r.Context(), conn) == nil {
 		}
 	})

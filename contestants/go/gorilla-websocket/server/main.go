@@ -1,4 +1,4 @@
-// gorilla/websocket as a server: ws.echo, ws.count.
+// gorilla/websocket as a server: ws.echo, ws.count, ws.broadcast.
 package main
 
 import (
@@ -46,12 +46,19 @@ func main() {
 	if os.Getenv("WIREBENCH_WORKLOAD") == "ws.echo" {
 		answer = echo
 	}
+	isBroadcast := os.Getenv("WIREBENCH_WORKLOAD") == "ws.broadcast"
+	all := newHub()
+	go all.run()
 	http.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		conn, err := upgrader.Upgrade(w, r, nil)
 		if err != nil {
 			return // Upgrade has replied
 		}
 		defer conn.Close()
+		if isBroadcast {
+			all.serve(conn)
+			return
+		}
 		for {
 			kind, message, err := conn.ReadMessage()
 			if err != nil {

@@ -1,4 +1,4 @@
-// gws as a server: ws.echo, ws.count.
+// gws as a server: ws.echo, ws.count, ws.broadcast.
 package main
 
 import (
@@ -52,12 +52,35 @@ func (count) OnMessage(socket *gws.Conn, message *gws.Message) {
 	}
 }
 
+// broadcast sends each message to all; it is framed once.
+type broadcast struct {
+	events
+	all *gws.ConcurrentMap[*gws.Conn, struct{}]
+}
+
+func (b broadcast) OnOpen(socket *gws.Conn) { b.all.Store(socket, struct{}{}) }
+
+func (b broadcast) OnClose(socket *gws.Conn, _ error) { b.all.Delete(socket) }
+
+func (b broadcast) OnMessage(socket *gws.Conn, message *gws.Message) {
+	defer message.Close()
+	sender := gws.NewBroadcaster(message.Opcode, message.Bytes())
+	defer sender.Close()
+	b.all.Range(func(to *gws.Conn, _ struct{}) bool {
+		sender.Broadcast(to)
+		return true
+	})
+}
+
 func main() {
 	threads, _ := strconv.Atoi(os.Getenv("WIREBENCH_THREADS"))
 	runtime.GOMAXPROCS(threads) // below 1 changes nothing
 	var handler gws.Event = count{}
-	if os.Getenv("WIREBENCH_WORKLOAD") == "ws.echo" {
+	switch os.Getenv("WIREBENCH_WORKLOAD") {
+	case "ws.echo":
 		handler = echo{}
+	case "ws.broadcast":
+		handler = broadcast{all: gws.NewConcurrentMap[*gws.Conn, struct{}](16)}
 	}
 	upgrader := gws.NewUpgrader(handler, &gws.ServerOption{CheckUtf8Enabled: true})
 	http.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {

@@ -1,4 +1,4 @@
-//! tokio-tungstenite as a server: ws.echo, ws.count.
+//! tokio-tungstenite as a server: ws.echo, ws.count, ws.broadcast.
 
 use std::env;
 use std::net::{SocketAddr, SocketAddrV4};
@@ -7,8 +7,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use futures_util::{SinkExt, StreamExt};
 use serde::{Deserialize, Serialize};
 use tokio::net::{TcpSocket, TcpStream};
+use tokio::sync::broadcast::Sender;
 use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::WebSocketStream;
 
 #[derive(Deserialize)]
 struct Request {
@@ -32,10 +34,39 @@ fn count(message: Message) -> Result<Message, Failure> {
     Ok(Message::text(serde_json::to_string(&Reply { c, ts })?))
 }
 
-async fn serve(stream: TcpStream, is_echo: bool) -> Result<(), Failure> {
+/// Messages that a connection may be behind.
+const QUEUE: usize = 256;
+
+async fn broadcast(
+    mut socket: WebSocketStream<TcpStream>,
+    everybody: Sender<Message>,
+) -> Result<(), Failure> {
+    let mut to_all = everybody.subscribe();
+    loop {
+        tokio::select! {
+            received = socket.next() => match received {
+                Some(Ok(message)) if message.is_text() || message.is_binary() => {
+                    everybody.send(message)?;
+                }
+                Some(received) => drop(received?),
+                None => return Ok(()),
+            },
+            message = to_all.recv() => socket.send(message?).await?,
+        }
+    }
+}
+
+async fn serve(
+    stream: TcpStream,
+    is_echo: bool,
+    everybody: Option<Sender<Message>>,
+) -> Result<(), Failure> {
     stream.set_nodelay(true)?;
     let shaken = tokio_tungstenite::accept_async(stream);
     let mut socket = timeout(HANDSHAKE, shaken).await??;
+    if let Some(everybody) = everybody {
+        return broadcast(socket, everybody).await;
+    }
     while let Some(message) = socket.next().await {
         let message = message?;
         if message.is_text() || message.is_binary() {
@@ -48,7 +79,9 @@ async fn serve(stream: TcpStream, is_echo: bool) -> Result<(), Failure> {
 }
 
 async fn run() -> std::io::Result<()> {
-    let is_echo = env::var("WIREBENCH_WORKLOAD").is_ok_and(|workload| workload == "ws.echo");
+    let workload = env::var("WIREBENCH_WORKLOAD").unwrap_or_default();
+    let is_echo = workload == "ws.echo";
+    let everybody = (workload == "ws.broadcast").then(|| Sender::new(QUEUE));
     let host = env::var("WIREBENCH_HOST")
         .ok()
         .and_then(|text| text.parse().ok())
@@ -64,7 +97,7 @@ async fn run() -> std::io::Result<()> {
     loop {
         // Too many open files or a peer already gone: the other connections go on.
         if let Ok((stream, _)) = listener.accept().await {
-            tokio::spawn(serve(stream, is_echo));
+            tokio::spawn(serve(stream, is_echo, everybody.clone()));
         }
     }
 }

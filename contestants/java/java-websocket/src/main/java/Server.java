@@ -13,7 +13,7 @@ import org.java_websocket.framing.Framedata;
 import org.java_websocket.handshake.ClientHandshake;
 import org.java_websocket.server.WebSocketServer;
 
-/** Java-WebSocket as a server: ws.echo, ws.count. */
+/** Java-WebSocket as a server: ws.echo, ws.count, ws.broadcast. */
 public final class Server extends WebSocketServer {
     @JsonIgnoreProperties(ignoreUnknown = true)
     record Request(long c) {}
@@ -22,18 +22,23 @@ public final class Server extends WebSocketServer {
 
     private final ObjectMapper json = new ObjectMapper();
     private final ScheduledExecutorService timer = Executors.newSingleThreadScheduledExecutor();
-    private final boolean isEcho;
+    private final String workload;
 
-    Server(InetSocketAddress address, int decoders, boolean isEcho) {
+    Server(InetSocketAddress address, int decoders, String workload) {
         super(address, decoders);
-        this.isEcho = isEcho;
+        this.workload = workload;
     }
 
     @Override
     public void onMessage(WebSocket socket, String message) {
-        if (isEcho) {
+        if (workload.equals("ws.echo")) {
             socket.send(message);
             expectWritten(socket);
+            return;
+        }
+        if (workload.equals("ws.broadcast")) {
+            broadcast(message);
+            getConnections().forEach(this::expectWritten);
             return;
         }
         try {
@@ -107,8 +112,8 @@ public final class Server extends WebSocketServer {
         String host = System.getenv("WIREBENCH_HOST");
         int port = Integer.parseInt(System.getenv("WIREBENCH_PORT"));
         int threads = Integer.parseInt(System.getenv().getOrDefault("WIREBENCH_THREADS", "1"));
-        boolean isEcho = "ws.echo".equals(System.getenv("WIREBENCH_WORKLOAD"));
-        Server server = new Server(new InetSocketAddress(host, port), threads, isEcho);
+        String workload = System.getenv("WIREBENCH_WORKLOAD");
+        Server server = new Server(new InetSocketAddress(host, port), threads, workload);
         server.setReuseAddr(true);
         server.setTcpNoDelay(true);
         server.setMaxPendingConnections(4096);

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import io.netty.bootstrap.ServerBootstrap;
 import io.netty.buffer.Unpooled;
+import io.netty.channel.Channel;
 import io.netty.channel.ChannelFutureListener;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInitializer;
@@ -11,6 +12,8 @@ import io.netty.channel.ChannelOption;
 import io.netty.channel.ChannelPipeline;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
 import io.netty.channel.SimpleChannelInboundHandler;
+import io.netty.channel.group.ChannelGroup;
+import io.netty.channel.group.DefaultChannelGroup;
 import io.netty.channel.nio.NioIoHandler;
 import io.netty.channel.socket.SocketChannel;
 import io.netty.channel.socket.nio.NioServerSocketChannel;
@@ -34,9 +37,10 @@ import io.netty.handler.codec.http.websocketx.WebSocketFrameAggregator;
 import io.netty.handler.codec.http.websocketx.WebSocketServerProtocolConfig;
 import io.netty.handler.codec.http.websocketx.WebSocketServerProtocolHandler;
 import io.netty.handler.timeout.ReadTimeoutHandler;
+import io.netty.util.concurrent.GlobalEventExecutor;
 import java.nio.charset.StandardCharsets;
 
-/** Netty as a server: http.hello, ws.echo, ws.count. */
+/** Netty as a server: http.hello, ws.echo, ws.count, ws.broadcast. */
 public final class Server extends ChannelInitializer<SocketChannel> {
     @JsonIgnoreProperties(ignoreUnknown = true)
     record Request(long c) {}
@@ -50,6 +54,7 @@ public final class Server extends ChannelInitializer<SocketChannel> {
     private static final int TIMEOUT_S = 60;
 
     private final String workload;
+    private final ChannelGroup everybody = new DefaultChannelGroup(GlobalEventExecutor.INSTANCE);
 
     private Server(String workload) {
         this.workload = workload;
@@ -135,6 +140,35 @@ public final class Server extends ChannelInitializer<SocketChannel> {
         }
     }
 
+    private static final class Broadcast extends Messages {
+        private final ChannelGroup everybody;
+
+        Broadcast(ChannelGroup everybody) {
+            this.everybody = everybody;
+        }
+
+        @Override
+        public void userEventTriggered(ChannelHandlerContext context, Object event) throws Exception {
+            if (event instanceof WebSocketServerProtocolHandler.HandshakeComplete) {
+                everybody.add(context.channel()); // which leaves it when it closes
+            }
+            super.userEventTriggered(context, event);
+        }
+
+        @Override
+        protected void channelRead0(ChannelHandlerContext context, WebSocketFrame message) {
+            everybody.writeAndFlush(message.retain(), Channel::isWritable);
+        }
+    }
+
+    private Handler<WebSocketFrame> messages() {
+        return switch (workload) {
+            case "ws.echo" -> new Echo();
+            case "ws.count" -> new Count();
+            default -> new Broadcast(everybody);
+        };
+    }
+
     @Override
     protected void initChannel(SocketChannel channel) {
         ChannelPipeline pipeline = channel.pipeline();
@@ -152,7 +186,7 @@ public final class Server extends ChannelInitializer<SocketChannel> {
                         .build();
         pipeline.addLast(new WebSocketServerProtocolHandler(options))
                 .addLast(new WebSocketFrameAggregator(MAX_MESSAGE_BYTES))
-                .addLast(workload.equals("ws.echo") ? new Echo() : new Count());
+                .addLast(messages());
     }
 
     public static void main(String[] arguments) throws InterruptedException {

@@ -19,9 +19,10 @@ import io.undertow.websockets.core.WebSockets;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.util.function.Supplier;
 import org.xnio.Options;
 
-/** Undertow as a server: http.hello, rest, ws.echo, ws.count. */
+/** Undertow as a server: http.hello, rest, ws.echo, ws.count, ws.broadcast. */
 public final class Server {
     @JsonIgnoreProperties(ignoreUnknown = true)
     record Request(long c) {}
@@ -110,9 +111,19 @@ public final class Server {
         }
     }
 
-    private static HttpHandler websocket(boolean isEcho) {
+    private static final class Broadcast extends AbstractReceiveListener {
+        @Override
+        protected void onFullTextMessage(WebSocketChannel channel, BufferedTextMessage message) {
+            String text = message.getData();
+            for (WebSocketChannel peer : channel.getPeerConnections()) {
+                WebSockets.sendText(text, peer, null);
+            }
+        }
+    }
+
+    private static HttpHandler websocket(Supplier<AbstractReceiveListener> listener) {
         return Handlers.websocket((exchange, channel) -> {
-            channel.getReceiveSetter().set(isEcho ? new Echo() : new Count());
+            channel.getReceiveSetter().set(listener.get());
             channel.resumeReceives();
         });
     }
@@ -122,8 +133,9 @@ public final class Server {
         HttpHandler handler =
                 switch (System.getenv("WIREBENCH_WORKLOAD")) {
                     case "rest" -> rest(number("WIREBENCH_DELAY_MS", "0"));
-                    case "ws.echo" -> websocket(true);
-                    case "ws.count" -> websocket(false);
+                    case "ws.echo" -> websocket(Echo::new);
+                    case "ws.count" -> websocket(Count::new);
+                    case "ws.broadcast" -> websocket(Broadcast::new);
                     default -> Handlers.routing()
                             .get("/route_01", text("hello from route_01"))
                             .get("/route_02", text("hello from route_02"));
