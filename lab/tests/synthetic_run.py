@@ -18,6 +18,7 @@ import numpy as np
 from hdrh.histogram import HdrHistogram
 
 from wirebench.catalog.studies import (
+    BroadcastLoad,
     Cell,
     ClientLoad,
     ClosedLoad,
@@ -330,6 +331,8 @@ def _measured(
         return _storm(world, base, load, cost, random)
     if isinstance(load, IdleLoad):
         return _idle(base, load, cost)
+    if isinstance(load, BroadcastLoad):
+        return _broadcast(world, base, load, cost, random)
     assert isinstance(load, ClientLoad)
     trip = (
         30_000
@@ -372,6 +375,26 @@ def _storm(
         metrics=metrics,
         histogram=_histogram(world, load.connections * each / 3, random),
         validity={"completed": True, **_cpu_shares(world, base, 1e9 / each)},
+    )
+
+
+def _broadcast(
+    world: World, base: TrialRecord, load: BroadcastLoad, cost: float, random: np.random.Generator
+) -> TrialRecord:
+    """Each message takes its time for each subscriber, one after the other."""
+    each = 3_000 * cost
+    last = load.connections * each
+    metrics = _latency(last / 2) | {
+        "throughput_per_s": 1e9 / each,
+        "last_p50_ns": last,
+        "last_p99_ns": last * 1.2,
+        "cpu_per_request_ns": 2_800 * cost,
+        "server_rss_peak_bytes": 4_000_000 + 4_000 * load.connections * cost,
+        "connect_ns": load.connections * 30_000,
+        "success_ratio": 1.0,
+    }
+    return _with_load(
+        world, base, metrics, last / 2, 1e9 / each, random, connections=load.connections
     )
 
 

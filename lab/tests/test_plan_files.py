@@ -9,6 +9,7 @@ import pytest
 
 from test_plan import contestant
 from wirebench.catalog.studies import (
+    BroadcastLoad,
     Cell,
     ClosedLoad,
     EachLoad,
@@ -70,3 +71,10 @@ def test_every_load_has_its_most_connections() -> None:
     ramp = RampLoad(rounds=100, add=100, messages=1, pacing="burst")
     each = EachLoad(producers=10, messages=5, delay_ms=0, policy="new", threads=1)
     assert (most_connections(ramp), most_connections(each)) == (10_000, 10)
+
+
+def test_several_processes_do_not_help_where_one_has_to_see_all_connections() -> None:
+    load = BroadcastLoad(connections=50_000, warmup_ns=0, window_ns=1)
+    asked = replace(CELLS["c50"], kind="broadcast", workload="ws.broadcast", load=load)
+    assert "too few for 50,000" in (too_few_files(SEVERAL, asked, open_files=20_000) or "")
+    assert too_few_files(SEVERAL, asked, open_files=70_000) is None

@@ -300,7 +300,7 @@ def test_a_preset_sets_window_and_changes_a_cell() -> None:
         (
             ("cells", 0, "kind"),
             "half-open",
-            "cells.c1.kind: expected one of closed, open, each, ramp, idle, storm, client, got",
+            "cells.c1.kind: expected one of closed, open, each, ramp, idle, storm, broadcast,",
         ),
         (("cells", 0, "primary"), "speed", "cells.c1: primary: expected"),
         (("cells", 0, "over"), {"connections": [0]}, "cells.c0: connections: expected"),

@@ -13,6 +13,7 @@ import pytest
 
 from wirebench.catalog.link import Link
 from wirebench.catalog.studies import (
+    BroadcastLoad,
     ClientLoad,
     ClosedLoad,
     EachLoad,
@@ -418,6 +419,28 @@ def test_a_storm_is_a_round_with_one_message_each(tmp_path: Path) -> None:
     words = command_for(storm, request_of("ws.echo"), tmp_path)
     asked = ("--ramp-rounds", "--ramp-add", "--ramp-messages")
     assert [words[words.index(one) + 1] for one in asked] == ["1", "7", "1"]
+
+
+def test_a_broadcast_has_one_message_for_all(tmp_path: Path) -> None:
+    load = BroadcastLoad(connections=7, warmup_ns=SECOND // 5, window_ns=SECOND // 2)
+    words = command_for(load, request_of("ws.broadcast"), tmp_path)
+    assert words[words.index("-c") + 1] == "7"
+    assert words[words.index("--warmup") + 1] == "200ms"
+    assert words[words.index("--message") + 1] == '{"b":{c}}'
+    assert "--broadcast" in words
+    assert "--check" not in words
+
+
+def test_figures_of_a_broadcast() -> None:
+    load = BroadcastLoad(connections=7, warmup_ns=0, window_ns=SECOND // 2)
+    last = {"count": 40, "percentiles_ns": {"50": 11, "99": None}}
+    found = metrics(parse(broadcast={"last": last}), load, ready_ns=1)
+    assert (found["last_p50_ns"], found["last_p99_ns"]) == (11, None)
+    assert (found["throughput_per_s"], found["p50_ns"]) == (400.0, 5)
+    assert found["cpu_per_request_ns"] == pytest.approx(5)
+    assert judge(parse(broadcast={"last": last}), load) == "right"
+    lost = {"sent": 200, "ok": 199, "errors": 1}
+    assert judge(parse(broadcast={"last": last}, requests=lost), load) == "failed"
 
 
 def command_for(load: ServerLoad, request: Request, folder: Path) -> list[str]:

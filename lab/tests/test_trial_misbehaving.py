@@ -13,7 +13,7 @@ import pytest
 
 from misbehaving.support import CALLS, CLOSED, assert_free, generator, leaves_nothing, program, spec
 from wirebench.catalog.errors import CatalogError
-from wirebench.catalog.studies import EachLoad, IdleLoad, RampLoad, StormLoad
+from wirebench.catalog.studies import BroadcastLoad, EachLoad, IdleLoad, RampLoad, StormLoad
 from wirebench.catalog.workloads import GivenRequest
 from wirebench.process import cgroup, ports, process, start
 from wirebench.process.supervise import Supervisor
@@ -184,6 +184,50 @@ def test_a_server_that_holds_no_crowd_cannot_crash_with_it(
     )
     assert failure.kind == "hung"
     assert "no 20 connections stood" in failure.message
+
+
+def test_a_broadcast_is_measured_to_the_last_subscriber(
+    supervisor: Supervisor, tmp_path: Path
+) -> None:
+    load = BroadcastLoad(connections=20, warmup_ns=100_000_000, window_ns=300_000_000)
+    result = serve(
+        "none",
+        supervisor,
+        tmp_path,
+        workload="ws.broadcast",
+        wireload=real_generator(),
+        load=load,
+    )
+    assert result.failure is None
+    assert (result.metrics["last_p50_ns"] or 0) >= (result.metrics["p50_ns"] or 0) > 0
+    assert (result.metrics["cpu_per_request_ns"] or 0) > 0
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind", "received"),
+    [
+        ("doubles", "wrong_reply", "each message once"),
+        ("shouts", "wrong_reply", "the same message"),
+        ("leaves_out_the_last", "hung", "the same message"),
+    ],
+)
+def test_a_fault_of_a_broadcast_is_a_failure(
+    fault: str, kind: str, received: str, supervisor: Supervisor, tmp_path: Path
+) -> None:
+    load = BroadcastLoad(connections=5, warmup_ns=0, window_ns=300_000_000)
+    failure = failure_of(
+        serve(
+            fault,
+            supervisor,
+            tmp_path,
+            workload="ws.broadcast",
+            wireload=real_generator(),
+            load=load,
+            timeout_ns=200_000_000,
+        )
+    )
+    assert failure.kind == kind
+    assert received in (failure.expected or "")
 
 
 def test_idle_connections_have_a_cost_and_no_throughput(

@@ -40,7 +40,7 @@ def failed(verdict: Verdict) -> list[str]:
     return [check.id for check in verdict.failed]
 
 
-@pytest.mark.parametrize("workload", ["http.hello", "ws.count"])
+@pytest.mark.parametrize("workload", ["http.hello", "ws.count", "ws.broadcast"])
 def test_one_that_does_all_right_passes_every_check(workload: str, supervisor: Supervisor) -> None:
     verdict = verify_server("fake/none", workload, program("server.py"), supervisor)  # type: ignore[arg-type]
     assert verdict.failure is None
@@ -186,6 +186,29 @@ def test_a_fault_of_a_websocket_server_is_found(
     if check == "ws.close":
         monkeypatch.setattr(websocket_workloads, "_CLOSE_WITHIN_S", 0.6)
     verdict = verify_server(f"fake/{fault}", "ws.count", program("server.py", fault), supervisor)
+    assert failed(verdict)[0] == check
+    assert verdict.failure is not None
+    assert received in (verdict.failure.received or "")
+
+
+@pytest.mark.parametrize(
+    ("fault", "check", "received"),
+    [
+        ("leaves_out_the_sender", "broadcast.text", "nothing, and no more"),
+        ("leaves_out_the_last", "broadcast.text", "connection 20 of 20, message 1: nothing"),
+        ("shouts", "broadcast.text", 'connection 1 of 1, message 1: text "JOINED 0"'),
+        ("doubles", "broadcast.text", 'connection 1 of 2, message 1: text "joined 0"'),
+        ("swaps", "broadcast.in_order", 'connection 20 of 20, message 8: text "message 8"'),
+        ("remembers", "broadcast.text", 'connection 2 of 2, message 1: text "joined 0"'),
+        ("keeps_the_gone", "broadcast.text", "nothing, and no more"),
+    ],
+)
+def test_a_fault_of_a_broadcast_is_found(
+    fault: str, check: str, received: str, supervisor: Supervisor
+) -> None:
+    verdict = verify_server(
+        f"fake/{fault}", "ws.broadcast", program("server.py", fault), supervisor
+    )
     assert failed(verdict)[0] == check
     assert verdict.failure is not None
     assert received in (verdict.failure.received or "")

@@ -1,4 +1,5 @@
-"""A server for ``http.hello`` and ``ws.count`` that does one thing wrong: ``server.py FAULT``.
+"""A server for ``http.hello``, ``ws.count`` and ``ws.broadcast`` that does one thing wrong:
+``server.py FAULT``.
 
 FAULT ``none`` does everything right, and shows that a test that finds a fault does not find it in
 everything;
@@ -40,6 +41,9 @@ class Server:
         self.fault = fault
         self.requests = 0
         self.mute = False
+        self.broadcasts = os.environ.get("WIREBENCH_WORKLOAD") == "ws.broadcast"
+        self.subscribers: list[asyncio.StreamWriter] = []
+        self.before = b""
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -121,6 +125,40 @@ class Server:
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, key: str
     ) -> None:
         writer.write(switching_protocols(new_key() if self.fault == "wrong_accept" else key))
+        self.subscribers.append(writer)
+        if self.fault == "remembers" and self.before:
+            writer.write(self.before)
+        try:
+            await self.messages(reader, writer)
+        finally:
+            if self.fault != "keeps_the_gone":
+                self.subscribers.remove(writer)
+
+    def send_to_all(self, sender: asyncio.StreamWriter, data: bytes) -> None:
+        message = encode_frame(TEXT, data, mask=False)
+        last = self.subscribers[-1]
+        for one in self.subscribers:
+            if one.is_closing():
+                if self.fault == "keeps_the_gone":
+                    return  # the others get nothing
+                continue
+            if self.fault == "leaves_out_the_sender" and one is sender:
+                continue
+            if self.fault == "leaves_out_the_last" and one is last and one is not sender:
+                continue
+            if self.fault == "shouts" and one is last:
+                one.write(encode_frame(TEXT, data.upper(), mask=False))
+                continue
+            if self.fault == "swaps" and one is last and data == b"message 7":
+                continue
+            one.write(message)
+            if self.fault == "swaps" and one is last and data == b"message 8":
+                one.write(self.before)
+            if self.fault == "doubles" and one is last:
+                one.write(message)
+        self.before = message
+
+    async def messages(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while True:
             first, second = await reader.readexactly(2)
             size = second & 0x7F
@@ -142,6 +180,9 @@ class Server:
                 if self.fault == "crashes_under_load" and self.requests > CRASH_AFTER:
                     os._exit(7)
                 if self.fault == "mute_later" and self.requests > CRASH_AFTER:
+                    continue
+                if self.broadcasts:
+                    self.send_to_all(writer, data)
                     continue
                 if self.fault == "forgives_commas":
                     data = data.replace(b",}", b"}")
