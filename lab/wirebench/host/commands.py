@@ -37,6 +37,8 @@ PACKAGE_OF = {
     "java": "default-jdk-headless",
     "javac": "default-jdk-headless",
     "make": "make",
+    "mcs": "mono-mcs",
+    "mono": "mono-runtime",
     "mvn": "maven",
     "nginx": "nginx-light",
     "ninja": "ninja-build",
