@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import random
 import socket
 import threading
 import time
@@ -14,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from hostile import WS, Behaviour
 from servers import (
     BINARY,
     CLOSE,
@@ -42,7 +44,8 @@ class Hub:
     plan: Callable[[int, int, bytes], Deliveries]
     members: list[socket.socket] = field(default_factory=list)
     published: list[bytes] = field(default_factory=list)
-    publishers: set[int] = field(default_factory=set)
+    sender: int = -1
+    """Of the present message."""
     pongs: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -58,7 +61,7 @@ class Hub:
                     self.pongs += 1
                     continue
                 self.published.append(got[1])
-                self.publishers.add(me)
+                self.sender = me
                 for who, data in self.plan(len(self.published), len(self.members), got[1]):
                     with contextlib.suppress(OSError):  # it has gone
                         self.members[who].sendall(data)
@@ -92,7 +95,6 @@ class Broadcast(Counted):
                 run = broadcast(server, "-c", "7", "-n", "20", "--engine", engine)
                 self.assertEqual((run.code, run.errors), (0, {}), run.screen)
                 self.assertEqual(sent.published, [b'{"b":%d}' % n for n in range(1, 21)])
-                self.assertEqual(len(sent.publishers), 1)
                 self.assert_counts(
                     run, subscribers=7, messages=20, complete=20, lost=0, doubled=0, reordered=0
                 )
@@ -237,8 +239,7 @@ class Faults(Counted):
 
     def test_the_sender_is_left_out(self) -> None:
         def others(_number: int, subscribers: int, message: bytes) -> Deliveries:
-            (sender,) = sent.publishers
-            return [d for d in to_all(0, subscribers, message) if d[0] != sender]
+            return [d for d in to_all(0, subscribers, message) if d[0] != sent.sender]
 
         with hub(others) as (server, sent):
             run = broadcast(server, "-c", "3", "-n", "1", "--timeout", "200ms")
@@ -292,6 +293,42 @@ class Faults(Counted):
             run = broadcast(server, "-c", "2", "-n", "10")
             self.assertEqual((run.code, run.errors), (0, {}), run.screen)
             self.assertGreaterEqual(sent.pongs, 8)  # the last may still be on their way
+
+
+class Hostile(unittest.TestCase):
+    """The sender gets anything, every other time; the others get the messages."""
+
+    def test_each_behaviour(self) -> None:
+        for name, behaviour in WS.items():
+            chance = random.Random(1)
+
+            def plan(
+                number: int,
+                subscribers: int,
+                message: bytes,
+                behaviour: Behaviour = behaviour,
+                chance: random.Random = chance,
+            ) -> Deliveries:
+                deliveries = list(to_all(number, subscribers, message))
+                if number % 2 == 0:
+                    deliveries = [d for d in deliveries if d[0] != one.sender]
+                    if not behaviour.act(chance, one.members[one.sender], message):
+                        one.members[one.sender].shutdown(socket.SHUT_RDWR)
+                return deliveries
+
+            with self.subTest(name), hub(plan) as (server, one):
+                run = broadcast(server, "-c", "4", "-n", "6", "--timeout", "300ms")
+                requests = run.document["requests"]
+                self.assertEqual(run.code, 1, run.screen)
+                # A message that nobody sent is an error beside its delivery.
+                self.assertGreaterEqual(requests["ok"] + requests["errors"], requests["sent"])
+                self.assertLessEqual(requests["ok"], requests["sent"])
+                self.assertGreater(requests["ok"], 0)
+                self.assertLessEqual(
+                    set(run.errors), behaviour.kinds | {"bad_body", "read_timeout", "closed_early"}
+                )
+                self.assertEqual(requests["ok"], run.document["latency"]["count"])
+                self.assertLess(run.document["generator"]["rss_peak_bytes"], MOST_MEMORY)
 
 
 class Refusals(unittest.TestCase):
