@@ -6,14 +6,18 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import json
+import os
 import random
 import socket
+import subprocess
 import threading
 import time
 import unittest
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 from hostile import WS, Behaviour
 from servers import (
@@ -32,6 +36,8 @@ from servers import (
     shake_hands,
     wireload,
 )
+
+TRUTH_SERVER = os.environ.get("TRUTH_SERVER", "")
 
 Deliveries = Sequence[tuple[int, bytes]]
 """Which subscriber, by its number from 0, gets which bytes, in this order."""
@@ -329,6 +335,56 @@ class Hostile(unittest.TestCase):
                 )
                 self.assertEqual(requests["ok"], run.document["latency"]["count"])
                 self.assertLess(run.document["generator"]["rss_peak_bytes"], MOST_MEMORY)
+
+
+@unittest.skipUnless(TRUTH_SERVER, "TRUTH_SERVER names no program")
+class Truth(unittest.TestCase):
+    """What wireload reports is what a server of its own says that it did."""
+
+    def against(self, *faults: str, run: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+        with subprocess.Popen(
+            [TRUTH_SERVER, *faults, "broadcast", "10ms"], stdout=subprocess.PIPE, text=True
+        ) as server:
+            assert server.stdout is not None
+            port = server.stdout.readline().split()[1]
+            done = wireload("--json", "-", "--broadcast", *run, f"ws://127.0.0.1:{port}/")
+            server.terminate()
+            truth = json.loads(server.stdout.read())
+        return json.loads(done.stdout), truth
+
+    def test_nothing_is_wrong(self) -> None:
+        for engine in ("epoll", "io_uring"):
+            with self.subTest(engine=engine):
+                seen, truth = self.against(run=("-c", "50", "-n", "20", "--engine", engine))
+                self.assertEqual(truth["deliveries"], 1000)
+                self.assertEqual(seen["requests"]["ok"], 1000)
+                self.assertEqual(seen["broadcast"]["messages"], truth["messages"])
+                # No delivery is seen before the server made it.
+                self.assertGreaterEqual(seen["latency"]["min_ns"], truth["delay_ns"])
+                last = seen["broadcast"]["last"]
+                self.assertEqual(last["count"], 20)
+                self.assertGreaterEqual(last["max_ns"], truth["longest_ns"])
+
+    def test_faults(self) -> None:
+        load = ("-c", "9", "-n", "30", "--timeout", "400ms")
+        cases: tuple[tuple[str, str, tuple[str, ...]], ...] = (
+            ("--twice", "doubled", load),
+            ("--wrong", "wrong", load),
+            ("--lose", "lost", (*load[:2], "-n", "4", *load[4:])),
+            # None of the last message's deliveries is kept back for a next one.
+            ("--swap", "reordered", ("-c", "5", "-n", "32", "--pipeline", "4")),
+        )
+        for fault, name, run in cases:
+            with self.subTest(fault=fault):
+                seen, truth = self.against(fault, "7", run=run)
+                self.assertGreater(truth[name], 0)
+                if name != "wrong":
+                    self.assertEqual(seen["broadcast"][name], truth[name])
+                others = {"lost", "doubled", "reordered"} - {name}
+                self.assertEqual({seen["broadcast"][one] for one in others}, {0})
+                self.assertEqual(seen["requests"]["errors"], truth[name])
+                planted = truth[name] if name != "doubled" else 0
+                self.assertEqual(seen["requests"]["ok"], truth["deliveries"] - planted)
 
 
 class Refusals(unittest.TestCase):

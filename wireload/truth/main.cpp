@@ -12,6 +12,8 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include "base/duration.hpp"
+#include "broadcast_server.hpp"
 #include "server.hpp"
 
 namespace {
@@ -34,15 +36,33 @@ int complain(const std::string& text) {
     return exit_usage;
 }
 
-int serve(std::unique_ptr<truth::law> law, const truth::faults& faults, std::uint16_t port,
-          const outputs& to) {
-    // Before the port is said: who knows it may end us at once.
+// Readable when the server is to end. Before the port is said: who knows it may end us at once.
+int stop_signals() {
     sigset_t ends;
     sigemptyset(&ends);
     sigaddset(&ends, SIGTERM);
     sigaddset(&ends, SIGINT);
     sigprocmask(SIG_BLOCK, &ends, nullptr);
-    const int stop = signalfd(-1, &ends, SFD_CLOEXEC);
+    return signalfd(-1, &ends, SFD_CLOEXEC);
+}
+
+int serve_broadcasts(const std::vector<std::string>& words, const truth::broadcast_faults& faults,
+                     std::uint16_t port) {
+    const auto delay = words.size() == 2 ? wireload::parse_duration(words[1])
+                                         : decltype(wireload::parse_duration("")){};
+    if (!delay) return complain("broadcast: expected a duration such as 10ms");
+    const int stop = stop_signals();
+    truth::broadcast_server server(delay->count(), faults, port);
+    std::printf("port %u\n", server.port());
+    std::fflush(stdout);
+    server.run(stop);
+    std::fputs((server.what_was_done().dump(2) + "\n").c_str(), stdout);
+    return std::fflush(stdout) == 0 ? 0 : exit_broken;
+}
+
+int serve(std::unique_ptr<truth::law> law, const truth::faults& faults, std::uint16_t port,
+          const outputs& to) {
+    const int stop = stop_signals();
 
     std::ofstream json_file, samples_file;
     for (auto& [file, path] :
@@ -87,13 +107,15 @@ int main(int argc, char** argv) {
         "                          nothing leaves in the last LENGTH of every PERIOD from the "
         "first request on;\n"
         "                          otherwise one request is served after the other, each for "
-        "SERVICE\n\n"
+        "SERVICE\n"
+        "  broadcast D             WebSocket: each message goes to all connections after D\n\n"
         "Prints 'port N' when it listens. Ends on SIGTERM and then writes what it did as JSON.",
         "truth_server"};
     std::vector<std::string> words;
     outputs to;
     int port = 0, cpu = -1;
     truth::faults faults;
+    truth::broadcast_faults broadcast_faults;
     app.add_option("LAW", words, "the law and its numbers")->required();
     app.add_option("--port", port, "listen there (default: any free port)")
         ->check(CLI::Range(0, 65535));
@@ -103,6 +125,12 @@ int main(int argc, char** argv) {
     app.add_option("--wrong-body", faults.body,
                    "every Nth answer has another body of the same length");
     app.add_option("--wrong-length", faults.length, "every Nth answer has a shorter body");
+    app.add_option("--lose", broadcast_faults.lose, "broadcast: every Nth delivery is left out");
+    app.add_option("--twice", broadcast_faults.twice,
+                   "broadcast: every Nth delivery is made twice");
+    app.add_option("--wrong", broadcast_faults.wrong, "broadcast: every Nth has other bytes");
+    app.add_option("--swap", broadcast_faults.swap,
+                   "broadcast: every Nth waits until that connection has the next message");
     app.add_option("--json", to.json, "write what was done to this file, not to standard output");
     app.add_option("--samples", to.samples,
                    "write every answer to this file: when its request arrived (Unix ns), the delay "
@@ -113,11 +141,13 @@ int main(int argc, char** argv) {
     } catch (const CLI::ParseError& error) {
         return app.exit(error) == 0 ? 0 : exit_usage;
     }
-    auto law = truth::parse_law(words);
-    if (const auto* problem = std::get_if<std::string>(&law)) return complain(*problem);
     if (cpu >= 0 && !pin(cpu))
         return complain(fmt::format("--cpu {}: this process may not run there", cpu));
     try {
+        if (words[0] == "broadcast")
+            return serve_broadcasts(words, broadcast_faults, static_cast<std::uint16_t>(port));
+        auto law = truth::parse_law(words);
+        if (const auto* problem = std::get_if<std::string>(&law)) return complain(*problem);
         return serve(std::move(std::get<std::unique_ptr<truth::law>>(law)), faults,
                      static_cast<std::uint16_t>(port), to);
     } catch (const std::exception& broken) {

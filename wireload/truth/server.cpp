@@ -13,10 +13,12 @@
 #include <cerrno>
 #include <cstring>
 #include <ctime>
-#include <system_error>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
+
+#include "system.hpp"
 
 namespace truth {
 namespace {
@@ -28,18 +30,6 @@ constexpr std::size_t most_head_bytes = 64 * 1024;
 
 constexpr std::uint64_t listener_key = ~std::uint64_t{0}, timer_key = listener_key - 1,
                         stop_key = listener_key - 2;
-
-nanos clock_ns(clockid_t which) {
-    timespec t{};
-    clock_gettime(which, &t);
-    return nanos{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
-}
-nanos now_ns() { return clock_ns(CLOCK_MONOTONIC); }
-
-int checked(int result, const char* what) {
-    if (result < 0) throw std::system_error(errno, std::generic_category(), what);
-    return result;
-}
 
 // The field Connection is for clients of HTTP/1.0 (ab), which close without it.
 std::string text_of(std::string_view status, std::string_view body) {
@@ -66,21 +56,10 @@ std::string_view reply(answer a) {
 
 server::server(std::unique_ptr<law> l, const faults& f, std::uint16_t port)
     : law_(std::move(l)), faults_(f), scratch_(256 * 1024, '\0') {
-    listener_ = checked(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), "socket");
-    const int on = 1;
-    setsockopt(listener_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    std::tie(listener_, port_) = listen_on(port);
     // Those that are accepted take it over.
+    const int on = 1;
     setsockopt(listener_, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(port);
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    checked(bind(listener_, reinterpret_cast<sockaddr*>(&address), sizeof address), "bind");
-    checked(listen(listener_, 4096), "listen");
-    socklen_t size = sizeof address;
-    checked(getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size), "getsockname");
-    port_ = ntohs(address.sin_port);
-
     epoll_ = checked(epoll_create1(EPOLL_CLOEXEC), "epoll_create1");
     timer_ = checked(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC), "timerfd_create");
     for (const auto& [fd, key] :
