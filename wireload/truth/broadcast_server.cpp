@@ -154,9 +154,11 @@ bool broadcast_server::take_frame(subscriber& s) {
 
 void broadcast_server::deliver(const pending& p) {
     for (subscriber& s : subscribers_) {
-        if (s.open && s.fd >= 0) deliver_to(s, p.message);
+        if (!s.open || s.fd < 0) continue;
+        // Before the call: the peer may have it while we are still in there.
+        longest_ = std::max(longest_, now_ns() - p.received);
+        deliver_to(s, p.message);
     }
-    longest_ = std::max(longest_, now_ns() - p.received);
 }
 
 void broadcast_server::deliver_to(subscriber& s, std::string_view message) {

@@ -71,7 +71,7 @@ private:
     std::deque<pending> waiting_;
     std::uint64_t messages_ = 0, deliveries_ = 0, lost_ = 0, doubled_ = 0, wrong_ = 0,
                   reordered_ = 0;
-    nanos longest_ = 0;  // from a message's arrival until its last delivery went to the kernel
+    nanos longest_ = 0;  // from a message's arrival until its last delivery goes to the kernel
 };
 
 }  // namespace truth
