@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from wirebench import __version__
 from wirebench.catalog import Catalog, CatalogError
@@ -29,8 +30,11 @@ if TYPE_CHECKING:
     from wirebench.plan.model import Plan
     from wirebench.plan.stop import Look
     from wirebench.run.bench import Bench
+    from wirebench.run.local import LocalBench
+    from wirebench.run.measure import Measured
     from wirebench.run.scope import Scope
     from wirebench.run.session import Session
+    from wirebench.run.spec import Capacity
     from wirebench.store.records import RunInfo, Selection
     from wirebench.store.rundir import StoredRun
 
@@ -60,7 +64,53 @@ class Request:
     jobs: int | None
 
 
-def execute(request: Request) -> int:
+class Site(Protocol):
+    """Where a run measures."""
+
+    command: str
+    """The word after ``wirebench`` that starts a run there, and completes it with --resume."""
+
+    def bench(self, root: Path, *, jobs: int) -> AbstractContextManager[Bench]:
+        """The bench, entered for the time of the run."""
+        ...
+
+    def measure(
+        self, session: Session, plan: Plan, *, look: Look, capacity: Capacity, out: Console
+    ) -> Measured: ...
+
+
+class LocalSite:
+    """This machine."""
+
+    command = "run"
+
+    def bench(self, root: Path, *, jobs: int) -> LocalBench:
+        from wirebench.run.local import LocalBench
+
+        return LocalBench(root=root, jobs=jobs)
+
+    def measure(
+        self, session: Session, plan: Plan, *, look: Look, capacity: Capacity, out: Console
+    ) -> Measured:
+        from wirebench.run.progress import watcher_for
+        from wirebench.stats import dropped_blocks
+        from wirebench.stats.validity import void_reason
+
+        with watcher_for(plan, out) as watcher:
+            return session.measure(
+                plan,
+                look=look,
+                capacity=capacity,
+                dropped=lambda block: bool(dropped_blocks(block)),
+                void=void_reason,
+                watcher=watcher,
+            )
+
+
+HERE: Site = LocalSite()
+
+
+def execute(request: Request, *, site: Site = HERE) -> int:
     """Carry out a run, publish it, and return the exit code."""
     from wirebench.catalog.studies import load_studies
     from wirebench.store.jsonl import StoreError
@@ -72,7 +122,7 @@ def execute(request: Request) -> int:
         check_folder("--out", results)
     try:
         return _Execution(
-            request=request, catalog=catalog, studies=studies, results=results
+            request=request, catalog=catalog, studies=studies, results=results, site=site
         ).carry_out()
     except StoreError as error:
         raise CatalogError(str(error)) from error
@@ -84,10 +134,10 @@ class _Execution:
     catalog: Catalog
     studies: Mapping[str, Study]
     results: Path
+    site: Site
 
     def carry_out(self) -> int:
         from wirebench.process.interrupt import Interrupted, hold, interruptible
-        from wirebench.run.local import LocalBench
         from wirebench.run.session import finish
 
         out = console()
@@ -104,7 +154,7 @@ class _Execution:
         session, status, code = None, "failed", 1
         with (
             interruptible(),
-            LocalBench(root=self.catalog.root, jobs=default_jobs(self.request.jobs)) as bench,
+            self.site.bench(self.catalog.root, jobs=default_jobs(self.request.jobs)) as bench,
         ):
             try:
                 with hold():  # a run exists with all its files, or not at all
@@ -120,7 +170,8 @@ class _Execution:
         if session is None:
             out.print("interrupted before anything was measured", highlight=False)
             return code
-        return conclude(session, status=status, code=code, out=out)
+        command = "quick" if session.info.command[1] == "quick" else self.site.command
+        return conclude(session, status=status, code=code, out=out, command=command)
 
     def _stored(self, name: str | None) -> StoredRun | None:
         from wirebench.store.rundir import read_run
@@ -248,7 +299,7 @@ class _Execution:
             name=name,
             wirebench=__version__,
             status="running",
-            command=_command(self.request, selection),
+            command=_command(self.request, selection, self.site),
             selection=selection,
             started_unix_ns=time.time_ns(),
             absent=scope.absent,
@@ -256,7 +307,7 @@ class _Execution:
         )
 
     def _measure(self, session: Session, out: Console) -> None:
-        from wirebench.run.progress import Steps, watcher_for
+        from wirebench.run.progress import Steps
 
         reporter = session.reporter
         if isinstance(reporter, Steps):
@@ -264,28 +315,23 @@ class _Execution:
                 plan = session.prepare()
         else:
             plan = session.prepare()
-        from wirebench.stats import dropped_blocks
-        from wirebench.stats.validity import void_reason
-
-        with watcher_for(plan, out) as watcher:
-            measured = session.measure(
-                plan,
-                look=_look(session, plan),
-                capacity=_capacity(session, plan),
-                dropped=lambda block: bool(dropped_blocks(block)),
-                void=void_reason,
-                watcher=watcher,
-            )
+        measured = self.site.measure(
+            session,
+            plan,
+            look=_look(session, plan),
+            capacity=_capacity(session, plan),
+            out=out,
+        )
         for line in ending_lines(measured):
             out.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
-def _command(request: Request, selection: Selection) -> tuple[str, ...]:
+def _command(request: Request, selection: Selection, site: Site) -> tuple[str, ...]:
     """The arguments that repeat the run, with its seed even if that was drawn."""
     words = (
         ["wirebench", "quick"]
         if request.label == "quick"
-        else ["wirebench", "run", *selection.studies]
+        else ["wirebench", *site.command.split(), *selection.studies]
     )
     if request.label != "quick":
         words += ["--preset", selection.preset]
@@ -317,7 +363,7 @@ def _look(session: Session, plan: Plan) -> Look:
     )
 
 
-def _capacity(session: Session, plan: Plan) -> Callable[[str, str], float | None]:
+def _capacity(session: Session, plan: Plan) -> Capacity:
     """The throughput of a contestant in a cell, by the trials so far."""
     from wirebench.stats import capacity
 

@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     from wirebench.trial.record import FailureRecord, TrialRecord
 
 
-def conclude(session: Session, *, status: str, code: int, out: Console) -> int:
-    """Print the tables, the report's path, the failures and how to continue."""
+def conclude(session: Session, *, status: str, code: int, out: Console, command: str) -> int:
+    """Print the tables, the report's path, the failures and how to continue. ``command``: the words
+    after ``wirebench`` that complete the run.
+    """
     path = session.directory.path
     if any(record.status == "ok" for record in session.trials):
         publish(path, out)
@@ -28,7 +30,6 @@ def conclude(session: Session, *, status: str, code: int, out: Console) -> int:
         out.print(line, markup=False, highlight=False, soft_wrap=True)
     if status == "interrupted":
         done = sum(1 for record in session.trials if record.block > 0)
-        command = "quick" if session.info.command[1] == "quick" else "run"
         out.print(
             f"interrupted with {done} trials done, all kept; 'wirebench {command} --resume"
             f" {path.name}' completes the run",

@@ -55,7 +55,7 @@ class LocalBench:
     """Use it as a context manager: on exit, every process it started has ended."""
 
     def __init__(self, *, root: Path, jobs: int) -> None:
-        self._root = root
+        self.root = root
         self._builds = Builds(root, jobs=jobs)
         self._supervisor = Supervisor()
         self._folders: dict[str, Path] = {}
@@ -115,7 +115,7 @@ class LocalBench:
         return absences
 
     def build_key(self, contestant: Contestant) -> str:
-        return build_key(contestant, self._root.resolve(), presence(contestant))
+        return build_key(contestant, self.root.resolve(), presence(contestant))
 
     def is_built(self, contestant: Contestant) -> bool:
         """Whether it has a build folder, or needs none. Only the estimate asks: a failed build has
@@ -124,7 +124,7 @@ class LocalBench:
         if not contestant.build_steps:
             return True
         folder = (
-            builds_folder(contestant, self._root.resolve())
+            builds_folder(contestant, self.root.resolve())
             / f"{contestant.name}-{self.build_key(contestant)}"
         )
         return (folder / LOG).exists()
@@ -158,10 +158,18 @@ class LocalBench:
                     kind=kind, phase="build", message=result.message, received=received
                 ),
             )
-        self._folders[contestant.identity] = result.folder
+        self.adopt(contestant, result.folder)
+        return Built(key=result.folder.name.rpartition("-")[2], failure=None, cached=result.cached)
+
+    def adopt(self, contestant: Contestant, folder: Path) -> None:
+        """Take the build in this folder for the contestant's."""
+        self._folders[contestant.identity] = folder
         if contestant.tier == "floor" and "rest" in contestant.serves:
             self._floor = contestant
-        return Built(key=result.folder.name.rpartition("-")[2], failure=None, cached=result.cached)
+
+    def folder_of(self, contestant: Contestant) -> Path:
+        """Where its build is."""
+        return self._folders[contestant.identity]
 
     def verify(self, check: Check) -> VerifyRecord:
         program = self._program(check.contestant, check.role)

@@ -6,7 +6,6 @@ Processes and the clock are arguments, so that the tests can use fakes.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -17,12 +16,10 @@ from wirebench.plan.fit import cells_that_fit
 from wirebench.plan.model import Plan, PlannedCell
 from wirebench.plan.stop import Look, is_look
 from wirebench.process.interrupt import hold
-from wirebench.run.tally import GIVE_UP_AFTER, MOST_REPEATS, CellTally, Failures
+from wirebench.run.sound import RunTrial, UntilSound, Void
+from wirebench.run.tally import GIVE_UP_AFTER, CellTally, Failures
 from wirebench.store.records import LeftRecord
 from wirebench.trial.record import FailureRecord, Status, TrialRecord
-
-REPEATED = "void_and_repeated"
-"""What a trial's warnings about void ones before it begin with."""
 
 
 class Watcher(Protocol):
@@ -33,13 +30,10 @@ class Watcher(Protocol):
     def after(self, record: TrialRecord, *, left_ns: int) -> None: ...
 
 
-RunTrial = Callable[[PlannedTrial, PlannedCell], TrialRecord]
 RunBlock = Callable[[Sequence[PlannedTrial], PlannedCell], Sequence[TrialRecord]]
 """The trials of a block at the same time. The results are in their order."""
 Dropped = Callable[[Sequence[TrialRecord]], bool]
 """Whether limits declared beforehand drop a block with these trials. The outcome plays no part."""
-Void = Callable[[TrialRecord], str | None]
-"""Why a trial says nothing of its server: the load was not what was asked for. None: it does."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +52,7 @@ def measure(
     *,
     done: Iterable[TrialRecord],
     run_trial: RunTrial,
-    keep: Callable[[TrialRecord], None],
+    keep: Callable[[TrialRecord], object],
     leave: Callable[[LeftRecord], None],
     look: Look,
     dropped: Dropped,
@@ -70,9 +64,7 @@ def measure(
 ) -> Measured:
     """Run every trial of the plan that is not in ``done``. ``keep`` stores each trial before the
     next one starts, ``leave`` each entry that leaves its cell. A block that ``dropped`` refuses is
-    run again. So is, at once, a trial that is ``void``: at most ``MOST_REPEATS`` times, and not
-    more often than its entry has had blocks, so that a load that the generator can never put on a
-    server does not cost more than twice the time.
+    run again. So is, at once, a trial that is ``void`` (``UntilSound``).
 
     Cells take turns block by block. Each gets its mandatory blocks first. Then it goes on, with the
     entries that are not decided, to its most blocks or the end of the time budget.
@@ -100,7 +92,7 @@ class _Measuring:
 
     plan: Plan
     run_trial: RunTrial
-    keep: Callable[[TrialRecord], None]
+    keep: Callable[[TrialRecord], object]
     leave: Callable[[LeftRecord], None]
     look: Look
     dropped: Dropped
@@ -111,7 +103,7 @@ class _Measuring:
     run_block: RunBlock | None = None
 
     def __post_init__(self) -> None:
-        self._repeats: Counter[tuple[str, str]] = Counter()
+        self._sound = UntilSound(run_trial=self.run_trial, void=self.void)
         self._failures = Failures()
         self._finished: set[str] = set()
         self._before: dict[tuple[str, int], list[TrialRecord]] = {}
@@ -280,27 +272,10 @@ class _Measuring:
             if kind is not None:
                 record, took_ns = not_run(trial, given_up(trial, kind)), 0
             else:
-                record, took_ns = self._until_sound(trial, cell)
+                record, took_ns = self._sound.run(trial, cell)
             record = replace(record, repeat=cell.repeat(trial.block))
             self.keep(record)
         return record, took_ns
-
-    def _until_sound(self, trial: PlannedTrial, cell: PlannedCell) -> tuple[TrialRecord, int]:
-        """The trial's record: the first that is not void, or the last that may be tried. Its
-        warnings name those before it.
-        """
-        whose = (cell.key, trial.entry.name)
-        void: list[str] = []
-        took_ns = 0
-        while True:
-            record = self.run_trial(trial, cell)
-            took_ns += record.elapsed_ns
-            why = self.void(record) if record.status == "ok" else None
-            if why is None or len(void) == MOST_REPEATS or self._repeats[whose] >= trial.block:
-                break
-            self._repeats[whose] += 1
-            void.append(f"{REPEATED}: {why}")
-        return replace(record, warnings=(*record.warnings, *void)), took_ns
 
     def _left(
         self, active: Sequence[PlannedCell], at: PlannedCell, here: Sequence[PlannedTrial]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from wirebench.catalog.model import Contestant
-from wirebench.catalog.studies import ClientLoad, OpenLoad, Preset, Study
+from wirebench.catalog.studies import ClientLoad, Preset, Study
 from wirebench.plan.blocks import PlannedTrial
 from wirebench.plan.choose import Chosen, plan_cell
 from wirebench.plan.estimate import Pace, block_ns, build_ns, trial_of_ns
@@ -18,9 +18,11 @@ from wirebench.plan.files import too_few_files
 from wirebench.plan.model import Plan, PlannedCell, StudyText
 from wirebench.plan.stop import Look
 from wirebench.process.interrupt import check, hold
-from wirebench.run.bench import Bench, Check, check_name, threads_of
-from wirebench.run.measure import Dropped, Measured, Void, Watcher, measure, not_run
+from wirebench.run.bench import Bench, Check, check_name
+from wirebench.run.measure import Dropped, Measured, Watcher, measure, not_run
 from wirebench.run.scope import Scope, checks_of
+from wirebench.run.sound import Void
+from wirebench.run.spec import Capacity, spec_of
 from wirebench.store.records import LeftRecord, RunInfo, VerifyRecord
 from wirebench.store.rundir import RunDirectory, StoredRun
 from wirebench.trial.record import FailureRecord, Status, TrialRecord
@@ -36,11 +38,6 @@ NOTHING_VALID = 3
 _MINUTE_NS = 60_000_000_000
 _OF_THE_HOST = ("not_installed", "open_files")
 """Why a contestant is in no block of a cell, when that says nothing about it."""
-
-Capacity = Callable[[str, str], float | None]
-"""The throughput (a second) of a contestant in a cell (``study.cell``), by the trials so far; None
-before it has any.
-"""
 
 
 def _no_capacity(_cell: str, _contestant: str) -> None:
@@ -128,20 +125,24 @@ class Session:
             plan,
             done=self.trials,
             run_trial=lambda trial, cell: self._run_trial(trial, cell, capacity),
-            keep=self._keep,
-            leave=self._note_left,
+            keep=self.keep,
+            leave=self.note_left,
             look=look,
             dropped=dropped,
             void=void,
             clock_ns=time.monotonic_ns,
-            pace=Pace(
-                estimated={
-                    (cell.key, entry.name): self._estimate_ns(cell, entry.contestant)
-                    for cell in plan.cells
-                    for entry in cell.entries
-                }
-            ),
+            pace=self.pace(plan),
             watcher=watcher,
+        )
+
+    def pace(self, plan: Plan) -> Pace:
+        """The estimated time of every trial."""
+        return Pace(
+            estimated={
+                (cell.key, entry.name): self._estimate_ns(cell, entry.contestant)
+                for cell in plan.cells
+                for entry in cell.entries
+            }
         )
 
     def _estimate_ns(self, cell: PlannedCell, contestant: str) -> int:
@@ -305,70 +306,46 @@ class Session:
             if trouble is None or trial.id in self._known:
                 continue
             status: Status = "not_run" if trouble.kind in _OF_THE_HOST else "failed"
-            self._keep(not_run(trial, trouble, status=status, at_unix_ns=time.time_ns()))
+            self.keep(not_run(trial, trouble, status=status, at_unix_ns=time.time_ns()))
 
     def _run_trial(self, trial: PlannedTrial, cell: PlannedCell, capacity: Capacity) -> TrialRecord:
-        everybody = self.scope.needed
-        for name in (trial.entry.contestant, *([cell.server] if cell.server is not None else [])):
-            if name not in everybody or name in self._unbuildable:  # only after a forced resume
-                return not_run(
-                    trial,
-                    FailureRecord(
-                        kind="not_installed",
-                        phase="plan",
-                        message=f"{name} is no longer installed or built",
-                    ),
-                )
-        load = cell.cell.load
-        if isinstance(load, OpenLoad) and load.of is not None:
-            most = capacity(f"{cell.study}.{load.of}", trial.entry.contestant)
-            if most is None:
-                return not_run(trial, _without_capacity(trial, load.of))
-            load = load.at_capacity(most)
-        return self.bench.run_trial(
-            TrialSpec(
-                trial=trial.id,
-                study=trial.study,
-                cell=trial.cell,
-                block=trial.block,
-                position=trial.position,
-                repeat=cell.repeat(trial.block),
-                entry=trial.entry.name,
-                twin_of=trial.entry.twin_of,
-                contestant=everybody[trial.entry.contestant],
-                role=cell.role,
-                workload=cell.cell.workload,
-                load=load,
-                server=everybody[cell.server] if cell.server is not None else None,
-                threads=threads_of(cell.cell, hardware_threads=self.bench.hardware_threads),
-                processes=cell.processes,
-                environment_bytes=trial.environment_bytes,
-                port_seed=trial.port_seed,
-                load_seed=trial.load_seed,
-                seed=self.scope.selection.seed,
-            )
+        spec = self.spec(trial, cell, capacity)
+        return (
+            not_run(trial, spec) if isinstance(spec, FailureRecord) else self.bench.run_trial(spec)
         )
 
-    def _note_left(self, record: LeftRecord) -> None:
+    def spec(
+        self, trial: PlannedTrial, cell: PlannedCell, capacity: Capacity
+    ) -> TrialSpec | FailureRecord:
+        """What a bench is asked to do for the trial, or why it cannot take place."""
+        return spec_of(
+            trial,
+            cell,
+            everybody={
+                name: one
+                for name, one in self.scope.needed.items()
+                if name not in self._unbuildable  # only after a forced resume
+            },
+            hardware_threads=self.bench.hardware_threads,
+            seed=self.scope.selection.seed,
+            capacity=capacity,
+        )
+
+    def note_left(self, record: LeftRecord) -> None:
         if record not in self._left:
             self.directory.append_left(record)
             self._left.append(record)
 
-    def _keep(self, record: TrialRecord) -> None:
+    def keep(self, record: TrialRecord) -> bool:
+        """Store the trial, unless the run has it: a trial is kept once, wherever it comes from and
+        however often. Returns whether it was new.
+        """
+        if record.trial in self._known:
+            return False
         self.directory.append_trial(record)
         self._trials.append(record)
         self._known.add(record.trial)
-
-
-def _without_capacity(trial: PlannedTrial, cell: str) -> FailureRecord:
-    return FailureRecord(
-        kind="capacity_unknown",
-        phase="plan",
-        message=(
-            f"not run: the rate is a share of what {trial.entry.contestant} does in {cell}, and"
-            " no trial of it there was right"
-        ),
-    )
+        return True
 
 
 def _text(study: Study, preset: Preset) -> StudyText:

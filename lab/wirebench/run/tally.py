@@ -17,9 +17,6 @@ GIVE_UP_AFTER = 2
 out. Our own choice.
 """
 
-MOST_REPEATS = 2
-"""How often a void trial is run again in its block. Our own choice."""
-
 
 @dataclass(kw_only=True)
 class CellTally:

@@ -50,7 +50,11 @@ class TrialRecord:
     """
     position: int
     repeat: int = 1
-    """The repeat of the study that the block belongs to, counted from 1."""
+    """The repeat of the study that the block belongs to, counted from 1. In a run on several hosts
+    each host is a repeat.
+    """
+    host: str = ""
+    """The host of a fleet that measured it. Empty: the host of the run."""
     entry: str
     contestant: str
     twin_of: str | None
